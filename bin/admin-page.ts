@@ -11,7 +11,7 @@ import type { AdminPage } from '../lib/contract/admin-page.ts';
 const [to, metafileTo] = process.argv.slice(2);
 if (!to || !metafileTo) throw new Error('expected the JSON to write, and the JSON for the report of esbuild');
 const root = join(import.meta.dirname, '..');
-const source = join(root, 'lib/admin-page');
+const source = join(root, 'lib/client/admin-page');
 
 const { outputFiles, metafile } = await build({
   absWorkingDir: root,

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { join } from 'node:path';
-import { runCost } from '../lib/cost/command.ts';
+import { runCost } from '../lib/ops/cost/command.ts';
 import { operatorSettingsOrExit } from './operator-settings.ts';
 import { settings as defaults } from './settings.ts';
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { systemTiming } from '../lib/contract/timing.ts';
+import { systemTiming } from '../lib/common/timing.ts';
 import { runOps } from '../lib/ops/program.ts';
 import { connectTarget } from '../lib/ops/target.ts';
 import { processTerminal } from '../lib/terminal/process-terminal.ts';

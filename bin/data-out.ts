@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { runClient } from '../lib/cli/main.ts';
+import { runClient } from '../lib/client/cli/main.ts';
 import { exitCodes } from '../lib/terminal/exit-codes.ts';
 import { processTerminal } from '../lib/terminal/process-terminal.ts';
 import packageJson from '../package.json' with { type: 'json' };

@@ -2,16 +2,16 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { demonstrate, type StagingCost } from '../lib/demo/demo.ts';
-import { createSteps, StepFailure } from '../lib/demo/steps.ts';
 import { type Engine, startEngine } from '../lib/local/engine.ts';
 import { EngineError } from '../lib/local/errors.ts';
 import { freshAssembly } from '../lib/local/template/fresh-assembly.ts';
 import { synthProgress } from '../lib/local/template/synth-progress.ts';
-import { localTarget } from '../lib/ops/target.ts';
+import { demonstrate, type StagingCost } from '../lib/ops/smoke/demo.ts';
+import { createSteps, StepFailure } from '../lib/ops/smoke/steps.ts';
 import { exitCodes } from '../lib/terminal/exit-codes.ts';
 import { formatDuration } from '../lib/terminal/output.ts';
 import { processTerminal } from '../lib/terminal/process-terminal.ts';
+import { operatorSettingsOrExit } from './operator-settings.ts';
 
 const root = join(import.meta.dirname, '..');
 
@@ -32,7 +32,9 @@ async function main(): Promise<number> {
     });
     signal.throwIfAborted();
     const stagingCost = () => costOf(traffic);
-    await demonstrate({ connection, target: localTarget(connection), stagingCost, steps, signal });
+    const { archiveKind, deliveryReceipt = true } = (await operatorSettingsOrExit()).settings;
+    const expected = { archiveKind, deliveryReceipt };
+    await demonstrate({ connection, expected, stagingCost, steps, signal });
     write(`All of it held, in ${formatDuration(performance.now() - started)}.\n`);
     failed = false;
     return exitCodes.ok;

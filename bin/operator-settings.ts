@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { trustedIssuersFile } from '../lib/contract/environment.ts';
-import { operatorFiles } from '../lib/contract/operator-files.ts';
+import { operatorFiles } from '../lib/contract/synth.ts';
+import { SettingsError } from '../lib/infra/check-settings.ts';
 import type { Settings } from '../lib/infra/settings.ts';
-import { SettingsError } from '../lib/infra/settings-error.ts';
 import { settings as defaults } from './settings.ts';
 
 const checkout = join(import.meta.dirname, '..');

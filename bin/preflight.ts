@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { databaseVersion } from '../lib/infra/storage/catalogue.ts';
-import { runPreflight } from '../lib/preflight/program.ts';
-import { AwsAccount } from '../lib/stores/account/account.ts';
+import { databaseVersion } from '../lib/infra/settings.ts';
+import { runPreflight } from '../lib/ops/preflight/program.ts';
+import { AwsAccount } from '../lib/ops/stores/account.ts';
 import { processTerminal } from '../lib/terminal/process-terminal.ts';
 import { operatorSettingsOrExit } from './operator-settings.ts';
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import type { Settings } from '../lib/infra/settings.ts';
-import { runSmoke } from '../lib/smoke/program.ts';
+import { runSmoke } from '../lib/ops/smoke/program.ts';
 import { processTerminal } from '../lib/terminal/process-terminal.ts';
 import { operatorSettingsOrExit } from './operator-settings.ts';
 import { settings as defaults } from './settings.ts';

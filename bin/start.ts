@@ -3,15 +3,12 @@ import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { archiveCredentialsPolicies } from '../lib/contract/archive-credentials.ts';
 import { type Connection, defaultConnectionFile } from '../lib/contract/connection.ts';
-import { environment } from '../lib/contract/environment.ts';
-import { type ClientFiles, writeClientFiles } from '../lib/local/client-files.ts';
-import { namingFullDisk } from '../lib/local/disk-full.ts';
+import { archiveCredentialsPolicies, environment } from '../lib/contract/environment.ts';
+import { type ClientFiles, writeClientFiles, writePrivateFile } from '../lib/local/connection-file.ts';
 import { type Engine, startEngine } from '../lib/local/engine.ts';
-import { EngineError } from '../lib/local/errors.ts';
-import { freePort } from '../lib/local/listen.ts';
-import { writePrivateFile } from '../lib/local/private-file.ts';
+import { EngineError, fullDiskError } from '../lib/local/errors.ts';
+import { freePort } from '../lib/local/http.ts';
 import { quickStart } from '../lib/local/quick-start.ts';
 import { freshAssembly } from '../lib/local/template/fresh-assembly.ts';
 import { synthProgress } from '../lib/local/template/synth-progress.ts';
@@ -76,7 +73,7 @@ async function main(options: Options): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop());
   const engine = await starting.catch((error: unknown) => {
     if (ending.signal.aborted) return undefined;
-    throw namingFullDisk(error, { synth: join(root, 'cdk.out'), state: resolve(dataDir ?? tmpdir()) });
+    throw fullDiskError(error, { synth: join(root, 'cdk.out'), state: resolve(dataDir ?? tmpdir()) });
   });
   if (engine === undefined || ending.signal.aborted) return;
   try {

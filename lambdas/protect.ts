@@ -2,8 +2,8 @@ import { CloudFormationClient } from '@aws-sdk/client-cloudformation';
 import { RDSClient } from '@aws-sdk/client-rds';
 import type { Context } from 'aws-lambda';
 import { environment } from '../lib/contract/environment.ts';
-import { protectStorage } from '../lib/stores/protection.ts';
-import { settled } from './shared/deployment.ts';
+import { protectStorage } from '../lib/service/stores/protection.ts';
+import { retriedUntilConsistent } from './shared/deployment.ts';
 import { logger } from './shared/observability.ts';
 import { required } from './shared/runtime.ts';
 
@@ -20,6 +20,6 @@ const storage = {
  * permissions; a failure is thrown, and rolls the deployment back when it is part of one.
  */
 export async function handler(_event: unknown, context: Context): Promise<void> {
-  await settled(() => protectStorage(storage), context);
+  await retriedUntilConsistent(() => protectStorage(storage), context);
   logger.info('storage is protected', { stackId: storage.stackId, clusterArn: storage.clusterArn });
 }

@@ -1,19 +1,15 @@
 import type { Context } from 'aws-lambda';
 import * as z from 'zod';
 import { environment } from '../lib/contract/environment.ts';
-import { rdsDataClient } from '../lib/stores/rds/client.ts';
-import { DataApi } from '../lib/stores/rds/data-api.ts';
-import { RotationError, rotateLogin, rotationSteps } from '../lib/stores/rds/logins/rotate-login.ts';
-import { secretsManagerClient } from '../lib/stores/secrets/client.ts';
-import { workingMs } from './shared/deployment.ts';
+import { rdsDataClient, secretsManagerClient } from '../lib/service/stores/clients.ts';
+import { DataApi } from '../lib/service/stores/rds/data-api.ts';
+import { RotationError, rotateLogin, rotationSteps } from '../lib/service/stores/rds/logins/rotate-login.ts';
+import { roleSecrets, workingMs } from './shared/deployment.ts';
 import { describeError, logger } from './shared/observability.ts';
-import { roleSecrets } from './shared/role-secrets.ts';
 import { required } from './shared/runtime.ts';
 
-/** What Secrets Manager sends to a rotation function. */
 const request = z.object({ SecretId: z.string(), ClientRequestToken: z.string(), Step: z.enum(rotationSteps) });
 
-/** Time to try a new login before the old one is put back. */
 const trialMs = 20_000;
 
 const client = secretsManagerClient();

@@ -1,6 +1,6 @@
 /**
  * What a caller of this service can do next, as one class and one stable `code` each. The HTTP edge maps `code` to a
- * status once (`lib/http/problem.ts`); queue consumers map it to reject (message gone) or retry.
+ * status once (`lib/service/http/problem.ts`); queue consumers map it to reject (message gone) or retry.
  *
  * Format and visa errors have classes of their own in `lib/crypt4gh/errors.ts` and `lib/visas/errors.ts`.
  */
@@ -133,8 +133,8 @@ export class ArchiveDamagedError extends DataOutError {
   readonly code: 'archive_damaged' | 'archive_location_unknown' = 'archive_damaged';
 
   /** This error, with the file's name in its message: the operator looks for a file. */
-  ofFile(fileId: string): this {
-    this.message = `file ${fileId}: ${this.message}`;
+  ofFile(name: string): this {
+    this.message = `file ${name}: ${this.message}`;
     return this;
   }
 }

@@ -50,12 +50,12 @@ export async function buildPackage(outDir: string): Promise<void> {
   const licences = licencesOf('bin/client.js and crypt4gh/bcrypt-pbkdf.js', packages);
   await writeFile(join(outDir, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
   await writeFile(join(outDir, 'THIRD-PARTY-LICENSES.txt'), licences);
-  await mkdir(join(outDir, 'docs/reference'), { recursive: true });
+  await mkdir(join(outDir, 'docs'), { recursive: true });
   await cp(join(root, 'LICENSE'), join(outDir, 'LICENSE'));
   // The page of the client is the package's README.
   const readme = await readFile(join(root, 'docs/client.md'), 'utf8');
   await writeFile(join(outDir, 'README.md'), readme.replaceAll(/\]\((crypt4gh|researchers)\.md/g, '](docs/$1.md'));
-  for (const page of ['docs/crypt4gh.md', 'docs/researchers.md', 'docs/reference/crypt4gh.md']) {
+  for (const page of ['docs/crypt4gh.md', 'docs/researchers.md']) {
     const text = await readFile(join(root, page), 'utf8');
     await writeFile(join(outDir, page), text.replaceAll('](client.md', '](../README.md'));
   }

@@ -1,8 +1,7 @@
-import { verifiedToken } from '../../lib/api/verified-token.ts';
 import { outboxPrefix } from '../../lib/contract/outbox-key.ts';
 import { InvalidRequestError, UnauthenticatedError } from '../../lib/errors.ts';
-import { headersOf } from '../../lib/http/api-gateway.ts';
-import { bearerToken } from '../../lib/http/authorization.ts';
+import { headersOf } from '../../lib/service/http/api-gateway.ts';
+import { bearerToken, verifiedToken } from '../../lib/service/http/authorization.ts';
 import { requestAuthorizer } from '../shared/authorizer.ts';
 import { deployedVisaRules } from '../shared/wiring.ts';
 

@@ -2,17 +2,18 @@ import { MetricUnit } from '@aws-lambda-powertools/metrics';
 import type { Context, SQSRecord } from 'aws-lambda';
 import { environment } from '../../lib/contract/environment.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
-import { type ConsumeDependencies, type ConsumeOutcome, consumeExportRequest } from '../../lib/export/consume.ts';
-import type { Events } from '../../lib/export/ports.ts';
-import { RdsCatalogue } from '../../lib/stores/rds/archive/catalogue.ts';
-import type { OutboxQuota } from '../../lib/stores/rds/exports/outbox-quota.ts';
-import { RdsRequestFiles } from '../../lib/stores/rds/exports/request-files.ts';
-import { RdsRequests } from '../../lib/stores/rds/exports/requests.ts';
-import { s3Client } from '../../lib/stores/s3/client.ts';
-import { S3OutboxRemover } from '../../lib/stores/s3/outbox-remover.ts';
-import { sqsClient } from '../../lib/stores/sqs/client.ts';
-import { SqsDeliveries } from '../../lib/stores/sqs/deliveries.ts';
-import { SqsFileExports } from '../../lib/stores/sqs/file-exports.ts';
+import { RdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
+import {
+  type ConsumeDependencies,
+  type ConsumeOutcome,
+  consumeExportRequest,
+} from '../../lib/service/export/consume.ts';
+import type { Events } from '../../lib/service/export/ports.ts';
+import { RdsLedger } from '../../lib/service/ledger/ledger.ts';
+import type { OutboxQuota } from '../../lib/service/ledger/outbox-quota.ts';
+import { s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
+import { S3OutboxRemover } from '../../lib/service/stores/s3/outbox-remover.ts';
+import { SqsDeliveries, SqsFileExports } from '../../lib/service/stores/sqs/queues.ts';
 import { announce } from '../shared/events.ts';
 import { logger, metrics } from '../shared/observability.ts';
 import {
@@ -37,7 +38,7 @@ const queue = {
   url: required(environment.exportRequestsQueueUrl),
   receives: requiredNumber(environment.exportRequestsReceives),
 };
-const filesInFlight = requiredNumber(environment.filesInFlight);
+const ledger = new RdsLedger(data, requiredNumber(environment.filesInFlight), quotaOfOutbox());
 
 /** Consumer of `export-requests`: decides on one export request and fans it out into files. */
 export const handler = queueHandler({
@@ -55,8 +56,8 @@ export const handler = queueHandler({
           queueUrl: required(environment.smallFileExportsQueueUrl),
           traceOf,
         }),
-        requests: new RdsRequests(data, filesInFlight, quotaOfOutbox()),
-        requestFiles: new RdsRequestFiles(data, filesInFlight),
+        requests: ledger,
+        requestFiles: ledger,
         deliveries: new SqsDeliveries({ client: sqs, queueUrl: required(environment.deliveriesQueueUrl), traceOf }),
         outbox: new S3OutboxRemover({ client: s3Client(), bucket: required(environment.outboxBucket) }),
         rules: deployedVisaRules(),
@@ -67,7 +68,6 @@ export const handler = queueHandler({
   ),
 });
 
-/** @returns `undefined` while the setting `outboxQuotaGib` is absent */
 function quotaOfOutbox(): OutboxQuota | undefined {
   const gib = optionalNumber(environment.outboxQuotaGib);
   return gib === undefined ? undefined : { gib, expiryDays: requiredNumber(environment.outboxExpiryDays) };

@@ -1,12 +1,8 @@
-import {
-  type DescribeFileError,
-  type DescribeFileReply,
-  describeFileRequest,
-} from '../../lib/contract/describe-file.ts';
-import { describeFile } from '../../lib/direct/description.ts';
+import { type DescribeFileError, type DescribeFileReply, describeFileRequest } from '../../lib/contract/messages.ts';
 import { ArchiveDamagedError, DataOutError, ForbiddenError, TemporarilyUnavailableError } from '../../lib/errors.ts';
-import { RdsDirectCatalogue } from '../../lib/stores/rds/archive/direct-catalogue.ts';
-import { s3Client } from '../../lib/stores/s3/client.ts';
+import { RdsDirectCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
+import { describeFile } from '../../lib/service/direct/description.ts';
+import { s3Client } from '../../lib/service/stores/clients.ts';
 import { describeError, logger } from '../shared/observability.ts';
 import { deployedArchive, promptDatabase } from '../shared/wiring.ts';
 

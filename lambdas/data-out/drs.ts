@@ -1,22 +1,23 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
-import { objectAuthorizations } from '../../lib/api/drs/authorizations.ts';
-import { describeObject } from '../../lib/api/drs/describe-object.ts';
-import { drsErrorReply } from '../../lib/api/drs/error.ts';
-import { giveAccessUrl } from '../../lib/api/drs/give-access-url.ts';
-import type { DrsAccess } from '../../lib/api/drs/granted-object.ts';
-import { drsServiceInfo } from '../../lib/api/drs/service-info.ts';
-import { directChallenge } from '../../lib/contract/challenges.ts';
 import { environment } from '../../lib/contract/environment.ts';
-import { resultOf } from '../../lib/http/api-gateway.ts';
-import { baseUrlOf } from '../../lib/http/base-url.ts';
-import type { HttpReply } from '../../lib/http/reply.ts';
-import type { HttpRequest } from '../../lib/http/request.ts';
-import { lambdaClient } from '../../lib/stores/lambda/client.ts';
-import { LambdaFileDescriptions } from '../../lib/stores/lambda/file-descriptions.ts';
+import { directChallenge } from '../../lib/contract/http.ts';
+import { drsErrorReply } from '../../lib/service/direct/drs/model.ts';
+import {
+  type DrsAccess,
+  describeObject,
+  giveAccessUrl,
+  objectAuthorizations,
+} from '../../lib/service/direct/drs/objects.ts';
+import { drsServiceInfo } from '../../lib/service/direct/service-info.ts';
+import { baseUrlOf, resultOf } from '../../lib/service/http/api-gateway.ts';
+import type { HttpReply } from '../../lib/service/http/reply.ts';
+import type { HttpRequest } from '../../lib/service/http/request.ts';
+import { lambdaClient } from '../../lib/service/stores/clients.ts';
+import { LambdaFileDescriptions } from '../../lib/service/stores/lambda/file-descriptions.ts';
+import { directAccess, serviceInfo } from '../shared/direct.ts';
 import { answer } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';
 import { required } from '../shared/runtime.ts';
-import { directAccess, serviceInfo } from '../shared/wiring.ts';
 
 const endpoint = {
   ...directAccess(),

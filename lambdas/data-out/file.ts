@@ -1,16 +1,16 @@
-import type { ServedFile } from '../../lib/api/direct/entitled-file.ts';
-import { serveContent } from '../../lib/api/direct/serve-content.ts';
-import { serveFile } from '../../lib/api/direct/serve-file.ts';
-import { serveHeader } from '../../lib/api/direct/serve-header.ts';
-import { directChallenge } from '../../lib/contract/challenges.ts';
 import { environment } from '../../lib/contract/environment.ts';
-import { s3Client } from '../../lib/stores/s3/client.ts';
-import { S3DirectUrls } from '../../lib/stores/s3/direct-urls.ts';
-import { S3OutboxWriter } from '../../lib/stores/s3/outbox-writer.ts';
+import { directChallenge } from '../../lib/contract/http.ts';
+import type { ServedFile } from '../../lib/service/direct/access.ts';
+import { serveFile } from '../../lib/service/direct/serve-file.ts';
+import { serveContent, serveHeader } from '../../lib/service/direct/serve-header-and-content.ts';
+import { s3Client } from '../../lib/service/stores/clients.ts';
+import { S3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
+import { S3DirectUrls } from '../../lib/service/stores/s3/presigned.ts';
+import { directAccess } from '../shared/direct.ts';
 import { streamedHandler } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';
 import { keepMemorySmall, required, requiredNumber } from '../shared/runtime.ts';
-import { deployedArchive, directAccess } from '../shared/wiring.ts';
+import { deployedArchive } from '../shared/wiring.ts';
 
 keepMemorySmall();
 

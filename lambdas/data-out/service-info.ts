@@ -1,7 +1,7 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
-import { serviceInfoReply } from '../../lib/api/direct/service-info.ts';
-import { resultOf } from '../../lib/http/api-gateway.ts';
-import { serviceInfo } from '../shared/wiring.ts';
+import { serviceInfoReply } from '../../lib/service/direct/service-info.ts';
+import { resultOf } from '../../lib/service/http/api-gateway.ts';
+import { serviceInfo } from '../shared/direct.ts';
 
 const info = serviceInfo();
 

@@ -4,15 +4,13 @@ import { receiptMediaType } from '../../lib/contract/delivery.ts';
 import { environment } from '../../lib/contract/environment.ts';
 import { deliveryMessage } from '../../lib/contract/messages.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
-import type { Events } from '../../lib/export/ports.ts';
-import { type SettleDependencies, settleDelivery } from '../../lib/export/receipt/settle.ts';
-import { parseJson } from '../../lib/export/received.ts';
-import { kmsClient } from '../../lib/stores/kms/client.ts';
-import { KmsReceiptSigner } from '../../lib/stores/kms/receipt-signer.ts';
-import { RdsDeliveryLog } from '../../lib/stores/rds/exports/delivery-log.ts';
-import { s3Client } from '../../lib/stores/s3/client.ts';
-import { S3OutboxWriter } from '../../lib/stores/s3/outbox-writer.ts';
-import { sqsClient } from '../../lib/stores/sqs/client.ts';
+import type { Events } from '../../lib/service/export/ports.ts';
+import { type FinalizeDependencies, finalizeDelivery } from '../../lib/service/export/receipt/finalize.ts';
+import { parseJson } from '../../lib/service/export/received.ts';
+import { RdsDeliveryLog } from '../../lib/service/ledger/delivery-log.ts';
+import { kmsClient, s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
+import { KmsReceiptSigner } from '../../lib/service/stores/kms/receipt-signer.ts';
+import { S3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
 import { announce } from '../shared/events.ts';
 import { countBy, logger, metrics } from '../shared/observability.ts';
 import { oneByOne, queueHandler } from '../shared/queue.ts';
@@ -23,22 +21,21 @@ import { database, deployedEvents } from '../shared/wiring.ts';
 // A receipt is read, signed and sent in pieces, which are garbage at once.
 keepMemorySmall();
 
-/** Consumer of `deliveries`: settles a request and writes its delivery receipt. */
+/** Consumer of `deliveries`: finalizes a request and writes its delivery receipt. */
 export const handler = queueHandler({
   sqs: sqsClient(),
   queueUrls: [required(environment.deliveriesQueueUrl)],
   retryDelaysSeconds: required(environment.retryDelaysSeconds),
   stage: 'settle',
   handle: oneByOne(
-    settleRecord(
+    finalizeRecord(
       { log: new RdsDeliveryLog(database()), ...deployedReceipts(), now: () => new Date() },
       deployedEvents(),
     ),
   ),
 });
 
-/** What receipts are written with; nothing where the settings want none. */
-function deployedReceipts(): Pick<SettleDependencies, 'receipts'> {
+function deployedReceipts(): Pick<FinalizeDependencies, 'receipts'> {
   const keyArns = process.env[environment.receiptKeyArns];
   if (!keyArns) return {};
   const bucket = required(environment.outboxBucket);
@@ -56,13 +53,13 @@ function deployedReceipts(): Pick<SettleDependencies, 'receipts'> {
  *
  * @param events `undefined` while the setting `events` is off
  */
-export function settleRecord(
-  dependencies: SettleDependencies,
+export function finalizeRecord(
+  dependencies: FinalizeDependencies,
   events?: Events,
 ): (record: SQSRecord, context: Context) => Promise<void> {
   return async (record, context) => {
     const { requestId } = deliveryMessage.parse(parseJson(record.body));
-    const { outcome, ...result } = await settleDelivery(requestId, dependencies, () =>
+    const { outcome, ...result } = await finalizeDelivery(requestId, dependencies, () =>
       context.getRemainingTimeInMillis(),
     );
     logger.info(outcome, { requestId, ...traceField(requestId), ...result });

@@ -2,17 +2,17 @@ import { MetricUnit } from '@aws-lambda-powertools/metrics';
 import { environment } from '../../lib/contract/environment.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import { ArchiveDamagedError } from '../../lib/errors.ts';
-import type { StageDependencies } from '../../lib/export/order.ts';
-import { parseFileExport, type ReceivedMessage } from '../../lib/export/received.ts';
-import { secondsSince } from '../../lib/export/seconds-since.ts';
-import { giveUpReason, type StageOutcome, stageFiles } from '../../lib/export/stage.ts';
-import { RdsCatalogue } from '../../lib/stores/rds/archive/catalogue.ts';
-import { RdsCopyRecords } from '../../lib/stores/rds/exports/copy-records.ts';
-import { RdsRequestFiles } from '../../lib/stores/rds/exports/request-files.ts';
-import { s3Client } from '../../lib/stores/s3/client.ts';
-import { S3OutboxWriter } from '../../lib/stores/s3/outbox-writer.ts';
-import { sqsClient } from '../../lib/stores/sqs/client.ts';
-import { SqsDeliveries } from '../../lib/stores/sqs/deliveries.ts';
+import { RdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
+import type { StageDependencies } from '../../lib/service/export/export-order.ts';
+import { secondsSince } from '../../lib/service/export/finalizing.ts';
+import { parseFileExport, type ReceivedMessage } from '../../lib/service/export/received.ts';
+import { giveUpReason, type StageOutcome, stageFiles } from '../../lib/service/export/stage.ts';
+import { RdsCopyRecords } from '../../lib/service/ledger/copy-records.ts';
+import { RdsLedger } from '../../lib/service/ledger/ledger.ts';
+import { noteAttempts } from '../../lib/service/ledger/transitions.ts';
+import { s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
+import { S3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
+import { SqsDeliveries } from '../../lib/service/stores/sqs/queues.ts';
 import { countBy, logger, metrics } from '../shared/observability.ts';
 import {
   type HandleRecords,
@@ -52,11 +52,11 @@ export const handler = queueHandler({
   stage: 'stage',
   handle: stageRecords(
     {
-      catalogue: new RdsCatalogue(data),
+      catalogue: new RdsCatalogue(data, noteAttempts),
       archive,
       outbox: new S3OutboxWriter({ client, bucket: required(environment.outboxBucket), archiveBuckets }),
       archiveKeys,
-      requestFiles: new RdsRequestFiles(data, requiredNumber(environment.filesInFlight)),
+      requestFiles: new RdsLedger(data, requiredNumber(environment.filesInFlight)),
       deliveries: new SqsDeliveries({ client: sqs, queueUrl: required(environment.deliveriesQueueUrl), traceOf }),
       copies: new RdsCopyRecords(data),
       denied: () => denyList.current(),

@@ -1,22 +1,20 @@
 import { MetricUnit } from '@aws-lambda-powertools/metrics';
 import type { Context } from 'aws-lambda';
-import { environment } from '../../lib/contract/environment.ts';
+import { environment, type WithdrawalPolicy } from '../../lib/contract/environment.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import { openMarkerKey } from '../../lib/contract/outbox-key.ts';
-import type { WithdrawalPolicy } from '../../lib/contract/withdrawal.ts';
-import { type SweepDependencies, withdrawDeprecated } from '../../lib/export/withdraw/sweep.ts';
-import { RdsCopyRecords } from '../../lib/stores/rds/exports/copy-records.ts';
-import { RdsExportLog } from '../../lib/stores/rds/exports/export-log.ts';
-import { RdsOutboxRecords } from '../../lib/stores/rds/exports/outbox-records.ts';
-import { s3Client } from '../../lib/stores/s3/client.ts';
-import { S3OutboxRemover } from '../../lib/stores/s3/outbox-remover.ts';
+import { type WithdrawalDependencies, withdrawDeprecated } from '../../lib/service/export/withdraw/reconcile.ts';
+import { RdsCopyRecords } from '../../lib/service/ledger/copy-records.ts';
+import { RdsExportLog } from '../../lib/service/ledger/delivery-log.ts';
+import { RdsOutboxRecords } from '../../lib/service/ledger/outbox-records.ts';
+import { s3Client } from '../../lib/service/stores/clients.ts';
+import { S3OutboxRemover } from '../../lib/service/stores/s3/outbox-remover.ts';
 import { logger, metrics } from '../shared/observability.ts';
 import { required } from '../shared/runtime.ts';
 import { database } from '../shared/wiring.ts';
 
 const data = database();
 
-/** Milliseconds that a page of containers may take. */
 const pageMs = 60_000;
 /** Containers of a run. Without deleting, the same ones are found in every run. */
 const mostFound = { report: 1_000, purge: Number.POSITIVE_INFINITY };
@@ -37,7 +35,7 @@ export const handler = withdraw(
 );
 
 /** The number of containers that a run leaves is a metric, so that an alarm tells, in both modes. */
-export function withdraw(dependencies: SweepDependencies, mode: Exclude<WithdrawalPolicy, 'off'>) {
+export function withdraw(dependencies: WithdrawalDependencies, mode: Exclude<WithdrawalPolicy, 'off'>) {
   return async (event: { readonly whileOpen?: boolean }, context: Context): Promise<void> => {
     logger.addContext(context);
     if (event.whileOpen !== undefined) {

@@ -1,8 +1,8 @@
-import { authenticateAdministrator } from '../../lib/api/export/authenticate-administrator.ts';
 import { environment } from '../../lib/contract/environment.ts';
-import { headersOf } from '../../lib/http/api-gateway.ts';
-import { SecretAdministrators } from '../../lib/stores/secrets/administrators.ts';
-import { secretsManagerClient } from '../../lib/stores/secrets/client.ts';
+import { authenticateAdministrator } from '../../lib/service/export/request/administrator.ts';
+import { headersOf } from '../../lib/service/http/api-gateway.ts';
+import { secretsManagerClient } from '../../lib/service/stores/clients.ts';
+import { SecretAdministrators } from '../../lib/service/stores/secrets/administrators.ts';
 import { requestAuthorizer } from '../shared/authorizer.ts';
 import { required } from '../shared/runtime.ts';
 

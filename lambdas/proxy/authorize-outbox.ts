@@ -1,10 +1,9 @@
-import { admitToOutbox, type OutboxAccess } from '../../lib/api/outbox/admit-to-outbox.ts';
-import { ArchiveCredentials } from '../../lib/api/outbox/archive-credentials.ts';
-import { archiveCredentialsPolicies } from '../../lib/contract/archive-credentials.ts';
-import { environment } from '../../lib/contract/environment.ts';
+import { archiveCredentialsPolicies, environment } from '../../lib/contract/environment.ts';
 import { InvalidRequestError } from '../../lib/errors.ts';
-import { headersOf } from '../../lib/http/api-gateway.ts';
-import { RdsArchiveUsers } from '../../lib/stores/rds/archive/users.ts';
+import { RdsArchiveUsers } from '../../lib/service/catalogue/users.ts';
+import { headersOf } from '../../lib/service/http/api-gateway.ts';
+import { ArchiveCredentials } from '../../lib/service/outbox/archive-credentials.ts';
+import { authorizeOutboxCaller, type OutboxAccess } from '../../lib/service/outbox/caller.ts';
 import { requestAuthorizer } from '../shared/authorizer.ts';
 import { required } from '../shared/runtime.ts';
 import { deployedVisaRules, promptDatabase } from '../shared/wiring.ts';
@@ -18,7 +17,7 @@ const access = outboxAccess();
  */
 export const handler = requestAuthorizer(['GET/files', 'GET/stream/*', 'HEAD/stream/*'], async (event) => {
   try {
-    const { principalId, archiveUser } = await admitToOutbox({ headers: headersOf(event) }, access);
+    const { principalId, archiveUser } = await authorizeOutboxCaller({ headers: headersOf(event) }, access);
     return { principalId, context: { isAdmitted: 'true', ...(archiveUser !== undefined && { archiveUser }) } };
   } catch (error) {
     if (!(error instanceof InvalidRequestError)) throw error;

@@ -1,8 +1,8 @@
-import { type ListingAccess, listFiles } from '../../lib/api/outbox/list-files.ts';
-import { proxyChallenge } from '../../lib/contract/challenges.ts';
 import { environment } from '../../lib/contract/environment.ts';
-import { s3Client } from '../../lib/stores/s3/client.ts';
-import { S3OutboxReader } from '../../lib/stores/s3/outbox-reader.ts';
+import { proxyChallenge } from '../../lib/contract/http.ts';
+import { type ListingAccess, listFiles } from '../../lib/service/outbox/list-files.ts';
+import { s3Client } from '../../lib/service/stores/clients.ts';
+import { S3OutboxReader } from '../../lib/service/stores/s3/outbox-reader.ts';
 import { streamedHandler } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';
 import { keepMemorySmall, required, requiredNumber } from '../shared/runtime.ts';

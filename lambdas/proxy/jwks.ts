@@ -1,11 +1,9 @@
-import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
-import { receiptKeysReply } from '../../lib/api/receipt-keys.ts';
-import { proxyChallenge } from '../../lib/contract/challenges.ts';
 import { environment } from '../../lib/contract/environment.ts';
-import { resultOf } from '../../lib/http/api-gateway.ts';
-import { kmsClient } from '../../lib/stores/kms/client.ts';
-import { type SigningJwk, signingJwk } from '../../lib/stores/kms/public-key.ts';
-import { answer } from '../shared/http.ts';
+import { proxyChallenge } from '../../lib/contract/http.ts';
+import { receiptKeysReply } from '../../lib/service/http/reply.ts';
+import { kmsClient } from '../../lib/service/stores/clients.ts';
+import { type SigningJwk, signingJwk } from '../../lib/service/stores/kms/receipt-signer.ts';
+import { bufferedHandler } from '../shared/http.ts';
 import { required } from '../shared/runtime.ts';
 
 const client = kmsClient();
@@ -15,11 +13,7 @@ const keyArns = required(environment.receiptKeyArns).split(',');
 let known: readonly SigningJwk[] | undefined;
 
 /** `GET /.well-known/jwks.json`: the public keys of delivery receipts, without credentials. */
-export async function handler(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
-  return resultOf(
-    await answer(event, proxyChallenge, async ({ requestId }) => {
-      known ??= await Promise.all(keyArns.map((keyArn) => signingJwk(client, keyArn)));
-      return receiptKeysReply(requestId, known);
-    }),
-  );
-}
+export const handler = bufferedHandler(proxyChallenge, async ({ requestId }) => {
+  known ??= await Promise.all(keyArns.map((keyArn) => signingJwk(client, keyArn)));
+  return receiptKeysReply(requestId, known);
+});

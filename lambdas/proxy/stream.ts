@@ -1,11 +1,9 @@
-import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
-import { type FileAccess, grantDownload } from '../../lib/api/outbox/grant-download.ts';
-import { proxyChallenge } from '../../lib/contract/challenges.ts';
 import { environment } from '../../lib/contract/environment.ts';
-import { resultOf } from '../../lib/http/api-gateway.ts';
-import { s3Client } from '../../lib/stores/s3/client.ts';
-import { S3OutboxReader } from '../../lib/stores/s3/outbox-reader.ts';
-import { answer } from '../shared/http.ts';
+import { proxyChallenge } from '../../lib/contract/http.ts';
+import { type FileAccess, grantDownload } from '../../lib/service/outbox/grant-download.ts';
+import { s3Client } from '../../lib/service/stores/clients.ts';
+import { S3OutboxReader } from '../../lib/service/stores/s3/outbox-reader.ts';
+import { bufferedHandler } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';
 import { required, requiredNumber } from '../shared/runtime.ts';
 import { deployedVisaRules } from '../shared/wiring.ts';
@@ -21,6 +19,4 @@ const endpoint = {
 };
 
 /** `GET|HEAD /stream/{file}`: the URL at which S3 serves the file, or its size. No byte of it passes through here. */
-export async function handler(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
-  return resultOf(await answer(event, proxyChallenge, (request) => grantDownload(request, endpoint)));
-}
+export const handler = bufferedHandler(proxyChallenge, (request) => grantDownload(request, endpoint));

@@ -1,5 +1,5 @@
 import type { APIGatewayAuthorizerResult, APIGatewayRequestAuthorizerEvent } from 'aws-lambda';
-import type { AuthorizerContext } from '../../lib/contract/authorizer-context.ts';
+import type { AuthorizerContext } from '../../lib/contract/http.ts';
 import { UnauthenticatedError } from '../../lib/errors.ts';
 import { describeError, logger } from './observability.ts';
 

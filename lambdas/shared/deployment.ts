@@ -1,5 +1,7 @@
 import type { Context } from 'aws-lambda';
-import { whenSettled } from '../../lib/stores/settling.ts';
+import { type DatabaseRole, databaseRoles } from '../../lib/contract/database-roles.ts';
+import { environment } from '../../lib/contract/environment.ts';
+import { whenConsistent } from '../../lib/service/stores/eventual-consistency.ts';
 import { describeError, logger } from './observability.ts';
 
 /** Time that is kept to report a failure before Lambda ends the invocation. */
@@ -10,10 +12,28 @@ export function workingMs(context: Context): number {
   return context.getRemainingTimeInMillis() - reserveMs;
 }
 
-/** Run a step of a deployment by {@link whenSettled} within the time of the invocation, with its refusals in the log. */
-export function settled<T>(attempt: () => Promise<T>, context: Context): Promise<T> {
-  return whenSettled(attempt, {
+/** Run a step of a deployment by {@link whenConsistent} within the time of the invocation, with its refusals in the log. */
+export function retriedUntilConsistent<T>(attempt: () => Promise<T>, context: Context): Promise<T> {
+  return whenConsistent(attempt, {
     remainingMs: workingMs(context),
     onRefusal: (error) => logger.warn('refused, perhaps not for long', describeError(error)),
   });
 }
+
+export interface RoleSecret {
+  readonly role: DatabaseRole;
+  readonly secretArn: string;
+}
+
+/** The roles with a secret of their own. A role has none where the operator gave its functions the owner's credentials. */
+export const roleSecrets: readonly RoleSecret[] = (
+  [
+    [databaseRoles.proxy, environment.databaseProxySecretArn],
+    [databaseRoles.auditor, environment.databaseAuditorSecretArn],
+    [databaseRoles.reader, environment.databaseReaderSecretArn],
+    [databaseRoles.worker, environment.databaseWorkerSecretArn],
+  ] as const
+).flatMap(([role, variable]) => {
+  const secretArn = process.env[variable];
+  return secretArn ? [{ role, secretArn }] : [];
+});

@@ -2,11 +2,10 @@ import { MetricUnit } from '@aws-lambda-powertools/metrics';
 import type { Context } from 'aws-lambda';
 import type { OperatorEvent } from '../../lib/contract/events.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
-import type { Events } from '../../lib/export/ports.ts';
+import type { Events } from '../../lib/service/export/ports.ts';
 import { workingMs } from './deployment.ts';
 import { describeError, logger, metrics } from './observability.ts';
 
-/** Milliseconds that events may take from an invocation. */
 const patienceMs = 3000;
 
 /**

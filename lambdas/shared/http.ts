@@ -1,14 +1,12 @@
 import { finished, type Writable } from 'node:stream';
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
-import { type OpenApiDocument, openApiReply } from '../../lib/api/openapi.ts';
 import { openApiFile } from '../../lib/contract/environment.ts';
 import { UnauthenticatedError } from '../../lib/errors.ts';
-import { requestOf, resultOf } from '../../lib/http/api-gateway.ts';
-import { baseUrlOf, originOf } from '../../lib/http/base-url.ts';
-import { refuseForeignPage } from '../../lib/http/foreign-page.ts';
-import { problemOf, problemReply } from '../../lib/http/problem.ts';
-import type { HttpReply, ReplyBody } from '../../lib/http/reply.ts';
-import type { HttpRequest } from '../../lib/http/request.ts';
+import { baseUrlOf, originOf, requestOf, resultOf } from '../../lib/service/http/api-gateway.ts';
+import { refuseCrossOrigin } from '../../lib/service/http/cross-origin.ts';
+import { problemOf, problemReply } from '../../lib/service/http/problem.ts';
+import { type HttpReply, type OpenApiDocument, openApiReply, type ReplyBody } from '../../lib/service/http/reply.ts';
+import type { HttpRequest } from '../../lib/service/http/request.ts';
 import { describeError, logger, reportDamage } from './observability.ts';
 import { bundledJson } from './runtime.ts';
 
@@ -32,7 +30,7 @@ export async function answer<Body extends ReplyBody>(
   const request = requestOf(event);
   const { requestId } = request;
   try {
-    refuseForeignPage(request, originOf(event));
+    refuseCrossOrigin(request, originOf(event));
     const reply = await endpoint(request);
     logger.info('answered', { requestId, status: reply.status });
     return reply;
@@ -46,6 +44,14 @@ export async function answer<Body extends ReplyBody>(
     const reply = problemReply(error, requestId, challenge);
     return request.method === 'HEAD' ? { ...reply, body: '' } : reply;
   }
+}
+
+/** The handler of an endpoint whose reply goes out at once. @param challenge `WWW-Authenticate` of a 401 */
+export function bufferedHandler(
+  challenge: string,
+  endpoint: (request: HttpRequest, event: APIGatewayProxyEvent) => Promise<HttpReply>,
+): (event: APIGatewayProxyEvent) => Promise<APIGatewayProxyResult> {
+  return async (event) => resultOf(await answer(event, challenge, (request) => endpoint(request, event)));
 }
 
 /** The handler of `GET /openapi.json`, which takes no credentials. */

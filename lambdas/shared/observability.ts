@@ -42,7 +42,6 @@ export function countBy(name: BrokenDownMetric, value: string, times = 1): void 
     .addMetric(name, MetricUnit.Count, times);
 }
 
-/** Frames of a stack that a log line carries. */
 const frames = 5;
 
 /**

@@ -9,7 +9,7 @@ import {
 } from '../../lib/contract/messages.ts';
 import { type FailureStage, metrics as names } from '../../lib/contract/metrics.ts';
 import { BodyMissingError, DataOutError, TemporarilyUnavailableError } from '../../lib/errors.ts';
-import { parseJson, type ReceivedMessage } from '../../lib/export/received.ts';
+import { parseJson, type ReceivedMessage } from '../../lib/service/export/received.ts';
 import { countBy, describeError, logger, metrics } from './observability.ts';
 import { followTraces, traceField } from './traces.ts';
 
@@ -49,7 +49,7 @@ export function queueHandler(options: QueueHandlerOptions): QueueHandler {
     logger.addContext(context);
     followTraces(
       event.Records.map((record) => ({
-        requestId: describeRecord(record).requestId,
+        exportId: describeRecord(record).requestId,
         header: record.attributes.AWSTraceHeader,
       })),
     );

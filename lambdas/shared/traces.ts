@@ -6,7 +6,7 @@ let followed: ReadonlyMap<string, string> = new Map();
 
 /** A message, as far as its trace goes. */
 interface TracedMessage {
-  readonly requestId: string;
+  readonly exportId: string;
   /** Its system attribute `AWSTraceHeader`. */
   readonly header: string | undefined;
 }
@@ -14,9 +14,9 @@ interface TracedMessage {
 /** Continue the traces of these messages, and no others. To be called once an invocation. */
 export function followTraces(messages: readonly TracedMessage[]): void {
   followed = new Map(
-    messages.flatMap(({ requestId, header }) => {
+    messages.flatMap(({ exportId, header }) => {
       const plain = plainHeader(header);
-      return plain === undefined ? [] : [[requestId, plain]];
+      return plain === undefined ? [] : [[exportId, plain]];
     }),
   );
 }
@@ -25,13 +25,13 @@ export function followTraces(messages: readonly TracedMessage[]): void {
  * The X-Ray header for what is sent on behalf of a request: that of the message at hand, so that one trace leads from the
  * administrator's request to the receipt. Without one it is that of this invocation.
  */
-export function traceOf(requestId: string): string | undefined {
-  return followed.get(requestId) ?? plainHeader(process.env._X_AMZN_TRACE_ID);
+export function traceOf(exportId: string): string | undefined {
+  return followed.get(exportId) ?? plainHeader(process.env._X_AMZN_TRACE_ID);
 }
 
 /** Trace of a request as a field of its log lines: the id under which X-Ray shows it. */
-export function traceField(requestId: string): { readonly trace?: string } {
-  const [, trace] = /^Root=([^;]+)/.exec(traceOf(requestId) ?? '') ?? [];
+export function traceField(exportId: string): { readonly trace?: string } {
+  const [, trace] = /^Root=([^;]+)/.exec(traceOf(exportId) ?? '') ?? [];
   return trace === undefined ? {} : { trace };
 }
 

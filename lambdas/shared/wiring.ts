@@ -1,25 +1,24 @@
 import type { S3Client } from '@aws-sdk/client-s3';
-import type { ServiceInfo } from '../../lib/api/direct/service-info.ts';
 import { environment, trustedIssuersFile } from '../../lib/contract/environment.ts';
-import type { Events } from '../../lib/export/ports.ts';
-import { eventBridgeClient } from '../../lib/stores/events/client.ts';
-import { EventBridgeEvents } from '../../lib/stores/events/events.ts';
-import { RdsDirectCatalogue } from '../../lib/stores/rds/archive/direct-catalogue.ts';
-import { rdsDataClient } from '../../lib/stores/rds/client.ts';
-import { DataApi, type DataApiOptions } from '../../lib/stores/rds/data-api.ts';
-import { S3Archive } from '../../lib/stores/s3/archive.ts';
-import { parseArchiveBuckets } from '../../lib/stores/s3/archive-buckets.ts';
-import { SecretArchiveKeys } from '../../lib/stores/secrets/archive-keys.ts';
-import { impatientSecretsManagerClient, secretsManagerClient } from '../../lib/stores/secrets/client.ts';
-import { SecretDenyList } from '../../lib/stores/secrets/deny-list.ts';
+import type { Events } from '../../lib/service/export/ports.ts';
+import {
+  eventBridgeClient,
+  impatientSecretsManagerClient,
+  rdsDataClient,
+  secretsManagerClient,
+} from '../../lib/service/stores/clients.ts';
+import { EventBridgeEvents } from '../../lib/service/stores/events/events.ts';
+import { DataApi, type DataApiOptions } from '../../lib/service/stores/rds/data-api.ts';
+import { S3Archive } from '../../lib/service/stores/s3/archive.ts';
+import { parseArchiveBuckets } from '../../lib/service/stores/s3/archive-buckets.ts';
+import { SecretArchiveKeys } from '../../lib/service/stores/secrets/archive-keys.ts';
+import { SecretDenyList } from '../../lib/service/stores/secrets/deny-list.ts';
 import { parseTrustedIssuers, type VisaRules, visaRules } from '../../lib/visas/index.ts';
-import software from '../../package.json' with { type: 'json' };
 import { bundledJson, required } from './runtime.ts';
 
 // What the functions are made of, from their environment. Everything throws at start-up when the deployment is incomplete.
 // A bundle holds only what its function calls: no module of this repository acts on import (`sideEffects` in package.json).
 
-/** Milliseconds that a query may take while a caller waits. */
 const databasePatienceMs = 8000;
 
 /**
@@ -72,18 +71,4 @@ export function deployedVisaRules(): VisaRules {
   const denyList = visaDenyList();
   const issuers = parseTrustedIssuers(bundledJson(trustedIssuersFile));
   return visaRules({ issuers, denied: () => denyList.current(), now: () => new Date() });
-}
-
-/** What direct access verifies tokens with, and the catalogue that it asks. */
-export function directAccess(): { readonly rules: VisaRules; readonly catalogue: RdsDirectCatalogue } {
-  return { rules: deployedVisaRules(), catalogue: new RdsDirectCatalogue(promptDatabase()) };
-}
-
-/** What the operator's settings and this software's version say of the deployment. */
-export function serviceInfo(): ServiceInfo {
-  return {
-    id: required(environment.serviceId),
-    organization: { name: required(environment.organizationName), url: required(environment.organizationUrl) },
-    version: software.version,
-  };
 }

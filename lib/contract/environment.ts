@@ -86,3 +86,11 @@ export const trustedIssuersFile = 'config/trusted-issuers.json';
 
 /** File beside the bundles that serve `/openapi.json`: the document, made from `docs/openapi/` when they are bundled. */
 export const openApiFile = 'openapi.json';
+
+/** Whether list and stream insist on the central archive's credentials, or only check those that are sent. */
+export const archiveCredentialsPolicies = ['required', 'when-presented'] as const;
+export type ArchiveCredentialsPolicy = (typeof archiveCredentialsPolicies)[number];
+
+/** What happens to staged containers of a deprecated dataset. `report` counts them, `purge` deletes them. */
+export const withdrawalPolicies = ['off', 'report', 'purge'] as const;
+export type WithdrawalPolicy = (typeof withdrawalPolicies)[number];

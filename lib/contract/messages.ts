@@ -46,7 +46,6 @@ export const exportRequestAttributes = {
   archiveKind: 'archiveKind',
 } as const;
 
-/** SHA-256 in hex. */
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
 
 /** Body of a message on `file-exports`: one file for one recipient. It carries no visa. */
@@ -64,9 +63,9 @@ export const fileExportMessage = z.strictObject({
   publicKey: z.base64().length(44),
   /**
    * Hashes (`entryHash`) of what the grant depends on besides `recipient`: its tokens, and their other subjects.
-   * Messages of versions without a deny list lack it.
+   * @default - nothing else
    */
-  restsOn: z
+  dependsOn: z
     .array(hash)
     .max(2 * limits.visasPerPassport + 2)
     .optional(),
@@ -76,3 +75,46 @@ export type FileExportMessage = z.infer<typeof fileExportMessage>;
 /** Body of a message on `deliveries`: each file of this request is settled. */
 export const deliveryMessage = z.strictObject({ requestId: z.uuid() });
 export type DeliveryMessage = z.infer<typeof deliveryMessage>;
+
+/**
+ * Begins the ids of datasets and files of a smoke test, and the keys of their archived bodies. A smoke test deletes what
+ * earlier ones left under it, so nothing else may begin so.
+ */
+export const smokeIdPrefix = 'SMOKE-';
+
+/** A request to the function that describes files: the file, and the dataset through which the caller may have it. */
+export const describeFileRequest = z.strictObject({ fileId: identifier, datasetId: identifier });
+export type DescribeFileRequest = z.infer<typeof describeFileRequest>;
+
+/** A file's plaintext, as the edit list of its stored header leaves it. A caller who may have the file may know all of this. */
+const fileDescription = z.strictObject({
+  /** Base name that the submitter gave; untrusted text. */
+  fileName: z.string(),
+  mediaType: z.string(),
+  /** Bytes. */
+  size: z.number().int().nonnegative(),
+  /** Strong entity tag, with its quotes: that of `GET /files/{fileId}`. */
+  etag: z.string(),
+  /** When the catalogue recorded the file, or else when its body was stored; ISO 8601 in UTC. */
+  createdAt: z.iso.datetime(),
+  /**
+   * Digests of exactly these bytes, in lower-case hex. A digest made before an edit list, or of another size, is left
+   * out.
+   */
+  checksums: z.array(z.strictObject({ type: z.enum(['MD5', 'SHA256', 'SHA384', 'SHA512']), value: z.string() })),
+});
+export type FileDescription = z.infer<typeof fileDescription>;
+
+/** The reply. An error is its code alone; the function's own log has the details. */
+export const describeFileReply = z.union([
+  z.strictObject({ description: fileDescription }),
+  z.strictObject({
+    error: z.discriminatedUnion('code', [
+      z.strictObject({ code: z.literal('forbidden') }),
+      z.strictObject({ code: z.literal('archive_damaged') }),
+      z.strictObject({ code: z.literal('temporarily_unavailable'), retryAfterSeconds: z.number().positive() }),
+    ]),
+  }),
+]);
+export type DescribeFileReply = z.infer<typeof describeFileReply>;
+export type DescribeFileError = Extract<DescribeFileReply, { error: unknown }>['error'];

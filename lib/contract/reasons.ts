@@ -137,3 +137,6 @@ export function explainReason(reason: string): Explanation | undefined {
   }
   return Object.hasOwn(exportReasons, reason) ? exportReasons[reason as keyof typeof exportReasons] : undefined;
 }
+
+/** The one type of visa that grants a dataset; compared with its case (Passport 1.2, ControlledAccessGrants). */
+export const grantType = 'ControlledAccessGrants';

@@ -33,13 +33,6 @@ export {
   encryptSegments,
   type SegmentCipher,
 } from './body/segments.ts';
-export {
-  type ByteStreamPair,
-  decryptionDuplex,
-  decryptionStream,
-  encryptionDuplex,
-  encryptionStream,
-} from './body/streams.ts';
 export type { ByteSource, Random } from './bytes.ts';
 export * from './errors.ts';
 export { addRecipients } from './header/add-recipients.ts';

@@ -1,4 +1,4 @@
-import type { App } from 'aws-cdk-lib';
+import { Annotations, type App, type Stack } from 'aws-cdk-lib';
 import { trustedIssuersFile } from '../contract/environment.ts';
 import { stackNames } from '../contract/outputs.ts';
 import { checkSettings } from './check-settings.ts';
@@ -32,4 +32,12 @@ export function addStacks(
     description: 'data-out: APIs, functions, queues and alarms',
   });
   return { storage, service };
+}
+
+/** Warn at synth that no issuer is trusted: the service would start, and refuse every visa. */
+export function warnThatNoIssuerIsTrusted(stack: Stack, trustedIssuers: string): void {
+  Annotations.of(stack).addWarningV2(
+    'data-out:nobody-is-trusted',
+    `${trustedIssuers} names no issuer: every visa will be refused. See docs/trusted-issuers.md.`,
+  );
 }

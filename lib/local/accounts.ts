@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { hashPassword } from '../common/password-hash.ts';
 import type { StackOutputs } from '../contract/outputs.ts';
-import { hashPassword } from '../contract/password-hash.ts';
 import type { KeyFiles } from './keys.ts';
 import type { Database } from './rds-data/database.ts';
 import type { Secrets } from './secrets-manager/secrets.ts';

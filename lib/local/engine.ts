@@ -2,19 +2,14 @@ import { join } from 'node:path';
 import type { Connection } from '../contract/connection.ts';
 import type { StackOutputs } from '../contract/outputs.ts';
 import { type LocalAccount, localAccount } from './account/account.ts';
+import { accountServices, type Protection, protectionOf } from './account/services.ts';
 import { type Accounts, addArchiveUser, fillSecrets, prepareAccounts } from './accounts.ts';
-import { acm } from './acm/acm.ts';
-import { apiGateway } from './api-gateway/control-plane.ts';
 import type { GatewayBehaviour } from './api-gateway/exchange.ts';
 import { type RestApi, readApis, stageArn } from './api-gateway/model.ts';
-import { type ApiServer, listenForApi } from './api-gateway/server.ts';
-import { cloudControl } from './cloud-control/cloud-control.ts';
-import { cloudFormation } from './cloudformation/cloudformation.ts';
-import { cloudTrail } from './cloudtrail/cloudtrail.ts';
+import { listenForApis } from './api-gateway/server.ts';
 import { describeConnection, refuseSecondEngine, writeConnection } from './connection-file.ts';
 import { startAwsEndpoint } from './endpoint/endpoint.ts';
 import { Traffic } from './endpoint/traffic.ts';
-import { EngineError } from './errors.ts';
 import { type BusEvent, EventBus } from './eventbridge/event-bus.ts';
 import { AccessControl, type AccessEntry } from './iam/access.ts';
 import { Credentials } from './iam/credentials.ts';
@@ -22,41 +17,30 @@ import { fullAccess } from './iam/policy.ts';
 import { ResourcePolicies } from './iam/resource-policies.ts';
 import { prepareKeys, withLocalIssuer } from './keys.ts';
 import { type KeyUses, keyUses } from './kms/key-uses.ts';
-import { kms } from './kms/kms.ts';
-import { SigningKeys } from './kms/signing-keys.ts';
+import { kms, SigningKeys } from './kms/kms.ts';
 import { EventSources } from './lambda/event-sources.ts';
-import { type DefinitionContext, defineFunctions, type FunctionDefinition } from './lambda/function-definition.ts';
-import { Functions, type InspectedFunction, type OnLog } from './lambda/functions.ts';
+import { type DefinitionContext, defineFunctions } from './lambda/function-definition.ts';
+import { Functions, inspectedFunction, type OnLog, runTriggers } from './lambda/functions.ts';
 import { lambdaService } from './lambda/lambda-service.ts';
 import { Schedules } from './lambda/schedules.ts';
-import { attachSourceMap } from './lambda/source-map.ts';
-import { runTriggers } from './lambda/triggers.ts';
-import { freePort } from './listen.ts';
-import { Logs } from './logs.ts';
-import { protectedClusters, rds, restrictsPasswords } from './rds/rds.ts';
 import { Database } from './rds-data/database.ts';
+import { restrictsPasswords } from './rds-data/password-restriction.ts';
 import { rdsDataService } from './rds-data/rds-data.ts';
 import { createBuckets } from './s3/create-buckets.ts';
 import { LocalS3 } from './s3/local-s3.ts';
 import { Rotations } from './secrets-manager/rotations.ts';
 import { Secrets } from './secrets-manager/secrets.ts';
 import { secretsManager } from './secrets-manager/secrets-manager.ts';
-import { serviceQuotas } from './service-quotas/service-quotas.ts';
-import { sns } from './sns/sns.ts';
-import { createQueues } from './sqs/create-queues.ts';
-import { type QueueServer, startQueueServer } from './sqs/queue-server.ts';
+import { createQueues, type QueueServer, startQueueServer } from './sqs/queue-server.ts';
 import { localSqs } from './sqs/sqs.ts';
-import { type State, takeState } from './state.ts';
+import { Logs, type State, takeState } from './state.ts';
 import { sts } from './sts/sts.ts';
 import { loadAssembly } from './template/assembly.ts';
-import { type Addresses, type Deployment, deploy } from './template/deployment.ts';
-import { accountId, stackId } from './template/names.ts';
+import { type Addresses, deploy } from './template/deployment.ts';
+import { accountId } from './template/names.ts';
 import type { UpdateStep } from './template/update.ts';
 import { type RunningParts, update } from './update.ts';
 import { readWebAcls } from './waf/web-acl.ts';
-
-/** The port where debuggers look first. */
-const usualInspectorPort = 9229;
 
 export interface EngineOptions {
   /** Cloud assembly, as `cdk synth` leaves it. */
@@ -101,8 +85,7 @@ export interface Engine {
   readonly account: LocalAccount;
   /** What EventBridge took, the last thousand events. */
   readonly events: readonly BusEvent[];
-  /** Whether each stack and each database cluster is protected against deletion, by its ARN. */
-  readonly protection: { readonly stacks: Map<string, boolean>; readonly clusters: Map<string, boolean> };
+  readonly protection: Protection;
   /**
    * Update the running stacks to those of another assembly, as CloudFormation does: one resource at a time, while callers and
    * queues are served. Each step is carried out when it is given; the next one waits until it is asked for. When a step
@@ -194,7 +177,7 @@ async function start(
   await createQueues(deployment, queueServer);
   const s3 = new LocalS3(join(state.workDir, 's3'), now, deployment.region);
   createBuckets(deployment, s3, options.existingBucketKeys);
-  cleanup.push(keepLifecycles(s3));
+  cleanup.push(s3.keepLifecycles());
 
   const outputs = deployment.outputs() as StackOutputs;
   const account = localAccount(deployment, stacks, now());
@@ -213,11 +196,7 @@ async function start(
 
   const traffic = new Traffic();
   const bus = new EventBus(deployment.region, now, (event) => logs.write('events', JSON.stringify(event)));
-  const protection = {
-    // They are deployed without termination protection.
-    stacks: new Map(stacks.map(({ name }) => [stackId(name, deployment.region), false])),
-    clusters: protectedClusters(deployment),
-  };
+  const protection = protectionOf(deployment);
   const cluster = {
     arn: outputs.DatabaseClusterArn,
     secretArn: outputs.DatabaseSecretArn,
@@ -234,7 +213,7 @@ async function start(
     extraEnvironment: options.environment ?? {},
   };
   const definitions = defineFunctions(context);
-  const inspected = await inspectedFunction(options, definitions);
+  const inspected = await inspectedFunction(options.inspect, options.assemblyDir, definitions);
   const functions = new Functions(definitions, (name, line) => logs.write(name, line), inspected);
   cleanup.push(() => functions.stop());
   const rotations = new Rotations(deployment, secrets, functions, now);
@@ -245,18 +224,11 @@ async function start(
       sqs: localSqs(queueServer, deployment.region, state.dataDir !== undefined),
       'rds-data': rdsDataService(database, cluster),
       secretsmanager: secretsManager(secrets, rotations, account),
-      cloudformation: cloudFormation(protection.stacks, deployment, account),
-      rds: rds(protection.clusters, account),
       lambda: lambdaService(functions, account),
       events: bus.service(),
       sts: sts(deployment, credentials, now),
       kms: kms(signingKeys, account),
-      sns: sns(deployment),
-      apigateway: apiGateway(account, deployment.region),
-      servicequotas: serviceQuotas(account, deployment.region),
-      cloudcontrolapi: cloudControl(account),
-      acm: acm(account),
-      cloudtrail: cloudTrail(account),
+      ...accountServices(account, deployment, protection),
     },
     ...authority,
     traffic,
@@ -318,46 +290,4 @@ async function start(
     update: (assemblyDir) => update(running, assemblyDir),
     inspector: inspected && `127.0.0.1:${inspected.port}`,
   };
-}
-
-/** @throws EngineError that lists the functions when there is none of the wanted name */
-async function inspectedFunction(
-  { inspect: name, assemblyDir }: EngineOptions,
-  definitions: readonly FunctionDefinition[],
-): Promise<InspectedFunction | undefined> {
-  if (name === undefined) return undefined;
-  const found = definitions.find((definition) => definition.name === name);
-  if (found === undefined) {
-    const names = definitions.map((definition) => definition.name).sort();
-    throw new EngineError(`there is no function ${name} to inspect: choose one of ${names.join(', ')}`);
-  }
-  attachSourceMap(assemblyDir, name, String(found.environment.LAMBDA_TASK_ROOT));
-  return { name, port: await freePort([usualInspectorPort, 0]) };
-}
-
-/** Let objects and uploads expire, now and every hour. @returns a function that ends it */
-function keepLifecycles(s3: LocalS3): () => void {
-  s3.applyLifecycles();
-  const timer = setInterval(() => s3.applyLifecycles(), 60 * 60_000);
-  return () => clearInterval(timer);
-}
-
-/** One server an API; the one that the output `ProxyUrl` names gets the wanted port. */
-async function listenForApis(
-  deployment: Deployment,
-  ids: readonly string[],
-  urls: Map<string, string>,
-  port: number | undefined,
-  cleanup: (() => unknown)[],
-): Promise<ReadonlyMap<string, ApiServer>> {
-  const { ProxyUrl: proxyUrl = '' } = deployment.outputs();
-  const proxyFirst = [...ids].sort((a, b) => Number(proxyUrl.includes(b)) - Number(proxyUrl.includes(a)));
-  const servers = new Map<string, ApiServer>();
-  for (const [at, id] of proxyFirst.entries()) {
-    const server = await listenForApi(!port ? [0] : at === 0 ? [port] : [port + at, 0]);
-    cleanup.push(() => server.stop());
-    servers.set(id, server);
-    urls.set(id, server.url);
-  }
-  return servers;
 }

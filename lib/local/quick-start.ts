@@ -1,4 +1,4 @@
-import type { ClientFiles } from './client-files.ts';
+import type { ClientFiles } from './connection-file.ts';
 
 /** What the commands depend on. */
 export interface QuickStart {

@@ -1,9 +1,20 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  createWriteStream,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  type WriteStream,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { finished } from 'node:stream/promises';
 import { connectionVariable, defaultConnectionFile } from '../contract/connection.ts';
-import { prepareDataFolder, tightenContent } from './data-folder.ts';
 import { EngineError } from './errors.ts';
+import type { OnLog } from './lambda/functions.ts';
 import { takeLock } from './process-lock.ts';
 
 /** Where one engine keeps what. All paths are absolute. */
@@ -67,5 +78,98 @@ function lock(dataDir: string, warn: (text: string) => void): () => void {
   } catch (error) {
     if (error instanceof EngineError) throw error;
     throw new EngineError(`the data folder ${dataDir} cannot be written: ${String(error)}`, { cause: error });
+  }
+}
+
+/** The entries that the engine makes in its data folder. It leaves all others as they are. */
+const own = ['accounts.json', 'engine.lock', 'keys', 'kms.json', 'logs', 'postgres', 'queues', 'secrets.json', 'tasks'];
+/** It may hold very many files. As long as the folder itself is its owner's alone, others reach none of them. */
+const objects = 's3';
+const ofOthers = 0o077;
+const writableByOthers = 0o022;
+/** On a folder: only the owner of an entry may rename it. */
+const sticky = 0o1000;
+
+/**
+ * Makes the data folder for its owner alone, or takes the rights of others away from one that is there and from what an
+ * engine has put into it.
+ *
+ * @param path absolute
+ * @param warn called for each parent in which other users could replace the folder
+ * @throws EngineError when it is a link, or another user's
+ */
+export function prepareDataFolder(path: string, warn: (text: string) => void): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  const status = lstatSync(path);
+  if (status.isSymbolicLink())
+    throw new EngineError(`the data folder ${path} is a symbolic link: name the folder itself`);
+  // Windows has no such users.
+  if (process.getuid === undefined) return;
+  if (status.uid !== process.getuid())
+    throw new EngineError(`the data folder ${path} belongs to another user: name a folder of your own`);
+  takeFromOthers(path);
+  tightenContent(path);
+  for (let parent = dirname(path); ; parent = dirname(parent)) {
+    const { mode } = statSync(parent);
+    if ((mode & writableByOthers) !== 0 && (mode & sticky) === 0) {
+      warn(`other users may write to ${parent} and could replace ${path}: choose a folder that is yours alone`);
+    }
+    if (parent === dirname(parent)) return;
+  }
+}
+
+/**
+ * Takes the rights of others from all that an engine has put into its data folder. The umask is not enough: copied
+ * files keep the modes that they had, and the database sets some itself.
+ */
+export function tightenContent(path: string): void {
+  for (const name of own) tighten(join(path, name));
+  const { mode = 0 } = lstatSync(join(path, objects), { throwIfNoEntry: false }) ?? {};
+  if ((mode & ofOthers) !== 0) tighten(join(path, objects));
+}
+
+/** A file or a folder with all that is in it; links are not followed. */
+function tighten(path: string): void {
+  const status = lstatSync(path, { throwIfNoEntry: false });
+  if (status === undefined || status.isSymbolicLink()) return;
+  takeFromOthers(path);
+  if (status.isDirectory()) for (const name of readdirSync(path)) tighten(join(path, name));
+}
+
+function takeFromOthers(path: string): void {
+  const { mode } = lstatSync(path);
+  if ((mode & ofOthers) !== 0) chmodSync(path, mode & 0o7777 & ~ofOthers);
+}
+
+/** One log file per function and API. They are kept with the other state; without kept state every start begins with empty files. */
+export class Logs {
+  readonly directory: string;
+  readonly #files = new Map<string, WriteStream>();
+  readonly #onLog: OnLog | undefined;
+
+  constructor(directory: string, options: { readonly keep: boolean; readonly onLog: OnLog | undefined }) {
+    mkdirSync(directory, { recursive: true });
+    if (!options.keep) {
+      for (const name of readdirSync(directory)) if (name.endsWith('.log')) rmSync(join(directory, name));
+    }
+    this.directory = directory;
+    this.#onLog = options.onLog;
+  }
+
+  write(name: string, line: string): void {
+    const file =
+      this.#files.get(name) ?? createWriteStream(join(this.directory, `${name}.log`), { flags: 'a', mode: 0o600 });
+    this.#files.set(name, file);
+    file.write(`${line}\n`);
+    this.#onLog?.(name, line);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(
+      [...this.#files.values()].map(async (file) => {
+        file.end();
+        await finished(file);
+      }),
+    );
   }
 }

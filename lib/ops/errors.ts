@@ -8,12 +8,12 @@ import {
   NotFoundError,
   UnauthenticatedError,
 } from '../errors.ts';
-import { RetirementError } from '../releases/errors.ts';
-import { errorName, errorStatus, isTransient } from '../stores/aws-failure.ts';
-import { MalformedSecretError } from '../stores/secrets/cached-secret.ts';
-import { SecretChangedError } from '../stores/secrets/json-secret.ts';
+import { errorName, errorStatus, isTransient } from '../service/stores/aws-failure.ts';
+import { MalformedSecretError } from '../service/stores/secrets/cached-secret.ts';
 import { exitCodes, retirementExitCodes } from '../terminal/exit-codes.ts';
 import type { Failure } from '../terminal/failure.ts';
+import { RetirementError } from './retirement/errors.ts';
+import { SecretChangedError } from './stores/json-secret.ts';
 
 /** Codes of the operator's tool alone; every other code comes from `lib/errors.ts`. */
 export type OpsErrorCode = 'conflict' | 'partial' | 'too_large' | 'unusable_input' | 'verification_failed';

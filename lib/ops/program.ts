@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { systemTiming, type Timing } from '../contract/timing.ts';
+import { systemTiming, type Timing } from '../common/timing.ts';
 import { createProgram, runProgram } from '../terminal/program.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { registerAdmin } from './commands/admin.ts';
@@ -11,10 +11,10 @@ import { registerDeadLetters } from './commands/dead-letters.ts';
 import { registerErase } from './commands/erase.ts';
 import { registerOutbox } from './commands/outbox.ts';
 import { registerRetireRelease } from './commands/retire-release.ts';
+import type { CommandContext, Connect } from './commands/session.ts';
 import { registerUser } from './commands/user.ts';
 import { registerVisa } from './commands/visa.ts';
 import { opsFailure } from './errors.ts';
-import type { CommandContext, Connect } from './session.ts';
 
 /** In the order of `--help`. */
 const registrations: readonly ((program: Command, context: CommandContext) => void)[] = [
@@ -48,9 +48,7 @@ export async function runOps(
   timing: Timing = systemTiming,
   version?: string,
 ): Promise<number> {
-  // The broken release is a `--version`, too, which the option of the program would take.
-  const printed = argv.includes('retire-release') ? undefined : version;
-  return await runProgram(opsProgram({ terminal, connect, timing }, printed), argv, terminal, opsFailure);
+  return await runProgram(opsProgram({ terminal, connect, timing }, version), argv, terminal, opsFailure);
 }
 
 /** The commands, their options and their help, without running anything. */

@@ -3,31 +3,26 @@ import { resolve } from 'node:path';
 import { type Connection, connection, connectionVariable, defaultConnectionFile } from '../contract/connection.ts';
 import { outputs, requiredOutputs, type StackOutputs, stackNames } from '../contract/outputs.ts';
 import { NotFoundError, TemporarilyUnavailableError } from '../errors.ts';
-import type { AwsClientOptions } from '../stores/aws-client-options.ts';
-import { RdsArchiveHeaders } from '../stores/rds/archive/headers.ts';
-import { RdsArchiveInventory } from '../stores/rds/archive/inventory.ts';
-import { RdsArchiveUsers } from '../stores/rds/archive/users.ts';
-import { RdsArchiveWriter } from '../stores/rds/archive/writer.ts';
-import { RdsErasure } from '../stores/rds/audit/erasure.ts';
-import { RdsAuditTrail } from '../stores/rds/audit/trail.ts';
-import { rdsDataClient } from '../stores/rds/client.ts';
-import { DataApi } from '../stores/rds/data-api.ts';
-import { RdsExportLog } from '../stores/rds/exports/export-log.ts';
-import { RdsLastFailures } from '../stores/rds/exports/last-failures.ts';
-import { RdsOutboxRecords } from '../stores/rds/exports/outbox-records.ts';
-import { S3ArchiveWriter } from '../stores/s3/archive-writer.ts';
-import { s3Client } from '../stores/s3/client.ts';
-import { S3OutboxRemover } from '../stores/s3/outbox-remover.ts';
-import { secretsManagerClient } from '../stores/secrets/client.ts';
-import { JsonSecret } from '../stores/secrets/json-secret.ts';
-import { SqsDeadLetters } from '../stores/sqs/dead-letters.ts';
-import { redriveClient } from '../stores/sqs/redrive-client.ts';
-import { MissingRegionError, readStackOutputs } from '../stores/stack-outputs.ts';
+import { RdsArchiveUsers } from '../service/catalogue/users.ts';
+import type { OutboxRecords } from '../service/export/ports.ts';
+import { RdsExportLog } from '../service/ledger/delivery-log.ts';
+import { RdsLastFailures } from '../service/ledger/export-status.ts';
+import { RdsOutboxRecords } from '../service/ledger/outbox-records.ts';
+import { type AwsClientOptions, rdsDataClient, s3Client, secretsManagerClient } from '../service/stores/clients.ts';
+import { DataApi } from '../service/stores/rds/data-api.ts';
+import { S3OutboxRemover } from '../service/stores/s3/outbox-remover.ts';
 import { usageError } from '../terminal/errors.ts';
 import type { Terminal } from '../terminal/terminal.ts';
+import { RdsErasure } from './audit/erasure.ts';
+import { RdsAuditTrail } from './audit/trail.ts';
+import { RdsArchiveHeaders } from './catalogue/headers.ts';
+import { RdsArchiveInventory } from './catalogue/inventory.ts';
+import { RdsArchiveWriter } from './catalogue/writer.ts';
 import { OpsError } from './errors.ts';
-import type { ArchiveCatalogue, Target } from './ports.ts';
-import type { GlobalOptions } from './session.ts';
+import { S3ArchiveWriter } from './stores/archive-writer.ts';
+import { redriveClient, SqsDeadLetters } from './stores/dead-letter-queue.ts';
+import { JsonSecret } from './stores/json-secret.ts';
+import { MissingRegionError, readStackOutputs } from './stores/stacks.ts';
 
 /** Milliseconds to wait for the answer of a local engine. Unlike a cluster, it never has to resume first. */
 const localPatience = 3000;
@@ -43,6 +38,16 @@ export const deadLetterQueueNames = Object.keys(deadLetterQueues);
 
 /** Longest expiry, in days, that the settings take. Which one a deployment has, no output tells. */
 const longestExpiryDays = 365;
+
+/** Options that every command takes, before or after its own. */
+export interface GlobalOptions {
+  /** Work on a deployed stack. @default - the local engine */
+  readonly aws?: boolean;
+  /** The local engine's connection file. */
+  readonly connection?: string;
+  readonly stage?: string;
+  readonly region?: string;
+}
 
 /** Where one deployment is, and how its AWS services are reached. */
 export interface Deployment {
@@ -93,12 +98,12 @@ export async function runningEngine(
   return found;
 }
 
-/** The local engine that a connection file describes. */
 export function localTarget(connection: Connection): Target {
   return targetOf(localDeployment(connection));
 }
 
-function localDeployment(connection: Connection): Deployment {
+/** The local engine that a connection file describes. */
+export function localDeployment(connection: Connection): Deployment {
   const { endpoints, region, credentials } = connection;
   const at = (endpoint: string): AwsClientOptions => ({ endpoint, region, credentials });
   const description = `local engine ${connection.proxyUrl}`;
@@ -190,8 +195,14 @@ export function databaseOf({ connection, outputs: stack, clients }: Deployment, 
   });
 }
 
+/** One deployment: everything that the tool reads and changes. Statements may throw TemporarilyUnavailableError. */
+export type Target = ReturnType<typeof targetOf>;
+
+/** What a class offers, without its private fields: a test may stand in for it. */
+const publicPart = <T>(instance: T): Pick<T, keyof T> => instance;
+
 /** Open a deployment for the operator's tool. */
-export function targetOf(deployment: Deployment): Target {
+export function targetOf(deployment: Deployment) {
   const { description, connection, outputs: stack, clients } = deployment;
   const db = databaseOf(deployment);
   const secrets = secretsManagerClient(clients.secretsManager);
@@ -201,24 +212,25 @@ export function targetOf(deployment: Deployment): Target {
   return {
     description,
     connection,
+    /** What stable ids look like here. */
     identifiers: {
       dataset: new RegExp(stack[outputs.datasetIdPattern], 'u'),
       file: new RegExp(stack[outputs.fileIdPattern], 'u'),
     },
-    bodies: new S3ArchiveWriter({ client: s3, bucket, location: `${endpoint}/${bucket}` }),
-    catalogue: catalogueOf(new RdsArchiveInventory(db), new RdsArchiveWriter(db)),
-    archiveHeaders: new RdsArchiveHeaders(db),
-    archiveUsers: new RdsArchiveUsers(db),
-    audit: new RdsAuditTrail(databaseOf(deployment, stack[outputs.databaseAuditorSecretArn])),
-    outbox: new S3OutboxRemover({ client: s3, bucket: stack[outputs.outboxBucket] }),
-    outboxRecords: new RdsOutboxRecords({ db, expiryDays: longestExpiryDays }),
-    erasure: new RdsErasure(db),
-    exportLog: new RdsExportLog(db),
+    bodies: publicPart(new S3ArchiveWriter({ client: s3, bucket, location: `${endpoint}/${bucket}` })),
+    catalogue: catalogueOf(db),
+    archiveHeaders: publicPart(new RdsArchiveHeaders(db)),
+    archiveUsers: publicPart(new RdsArchiveUsers(db)),
+    audit: publicPart(new RdsAuditTrail(databaseOf(deployment, stack[outputs.databaseAuditorSecretArn]))),
+    outbox: publicPart(new S3OutboxRemover({ client: s3, bucket: stack[outputs.outboxBucket] })),
+    outboxRecords: new RdsOutboxRecords({ db, expiryDays: longestExpiryDays }) as OutboxRecords,
+    erasure: publicPart(new RdsErasure(db)),
+    exportLog: publicPart(new RdsExportLog(db)),
     deadLetters: deadLettersOf(stack, redriveClient(stack[outputs.redriveRoleArn], clients)),
-    failures: new RdsLastFailures(db),
-    administrators: new JsonSecret({ client: secrets, secretArn: stack[outputs.adminSecretArn] }),
-    archiveKeys: new JsonSecret({ client: secrets, secretArn: stack[outputs.archiveKeysSecretArn] }),
-    visaDenyList: new JsonSecret({ client: secrets, secretArn: stack[outputs.visaDenyListSecretArn] }),
+    failures: publicPart(new RdsLastFailures(db)),
+    administrators: publicPart(new JsonSecret({ client: secrets, secretArn: stack[outputs.adminSecretArn] })),
+    archiveKeys: publicPart(new JsonSecret({ client: secrets, secretArn: stack[outputs.archiveKeysSecretArn] })),
+    visaDenyList: publicPart(new JsonSecret({ client: secrets, secretArn: stack[outputs.visaDenyListSecretArn] })),
   };
 }
 
@@ -228,15 +240,16 @@ function deadLettersOf(stack: StackOutputs, client: ConstructorParameters<typeof
   );
 }
 
-function catalogueOf(inventory: RdsArchiveInventory, writer: RdsArchiveWriter): ArchiveCatalogue {
+function catalogueOf(db: DataApi) {
+  const [inventory, writer] = [new RdsArchiveInventory(db), new RdsArchiveWriter(db)];
   return {
-    findFile: (fileId) => inventory.findFile(fileId),
-    findDataset: (datasetId) => inventory.findDataset(datasetId),
-    datasets: () => inventory.datasets(),
-    files: (datasetId) => inventory.files(datasetId),
-    removeFile: (removal) => writer.removeFile(removal),
-    registerFile: (file) => writer.registerFile(file),
-    addToDataset: (fileId, datasetId) => writer.addToDataset(fileId, datasetId),
-    appendDatasetEvent: (datasetId, event) => writer.appendDatasetEvent(datasetId, event),
+    findFile: inventory.findFile.bind(inventory),
+    findDataset: inventory.findDataset.bind(inventory),
+    datasets: inventory.datasets.bind(inventory),
+    files: inventory.files.bind(inventory),
+    removeFile: writer.removeFile.bind(writer),
+    registerFile: writer.registerFile.bind(writer),
+    addToDataset: writer.addToDataset.bind(writer),
+    appendDatasetEvent: writer.appendDatasetEvent.bind(writer),
   };
 }

@@ -1,10 +1,9 @@
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, type Option } from 'commander';
 import { registerCompletion } from './completion/command.ts';
 import { InterruptedError } from './errors.ts';
 import { exitCodes, exitCodesHelp } from './exit-codes.ts';
 import { type Failure, failureOf, problemOf, type Translate } from './failure.ts';
-import { jsonLine, printable } from './output.ts';
-import { createStyle } from './style.ts';
+import { createStyle, jsonLine, printable } from './output.ts';
 import type { Terminal } from './terminal.ts';
 
 /** What sets one program apart from another. */
@@ -69,6 +68,7 @@ export async function runProgram(
   terminal: Terminal,
   translate: Translate,
 ): Promise<number> {
+  yieldToCommand(program, argv);
   try {
     await program.parseAsync(argv, { from: 'user' });
     await terminal.flush?.();
@@ -81,6 +81,20 @@ export async function runProgram(
     report(program.name(), failure, terminal, argv.includes('--json'));
     return failure.exitCode;
   }
+}
+
+/** Commander gives an option to the program wherever it stands. One of the same name that the command has is the command's. */
+function yieldToCommand(program: Command, argv: readonly string[]): void {
+  const takesValue = (word: string) =>
+    program.options.some(({ long, short, required }) => required && [long, short].includes(word));
+  const name = argv.find(
+    (word, at) =>
+      (at === 0 || !takesValue(argv[at - 1]!)) && program.commands.some((command) => command.name() === word),
+  );
+  const command = program.commands.find((each) => each.name() === name);
+  const taken = new Set(command?.options.map(({ long }) => long));
+  const options = program.options as Option[];
+  options.splice(0, options.length, ...options.filter(({ long }) => !taken.has(long)));
 }
 
 /** The failure of the command-line parser, which says what it expected. */

@@ -3,7 +3,6 @@ import { isCancel, PasswordPrompt, TextPrompt } from '@clack/core';
 import { UsageError } from './errors.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Streams of a terminal where a person types. */
 interface Keyboard {
   readonly input: Readable;
   readonly output: Writable;

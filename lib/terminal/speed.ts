@@ -7,7 +7,6 @@ const settledMs = 2_000;
 /** Milliseconds between two marks. */
 const markMs = 250;
 
-/** Bytes counted until a time. */
 interface Mark {
   readonly at: number;
   readonly bytes: number;

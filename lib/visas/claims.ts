@@ -6,7 +6,6 @@ export type Claims = Readonly<Record<string, unknown>>;
 /** Seconds by which the clocks of issuer and service may differ. */
 const clockSkewSeconds = 60;
 
-/** The latest second that a `Date` can hold. */
 const lastSecond = 8.64e12;
 
 /** A required, non-empty string. Lone surrogates are refused: UTF-8 makes them all the same bytes. */

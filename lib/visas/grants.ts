@@ -1,5 +1,5 @@
 import type { Subject } from '../contract/outbox-key.ts';
-import { grantType } from '../contract/visa-type.ts';
+import { grantType } from '../contract/reasons.ts';
 import type { VisaErrorCode } from './errors.ts';
 import type { ValidVisa } from './visa.ts';
 
@@ -15,7 +15,7 @@ export interface DatasetGrant {
    * Hashes (`entryHash`) of every token that the grant depends on, and of each token's subject: the visa, the visas
    * that meet its conditions, and the passport around it. When one of them is denied, the grant is void.
    */
-  readonly restsOn: readonly string[];
+  readonly dependsOn: readonly string[];
 }
 
 /** A visa of a passport that is left out. The passport's other visas still count. */
@@ -66,19 +66,19 @@ export interface VerifiedGrants {
  */
 export function collectGrants(
   visas: readonly ValidVisa[],
-  token: Pick<VerifiedGrants, 'kind' | 'subject' | 'expiresAt' | 'ignored'> & Pick<DatasetGrant, 'restsOn'>,
+  token: Pick<VerifiedGrants, 'kind' | 'subject' | 'expiresAt' | 'ignored'> & Pick<DatasetGrant, 'dependsOn'>,
 ): VerifiedGrants {
   const subjects = new Map<string, Subject>();
   const grants = new Map<string, DatasetGrant>();
   let { expiresAt } = token;
-  for (const { type, subject, datasetId, expiresAt: visaExpiry, restsOn: tokens } of visas) {
+  for (const { type, subject, datasetId, expiresAt: visaExpiry, dependsOn: tokens } of visas) {
     if (type !== grantType) continue;
     subjects.set(JSON.stringify([subject.iss, subject.sub]), subject);
     expiresAt = earlier(expiresAt, visaExpiry);
     if (datasetId === undefined) continue;
     const key = JSON.stringify([subject.iss, subject.sub, datasetId]);
-    const restsOn = [...new Set([...tokens, ...token.restsOn])];
-    const grant = { subject, datasetId, expiresAt: earlier(token.expiresAt, visaExpiry), restsOn };
+    const dependsOn = [...new Set([...tokens, ...token.dependsOn])];
+    const grant = { subject, datasetId, expiresAt: earlier(token.expiresAt, visaExpiry), dependsOn };
     const known = grants.get(key);
     if (!known || known.expiresAt < grant.expiresAt) grants.set(key, grant);
   }

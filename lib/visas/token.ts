@@ -1,7 +1,7 @@
 import { compactVerify, errors } from 'jose';
+import { isNestedTooDeeply } from '../common/untrusted-json.ts';
 import { type DenyList, entryHash } from '../contract/deny-list.ts';
 import { limits } from '../contract/limits.ts';
-import { isNestedTooDeeply } from '../contract/nesting.ts';
 import { type Claims, checkRegisteredClaims, isObject, text } from './claims.ts';
 import { VisaError } from './errors.ts';
 import type { IssuerKey } from './keys.ts';
@@ -31,7 +31,7 @@ export interface VerifiedToken {
   readonly sub: string;
   readonly expiresAt: Date;
   /** Hashes (`entryHash`) by which the deny list may name it: its subject's, and its own when it has a `jti`. */
-  readonly restsOn: readonly string[];
+  readonly dependsOn: readonly string[];
 }
 
 /** What differs between the kinds of token. */
@@ -112,9 +112,9 @@ export async function verifyToken(
   const { sub, expiresAt } = checkRegisteredClaims(claims, { now, maxLifetimeSeconds: issuer.maxLifetimeSeconds });
   const { iss } = issuer;
   const jti = claims.jti;
-  const restsOn = [entryHash({ iss, sub }), ...(typeof jti === 'string' ? [entryHash({ iss, jti })] : [])];
-  if (restsOn.some((hash) => denied.has(hash))) throw new VisaError('denied');
-  return { issuer, header, claims, sub, expiresAt, restsOn };
+  const dependsOn = [entryHash({ iss, sub }), ...(typeof jti === 'string' ? [entryHash({ iss, jti })] : [])];
+  if (dependsOn.some((hash) => denied.has(hash))) throw new VisaError('denied');
+  return { issuer, header, claims, sub, expiresAt, dependsOn };
 }
 
 /** RFC 7519 § 4.1.3: one text or a list of them, compared with their case. */

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { toDotPath } from 'zod/v4/core';
-import { smokeIdPrefix } from '../contract/smoke-id.ts';
+import { smokeIdPrefix } from '../contract/messages.ts';
 import { type IssuerKey, importIssuerKey, KeyProblem } from './keys.ts';
 
 /** An issuer of visas, of passports (a broker), or of both. */

@@ -1,8 +1,10 @@
+import type { DenyList } from '../contract/deny-list.ts';
 import { limits } from '../contract/limits.ts';
 import { VisaError } from './errors.ts';
 import { collectGrants, type VerifiedGrants } from './grants.ts';
 import { judgeVisas } from './passport.ts';
 import { parseToken, type TokenRules, typOf, type UnverifiedToken, type VerifyOptions, verifyToken } from './token.ts';
+import type { TrustedIssuers } from './trusted-issuers.ts';
 import { verifyVisaToken } from './visa.ts';
 
 const passportType = 'vnd.ga4gh.passport+jwt';
@@ -41,14 +43,38 @@ async function visaGrants(token: UnverifiedToken, options: VerifyOptions): Promi
   const visa = await verifyVisaToken(token, options);
   // Only other visas can meet conditions, and a single visa has none beside it.
   if (visa.conditions) throw new VisaError('conditions_not_met');
-  const { subject, expiresAt, restsOn } = visa;
-  return collectGrants([visa], { kind: 'visa', subject, expiresAt, restsOn, ignored: [] });
+  const { subject, expiresAt, dependsOn } = visa;
+  return collectGrants([visa], { kind: 'visa', subject, expiresAt, dependsOn, ignored: [] });
 }
 
 /** A passport that fails its own checks is refused as a whole (Passport 1.2, General Requirements 8.1). */
 async function passportGrants(token: UnverifiedToken, options: VerifyOptions): Promise<VerifiedGrants> {
-  const { issuer, claims, sub, expiresAt, restsOn } = await verifyToken(token, passportRules, options);
+  const { issuer, claims, sub, expiresAt, dependsOn } = await verifyToken(token, passportRules, options);
   if (!('ga4gh_passport_v1' in claims)) throw new VisaError('missing_claim');
   const { visas, ignored } = await judgeVisas(claims.ga4gh_passport_v1, options);
-  return collectGrants(visas, { kind: 'passport', subject: { iss: issuer.iss, sub }, expiresAt, restsOn, ignored });
+  return collectGrants(visas, { kind: 'passport', subject: { iss: issuer.iss, sub }, expiresAt, dependsOn, ignored });
+}
+
+/** How one deployment verifies tokens. Every function that verifies uses it. */
+export interface VisaRules {
+  readonly issuers: TrustedIssuers;
+  /**
+   * Verify a visa or passport at this moment. Nothing is remembered between calls.
+   *
+   * @throws VisaError when the token is refused; also the errors of reading the deny list
+   */
+  readonly verify: (token: string) => Promise<VerifiedGrants>;
+}
+
+/** @param parts.denied reads the current deny list. Called before each token is verified. */
+export function visaRules(parts: {
+  readonly issuers: TrustedIssuers;
+  readonly denied: () => Promise<DenyList>;
+  readonly now: () => Date;
+}): VisaRules {
+  const { issuers, denied, now } = parts;
+  return {
+    issuers,
+    verify: async (token) => verifyVisaOrPassport(token, { issuers, denied: await denied(), now: now() }),
+  };
 }

@@ -1,6 +1,6 @@
 import { limits } from '../contract/limits.ts';
 import type { Subject } from '../contract/outbox-key.ts';
-import { grantType } from '../contract/visa-type.ts';
+import { grantType } from '../contract/reasons.ts';
 import { type Claims, isAhead, isObject, numericDate, text } from './claims.ts';
 import { VisaError } from './errors.ts';
 import {
@@ -25,7 +25,7 @@ export interface ValidVisa {
   /** The dataset id that `value` names; `undefined` for a visa of another type or for a dataset of another archive. */
   readonly datasetId: string | undefined;
   /** See `DatasetGrant`. */
-  readonly restsOn: readonly string[];
+  readonly dependsOn: readonly string[];
 }
 
 /** Characters of a URL claim (Passport 1.2, URL Claims). */
@@ -47,7 +47,7 @@ export async function verifyVisaToken(token: UnverifiedToken, options: VerifyOpt
   if (isVisaAccessToken(token)) throw new VisaError('unsupported_visa_format');
   const verified = await verifyToken(token, rules, options);
   checkDocumentForm(verified);
-  const { issuer, claims, sub, expiresAt, restsOn } = verified;
+  const { issuer, claims, sub, expiresAt, dependsOn } = verified;
   if (!('ga4gh_visa_v1' in claims)) throw new VisaError('missing_claim');
   const visa = claims.ga4gh_visa_v1;
   if (!isObject(visa)) throw new VisaError('malformed_claim');
@@ -61,7 +61,7 @@ export async function verifyVisaToken(token: UnverifiedToken, options: VerifyOpt
   const conditions = conditionsOf(visa);
   if (issuer.sources && !issuer.sources.has(source)) throw new VisaError('untrusted_source');
 
-  const valid = { subject: { iss: issuer.iss, sub }, expiresAt, type, value, source, by, conditions, restsOn };
+  const valid = { subject: { iss: issuer.iss, sub }, expiresAt, type, value, source, by, conditions, dependsOn };
   if (type !== grantType) return { ...valid, datasetId: undefined };
   urlClaim(visa, 'value');
   if (by === undefined) throw new VisaError('missing_claim');

@@ -7,6 +7,7 @@ export default defineConfig({
   test: {
     include: ['test/browser/**/*.browser.ts'],
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/compiled', import.meta.url)) },
+    setupFiles: 'test/helpers/set-up.ts',
     testTimeout: 60_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 30_000 } },

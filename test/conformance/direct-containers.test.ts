@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { ArchivedFile } from '../../lib/archive/ports.ts';
 import { headerLength, publicKeyOf } from '../../lib/crypt4gh/index.ts';
-import { containerOf } from '../../lib/direct/container.ts';
-import { partOf } from '../../lib/direct/part.ts';
+import type { ArchivedFile } from '../../lib/service/archive/ports.ts';
+import { containerOf, partOf } from '../../lib/service/direct/container.ts';
 import { collect, manifest, privateKeyOf, sha256, containerOf as vectorBytes } from '../helpers/crypt4gh-vectors.ts';
 import { ExportWorld, vectorKey } from '../helpers/export-world.ts';
 import { readPlainly } from '../helpers/plain-crypt4gh.ts';

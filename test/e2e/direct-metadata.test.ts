@@ -52,29 +52,6 @@ describe('the datasets of a caller', () => {
     expect(json(await service.direct('metadata/datasets', token))).toEqual(['EGAD1', 'EGAD100']);
     expect(json(await service.direct('metadata/datasets', visa))).toEqual(['EGAD1']);
   });
-
-  test('are told by their own ids where the visa has an alias', async () => {
-    const token = await service.visa({ datasetId: 'https://doi.example.org/10.1/x' });
-    expect(json(await service.direct('metadata/datasets', token))).toEqual(['EGAD100']);
-  });
-
-  test('are none for a visa that grants nothing here', async () => {
-    expect(json(await service.direct('metadata/datasets', await service.visa({ datasetId: 'EGAD2' })))).toEqual([]);
-    const other = await service.visa({
-      claims: {
-        ga4gh_visa_v1: { type: 'AffiliationAndRole', asserted: 1, value: 'x', source: 'https://x.example.org' },
-      },
-    });
-    expect(json(await service.direct('metadata/datasets', other))).toEqual([]);
-  });
-
-  test('are looked up on every call: a withdrawal shows at once', async () => {
-    const token = await passportFor('EGAD101', 'EGAD1');
-    expect(json(await service.direct('metadata/datasets', token))).toEqual(['EGAD1', 'EGAD101']);
-    await service.setDataset('EGAD101', 'deprecated');
-    expect(json(await service.direct('metadata/datasets', token))).toEqual(['EGAD1']);
-    expectProblem(await service.direct('metadata/datasets/EGAD101/files', token), 403, 'forbidden');
-  });
 });
 
 describe('the files of a dataset', () => {
@@ -120,28 +97,6 @@ describe('the files of a dataset', () => {
     expect(entries[0]?.datasetId).toBe('EGAD100');
   });
 
-  test('begin to arrive before the database has answered for the second page', async () => {
-    let queries = 0;
-    let queriesAtFirstText: number | undefined;
-    const isQuery = (call: AwsCall) => call.caller === 'dataset-files' && call.service === 'rds-data';
-    const stop = service.engine.traffic.observe((call) => {
-      if (isQuery(call) && sqlOf(call).includes('row_number()')) queries += 1;
-    });
-    const heal = service.engine.traffic.addFault((call) =>
-      isQuery(call) && sqlOf(call).includes('row_number()') && queries >= 1 ? { delayMs: 400 } : undefined,
-    );
-    const reply = await service
-      .direct('metadata/datasets/EGAD100/files', await passportFor('EGAD100'), {
-        onText: () => {
-          queriesAtFirstText ??= queries;
-        },
-      })
-      .finally(heal);
-    stop();
-    expect(json<Entry[]>(reply)).toHaveLength(many);
-    expect(queriesAtFirstText).toBeLessThanOrEqual(2);
-  });
-
   test.each([
     ['fails', { error: { status: 400, code: 'BadRequestException' } }],
     ['refuses', { error: { status: 403, code: 'AccessDeniedException' } }],
@@ -155,12 +110,6 @@ describe('the files of a dataset', () => {
     const reply = await service.direct('metadata/datasets/EGAD100/files', await passportFor('EGAD100')).finally(heal);
     expect([reply.status, reply.complete]).toEqual([200, false]);
     expect(() => JSON.parse(reply.text)).toThrow(SyntaxError);
-  });
-
-  test('a dataset without files is an empty list', async () => {
-    await service.sql("insert into sda.datasets (stable_id) values ('EGAD102')");
-    await service.setDataset('EGAD102', 'released');
-    expect(json(await service.direct('metadata/datasets/EGAD102/files', await passportFor('EGAD102')))).toEqual([]);
   });
 });
 
@@ -185,12 +134,6 @@ describe('what a caller may not see', () => {
       return JSON.stringify(problem);
     });
     expect(new Set(bodies).size).toBe(1);
-  });
-
-  test('an id that no catalogue can hold never reaches the database', async () => {
-    service.engine.traffic.resetCounters();
-    expectProblem(await service.direct('metadata/datasets/%00/files', visa), 403, 'forbidden');
-    expect(service.calls('dataset-files rds-data ExecuteStatement')).toBe(0);
   });
 });
 

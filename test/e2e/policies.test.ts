@@ -6,11 +6,11 @@ import { GetObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { settings } from '../../bin/settings.ts';
 import { parsePolicy } from '../../lib/local/iam/policy.ts';
+import { askAccount } from '../../lib/ops/preflight/checks.ts';
 import { runOps } from '../../lib/ops/program.ts';
+import { AwsAccount } from '../../lib/ops/stores/account.ts';
 import { connectTarget } from '../../lib/ops/target.ts';
-import { askAccount } from '../../lib/preflight/checks.ts';
-import { AwsAccount } from '../../lib/stores/account/account.ts';
-import { s3Client } from '../../lib/stores/s3/client.ts';
+import { s3Client } from '../../lib/service/stores/clients.ts';
 import { makeTerminal } from '../helpers/ops-world.ts';
 import { Service } from '../helpers/service.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { RdsSmokeRows } from '../../lib/ops/catalogue/smoke-rows.ts';
 import { databaseOf, findDeployment } from '../../lib/ops/target.ts';
-import { RdsSmokeRows } from '../../lib/stores/rds/archive/smoke-rows.ts';
 import { makeTerminal } from '../helpers/ops-world.ts';
 import { Service } from '../helpers/service.ts';
 

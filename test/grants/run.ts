@@ -8,10 +8,11 @@ import { allGrants } from './roles.ts';
 import { grantsTable, tableIn, withTable } from './table.ts';
 
 /**
- * `npm run grants`: runs the end-to-end tests and the rare paths, and says of each function what its role allows and what it
+ * `npm run grants`: runs the tests on shared engines and the rare paths, and says of each function what its role allows and what it
  * used. Ends with 1 if a grant was never needed, if a call was denied, or if the table of SECURITY.md is stale.
  *
- * `--after-tests`: `npm test` has just run with DATA_OUT_GRANTS set to `coverage/grants`; only the rare paths are run.
+ * `--after-tests`: `npm test` and `npm run test:resilience` have just run with DATA_OUT_GRANTS set to `coverage/grants`; only the rare
+ * paths are run.
  * `--write`: write the table.
  */
 const root = join(import.meta.dirname, '../..');
@@ -21,6 +22,7 @@ const folder = join(root, 'coverage/grants');
 if (!options['after-tests']) {
   rmSync(folder, { recursive: true, force: true });
   runTests('--project', 'service');
+  runTests('--config', 'test/resilience/vitest.config.ts', '--project', 'shared');
 }
 mkdirSync(folder, { recursive: true });
 runTests('--config', 'test/grants/vitest.config.ts');

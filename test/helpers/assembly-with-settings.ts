@@ -24,7 +24,7 @@ export async function copyWithSettings(folder: string, change: Partial<Settings>
   }
 }
 
-/** Synthesize other settings into a folder, with all bundles: for settings that add a function. Takes about 20 s. */
+/** Synthesize other settings into a folder, with all bundles: for settings that add a function. */
 export function synthesizeWithSettings(folder: string, change: Partial<Settings>): void {
   const app = appOf(['**'], folder);
   addStacks(app, { ...settings, ...change });

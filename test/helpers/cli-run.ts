@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
-import { runClient } from '../../lib/cli/main.ts';
+import { runClient } from '../../lib/client/cli/main.ts';
 import type { Terminal } from '../../lib/terminal/terminal.ts';
 import { makeTerminal } from './ops-world.ts';
 

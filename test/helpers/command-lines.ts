@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { clientProgram } from '../../lib/cli/main.ts';
-import { systemTiming } from '../../lib/contract/timing.ts';
+import { clientProgram } from '../../lib/client/cli/main.ts';
+import { systemTiming } from '../../lib/common/timing.ts';
 import { opsProgram } from '../../lib/ops/program.ts';
 import { runCli } from './cli-run.ts';
 import { makeOpsWorld, makeTerminal, runTool, type ToolRun } from './ops-world.ts';

@@ -1,16 +1,16 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connect } from '../../lib/client/connection.ts';
+import { connect } from '../../lib/client/api/connection.ts';
 import {
   type DownloadFilesOptions,
   type DownloadReport,
   downloadFiles,
-} from '../../lib/client/download/download-files.ts';
-import type { DownloadEvent } from '../../lib/client/download/events.ts';
-import { ProxyApi } from '../../lib/client/proxy.ts';
-import { Transport, type TransportSettings } from '../../lib/client/transport.ts';
-import { systemTiming } from '../../lib/contract/timing.ts';
+} from '../../lib/client/api/download/download-files.ts';
+import type { DownloadEvent } from '../../lib/client/api/download/events.ts';
+import { ProxyApi } from '../../lib/client/api/proxy.ts';
+import { Transport, type TransportSettings } from '../../lib/client/api/transport.ts';
+import { systemTiming } from '../../lib/common/timing.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import { OutboxServer } from './outbox-server.ts';
 

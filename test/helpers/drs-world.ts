@@ -1,7 +1,7 @@
-import type { DrsAccess, DrsEndpoint } from '../../lib/api/drs/granted-object.ts';
 import { encryptHeader } from '../../lib/crypt4gh/index.ts';
-import { describeFile } from '../../lib/direct/description.ts';
-import type { FileFacts } from '../../lib/direct/ports.ts';
+import { describeFile } from '../../lib/service/direct/description.ts';
+import type { DrsAccess, DrsEndpoint } from '../../lib/service/direct/drs/objects.ts';
+import type { FileFacts } from '../../lib/service/direct/ports.ts';
 import { ExportWorld, vector, vectorKey } from './export-world.ts';
 import { makeTestIssuer, rulesOf, type TestIssuer } from './issuer.ts';
 

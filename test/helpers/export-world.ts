@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
-import type { ArchiveKey } from '../../lib/archive/ports.ts';
 import { type DenyListEntry, denyListOf } from '../../lib/contract/deny-list.ts';
 import { type FileExportMessage, fileExportMessage } from '../../lib/contract/messages.ts';
-import type { ConsumeDependencies } from '../../lib/export/consume.ts';
-import type { StageDependencies } from '../../lib/export/order.ts';
-import type { Deliveries, ExportEvent, FileExports } from '../../lib/export/ports.ts';
+import type { ArchiveKey } from '../../lib/service/archive/ports.ts';
+import type { ConsumeDependencies } from '../../lib/service/export/consume.ts';
+import type { StageDependencies } from '../../lib/service/export/export-order.ts';
+import type { Deliveries, ExportEvent, FileExports } from '../../lib/service/export/ports.ts';
 import { type DatasetGrant, VisaError, type VisaErrorCode } from '../../lib/visas/index.ts';
 import { FakeArchive } from './fake-archive.ts';
 import { FakeCatalogue } from './fake-catalogue.ts';

@@ -1,6 +1,6 @@
-import type { BodyAddress, ObjectHead } from '../../lib/archive/ports.ts';
 import { ArchiveDamagedError, ArchiveLocationUnknownError, BodyMissingError } from '../../lib/errors.ts';
-import type { ExportArchive } from '../../lib/export/ports.ts';
+import type { BodyAddress, ObjectHead } from '../../lib/service/archive/ports.ts';
+import type { ExportArchive } from '../../lib/service/export/ports.ts';
 import type { PortCalls } from './port-calls.ts';
 
 interface Body {

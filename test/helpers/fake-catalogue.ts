@@ -1,6 +1,6 @@
-import type { ArchivedFile, FileReference, Finding, Wanted } from '../../lib/archive/ports.ts';
 import { ArchiveDamagedError } from '../../lib/errors.ts';
-import type { Attempt, ExportablePage, ExportCatalogue } from '../../lib/export/ports.ts';
+import type { AccessResult, ArchivedFile, FileReference, RequestedData } from '../../lib/service/archive/ports.ts';
+import type { Attempt, ExportablePage, ExportCatalogue } from '../../lib/service/export/ports.ts';
 import type { PortCalls } from './port-calls.ts';
 
 interface Dataset {
@@ -39,8 +39,8 @@ export class FakeCatalogue implements ExportCatalogue {
     dataset.released = released;
   }
 
-  decide(granted: readonly string[], wanted?: Wanted): Promise<Finding> {
-    return this.#calls.run('catalogue.decide', () => {
+  evaluateAccess(granted: readonly string[], wanted?: RequestedData): Promise<AccessResult> {
+    return this.#calls.run('catalogue.evaluateAccess', () => {
       const names = granted.map((id) => this.#named(id));
       const wantedIds = this.#wantedIds(names, wanted);
       const entitled = wantedIds.filter((id) => names.includes(id) && this.datasets.get(id)?.released).sort();
@@ -55,7 +55,7 @@ export class FakeCatalogue implements ExportCatalogue {
     });
   }
 
-  #wantedIds(granted: readonly (string | undefined)[], wanted: Wanted | undefined): string[] {
+  #wantedIds(granted: readonly (string | undefined)[], wanted: RequestedData | undefined): string[] {
     if (!wanted) return [...this.datasets.keys()].filter((id) => granted.includes(id));
     if ('datasetId' in wanted) return [this.#named(wanted.datasetId)].filter((id) => id !== undefined);
     return [...this.datasets].flatMap(([id, { fileIds }]) => (fileIds.includes(wanted.fileId) ? [id] : []));

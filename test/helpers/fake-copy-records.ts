@@ -1,10 +1,10 @@
-import type { UploadedPart } from '../../lib/archive/ports.ts';
-import type { CopyId, CopyRecords, RecordedUpload } from '../../lib/export/ports.ts';
+import type { UploadedPart } from '../../lib/service/archive/ports.ts';
+import type { CopyId, CopyRecords, RecordedUpload } from '../../lib/service/export/ports.ts';
 import type { PortCalls } from './port-calls.ts';
 
 interface Row {
   holder: string;
-  fruitless: number;
+  withoutProgress: number;
   upload: Omit<RecordedUpload, 'parts'> | undefined;
   readonly parts: Map<number, UploadedPart>;
 }
@@ -22,12 +22,12 @@ export class FakeCopyRecords implements CopyRecords {
 
   take(id: CopyId, holder: string, isFirst: boolean) {
     return this.#calls.run('copies.take', () => {
-      const row: Row = this.rows.get(nameOf(id)) ?? { holder, fruitless: 0, upload: undefined, parts: new Map() };
+      const row: Row = this.rows.get(nameOf(id)) ?? { holder, withoutProgress: 0, upload: undefined, parts: new Map() };
       row.holder = holder;
-      row.fruitless = isFirst ? 1 : row.fruitless + 1;
+      row.withoutProgress = isFirst ? 1 : row.withoutProgress + 1;
       this.rows.set(nameOf(id), row);
-      const { fruitless, upload } = row;
-      return { fruitless, upload: upload && { ...upload, parts: [...row.parts.values()] } };
+      const { withoutProgress, upload } = row;
+      return { withoutProgress, upload: upload && { ...upload, parts: [...row.parts.values()] } };
     });
   }
 
@@ -46,15 +46,15 @@ export class FakeCopyRecords implements CopyRecords {
       const row = this.#held(id, holder);
       if (!row) return false;
       for (const part of parts) row.parts.set(part.partNumber, part);
-      row.fruitless = 0;
+      row.withoutProgress = 0;
       return true;
     });
   }
 
-  setFruitless(id: CopyId, fruitless: number): Promise<void> {
-    return this.#calls.run('copies.setFruitless', () => {
+  setWithoutProgress(id: CopyId, withoutProgress: number): Promise<void> {
+    return this.#calls.run('copies.setWithoutProgress', () => {
       const row = this.rows.get(nameOf(id));
-      if (row) row.fruitless = fruitless;
+      if (row) row.withoutProgress = withoutProgress;
     });
   }
 

@@ -1,7 +1,7 @@
-import type { BodyAddress, SignedUrl } from '../../lib/archive/ports.ts';
 import { parseDirectKey } from '../../lib/contract/direct-key.ts';
 import { isOutboxFileName } from '../../lib/contract/outbox-key.ts';
-import type { DirectUrls } from '../../lib/direct/ports.ts';
+import type { BodyAddress, SignedUrl } from '../../lib/service/archive/ports.ts';
+import type { DirectUrls } from '../../lib/service/direct/ports.ts';
 
 /** Signs nothing but records each request, and refuses objects that must not be signed. Its URLs live for 15 minutes. */
 export class FakeDirectUrls implements DirectUrls {

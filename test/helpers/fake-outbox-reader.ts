@@ -1,4 +1,4 @@
-import type { OutboxReader, StagedFile } from '../../lib/api/ports.ts';
+import type { OutboxReader, StagedFile } from '../../lib/service/outbox/ports.ts';
 
 const s3PageSize = 1000;
 const prefixForm = /^[0-9a-f]{64}$/;

@@ -1,3 +1,7 @@
+import { crcOf, formatCrc } from '../../lib/common/crc64nvme.ts';
+import { parseDirectKey } from '../../lib/contract/direct-key.ts';
+import { outboxMetadata, parseOutboxKey } from '../../lib/contract/outbox-key.ts';
+import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../lib/errors.ts';
 import type {
   ContainerSource,
   MultipartUpload,
@@ -5,11 +9,7 @@ import type {
   OutboxWriter,
   UploadedPart,
   WriteResult,
-} from '../../lib/archive/ports.ts';
-import { crcOf, formatCrc } from '../../lib/contract/crc64nvme.ts';
-import { parseDirectKey } from '../../lib/contract/direct-key.ts';
-import { outboxMetadata, parseOutboxKey } from '../../lib/contract/outbox-key.ts';
-import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../lib/errors.ts';
+} from '../../lib/service/archive/ports.ts';
 import type { FakeArchive } from './fake-archive.ts';
 import type { PortCalls } from './port-calls.ts';
 
@@ -59,7 +59,7 @@ export class FakeOutbox implements OutboxWriter {
   head(key: string): Promise<ObjectHead | undefined> {
     return this.#calls.run('outbox.head', async () => {
       const object = this.objects.get(key);
-      return object && { ...object, size: object.bytes.length, crc64nvme: formatCrc(await crcOf(object.bytes)) };
+      return object && { ...object, size: object.bytes.length, crc64nvme: await checksumOf(object.bytes) };
     });
   }
 
@@ -228,7 +228,16 @@ function checkedMetadata(metadata: Record<string, string>): StoredObject['metada
   return { ...metadata };
 }
 
+const checksums = new WeakMap<Uint8Array, string>();
+
+/** Bytes that are stored do not change. */
+async function checksumOf(bytes: Uint8Array): Promise<string> {
+  const checksum = checksums.get(bytes) ?? formatCrc(await crcOf(bytes));
+  checksums.set(bytes, checksum);
+  return checksum;
+}
+
 async function checkCrc(bytes: Uint8Array, crc64nvme: string | undefined): Promise<void> {
-  if (crc64nvme === undefined || crc64nvme === formatCrc(await crcOf(bytes))) return;
+  if (crc64nvme === undefined || crc64nvme === (await checksumOf(bytes))) return;
   throw new ArchiveDamagedError('BadDigest');
 }

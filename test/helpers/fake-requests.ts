@@ -1,7 +1,8 @@
 import type { FileState, RequestState } from '../../lib/contract/delivery.ts';
-import type { Attempt, ExportEvent } from '../../lib/export/ports.ts';
 import type {
   AcceptedRequest,
+  Attempt,
+  ExportEvent,
   FanOutProgress,
   FileEnd,
   KnownRequest,
@@ -10,7 +11,7 @@ import type {
   RequestFiles,
   Requests,
   Unsent,
-} from '../../lib/export/settling.ts';
+} from '../../lib/service/export/ports.ts';
 import type { FakeCatalogue } from './fake-catalogue.ts';
 import type { PortCalls } from './port-calls.ts';
 
@@ -23,7 +24,7 @@ interface FakeRequest extends RefusedRequest {
   closedTo: string;
   cameFurtherAt: number;
   files: number;
-  isSealed: boolean;
+  isFannedOut: boolean;
 }
 
 interface FakeFile {
@@ -76,8 +77,8 @@ export class FakeRequests implements Requests, RequestFiles {
       const known = this.requests.get(request.requestId);
       if (!known) this.requests.set(request.requestId, { ...request, ...beginning, state: 'accepted' });
       else if (known.state === 'rejected' || known.state === 'failed') {
-        if (known.isSealed) known.generation += 1;
-        Object.assign(known, request, { state: 'accepted', reason: undefined, isSealed: false, closedTo: '' });
+        if (known.isFannedOut) known.generation += 1;
+        Object.assign(known, request, { state: 'accepted', reason: undefined, isFannedOut: false, closedTo: '' });
       }
       this.#addEvent(eventOf(request, 'accepted'));
       this.#addPending(request.requestId, fileIds);
@@ -94,12 +95,12 @@ export class FakeRequests implements Requests, RequestFiles {
     });
   }
 
-  seal(requestId: string, progress: FanOutProgress): Promise<boolean> {
-    return this.#calls.run('requests.seal', () => {
+  completeFanOut(requestId: string, progress: FanOutProgress): Promise<boolean> {
+    return this.#calls.run('requests.completeFanOut', () => {
       const request = this.#advance(requestId, progress);
-      const maySettle = this.#maySettle(requestId, []);
-      request.isSealed = true;
-      return maySettle;
+      const mayFinalize = this.#mayFinalize(requestId, []);
+      request.isFannedOut = true;
+      return mayFinalize;
     });
   }
 
@@ -116,7 +117,7 @@ export class FakeRequests implements Requests, RequestFiles {
     return this.#calls.run('requests.fail', () => {
       const known = this.requests.get(request.requestId);
       if (!known) this.requests.set(request.requestId, { ...request, ...beginning, ...final, state: 'failed', reason });
-      else if (known.state === 'accepted' && !known.isSealed) Object.assign(known, { state: 'failed', reason });
+      else if (known.state === 'accepted' && !known.isFannedOut) Object.assign(known, { state: 'failed', reason });
       this.#addEvent({ ...eventOf(request, 'failed'), reason });
     });
   }
@@ -142,7 +143,7 @@ export class FakeRequests implements Requests, RequestFiles {
       if (events.some(({ fileId = '' }) => this.refused.has(fileId))) throw new Error('the database refuses a row');
       const mayBe = ends.filter(
         ({ requestId, state }) =>
-          state !== 'retrying' && this.requests.has(requestId) && this.#maySettle(requestId, ends),
+          state !== 'retrying' && this.requests.has(requestId) && this.#mayFinalize(requestId, ends),
       );
       for (const end of ends) this.#end(end);
       for (const event of events) this.#addEvent(event);
@@ -150,11 +151,11 @@ export class FakeRequests implements Requests, RequestFiles {
     });
   }
 
-  settledOf(requestIds: readonly string[]): Promise<readonly string[]> {
-    return this.#calls.run('requestFiles.settledOf', () =>
+  finalizable(requestIds: readonly string[]): Promise<readonly string[]> {
+    return this.#calls.run('requestFiles.finalizable', () =>
       requestIds.filter((id) => {
-        const { isSealed, settledGeneration, generation } = this.#request(id);
-        return isSealed && settledGeneration < generation && this.#open(id).length === 0;
+        const { isFannedOut, settledGeneration, generation } = this.#request(id);
+        return isFannedOut && settledGeneration < generation && this.#open(id).length === 0;
       }),
     );
   }
@@ -188,7 +189,7 @@ export class FakeRequests implements Requests, RequestFiles {
     return [...this.files].filter(([key, file]) => key.startsWith(`${requestId} `) && isOpen(file));
   }
 
-  #maySettle(requestId: string, own: readonly FileEnd[]): boolean {
+  #mayFinalize(requestId: string, own: readonly FileEnd[]): boolean {
     const others = this.#open(requestId).filter(
       ([key]) => !own.some((end) => key === `${end.requestId} ${end.fileId}`),
     );
@@ -240,9 +241,9 @@ const beginning = {
   closedTo: '',
   cameFurtherAt: 0,
   files: 0,
-  isSealed: false,
+  isFannedOut: false,
 };
-const final = { settledGeneration: 1, isSealed: true };
+const final = { settledGeneration: 1, isFannedOut: true };
 const untried = { isTried: false, isLastTry: false };
 const isOpen = ({ state }: FakeFile) => state === 'pending' || state === 'retrying';
 

@@ -1,5 +1,5 @@
-import type { AuthorizerContext } from '../../lib/contract/authorizer-context.ts';
-import type { HttpRequest } from '../../lib/http/request.ts';
+import type { AuthorizerContext } from '../../lib/contract/http.ts';
+import type { HttpRequest } from '../../lib/service/http/request.ts';
 
 export interface RequestParts {
   readonly method?: string;

@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import { listen } from '../../lib/local/listen.ts';
+import { listen } from '../../lib/local/http.ts';
 
 /** Listen on this machine's loopback address. @param port 0: any free one. @returns base URL, without a final slash */
 export async function listenLocally(server: Server, port = 0): Promise<string> {

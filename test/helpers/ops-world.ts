@@ -3,13 +3,12 @@ import { PassThrough } from 'node:stream';
 import { connection } from '../../lib/contract/connection.ts';
 import { formatPrivateKey, generateKeyPair, type KeyPair } from '../../lib/crypt4gh/index.ts';
 import { NotFoundError } from '../../lib/errors.ts';
-import type { ArchiveCatalogue, EditableSecret, Target } from '../../lib/ops/ports.ts';
+import type { AuditRow } from '../../lib/ops/audit/trail.ts';
+import { type ArchiveRegistration, FileIdTakenError, type Removal } from '../../lib/ops/catalogue/writer.ts';
 import { runOps } from '../../lib/ops/program.ts';
-import { deadLetterQueueNames } from '../../lib/ops/target.ts';
-import { type ArchiveRegistration, FileIdTakenError, type Removal } from '../../lib/stores/rds/archive/writer.ts';
-import type { AuditRow } from '../../lib/stores/rds/audit/trail.ts';
-import { SecretChangedError } from '../../lib/stores/secrets/json-secret.ts';
-import { SqsDeadLetters } from '../../lib/stores/sqs/dead-letters.ts';
+import { SqsDeadLetters } from '../../lib/ops/stores/dead-letter-queue.ts';
+import { type EditableSecret, SecretChangedError } from '../../lib/ops/stores/json-secret.ts';
+import { deadLetterQueueNames, type Target } from '../../lib/ops/target.ts';
 import type { Terminal } from '../../lib/terminal/terminal.ts';
 import { FakeQueues } from './fake-queues.ts';
 import { WithdrawWorld } from './withdraw-world.ts';
@@ -92,7 +91,7 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
     };
   };
 
-  const catalogue: ArchiveCatalogue = {
+  const catalogue: Target['catalogue'] = {
     findFile: (fileId) =>
       call('findFile', () => {
         const file = files.get(fileId);
@@ -206,7 +205,10 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
         }),
     },
     archiveUsers: {
-      find: (username) => call('find user', () => (users.has(username) ? { username } : undefined)),
+      find: (username) =>
+        call('find user', () =>
+          users.has(username) ? { username, passwordHash: users.get(username) ?? '' } : undefined,
+        ),
       save: (username, hash) => call('save user', () => void users.set(username, hash)),
       async *list() {
         for (const username of [...users.keys()].sort()) {

@@ -24,8 +24,8 @@ export class OutboxServer {
   urlLifetimeMs = 900_000;
   /** Headers of storage that are left out. */
   without: readonly string[] = [];
-  /** Which of its parameters the listing knows: an earlier version has pages only by their number. */
-  pages: 'after' | 'number' | 'none' = 'after';
+  /** Whether the listing has pages. */
+  hasPages = true;
   /** Whether storage knows ranges. */
   ranges = true;
   /** The keys of the receipts, as a JWK set; `undefined`: there is no such path. */
@@ -88,7 +88,7 @@ export class OutboxServer {
     this.listedAfter.length = 0;
     this.without = [];
     this.ranges = true;
-    this.pages = 'after';
+    this.hasPages = true;
     this.urlLifetimeMs = 900_000;
     this.keySet = undefined;
     this.tags = true;
@@ -129,8 +129,8 @@ export class OutboxServer {
   }
 
   #list(outgoing: ServerResponse, url: URL): void {
-    const page = this.pages === 'none' ? 0 : Number(url.searchParams.get('page'));
-    const after = this.pages === 'after' ? (url.searchParams.get('after') ?? '') : '';
+    const page = !this.hasPages ? 0 : Number(url.searchParams.get('page'));
+    const after = this.hasPages ? (url.searchParams.get('after') ?? '') : '';
     const size = Number(url.searchParams.get('per_page'));
     this.listedAfter.push(after);
     const files = [...this.#files]

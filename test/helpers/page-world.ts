@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { connection } from '../../lib/contract/connection.ts';
-import { freePort } from '../../lib/local/listen.ts';
+import { freePort } from '../../lib/local/http.ts';
 import { assembly } from './assembly.ts';
 import { generatedPlaintext } from './crypt4gh-vectors.ts';
 import { InstalledClient } from './installed-client.ts';

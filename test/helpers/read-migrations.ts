@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { type Migration, migration } from '../../lib/stores/rds/migrate.ts';
+import { type Migration, migration } from '../../lib/service/stores/rds/migrate.ts';
 
 /** The migrations in a folder of SQL files, in order. A bundle has no such folder: `lambdas/migrate.ts` imports them. */
 export function readMigrations(
-  folder: URL = new URL('../../lib/stores/rds/migrations/', import.meta.url),
+  folder: URL = new URL('../../lib/service/stores/rds/migrations/', import.meta.url),
 ): Migration[] {
   return readdirSync(folder)
     .filter((fileName) => fileName.endsWith('.sql'))

@@ -1,17 +1,17 @@
 import { createHash, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { compactVerify } from 'jose';
 import type { DeliveryReceipt, FileState } from '../../lib/contract/delivery.ts';
+import { signDigest } from '../../lib/local/kms/ecdsa.ts';
 import type {
   DeliveryLog,
+  FannedOutRequest,
   ReceiptOutbox,
   ReceiptSigner,
+  RequestEnd,
   RequestedFile,
-  SealedRequest,
-  Settlement,
-} from '../../lib/export/receipt/ports.ts';
-import type { SettleDependencies } from '../../lib/export/receipt/settle.ts';
-import { signDigest } from '../../lib/local/kms/ecdsa.ts';
-import { joseSignature } from '../../lib/stores/kms/ecdsa-signature.ts';
+} from '../../lib/service/export/ports.ts';
+import type { FinalizeDependencies } from '../../lib/service/export/receipt/finalize.ts';
+import { joseSignature } from '../../lib/service/stores/kms/receipt-signer.ts';
 import { FakeArchive } from './fake-archive.ts';
 import { FakeOutbox } from './fake-outbox.ts';
 import { PortCalls } from './port-calls.ts';
@@ -22,7 +22,7 @@ export const recipient = 'ab'.repeat(32);
 export const fingerprint = 'cd'.repeat(32);
 
 /** A sealed request of the dataset EGAD1. */
-export function sealedRequest(overrides: Partial<SealedRequest> = {}): SealedRequest {
+export function fannedOutRequest(overrides: Partial<FannedOutRequest> = {}): FannedOutRequest {
   return {
     requestId,
     requestedAt: '2026-11-21T09:00:00.000Z',
@@ -32,8 +32,8 @@ export function sealedRequest(overrides: Partial<SealedRequest> = {}): SealedReq
     recipient,
     keyFingerprint: fingerprint,
     state: 'accepted',
-    generation: 1,
-    settledGeneration: 0,
+    receiptRevision: 1,
+    finalizedRevision: 0,
     isOpen: false,
     ...overrides,
   };
@@ -68,13 +68,13 @@ export function endedFile(fileId: string, state: FileState, reason?: string): Re
 
 /** The log of one request, in memory, with the rules of the tables. */
 export class FakeDeliveryLog implements DeliveryLog {
-  request: SealedRequest | undefined = sealedRequest();
+  request: FannedOutRequest | undefined = fannedOutRequest();
   rows: RequestedFile[] = [];
   /** Rows of a page. */
   pageSize = 2;
-  settlement: Settlement | undefined;
-  /** The last generation whose receipt is there. */
-  receiptGeneration = 0;
+  end: RequestEnd | undefined;
+  /** The last revision whose receipt is there. */
+  lastReceipt = 0;
   /** Called before a page is read, with its number. */
   onPage: (page: number) => void = () => {};
   readonly #calls: PortCalls;
@@ -83,7 +83,7 @@ export class FakeDeliveryLog implements DeliveryLog {
     this.#calls = calls;
   }
 
-  find(id: string): Promise<SealedRequest | undefined> {
+  find(id: string): Promise<FannedOutRequest | undefined> {
     return this.#calls.run('log.find', () => (this.request?.requestId === id ? this.request : undefined));
   }
 
@@ -96,21 +96,21 @@ export class FakeDeliveryLog implements DeliveryLog {
     }
   }
 
-  settle({ generation }: Pick<SealedRequest, 'generation'>, settlement: Settlement): Promise<boolean> {
-    return this.#calls.run('log.settle', () => {
-      if (!this.request || this.request.generation !== generation || this.request.isOpen) return false;
-      this.settlement = settlement;
-      this.request = { ...this.request, state: settlement.state };
+  finalize({ receiptRevision }: Pick<FannedOutRequest, 'receiptRevision'>, end: RequestEnd): Promise<boolean> {
+    return this.#calls.run('log.finalize', () => {
+      if (!this.request || this.request.receiptRevision !== receiptRevision || this.request.isOpen) return false;
+      this.end = end;
+      this.request = { ...this.request, state: end.state };
       return true;
     });
   }
 
-  close({ generation }: Pick<SealedRequest, 'generation'>, hasReceipt: boolean): Promise<void> {
+  close({ receiptRevision }: Pick<FannedOutRequest, 'receiptRevision'>, hasReceipt: boolean): Promise<void> {
     return this.#calls.run('log.close', () => {
       if (!this.request) throw new Error('no such request');
-      if (this.request.settledGeneration >= generation) return;
-      this.request = { ...this.request, settledGeneration: generation };
-      if (hasReceipt) this.receiptGeneration = generation;
+      if (this.request.finalizedRevision >= receiptRevision) return;
+      this.request = { ...this.request, finalizedRevision: receiptRevision };
+      if (hasReceipt) this.lastReceipt = receiptRevision;
     });
   }
 }
@@ -137,7 +137,7 @@ class FakeSigner implements ReceiptSigner {
   }
 }
 
-/** All ports of settling, in memory, with one record of the calls they received. */
+/** All ports of finalizing, in memory, with one record of the calls they received. */
 export class ReceiptWorld {
   readonly calls = new PortCalls();
   readonly log = new FakeDeliveryLog(this.calls);
@@ -146,7 +146,7 @@ export class ReceiptWorld {
   now = new Date('2026-11-21T10:00:00.900Z');
 
   /** @param outbox in place of the one in memory */
-  dependencies(outbox: ReceiptOutbox = this.outbox): Required<SettleDependencies> {
+  dependencies(outbox: ReceiptOutbox = this.outbox): Required<FinalizeDependencies> {
     return {
       log: this.log,
       receipts: { outbox, signer: this.signer, issuer: 'org.example.data-out' },

@@ -1,8 +1,8 @@
 import { hash } from 'bcryptjs';
-import type { OutboxAccess } from '../../lib/api/outbox/admit-to-outbox.ts';
-import { ArchiveCredentials } from '../../lib/api/outbox/archive-credentials.ts';
-import type { ArchiveUsers } from '../../lib/api/ports.ts';
 import type { Subject } from '../../lib/contract/outbox-key.ts';
+import { ArchiveCredentials } from '../../lib/service/outbox/archive-credentials.ts';
+import type { OutboxAccess } from '../../lib/service/outbox/caller.ts';
+import type { ArchiveUsers } from '../../lib/service/outbox/ports.ts';
 import { makeTestIssuer, rulesOf, type TestIssuer, type VisaChoices } from './issuer.ts';
 
 /** The moment at which these requests are made. */

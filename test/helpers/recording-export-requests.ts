@@ -1,5 +1,5 @@
-import type { ExportRequest, ExportRequests } from '../../lib/api/ports.ts';
 import { exportRequestMessage } from '../../lib/contract/messages.ts';
+import type { ExportRequest, ExportRequests } from '../../lib/service/export/ports.ts';
 
 /** The queue `export-requests` in memory: takes what SQS and the message's schema take, refuses the rest. */
 export class RecordingExportRequests implements ExportRequests {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls';
 import { parsePublicKey } from '../../lib/crypt4gh/index.ts';
-import { listen } from '../../lib/local/listen.ts';
+import { listen } from '../../lib/local/http.ts';
 import { builtPackage } from './built-package.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import { installedProgram, startOf } from './installed-program.ts';

@@ -1,8 +1,14 @@
-import type { Timing } from '../../lib/contract/timing.ts';
+import type { Timing } from '../../lib/common/timing.ts';
 import { runOps } from '../../lib/ops/program.ts';
 import type { Terminal } from '../../lib/terminal/terminal.ts';
 import { makeTerminal, type ToolRun } from './ops-world.ts';
-import { packageToken, type RegistryServer, repositoryToken } from './registry-server.ts';
+import {
+  initialState,
+  type PlatformState,
+  packageToken,
+  type RegistryServer,
+  repositoryToken,
+} from './registry-server.ts';
 
 /** A clock that a sleep moves on at once. */
 export function fakeTiming(): Timing & { readonly slept: number[] } {
@@ -54,4 +60,17 @@ export async function retireRelease(
   const noTarget = () => Promise.reject(new Error('a retirement needs no deployment'));
   const exitCode = await runOps(['retire-release', ...options, ...argv], terminal, noTarget, timing, '0.1.0');
   return { exitCode, ...said, slept: timing.slept.map((milliseconds) => milliseconds / 1000) };
+}
+
+/** The checklist's end state; everything else as it was. */
+export function retired(): PlatformState {
+  const { versions, releases, tags } = initialState();
+  const { 'proxy-1.2.0': _deleted, ...left } = tags;
+  return {
+    versions: versions.filter(({ id }) => id !== 105),
+    releases: releases.map((each) =>
+      each.id === 10 ? { ...each, name: 'Proxy 1.2.0-verified-broken', draft: true } : each,
+    ),
+    tags: left,
+  };
 }

@@ -6,9 +6,9 @@ import type { S3Client } from '@aws-sdk/client-s3';
 import { AwsError, errorReply } from '../../lib/local/endpoint/errors.ts';
 import { stopServer } from '../../lib/local/http.ts';
 import { LocalS3 } from '../../lib/local/s3/local-s3.ts';
-import { sendReply } from '../../lib/local/s3/s3-reply.ts';
+import { sendReply } from '../../lib/local/s3/operation.ts';
 import { parseS3Request, type S3Request } from '../../lib/local/s3/s3-request.ts';
-import { s3Client } from '../../lib/stores/s3/client.ts';
+import { s3Client } from '../../lib/service/stores/clients.ts';
 import { testClient } from './http-handler.ts';
 import { listenLocally } from './loopback.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { CreateBucketCommand, type S3Client } from '@aws-sdk/client-s3';
 import { it } from 'vitest';
-import { s3Client } from '../../lib/stores/s3/client.ts';
+import { s3Client } from '../../lib/service/stores/clients.ts';
 import { testClient } from './http-handler.ts';
 import { S3Server } from './s3-server.ts';
 

@@ -2,9 +2,9 @@ import { hkdfSync } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { openHeader } from '../../lib/crypt4gh/index.ts';
 import { readArchiveKeys } from '../../lib/ops/secrets/archive-keys.ts';
+import { JsonSecret } from '../../lib/ops/stores/json-secret.ts';
 import { localTarget } from '../../lib/ops/target.ts';
-import { secretsManagerClient } from '../../lib/stores/secrets/client.ts';
-import { JsonSecret } from '../../lib/stores/secrets/json-secret.ts';
+import { secretsManagerClient } from '../../lib/service/stores/clients.ts';
 import type { Secret } from './secret-search.ts';
 import { basic, type Service } from './service.ts';
 

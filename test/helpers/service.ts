@@ -12,10 +12,10 @@ import {
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { GetQueueAttributesCommand, ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { importJWK, type JWTPayload, SignJWT } from 'jose';
+import { hashPassword } from '../../lib/common/password-hash.ts';
 import type { Connection } from '../../lib/contract/connection.ts';
 import { isReceiptName } from '../../lib/contract/delivery.ts';
 import { openMarkerKey, outboxPrefix } from '../../lib/contract/outbox-key.ts';
-import { hashPassword } from '../../lib/contract/password-hash.ts';
 import { formatPublicKey } from '../../lib/crypt4gh/index.ts';
 import { type Engine, type EngineOptions, startEngine } from '../../lib/local/engine.ts';
 import { type AddedFile, addFile } from '../../lib/ops/archive/add-file.ts';

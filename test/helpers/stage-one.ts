@@ -1,6 +1,6 @@
-import type { Delivery, StageDependencies } from '../../lib/export/order.ts';
-import type { ReceivedMessage } from '../../lib/export/received.ts';
-import { type StageOutcome, stageFiles } from '../../lib/export/stage.ts';
+import type { Delivery, StageDependencies } from '../../lib/service/export/export-order.ts';
+import type { ReceivedMessage } from '../../lib/service/export/received.ts';
+import { type StageOutcome, stageFiles } from '../../lib/service/export/stage.ts';
 
 /** Stage one file, a batch of its own. @throws what brings its message back */
 export async function stageFile(

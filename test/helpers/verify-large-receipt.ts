@@ -1,8 +1,8 @@
 import { deepStrictEqual } from 'node:assert/strict';
 import { createHash, createSign, generateKeyPairSync } from 'node:crypto';
-import { Claims } from '../../lib/client/delivery/claims.ts';
-import { parseKeySet } from '../../lib/client/delivery/key-set.ts';
-import { verifyReceipt } from '../../lib/client/delivery/verify-receipt.ts';
+import { Claims } from '../../lib/client/api/delivery/claims.ts';
+import { parseKeySet } from '../../lib/client/api/delivery/key-set.ts';
+import { verifyReceipt } from '../../lib/client/api/delivery/verify-receipt.ts';
 import { receiptOf } from './receipts.ts';
 
 /**

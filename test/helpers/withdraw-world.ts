@@ -1,13 +1,13 @@
 import { outboxMetadataOf } from '../../lib/contract/outbox-key.ts';
-import type { ExportEvent } from '../../lib/export/ports.ts';
 import type {
   ContainerFilter,
   DeprecatedDataset,
+  EndedContainer,
+  ExportEvent,
   OutboxRecords,
   RecordedContainer,
   RecordedCopy,
-  SettledContainer,
-} from '../../lib/export/withdraw/ports.ts';
+} from '../../lib/service/export/ports.ts';
 
 interface HeldObject {
   etag: string;
@@ -21,7 +21,7 @@ export class WithdrawWorld {
   readonly objects = new Map<string, HeldObject>();
   readonly rows: RecordedContainer[] = [];
   readonly events: ExportEvent[] = [];
-  readonly settled: SettledContainer[] = [];
+  readonly settled: EndedContainer[] = [];
   deprecated: DeprecatedDataset[] = [];
   recordedCopies: RecordedCopy[] = [];
   /** Ids of unfinished uploads by key. */
@@ -92,7 +92,7 @@ export class WithdrawWorld {
       );
       for (let from = 0; from < wanted.length; from += this.pageSize) yield wanted.slice(from, from + this.pageSize);
     }.bind(this),
-    settle: async (containers) => {
+    recordEnds: async (containers) => {
       this.calls.push('settle');
       this.settled.push(...containers);
       for (const { requestId, fileId } of containers) {

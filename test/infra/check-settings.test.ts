@@ -1,8 +1,15 @@
+import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { describe, expect, test } from 'vitest';
 import { settings } from '../../bin/settings.ts';
 import { checkSettings, SettingsError } from '../../lib/infra/check-settings.ts';
-import type { Settings } from '../../lib/infra/settings.ts';
+import { type Settings, settingsSchema } from '../../lib/infra/settings.ts';
 import { account, existing } from '../helpers/settings.ts';
+
+test('the periods to keep logs are those of the CDK', () => {
+  const isAccepted = (logRetentionDays: number) => settingsSchema.safeParse({ ...settings, logRetentionDays }).success;
+  const days = Array.from({ length: 10_000 }, (_, day) => day);
+  expect(days.filter(isAccepted)).toEqual(Object.values(RetentionDays).filter((value) => typeof value === 'number'));
+});
 
 describe('settings', () => {
   test('that the repository ships are accepted', () => {
@@ -15,8 +22,6 @@ describe('settings', () => {
     ['target.region', { target: { account: '123456789012', region: 'stockholm' } }],
     ['target.account', { target: { account: '12', region: 'eu-north-1' } }],
     ['archiveKind', { archiveKind: 'fega/x' }],
-    ['archiveCredentials', { archiveCredentials: 'never' as 'required' }],
-    ['adminPage', { adminPage: 'on' as unknown as boolean }],
     ['outboxExpiryDays', { outboxExpiryDays: 0 }],
     ['withdrawal', { withdrawal: 'delete' as 'purge' }],
     ['urlLifetimeSeconds', { urlLifetimeSeconds: 604_800 }],
@@ -35,15 +40,10 @@ describe('settings', () => {
     ['database.clusterArn', { database }],
     ['database.secretArn', { database }],
     ['database.databaseName', { database }],
-    ['database.proxySecretArn', { database: { ...database, proxySecretArn: 'z' } }],
     ['database.auditorSecretArn', { database: { ...database, auditorSecretArn: database.secretArn } }],
-    ['database.auditorSecretKeyArn', { database: { ...database, auditorSecretKeyArn: 'k' } }],
     ['database.readerSecretArn', { database: { ...database, readerSecretArn: database.secretArn } }],
-    ['database.readerSecretKeyArn', { database: { ...database, readerSecretArn: 'z', readerSecretKeyArn: 'k' } }],
     ['database.proxySecretArn', { database: { ...database, proxySecretArn: database.secretArn } }],
     ['database.workerSecretArn', { database: { ...database, workerSecretArn: database.secretArn } }],
-    ['database.workerSecretKeyArn', { database: { ...database, workerSecretKeyArn: 'k' } }],
-    ['database.proxySecretKeyArn', { database: { ...database, proxySecretArn: 'z', proxySecretKeyArn: 'k' } }],
     [
       'database.proxySecretKeyArn',
       { database: { ...database, proxySecretKeyArn: 'arn:aws:kms:eu-north-1:123456789012:key/k' } },
@@ -57,15 +57,13 @@ describe('settings', () => {
     ['identifiers.file', { identifiers: { file: '^EGAF(' } }],
     ['identifiers.file', { identifiers: { file: '^EGAF($' } }],
     ['alarmEmail', { alarmEmail: 'no-address' }],
-    ['events', { events: 'some' as 'on' }],
-    ['directAccess', { directAccess: 'some' as 'on' }],
-    ['dataEvents', { dataEvents: 'all' as 'on' }],
-    ['logKeys', { logKeys: 'mine' as 'aws' }],
-    ['archiveVersioning', { archiveVersioning: 'yes' as 'on' }],
     ['firewall.requestsPerFiveMinutes', { firewall: { requestsPerFiveMinutes: 9, exportRequestsPerFiveMinutes: 10 } }],
+    [
+      'firewall.exportRequestsPerFiveMinutes',
+      { firewall: { requestsPerFiveMinutes: 100, exportRequestsPerFiveMinutes: 101 } },
+    ],
+    ['archiveVersioning', { archiveBucket: existing.archiveBucket, archiveVersioning: 'off' }],
     ['logRetentionDays', { logRetentionDays: 91 }],
-    ['logsOnDestroy', { logsOnDestroy: 'archive' as 'keep' }],
-    ['apiGatewayLogRole', { apiGatewayLogRole: 'mine' as 'create' }],
     ['bucketLogRetentionDays', { bucketLogRetentionDays: 0 }],
     ['auditRetentionDays', { auditRetentionDays: 29 }],
     // Rows must outlive the containers, which they tell of.

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { decide } from '../../lib/local/iam/access.ts';
+import { evaluate } from '../../lib/local/iam/access.ts';
 import { Credentials } from '../../lib/local/iam/credentials.ts';
 import { parsePolicy, parseStatement } from '../../lib/local/iam/policy.ts';
 import { ResourcePolicies } from '../../lib/local/iam/resource-policies.ts';
@@ -47,7 +47,7 @@ test('the keys of stacks for one account leave their use to the policies of the 
   const keys = deployment.resources('AWS::KMS::Key').map(({ attribute }) => attribute('Arn'));
   expect(keys.length).toBeGreaterThan(5);
   for (const resource of keys) {
-    expect(decide(policies, caller, { action: 'kms:DescribeKey', resource }).refusal, resource).toBeUndefined();
+    expect(evaluate(policies, caller, { action: 'kms:DescribeKey', resource }).refusal, resource).toBeUndefined();
   }
   expect(JSON.stringify(stacks.map(({ template }) => template))).not.toContain(account);
 }, 120_000);

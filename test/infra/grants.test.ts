@@ -237,12 +237,6 @@ describe('each function has the permissions it needs and no other', () => {
     }
   });
 
-  test('the function that takes export requests reads no secret, bucket or database', () => {
-    const { Properties } = service.at('Functions/Export/Role/DefaultPolicy');
-    const actions = Properties.PolicyDocument.Statement.flatMap(({ Action }: Statement) => Action);
-    expect(actions.filter((action: string) => /^(secretsmanager|s3|rds-data):/.test(action))).toEqual([]);
-  });
-
   test('no key that encrypts is for any use: each grant names the service that uses it', () => {
     const statements = service
       .all('AWS::IAM::Policy')
@@ -342,19 +336,6 @@ describe('queues', () => {
       expect(sourceQueueArns.map(show)).toEqual([`arn:AWS::Partition:sqs:AWS::Region:AWS::AccountId:${QueueName}`]);
     },
   );
-
-  test('the role for redrives moves dead letters back, and can do nothing else', () => {
-    const { Properties } = service.at('Redrive/Role/DefaultPolicy');
-    const move = ['Cancel', 'List', 'Start'].map((verb) => `${verb}MessageMoveTask${verb === 'List' ? 's' : ''}`);
-    const moved = ['ExportRequests', 'FileExports', 'SmallFileExports', 'Deliveries'].flatMap((name) => [
-      ...[...move, 'ChangeMessageVisibility', 'DeleteMessage', 'GetQueueAttributes', 'ReceiveMessage'].map(
-        (action) => `sqs:${action} ${name}DeadLettersQueue`,
-      ),
-      `sqs:SendMessage ${name}Queue`,
-    ]);
-    const key = ['Decrypt', 'GenerateDataKey'].map((action) => `kms:${action} ExportRequestsKey ${through('sqs')}`);
-    expect(lines(Properties.PolicyDocument.Statement)).toEqual([...moved, ...key].sort());
-  });
 });
 
 test('one function may be called by another, by that one alone, and has no route', () => {

@@ -1,12 +1,12 @@
-import { execSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { operatorSettings } from '../../bin/operator-settings.ts';
 import { settings as defaults } from '../../bin/settings.ts';
-import { trustedIssuersContext } from '../../lib/contract/synth-context.ts';
-import { bundling } from '../../lib/infra/functions/bundling.ts';
+import { trustedIssuersContext } from '../../lib/contract/synth.ts';
+import { addFiles } from '../../lib/infra/functions/bundling.ts';
 import { addStacks } from '../../lib/infra/stacks.ts';
 import { templateApp } from '../../lib/infra/templates.ts';
 
@@ -41,11 +41,8 @@ test("the operator's trust list is bundled with a function that verifies visas",
   const { service } = addStacks(app, defaults, 'private/trusted-issuers.json');
   expect(service.node.tryGetContext(trustedIssuersContext)).toBe('private/trusted-issuers.json');
   write('trusted-issuers.json', '[{}]');
-  const about = { name: 'a', id: 'A', outdir: root, openApiDocument: undefined, servesAdminPage: false };
-  const { commandHooks } = bundling({ ...about, trustedIssuers: 'private/trusted-issuers.json' });
-  mkdirSync(join(root, 'out'));
-  writeFileSync(join(root, 'out/index.mjs.map'), '');
-  for (const command of commandHooks?.afterBundling(root, join(root, 'out')) ?? []) execSync(command, { cwd: root });
+  const about = { outdir: root, openApiDocument: undefined, servesAdminPage: false };
+  addFiles({ ...about, trustedIssuers: 'private/trusted-issuers.json' }, join(root, 'out'), root);
   expect(readFileSync(join(root, 'out/config/trusted-issuers.json'), 'utf8')).toBe('[{}]');
 });
 

@@ -9,7 +9,7 @@ import { settings } from '../../bin/settings.ts';
 import { securityPacks } from '../../lib/infra/security/packs.ts';
 import { addStacks } from '../../lib/infra/stacks.ts';
 import { templateApp } from '../../lib/infra/templates.ts';
-import { shortest } from '../../lib/ops/password.ts';
+import { shortest } from '../../lib/ops/commands/password.ts';
 import { acknowledgements, findings } from '../helpers/security-findings.ts';
 import { show } from '../helpers/template.ts';
 import { stacksOfVariants } from '../helpers/variants.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { settings } from '../../bin/settings.ts';
-import { suite } from '../../lib/smoke/suite.ts';
+import { suite } from '../../lib/ops/smoke/suite.ts';
 import { templatesOf } from '../helpers/synthesized.ts';
 
 test('a remedy of the smoke test names functions and outputs that the stacks have', () => {

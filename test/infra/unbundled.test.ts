@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { defaultsContext } from '../../lib/contract/synth-context.ts';
+import { defaultsContext } from '../../lib/contract/synth.ts';
 import { assembly } from '../helpers/assembly.ts';
 
 const root = join(import.meta.dirname, '../..');

@@ -55,7 +55,7 @@ test('every lock file and list of requirements is looked at for updates, once a 
 
 test('versions are exact', () => {
   const tools = globSync('.ci/*/package.json', { cwd: root }).map((path) => JSON.parse(read(path)).dependencies);
-  expect(tools).toHaveLength(3);
+  expect(tools).toHaveLength(4);
   const { dependencies, devDependencies, optionalDependencies } = packageJson;
   const all = Object.assign({}, dependencies, devDependencies, optionalDependencies, ...tools);
   expect(Object.entries(all).filter(([, version]) => !/^\d+\.\d+\.\d+(-[a-z0-9.]+)?$/.test(String(version)))).toEqual(

@@ -2,21 +2,19 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { type DatabaseRole, databaseRoles } from '../../lib/contract/database-roles.ts';
 import { ForbiddenError, TemporarilyUnavailableError } from '../../lib/errors.ts';
-import { RdsCatalogue } from '../../lib/stores/rds/archive/catalogue.ts';
-import { decision } from '../../lib/stores/rds/archive/decision.ts';
-import { RdsDirectCatalogue } from '../../lib/stores/rds/archive/direct-catalogue.ts';
-import { RdsArchiveInventory } from '../../lib/stores/rds/archive/inventory.ts';
-import { RdsArchiveUsers } from '../../lib/stores/rds/archive/users.ts';
-import { FileIdTakenError, RdsArchiveWriter } from '../../lib/stores/rds/archive/writer.ts';
-import { RdsAuditTrail } from '../../lib/stores/rds/audit/trail.ts';
-import type { DataApi } from '../../lib/stores/rds/data-api.ts';
-import { RdsDeliveryLog } from '../../lib/stores/rds/exports/delivery-log.ts';
-import { RdsExportLog } from '../../lib/stores/rds/exports/export-log.ts';
-import { RdsRequestFiles } from '../../lib/stores/rds/exports/request-files.ts';
-import { RdsRequests } from '../../lib/stores/rds/exports/requests.ts';
-import { RdsSweep } from '../../lib/stores/rds/exports/sweep.ts';
-import { prepareRole } from '../../lib/stores/rds/logins/database-role.ts';
-import { migrate } from '../../lib/stores/rds/migrate.ts';
+import { RdsAuditTrail } from '../../lib/ops/audit/trail.ts';
+import { RdsArchiveInventory } from '../../lib/ops/catalogue/inventory.ts';
+import { FileIdTakenError, RdsArchiveWriter } from '../../lib/ops/catalogue/writer.ts';
+import { accessQuery } from '../../lib/service/catalogue/access-query.ts';
+import { RdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
+import { RdsDirectCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
+import { RdsArchiveUsers } from '../../lib/service/catalogue/users.ts';
+import { RdsDeliveryLog, RdsExportLog } from '../../lib/service/ledger/delivery-log.ts';
+import { RdsLedger } from '../../lib/service/ledger/ledger.ts';
+import { noteAttempts } from '../../lib/service/ledger/transitions.ts';
+import type { DataApi } from '../../lib/service/stores/rds/data-api.ts';
+import { prepareRole } from '../../lib/service/stores/rds/logins/database-role.ts';
+import { migrate } from '../../lib/service/stores/rds/migrate.ts';
 import { TestDatabase } from '../helpers/data-api.ts';
 import { ServerDatabase } from '../helpers/postgres-database.ts';
 import { type PostgresServer, startPipelinePostgres } from '../helpers/postgres-server.ts';
@@ -110,7 +108,7 @@ describe.each([databaseRoles.reader, databaseRoles.worker])('%s', (role) => {
     ['a file that is not there', ['EGAD1'], { fileId: 'EGAF9' }, { known: false, granted: false, entitled: [] }],
     ['all that is granted', ['EGAD3', 'EGAD2', 'doi:1'], undefined, { known: true, granted: true, ...first(2) }],
   ] as const)('decides: %s', async (_name, granted, wanted, finding) => {
-    expect(await catalogue().decide(granted, wanted)).toEqual(finding);
+    expect(await catalogue().evaluateAccess(granted, wanted)).toEqual(finding);
   });
 
   it('reads releases, ids and a header that is longer than a row', async () => {
@@ -123,6 +121,8 @@ describe.each([databaseRoles.reader, databaseRoles.worker])('%s', (role) => {
     expect(await catalogue().findReleasedFile({ fileId: 'EGAF3', datasetId: 'EGAD2' })).toBeUndefined();
   });
 });
+
+const unexpected = () => Promise.reject(new Error('a transaction within one'));
 
 describe('direct access', () => {
   const catalogue = () => new RdsDirectCatalogue(as(databaseRoles.reader));
@@ -166,7 +166,7 @@ describe('direct access', () => {
   ): Promise<(readonly [string, number, number])[]> {
     const explained = await as(databaseRoles.reader).query(
       z.object({ 'QUERY PLAN': z.string() }),
-      `explain (analyze, format json) ${decision({ fileId })}`,
+      `explain (analyze, format json) ${accessQuery({ fileId })}`,
       { granted: { json: granted }, id: fileId },
     );
     const [{ Plan }] = JSON.parse(explained[0]?.['QUERY PLAN'] ?? '') as [{ Plan: PlanNode }];
@@ -209,7 +209,7 @@ describe('the log of deliveries', () => {
               ('${requestId}', 'EGAF2', 'given_up', null, null, null)`,
     );
     const log = new RdsDeliveryLog(as(databaseRoles.worker));
-    const request = { requestId, generation: 1 };
+    const request = { requestId, receiptRevision: 1 };
     expect(await log.find(requestId)).toMatchObject({
       ...request,
       requestedAt: '2026-11-21T09:00:00.000Z',
@@ -220,9 +220,9 @@ describe('the log of deliveries', () => {
       { fileId: 'EGAF2', state: 'given_up', newest: undefined },
     ]);
     const settlement = { state: 'incomplete', staged: 1, stagedBytes: 9007199254740991 } as const;
-    for (const _ of [1, 2]) expect(await log.settle(request, settlement)).toBe(true);
+    for (const _ of [1, 2]) expect(await log.finalize(request, settlement)).toBe(true);
     await log.close(request, true);
-    expect(await log.find(requestId)).toMatchObject({ state: 'incomplete', settledGeneration: 1 });
+    expect(await log.find(requestId)).toMatchObject({ state: 'incomplete', finalizedRevision: 1 });
     const [settled] = await all(new RdsAuditTrail(as()).newest({ requestId }, 1));
     expect(settled).toMatchObject({ event: 'settled', reason: 'incomplete', bytes: 9007199254740991 });
   });
@@ -237,8 +237,8 @@ describe('a request', () => {
     recipient: 'ab',
     keyFingerprint: 'cd',
   };
-  const requests = () => new RdsRequests(as(databaseRoles.worker), 10);
-  const files = () => new RdsRequestFiles(as(databaseRoles.worker), 10);
+  const requests = () => new RdsLedger(as(databaseRoles.worker), 10);
+  const files = () => new RdsLedger(as(databaseRoles.worker), 10);
   const end = (fileId: string, state: 'staged' | 'given_up' = 'staged') => ({ requestId, fileId, state });
   const event = (fileId: string) => ({ requestId, fileId, event: 'staged' as const });
   const attempt = (fileId: string, isFirst = true) => ({
@@ -252,9 +252,9 @@ describe('a request', () => {
   beforeEach(async () => {
     await database.sql('truncate data_out.requests, data_out.request_files, data_out.export_log');
     await requests().accept(request, fileIds, { count: 1, isLast: true });
-    await new RdsCatalogue(as(databaseRoles.worker)).findReleasedFiles(fileIds.map((id) => attempt(id)));
+    await new RdsCatalogue(as(databaseRoles.worker), noteAttempts).findReleasedFiles(fileIds.map((id) => attempt(id)));
   });
-  const seal = () => requests().seal(requestId, { sentTo: '', files: 0 });
+  const completeFanOut = () => requests().completeFanOut(requestId, { sentTo: '', files: 0 });
 
   it('of two at the same time is accepted, where the quota has room for one', async () => {
     const sizes = (two: number, three: number) =>
@@ -263,7 +263,7 @@ describe('a request', () => {
          where stable_id in ('EGAF2', 'EGAF3')`,
       );
     await sizes(600_000_000, 600_000_000);
-    const limited = new RdsRequests(as(databaseRoles.worker), 10, { gib: 1, expiryDays: 30 });
+    const limited = new RdsLedger(as(databaseRoles.worker), 10, { gib: 1, expiryDays: 30 });
     const ask = (id: string, fileId: string) =>
       limited.accept({ ...request, requestId: id, datasetId: 'EGAD2', fileId }, [fileId], { count: 1, isLast: false });
     for (let round = 0; round < 10; round += 1) {
@@ -278,28 +278,33 @@ describe('a request', () => {
   });
 
   it('of which two batches commit at once is settled for the one that asks after both', async () => {
-    await seal();
+    await completeFanOut();
     await as(databaseRoles.worker).transaction(async (slow) => {
-      expect(await new RdsRequestFiles(slow, 10).record([end('EGAF1')], [event('EGAF1')])).toEqual([requestId]);
+      expect(
+        await new RdsLedger(Object.assign(slow, { transaction: unexpected }), 10).record(
+          [end('EGAF1')],
+          [event('EGAF1')],
+        ),
+      ).toEqual([requestId]);
       // The other does not see what is not committed.
       expect(await files().record([end('EGAF2')], [event('EGAF2')])).toEqual([requestId]);
-      expect(await files().settledOf([requestId])).toEqual([]);
+      expect(await files().finalizable([requestId])).toEqual([]);
     });
-    expect(await files().settledOf([requestId])).toEqual([requestId]);
+    expect(await files().finalizable([requestId])).toEqual([requestId]);
   });
 
   it('that is sealed while its last file is staged is settled for the one that asks last', async () => {
     await files().record([end('EGAF1')], []);
     await as(databaseRoles.worker).transaction(async (slow) => {
-      await new RdsRequestFiles(slow, 10).record([end('EGAF2')], []);
-      expect(await seal()).toBe(true);
-      expect(await files().settledOf([requestId])).toEqual([]);
+      await new RdsLedger(Object.assign(slow, { transaction: unexpected }), 10).record([end('EGAF2')], []);
+      expect(await completeFanOut()).toBe(true);
+      expect(await files().finalizable([requestId])).toEqual([]);
     });
-    expect(await files().settledOf([requestId])).toEqual([requestId]);
+    expect(await files().finalizable([requestId])).toEqual([requestId]);
   });
 
   it('is settled once by two batches of the same files in another order', async () => {
-    await seal();
+    await completeFanOut();
     const both = ['EGAF2', 'EGAF1', 'EGAF1'].map((id) => end(id));
     await Promise.all(
       Array.from({ length: 8 }, (_, n) => files().record(n % 2 ? both : both.toReversed(), fileIds.map(event))),
@@ -310,26 +315,27 @@ describe('a request', () => {
   });
 
   it('rises by one generation when two of its files come from the dead letters', async () => {
-    await seal();
+    await completeFanOut();
     await files().record(
       fileIds.map((id) => end(id, 'given_up')),
       [],
     );
     await database.sql('update data_out.requests set settled_generation = generation');
-    for (const id of fileIds) await new RdsCatalogue(as(databaseRoles.worker)).findReleasedFiles([attempt(id)]);
+    for (const id of fileIds)
+      await new RdsCatalogue(as(databaseRoles.worker), noteAttempts).findReleasedFiles([attempt(id)]);
     expect(await database.sql('select generation from data_out.requests')).toEqual([['2']]);
-    expect(await files().settledOf([requestId])).toEqual([]);
+    expect(await files().finalizable([requestId])).toEqual([]);
   });
 
   it('is given up and swept', async () => {
-    const sweep = new RdsSweep(as(databaseRoles.worker));
+    const sweep = new RdsLedger(as(databaseRoles.worker), 10);
     const later = new Date(Date.now() + 60_000);
     const progress = { sentTo: '', files: 0 };
     expect(await sweep.brokenFanOuts(later, new Date(0))).toEqual([{ request, progress }]);
     await requests().fail(request, 'no_answer');
     const closing = () => requests().closeUnsent(requestId, progress, { state: 'given_up', reason: 'not_sent' });
     expect([await closing(), await closing()]).toEqual([false, false]);
-    expect(await seal()).toBe(true);
+    expect(await completeFanOut()).toBe(true);
     expect(await sweep.giveUpSilent(later)).toBe(0);
     expect(await sweep.giveUpExpired(later)).toBe(0);
     expect(await sweep.unclosed(later)).toEqual([requestId]);

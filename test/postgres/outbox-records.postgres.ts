@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { databaseRoles } from '../../lib/contract/database-roles.ts';
-import { RdsOutboxRecords } from '../../lib/stores/rds/exports/outbox-records.ts';
-import { prepareRole } from '../../lib/stores/rds/logins/database-role.ts';
-import { migrate } from '../../lib/stores/rds/migrate.ts';
+import { RdsOutboxRecords } from '../../lib/service/ledger/outbox-records.ts';
+import { prepareRole } from '../../lib/service/stores/rds/logins/database-role.ts';
+import { migrate } from '../../lib/service/stores/rds/migrate.ts';
 import { TestDatabase } from '../helpers/data-api.ts';
 import { ServerDatabase } from '../helpers/postgres-database.ts';
 import { type PostgresServer, startPipelinePostgres } from '../helpers/postgres-server.ts';

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { ForbiddenError } from '../../lib/errors.ts';
-import { RdsCatalogue } from '../../lib/stores/rds/archive/catalogue.ts';
-import { RdsDirectCatalogue } from '../../lib/stores/rds/archive/direct-catalogue.ts';
-import { RdsArchiveHeaders } from '../../lib/stores/rds/archive/headers.ts';
-import { RdsArchiveInventory } from '../../lib/stores/rds/archive/inventory.ts';
-import { RdsAuditTrail } from '../../lib/stores/rds/audit/trail.ts';
-import type { DataApi, SqlExecutor } from '../../lib/stores/rds/data-api.ts';
-import { RdsDeliveryLog } from '../../lib/stores/rds/exports/delivery-log.ts';
-import { fitsQuota } from '../../lib/stores/rds/exports/outbox-quota.ts';
-import { RdsOutboxRecords } from '../../lib/stores/rds/exports/outbox-records.ts';
-import { RdsRequests } from '../../lib/stores/rds/exports/requests.ts';
-import { migrate } from '../../lib/stores/rds/migrate.ts';
+import { RdsAuditTrail } from '../../lib/ops/audit/trail.ts';
+import { RdsArchiveHeaders } from '../../lib/ops/catalogue/headers.ts';
+import { RdsArchiveInventory } from '../../lib/ops/catalogue/inventory.ts';
+import { RdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
+import { RdsDirectCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
+import { RdsDeliveryLog } from '../../lib/service/ledger/delivery-log.ts';
+import { RdsLedger } from '../../lib/service/ledger/ledger.ts';
+import { fitsQuota } from '../../lib/service/ledger/outbox-quota.ts';
+import { RdsOutboxRecords } from '../../lib/service/ledger/outbox-records.ts';
+import type { DataApi, SqlExecutor } from '../../lib/service/stores/rds/data-api.ts';
+import { migrate } from '../../lib/service/stores/rds/migrate.ts';
 import { TestDatabase } from '../helpers/data-api.ts';
 import { ServerDatabase } from '../helpers/postgres-database.ts';
 import { type PostgresServer, startPipelinePostgres } from '../helpers/postgres-server.ts';
@@ -164,7 +164,7 @@ const statements: Readonly<Record<string, Paging>> = {
   'files that an export did not send': {
     run: async (db) => {
       await database.sql('update data_out.requests set closed_to = null');
-      await new RdsRequests(db, 10).closeUnsent(requestId, start, closing);
+      await new RdsLedger(db, 10).closeUnsent(requestId, start, closing);
     },
     last: async () => ({ sent_to: await rowIdBeforeLast() }),
   },

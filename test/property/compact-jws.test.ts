@@ -2,9 +2,9 @@ import { generateKeyPairSync } from 'node:crypto';
 import fc from 'fast-check';
 import { compactVerify, type JWTHeaderParameters } from 'jose';
 import { expect, test } from 'vitest';
-import { compactJws } from '../../lib/export/receipt/compact-jws.ts';
 import { signDigest } from '../../lib/local/kms/ecdsa.ts';
-import { joseSignature } from '../../lib/stores/kms/ecdsa-signature.ts';
+import { compactJws } from '../../lib/service/export/receipt/prepared-receipt.ts';
+import { joseSignature } from '../../lib/service/stores/kms/receipt-signer.ts';
 
 const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const secret = Buffer.from(String(privateKey.export({ format: 'jwk' }).d), 'base64url');

@@ -19,9 +19,10 @@ import {
 import { collect, generatedPlaintext } from '../helpers/crypt4gh-vectors.ts';
 import { applyPlainly, editLists } from '../helpers/edit-lists.ts';
 import { recordingSource } from '../helpers/recording-source.ts';
+import { runs } from '../helpers/runs.ts';
 
 const encryptedSegmentBytes = 65_564;
-const numRuns = process.env.SLOW === '1' ? 2_000 : 60;
+const numRuns = runs(60);
 const owner = generateKeyPair();
 const reader = generateKeyPair();
 const keys = [1, 2].map((value) => new Uint8Array(32).fill(value));

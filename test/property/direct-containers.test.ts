@@ -1,20 +1,20 @@
 import fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
-import type { ArchivedFile } from '../../lib/archive/ports.ts';
 import { encryptHeader, encryptSegments } from '../../lib/crypt4gh/index.ts';
-import { containerOf } from '../../lib/direct/container.ts';
-import { partOf } from '../../lib/direct/part.ts';
 import { RangeNotSatisfiableError } from '../../lib/errors.ts';
+import type { ArchivedFile } from '../../lib/service/archive/ports.ts';
+import { containerOf, partOf } from '../../lib/service/direct/container.ts';
 import { collect, generatedPlaintext } from '../helpers/crypt4gh-vectors.ts';
 import { applyPlainly, editLists } from '../helpers/edit-lists.ts';
 import { ExportWorld, vectorKey } from '../helpers/export-world.ts';
 import { readPlainly } from '../helpers/plain-crypt4gh.ts';
+import { runs } from '../helpers/runs.ts';
 
 const [alice, bob] = [vectorKey('alice'), vectorKey('bob')];
 const dataKey = new Uint8Array(32).fill(7);
 const plaintext = generatedPlaintext('direct containers', 200_000);
 const segments = 4;
-const numRuns = process.env.SLOW === '1' ? 2_000 : 80;
+const numRuns = runs(80);
 
 let body: Buffer;
 beforeAll(async () => {

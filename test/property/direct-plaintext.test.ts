@@ -1,16 +1,17 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { representationReply } from '../../lib/api/direct/representation-reply.ts';
 import { encryptHeader, openHeader } from '../../lib/crypt4gh/index.ts';
-import { between, plaintextOf } from '../../lib/direct/plaintext.ts';
 import { RangeNotSatisfiableError } from '../../lib/errors.ts';
-import type { ReplyBody } from '../../lib/http/reply.ts';
+import { between, plaintextOf } from '../../lib/service/direct/plaintext.ts';
+import { representationReply } from '../../lib/service/direct/representation.ts';
+import type { ReplyBody } from '../../lib/service/http/reply.ts';
 import { collect, generatedPlaintext } from '../helpers/crypt4gh-vectors.ts';
 import { applyPlainly, editLists } from '../helpers/edit-lists.ts';
 import { ExportWorld, vector, vectorKey } from '../helpers/export-world.ts';
 import { httpRequest } from '../helpers/http-request.ts';
+import { runs } from '../helpers/runs.ts';
 
-const numRuns = process.env.SLOW === '1' ? 2_000 : 80;
+const numRuns = runs(80);
 /** The plaintext of `edit/body.bin`, by its makers. */
 const plaintext = generatedPlaintext('vectors/edit-body', 200_000);
 const owner = vectorKey('alice');

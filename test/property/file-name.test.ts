@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { nameProblem } from '../../lib/client/download/disk/local-name.ts';
-import { safeFileName } from '../../lib/contract/file-name.ts';
-import { displayFileName } from '../../lib/direct/file-name.ts';
-import { attachment } from '../../lib/http/content-disposition.ts';
+import { nameProblem } from '../../lib/client/api/download/disk/local-name.ts';
+import { safeFileName } from '../../lib/common/names.ts';
+import { displayFileName } from '../../lib/service/direct/representation.ts';
+import { attachment } from '../../lib/service/http/reply.ts';
 
 /** The documentation of Windows, word for word: reserved names and characters. */
 const windowsDevices = [

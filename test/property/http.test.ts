@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { exportMessageOf } from '../../lib/api/export/request-export.ts';
-import { parsePage } from '../../lib/api/outbox/paging.ts';
-import { visaToken } from '../../lib/api/outbox/visa-token.ts';
-import { slice } from '../../lib/api/pages.ts';
 import { DataOutError } from '../../lib/errors.ts';
-import { parseBasic, parseBearer } from '../../lib/http/authorization.ts';
-import { problemReply } from '../../lib/http/problem.ts';
+import { exportMessageOf } from '../../lib/service/export/request/request-export.ts';
+import { parseBasic, parseBearer } from '../../lib/service/http/authorization.ts';
+import { slice } from '../../lib/service/http/pages.ts';
+import { problemReply } from '../../lib/service/http/problem.ts';
+import { visaToken } from '../../lib/service/outbox/caller.ts';
+import { parsePage } from '../../lib/service/outbox/list-files.ts';
 import { basic, httpRequest } from '../helpers/http-request.ts';
 
 /** The reply to what `run` throws on purpose; `undefined` when it throws nothing. Any other error fails the test. */

@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { MultipartUpload, ObjectHead, OutboxWriter, UploadedPart } from '../../lib/archive/ports.ts';
 import { outboxMetadata } from '../../lib/contract/outbox-key.ts';
 import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../lib/errors.ts';
-import type { StageDependencies } from '../../lib/export/order.ts';
+import type { MultipartUpload, ObjectHead, OutboxWriter, UploadedPart } from '../../lib/service/archive/ports.ts';
+import type { StageDependencies } from '../../lib/service/export/export-order.ts';
 import { ExportWorld, vectorKey } from '../helpers/export-world.ts';
+import { runs } from '../helpers/runs.ts';
 import { stageFile } from '../helpers/stage-one.ts';
 
 const MiB = 1024 * 1024;
@@ -170,7 +171,7 @@ test('a copy of 500 parts that is stopped at random points ends whole, and copie
       // A clean stop saves all that was copied.
       expect(large.copied).toBe(499);
     }),
-    { numRuns: 25 },
+    { numRuns: runs(25) },
   );
 });
 
@@ -199,7 +200,7 @@ test('a copy that dies at random points copies again only what was not saved', a
       // At most a batch of 50 and the 32 in flight are lost.
       expect(before - saved).toBeLessThanOrEqual(82);
     }),
-    { numRuns: 25 },
+    { numRuns: runs(25) },
   );
 });
 
@@ -220,7 +221,7 @@ test('a source that changes between or within deliveries begins anew, and is nev
       await large.deliver(true);
       expectWhole(large, '"2"');
     }),
-    { numRuns: 20 },
+    { numRuns: runs(20) },
   );
 });
 
@@ -237,6 +238,6 @@ test('two exports of one file to one recipient at once, stopped anywhere: the ne
       expect(large.visible?.metadata[outboxMetadata.requestId]).toBe(requests[1]);
       expectWhole(large, '"1"');
     }),
-    { numRuns: 15 },
+    { numRuns: runs(15) },
   );
 });

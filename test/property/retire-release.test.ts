@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { RegistryServer, type StoredVersion } from '../helpers/registry-server.ts';
 import { retireRelease } from '../helpers/retirement-world.ts';
+import { runs } from '../helpers/runs.ts';
 
 let server: RegistryServer;
 beforeAll(async () => {
@@ -97,8 +98,8 @@ test('no run ever deletes a version that lacks the exact tag, or more than one',
         }
       },
     ),
-    { numRuns: process.env.SLOW ? 2000 : 100 },
+    { numRuns: runs(100) },
   );
   // The property says something only when runs do delete.
-  expect(deletions).toBeGreaterThan(9);
+  expect(deletions).toBeGreaterThan(0);
 });

@@ -2,9 +2,10 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type VerifyOptions, VisaError, verifyVisaOrPassport } from '../../lib/visas/index.ts';
 import { denied, makeTestIssuer, type TestIssuer } from '../helpers/issuer.ts';
+import { runs } from '../helpers/runs.ts';
 
 const now = new Date('2026-07-01T00:00:00Z');
-const runs = { numRuns: process.env.SLOW ? 20_000 : 500 };
+const numRuns = runs(500);
 
 let issuer: TestIssuer;
 let options: VerifyOptions;
@@ -41,7 +42,7 @@ describe.each(['visa', 'passport'] as const)('%s', (kind) => {
         bytes[index] = byte;
         expect(await grantedBy(bytes.toString('latin1'))).toEqual([]);
       }),
-      runs,
+      { numRuns },
     );
   });
 
@@ -54,7 +55,7 @@ describe.each(['visa', 'passport'] as const)('%s', (kind) => {
         fc.pre(edited !== token);
         expect(await grantedBy(edited)).toEqual([]);
       }),
-      runs,
+      { numRuns },
     );
   });
 });
@@ -69,7 +70,7 @@ test('any JSON in header and claims, under no or a foreign signature, grants not
       expect(await grantedBy([encode(merged), encode(known), signature].join('.'))).toEqual([]);
       expect(await grantedBy([encode(header), encode(claims), signature].join('.'))).toEqual([]);
     }),
-    runs,
+    { numRuns },
   );
 });
 
@@ -91,6 +92,6 @@ test('whatever a trusted issuer signs, the outcome is typed and names no dataset
       const granted = await grantedBy(await issuer.visa({ dataset: 'fallback', visa: chosen }));
       expect(['', chosen.value ?? 'fallback']).toContain(granted.join());
     }),
-    runs,
+    { numRuns },
   );
 });

@@ -5,7 +5,7 @@ import { beforeAll, expect, test } from 'vitest';
 
 import { encrypt } from '../../lib/crypt4gh/index.ts';
 import { addFile } from '../../lib/ops/archive/add-file.ts';
-import type { ArchiveBodies } from '../../lib/ops/ports.ts';
+import type { Target } from '../../lib/ops/target.ts';
 import { bytesOf } from '../helpers/made-files.ts';
 import { makeOpsWorld } from '../helpers/ops-world.ts';
 
@@ -31,7 +31,7 @@ test.each(['plaintext', 'Crypt4GH'])('a %s of 192 MiB passes without being kept'
   const world = await makeOpsWorld();
   let kept: number | undefined;
   // A bucket that keeps nothing: whatever is in memory at the end, the tool holds.
-  const bodies: ArchiveBodies = {
+  const bodies: Target['bodies'] = {
     location: 'https://s3.example/archive',
     upload: async (key, source) => {
       const before = await heldBytes();

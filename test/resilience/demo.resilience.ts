@@ -3,11 +3,10 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { demonstrate, type Stage } from '../../lib/demo/demo.ts';
-import { createSteps } from '../../lib/demo/steps.ts';
 import { type Engine, startEngine } from '../../lib/local/engine.ts';
-import type { Target } from '../../lib/ops/ports.ts';
-import { localTarget } from '../../lib/ops/target.ts';
+import { type Demonstration, demonstrate } from '../../lib/ops/smoke/demo.ts';
+import { createSteps } from '../../lib/ops/smoke/steps.ts';
+import { localTarget, type Target } from '../../lib/ops/target.ts';
 import { assembly } from '../helpers/assembly.ts';
 
 let folder: string;
@@ -83,10 +82,10 @@ describe('the demonstration fails, and names the step', () => {
   });
   afterAll(() => engine.stop());
 
-  const attempt = (change: Partial<Stage>) =>
+  const attempt = (change: Partial<Demonstration>) =>
     demonstrate({
       connection: engine.connection,
-      target: localTarget(engine.connection),
+      expected: { archiveKind: 'fega', deliveryReceipt: true },
       stagingCost: () => ({ bytesRead: 0, partsCopied: 1 }),
       steps: createSteps(
         () => {},
@@ -106,13 +105,6 @@ describe('the demonstration fails, and names the step', () => {
     };
     await expect(attempt({ target: { ...target, bodies } })).rejects.toThrow(
       /^step \d+ failed, stream and decrypt .*notes/,
-    );
-  });
-
-  test('when the proxy refuses the administrator', async () => {
-    const admin = { ...engine.connection.admin, password: 'a wrong one' };
-    await expect(attempt({ connection: { ...engine.connection, admin } })).rejects.toThrow(
-      /^step \d+ failed, export .* as administrator: .*user name or password is wrong/,
     );
   });
 });

@@ -2,11 +2,10 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { demonstrate } from '../../lib/demo/demo.ts';
-import { createSteps } from '../../lib/demo/steps.ts';
-import { writeClientFiles } from '../../lib/local/client-files.ts';
-import { localTarget } from '../../lib/ops/target.ts';
-import { runSmoke } from '../../lib/smoke/program.ts';
+import { writeClientFiles } from '../../lib/local/connection-file.ts';
+import { demonstrate } from '../../lib/ops/smoke/demo.ts';
+import { runSmoke } from '../../lib/ops/smoke/program.ts';
+import { createSteps } from '../../lib/ops/smoke/steps.ts';
 import { copyWithSettings } from '../helpers/assembly-with-settings.ts';
 import { runCli } from '../helpers/cli-run.ts';
 import { makeTerminal } from '../helpers/ops-world.ts';
@@ -47,7 +46,7 @@ test('an export reaches its recipient, step by step', async () => {
   const stagingCost = () => ({ bytesRead: 0, partsCopied: 1 });
   await demonstrate({
     connection,
-    target: localTarget(connection),
+    expected: { archiveKind: 'fega', deliveryReceipt: true },
     stagingCost,
     steps,
     signal: AbortSignal.timeout(50_000),

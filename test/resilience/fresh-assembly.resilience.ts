@@ -32,7 +32,7 @@ beforeEach(() => {
   for (const path of [
     'lambdas/a.ts',
     'lib/visas/a.ts',
-    'lib/cli/a.ts',
+    'lib/client/cli/a.ts',
     'bin/settings.ts',
     'package-lock.json',
     'cdk.json',
@@ -119,7 +119,7 @@ describe('it synthesizes again', () => {
   });
 
   test('but not for a part that no function holds', async () => {
-    write('lib/cli/a.ts', 'second');
+    write('lib/client/cli/a.ts', 'second');
     await freshAssembly({ root });
     expect(runs()).toBe(1);
   });
@@ -187,7 +187,7 @@ test('a synth on a terminal is one line that counts the functions', async () => 
   const { stream, shown } = standardError(true);
   await freshAssembly({ root, ...synthProgress(stream) });
   expect(shown.join('')).toBe(
-    'Synthesizing the template, about 20 s\rSynthesizing the template, about 20 s; functions bundled: 1\n',
+    'Synthesizing the template, about 10 s\rSynthesizing the template, about 10 s; functions bundled: 1\n',
   );
 });
 
@@ -195,7 +195,7 @@ test('elsewhere it is said once', async () => {
   const { stream, shown } = standardError(false);
   await freshAssembly({ root, ...synthProgress(stream) });
   await freshAssembly({ root, ...synthProgress(stream) });
-  expect(shown.join('')).toBe('Synthesizing the template, about 20 s.\n');
+  expect(shown.join('')).toBe('Synthesizing the template, about 10 s.\n');
 });
 
 test('a synth of another process is waited for', async () => {

@@ -18,7 +18,7 @@ import {
   UploadPartCopyCommand,
 } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { s3Client } from '../../lib/stores/s3/client.ts';
+import { s3Client } from '../../lib/service/stores/clients.ts';
 import { testClient } from '../helpers/http-handler.ts';
 
 /**

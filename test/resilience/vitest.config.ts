@@ -15,12 +15,31 @@ export default defineConfig({
       // As in `npm test`.
       CDK_VALIDATION: 'false',
     },
+    setupFiles: 'test/helpers/set-up.ts',
     testTimeout: 60_000,
     hookTimeout: 120_000,
     maxWorkers: 2,
     reporters: ['default', ['json', { outputFile: process.env.TEST_REPORT ?? 'coverage/resilience.json' }]],
     projects: [
-      { extends: true, test: { name: 'resilience', include: ['test/resilience/**/*.resilience.ts'] } },
+      {
+        extends: true,
+        test: {
+          name: 'resilience',
+          include: ['test/resilience/*.resilience.ts'],
+          // `npm run grants` judges what the functions do with the default settings and whole roles.
+          env: { DATA_OUT_GRANTS: '' },
+        },
+      },
+      // The files of a worker share one engine (`Service.shared`).
+      {
+        extends: true,
+        test: { name: 'shared', include: ['test/resilience/shared/*.resilience.ts'], isolate: false },
+      },
+      // `npm test` makes a quarter of their runs.
+      {
+        extends: true,
+        test: { name: 'properties', include: ['test/property/*.test.ts'], isolate: false, env: { ALL_RUNS: '1' } },
+      },
       // The same client again, without Node.js: about 90 s.
       ...(hasExecutable
         ? [

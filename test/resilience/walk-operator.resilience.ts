@@ -1,7 +1,7 @@
 import { truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { freePort } from '../../lib/local/listen.ts';
+import { freePort } from '../../lib/local/http.ts';
 import { assembly } from '../helpers/assembly.ts';
 import { makeTestIssuer } from '../helpers/issuer.ts';
 import { printedAs, shaped, stepsOf, Walk, type WalkChoices, type WalkStep } from '../helpers/walk.ts';

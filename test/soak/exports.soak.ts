@@ -1,8 +1,8 @@
 import { loadavg } from 'node:os';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { forEachConcurrently } from '../../lib/archive/concurrency.ts';
 import { formatPublicKey } from '../../lib/crypt4gh/index.ts';
 import type { FaultRule } from '../../lib/local/endpoint/traffic.ts';
+import { forEachConcurrently } from '../../lib/service/archive/concurrency.ts';
 import { Seeded } from '../fuzz/seeded.ts';
 import { Service } from '../helpers/service.ts';
 import { SoakArchive, type SoakFile } from './archive.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { forEachConcurrently } from '../../lib/archive/concurrency.ts';
+import { forEachConcurrently } from '../../lib/service/archive/concurrency.ts';
 import { Seeded } from '../fuzz/seeded.ts';
 import { type ApiName, apis, documentedService, good } from '../helpers/documented-calls.ts';
 import { type RawReply, rawRequest } from '../helpers/raw-http.ts';

@@ -12,7 +12,7 @@ export type PlainPosition = number & { readonly [space]: 'plain' };
 export type BodyPosition = number & { readonly [space]: 'body' };
 
 /** Bytes [start, end) of the plaintext or of the body (Crypt4GH § 4.1), by the type of their positions. */
-export interface ByteRange<Position extends number> {
+export interface ByteRange<Position extends number = number> {
   readonly start: Position;
   readonly end: Position;
 }

@@ -8,9 +8,9 @@ import {
   ResponseTransferMode,
 } from 'aws-cdk-lib/aws-apigateway';
 import type { Construct } from 'constructs';
-import { directChallenge } from '../../contract/challenges.ts';
+import { directChallenge } from '../../contract/http.ts';
 import type { ServiceFunction } from '../functions/service-function.ts';
-import { acknowledge } from '../security/acknowledge.ts';
+import { acknowledge } from '../security/rules.ts';
 import { OpenApiDocument } from './openapi-document.ts';
 import { ServiceApi, type ServiceApiProps } from './service-api.ts';
 

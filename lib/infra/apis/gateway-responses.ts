@@ -1,5 +1,5 @@
 import { ResponseType, type RestApi } from 'aws-cdk-lib/aws-apigateway';
-import { authorizerContext } from '../../contract/authorizer-context.ts';
+import { authorizerContext } from '../../contract/http.ts';
 
 interface GatewayProblem {
   readonly type: ResponseType;

@@ -2,7 +2,7 @@ import { RemovalPolicy } from 'aws-cdk-lib';
 import { CfnAccount } from 'aws-cdk-lib/aws-apigateway';
 import { ManagedPolicy, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { Construct } from 'constructs';
-import { acknowledge } from '../security/acknowledge.ts';
+import { acknowledge } from '../security/rules.ts';
 
 /**
  * The role through which API Gateway writes the logs of all REST APIs of the account in this region. A stage with an

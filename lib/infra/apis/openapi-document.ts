@@ -6,7 +6,7 @@ import { Construct } from 'constructs';
 import { parse } from 'yaml';
 import { repository } from '../functions/bundling.ts';
 import { ServiceFunction } from '../functions/service-function.ts';
-import { acknowledge } from '../security/acknowledge.ts';
+import { acknowledge } from '../security/rules.ts';
 import type { ServiceApi } from './service-api.ts';
 
 interface OpenApiDocumentProps {

@@ -4,6 +4,7 @@ import {
   DomainName,
   EndpointAccessMode,
   EndpointType,
+  type RestApi,
   SecurityPolicy,
 } from 'aws-cdk-lib/aws-apigateway';
 import { Certificate } from 'aws-cdk-lib/aws-certificatemanager';
@@ -11,7 +12,6 @@ import { ARecord, HostedZone, RecordTarget } from 'aws-cdk-lib/aws-route53';
 import { ApiGatewayDomain } from 'aws-cdk-lib/aws-route53-targets';
 import { Construct } from 'constructs';
 import type { Domain } from '../settings.ts';
-import type { ServiceApi } from './service-api.ts';
 
 /**
  * A host name of the operator's own for an API, with the TLS policy of the API itself. The API begins at the root of the host:
@@ -19,9 +19,10 @@ import type { ServiceApi } from './service-api.ts';
  */
 export class OwnDomain extends Construct {
   /** @param outputName output of the stack with the name that the host must point to, where no zone is given */
-  constructor(scope: ServiceApi, id: string, { name, certificateArn, hostedZone }: Domain, outputName: string) {
+  constructor(scope: Construct, id: string, api: RestApi, domain: Domain, outputName: string) {
     super(scope, id);
-    const domain = new DomainName(this, 'Name', {
+    const { name, certificateArn, hostedZone } = domain;
+    const domainName = new DomainName(this, 'Name', {
       domainName: name,
       certificate: Certificate.fromCertificateArn(this, 'Certificate', certificateArn),
       endpointType: EndpointType.REGIONAL,
@@ -29,12 +30,12 @@ export class OwnDomain extends Construct {
       endpointAccessMode: EndpointAccessMode.STRICT,
     });
     new BasePathMapping(this, 'Mapping', {
-      domainName: domain,
-      restApi: scope.api,
-      stage: scope.api.deploymentStage,
+      domainName,
+      restApi: api,
+      stage: api.deploymentStage,
     });
     if (hostedZone === undefined) {
-      new CfnOutput(Stack.of(this), outputName, { value: domain.domainNameAliasDomainName });
+      new CfnOutput(Stack.of(this), outputName, { value: domainName.domainNameAliasDomainName });
       return;
     }
     const zone = HostedZone.fromHostedZoneAttributes(this, 'Zone', {
@@ -44,7 +45,7 @@ export class OwnDomain extends Construct {
     new ARecord(this, 'Record', {
       zone,
       recordName: name,
-      target: RecordTarget.fromAlias(new ApiGatewayDomain(domain)),
+      target: RecordTarget.fromAlias(new ApiGatewayDomain(domainName)),
     });
   }
 }

@@ -1,9 +1,9 @@
 import { Duration } from 'aws-cdk-lib';
 import { AuthorizationType, IdentitySource, RequestAuthorizer, ResponseTransferMode } from 'aws-cdk-lib/aws-apigateway';
 import type { Construct } from 'constructs';
-import { proxyChallenge } from '../../contract/challenges.ts';
+import { proxyChallenge } from '../../contract/http.ts';
 import type { ServiceFunction } from '../functions/service-function.ts';
-import { acknowledge } from '../security/acknowledge.ts';
+import { acknowledge } from '../security/rules.ts';
 import { OpenApiDocument } from './openapi-document.ts';
 import { ServiceApi, type ServiceApiProps } from './service-api.ts';
 

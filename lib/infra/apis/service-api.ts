@@ -19,8 +19,7 @@ import { FilterPattern, LogGroup, type MetricFilter } from 'aws-cdk-lib/aws-logs
 import { Construct } from 'constructs';
 import { metricNamespace } from '../../contract/metrics.ts';
 import type { ServiceFunction } from '../functions/service-function.ts';
-import { acknowledge } from '../security/acknowledge.ts';
-import { rules } from '../security/rules.ts';
+import { acknowledge, rules } from '../security/rules.ts';
 import type { Domain, Settings, Throttling } from '../settings.ts';
 import { addGatewayResponses, type Challenge } from './gateway-responses.ts';
 import { OwnDomain } from './own-domain.ts';
@@ -107,7 +106,7 @@ export class ServiceApi extends Construct {
     if (!(resource instanceof CfnRestApi)) throw new Error('a REST API has a CfnRestApi');
     resource.securityPolicy = SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09;
     resource.endpointAccessMode = EndpointAccessMode.STRICT;
-    if (domain) new OwnDomain(this, 'Domain', domain, `${id}DomainTarget`);
+    if (domain) new OwnDomain(this, 'Domain', this.api, domain, `${id}DomainTarget`);
     this.url = domain ? `https://${domain.name}/` : this.api.url;
     const hasFirewall = settings.firewall !== undefined;
     addGatewayResponses(this.api, { challenge: props.challenge, hasFirewall });

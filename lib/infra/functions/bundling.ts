@@ -1,8 +1,12 @@
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type BundlingOptions, LogLevel, OutputFormat, SourceMapMode } from 'aws-cdk-lib/aws-lambda-nodejs';
+import { AssetHashType, DockerImage } from 'aws-cdk-lib';
+import { Code } from 'aws-cdk-lib/aws-lambda';
+import { buildSync } from 'esbuild';
 import { adminPageFile } from '../../contract/admin-page.ts';
 import { openApiFile, trustedIssuersFile } from '../../contract/environment.ts';
-import { sourceMapsDir } from '../../contract/source-maps.ts';
+import { sourceMapsDir } from '../../contract/synth.ts';
 
 /** Root of the repository: entries, `config/` and the lock file are found from here. */
 export const repository = join(import.meta.dirname, '../../..');
@@ -10,64 +14,82 @@ export const repository = join(import.meta.dirname, '../../..');
 /** Folder of the cloud assembly with one esbuild metafile a function: what went into each bundle. Not deployed. */
 export const metafiles = 'metafiles';
 
-/**
- * How every function is bundled: one ESM file with the AWS SDK inside, so that the deployed code is exactly the tested
- * code. Class names are kept, because errors and logs show them.
- */
-export function bundling(options: {
-  name: string;
+export interface Bundle {
+  /** Entry file, relative to `lambdas/`. */
+  readonly entry: string;
   /** Id of the function's construct. */
-  id: string;
-  outdir: string;
+  readonly id: string;
+  /** Folder of the cloud assembly. */
+  readonly outdir: string;
   /** Of a function that verifies visas: the trust list, relative to the root of the repository. */
-  trustedIssuers: string | undefined;
-  openApiDocument: string | undefined;
-  servesAdminPage: boolean;
-}): BundlingOptions {
-  const sourceMaps = join(options.outdir, sourceMapsDir);
-  return {
-    format: OutputFormat.ESM,
+  readonly trustedIssuers: string | undefined;
+  /** Name of a document of `docs/openapi/`. */
+  readonly openApiDocument: string | undefined;
+  readonly servesAdminPage: boolean;
+}
+
+/** The code of a function. The CDK's own bundling starts `npx` and shells for each, which takes most of a synth. */
+export function bundledCode(bundle: Bundle): Code {
+  return Code.fromAsset(repository, {
+    assetHashType: AssetHashType.OUTPUT,
+    bundling: {
+      image: DockerImage.fromRegistry('none: it is bundled here'),
+      // The CDK bundles once for all assets with the same options.
+      command: [bundle.id],
+      local: {
+        tryBundle(output) {
+          bundleFunction(bundle, output);
+          addFiles(bundle, output);
+          return true;
+        },
+      },
+    },
+  });
+}
+
+/** One ESM file with the AWS SDK inside, so that the deployed code is exactly the tested code. */
+function bundleFunction({ entry, id, outdir }: Bundle, output: string): void {
+  const { metafile } = buildSync({
+    absWorkingDir: repository,
+    entryPoints: [join('lambdas', entry)],
+    outfile: join(output, 'index.mjs'),
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
     target: 'node24',
     mainFields: ['module', 'main'],
-    bundleAwsSDK: true,
     minify: true,
+    // Errors and logs show the names of classes.
     keepNames: true,
     // Warnings and errors: the sizes of two dozen bundles would hide them.
-    logLevel: LogLevel.WARNING,
+    logLevel: 'warning',
     // In a file of its own that the bundle does not name: the deployed code stays as small as it is.
-    sourceMap: true,
-    sourceMapMode: SourceMapMode.EXTERNAL,
-    forceDockerBundling: false,
+    sourcemap: 'external',
+    sourcesContent: false,
+    metafile: true,
     loader: { '.sql': 'text' },
     // CommonJS packages inside an ES module still call require().
-    banner: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);",
-    esbuildArgs: {
-      '--sources-content': 'false',
-      '--metafile': join(options.outdir, metafiles, `${options.name}.json`),
-      '--alias:@aws-sdk/credential-provider-node': join(repository, 'lambdas/shared/role-credentials.ts'),
-      '--alias:@smithy/core/event-streams': join(repository, 'lambdas/shared/no-event-streams.ts'),
+    banner: { js: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);" },
+    alias: {
+      '@aws-sdk/credential-provider-node': join(repository, 'lambdas/shared/role-credentials.ts'),
+      '@smithy/core/event-streams': join(repository, 'lambdas/shared/no-event-streams.ts'),
     },
-    commandHooks: {
-      beforeInstall: () => [],
-      beforeBundling: () => [],
-      afterBundling: (inputDir, outputDir) => [
-        `node -e "fs.mkdirSync(process.argv[3],{recursive:true});fs.renameSync(process.argv[1],process.argv[2])" "${join(outputDir, 'index.mjs.map')}" "${join(sourceMaps, `${options.id}.map`)}" "${sourceMaps}"`,
-        ...(options.trustedIssuers
-          ? [
-              `node -e "fs.cpSync(...process.argv.slice(1))" "${join(inputDir, options.trustedIssuers)}" "${join(outputDir, trustedIssuersFile)}"`,
-            ]
-          : []),
-        ...(options.openApiDocument
-          ? [
-              `node "${join(inputDir, 'bin/openapi.ts')}" "${join(inputDir, 'docs/openapi', `${options.openApiDocument}.yaml`)}" "${join(outputDir, openApiFile)}"`,
-            ]
-          : []),
-        ...(options.servesAdminPage
-          ? [
-              `node "${join(inputDir, 'bin/admin-page.ts')}" "${join(outputDir, adminPageFile)}" "${join(options.outdir, metafiles, 'admin-page.json')}"`,
-            ]
-          : []),
-      ],
-    },
-  };
+  });
+  const [reports, maps] = [join(outdir, metafiles), join(outdir, sourceMapsDir)];
+  for (const folder of [reports, maps]) mkdirSync(folder, { recursive: true });
+  writeFileSync(join(reports, `${entry.replace(/\.ts$/, '').replaceAll('/', '-')}.json`), JSON.stringify(metafile));
+  renameSync(join(output, 'index.mjs.map'), join(maps, `${id}.map`));
+}
+
+/** What a function reads beside its bundle. */
+export function addFiles(bundle: Omit<Bundle, 'entry' | 'id'>, output: string, root = repository): void {
+  const { trustedIssuers, openApiDocument, servesAdminPage, outdir } = bundle;
+  const run = (...argv: string[]) => execFileSync(process.execPath, argv, { cwd: root, stdio: 'inherit' });
+  if (trustedIssuers) cpSync(join(root, trustedIssuers), join(output, trustedIssuersFile));
+  if (openApiDocument) {
+    run('bin/openapi.ts', join(root, 'docs/openapi', `${openApiDocument}.yaml`), join(output, openApiFile));
+  }
+  if (servesAdminPage) {
+    run('bin/admin-page.ts', join(output, adminPageFile), join(outdir, metafiles, 'admin-page.json'));
+  }
 }

@@ -1,4 +1,4 @@
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { type Duration, Stack, Stage } from 'aws-cdk-lib';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import {
@@ -13,9 +13,9 @@ import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { type EnvironmentVariable, environment } from '../../contract/environment.ts';
-import { trustedIssuersContext } from '../../contract/synth-context.ts';
-import { acknowledge } from '../security/acknowledge.ts';
-import { bundling, repository } from './bundling.ts';
+import { trustedIssuersContext } from '../../contract/synth.ts';
+import { acknowledge } from '../security/rules.ts';
+import { bundledCode } from './bundling.ts';
 
 export interface ServiceFunctionProps {
   /** Entry file, relative to `lambdas/`. */
@@ -73,9 +73,6 @@ export class ServiceFunction extends Construct implements Grantee {
     acknowledge(this.#role, 'X-Ray has no resources to name.', 'AwsSolutions-IAM5[Resource::*]');
     this.function = new NodejsFunction(this, 'Function', {
       description: props.description,
-      entry: join(repository, 'lambdas', props.entry),
-      projectRoot: repository,
-      depsLockFilePath: join(repository, 'package-lock.json'),
       runtime: Runtime.NODEJS_24_X,
       architecture: Architecture.ARM_64,
       memorySize: props.memoryMegabytes,
@@ -90,14 +87,15 @@ export class ServiceFunction extends Construct implements Grantee {
       environment: { [environment.stackName]: Stack.of(this).stackName },
       // This setting is for version 2 of the SDK.
       awsSdkConnectionReuse: false,
-      bundling: bundling({
+      code: bundledCode({
         id,
-        name: props.entry.replace(/\.ts$/, '').replaceAll('/', '-'),
+        entry: props.entry,
         outdir: resolve(Stage.of(this)?.outdir ?? 'cdk.out'),
         trustedIssuers: props.verifiesVisas ? this.node.getContext(trustedIssuersContext) : undefined,
         openApiDocument: props.openApiDocument,
         servesAdminPage: props.servesAdminPage ?? false,
       }),
+      handler: 'index.handler',
     });
   }
 

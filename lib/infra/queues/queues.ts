@@ -6,9 +6,8 @@ import { Construct } from 'constructs';
 import { type EnvironmentVariable, environment } from '../../contract/environment.ts';
 import { stackNames } from '../../contract/outputs.ts';
 import type { ServiceFunction } from '../functions/service-function.ts';
-import { acknowledge } from '../security/acknowledge.ts';
-import { allowKey, type KeyUse } from '../security/customer-key.ts';
-import { rules } from '../security/rules.ts';
+import { allowKey, type KeyUse } from '../security/keys.ts';
+import { acknowledge, rules } from '../security/rules.ts';
 import type { Redrive } from './redrive.ts';
 
 /**

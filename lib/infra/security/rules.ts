@@ -1,6 +1,6 @@
-import type { App } from 'aws-cdk-lib';
+import { type App, Validations } from 'aws-cdk-lib';
+import type { Construct } from 'constructs';
 import type { Settings } from '../settings.ts';
-import { acknowledge } from './acknowledge.ts';
 
 const hipaa = (rule: string) => `HIPAA.Security-${rule}`;
 const nist = (rule: string) => `NIST.800.53.R5-${rule}`;
@@ -70,4 +70,12 @@ export function acceptForTheWhole(app: App, { logKeys = 'aws' }: Settings): void
       ...rules.logKey,
     );
   }
+}
+
+/**
+ * Accept findings of the security rules (cdk-nag, CloudFormation validation) for one construct and its children. Every
+ * exception stands beside the code that causes it and says why it is right.
+ */
+export function acknowledge(construct: Construct, reason: string, ...ids: readonly string[]): void {
+  for (const id of ids) Validations.of(construct).acknowledge({ id, reason });
 }

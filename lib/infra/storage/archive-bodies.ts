@@ -11,9 +11,8 @@ import {
 import { Construct } from 'constructs';
 import { environment } from '../../contract/environment.ts';
 import type { Grantee } from '../functions/service-function.ts';
-import { acknowledge } from '../security/acknowledge.ts';
-import { allowKey } from '../security/customer-key.ts';
-import { rules } from '../security/rules.ts';
+import { allowKey } from '../security/keys.ts';
+import { acknowledge, rules } from '../security/rules.ts';
 import type { ExistingBucket } from '../settings.ts';
 
 export interface BucketProps {

@@ -13,16 +13,13 @@ import { Construct } from 'constructs';
 import { type DatabaseRole, databaseRoles } from '../../contract/database-roles.ts';
 import { type EnvironmentVariable, environment } from '../../contract/environment.ts';
 import type { Grantee } from '../functions/service-function.ts';
-import { acknowledge } from '../security/acknowledge.ts';
-import { allowKey } from '../security/customer-key.ts';
-import { rules } from '../security/rules.ts';
-import type { ExistingDatabase, NewDatabase } from '../settings.ts';
+import { allowKey } from '../security/keys.ts';
+import { acknowledge, rules } from '../security/rules.ts';
+import { databaseVersion, type ExistingDatabase, type NewDatabase } from '../settings.ts';
 import { allowReading, type ReadableSecret } from './secrets.ts';
 
 /** Aurora's default for `max_connections` with 16 GiB, the least that classes with a Data API have: memory over 9,531,392 bytes. */
 const usualConnections = 1800;
-/** Major version of Aurora PostgreSQL that a new cluster runs. AWS chooses the minor one, and upgrades it. */
-export const databaseVersion = '18';
 
 /**
  * Aurora's default for `max_connections` of a serverless cluster, from its most capacity: 189 for 1 unit, 823 for 4, 1,669 for 8,

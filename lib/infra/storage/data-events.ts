@@ -4,8 +4,7 @@ import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { Key } from 'aws-cdk-lib/aws-kms';
 import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
-import { acknowledge } from '../security/acknowledge.ts';
-import { rules } from '../security/rules.ts';
+import { acknowledge, rules } from '../security/rules.ts';
 
 interface DataEventsProps {
   /** ARNs of the buckets whose objects are watched. */

@@ -6,10 +6,9 @@ import { directExpiryDays, directPrefix } from '../../contract/direct-key.ts';
 import { environment } from '../../contract/environment.ts';
 import { openMarkerKey } from '../../contract/outbox-key.ts';
 import type { Grantee, Permission } from '../functions/service-function.ts';
-import { acknowledge } from '../security/acknowledge.ts';
-import { allowKey, type KeyUse } from '../security/customer-key.ts';
+import { allowKey, type KeyUse } from '../security/keys.ts';
 import { onlyBy } from '../security/only-by.ts';
-import { rules } from '../security/rules.ts';
+import { acknowledge, rules } from '../security/rules.ts';
 import { type BucketProps, privateBucket, publishedArn } from './archive-bodies.ts';
 
 interface OutboxProps extends BucketProps {

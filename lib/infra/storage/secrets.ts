@@ -4,9 +4,8 @@ import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
 import type { EnvironmentVariable } from '../../contract/environment.ts';
 import type { Grantee } from '../functions/service-function.ts';
-import { acknowledge } from '../security/acknowledge.ts';
-import { allowKey } from '../security/customer-key.ts';
-import { rules } from '../security/rules.ts';
+import { allowKey } from '../security/keys.ts';
+import { acknowledge, rules } from '../security/rules.ts';
 import type { ExistingSecret } from '../settings.ts';
 
 interface OperatorSecretProps {

@@ -17,8 +17,7 @@ import { metrics } from '../../contract/metrics.ts';
 import type { ServiceApi } from '../apis/service-api.ts';
 import type { ServiceFunction } from '../functions/service-function.ts';
 import type { WorkQueue } from '../queues/queues.ts';
-import { acknowledge } from '../security/acknowledge.ts';
-import { rules } from '../security/rules.ts';
+import { acknowledge, rules } from '../security/rules.ts';
 import type { Catalogue } from '../storage/catalogue.ts';
 import { serviceMetric } from './service-metrics.ts';
 

@@ -3,8 +3,7 @@ import { SnsTopic } from 'aws-cdk-lib/aws-events-targets';
 import { CfnKey } from 'aws-cdk-lib/aws-kms';
 import { Construct, type IConstruct } from 'constructs';
 import { eventSource, smokeDetailType } from '../../contract/events.ts';
-import { acknowledge } from '../security/acknowledge.ts';
-import { rules as accepted } from '../security/rules.ts';
+import { rules as accepted, acknowledge } from '../security/rules.ts';
 import type { Settings } from '../settings.ts';
 import type { Alarms } from './alarms.ts';
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { refuseForeign, stopServer } from '../http.ts';
+import { listen, refuseForeign, stopServer } from '../http.ts';
 import type { Functions } from '../lambda/functions.ts';
-import { listen } from '../listen.ts';
+import type { Deployment } from '../template/deployment.ts';
 import type { WebAcl } from '../waf/web-acl.ts';
 import { AuthorizerRunner } from './authorizer.ts';
 import { prefixOf, readRequest } from './event.ts';
@@ -109,4 +109,24 @@ function accessLine(format: string, result: ExchangeResult, known: Readonly<Reco
     'integration.timeToFirstContent': result.integration?.firstContent?.toString(),
   };
   return format.replace(/\$context\.([A-Za-z]+(?:\.[A-Za-z]+)*)/g, (_, name: string) => variables[name] ?? '-');
+}
+
+/** One server an API; the one that the output `ProxyUrl` names gets the wanted port. */
+export async function listenForApis(
+  deployment: Deployment,
+  ids: readonly string[],
+  urls: Map<string, string>,
+  port: number | undefined,
+  cleanup: (() => unknown)[],
+): Promise<ReadonlyMap<string, ApiServer>> {
+  const { ProxyUrl: proxyUrl = '' } = deployment.outputs();
+  const proxyFirst = [...ids].sort((a, b) => Number(proxyUrl.includes(b)) - Number(proxyUrl.includes(a)));
+  const servers = new Map<string, ApiServer>();
+  for (const [at, id] of proxyFirst.entries()) {
+    const server = await listenForApi(!port ? [0] : at === 0 ? [port] : [port + at, 0]);
+    cleanup.push(() => server.stop());
+    servers.set(id, server);
+    urls.set(id, server.url);
+  }
+  return servers;
 }

@@ -1,5 +1,5 @@
 import type { Credentials, Principal } from '../iam/credentials.ts';
-import { AwsError, type AwsService } from './errors.ts';
+import { AwsError, type AwsService, isAwsService } from './errors.ts';
 import { parseSignature, type Signature, type SignedRequest, signedAt, verifySignature } from './sigv4.ts';
 
 /** Who signed a request, before the signature itself has been checked. */
@@ -11,24 +11,6 @@ export interface Authentication {
   verify(payloadHash: string): void;
 }
 
-const services: ReadonlySet<string> = new Set<AwsService>([
-  's3',
-  'sqs',
-  'rds-data',
-  'secretsmanager',
-  'cloudformation',
-  'rds',
-  'lambda',
-  'events',
-  'kms',
-  'sts',
-  'sns',
-  'apigateway',
-  'servicequotas',
-  'cloudcontrolapi',
-  'acm',
-  'cloudtrail',
-]);
 /** A presigned URL lives seven days at most. */
 const longestExpiry = 604_800;
 const skewMs = 15 * 60_000;
@@ -53,11 +35,12 @@ export function authenticate(request: SignedRequest, credentials: Credentials, n
   if (principal.sessionToken !== signature.sessionToken) {
     throw new AwsError(400, 'InvalidToken', 'The provided token is malformed or otherwise invalid.');
   }
-  if (!services.has(signature.service)) throw new AwsError(501, 'NotImplemented', `no local ${signature.service}`);
-  if (signature.service === 's3') refuseUnsignedHeaders(request, signature);
+  const { service } = signature;
+  if (!isAwsService(service)) throw new AwsError(501, 'NotImplemented', `no local ${service}`);
+  if (service === 's3') refuseUnsignedHeaders(request, signature);
   return {
     principal,
-    service: signature.service as AwsService,
+    service,
     presigned: signature.presigned,
     verify(payloadHash) {
       if (verifySignature(request, signature, principal.secretAccessKey, payloadHash)) return;

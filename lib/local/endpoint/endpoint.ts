@@ -3,15 +3,14 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { setTimeout as sleep } from 'node:timers/promises';
 import { localDiskFull } from '../../contract/connection.ts';
 import { isCode } from '../errors.ts';
-import { readAll, refuseForeign, stopServer } from '../http.ts';
+import { listen, readAll, refuseForeign, stopServer } from '../http.ts';
 import type { AccessControl, Origin } from '../iam/access.ts';
 import type { Credentials, Principal } from '../iam/credentials.ts';
 import type { Permission } from '../iam/policy.ts';
 import type { KeyUses } from '../kms/key-uses.ts';
-import { invocationOf } from '../lambda/trace-header.ts';
-import { listen } from '../listen.ts';
+import { invocationOf } from '../lambda/worker-protocol.ts';
 import type { LocalS3 } from '../s3/local-s3.ts';
-import { type S3Reply, sendReply } from '../s3/s3-reply.ts';
+import { type S3Reply, sendReply } from '../s3/operation.ts';
 import { parseS3Request, type S3Request } from '../s3/s3-request.ts';
 import { StoredBody } from '../s3/stored-body.ts';
 import { authenticate } from './authenticate.ts';
@@ -132,7 +131,7 @@ class Exchange {
         const { bucket, key } = s3.copySource ?? s3;
         const context = { 's3:prefix': key };
         const readable = { action: 's3:ListBucket', resource: `arn:aws:s3:::${bucket}`, context };
-        const { refusal } = this.#services.access.decide(principal, readable, originOf(principal, call));
+        const { refusal } = this.#services.access.evaluate(principal, readable, originOf(principal, call));
         throw refusal ? new AwsError(403, 'AccessDenied', 'Access Denied') : error;
       }
     });
@@ -151,7 +150,7 @@ class Exchange {
     keyAction: string = call.action,
   ): void {
     for (const permission of [...permissions, ...this.#services.keyUses(this.#service, keyAction, permissions)]) {
-      const { refusal } = this.#services.access.decide(principal, permission, originOf(principal, call));
+      const { refusal } = this.#services.access.evaluate(principal, permission, originOf(principal, call));
       if (refusal) throw accessDenied(this.#service, principal.arn, permission, refusal);
     }
   }

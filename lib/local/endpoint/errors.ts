@@ -1,27 +1,33 @@
 import { randomUUID } from 'node:crypto';
 import type { Permission } from '../iam/policy.ts';
+import { xml } from './xml.ts';
 
-/** Services behind the endpoint, by the name in a signature's scope. */
-export type AwsService =
-  | 's3'
-  | 'sqs'
-  | 'rds-data'
-  | 'secretsmanager'
-  | 'cloudformation'
-  | 'rds'
-  | 'lambda'
-  | 'kms'
-  | 'sts'
-  | 'events'
-  | 'sns'
-  | 'apigateway'
-  | 'servicequotas'
-  | 'cloudcontrolapi'
-  | 'acm'
-  | 'cloudtrail';
+/** How each service behind the endpoint speaks, by its name in a signature's scope. */
+const protocols = {
+  s3: 'rest-xml',
+  sqs: 'json-1.0',
+  'rds-data': 'rest-json',
+  secretsmanager: 'json-1.1',
+  cloudformation: 'query',
+  rds: 'query',
+  lambda: 'rest-json',
+  kms: 'json-1.1',
+  sts: 'query',
+  events: 'json-1.1',
+  sns: 'query',
+  apigateway: 'rest-json',
+  servicequotas: 'json-1.1',
+  cloudcontrolapi: 'json-1.0',
+  acm: 'json-1.1',
+  cloudtrail: 'json-1.1',
+} as const;
 
-/** The services that answer in XML. They call a missing permission `AccessDenied` (403). */
-const xmlServices: ReadonlySet<AwsService> = new Set(['s3', 'cloudformation', 'rds', 'sns', 'sts']);
+export type AwsService = keyof typeof protocols;
+
+export function isAwsService(name: string): name is AwsService {
+  return Object.hasOwn(protocols, name);
+}
+
 /** The services with an error of its own for a caller who may not use the key of a resource. */
 const keyRefusals: Partial<Readonly<Record<AwsService, readonly [code: string, message: string]>>> = {
   sqs: ['KmsAccessDenied', "The caller doesn't have the required KMS access."],
@@ -66,12 +72,9 @@ export function accessDenied(
   const ofKey = service !== 'kms' && action.startsWith('kms:') ? keyRefusals[service] : undefined;
   if (ofKey) return new AwsError(400, ...ofKey);
   const message = `User: ${callerArn} is not authorized to perform: ${action} on resource: ${resource} ${reason}`;
-  if (xmlServices.has(service)) return new AwsError(403, 'AccessDenied', message);
-  return new AwsError(
-    ['lambda', 'rds-data', 'apigateway'].includes(service) ? 403 : 400,
-    'AccessDeniedException',
-    message,
-  );
+  const protocol = protocols[service];
+  if (protocol === 'rest-xml' || protocol === 'query') return new AwsError(403, 'AccessDenied', message);
+  return new AwsError(protocol === 'rest-json' ? 403 : 400, 'AccessDeniedException', message);
 }
 
 export interface AwsReply {
@@ -83,67 +86,33 @@ export interface AwsReply {
 /** An error in the form in which the service sends errors. */
 export function errorReply(service: AwsService, { status, code, message, details, headers }: AwsError): AwsReply {
   const requestId = randomUUID();
-  switch (service) {
-    case 's3':
+  const fault = status < 500 ? 'Sender' : 'Receiver';
+  const reply = (type: string, body: string, others: Readonly<Record<string, string>> = {}): AwsReply => ({
+    status,
+    headers: { 'content-type': type, 'x-amzn-requestid': requestId, ...others },
+    body,
+  });
+  const protocol = protocols[service];
+  switch (protocol) {
+    case 'rest-xml': {
+      const document = xml({ Error: { Code: code, Message: message, ...details, RequestId: requestId } });
       return {
         status,
         headers: { 'content-type': 'application/xml', 'x-amz-request-id': requestId, ...headers },
-        body:
-          `<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>${escapeXml(code)}</Code>` +
-          `<Message>${escapeXml(message)}</Message>` +
-          Object.entries(details)
-            .map(([name, value]) => `<${name}>${escapeXml(value)}</${name}>`)
-            .join('') +
-          `<RequestId>${requestId}</RequestId></Error>`,
+        body: `<?xml version="1.0" encoding="UTF-8"?>\n${document}`,
       };
-    case 'sqs':
-      return {
-        status,
-        headers: {
-          'content-type': 'application/x-amz-json-1.0',
-          'x-amzn-requestid': requestId,
-          'x-amzn-query-error': `${code};${status < 500 ? 'Sender' : 'Receiver'}`,
-        },
-        body: JSON.stringify({ __type: `com.amazonaws.sqs#${code}`, message }),
-      };
-    case 'rds-data':
-    case 'lambda':
-    case 'apigateway':
-      return {
-        status,
-        headers: {
-          'content-type': 'application/json',
-          'x-amzn-requestid': requestId,
-          'x-amzn-errortype': code,
-        },
-        body: JSON.stringify({ message }),
-      };
-    case 'cloudformation':
-    case 'rds':
-    case 'sts':
-    case 'sns':
-      return {
-        status,
-        headers: { 'content-type': 'text/xml', 'x-amzn-requestid': requestId },
-        body:
-          `<ErrorResponse><Error><Type>${status < 500 ? 'Sender' : 'Receiver'}</Type><Code>${escapeXml(code)}</Code>` +
-          `<Message>${escapeXml(message)}</Message></Error><RequestId>${requestId}</RequestId></ErrorResponse>`,
-      };
-    case 'secretsmanager':
-    case 'events':
-    case 'kms':
-    case 'servicequotas':
-    case 'cloudcontrolapi':
-    case 'acm':
-    case 'cloudtrail':
-      return {
-        status,
-        headers: { 'content-type': 'application/x-amz-json-1.1', 'x-amzn-requestid': requestId },
-        body: JSON.stringify({ __type: code, message }),
-      };
+    }
+    case 'query': {
+      const error = { Type: fault, Code: code, Message: message };
+      return reply('text/xml', xml({ ErrorResponse: { Error: error, RequestId: requestId } }));
+    }
+    case 'rest-json':
+      return reply('application/json', JSON.stringify({ message }), { 'x-amzn-errortype': code });
+    default: {
+      const ofQueues = service === 'sqs';
+      const body = JSON.stringify({ __type: ofQueues ? `com.amazonaws.sqs#${code}` : code, message });
+      const others = ofQueues ? { 'x-amzn-query-error': `${code};${fault}` } : {};
+      return reply(`application/x-amz-${protocol}`, body, others);
+    }
   }
-}
-
-export function escapeXml(value: string): string {
-  return value.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

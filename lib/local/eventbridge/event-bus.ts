@@ -1,11 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import {
-  type BufferedService,
-  type JsonObject,
-  jsonReply,
-  parseJson,
-  targetAction,
-} from '../endpoint/buffered-service.ts';
+import { type BufferedService, type JsonObject, jsonService, parseJson } from '../endpoint/buffered-service.ts';
 import { AwsError } from '../endpoint/errors.ts';
 import { accountId } from '../template/names.ts';
 import { list, record } from '../template/template.ts';
@@ -46,26 +40,23 @@ export class EventBus {
 
   /** `PutEvents`, the one action that is known. */
   service(): BufferedService {
-    return {
-      parse: (_path, headers, body) => {
-        const action = targetAction(headers, 'AWSEvents');
-        if (action !== 'PutEvents') {
-          throw new AwsError(400, 'UnknownOperationException', `${action} is not known to the local EventBridge`);
-        }
-        const input = parseJson(body);
-        const permissions = entriesOf(input).map((entry) => ({
-          action: 'events:PutEvents',
-          resource: this.#arnOf(entry.EventBusName),
-          context: { 'events:source': String(entry.Source), 'events:detail-type': String(entry.DetailType) },
-        }));
-        return { action, input, permissions };
+    return jsonService(
+      { target: 'AWSEvents', prefix: 'events' },
+      {
+        PutEvents: {
+          permissions: (input) =>
+            entriesOf(input).map((entry) => ({
+              action: 'events:PutEvents',
+              resource: this.#arnOf(entry.EventBusName),
+              context: { 'events:source': String(entry.Source), 'events:detail-type': String(entry.DetailType) },
+            })),
+          run: (input) => {
+            const entries = entriesOf(input).map((entry) => this.#put(entry));
+            return { FailedEntryCount: entries.filter((entry) => 'ErrorCode' in entry).length, Entries: entries };
+          },
+        },
       },
-      handle: async (_action, input) => {
-        const entries = entriesOf(input).map((entry) => this.#put(entry));
-        const failures = entries.filter((entry) => 'ErrorCode' in entry).length;
-        return jsonReply({ FailedEntryCount: failures, Entries: entries });
-      },
-    };
+    );
   }
 
   /** @throws AwsError for another bus than the default one */

@@ -70,9 +70,9 @@ export class AccessControl {
   }
 
   /** @param origin `undefined`: no function makes this call, so it is not told of */
-  decide(caller: Caller, permission: Permission, origin: Origin | undefined): Decision {
+  evaluate(caller: Caller, permission: Permission, origin: Origin | undefined): Decision {
     const replaced = [...this.#replaced].find(([arn]) => `${permission.resource}/`.startsWith(`${arn}/`));
-    const decision = decide(replaced ? { of: () => replaced[1] } : this.#policies, caller, permission);
+    const decision = evaluate(replaced ? { of: () => replaced[1] } : this.#policies, caller, permission);
     if (origin) this.#tell(caller, permission, origin, decision);
     return decision;
   }
@@ -84,7 +84,7 @@ export class AccessControl {
    */
   demand(caller: Caller, permissions: readonly Permission[], where: string): void {
     for (const permission of permissions) {
-      const { refusal } = this.decide(caller, permission, 'platform');
+      const { refusal } = this.evaluate(caller, permission, 'platform');
       if (refusal) throw new UnsupportedTemplateError(where, `the role of ${caller.name} lacks ${permission.action}`);
     }
   }
@@ -128,7 +128,7 @@ function isOnKey({ action, resource }: Permission): boolean {
  * caller's own policy or that of the resource has to allow the call. A key's policy has to allow it always: it names the caller,
  * or leaves the decision to the caller's own policy by naming the account.
  */
-export function decide(policies: Pick<ResourcePolicies, 'of'>, caller: Caller, asked: Permission): Decision {
+export function evaluate(policies: Pick<ResourcePolicies, 'of'>, caller: Caller, asked: Permission): Decision {
   const permission = withContext(asked, caller);
   const own = caller.statements.filter((statement) => statement.applies(permission));
   const attached = policies.of(permission.resource).filter((statement) => statement.applies(permission));

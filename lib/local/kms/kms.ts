@@ -1,13 +1,12 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type JsonWebKey } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { LocalAccount } from '../account/account.ts';
-import {
-  type BufferedService,
-  type JsonObject,
-  jsonReply,
-  parseJson,
-  targetAction,
-} from '../endpoint/buffered-service.ts';
+import { type BufferedService, type JsonObject, jsonService } from '../endpoint/buffered-service.ts';
 import { AwsError } from '../endpoint/errors.ts';
-import type { SigningKeys } from './signing-keys.ts';
+import { UnsupportedTemplateError } from '../errors.ts';
+import type { Deployment } from '../template/deployment.ts';
+import { whereOf } from '../template/template.ts';
+import { signDigest } from './ecdsa.ts';
 
 const algorithm = 'ECDSA_SHA_256';
 
@@ -16,28 +15,18 @@ const algorithm = 'ECDSA_SHA_256';
  * Keys are named by their ARNs.
  */
 export function kms(keys: SigningKeys, account: Pick<LocalAccount, 'keys'>): BufferedService {
-  return {
-    parse(_path, headers, body) {
-      const action = targetAction(headers, 'TrentService');
-      if (action === 'ListKeys' || action === 'ListAliases') {
-        return { action, input: parseJson(body), permissions: [{ action: `kms:${action}`, resource: '*' }] };
-      }
-      if (action !== 'Sign' && action !== 'GetPublicKey') {
-        throw new AwsError(400, 'UnknownOperationException', `${action} is not known to the local KMS`);
-      }
-      const input = parseJson(body);
-      return { action, input, permissions: [{ action: `kms:${action}`, resource: String(input.KeyId) }] };
+  const resource = ({ KeyId }: JsonObject) => String(KeyId);
+  return jsonService(
+    { target: 'TrentService', prefix: 'kms' },
+    {
+      Sign: { resource, run: (input) => sign(keys, input) },
+      GetPublicKey: { resource, run: ({ KeyId }) => describe(keys, String(KeyId)) },
+      ListKeys: {
+        run: () => ({ Keys: [...account.keys.keys()].map((KeyId) => ({ KeyId })), Truncated: false }),
+      },
+      ListAliases: { run: () => ({ Aliases: aliases(account), Truncated: false }) },
     },
-    async handle(action, input) {
-      const replies: Readonly<Record<string, () => JsonObject>> = {
-        Sign: () => sign(keys, input),
-        GetPublicKey: () => describe(keys, String(input.KeyId)),
-        ListKeys: () => ({ Keys: [...account.keys.keys()].map((KeyId) => ({ KeyId })), Truncated: false }),
-        ListAliases: () => ({ Aliases: aliases(account), Truncated: false }),
-      };
-      return jsonReply(replies[action]?.());
-    },
-  };
+  );
 }
 
 function sign(keys: SigningKeys, input: JsonObject): JsonObject {
@@ -69,4 +58,52 @@ function aliases({ keys }: Pick<LocalAccount, 'keys'>): readonly JsonObject[] {
     alias === undefined ? [] : [{ AliasName: alias, TargetKeyId: id }],
   );
   return [...bound, { AliasName: 'alias/aws/dynamodb' }];
+}
+
+/** The keys of the template that sign, by ARN. They are kept in a file if one is named. */
+export class SigningKeys {
+  readonly #keys: Map<string, JsonWebKey>;
+  readonly #file: string | undefined;
+
+  /** @throws UnsupportedTemplateError for a signing key of another kind than ECC_NIST_P256 */
+  constructor(deployment: Deployment, file: string | undefined) {
+    const kept = file && existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Record<string, JsonWebKey>) : {};
+    this.#keys = new Map(Object.entries(kept));
+    this.#file = file;
+    this.update(deployment);
+  }
+
+  /** Make the keys that are new in a deployment. @throws UnsupportedTemplateError as the constructor */
+  update(deployment: Deployment): void {
+    for (const resource of deployment.resources('AWS::KMS::Key')) {
+      if (resource.property('KeyUsage') !== 'SIGN_VERIFY') continue;
+      if (resource.property('KeySpec') !== 'ECC_NIST_P256') {
+        throw new UnsupportedTemplateError(whereOf(resource), 'the local KMS signs with ECC_NIST_P256 only');
+      }
+      const arn = resource.attribute('Arn');
+      if (!this.#keys.has(arn)) this.#keys.set(arn, newKey());
+    }
+    if (this.#file) writeFileSync(this.#file, JSON.stringify(Object.fromEntries(this.#keys)), { mode: 0o600 });
+  }
+
+  /** @param digest 32 bytes. @returns DER @throws AwsError NotFoundException */
+  sign(arn: string, digest: Uint8Array): Uint8Array {
+    return signDigest(digest, Buffer.from(String(this.#key(arn).d), 'base64url'));
+  }
+
+  /** @returns SubjectPublicKeyInfo, DER @throws AwsError NotFoundException */
+  publicKey(arn: string): Uint8Array {
+    const key = createPrivateKey({ key: this.#key(arn), format: 'jwk' });
+    return createPublicKey(key).export({ format: 'der', type: 'spki' });
+  }
+
+  #key(arn: string): JsonWebKey {
+    const key = this.#keys.get(arn);
+    if (!key) throw new AwsError(400, 'NotFoundException', `Key '${arn}' does not exist`);
+    return key;
+  }
+}
+
+function newKey(): JsonWebKey {
+  return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' });
 }

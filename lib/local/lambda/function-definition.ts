@@ -1,6 +1,8 @@
-import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { trustedIssuersFile } from '../../contract/environment.ts';
+import { sourceMapsDir } from '../../contract/synth.ts';
 import { UnsupportedTemplateError } from '../errors.ts';
 import type { AccessControl } from '../iam/access.ts';
 import type { Credentials, Principal } from '../iam/credentials.ts';
@@ -147,4 +149,21 @@ function endpointVariables(endpoint: string, { accessKeyId, secretAccessKey, ses
 
 function variables(value: unknown): Record<string, string> {
   return Object.fromEntries(Object.entries(record(value)).map(([name, text]) => [name, String(text)]));
+}
+
+/**
+ * Let a debugger show the sources of a function: put its source map beside its bundle. The bundle as it is deployed names
+ * no map. An assembly without maps is left as it is.
+ *
+ * @param name short name of the function
+ * @param taskRoot folder of its bundle, a copy that may be changed
+ */
+export function attachSourceMap(assemblyDir: string, name: string, taskRoot: string): void {
+  const maps = join(assemblyDir, sourceMapsDir);
+  const bundle = join(taskRoot, 'index.mjs');
+  const file = existsSync(maps) ? readdirSync(maps).find((each) => shortName(each) === `${name}.map`) : undefined;
+  if (file === undefined || !existsSync(bundle)) return;
+  const map = JSON.parse(readFileSync(join(maps, file), 'utf8')) as Record<string, unknown>;
+  writeFileSync(`${bundle}.map`, JSON.stringify({ ...map, sourceRoot: `${pathToFileURL(maps).href}/` }));
+  appendFileSync(bundle, '\n//# sourceMappingURL=index.mjs.map\n');
 }

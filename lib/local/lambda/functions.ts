@@ -1,5 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { FunctionDefinition } from './function-definition.ts';
+import { EngineError } from '../errors.ts';
+import { freePort } from '../http.ts';
+import type { Deployment } from '../template/deployment.ts';
+import { type Resource, text } from '../template/template.ts';
+import { attachSourceMap, type FunctionDefinition } from './function-definition.ts';
 import { type OnChunk, type Outcome, Worker } from './worker.ts';
 import type { FunctionError } from './worker-protocol.ts';
 
@@ -276,3 +280,46 @@ function failure(errorType: string, errorMessage: string): InvocationResult {
 function round(milliseconds: number): number {
   return Math.round(milliseconds * 100) / 100;
 }
+
+/**
+ * Invoke the functions that run once at deployment, in template order: the CDK writes them by dependency. A failure
+ * would roll a deployment back, so the engine does not start.
+ */
+export async function runTriggers(deployment: Deployment, functions: Functions): Promise<void> {
+  for (const trigger of deployment.resources('Custom::Trigger')) {
+    await runTrigger(trigger, functions);
+  }
+}
+
+/** @throws EngineError when the function fails */
+export async function runTrigger(trigger: Resource, functions: Functions): Promise<void> {
+  const { name, arn } = functions.definition(text(trigger, 'HandlerArn'));
+  const result = await functions.invoke(arn, {});
+  if (!result.ok) {
+    throw new EngineError(`${name} failed: ${result.error.errorType}: ${result.error.errorMessage}`);
+  }
+}
+
+/**
+ * The function to which a debugger can attach, with its sources beside its bundle.
+ *
+ * @param name short name; `undefined`: none
+ * @throws EngineError that lists the functions when there is none of the wanted name
+ */
+export async function inspectedFunction(
+  name: string | undefined,
+  assemblyDir: string,
+  definitions: readonly FunctionDefinition[],
+): Promise<InspectedFunction | undefined> {
+  if (name === undefined) return undefined;
+  const found = definitions.find((definition) => definition.name === name);
+  if (found === undefined) {
+    const names = definitions.map((definition) => definition.name).sort();
+    throw new EngineError(`there is no function ${name} to inspect: choose one of ${names.join(', ')}`);
+  }
+  attachSourceMap(assemblyDir, name, String(found.environment.LAMBDA_TASK_ROOT));
+  return { name, port: await freePort([usualInspectorPort, 0]) };
+}
+
+/** The port where debuggers look first. */
+const usualInspectorPort = 9229;

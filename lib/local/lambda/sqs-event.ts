@@ -1,5 +1,5 @@
 import { list, record } from '../template/template.ts';
-import { traceHeaderAttribute } from './trace-header.ts';
+import { traceHeaderAttribute } from './worker-protocol.ts';
 
 /** A message as ReceiveMessage gives it. */
 export interface ReceivedMessage {

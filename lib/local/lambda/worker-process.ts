@@ -4,12 +4,12 @@ import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { HttpResponseStream, isStreaming, ResponseStream, streamifyResponse } from './response-stream.ts';
-import { traceHeader } from './trace-header.ts';
 import {
   type FromWorker,
   type FunctionError,
   replyDescriptor,
   type ToWorker,
+  traceHeader,
   workerVariables,
 } from './worker-protocol.ts';
 

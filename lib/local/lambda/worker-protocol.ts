@@ -30,3 +30,23 @@ export interface FunctionError {
 
 /** Variables that tell a worker process about its function, beside those that Lambda sets. */
 export const workerVariables = { functionArn: 'LOCAL_FUNCTION_ARN' } as const;
+
+/** The one system attribute of a message that its sender may set. */
+export const traceHeaderAttribute = 'AWSTraceHeader';
+
+/**
+ * The tracing header of an invocation. Lambda puts it into `_X_AMZN_TRACE_ID`, and the SDK sends it with every call.
+ * Its root is made of the request id here, so that a call can be traced to the invocation that makes it.
+ *
+ * @param requestId UUID of the invocation
+ */
+export function traceHeader(requestId: string): string {
+  const digits = requestId.replaceAll('-', '');
+  return `Root=1-${digits.slice(0, 8)}-${digits.slice(8)};Sampled=0`;
+}
+
+/** Request id in a tracing header. `undefined`: there is no header, or it is of another origin. */
+export function invocationOf(header: string | string[] | undefined): string | undefined {
+  const [, first, rest = ''] = /^Root=1-([0-9a-f]{8})-([0-9a-f]{24});/.exec(String(header)) ?? [];
+  return first && [first, rest.slice(0, 4), rest.slice(4, 8), rest.slice(8, 12), rest.slice(12)].join('-');
+}

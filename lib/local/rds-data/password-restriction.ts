@@ -1,10 +1,33 @@
 import type { PGlite } from '@electric-sql/pglite';
+import { UnsupportedTemplateError } from '../errors.ts';
+import type { Deployment } from '../template/deployment.ts';
+import { optionalText, record, whereOf } from '../template/template.ts';
 import type { Login } from './database-login.ts';
 
 /** Whose members may set passwords while `rds.restrict_password_commands` is on. */
 const managers = 'rds_password';
 /** Statements that can change a password, also out of sight, inside a block or a function. */
 const suspects = /\b(?:alter|create|call|pg_temp|do(?!\s+(?:nothing|update)\b))\b/i;
+
+/**
+ * Whether a cluster of the template lets members of `rds_password` alone set passwords. The parameter is static: RDS reads it when
+ * the database starts.
+ *
+ * @throws UnsupportedTemplateError for another parameter, or another value
+ */
+export function restrictsPasswords(deployment: Deployment): boolean {
+  const used = deployment
+    .resources('AWS::RDS::DBCluster')
+    .map((each) => optionalText(each, 'DBClusterParameterGroupName'));
+  const groups = deployment.resources('AWS::RDS::DBClusterParameterGroup').filter(({ id }) => used.includes(id));
+  const values = groups.flatMap((group) =>
+    Object.entries(record(group.property('Parameters'))).map(([name, value]) => {
+      if (name === 'rds.restrict_password_commands' && (value === '0' || value === '1')) return value;
+      throw new UnsupportedTemplateError(whereOf(group), `the parameter ${name} = ${value} cannot be set locally`);
+    }),
+  );
+  return values.includes('1');
+}
 
 /** Make the role that every database of RDS has, and answer `show rds.restrict_password_commands`. */
 export async function prepareRestriction(postgres: PGlite, isOn: boolean): Promise<void> {

@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto';
-import { combinedCrc, emptyCrc, formatCrc } from '../../contract/crc64nvme.ts';
+import { combinedCrc, emptyCrc, formatCrc } from '../../common/crc64nvme.ts';
 import { AwsError } from '../endpoint/errors.ts';
 import { bareTag, checkWrite } from './conditions.ts';
 import { contentsOf, joined } from './data-files.ts';
-import { s3Limits } from './limits.ts';
 import { crcOfPart, uploadId } from './multipart.ts';
 import type { Operation } from './operation.ts';
 import { entityTag } from './put-object.ts';
 import { compareChecksum, crcHeader, receiveDocument } from './received-body.ts';
-import { notImplemented } from './refusals.ts';
+import { notImplemented, s3Limits } from './refusals.ts';
 import type { Part, Upload } from './uploads.ts';
 import { element, elements, malformedXml, textOf, xmlReply } from './xml.ts';
 

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { combinedCrc, crcOf, emptyCrc } from '../../contract/crc64nvme.ts';
+import { combinedCrc, crcOf, emptyCrc } from '../../common/crc64nvme.ts';
 import { isCode } from '../errors.ts';
 import { StoredBody } from './stored-body.ts';
 

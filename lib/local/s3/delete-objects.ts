@@ -1,9 +1,7 @@
 import { checkWrite } from './conditions.ts';
-import { s3Limits } from './limits.ts';
-import type { Operation } from './operation.ts';
+import { emptyReply, type Operation } from './operation.ts';
 import { receiveDocument } from './received-body.ts';
-import { notImplemented } from './refusals.ts';
-import { emptyReply } from './s3-reply.ts';
+import { notImplemented, s3Limits } from './refusals.ts';
 import { element, elements, malformedXml, textOf, xmlReply } from './xml.ts';
 
 /** It succeeds for a missing object, too, unless If-Match asks for one (S3 user guide, "Conditional deletes"). */

@@ -2,9 +2,8 @@ import { validateHeaderValue } from 'node:http';
 import { AwsError } from '../endpoint/errors.ts';
 import { isModifiedFor } from './conditions.ts';
 import { slice } from './data-files.ts';
-import type { Operation } from './operation.ts';
+import { emptyReply, type Operation } from './operation.ts';
 import { invalidArgument, noSuchKey } from './refusals.ts';
-import { emptyReply } from './s3-reply.ts';
 import type { S3Request } from './s3-request.ts';
 import { headersOf } from './stored-object.ts';
 

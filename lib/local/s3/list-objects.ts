@@ -1,7 +1,6 @@
 import type { Bucket } from './bucket.ts';
-import { s3Limits } from './limits.ts';
 import type { Operation } from './operation.ts';
-import { invalidArgument } from './refusals.ts';
+import { invalidArgument, s3Limits } from './refusals.ts';
 import { element, xmlReply } from './xml.ts';
 
 /** ListObjectsV2. */

@@ -1,4 +1,4 @@
-import { formatCrc } from '../../contract/crc64nvme.ts';
+import { formatCrc } from '../../common/crc64nvme.ts';
 import { pageLimit, shownKeys, wholeNumber } from './list-objects.ts';
 import { crcOfPart, uploadId } from './multipart.ts';
 import type { Operation } from './operation.ts';

@@ -1,22 +1,20 @@
 import { chmodSync, mkdirSync, readdirSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
-import { bucketNameFault } from '../../contract/bucket-name.ts';
+import { bucketNameFault } from '../../common/names.ts';
 import { AwsError } from '../endpoint/errors.ts';
 import { defaultRegion } from '../template/names.ts';
-import { Bucket, type LifecycleRule } from './bucket.ts';
+import { applyLifecycle, Bucket, type LifecycleRule } from './bucket.ts';
 import { completeMultipartUpload } from './complete-upload.ts';
 import { DataFiles } from './data-files.ts';
 import { deleteObject, deleteObjects } from './delete-objects.ts';
 import { getObject } from './get-object.ts';
-import { applyLifecycle } from './lifecycle.ts';
 import { listObjectsV2 } from './list-objects.ts';
 import { listMultipartUploads, listParts } from './list-uploads.ts';
 import { abortMultipartUpload, createMultipartUpload, uploadPart, uploadPartCopy } from './multipart.ts';
-import type { Operation } from './operation.ts';
+import { emptyReply, type Operation, type S3Reply } from './operation.ts';
 import { copyObject, putObject } from './put-object.ts';
 import { noSuchBucket, notImplemented } from './refusals.ts';
-import { emptyReply, type S3Reply } from './s3-reply.ts';
 import type { S3Request } from './s3-request.ts';
 
 /** What a template says of a bucket. */
@@ -71,6 +69,13 @@ export class LocalS3 {
     const bucket = this.#buckets.get(name) ?? this.#open(name);
     bucket.isEncrypted = options.isEncrypted;
     bucket.lifecycle = options.lifecycle;
+  }
+
+  /** Carry out the lifecycle rules now and every hour. @returns a function that ends it */
+  keepLifecycles(): () => void {
+    this.applyLifecycles();
+    const timer = setInterval(() => this.applyLifecycles(), 60 * 60_000);
+    return () => clearInterval(timer);
   }
 
   /** Carry out the lifecycle rules of all buckets. */

@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto';
-import { formatCrc } from '../../contract/crc64nvme.ts';
+import { formatCrc } from '../../common/crc64nvme.ts';
 import { AwsError } from '../endpoint/errors.ts';
 import { slice } from './data-files.ts';
-import { s3Limits } from './limits.ts';
-import { type Operation, wholeSeconds } from './operation.ts';
+import { emptyReply, type Operation } from './operation.ts';
 import { copySource, entityTag } from './put-object.ts';
 import { receiveBody } from './received-body.ts';
-import { invalidArgument, notImplemented } from './refusals.ts';
-import { emptyReply } from './s3-reply.ts';
+import { invalidArgument, notImplemented, s3Limits, wholeSeconds } from './refusals.ts';
 import type { S3Request } from './s3-request.ts';
 import { headersToKeep } from './stored-object.ts';
 import type { Part } from './uploads.ts';

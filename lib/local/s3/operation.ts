@@ -1,7 +1,8 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { writeBody } from '../http.ts';
 import type { Bucket } from './bucket.ts';
-import type { S3Reply } from './s3-reply.ts';
 import type { S3Request } from './s3-request.ts';
+import { StoredBody } from './stored-body.ts';
 
 /** What an operation works on. */
 export interface Context {
@@ -14,7 +15,28 @@ export interface Context {
 /** One API operation of S3. @throws AwsError for a refusal */
 export type Operation = (s3: S3Request, request: IncomingMessage, context: Context) => S3Reply | Promise<S3Reply>;
 
-/** The time as S3 keeps it: milliseconds since 1970, whole seconds. */
-export function wholeSeconds(time: Date): number {
-  return Math.floor(time.getTime() / 1000) * 1000;
+export interface S3Reply {
+  readonly status: number;
+  readonly headers: OutgoingHttpHeaders;
+  readonly body: StoredBody | string;
+}
+
+/** A reply without a body. */
+export function emptyReply(status: number, headers: OutgoingHttpHeaders = {}): S3Reply {
+  return { status, headers, body: '' };
+}
+
+/** Send a reply. @param count called with the number of bytes of the body as they are written */
+export async function sendReply(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, headers, body }: S3Reply,
+  count?: (bytes: number) => void,
+): Promise<void> {
+  // The whole request is read, so that the connection is ready for the next one.
+  if (!request.complete) request.resume();
+  response.writeHead(status, headers);
+  if (body instanceof StoredBody) return await body.writeTo(response, count);
+  count?.(Buffer.byteLength(body));
+  await writeBody(response, request.method === 'HEAD' ? '' : body);
 }

@@ -1,15 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { formatCrc } from '../../contract/crc64nvme.ts';
+import { formatCrc } from '../../common/crc64nvme.ts';
 import { AwsError } from '../endpoint/errors.ts';
 import type { Bucket } from './bucket.ts';
 import { checkCopySource, checkWrite } from './conditions.ts';
 import { newId } from './data-files.ts';
-import { s3Limits } from './limits.ts';
-import { type Context, type Operation, wholeSeconds } from './operation.ts';
+import { type Context, emptyReply, type Operation } from './operation.ts';
 import { receiveBody } from './received-body.ts';
-import { invalidArgument, noSuchKey, notImplemented } from './refusals.ts';
-import { emptyReply } from './s3-reply.ts';
+import { invalidArgument, noSuchKey, notImplemented, s3Limits, wholeSeconds } from './refusals.ts';
 import type { S3Request } from './s3-request.ts';
 import { headersToKeep, type StoredObject } from './stored-object.ts';
 import { element, xmlReply } from './xml.ts';

@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Crc32, Crc32c } from '@aws-sdk/checksums/crc';
-import { formatCrc } from '../../contract/crc64nvme.ts';
+import { formatCrc } from '../../common/crc64nvme.ts';
 import { AwsError } from '../endpoint/errors.ts';
 import { readAll } from '../http.ts';
 import { chunked } from './aws-chunked.ts';
 import type { DataFiles, Stored } from './data-files.ts';
-import { s3Limits } from './limits.ts';
-import { notImplemented } from './refusals.ts';
+import { notImplemented, s3Limits } from './refusals.ts';
 import { malformedXml } from './xml.ts';
 
 /** Bytes of a request, in a data file. */

@@ -1,8 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { AwsError } from '../endpoint/errors.ts';
 import type { Permission } from '../iam/policy.ts';
-import { s3Limits } from './limits.ts';
-import { notImplemented } from './refusals.ts';
+import { notImplemented, s3Limits } from './refusals.ts';
 
 /** An S3 request in path style, parsed. */
 export interface S3Request {

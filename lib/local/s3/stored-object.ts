@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import { AwsError } from '../endpoint/errors.ts';
 import type { Extent } from './data-files.ts';
-import { s3Limits } from './limits.ts';
+import { s3Limits } from './refusals.ts';
 
 /** An object, as its document describes it. */
 export interface StoredObject {

@@ -1,9 +1,10 @@
-import { AwsError, escapeXml } from '../endpoint/errors.ts';
-import type { S3Reply } from './s3-reply.ts';
+import { AwsError } from '../endpoint/errors.ts';
+import { xml } from '../endpoint/xml.ts';
+import type { S3Reply } from './operation.ts';
 
 /** One element with a text. */
 export function element(name: string, value: string | number | boolean): string {
-  return `<${name}>${escapeXml(String(value))}</${name}>`;
+  return xml({ [name]: value });
 }
 
 /** Reply 200 with a document. */

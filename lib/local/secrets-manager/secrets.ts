@@ -28,7 +28,11 @@ export class Secrets {
   constructor(deployment: Deployment, file: string | undefined, now: () => Date) {
     this.#file = file;
     this.#now = now;
-    this.#secrets = new Map(file && existsSync(file) ? read(file) : []);
+    this.#secrets = new Map(
+      file && existsSync(file)
+        ? Object.entries(JSON.parse(readFileSync(file, 'utf8')) as Record<string, Version[]>)
+        : [],
+    );
     for (const resource of deployment.resources('AWS::SecretsManager::Secret')) {
       if (this.#secrets.has(resource.id)) continue;
       const literal = resource.property('SecretString');
@@ -158,15 +162,6 @@ function moved(versions: readonly Version[], stage: string, to: string | undefin
     return { ...version, stages: version.versionId === to ? [...stages, stage] : stages };
   });
   return stage === 'AWSCURRENT' && before !== undefined ? moved(after, 'AWSPREVIOUS', before) : after;
-}
-
-/** Earlier releases of the engine kept one version of each secret. */
-function read(file: string): [string, readonly Version[]][] {
-  const kept = JSON.parse(readFileSync(file, 'utf8')) as Record<string, Version | readonly Version[]>;
-  return Object.entries(kept).map(([arn, versions]) => [
-    arn,
-    'versionId' in versions ? [{ ...versions, stages: ['AWSCURRENT'] }] : versions,
-  ]);
 }
 
 function generate(options: Readonly<Record<string, unknown>>): string {

@@ -5,6 +5,8 @@ import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request } from '
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { EngineError } from '../errors.ts';
+import type { Deployment } from '../template/deployment.ts';
+import { optionalNumber, type Resource, record } from '../template/template.ts';
 import { optionsVariable, type QueueServerOptions, secretHeader } from './queue-server-process.ts';
 
 /** The embedded SQS engine. A secret of this run keeps out every caller but the AWS endpoint and the engine itself. */
@@ -66,4 +68,39 @@ export async function startQueueServer(
       clearTimeout(killer);
     },
   };
+}
+
+/** Attributes of SQS that the template may set under the same name. */
+const numbers = [
+  'DelaySeconds',
+  'MaximumMessageSize',
+  'MessageRetentionPeriod',
+  'ReceiveMessageWaitTimeSeconds',
+  'VisibilityTimeout',
+];
+
+/** Make the queues of the template, or update the queues of an earlier run to the template. */
+export async function createQueues(deployment: Deployment, queueServer: QueueServer): Promise<void> {
+  for (const queue of deployment.resources('AWS::SQS::Queue')) {
+    const QueueName = queue.attribute('QueueName');
+    const Attributes = attributesOf(queue);
+    await queueServer.sqs('CreateQueue', { QueueName });
+    if (Object.keys(Attributes).length > 0) {
+      await queueServer.sqs('SetQueueAttributes', { QueueUrl: queue.id, Attributes });
+    }
+  }
+}
+
+function attributesOf(queue: Resource): Record<string, string> {
+  const attributes = numbers.flatMap((name) => {
+    const value = optionalNumber(queue, name);
+    return value === undefined ? [] : [[name, String(value)]];
+  });
+  const { deadLetterTargetArn, maxReceiveCount } = record(queue.property('RedrivePolicy'));
+  if (deadLetterTargetArn !== undefined) {
+    // As a number: the queue server does not convert it.
+    const policy = { deadLetterTargetArn, maxReceiveCount: Number(maxReceiveCount) };
+    attributes.push(['RedrivePolicy', JSON.stringify(policy)]);
+  }
+  return Object.fromEntries(attributes) as Record<string, string>;
 }

@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import { type BufferedService, type JsonObject, parseJson, targetAction } from '../endpoint/buffered-service.ts';
 import { readAll } from '../http.ts';
-import { traceHeaderAttribute } from '../lambda/trace-header.ts';
+import { traceHeaderAttribute } from '../lambda/worker-protocol.ts';
 import { accountId } from '../template/names.ts';
 import { record } from '../template/template.ts';
 import type { QueueServer } from './queue-server.ts';

@@ -1,14 +1,11 @@
-import type { BufferedService } from '../endpoint/buffered-service.ts';
+import { type BufferedService, queryService } from '../endpoint/buffered-service.ts';
 import { AwsError } from '../endpoint/errors.ts';
-import { actionOf, elements, parseQuery, queryReply } from '../endpoint/query-protocol.ts';
 import { UnsupportedTemplateError } from '../errors.ts';
 import type { Credentials } from '../iam/credentials.ts';
 import { statementsOfRole } from '../iam/roles.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { accountId } from '../template/names.ts';
 
-const version = '2011-06-15';
-const namespace = `https://sts.amazonaws.com/doc/${version}/`;
 const accountRoot = `arn:aws:iam::${accountId}:root`;
 const lifetimeMs = 60 * 60_000;
 
@@ -23,37 +20,38 @@ export function sts(deployment: Deployment, credentials: Credentials, now: () =>
       throw new AwsError(403, 'AccessDenied', `not authorized to perform: sts:AssumeRole on resource: ${roleArn}`);
     }
   };
-  return {
-    parse(_path, _headers, body) {
-      const action = actionOf(body, ['AssumeRole', 'GetCallerIdentity']);
-      // This needs no permission (API reference, GetCallerIdentity).
-      if (action === 'GetCallerIdentity') {
-        return { action, input: parseQuery(body, action, version, []), permissions: [] };
-      }
-      const input = parseQuery(body, action, version, ['RoleArn', 'RoleSessionName']);
-      return { action, input, permissions: [{ action: `sts:${action}`, resource: String(input.RoleArn) }] };
+  return queryService(
+    { namespace: 'https://sts.amazonaws.com/doc/2011-06-15/', prefix: 'sts' },
+    {
+      GetCallerIdentity: {
+        parameters: [],
+        // It needs none (API reference, GetCallerIdentity).
+        permissions: () => [],
+        run(_, { authorization = '' }) {
+          const [, accessKeyId = ''] = /Credential=([^/]+)/.exec(authorization) ?? [];
+          return { Account: accountId, Arn: credentials.find(accessKeyId)?.arn ?? '', UserId: accessKeyId };
+        },
+      },
+      AssumeRole: {
+        parameters: ['RoleArn', 'RoleSessionName'],
+        resource: ({ RoleArn: arn = '' }) => arn,
+        run({ RoleArn: arn = '', RoleSessionName: session }) {
+          const name = arn.split('/').at(-1) ?? '';
+          const principal = credentials.issueForRole(name, arn, statementsFor(arn));
+          return {
+            Credentials: {
+              AccessKeyId: principal.accessKeyId,
+              SecretAccessKey: principal.secretAccessKey,
+              SessionToken: principal.sessionToken ?? '',
+              Expiration: new Date(now().getTime() + lifetimeMs).toISOString(),
+            },
+            AssumedRoleUser: {
+              AssumedRoleId: `AROALOCAL:${session}`,
+              Arn: `arn:aws:sts::${accountId}:assumed-role/${name}/${session}`,
+            },
+          };
+        },
+      },
     },
-    async handle(action, { RoleArn: arn, RoleSessionName: session }, _body, { authorization = '' }) {
-      if (action === 'GetCallerIdentity') {
-        const [, accessKeyId = ''] = /Credential=([^/]+)/.exec(authorization) ?? [];
-        const caller = { Account: accountId, Arn: credentials.find(accessKeyId)?.arn ?? '', UserId: accessKeyId };
-        return queryReply(action, namespace, elements(caller));
-      }
-      const roleArn = String(arn);
-      const name = roleArn.split('/').at(-1) ?? '';
-      const principal = credentials.issueForRole(name, roleArn, statementsFor(roleArn));
-      const given = {
-        AccessKeyId: principal.accessKeyId,
-        SecretAccessKey: principal.secretAccessKey,
-        SessionToken: principal.sessionToken ?? '',
-        Expiration: new Date(now().getTime() + lifetimeMs).toISOString(),
-      };
-      const user = {
-        AssumedRoleId: `AROALOCAL:${String(session)}`,
-        Arn: `arn:aws:sts::${accountId}:assumed-role/${name}/${String(session)}`,
-      };
-      const xml = `<Credentials>${elements(given)}</Credentials><AssumedRoleUser>${elements(user)}</AssumedRoleUser>`;
-      return queryReply(action, namespace, xml);
-    },
-  };
+  );
 }

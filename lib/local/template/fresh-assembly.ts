@@ -10,11 +10,12 @@ import { synthesize } from './synthesize.ts';
  * Parts of `lib` that neither a function nor the stacks import, but for the rules that the administrators' page shares.
  * `test/infra/synth-inputs.test.ts` checks it.
  */
-const elsewhere = ['cli', 'client', 'cost', 'demo', 'local', 'ops', 'preflight', 'releases', 'smoke', 'terminal'];
+const elsewhere = ['client', 'local', 'ops', 'terminal'];
 const sharedRules = ['order', 'errors.ts', 'export-state.ts', 'json.ts', 'visa-choice.ts'];
 const fixedInputs = [
-  ...sharedRules.map((name) => `lib/client/${name}`),
+  ...sharedRules.map((name) => `lib/client/api/${name}`),
   ...[
+    'lib/client/admin-page',
     'bin/admin-page.ts',
     'bin/app.ts',
     'bin/openapi.ts',
@@ -26,7 +27,7 @@ const fixedInputs = [
   ],
   ...['cdk.json', 'cdk.context.json', 'package.json', 'package-lock.json', 'tsconfig.json'],
 ];
-/** A synth takes half a minute; another process that holds the lock for longer than this hangs. */
+/** A synth takes seconds; another process that holds the lock for longer than this hangs. */
 const patienceMs = 180_000;
 
 export interface FreshAssemblyOptions {

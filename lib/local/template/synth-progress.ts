@@ -8,7 +8,7 @@ import type { FreshAssemblyOptions } from './fresh-assembly.ts';
 export function synthProgress(
   stream: Pick<NodeJS.WriteStream, 'isTTY' | 'write'>,
 ): Pick<FreshAssemblyOptions, 'onSynth' | 'onOutput' | 'onSynthEnd'> {
-  const line = 'Synthesizing the template, about 20 s';
+  const line = 'Synthesizing the template, about 10 s';
   let functions = 0;
   if (!stream.isTTY) return { onSynth: () => void stream.write(`${line}.\n`) };
   return {

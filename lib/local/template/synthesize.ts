@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { adminPageContext, defaultsContext } from '../../contract/synth-context.ts';
+import { adminPageContext, defaultsContext } from '../../contract/synth.ts';
 import { EngineError } from '../errors.ts';
 
 export interface SynthesisOptions {
@@ -44,7 +44,8 @@ async function runCdk(root: string, output: string, { signal, onOutput }: Synthe
   const searchPath = [join(root, 'node_modules/.bin'), process.env.PATH].join(delimiter);
   const child = spawn(process.execPath, [join(root, 'node_modules/aws-cdk/bin/cdk'), ...argv], {
     cwd: root,
-    env: { ...process.env, PATH: searchPath },
+    // The deployed templates are validated, by `npm run synth` and `cdk deploy`.
+    env: { ...process.env, PATH: searchPath, CDK_VALIDATION: 'false' },
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(signal && { signal }),
   });

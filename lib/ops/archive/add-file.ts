@@ -1,11 +1,11 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import type { ArchiveKey } from '../../archive/ports.ts';
 import { limits } from '../../contract/limits.ts';
 import { encryptedBodySize } from '../../crypt4gh/index.ts';
-import type { InventoryFile } from '../../stores/rds/archive/inventory.ts';
-import { type ArchiveRegistration, FileIdTakenError } from '../../stores/rds/archive/writer.ts';
+import type { ArchiveKey } from '../../service/archive/ports.ts';
+import type { InventoryFile } from '../catalogue/inventory.ts';
+import { type ArchiveRegistration, FileIdTakenError } from '../catalogue/writer.ts';
 import { OpsError } from '../errors.ts';
-import type { ArchiveCatalogue, Target } from '../ports.ts';
+import type { Target } from '../target.ts';
 import { encryptForArchive, isContainer, type SplitContainer, splitForArchive } from './container.ts';
 import type { Input } from './input.ts';
 import { abortable, Counter, peekable } from './streams.ts';
@@ -140,7 +140,7 @@ function tooLarge(): OpsError {
 }
 
 async function linkKnown(
-  catalogue: ArchiveCatalogue,
+  catalogue: Target['catalogue'],
   known: InventoryFile,
   container: SplitContainer,
   { datasetId, path }: AddFileRequest,
@@ -200,7 +200,7 @@ function outcome(
 }
 
 /** A stable id that is not in the catalogue yet. */
-async function newFileId(catalogue: ArchiveCatalogue, makeFileId = localFileId): Promise<string> {
+async function newFileId(catalogue: Target['catalogue'], makeFileId = localFileId): Promise<string> {
   for (;;) {
     const id = makeFileId();
     if (!(await catalogue.findFile(id))) return id;

@@ -1,12 +1,12 @@
-import { forEachConcurrently } from '../../archive/concurrency.ts';
-import type { ArchiveKey } from '../../archive/ports.ts';
 import { Crypt4ghError } from '../../crypt4gh/index.ts';
 import { NotFoundError } from '../../errors.ts';
-import type { ListedFile } from '../../stores/rds/archive/inventory.ts';
+import { forEachConcurrently } from '../../service/archive/concurrency.ts';
+import type { ArchiveKey } from '../../service/archive/ports.ts';
 import { UsageError } from '../../terminal/errors.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
+import type { ListedFile } from '../catalogue/inventory.ts';
 import { OpsError } from '../errors.ts';
-import type { Target } from '../ports.ts';
+import type { Target } from '../target.ts';
 import { type AddedFile, addFile } from './add-file.ts';
 import { openInput } from './input.ts';
 import type { SourceFile } from './sources.ts';

@@ -1,6 +1,6 @@
-import type { ArchiveKey } from '../../archive/ports.ts';
 import { Crypt4ghError, openHeader, publicKeyFingerprint } from '../../crypt4gh/index.ts';
-import type { ArchiveHeaders } from '../ports.ts';
+import type { ArchiveKey } from '../../service/archive/ports.ts';
+import type { Target } from '../target.ts';
 
 /** What the copies of the archive's keys open. */
 export interface EscrowCheck {
@@ -18,7 +18,7 @@ const mostNamed = 10;
 
 /** Open the stored header of every file with copies of the archive's keys, without the archive's own secret. */
 export async function checkEscrow(
-  headers: ArchiveHeaders,
+  headers: Target['archiveHeaders'],
   keys: readonly ArchiveKey[],
   signal: AbortSignal,
 ): Promise<EscrowCheck> {

@@ -1,6 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import type { ArchiveKey } from '../../archive/ports.ts';
-import { keyHashOf } from '../../contract/key-hash.ts';
 import { limits } from '../../contract/limits.ts';
 import {
   decryptSegments,
@@ -10,9 +8,10 @@ import {
   openHeader,
   splitContainer,
 } from '../../crypt4gh/index.ts';
+import type { ArchiveKey } from '../../service/archive/ports.ts';
+import { keyHashOf } from '../../service/stores/secrets/archive-keys.ts';
 import { OpsError } from '../errors.ts';
-import type { PeekableBytes } from './streams.ts';
-import { Counter, tee } from './streams.ts';
+import { Counter, type PeekableBytes, tee } from './streams.ts';
 
 /** Sizes and digests of a file, known when its body has been read to the end. */
 export interface Digests {

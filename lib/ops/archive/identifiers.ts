@@ -1,5 +1,4 @@
-import { identifier } from '../../contract/messages.ts';
-import { smokeIdPrefix } from '../../contract/smoke-id.ts';
+import { identifier, smokeIdPrefix } from '../../contract/messages.ts';
 import { usageError } from '../../terminal/errors.ts';
 
 /** What stable ids of this deployment look like: its setting `identifiers`. */

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
-import { forEachConcurrently } from '../../archive/concurrency.ts';
-import { headerFor } from '../../archive/header.ts';
-import type { ArchiveKey } from '../../archive/ports.ts';
-import { keyHashOf } from '../../contract/key-hash.ts';
 import { openHeader } from '../../crypt4gh/index.ts';
 import { ArchiveDamagedError } from '../../errors.ts';
-import type { DamagedHeader, StoredHeader } from '../../stores/rds/archive/headers.ts';
+import { headerFor } from '../../service/archive/archived-file.ts';
+import { forEachConcurrently } from '../../service/archive/concurrency.ts';
+import type { ArchiveKey } from '../../service/archive/ports.ts';
+import { keyHashOf } from '../../service/stores/secrets/archive-keys.ts';
+import type { DamagedHeader, StoredHeader } from '../catalogue/headers.ts';
 import { OpsError } from '../errors.ts';
-import type { ArchiveHeaders } from '../ports.ts';
+import type { Target } from '../target.ts';
 
 /** Headers that are changed at once. */
 const parallel = 8;
@@ -30,7 +30,7 @@ export interface ReencryptOptions {
  * @throws OpsError `partial` when no key opens some headers, or some changed meanwhile
  */
 export async function reencryptHeaders(
-  headers: ArchiveHeaders,
+  headers: Target['archiveHeaders'],
   keys: readonly [ArchiveKey, ...ArchiveKey[]],
   { signal, onProgress, onDamaged }: ReencryptOptions,
 ): Promise<number> {

@@ -1,7 +1,7 @@
 import { NotFoundError } from '../../errors.ts';
-import { FileReferredToError, type RemovalOutcome } from '../../stores/rds/archive/writer.ts';
+import { FileReferredToError, type RemovalOutcome } from '../catalogue/writer.ts';
 import { OpsError } from '../errors.ts';
-import type { Target } from '../ports.ts';
+import type { Target } from '../target.ts';
 
 export interface RemoveFileRequest {
   readonly fileId: string;

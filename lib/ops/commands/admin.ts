@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
-import { hashPassword } from '../../contract/password-hash.ts';
+import { hashPassword } from '../../common/password-hash.ts';
 import { type AdministratorsDocument, administratorsDocument } from '../../contract/secrets.ts';
 import { NotFoundError } from '../../errors.ts';
 import { printable } from '../../terminal/output.ts';
 import { OpsError } from '../errors.ts';
-import { checkUsername, newPassword, type PasswordOptions, withPasswordOptions } from '../password.ts';
-import type { EditableSecret } from '../ports.ts';
 import { readDocument } from '../secrets/document.ts';
-import { type CommandContext, openSession } from '../session.ts';
+import type { EditableSecret } from '../stores/json-secret.ts';
+import { checkUsername, newPassword, type PasswordOptions, withPasswordOptions } from './password.ts';
+import { type CommandContext, openSession } from './session.ts';
 
 const columns = [{ title: 'USER' }, { title: 'ROLES' }] as const;
 

@@ -9,9 +9,9 @@ import { AddReporter, describeAdded, warnAbout } from '../archive/add-reporter.t
 import { checkIdentifier, type IdentifierPatterns } from '../archive/identifiers.ts';
 import { openInput } from '../archive/input.ts';
 import { checkPath, type Sources, sourcesOf, sourcesOfManifest } from '../archive/sources.ts';
-import type { Target } from '../ports.ts';
 import { readArchiveKeys } from '../secrets/archive-keys.ts';
-import { type CommandContext, openSession, type Session } from '../session.ts';
+import type { Target } from '../target.ts';
+import { type CommandContext, openSession, type Session } from './session.ts';
 
 interface AddOptions {
   readonly dataset?: string;

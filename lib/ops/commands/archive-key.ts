@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
-import type { ArchiveKey } from '../../archive/ports.ts';
 import {
   formatPrivateKey,
   generateKeyPair,
@@ -11,15 +10,13 @@ import {
   publicKeyOf,
 } from '../../crypt4gh/index.ts';
 import type { ArchiveDamagedError } from '../../errors.ts';
+import type { ArchiveKey } from '../../service/archive/ports.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { counted, printable } from '../../terminal/output.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { checkEscrow } from '../archive/check-escrow.ts';
 import { reencryptHeaders } from '../archive/reencrypt-headers.ts';
-import { expectConsent } from '../consent.ts';
 import { OpsError } from '../errors.ts';
-import { newPassphrase, readPassphrase } from '../password.ts';
-import type { Target } from '../ports.ts';
 import {
   addArchiveKey,
   readArchiveKey,
@@ -28,8 +25,10 @@ import {
   type ShownArchiveKey,
   showArchiveKeys,
 } from '../secrets/archive-keys.ts';
-import { writeSecretFile } from '../secrets/secret-file.ts';
-import { type CommandContext, openSession } from '../session.ts';
+import { writeSecretFile } from '../secrets/document.ts';
+import type { Target } from '../target.ts';
+import { newPassphrase, readPassphrase } from './password.ts';
+import { type CommandContext, expectConsent, openSession } from './session.ts';
 
 interface AddOptions {
   readonly generate?: boolean;

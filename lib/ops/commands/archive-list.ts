@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
 import { publicKeyFingerprint } from '../../crypt4gh/index.ts';
 import { NotFoundError } from '../../errors.ts';
-import type { InventoryFile, ListedFile } from '../../stores/rds/archive/inventory.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
-import { showRows } from '../listing.ts';
-import { type CommandContext, openSession } from '../session.ts';
+import type { InventoryFile, ListedFile } from '../catalogue/inventory.ts';
+import { type CommandContext, openSession, showRows } from './session.ts';
 
 const columns = [
   { title: 'FILE' },

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
-import { forEachConcurrently } from '../../archive/concurrency.ts';
 import { NotFoundError } from '../../errors.ts';
+import { forEachConcurrently } from '../../service/archive/concurrency.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { formatBytes, type Output, printable } from '../../terminal/output.ts';
 import { releasedError, removeFile } from '../archive/remove-file.ts';
-import { expectConsent } from '../consent.ts';
-import type { Target } from '../ports.ts';
-import { type CommandContext, openSession, type Session } from '../session.ts';
+import type { Target } from '../target.ts';
+import { type CommandContext, expectConsent, openSession, type Session } from './session.ts';
 
 interface RemoveOptions {
   readonly dataset?: string;

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import type { CommandContext } from '../session.ts';
 import { registerArchiveAdd } from './archive-add.ts';
 import { registerArchiveList } from './archive-list.ts';
 import { registerArchiveRemove } from './archive-remove.ts';
+import type { CommandContext } from './session.ts';
 
 /** `archive add|list|show|remove`: the files of the archive. */
 export function registerArchive(program: Command, context: CommandContext): void {

@@ -1,12 +1,10 @@
 import type { Command } from 'commander';
-import type { AuditRow } from '../../stores/rds/audit/trail.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
-import { explainAuditReason } from '../audit-reasons.ts';
-import { showRows } from '../listing.ts';
-import { type CommandContext, openSession } from '../session.ts';
-import { parseSubject, subjectHelp } from '../subject.ts';
-import { parseRequestId } from '../uuid.ts';
+import type { AuditRow } from '../audit/trail.ts';
+import { parseRequestId, parseSubject, subjectHelp } from './arguments.ts';
+import { explainAuditReason } from './audit-reasons.ts';
+import { type CommandContext, openSession, showRows } from './session.ts';
 
 interface AuditOptions {
   readonly request?: string;

@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
 import { NotFoundError } from '../../errors.ts';
-import type { InventoryDataset } from '../../stores/rds/archive/inventory.ts';
 import { counted, formatBytes, printable } from '../../terminal/output.ts';
-import { showRows } from '../listing.ts';
-import type { Target } from '../ports.ts';
-import { type CommandContext, openSession } from '../session.ts';
+import type { InventoryDataset } from '../catalogue/inventory.ts';
+import type { Target } from '../target.ts';
+import { type CommandContext, openSession, showRows } from './session.ts';
 
 const columns = [
   { title: 'DATASET' },

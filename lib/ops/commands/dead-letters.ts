@@ -2,13 +2,12 @@ import { type Command, Option } from 'commander';
 import { NotFoundError } from '../../errors.ts';
 import { UsageError } from '../../terminal/errors.ts';
 import { counted, formatDuration, type Output, printable } from '../../terminal/output.ts';
-import { expectConsent } from '../consent.ts';
-import { type LetterFilter, look, type Pass, replay, restOf } from '../dead-letters.ts';
 import { OpsError } from '../errors.ts';
-import type { DeadLetter, DeadLetterQueue, Target } from '../ports.ts';
-import { type CommandContext, openSession, type Session } from '../session.ts';
-import { deadLetterQueueNames } from '../target.ts';
-import { parseRequestId, parseUuid } from '../uuid.ts';
+import type { DeadLetter, DeadLetterQueue } from '../stores/dead-letter-queue.ts';
+import { deadLetterQueueNames, type Target } from '../target.ts';
+import { parseRequestId, parseUuid } from './arguments.ts';
+import { type LetterFilter, type QueueSearch, replay, restOf, search } from './dead-letter-search.ts';
+import { type CommandContext, expectConsent, openSession, type Session } from './session.ts';
 
 interface QueueOption {
   readonly queue?: string;
@@ -74,7 +73,7 @@ export function registerDeadLetters(program: Command, context: CommandContext): 
       const session = openSession(context, command);
       const filter = filterOf(options);
       const target = await session.target();
-      const passes = await lookAt(queuesOf(target, options), filter, session);
+      const passes = await searchAll(queuesOf(target, options), filter, session);
       const letters = await shown(passes, target, session);
       if (letters.length === 0) session.output.note(none);
       else session.output.table(columns, letters, cellsOf);
@@ -91,7 +90,7 @@ export function registerDeadLetters(program: Command, context: CommandContext): 
       const session = openSession(context, command);
       const messageId = parseUuid('<message-id>', id, listed);
       const target = await session.target();
-      const passes = await lookAt(queuesOf(target, options), { messageId }, session);
+      const passes = await searchAll(queuesOf(target, options), { messageId }, session);
       const [letter] = await shown(passes, target, session);
       if (!letter) throw notFound(passes, `message ${messageId}`);
       session.output.result(letter, linesOf(letter));
@@ -136,12 +135,16 @@ function queuesOf({ deadLetters }: Target, { queue }: QueueOption): readonly Dea
   return deadLetters.filter(({ name }) => queue === undefined || name === queue);
 }
 
-function lookAt(queues: readonly DeadLetterQueue[], filter: LetterFilter, { terminal }: Session): Promise<Pass[]> {
-  return Promise.all(queues.map((queue) => look(queue, { filter, now: terminal.now, signal: terminal.signal })));
+function searchAll(
+  queues: readonly DeadLetterQueue[],
+  filter: LetterFilter,
+  { terminal }: Session,
+): Promise<QueueSearch[]> {
+  return Promise.all(queues.map((queue) => search(queue, { filter, now: terminal.now, signal: terminal.signal })));
 }
 
 /** What is told of letters. While the database is not available, the failures are left out. */
-async function shown(passes: readonly Pass[], { failures }: Target, { output, terminal }: Session) {
+async function shown(passes: readonly QueueSearch[], { failures }: Target, { output, terminal }: Session) {
   const letters = passes.flatMap((pass) => pass.letters);
   // A message of `deliveries` names a request that did not fail itself.
   const known = letters.filter(({ queue }) => queue !== 'deliveries');
@@ -173,7 +176,7 @@ async function isAgreed(
 ): Promise<boolean> {
   if (yes) return true;
   const { output, terminal } = session;
-  const passes = await lookAt(queues, filter, session);
+  const passes = await searchAll(queues, filter, session);
   const letters = await shown(passes, target, session);
   if (letters.length === 0) {
     if (Object.keys(filter).length > 0) throw notFound(passes, 'dead letter');
@@ -193,7 +196,7 @@ async function isAgreed(
 async function replayAll(queues: readonly DeadLetterQueue[], filter: LetterFilter, session: Session): Promise<void> {
   const { output, terminal } = session;
   const done: DeadLetter[] = [];
-  const passes: Pass[] = [];
+  const passes: QueueSearch[] = [];
   const onReplay = (letter: DeadLetter) => {
     done.push(letter);
     if (output.json) output.result(letter, '');
@@ -218,14 +221,14 @@ async function replayAll(queues: readonly DeadLetterQueue[], filter: LetterFilte
   output.note(none);
 }
 
-function notFound(passes: readonly Pass[], what: string): NotFoundError {
+function notFound(passes: readonly QueueSearch[], what: string): NotFoundError {
   const hidden = passes.some(({ isWhole }) => !isWhole)
     ? '; another reader holds some messages: try again in two minutes'
     : ': data-out-ops dead-letters list shows those that are there';
   return new NotFoundError(`there is no such ${what}${hidden}`);
 }
 
-function warnOfRest({ queue, seen, count, isWhole }: Pass, output: Output): void {
+function warnOfRest({ queue, seen, count, isWhole }: QueueSearch, output: Output): void {
   if (isWhole) return;
   output.warn(
     `${queue}: met ${seen} of about ${count} messages; another reader holds the others, or there are too many for one pass`,

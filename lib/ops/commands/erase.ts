@@ -2,12 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { isReceiptName } from '../../contract/delivery.ts';
 import { counted, type Output } from '../../terminal/output.ts';
-import { expectConsent } from '../consent.ts';
-import { discard, look, type Pass, restOf } from '../dead-letters.ts';
 import { OpsError } from '../errors.ts';
-import type { Target } from '../ports.ts';
-import { type CommandContext, openSession } from '../session.ts';
-import { parseSubject, subjectHelp } from '../subject.ts';
+import type { Target } from '../target.ts';
+import { parseSubject, subjectHelp } from './arguments.ts';
+import { discard, type QueueSearch, restOf, search } from './dead-letter-search.ts';
+import { type CommandContext, expectConsent, openSession } from './session.ts';
 
 const afterHelp = `
 The audit trail keeps what happened to each file and when, and no longer to whom. It gets a row "erased", without the person.
@@ -33,14 +32,14 @@ export function registerErase(program: Command, context: CommandContext): void {
       const recipient = parseSubject(options.subject);
       const target = await open();
       const receipts = await expectOnlyReceipts(target, recipient);
-      const search = { filter: { person: recipient }, now: terminal.now, signal: terminal.signal };
-      const found = await Promise.all(target.deadLetters.map((queue) => look(queue, search)));
+      const wanted = { filter: { person: recipient }, now: terminal.now, signal: terminal.signal };
+      const found = await Promise.all(target.deadLetters.map((queue) => search(queue, wanted)));
       const waiting = found.filter(({ letters }) => letters.length > 0);
       for (const { queue, letters } of waiting)
         output.note(`${queue} has ${deadLetters(letters.length)} of this person`);
       const question = { todo: `erase ${recipient} for good`, word: 'erase', otherwise: 'nothing was erased' };
       await expectConsent(terminal, question, options.yes);
-      const passes = await Promise.all(target.deadLetters.map((queue) => discard(queue, search)));
+      const passes = await Promise.all(target.deadLetters.map((queue) => discard(queue, wanted)));
       const discarded = passes.reduce((sum, { letters }) => sum + letters.length, 0);
       for (const key of receipts) {
         terminal.signal.throwIfAborted();
@@ -83,7 +82,7 @@ async function expectOnlyReceipts({ outbox, erasure }: Target, recipient: string
 }
 
 /** @throws OpsError `partial` when dead letters of the person may be left */
-function tellOfRest(passes: readonly Pass[], output: Output): void {
+function tellOfRest(passes: readonly QueueSearch[], output: Output): void {
   const unreadable = passes.reduce((sum, pass) => sum + pass.unreadable, 0);
   if (unreadable > 0) {
     output.warn(

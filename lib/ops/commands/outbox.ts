@@ -1,15 +1,19 @@
 import type { Command } from 'commander';
-import { directContainers, removeDirect } from '../../export/withdraw/direct.ts';
-import type { ContainerFilter } from '../../export/withdraw/ports.ts';
-import { type HeldContainer, look, remove, type SeenContainer } from '../../export/withdraw/remove.ts';
+import type { ContainerFilter } from '../../service/export/ports.ts';
+import {
+  directContainers,
+  type HeldContainer,
+  look,
+  remove,
+  removeDirect,
+  type SeenContainer,
+} from '../../service/export/withdraw/remove.ts';
 import { UsageError } from '../../terminal/errors.ts';
 import { counted, formatBytes, printable } from '../../terminal/output.ts';
-import { expectConsent } from '../consent.ts';
 import { OpsError } from '../errors.ts';
-import type { Target } from '../ports.ts';
-import { type CommandContext, openSession } from '../session.ts';
-import { parseSubject, subjectHelp } from '../subject.ts';
-import { parseRequestId } from '../uuid.ts';
+import type { Target } from '../target.ts';
+import { parseRequestId, parseSubject, subjectHelp } from './arguments.ts';
+import { type CommandContext, expectConsent, openSession } from './session.ts';
 
 interface FilterOptions {
   readonly subject?: string;

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { checkRetirement, type RetirementOptions } from '../../releases/request.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { retirementExitCodes } from '../../terminal/exit-codes.ts';
 import { registryApiUrl } from '../retirement/registry-access.ts';
+import { checkRetirement, type RetirementOptions } from '../retirement/request.ts';
 import { runRetirement } from '../retirement/run.ts';
-import { type CommandContext, openSession } from '../session.ts';
+import { type CommandContext, openSession } from './session.ts';
 
 interface Options extends Omit<RetirementOptions, 'noRelease'> {
   /** `false` with `--no-release`. */

@@ -1,13 +1,12 @@
 import type { Command } from 'commander';
-import { hashPassword } from '../../contract/password-hash.ts';
+import { hashPassword } from '../../common/password-hash.ts';
 import { NotFoundError } from '../../errors.ts';
-import type { ListedUser } from '../../stores/rds/archive/users.ts';
+import type { ListedUser } from '../../service/catalogue/users.ts';
 import { printable } from '../../terminal/output.ts';
 import { OpsError } from '../errors.ts';
-import { showRows } from '../listing.ts';
-import { checkUsername, newPassword, type PasswordOptions, withPasswordOptions } from '../password.ts';
-import type { Target } from '../ports.ts';
-import { type CommandContext, openSession } from '../session.ts';
+import type { Target } from '../target.ts';
+import { checkUsername, newPassword, type PasswordOptions, withPasswordOptions } from './password.ts';
+import { type CommandContext, openSession, showRows } from './session.ts';
 
 const columns = [{ title: 'USER' }, { title: 'STATE' }, { title: 'SINCE' }] as const;
 

@@ -5,7 +5,7 @@ import type { DenyListEntry } from '../../contract/deny-list.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
 import { allow, deny, entriesOf, nameOf, readDenyList } from '../secrets/deny-list.ts';
-import { type CommandContext, openSession } from '../session.ts';
+import { type CommandContext, openSession } from './session.ts';
 
 interface EntryOptions {
   readonly issuer?: string;

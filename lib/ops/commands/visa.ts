@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
-import { issueVisa } from '../local-issuer.ts';
-import { writeSecretFile } from '../secrets/secret-file.ts';
-import { type CommandContext, openSession } from '../session.ts';
+import { writeSecretFile } from '../secrets/document.ts';
+import { issueVisa } from './local-issuer.ts';
+import { type CommandContext, openSession } from './session.ts';
 import { registerVisaDenial } from './visa-denial.ts';
 
 interface IssueOptions {

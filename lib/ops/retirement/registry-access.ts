@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { ApiClient, type ApiClientOptions } from '../../releases/api-client.ts';
 import { usageError } from '../../terminal/errors.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
+import { ApiClient, type ApiClientOptions } from './api-client.ts';
 
 /**
  * Variables with the tokens and the address. A token is never an option: other users of the machine can read options.

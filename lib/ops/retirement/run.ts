@@ -1,25 +1,23 @@
-import { writeFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
-import type { Timing } from '../../contract/timing.ts';
-import { announcement } from '../../releases/announcement.ts';
-import { type ChecklistPoint, checklist } from '../../releases/checklist.ts';
-import { RetirementError } from '../../releases/errors.ts';
-import { look } from '../../releases/findings.ts';
-import { makePlan, type Plan } from '../../releases/plan.ts';
-import type { CallRecord } from '../../releases/recorded-fetch.ts';
-import { Registry } from '../../releases/registry.ts';
-import { Repository } from '../../releases/repository.ts';
-import type { Retirement } from '../../releases/request.ts';
-import { retire } from '../../releases/retire.ts';
-import type { StepResult } from '../../releases/steps.ts';
+import { access, constants, stat, writeFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import type { Timing } from '../../common/timing.ts';
+import { usageError } from '../../terminal/errors.ts';
 import { failureOf } from '../../terminal/failure.ts';
 import { type Output, printable } from '../../terminal/output.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
-import { expectConsent } from '../consent.ts';
+import { expectConsent } from '../commands/session.ts';
 import { opsFailure } from '../errors.ts';
-import { checkAnnounceFile } from './announce-file.ts';
+import { type ChecklistPoint, checklist } from './checklist.ts';
+import { RetirementError } from './errors.ts';
+import { makePlan, type Plan } from './plan.ts';
+import { readPublished } from './published-state.ts';
+import type { CallRecord } from './recorded-fetch.ts';
+import { Registry } from './registry.ts';
 import { registryClients } from './registry-access.ts';
-import { checklistText, planText, stepText } from './text.ts';
+import { Repository } from './repository.ts';
+import type { Retirement } from './request.ts';
+import { retire, type StepResult } from './steps.ts';
+import { announcement, checklistText, planText, stepText } from './text.ts';
 
 export interface RetirementRunOptions {
   readonly terminal: Terminal;
@@ -33,7 +31,7 @@ export interface RetirementRunOptions {
   readonly maxWaitSeconds: number;
 }
 
-/** Findings and steps of a run so far. They are reported also when the run fails. */
+/** PublishedState and steps of a run so far. They are reported also when the run fails. */
 interface Progress {
   plan?: Plan;
   checklist?: readonly ChecklistPoint[];
@@ -71,14 +69,14 @@ async function proceed(retirement: Retirement, options: RetirementRunOptions, pr
   const registry = new Registry(clients.packages, retirement);
   const repository = new Repository(clients.repository, retirement);
 
-  const findings = await look(retirement, registry, repository);
-  const plan = makePlan(retirement, findings, clients);
+  const published = await readPublished(retirement, registry, repository);
+  const plan = makePlan(retirement, published, clients);
   progress.plan = plan;
   say(planText(retirement, plan));
   const [obstacle] = plan.obstacles;
   if (obstacle) throw obstacle;
   if (plan.complete) {
-    progress.checklist = checklist(retirement, findings, options.teamTold);
+    progress.checklist = checklist(retirement, published, options.teamTold);
   } else if (apply) {
     const { component, version, imageTag } = retirement;
     const question = {
@@ -129,4 +127,21 @@ function record(retirement: Retirement, { plan, steps, checklist, calls }: Progr
     ...(checklist && { checklist }),
     calls,
   };
+}
+
+/** Checks, before anything is deleted, that the text for the team can be written afterwards. @throws UsageError */
+export async function checkAnnounceFile(folder: string, name: string): Promise<void> {
+  const path = resolve(folder, name);
+  try {
+    const status = await stat(path).catch(ifAbsent);
+    if (status?.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' });
+    await access(status === undefined ? dirname(path) : path, constants.W_OK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw usageError('--announce-file', `${printable(name)} cannot be written (${code})`);
+  }
+}
+
+function ifAbsent(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
 }

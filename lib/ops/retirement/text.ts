@@ -1,9 +1,9 @@
-import type { ChecklistPoint } from '../../releases/checklist.ts';
-import { otherTags } from '../../releases/image-tags.ts';
-import type { Plan } from '../../releases/plan.ts';
-import type { Retirement } from '../../releases/request.ts';
-import type { StepResult } from '../../releases/steps.ts';
 import { printable } from '../../terminal/output.ts';
+import type { ChecklistPoint } from './checklist.ts';
+import { otherTags } from './image-tags.ts';
+import type { Plan } from './plan.ts';
+import type { Retirement } from './request.ts';
+import type { StepResult } from './steps.ts';
 
 /** The plan in words. Titles and tags come from the platform, so they are made printable. */
 export function planText(retirement: Retirement, plan: Plan): string {
@@ -54,4 +54,26 @@ export function stepText({ step, outcome, detail }: StepResult): string {
 
 export function checklistText(points: readonly ChecklistPoint[]): string {
   return points.map(({ text, done }) => printable(`[${done ? 'x' : ' '}] ${text}`)).join('\n');
+}
+
+/** What the team is to know, in Markdown, for a chat or an issue. Names were checked: none needs escaping. */
+export function announcement(retirement: Retirement, date: Date): string {
+  const { component, version, replacement, imageTag, replacementImageTag, gitTag } = retirement;
+  const image = `${retirement.org}/${retirement.package}`;
+  return [
+    `## ${component} ${version} is broken: do not use it. Use ${replacement}.`,
+    '',
+    `| | avoid | use instead |`,
+    `| --- | --- | --- |`,
+    `| version | ${component} ${version} | ${component} ${replacement} |`,
+    `| image \`${image}\` | \`${imageTag}\` | \`${replacementImageTag}\` |`,
+    '',
+    `${version} was retired on ${date.toISOString().slice(0, 10)}: its image no longer pulls by its tag,`,
+    `${retirement.noRelease ? '' : 'its release is marked as broken, '}and the Git tag \`${gitTag}\` is deleted.`,
+    '',
+    `- Where you deploy \`${imageTag}\`, deploy \`${replacementImageTag}\`. What runs already keeps running the broken version.`,
+    `- Remove copies: in mirrors and caches, and locally with \`docker image ls | grep ${imageTag}\`.`,
+    `- Remove the Git tag from clones, so that no push brings it back: \`git tag --delete ${gitTag}\`.`,
+    '',
+  ].join('\n');
 }

@@ -1,5 +1,3 @@
-import type { ArchiveKey } from '../../archive/ports.ts';
-import { keyHashOf } from '../../contract/key-hash.ts';
 import { type ArchiveKeysDocument, archiveKeysDocument } from '../../contract/secrets.ts';
 import {
   formatPrivateKey,
@@ -9,8 +7,10 @@ import {
   publicKeyOf,
 } from '../../crypt4gh/index.ts';
 import { NotFoundError } from '../../errors.ts';
+import type { ArchiveKey } from '../../service/archive/ports.ts';
+import { keyHashOf } from '../../service/stores/secrets/archive-keys.ts';
 import { OpsError } from '../errors.ts';
-import type { EditableSecret } from '../ports.ts';
+import type { EditableSecret } from '../stores/json-secret.ts';
 import { readDocument } from './document.ts';
 
 /** The public facts of a key pair. */

@@ -1,3 +1,4 @@
+import { unverifiedClaims, visasIn } from '../../common/untrusted-json.ts';
 import {
   type DenyListEntry,
   denyListBytes,
@@ -5,10 +6,9 @@ import {
   entryHash,
   type TokenId,
 } from '../../contract/deny-list.ts';
-import { unverifiedClaims, visasIn } from '../../contract/unverified-token.ts';
 import { NotFoundError } from '../../errors.ts';
 import { OpsError } from '../errors.ts';
-import type { EditableSecret } from '../ports.ts';
+import type { EditableSecret } from '../stores/json-secret.ts';
 import { readDocument } from './document.ts';
 
 /** The entries of the list, oldest first. @throws OpsError `unusable_input` for another document */

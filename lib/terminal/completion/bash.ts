@@ -34,7 +34,7 @@ function valueCases({ path, options }: CommandGrammar): string[] {
   return options.flatMap(({ flags, value }) =>
     value === undefined
       ? []
-      : [`    ${flags.map((flag) => `'${path.join(' ')} ${flag}'`).join('|')}) ${reply(value, '')}; return ;;`],
+      : [`    ${flags.map((flag) => `'${path.join(' ')} ${flag}'`).join('|')}) ${reply(value)}; return ;;`],
   );
 }
 
@@ -44,16 +44,16 @@ function wordCase({ path, options, commands, args }: CommandGrammar): string {
   const place = args.at(-1);
   const words = place?.kind === 'choice' ? [...names, ...place.choices] : names;
   const other =
-    place === undefined || place.kind === 'choice' ? reply({ kind: 'choice', choices: words }, '') : reply(place, '');
-  return `    '${path.join(' ')}') if [[ $current == -* ]]; then ${reply({ kind: 'choice', choices: flags }, '')}; else ${other}; fi ;;`;
+    place === undefined || place.kind === 'choice' ? reply({ kind: 'choice', choices: words }) : reply(place);
+  return `    '${path.join(' ')}') if [[ $current == -* ]]; then ${reply({ kind: 'choice', choices: flags })}; else ${other}; fi ;;`;
 }
 
 /** File names come line by line, so that names with spaces stay whole. \`filenames\` makes bash quote them. */
-function reply(expected: Expected, indent: string): string {
-  if (expected.kind === 'text') return `${indent}:`;
+function reply(expected: Expected): string {
+  if (expected.kind === 'text') return `:`;
   if (expected.kind === 'choice') {
-    return `${indent}COMPREPLY=($(compgen -W '${expected.choices.join(' ')}' -- "$current"))`;
+    return `COMPREPLY=($(compgen -W '${expected.choices.join(' ')}' -- "$current"))`;
   }
   const kind = expected.kind === 'file' ? '-f' : '-d';
-  return `${indent}compopt -o filenames 2> /dev/null; while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen ${kind} -- "$current")`;
+  return `compopt -o filenames 2> /dev/null; while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen ${kind} -- "$current")`;
 }

@@ -47,7 +47,6 @@ ${cases.join('\n')}
 }`;
 }
 
-/** The option, once for each spelling. */
 function specs({ flags, description, value, repeatable }: OptionGrammar): string[] {
   const exclusive = repeatable ? '*' : `(${flags.join(' ')})`;
   const text = `[${description.replaceAll(/[\\[\]:]/g, '\\$&')}]`;

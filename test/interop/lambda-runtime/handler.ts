@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { APIGatewayProxyEvent } from 'aws-lambda';
 import { streamedHandler } from '../../../lambdas/shared/http.ts';
-import type { ReplyBody } from '../../../lib/http/reply.ts';
+import type { ReplyBody } from '../../../lib/service/http/reply.ts';
 
 const piece = 65_536;
 

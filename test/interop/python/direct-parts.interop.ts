@@ -1,7 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { generateKeyPair, headerLength } from '../../../lib/crypt4gh/index.ts';
-import { containerOf } from '../../../lib/direct/container.ts';
-import { partOf } from '../../../lib/direct/part.ts';
+import { containerOf, partOf } from '../../../lib/service/direct/container.ts';
 import { collect, generatedPlaintext } from '../../helpers/crypt4gh-vectors.ts';
 import { applyPlainly } from '../../helpers/edit-lists.ts';
 import { ExportWorld } from '../../helpers/export-world.ts';

@@ -2,7 +2,6 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { oldestGlibc } from '../../../bin/build/elf.ts';
 import { expectIntact } from '../../../bin/build/node-package.ts';
 import { withoutSignature } from '../../../bin/build/pe.ts';
 import { sbomOf } from '../../../bin/build/sbom.ts';
@@ -57,10 +56,6 @@ describe('the signature of a Windows program', () => {
     expect(() => withoutSignature(program([400, 40]))).toThrow('at the end');
     expect(() => withoutSignature(program([460, 40], 0x10b))).toThrow('64-bit');
   });
-});
-
-test('a program that needs no glibc is an error', () => {
-  expect(() => oldestGlibc(Buffer.alloc(64))).toThrow('needs no symbol of glibc');
 });
 
 test('the list of parts names a package, its scope and its licence, and the libraries of Node.js', () => {

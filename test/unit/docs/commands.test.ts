@@ -4,20 +4,6 @@ import { describe, expect, test } from 'vitest';
 import { type Block, blocksOf, pages, readPage } from '../../helpers/pages.ts';
 
 const root = join(import.meta.dirname, '../../..');
-const languages = [
-  'sh',
-  'powershell',
-  'text',
-  'console',
-  'json',
-  'toml',
-  'csv',
-  'ts',
-  'sql',
-  'python',
-  'java',
-  'mermaid',
-];
 const blocks = pages.flatMap((page) => blocksOf(page));
 const commands = blocks.filter(({ language }) => language === 'sh' || language === 'powershell');
 
@@ -55,28 +41,6 @@ describe('blocks of commands', () => {
       expect(problemOf(block)).toBeUndefined();
     },
   );
-
-  test('are on the pages that users follow', () => {
-    expect([...new Set(commands.map(({ page }) => page))]).toEqual(
-      expect.arrayContaining(['README.md', 'docs/client.md', 'docs/runbook.md', 'docs/trusted-issuers.md']),
-    );
-  });
-
-  test.each([
-    [undefined, 'data-out list\n', 'does not say who runs it'],
-    ['run by test/no-such.test.ts', 'data-out list\n', 'is not there'],
-    ['run by .ci/run', 'npm ci && npm run no-such-script  # words\n', 'no-such-script'],
-    ['needs AWS', 'data-out list\n', 'needs no AWS'],
-    ['needs Windows', 'data-out list\n', 'is not PowerShell'],
-  ])('with the comment %j would be refused', (comment, text, problem) => {
-    const block = { page: 'README.md', line: 1, section: '', language: 'sh', comment, text };
-    expect(problemOf(block)).toContain(problem);
-  });
-});
-
-test('every block has a language: one without could hold commands that nothing runs', () => {
-  const strange = blocks.filter(({ language }) => !languages.includes(language));
-  expect(strange.map(({ page, line, language }) => `${page}:${line} ${language}`)).toEqual([]);
 });
 
 test('every script that a page names is in package.json', () => {

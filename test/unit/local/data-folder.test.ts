@@ -45,11 +45,6 @@ describe('a data folder', () => {
     for (const path of files) expect(modeOf(`data/${path}`), path).toBe(0o600);
   });
 
-  test('of the version that kept objects by their names is refused, with what to do', () => {
-    mkdirSync(join(dataDir, 'aws/objects'), { recursive: true });
-    expect(take).toThrow(/is of an earlier version.*name a new folder, and archive the files again/);
-  });
-
   test('is closed to others again when the engine has started, and when it ends', () => {
     const state = takeState({ dataDir }, () => undefined);
     for (const end of [() => state.tighten(), () => state.release()]) {

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { namingFullDisk } from '../../../lib/local/disk-full.ts';
-import { EngineError } from '../../../lib/local/errors.ts';
+import { EngineError, fullDiskError } from '../../../lib/local/errors.ts';
 
 const folders = { synth: '/checkout/cdk.out', state: '/data/state' };
 const state = 'the disk of /data/state is full: make room there, or name a folder on another disk with --data-dir';
@@ -19,7 +18,7 @@ test.each([
     'the disk of /checkout/cdk.out is full: make room there, then start again',
   ],
 ])('%s names the disk that is full', (_what, error, message) => {
-  const named = namingFullDisk(error, folders);
+  const named = fullDiskError(error, folders);
   expect(named).toBeInstanceOf(EngineError);
   expect(named).toMatchObject({ message });
 });
@@ -27,6 +26,6 @@ test.each([
 test.each([[new EngineError('port 8080 is taken')], [Object.assign(new Error('no'), { code: 'EACCES' })], ['text']])(
   '%s stays as it is',
   (error) => {
-    expect(namingFullDisk(error, folders)).toBe(error);
+    expect(fullDiskError(error, folders)).toBe(error);
   },
 );

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { TemporarilyUnavailableError } from '../../../lib/errors.ts';
-import { FileReferredToError } from '../../../lib/stores/rds/archive/writer.ts';
+import { FileReferredToError } from '../../../lib/ops/catalogue/writer.ts';
 import { InterruptedError } from '../../../lib/terminal/errors.ts';
 import { makeOpsWorld, type OpsWorld, runTool, type ToolRun } from '../../helpers/ops-world.ts';
 

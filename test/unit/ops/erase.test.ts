@@ -70,7 +70,7 @@ describe('dead letters of the person', () => {
     ['a visa in a passport', 'export-requests', { jwtToken: passport }, `${issuer},jane`],
     ['a passport', 'export-requests', { jwtToken: passport }, 'https://broker.example.org/,J'],
     ['the recipient of a file', 'file-exports', file(jane), jane],
-    ['what a grant rests on', 'small-file-exports', file('c'.repeat(64), { restsOn: [jane] }), jane],
+    ['what a grant rests on', 'small-file-exports', file('c'.repeat(64), { dependsOn: [jane] }), jane],
   ])('that name the person by %s are deleted, and others stay', async (_, queue, body, subject) => {
     put(queue, body);
     const others = [

@@ -4,8 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { GlobalOptions } from '../../../lib/ops/session.ts';
-import { connectTarget } from '../../../lib/ops/target.ts';
+import { connectTarget, type GlobalOptions } from '../../../lib/ops/target.ts';
 import { exampleConnection, makeTerminal } from '../../helpers/ops-world.ts';
 
 let folder: string;

@@ -57,9 +57,3 @@ describe.each([client, ops])('the help of $name', ({ name, program, run }) => {
     },
   );
 });
-
-test('an example with an option that does not exist is found', async () => {
-  await expect(parsed(client.program(), ['list', '--al'])).rejects.toThrow("unknown option '--al'");
-  await expect(parsed(client.program(), ['decrypt', '--range', 'x', 'a'])).rejects.toThrow('--range');
-  await expect(parsed(ops.program(), ['archive', 'shows', 'EGAF1'])).rejects.toThrow('shows');
-});

@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { createOutput, formatBytes, formatDuration, jsonLine, printable } from '../../../lib/terminal/output.ts';
-import { createStyle } from '../../../lib/terminal/style.ts';
-import { formatTable } from '../../../lib/terminal/table.ts';
+import {
+  createOutput,
+  createStyle,
+  formatBytes,
+  formatDuration,
+  formatTable,
+  jsonLine,
+  printable,
+} from '../../../lib/terminal/output.ts';
 import { terminalOf } from '../../helpers/cli-run.ts';
 import { makeTerminal } from '../../helpers/ops-world.ts';
 
@@ -140,4 +146,11 @@ test('--quiet leaves results and warnings', () => {
   output.warn('a warning');
   output.result({}, 'a result');
   expect(said).toEqual({ stdout: 'a result\n', stderr: 'warning: a warning\n' });
+});
+
+test('a table may have more rows than a function takes arguments', () => {
+  const rows = Array.from({ length: 200_000 }, (_, index) => [`${index}`, 'x']);
+  const lines = formatTable([{ title: 'NAME' }, { title: 'KIND' }], rows, undefined);
+  expect(lines).toHaveLength(200_001);
+  expect(lines.at(-1)).toBe('199999  x');
 });

@@ -58,3 +58,9 @@ test('a finer code of a retirement begins with a class of the one table', () => 
   const classes = new Set<number>(Object.values(exitCodes));
   for (const code of Object.values(retirementExitCodes)) expect(classes).toContain(Math.floor(code / 10));
 });
+
+test('an option of a command wins over the same option of the program, also behind the value of a global option', async () => {
+  const { exitCode, stdout, stderr } = await ops.run(['--stage', 'audit', 'retire-release', '--version', '1.2.0']);
+  expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+  expect(stderr).toContain('required option');
+});

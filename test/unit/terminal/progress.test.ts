@@ -13,7 +13,14 @@ describe('progress', () => {
   function progressOn(choices: Parameters<typeof makeTerminal>[0]) {
     const clock = { ms: 1_000_000 };
     const { terminal, said } = makeTerminal({ ...choices, now: () => new Date(clock.ms) });
-    return { progress: createProgress(terminal), said, clock };
+    /** Calls `each` after every one of so many pauses. */
+    const steps = (count: number, ms: number, each: (step: number) => void) => {
+      for (let step = 1; step <= count; step += 1) {
+        clock.ms += ms;
+        each(step);
+      }
+    };
+    return { progress: createProgress(terminal), said, clock, steps };
   }
 
   /** What is on the screen after these bytes: the last frame. */
@@ -25,14 +32,13 @@ describe('progress', () => {
   }
 
   test.each([200, 80, 40, 20, 12])('no line is wider than a terminal of %i columns', (width) => {
-    const { progress, said, clock } = progressOn(terminalOf(width));
+    const { progress, said, steps } = progressOn(terminalOf(width));
     const tasks = ['a very long name of a file that goes on and on.bam.c4gh', '标本-标本-标本-标本-标本.bam', 'x'].map(
       (name) => progress.task(name, 10 * MiB),
     );
-    for (let step = 1; step <= 10; step += 1) {
-      clock.ms += 500;
+    steps(10, 500, (step) => {
       for (const task of tasks) task.set(step * MiB);
-    }
+    });
     const lines = lastFrame(said.stderr);
     expect(lines).toHaveLength(4);
     // Wide characters take two cells.
@@ -42,31 +48,29 @@ describe('progress', () => {
 
   /** Three files on a terminal: one of an earlier run, one with wide characters, one of unknown size. */
   function threeFiles(columns: number): string[] {
-    const { progress, said, clock } = progressOn(terminalOf(columns));
+    const { progress, said, steps } = progressOn(terminalOf(columns));
     progress.expect(400 * MiB, 5);
     const sample = progress.task('EGAF00000000001-sample-of-a-tumour.bam.c4gh', 200 * MiB, 100 * MiB);
     const wide = progress.task('EGAF00000000002-标本-🧬-q\u0303tq\u0303.bam.c4gh', 100 * MiB);
     const piped = progress.task('standard input', undefined);
-    for (let step = 1; step <= 40; step += 1) {
-      clock.ms += 100;
+    steps(40, 100, () => {
       sample.add(MiB / 2);
       wide.add(MiB / 100);
       piped.add(1024);
-    }
+    });
     return lastFrame(said.stderr);
   }
 
   describe('a counter', () => {
     /** 312 of 1001 in ten seconds. */
     function counted(choices: Parameters<typeof makeTerminal>[0], withFile = false) {
-      const { progress, said, clock } = progressOn(choices);
+      const { progress, said, clock, steps } = progressOn(choices);
       const counter = progress.counter('reading receipts', 1001);
       const file = withFile ? progress.task('a.bam.c4gh', 100 * MiB) : undefined;
-      for (let step = 1; step <= 104; step += 1) {
-        clock.ms += 100;
+      steps(104, 100, () => {
         counter.add(3);
         file?.add(MiB / 10);
-      }
+      });
       return { said, counter, file, clock };
     }
 
@@ -93,52 +97,53 @@ describe('progress', () => {
   });
 
   test('between two small files the count stays on the screen', () => {
-    const { progress, said, clock } = progressOn(terminalOf(80));
+    const { progress, said, clock, steps } = progressOn(terminalOf(80));
     progress.expect(500 * MiB, 500);
-    for (let file = 1; file <= 123; file += 1) {
-      clock.ms += 100;
+    steps(123, 100, (file) => {
       const task = progress.task(`sample-${file}.bam`, MiB);
       task.add(MiB);
       clock.ms += 100;
       task.end();
-    }
+    });
     expect(lastFrame(said.stderr).at(-1)).toMatch(/^123 of 500 files, 123\.0 MiB of 500\.0 MiB \(24 %\)/);
   });
 
-  test('120 columns', () => {
-    expect(threeFiles(120)).toEqual([
-      'EGAF00000000001-sample-of-a-tumour.bam.c4gh  [=========      ]   60 %     5.0 MiB/s    16 s left',
-      'EGAF00000000002-标本-🧬-q\u0303tq\u0303.bam.c4gh         [               ]    0 %    99.8 KiB/s  17 min left',
-      'standard input                               39.0 KiB     9.8 KiB/s',
-      '0 of 5 files, 120.4 MiB of 400.0 MiB (30 %), 5.1 MiB/s, 55 s left',
-    ]);
-  });
-
-  test('80 columns', () => {
-    expect(threeFiles(80)).toEqual([
-      'EGAF00000000001…tumour.bam.c4gh  [======    ]   60 %     5.0 MiB/s    16 s left',
-      'EGAF00000000002…🧬-q\u0303tq\u0303.bam.c4gh  [          ]    0 %    99.8 KiB/s  17 min left',
-      'standard input                               39.0 KiB     9.8 KiB/s',
-      '0 of 5 files, 120.4 MiB of 400.0 MiB (30 %), 5.1 MiB/s, 55 s left',
-    ]);
-  });
-
-  test('40 columns: name, speed and time left', () => {
-    expect(threeFiles(40)).toEqual([
-      'EGAF00…m.c4gh  60 %    5.0 MiB/s   16 s',
-      'EGAF00…m.c4gh   0 %   99.8 KiB/s 17 min',
-      'stand…nput 39.0 KiB    9.8 KiB/s',
-      '30 %, 5.1 MiB/s, 55 s left',
-    ]);
-  });
+  test.each([
+    [
+      120,
+      [
+        'EGAF00000000001-sample-of-a-tumour.bam.c4gh  [=========      ]   60 %     5.0 MiB/s    16 s left',
+        'EGAF00000000002-标本-🧬-q\u0303tq\u0303.bam.c4gh         [               ]    0 %    99.8 KiB/s  17 min left',
+        'standard input                               39.0 KiB     9.8 KiB/s',
+        '0 of 5 files, 120.4 MiB of 400.0 MiB (30 %), 5.1 MiB/s, 55 s left',
+      ],
+    ],
+    [
+      80,
+      [
+        'EGAF00000000001…tumour.bam.c4gh  [======    ]   60 %     5.0 MiB/s    16 s left',
+        'EGAF00000000002…🧬-q\u0303tq\u0303.bam.c4gh  [          ]    0 %    99.8 KiB/s  17 min left',
+        'standard input                               39.0 KiB     9.8 KiB/s',
+        '0 of 5 files, 120.4 MiB of 400.0 MiB (30 %), 5.1 MiB/s, 55 s left',
+      ],
+    ],
+    [
+      40,
+      [
+        'EGAF00…m.c4gh  60 %    5.0 MiB/s   16 s',
+        'EGAF00…m.c4gh   0 %   99.8 KiB/s 17 min',
+        'stand…nput 39.0 KiB    9.8 KiB/s',
+        '30 %, 5.1 MiB/s, 55 s left',
+      ],
+    ],
+  ])('%i columns', (columns, lines) => expect(threeFiles(columns)).toEqual(lines));
 
   test.each([1, 2, 3])('20 columns and %i rows', (rows) => {
-    const { progress, said, clock } = progressOn({ ...terminalOf(20), size: () => ({ columns: 20, rows }) });
+    const { progress, said, steps } = progressOn({ ...terminalOf(20), size: () => ({ columns: 20, rows }) });
     const tasks = ['👩\u200d🔬-sample.bam.c4gh', 'other.bam.c4gh'].map((name) => progress.task(name, 10 * MiB));
-    for (let step = 1; step <= 30; step += 1) {
-      clock.ms += 100;
+    steps(30, 100, () => {
       for (const task of tasks) task.add(MiB / 10);
-    }
+    });
     expect(lastFrame(said.stderr)).toEqual(
       [[], ['29 %, 7 s left'], ['👩\u200d🔬-sam…m.c4gh  30 %', '29 %, 7 s left']][rows - 1],
     );
@@ -146,12 +151,9 @@ describe('progress', () => {
   });
 
   test('a single file has one line', () => {
-    const { progress, said, clock } = progressOn(terminalOf(60));
+    const { progress, said, steps } = progressOn(terminalOf(60));
     const task = progress.task('sample.bam', 100 * MiB);
-    for (let second = 1; second <= 3; second += 1) {
-      clock.ms += 1000;
-      task.add(MiB);
-    }
+    steps(3, 1000, () => task.add(MiB));
     expect(lastFrame(said.stderr)).toEqual(['sample.bam  [       ]    3 %     1.0 MiB/s    97 s left']);
   });
 
@@ -199,12 +201,9 @@ describe('progress', () => {
   });
 
   test('the speed is that of the last 15 seconds, and time left follows it', () => {
-    const { progress, said, clock } = progressOn({});
+    const { progress, said, steps } = progressOn({});
     const task = progress.task('one', 100 * MiB);
-    for (let second = 1; second <= 60; second += 1) {
-      clock.ms += 1000;
-      task.add(second <= 30 ? 2 * MiB : MiB / 4);
-    }
+    steps(60, 1000, (second) => task.add(second <= 30 ? 2 * MiB : MiB / 4));
     expect(said.stderr.split('\n')).toEqual([
       'one: 20.0 MiB of 100.0 MiB (20 %), 2.0 MiB/s, 40 s left',
       'one: 40.0 MiB of 100.0 MiB (40 %), 2.0 MiB/s, 30 s left',
@@ -217,7 +216,7 @@ describe('progress', () => {
   });
 
   test('what has piled up in a pause is no speed', () => {
-    const { progress, said, clock } = progressOn({});
+    const { progress, said, clock, steps } = progressOn({});
     const task = progress.task('one', 2048 * MiB);
     clock.ms += 5000;
     task.add(5 * MiB);
@@ -226,10 +225,7 @@ describe('progress', () => {
     task.add(100 * MiB);
     clock.ms += 500;
     task.add(400 * MiB);
-    for (let second = 1; second <= 10; second += 1) {
-      clock.ms += 1000;
-      task.add(MiB);
-    }
+    steps(10, 1000, () => task.add(MiB));
     expect(said.stderr.split('\n')).toEqual([
       'one: 105.0 MiB of 2.0 GiB (5 %)',
       'one: 515.0 MiB of 2.0 GiB (25 %), 1.0 MiB/s, 26 min left',
@@ -272,13 +268,12 @@ describe('progress', () => {
   });
 
   test('bytes that have to be done again are no speed backwards', () => {
-    const { progress, said, clock } = progressOn({});
+    const { progress, said, steps } = progressOn({});
     const task = progress.task('one', 40 * MiB);
-    for (let second = 1; second <= 10; second += 1) {
-      clock.ms += 1000;
+    steps(10, 1000, (second) => {
       if (second === 10) task.add(-8 * MiB);
       task.add(MiB);
-    }
+    });
     expect(said.stderr).toBe('one: 1.0 MiB of 40.0 MiB (2 %), 921.6 KiB/s, 43 s left\n');
   });
 
@@ -290,22 +285,16 @@ describe('progress', () => {
     [7_200, '2.0 h'],
     [8_640_000, '> 99 d'],
   ])('%i seconds are left as %s', (seconds, text) => {
-    const { progress, said, clock } = progressOn({});
+    const { progress, said, steps } = progressOn({});
     const task = progress.task('one', (seconds + 10) * 1000);
-    for (let second = 1; second <= 10; second += 1) {
-      clock.ms += 1000;
-      task.add(1000);
-    }
+    steps(10, 1000, () => task.add(1000));
     expect(said.stderr).toContain(`, 1000 B/s, ${text} left\n`);
   });
 
   test('of unknown size it is a plain line without a share', () => {
-    const { progress, said, clock } = progressOn({});
+    const { progress, said, steps } = progressOn({});
     const task = progress.task('big.bam', undefined);
-    for (let step = 1; step <= 25; step += 1) {
-      clock.ms += 1000;
-      task.add(1024);
-    }
+    steps(25, 1000, () => task.add(1024));
     progress.end();
     expect(said.stderr).toBe('big.bam: 10.0 KiB, 1.0 KiB/s\nbig.bam: 20.0 KiB, 1.0 KiB/s\n');
   });

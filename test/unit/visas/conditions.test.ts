@@ -108,7 +108,7 @@ describe('which visas may meet conditions', () => {
       await issuer.visa({ visa: affiliation, claims: { jti: 'v2' } }),
     );
     const [{ iss, sub }] = [grants[0]!.subject];
-    expect(grants[0]?.restsOn).toEqual(
+    expect(grants[0]?.dependsOn).toEqual(
       [
         { iss, sub },
         { iss, jti: 'v1' },

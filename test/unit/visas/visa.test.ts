@@ -17,13 +17,18 @@ const hashOfSomeone = 'e833fa009ddf69142968132f6afd1becf589e322a88dd47e7e0b30abd
 /** The same of `jti:26:https://issuer.example.orgvisa-1`. */
 const hashOfVisa1 = '632df29995a0bd3eb71173728e1bfc32060252830465889df37842ef103509de';
 
-async function outcome(choices: VisaChoices, entry: object = {}): Promise<string> {
-  const issuers = parseTrustedIssuers([{ ...issuer.entry, ...entry }]);
-  return verifyVisa(await issuer.visa(choices), { issuers, denied, now }).then(
+const verify = (token: string, options: Partial<Parameters<typeof verifyVisa>[1]> = {}) =>
+  verifyVisa(token, { issuers: issuer.trusted, denied, now, ...options });
+
+/** The datasets that are granted, or the code of the refusal. */
+const resultOf = (...sent: Parameters<typeof verify>): Promise<string> =>
+  verify(...sent).then(
     ({ grants }) => grants.map(({ datasetId }) => datasetId).join() || 'no grant',
     (error) => error.code,
   );
-}
+
+const outcome = async (choices: VisaChoices, entry: object = {}) =>
+  resultOf(await issuer.visa(choices), { issuers: parseTrustedIssuers([{ ...issuer.entry, ...entry }]) });
 
 const granted = 'EGAD90000000001';
 
@@ -35,7 +40,7 @@ test('a valid visa grants its dataset to its subject until it expires', async ()
     kind: 'visa',
     subject,
     subjects: [subject],
-    grants: [{ subject, datasetId: 'EGAD1', expiresAt, restsOn: [hashOfSomeone] }],
+    grants: [{ subject, datasetId: 'EGAD1', expiresAt, dependsOn: [hashOfSomeone] }],
     datasetIds: new Set(['EGAD1']),
     expiresAt,
     ignored: [],
@@ -67,39 +72,33 @@ describe('a deny list', () => {
   test.each([
     ['with the visa', [{ iss: 'https://issuer.example.org', jti: 'visa-1' }], visa1, 'denied'],
     ['with its subject', [{ iss: 'https://issuer.example.org', sub: 'someone' }], visa1, 'denied'],
-    ["with another issuer's visa", [{ iss: other, jti: 'visa-1' }], visa1, 'granted'],
-    ["with another issuer's subject", [{ iss: other, sub: 'someone' }], visa1, 'granted'],
-    ['with the subject as the id of a visa', [{ iss: 'https://issuer.example.org', jti: 'someone' }], visa1, 'granted'],
-    ['with the visa as a subject', [{ iss: 'https://issuer.example.org', sub: 'visa-1' }], visa1, 'granted'],
-    ['with a part of its id', [{ iss: 'https://issuer.example.org', jti: 'visa-' }], visa1, 'granted'],
-    ['whose issuer takes a part of the id', [{ iss: 'https://issuer.example.orgv', jti: 'isa-1' }], visa1, 'granted'],
-    ['and an id that is no text', [{ iss: 'https://issuer.example.org', jti: '1' }], { claims: { jti: 1 } }, 'granted'],
+    ["with another issuer's visa", [{ iss: other, jti: 'visa-1' }], visa1, granted],
+    ["with another issuer's subject", [{ iss: other, sub: 'someone' }], visa1, granted],
+    ['with the subject as the id of a visa', [{ iss: 'https://issuer.example.org', jti: 'someone' }], visa1, granted],
+    ['with the visa as a subject', [{ iss: 'https://issuer.example.org', sub: 'visa-1' }], visa1, granted],
+    ['with a part of its id', [{ iss: 'https://issuer.example.org', jti: 'visa-' }], visa1, granted],
+    ['whose issuer takes a part of the id', [{ iss: 'https://issuer.example.orgv', jti: 'isa-1' }], visa1, granted],
+    ['and an id that is no text', [{ iss: 'https://issuer.example.org', jti: '1' }], { claims: { jti: 1 } }, granted],
   ])('%s: %j, of %j: %s', async (_, entries, choices, expected) => {
-    const options = { issuers: issuer.trusted, denied: denyListOf({ denied: entries }), now };
-    const result = await verifyVisa(await issuer.visa(choices), options).then(
-      ({ grants }) => (grants.length === 1 ? 'granted' : 'nothing'),
-      (error) => error.code,
-    );
-    expect(result).toBe(expected);
+    const list = denyListOf({ denied: entries });
+    expect(await resultOf(await issuer.visa(choices), { denied: list })).toBe(expected);
   });
 
   test('says nothing of a forged visa', async () => {
     const forged = await (await makeTestIssuer()).visa(visa1);
     const list = denyListOf({ denied: [{ iss: issuer.iss, jti: 'visa-1' }] });
-    const verified = verifyVisa(forged, { issuers: issuer.trusted, denied: list, now });
-    await expect(verified).rejects.toMatchObject({ code: 'bad_signature' });
+    expect(await resultOf(forged, { denied: list })).toBe('bad_signature');
   });
 
   test('is asked by the hashes that a grant rests on', async () => {
-    const { grants } = await verifyVisa(await issuer.visa(visa1), { issuers: issuer.trusted, denied, now });
-    expect(grants[0]?.restsOn).toEqual([hashOfSomeone, hashOfVisa1]);
+    const { grants } = await verify(await issuer.visa(visa1));
+    expect(grants[0]?.dependsOn).toEqual([hashOfSomeone, hashOfVisa1]);
   });
 });
 
 test('RS256 is taken as well', async () => {
   const rsa = await makeTestIssuer({ alg: 'RS256' });
-  const { datasetIds } = await verifyVisa(await rsa.visa(), { issuers: rsa.trusted, denied, now });
-  expect(datasetIds).toEqual(new Set([granted]));
+  expect(await resultOf(await rsa.visa(), { issuers: rsa.trusted })).toBe(granted);
 });
 
 describe('times, with a leeway of 60 seconds', () => {
@@ -124,14 +123,11 @@ describe('times, with a leeway of 60 seconds', () => {
 
   test('an exp beyond every number is malformed', async () => {
     const visa = await issuer.sign({ iss: issuer.iss, sub: 's', iat: 0, exp: Number.MAX_VALUE });
-    await expect(verifyVisa(visa, { issuers: issuer.trusted, denied, now })).rejects.toMatchObject({
-      code: 'malformed_claim',
-    });
+    expect(await resultOf(visa)).toBe('malformed_claim');
   });
 
   test('a clock that is no time refuses', async () => {
-    const options = { issuers: issuer.trusted, denied, now: new Date(Number.NaN) };
-    await expect(verifyVisa(await issuer.visa(), options)).rejects.toMatchObject({ code: 'expired' });
+    expect(await resultOf(await issuer.visa(), { now: new Date(Number.NaN) })).toBe('expired');
   });
 });
 
@@ -190,9 +186,7 @@ describe('header', () => {
   test('a key serves one algorithm: RS256 in the header of an ES256 key is refused', async () => {
     const [, claims, signature] = (await issuer.visa()).split('.');
     const header = Buffer.from(JSON.stringify({ alg: 'RS256', kid: 'key-1' })).toString('base64url');
-    await expect(
-      verifyVisa([header, claims, signature].join('.'), { issuers: issuer.trusted, denied, now }),
-    ).rejects.toMatchObject({ code: 'alg_not_allowed' });
+    expect(await resultOf([header, claims, signature].join('.'))).toBe('alg_not_allowed');
   });
 });
 
@@ -256,7 +250,7 @@ describe('audience (RFC 7519 § 4.1.3)', () => {
     const other = await makeTestIssuer();
     const issuers = parseTrustedIssuers([{ ...issuer.entry, audience: us }]);
     const token = await other.visa({ claims: { aud: 'x' } });
-    await expect(verifyVisa(token, { issuers, denied, now })).rejects.toMatchObject({ code: 'bad_signature' });
+    expect(await resultOf(token, { issuers })).toBe('bad_signature');
   });
 
   test('a passport for others is refused as a whole, a visa for others in it alone', async () => {
@@ -297,7 +291,7 @@ describe('datasetIdFrom', () => {
 
   test('a visa for a dataset elsewhere still says who its holder is', async () => {
     const issuers = parseTrustedIssuers([{ ...issuer.entry, datasetIdFrom: prefix }]);
-    const { subjects, datasetIds } = await verifyVisa(await issuer.visa({ sub: 's' }), { issuers, denied, now });
+    const { subjects, datasetIds } = await verify(await issuer.visa({ sub: 's' }), { issuers });
     expect(subjects).toEqual([{ iss: 'https://issuer.example.org', sub: 's' }]);
     expect(datasetIds.size).toBe(0);
   });
@@ -324,11 +318,7 @@ describe('size and spelling', () => {
   ])('%d bytes → %s', async (bytes, expected) => {
     const token = await visaOf(bytes);
     expect(token).toHaveLength(bytes);
-    const result = verifyVisa(token, { issuers: issuer.trusted, denied, now }).then(
-      ({ datasetIds }) => [...datasetIds].join(),
-      (error) => error.code,
-    );
-    expect(await result).toBe(expected);
+    expect(await resultOf(token)).toBe(expected);
   });
 
   test.each([
@@ -340,8 +330,7 @@ describe('size and spelling', () => {
     ['a header that is null', withHeader('null'), 'malformed_token'],
     ['a header that is not UTF-8', withHeader(Buffer.from('{"a":"\xff"}', 'latin1')), 'malformed_token'],
   ])('%s → %s', async (_name, change, expected) => {
-    const result = verifyVisa(change(await issuer.visa()), { issuers: issuer.trusted, denied, now });
-    await expect(result).rejects.toMatchObject({ code: expected });
+    expect(await resultOf(change(await issuer.visa()))).toBe(expected);
   });
 });
 

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import {
   bytesSource,
@@ -135,19 +134,6 @@ describe('several ranges', () => {
       visible.subarray(0, 10),
       visible.subarray(1_000),
     ]);
-  });
-
-  test('at random are what the bytes in memory say', async () => {
-    const position = fc.nat({ max: plaintext.length + 70_000 });
-    const range = fc
-      .tuple(position, fc.nat({ max: 150_000 }))
-      .map(([start, length]): [number, number] => [start, start + length]);
-    await fc.assert(
-      fc.asyncProperty(fc.array(range, { maxLength: 12 }), async (ranges) => {
-        await check(ranges);
-      }),
-      { numRuns: 50 },
-    );
   });
 
   test('that are none are a RangeError', async () => {

@@ -96,7 +96,7 @@ describe('limits', () => {
       return headerOf([Buffer.alloc(40), payload]);
     };
     const limit = headerLimits.editListLengths;
-    expect(openHeader(list(limit), [own.privateKey]).editList).toHaveLength(262_144);
+    expect(openHeader(list(limit), [own.privateKey]).editList?.length).toBe(262_144);
     expect(() => openHeader(list(limit + 1), [own.privateKey])).toThrow(
       expect.objectContaining({ code: 'header-too-large' }),
     );

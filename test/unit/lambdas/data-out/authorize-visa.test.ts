@@ -65,34 +65,9 @@ describe('a refusal with its reason, which the gateway makes a 401, for', () => 
   test.each([
     ['no header', async () => undefined, 'a visa or a passport is missing: send Authorization: Bearer'],
     [
-      'another scheme',
-      async () => 'Basic YTpi',
-      'Authorization is not a well-formed Bearer header: send Bearer and the token',
-    ],
-    [
-      'no JWT',
-      async () => 'Bearer abc',
-      'the visa was refused (malformed_token): the token is not a JWS in compact form',
-    ],
-    [
       'a denied visa',
       async () => `Bearer ${await issuer.visa({ claims: { jti: 'stolen' } })}`,
       'the visa was refused (denied): the operator of the service has denied this token or its subject',
-    ],
-    [
-      'an expired visa',
-      async () => `Bearer ${await issuer.visa({ exp: issuedInThePast })}`,
-      'the visa was refused (expired): the token has expired',
-    ],
-    [
-      'a forged visa',
-      async () => `Bearer ${(await issuer.visa()).slice(0, -4)}AAAA`,
-      'the visa was refused (bad_signature): the signature does not verify',
-    ],
-    [
-      'an issuer that is not trusted',
-      async () => `Bearer ${await (await makeTestIssuer({ iss: 'https://x.example.org' })).visa()}`,
-      'the visa was refused (untrusted_issuer): the issuer is not trusted for this kind of token',
     ],
     [
       'a repeated header',
@@ -131,5 +106,3 @@ test('without a deny list, a good visa is no refusal either: the gateway answers
   secrets.state.failure = undefined;
   expect(await cold(event)).toMatchObject({ policyDocument: { Statement: [{ Effect: 'Allow' }] } });
 });
-
-const issuedInThePast = Date.UTC(2026, 0, 2) / 1000;

@@ -1,8 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { oneByOne, queueHandler } from '../../../../lambdas/shared/queue.ts';
 import type { OperatorEvent } from '../../../../lib/contract/events.ts';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
-import type { Events } from '../../../../lib/export/ports.ts';
+import type { Events } from '../../../../lib/service/export/ports.ts';
 import { mockBundledJson, unmockBundledJson } from '../../../helpers/bundled-json.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { ExportWorld, vectorKey } from '../../../helpers/export-world.ts';
@@ -44,18 +44,24 @@ let world: ExportWorld;
 let log: ReturnType<typeof captureOutput>;
 beforeEach(() => {
   log = captureOutput();
+  published = [];
   world = new ExportWorld();
   world.catalogue.addDataset('EGAD1', { released: true, fileIds: ['F1', 'F2'] });
   const expiresAt = new Date('2026-11-21T11:00:00Z');
-  world.visas.set('good-visa', [{ subject, datasetId: 'EGAD1', expiresAt, restsOn: [] }]);
+  world.visas.set('good-visa', [{ subject, datasetId: 'EGAD1', expiresAt, dependsOn: [] }]);
 });
 afterEach(() => log.restore());
 
-function deliver(
-  body: unknown,
-  attributes: Record<string, string> = { requestId, archiveKind: 'fega' },
-  events?: Events,
-) {
+const wanted = { jwtToken: 'good-visa', publicKey, datasetId: 'EGAD1' };
+let published: OperatorEvent[];
+const recording: Events = {
+  publish: async (events) => {
+    published.push(...events);
+    return [];
+  },
+};
+
+function deliver(body: unknown, events = recording) {
   const handler = queueHandler({
     sqs: { send: () => Promise.resolve({}) },
     queueUrls: ['https://sqs.example/1/q'],
@@ -64,11 +70,12 @@ function deliver(
     handle: oneByOne(consumeRecord(world.consuming, { url: 'https://sqs.example/1/q', receives: 5 }, events)),
   });
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  return handler(sqsEvent(sqsRecord({ body: text, attributes })), lambdaContext());
+  return handler(sqsEvent(sqsRecord({ body: text, attributes: { requestId, archiveKind: 'fega' } })), lambdaContext());
 }
 
-test('accepted: messages, one audit row, metric and log line', async () => {
-  expect(await deliver({ jwtToken: 'good-visa', publicKey, datasetId: 'EGAD1' })).toEqual({ batchItemFailures: [] });
+test('accepted: messages, one audit row, event, metric and log line', async () => {
+  expect(await deliver(wanted)).toEqual({ batchItemFailures: [] });
+  expect(published).toEqual([{ requestId, state: 'accepted' }]);
   expect(world.fileExports.sent.map(({ fileId, requestedAt }) => [fileId, requestedAt])).toEqual([
     ['F1', '2026-11-21T09:59:00.123Z'],
     ['F2', '2026-11-21T09:59:00.123Z'],
@@ -82,11 +89,12 @@ test('accepted: messages, one audit row, metric and log line', async () => {
 
 test.each([
   ['malformed_message', '{"jwtToken":"good-visa","publicKey":'],
-  ['visa_malformed_token', { jwtToken: 'bad-visa', publicKey, datasetId: 'EGAD1' }],
-  ['unknown_dataset', { jwtToken: 'good-visa', publicKey, datasetId: 'EGAD9' }],
-])('rejected with %s: message gone, row, metric with the reason, no secret in the log', async (reason, body) => {
+  ['visa_malformed_token', { ...wanted, jwtToken: 'bad-visa' }],
+  ['unknown_dataset', { ...wanted, datasetId: 'EGAD9' }],
+])('rejected with %s: message gone, row, event, metric with the reason, no secret in the log', async (reason, body) => {
   expect(await deliver(body)).toEqual({ batchItemFailures: [] });
   expect(world.fileExports.sent).toEqual([]);
+  expect(published).toEqual([{ requestId, state: 'rejected' }]);
   expect(world.rows).toEqual([expect.objectContaining({ requestId, event: 'rejected', reason })]);
   expect(metricsOf(log.documents())).toEqual([{ ExportRejected: 1, reason }]);
   expect(log.documents()).toContainEqual(
@@ -96,48 +104,20 @@ test.each([
   expect(log.text()).not.toContain(publicKey);
 });
 
-test('failed: the message comes back, nothing is on record', async () => {
+test('failed: the message comes back, nothing is on record or announced', async () => {
   world.calls.failAt(1, 'before', new TemporarilyUnavailableError('the database is resuming'));
-  expect(await deliver({ jwtToken: 'good-visa', publicKey, datasetId: 'EGAD1' })).toEqual({
+  expect(await deliver(wanted)).toEqual({
     batchItemFailures: [{ itemIdentifier: '99999999-9999-4999-8999-999999999999' }],
   });
-  expect(world.rows).toEqual([]);
+  expect([world.rows, published]).toEqual([[], []]);
   expect(metricsOf(log.documents())).toEqual([{ MessageFailed: 1, stage: 'consume' }]);
 });
 
-describe('with the setting events', () => {
-  const recorded = () => {
-    const published: OperatorEvent[] = [];
-    const publish = async (events: readonly OperatorEvent[]) => {
-      published.push(...events);
-      return [];
-    };
-    return { published, publish };
+test('an event that is lost changes nothing for the export', async () => {
+  const lost = {
+    publish: async () => [{ event: { requestId, state: 'accepted' } as const, error: new Error('no') }],
   };
-  const wanted = { jwtToken: 'good-visa', publicKey, datasetId: 'EGAD1' };
-
-  test.each([
-    ['accepted', wanted],
-    ['rejected', { ...wanted, jwtToken: 'bad-visa' }],
-  ] as const)('%s: one event, of the request and its state', async (state, body) => {
-    const events = recorded();
-    await deliver(body, { requestId }, events);
-    expect(events.published).toEqual([{ requestId, state }]);
-  });
-
-  test('failed: no event yet', async () => {
-    const events = recorded();
-    world.calls.failAt(1, 'before', new TemporarilyUnavailableError('the database is resuming'));
-    await deliver(wanted, { requestId }, events);
-    expect(events.published).toEqual([]);
-  });
-
-  test('an event that is lost changes nothing for the export', async () => {
-    const lost = {
-      publish: async () => [{ event: { requestId, state: 'accepted' } as const, error: new Error('no') }],
-    };
-    expect(await deliver(wanted, { requestId }, lost)).toEqual({ batchItemFailures: [] });
-    expect(world.fileExports.sent).toHaveLength(2);
-    expect(metricsOf(log.documents())).toEqual([{ ExportAccepted: 1, EventLost: 1 }]);
-  });
+  expect(await deliver(wanted, lost)).toEqual({ batchItemFailures: [] });
+  expect(world.fileExports.sent).toHaveLength(2);
+  expect(metricsOf(log.documents())).toEqual([{ ExportAccepted: 1, EventLost: 1 }]);
 });

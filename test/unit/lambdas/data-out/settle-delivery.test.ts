@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { queueHandler } from '../../../../lambdas/shared/queue.ts';
+import { oneByOne, queueHandler } from '../../../../lambdas/shared/queue.ts';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
-import { endedFile, ReceiptWorld, requestId, sealedRequest, stagedFile } from '../../../helpers/receipt-world.ts';
+import { endedFile, fannedOutRequest, ReceiptWorld, requestId, stagedFile } from '../../../helpers/receipt-world.ts';
 import { lambdaContext, metricsOf, sqsEvent, sqsRecord } from '../../../helpers/sqs-event.ts';
 
 let module: typeof import('../../../../lambdas/data-out/settle-delivery.ts');
@@ -36,27 +36,22 @@ beforeEach(() => {
 afterEach(() => log.restore());
 
 async function deliver(body: string) {
-  const { oneByOne } = await import('../../../../lambdas/shared/queue.ts');
   const handler = queueHandler({
     sqs: { send: () => Promise.resolve({}) },
     queueUrls: ['https://sqs.example/1/queue'],
     retryDelaysSeconds: '10',
     stage: 'settle',
-    handle: oneByOne(module.settleRecord(world.dependencies())),
+    handle: oneByOne(module.finalizeRecord(world.dependencies())),
   });
   return handler(sqsEvent(sqsRecord({ body, messageId: 'm1' })), lambdaContext());
 }
 
-test('a settled request is one log line, without names or keys of its files', async () => {
+test('a settled request is one log line, without names or keys of its files, and counts by its state', async () => {
   expect(await deliver(JSON.stringify({ requestId }))).toEqual({ batchItemFailures: [] });
   expect(log.documents()).toContainEqual(
     expect.objectContaining({ message: 'settled', requestId, state: 'incomplete', staged: 1, missing: 1 }),
   );
   expect(JSON.stringify(log.documents())).not.toMatch(/EGAF/);
-});
-
-test('it counts by its state, and with its seconds the first time', async () => {
-  await deliver(JSON.stringify({ requestId }));
   expect(metricsOf(log.documents())).toEqual([
     { DeliverySettled: 1, state: 'incomplete' },
     { SecondsToSettled: 3600.9 },
@@ -64,7 +59,7 @@ test('it counts by its state, and with its seconds the first time', async () => 
 });
 
 test('a request that is settled again has no seconds: its receipt may change weeks later', async () => {
-  world.log.request = { ...sealedRequest(), generation: 2, settledGeneration: 1 };
+  world.log.request = { ...fannedOutRequest(), receiptRevision: 2, finalizedRevision: 1 };
   await deliver(JSON.stringify({ requestId }));
   expect(metricsOf(log.documents())).toEqual([{ DeliverySettled: 1, state: 'incomplete' }]);
 });

@@ -54,8 +54,8 @@ test('a run with a minute left starts nothing', async () => {
 });
 
 test('a purge has no limit but its time', async () => {
-  world.pageSize = 50_000;
-  for (let file = 2; file <= 50_002; file += 1) {
+  world.pageSize = 1_000;
+  for (let file = 2; file <= 1_002; file += 1) {
     const recipient = 'cd'.repeat(32);
     const facts = { requestId: '7f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11', datasetId: 'EGAD1', fileId: `EGAF${file}` };
     world.stage({ ...facts, recipient, key: `${recipient}/EGAF${file}-a.c4gh`, state: 'staged' });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { hashPassword } from '../../../../lib/contract/password-hash.ts';
+import { hashPassword } from '../../../../lib/common/password-hash.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { authorizerEvent } from '../../../helpers/gateway-event.ts';
 import { basic } from '../../../helpers/http-request.ts';
@@ -79,16 +79,6 @@ test('a known user without the role is let through as one, so that the function 
 describe('a refusal with its reason, which the gateway makes a 401, for', () => {
   test.each([
     ['no header', undefined, 'administrator credentials are missing or sent twice: send one Authorization: Basic'],
-    [
-      'a malformed header',
-      'Basic !',
-      'Authorization is not well-formed HTTP Basic: send Basic and the base64 of user:password',
-    ],
-    [
-      'another scheme',
-      'Bearer a.b.c',
-      'Authorization is not well-formed HTTP Basic: send Basic and the base64 of user:password',
-    ],
     ['a wrong password', basic('admin', 'wrong'), 'user name or password is wrong'],
     ['an unknown user', basic('root', 'correct:horse'), 'user name or password is wrong'],
     [

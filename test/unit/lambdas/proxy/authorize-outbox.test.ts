@@ -1,9 +1,9 @@
 import { hash } from 'bcryptjs';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { ArchiveUsers } from '../../../../lib/api/ports.ts';
-import type { ArchiveCredentialsPolicy } from '../../../../lib/contract/archive-credentials.ts';
+import type { ArchiveCredentialsPolicy } from '../../../../lib/contract/environment.ts';
 import { outboxPrefix } from '../../../../lib/contract/outbox-key.ts';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import type { ArchiveUsers } from '../../../../lib/service/outbox/ports.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { authorizerEventOf } from '../../../helpers/gateway-event.ts';
 import { basic } from '../../../helpers/http-request.ts';
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => {
   vi.doUnmock('../../../../lambdas/shared/wiring.ts');
-  vi.doUnmock('../../../../lib/stores/rds/archive/users.ts');
+  vi.doUnmock('../../../../lib/service/catalogue/users.ts');
   vi.unstubAllEnvs();
 });
 beforeEach(() => {
@@ -54,7 +54,7 @@ async function authorize(headers: Readonly<Record<string, string | readonly stri
     deployedVisaRules: () => rulesOf(issuer, () => new Date()),
     promptDatabase: () => ({}),
   }));
-  vi.doMock('../../../../lib/stores/rds/archive/users.ts', () => ({ RdsArchiveUsers }));
+  vi.doMock('../../../../lib/service/catalogue/users.ts', () => ({ RdsArchiveUsers }));
   const { handler } = await import('../../../../lambdas/proxy/authorize-outbox.ts');
   return await handler(authorizerEventOf(headers));
 }
@@ -97,21 +97,10 @@ describe('a refusal with its reason', () => {
   const refused = async (headers: Record<string, string>, detail: string) =>
     expect(await authorize(headers)).toEqual(answer('Deny', 'refused', { detail }));
 
-  test('before a user is looked up: no visa, a visa that is no token, an expired one, an unknown key', async () => {
-    const cut = (token: string) => token.slice(0, -4);
-    await refused({}, missing);
+  test('before a user is looked up: no visa, a forged one', async () => {
     await refused({ Authorization: right }, missing);
-    await refused({ 'X-GA4GH-Visa': 'a b', Authorization: right }, 'X-GA4GH-Visa is not a token: send the visa alone');
     await refused(
-      { 'X-GA4GH-Visa': await issuer.visa({ exp: 1000 }), Authorization: right },
-      'the visa was refused (expired): the token has expired',
-    );
-    await refused(
-      { 'X-GA4GH-Visa': await (await makeTestIssuer({ kid: 'other' })).visa(), Authorization: right },
-      'the visa was refused (unknown_kid): the issuer has no key of this id',
-    );
-    await refused(
-      { 'X-GA4GH-Visa': `${cut(visa)}AAAA`, Authorization: right },
+      { 'X-GA4GH-Visa': `${visa.slice(0, -4)}AAAA`, Authorization: right },
       'the visa was refused (bad_signature): the signature does not verify',
     );
     expect(asked).toEqual([]);
@@ -119,27 +108,16 @@ describe('a refusal with its reason', () => {
 
   test('archive credentials that are missing or wrong', async () => {
     await refused({ 'X-GA4GH-Visa': visa }, "the central archive's credentials are missing: send Authorization: Basic");
-    expect(asked).toEqual([]);
-    for (const wrong of [basic('ana@archive', 'wrong'), basic('stranger', 'correct:horse')]) {
-      await refused(
-        { 'X-GA4GH-Visa': visa, Authorization: wrong },
-        "the central archive's user name or password is wrong",
-      );
-    }
-    policy = 'when-presented';
     await refused(
-      { 'X-GA4GH-Visa': visa, Authorization: basic('stranger', 'x') },
+      { 'X-GA4GH-Visa': visa, Authorization: basic('ana@archive', 'wrong') },
       "the central archive's user name or password is wrong",
     );
   });
 });
 
-test.each([
-  ['Authorization twice', () => ({ 'X-GA4GH-Visa': visa, Authorization: [right, right] })],
-  ['a visa twice', () => ({ 'X-GA4GH-Visa': [visa, visa], Authorization: right })],
-  ['two visas', () => ({ 'X-GA4GH-Visa': 'a.b.c', 'Proxy-Authorization': `Bearer ${visa}`, Authorization: right })],
-])('%s goes on to the function, which answers 400, and is not admitted', async (_, headers) => {
-  expect(await authorize(headers())).toEqual(answer('Allow', 'unverified', {}));
+test('Authorization twice goes on to the function, which answers 400, and is not admitted', async () => {
+  const headers = { 'X-GA4GH-Visa': visa, Authorization: [right, right] };
+  expect(await authorize(headers)).toEqual(answer('Allow', 'unverified', {}));
 });
 
 test('a database that is down is no refusal', async () => {

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream';
 import type { APIGatewayProxyEvent, Context } from 'aws-lambda';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import type { HttpReply, ReplyBody } from '../../../../lib/http/reply.ts';
+import type { HttpReply, ReplyBody } from '../../../../lib/service/http/reply.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { gatewayEvent } from '../../../helpers/gateway-event.ts';
 

@@ -12,15 +12,15 @@ beforeEach(() => {
 afterEach(() => vi.unstubAllEnvs());
 
 test('what is sent for a request carries the header of its message, and other messages that of the invocation', () => {
-  followTraces([{ requestId, header: received }]);
+  followTraces([{ exportId: requestId, header: received }]);
   expect(traceOf(requestId)).toBe(received);
   expect(traceField(requestId)).toEqual({ trace: '1-55555555-cccccccccccccccccccccccc' });
   expect(traceOf('another')).toBe(own);
 });
 
 test('the next invocation follows its own messages alone', () => {
-  followTraces([{ requestId, header: received }]);
-  followTraces([{ requestId: 'another', header: received }]);
+  followTraces([{ exportId: requestId, header: received }]);
+  followTraces([{ exportId: 'another', header: received }]);
   expect(traceOf(requestId)).toBe(own);
 });
 
@@ -38,7 +38,7 @@ test.each([
   'Parent=bbbbbbbbbbbbbbbb',
 ])('%j is no header, and is not passed on', (header) => {
   vi.stubEnv('_X_AMZN_TRACE_ID', header);
-  followTraces([{ requestId, header }]);
+  followTraces([{ exportId: requestId, header }]);
   expect(traceOf(requestId)).toBeUndefined();
   expect(traceField(requestId)).toEqual({});
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
-import { AccessControl, type AccessEntry, decide } from '../../../../lib/local/iam/access.ts';
+import { AccessControl, type AccessEntry, evaluate } from '../../../../lib/local/iam/access.ts';
 import { type Permission, parsePolicy } from '../../../../lib/local/iam/policy.ts';
 import { ResourcePolicies } from '../../../../lib/local/iam/resource-policies.ts';
 import { arnIn, deployed } from '../../../helpers/deployed.ts';
@@ -52,18 +52,18 @@ describe('the policy of a bucket, a queue or a secret', () => {
 
   test.each(each)('denies the %s to every caller, whatever their own policies allow', (name) => {
     const all = withPolicies({ ...allow('*'), Effect: 'Deny', Principal: '*' });
-    expect(decide(all.policies, everything, all[name]).refusal).toBe(
+    expect(evaluate(all.policies, everything, all[name]).refusal).toBe(
       'with an explicit deny in a resource-based policy',
     );
-    expect(decide(all.policies, everything, { action: 's3:GetObject', resource: 'other' }).refusal).toBeUndefined();
+    expect(evaluate(all.policies, everything, { action: 's3:GetObject', resource: 'other' }).refusal).toBeUndefined();
   });
 
   test.each(each)('gives the %s to a role that it names, and not to the account', (name) => {
     const none = caller();
     const named = withPolicies({ ...allow('*'), Principal: { AWS: roleArn } });
-    expect(decide(named.policies, none, named[name])).toEqual({ refusal: undefined, grants: [] });
+    expect(evaluate(named.policies, none, named[name])).toEqual({ refusal: undefined, grants: [] });
     const ofAccount = withPolicies({ ...allow('*'), Principal: root });
-    expect(decide(ofAccount.policies, none, ofAccount[name]).refusal).toContain('no identity-based policy allows');
+    expect(evaluate(ofAccount.policies, none, ofAccount[name]).refusal).toContain('no identity-based policy allows');
   });
 
   it('that denies requests without TLS 1.2 lets the calls of one machine pass', () => {
@@ -72,17 +72,17 @@ describe('the policy of a bucket, a queue or a secret', () => {
       { ...deny, Condition: { Bool: { 'aws:SecureTransport': 'false' } } },
       { ...deny, Condition: { NumericLessThan: { 's3:TlsVersion': 1.2 } } },
     );
-    expect(decide(policies, everything, object).refusal).toBeUndefined();
+    expect(evaluate(policies, everything, object).refusal).toBeUndefined();
   });
 
   it('may refuse all callers but one role, and what no AWS service sends', () => {
     const deny = { Effect: 'Deny', Principal: { AWS: '*' }, Action: 'sqs:SendMessage', Resource: '*' };
     const others = withPolicies({ ...deny, Condition: { ArnNotEquals: { 'aws:PrincipalArn': [roleArn] } } });
-    expect(decide(others.policies, everything, others.message).refusal).toBeUndefined();
+    expect(evaluate(others.policies, everything, others.message).refusal).toBeUndefined();
     const another = { ...everything, arn: `${roleArn}-2` };
-    expect(decide(others.policies, another, others.message).refusal).toContain('explicit deny');
+    expect(evaluate(others.policies, another, others.message).refusal).toContain('explicit deny');
     const people = withPolicies({ ...deny, Condition: { Bool: { 'aws:PrincipalIsAWSService': 'false' } } });
-    expect(decide(people.policies, everything, people.message).refusal).toContain('explicit deny');
+    expect(evaluate(people.policies, everything, people.message).refusal).toContain('explicit deny');
   });
 
   it('may say anything about AWS services, which call nothing in their own name here', () => {
@@ -91,7 +91,7 @@ describe('the policy of a bucket, a queue or a secret', () => {
       ...allow('s3:*', '*', { Condition }),
       Principal: { Service: 'cloudtrail.amazonaws.com' },
     });
-    expect(decide(policies, caller(), object).refusal).toContain('no identity-based policy');
+    expect(evaluate(policies, caller(), object).refusal).toContain('no identity-based policy');
   });
 
   test.each([
@@ -116,41 +116,41 @@ describe('the policy of a key', () => {
 
   it('has to allow what the role may, also where the role may do everything', () => {
     const { policies, key } = withPolicies({ ...allow('kms:*', '*', { Condition }), Principal: root });
-    expect(decide(policies, everything, via(key, 's3')).refusal).toBeUndefined();
-    expect(decide(policies, everything, via(key, 'sqs')).refusal).toBe(
+    expect(evaluate(policies, everything, via(key, 's3')).refusal).toBeUndefined();
+    expect(evaluate(policies, everything, via(key, 'sqs')).refusal).toBe(
       'because no resource-based policy allows the kms:Decrypt action',
     );
-    expect(decide(policies, everything, key).refusal).toContain('no resource-based policy');
+    expect(evaluate(policies, everything, key).refusal).toContain('no resource-based policy');
   });
 
   it('decides about each call on the key, and about no other', () => {
     const { policies, key } = withPolicies({ ...allow('kms:*', '*', { Condition }), Principal: root });
-    expect(decide(policies, everything, { ...key, action: 'kms:ListGrants' }).refusal).toContain('no resource-based');
-    expect(decide(policies, everything, { action: 'kms:ListKeys', resource: '*' }).refusal).toBeUndefined();
+    expect(evaluate(policies, everything, { ...key, action: 'kms:ListGrants' }).refusal).toContain('no resource-based');
+    expect(evaluate(policies, everything, { action: 'kms:ListKeys', resource: '*' }).refusal).toBeUndefined();
   });
 
   it('that names the account leaves the decision to the role', () => {
     const { policies, key } = withPolicies({ ...allow('kms:*'), Principal: root });
-    expect(decide(policies, caller(), key).refusal).toBe(
+    expect(evaluate(policies, caller(), key).refusal).toBe(
       'because no identity-based policy allows the kms:Decrypt action',
     );
     const grant = caller(allow('kms:Decrypt', key.resource, { Condition }));
-    expect(decide(policies, grant, via(key, 's3')).refusal).toBeUndefined();
-    expect(decide(policies, grant, via(key, 'secretsmanager')).refusal).toContain('no identity-based policy');
+    expect(evaluate(policies, grant, via(key, 's3')).refusal).toBeUndefined();
+    expect(evaluate(policies, grant, via(key, 'secretsmanager')).refusal).toContain('no identity-based policy');
   });
 
   it('that names the role needs no policy of the role', () => {
     const { policies, key } = withPolicies({ ...allow('kms:Decrypt'), Principal: { AWS: roleArn } });
-    expect(decide(policies, caller(), key).refusal).toBeUndefined();
-    expect(decide(policies, { ...everything, arn: 'arn:other' }, key).refusal).toContain('no resource-based policy');
+    expect(evaluate(policies, caller(), key).refusal).toBeUndefined();
+    expect(evaluate(policies, { ...everything, arn: 'arn:other' }, key).refusal).toContain('no resource-based policy');
   });
 
   it('is that of KMS if the template has none, or the key is not in it', () => {
     const { policies, plainKey } = withPolicies({ ...allow('kms:*'), Principal: { AWS: roleArn } });
     const foreign = { action: 'kms:Decrypt', resource: 'arn:aws:kms:eu-north-1:123456789012:key/existing' };
     for (const key of [plainKey, foreign]) {
-      expect(decide(policies, everything, key).refusal).toBeUndefined();
-      expect(decide(policies, caller(), key).refusal).toContain('no identity-based policy');
+      expect(evaluate(policies, everything, key).refusal).toBeUndefined();
+      expect(evaluate(policies, caller(), key).refusal).toContain('no identity-based policy');
     }
   });
 
@@ -158,8 +158,8 @@ describe('the policy of a key', () => {
     const onlyOne = { StringEquals: { 'kms:EncryptionContext:SecretARN': 'arn:one' } };
     const { policies, key } = withPolicies({ ...allow('kms:*', '*', { Condition: onlyOne }), Principal: root });
     const of = (arn: string) => ({ ...key, context: { 'kms:encryptioncontext:secretarn': arn } });
-    expect(decide(policies, everything, of('arn:one')).refusal).toBeUndefined();
-    expect(decide(policies, everything, of('arn:two')).refusal).toContain('no resource-based policy');
+    expect(evaluate(policies, everything, of('arn:one')).refusal).toBeUndefined();
+    expect(evaluate(policies, everything, of('arn:two')).refusal).toContain('no resource-based policy');
   });
 });
 
@@ -171,9 +171,9 @@ describe('what is told of decisions', () => {
     const entries: AccessEntry[] = [];
     const control = new AccessControl(none, (entry) => entries.push(entry));
     const role = caller(allow('s3:GetObject', 'arn:aws:s3:::b/a*'), allow('s3:*', 'arn:aws:s3:::b/ab*'));
-    for (const key of ['a1', 'a2', 'ab', 'c', 'c', 'd']) control.decide(role, read(key), 'code');
-    control.decide(role, read('a3'), 'url');
-    control.decide(role, read('ab'), undefined);
+    for (const key of ['a1', 'a2', 'ab', 'c', 'c', 'd']) control.evaluate(role, read(key), 'code');
+    control.evaluate(role, read('a3'), 'url');
+    control.evaluate(role, read('ab'), undefined);
     expect(
       entries.map(({ origin, permission, grants, refusal }) => [origin, permission.resource, grants, !refusal]),
     ).toEqual([

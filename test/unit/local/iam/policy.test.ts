@@ -32,34 +32,51 @@ describe('a policy', () => {
     expect(isAllowed(statements, { action: 's3:PutObject', resource: 'arn:aws:s3:::outbox/x' })).toBe(true);
   });
 
-  it('looks at conditions', () => {
-    const statements = policy(allow('s3:ListBucket', '*', { Condition: { StringLike: { 's3:prefix': '????/*' } } }));
+  const except = (Condition: object) => [allow('x:*', '*'), { ...allow('x:Do', '*', { Condition }), Effect: 'Deny' }];
+  const only = (Condition: object) => [allow('x:Do', '*', { Condition })];
+  const role = 'arn:aws:iam::1:role/sender';
+  const service = 'secretsmanager.eu-north-1.amazonaws.com';
+  it.each([
+    [
+      'a pattern',
+      only({ StringLike: { 's3:prefix': '????/*' } }),
+      's3:prefix',
+      { 'abcd/': true, 'abc/': false },
+      false,
+    ],
+    [
+      'a string',
+      only({ StringEquals: { 'kms:ViaService': service } }),
+      'kms:viaservice',
+      { [service]: true, 's3.eu-north-1.amazonaws.com': false },
+      false,
+    ],
+    [
+      'versions of TLS as numbers',
+      except({ NumericLessThan: { 's3:TlsVersion': 1.2 } }),
+      's3:tlsversion',
+      { '1.1': false, '1.2': true, '1.3': true },
+      true,
+    ],
+    [
+      'all values, met if the request has no such key, as IAM does',
+      only({ 'ForAllValues:StringEquals': { 'events:source': ['data-out', 'other'] } }),
+      'events:source',
+      { other: true, 'aws.s3': false },
+      true,
+    ],
+    [
+      'a negation, met if the request has no such key, as IAM does',
+      except({ ArnNotEquals: { 'aws:PrincipalArn': role } }),
+      'aws:principalarn',
+      { [role]: true, 'arn:aws:iam::1:role/other': false },
+      false,
+    ],
+  ])('compares %s', (_, statements, key, outcomes: Record<string, boolean>, without) => {
     const allowed = (context: Readonly<Record<string, string>>) =>
-      isAllowed(statements, { action: 's3:ListBucket', resource: 'arn:aws:s3:::outbox', context });
-    expect(allowed({ 's3:prefix': 'abcd/' })).toBe(true);
-    expect(allowed({ 's3:prefix': 'abc/' })).toBe(false);
-    expect(allowed({})).toBe(false);
-  });
-
-  it('lets a key open secrets for Secrets Manager only', () => {
-    const Condition = { StringEquals: { 'kms:ViaService': 'secretsmanager.eu-north-1.amazonaws.com' } };
-    const statements = policy(allow('kms:Decrypt', 'arn:aws:kms:key', { Condition }));
-    const through = (service: string) =>
-      isAllowed(statements, {
-        action: 'kms:Decrypt',
-        resource: 'arn:aws:kms:key',
-        context: { 'kms:viaservice': `${service}.eu-north-1.amazonaws.com` },
-      });
-    expect([through('secretsmanager'), through('s3')]).toEqual([true, false]);
-    expect(isAllowed(statements, { action: 'kms:Decrypt', resource: 'arn:aws:kms:key' })).toBe(false);
-  });
-
-  it('compares versions of TLS as numbers', () => {
-    const old = { NumericLessThan: { 's3:TlsVersion': 1.2 } };
-    const statements = policy(allow('s3:*', '*'), { ...allow('s3:*', '*', { Condition: old }), Effect: 'Deny' });
-    const allowed = (version: string) =>
-      isAllowed(statements, { action: 's3:GetObject', resource: 'x', context: { 's3:tlsversion': version } });
-    expect([allowed('1.1'), allowed('1.2'), allowed('1.3')]).toEqual([false, true, true]);
+      isAllowed(policy(...statements), { action: 'x:Do', resource: 'arn:aws:x:eu-north-1:1:one', context });
+    for (const [value, expected] of Object.entries(outcomes)) expect(allowed({ [key]: value }), value).toBe(expected);
+    expect(allowed({})).toBe(without);
   });
 
   it('is one statement for each action and resource', () => {
@@ -72,29 +89,6 @@ describe('a policy', () => {
       's3:B y',
     ]);
     expect(new Set(statements.map(({ condition }) => condition))).toEqual(new Set([JSON.stringify(Condition)]));
-  });
-
-  it('takes a condition for all values as met if the request has no such key, as IAM does', () => {
-    const condition = { 'ForAllValues:StringEquals': { 'events:source': ['data-out', 'other'] } };
-    const statements = policy(allow('events:PutEvents', '*', { Condition: condition }));
-    const allowed = (context: Readonly<Record<string, string>>) =>
-      isAllowed(statements, { action: 'events:PutEvents', resource: 'arn:aws:events:x:1:event-bus/default', context });
-    expect(allowed({ 'events:source': 'other' })).toBe(true);
-    expect(allowed({ 'events:source': 'aws.s3' })).toBe(false);
-    expect(allowed({})).toBe(true);
-  });
-
-  it('takes a negated condition as met if the request has no such key, as IAM does', () => {
-    const condition = { ArnNotEquals: { 'aws:PrincipalArn': 'arn:aws:iam::1:role/sender' } };
-    const statements = policy(allow('sqs:*', '*'), {
-      ...allow('sqs:SendMessage', '*', { Condition: condition }),
-      Effect: 'Deny',
-    });
-    const allowed = (context: Readonly<Record<string, string>>) =>
-      isAllowed(statements, { action: 'sqs:SendMessage', resource: 'arn:aws:sqs:x:1:jobs', context });
-    expect(allowed({ 'aws:principalarn': 'arn:aws:iam::1:role/sender' })).toBe(true);
-    expect(allowed({ 'aws:principalarn': 'arn:aws:iam::1:role/other' })).toBe(false);
-    expect(allowed({})).toBe(false);
   });
 
   it('compares ARNs part by part, as IAM does: a wildcard stays in its part', () => {

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { UnsupportedTemplateError } from '../../../../lib/local/errors.ts';
-import { kms } from '../../../../lib/local/kms/kms.ts';
-import { SigningKeys } from '../../../../lib/local/kms/signing-keys.ts';
+import { kms, SigningKeys } from '../../../../lib/local/kms/kms.ts';
 import { deploy } from '../../../../lib/local/template/deployment.ts';
 
 const signing = { KeySpec: 'ECC_NIST_P256', KeyUsage: 'SIGN_VERIFY' };

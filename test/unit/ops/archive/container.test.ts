@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { ArchiveKey } from '../../../../lib/archive/ports.ts';
 import { publicKeyOf } from '../../../../lib/crypt4gh/index.ts';
 import { encryptForArchive, isContainer, splitForArchive } from '../../../../lib/ops/archive/container.ts';
 import { peekable } from '../../../../lib/ops/archive/streams.ts';
+import type { ArchiveKey } from '../../../../lib/service/archive/ports.ts';
 import {
   collect,
   containerOf,

@@ -1,0 +1,328 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { InstalledClient } from '../test/helpers/installed-client.ts';
+import { peakOf } from '../test/helpers/peak-of.ts';
+import { RangeServer, type ServedFile } from '../test/helpers/range-server.ts';
+import { figure, median, type Report, ratio, verdict } from './report.ts';
+
+const mebibyte = 2 ** 20;
+const largeBytes = Number(process.env.BENCH_CLIENT_MIB ?? 1024) * mebibyte;
+const smallFiles = Number(process.env.BENCH_CLIENT_FILES ?? 1000);
+const rounds = Number(process.env.BENCH_CLIENT_ROUNDS ?? 3);
+/** Milliseconds before each answer: none, and the least of a real network and service. */
+const delays = [0, 10];
+
+const repeat = Buffer.alloc(mebibyte + 4093, 'data-out ').toString('base64');
+
+/** A program that downloads the named files into a folder. */
+interface Downloader {
+  readonly name: string;
+  readonly command: (job: Job) => readonly string[] | Promise<readonly string[]>;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+interface Job {
+  readonly url: string;
+  readonly files: readonly ServedFile[];
+  readonly folder: string;
+}
+
+interface Measured {
+  readonly seconds: number;
+  readonly peak: number | undefined;
+}
+
+/**
+ * The client beside other programs, which get the same bytes from the same server in the same run. The server answers
+ * faster than the embedded S3 of the local engine, whose speed would otherwise be measured.
+ */
+export default async function clientSuite(report: Report): Promise<void> {
+  const client = await InstalledClient.install();
+  try {
+    const others = await available(client.root);
+    for (const name of ['aria2c', 'rclone']) {
+      if (!others.some((other) => other.name.startsWith(name))) report.text(`\`${name}\` is not installed here.`);
+    }
+    await large(report, client, others);
+    await small(report, client, others);
+  } finally {
+    await client.remove();
+  }
+}
+
+async function large(report: Report, client: InstalledClient, others: readonly Downloader[]): Promise<void> {
+  const rows: (string | number)[][] = [];
+  const file: ServedFile = { name: 'large.c4gh', size: largeBytes, repeat };
+  const server = await RangeServer.start([file]);
+  try {
+    const synced = others.map((other) => thenSync(other));
+    const all = [...ourselves(client, server.url), ...others, ...synced, ...limits];
+    const measured = await inTurn(all, { client, server, files: [file] });
+    const least = bestOf(measured, others);
+    const leastSynced = bestOf(measured, synced);
+    const curlSynced = measured.get('curl, then sync')?.seconds ?? Number.NaN;
+    for (const [name, { seconds, peak }] of measured) {
+      const goal = goals.large.get(name);
+      rows.push([
+        name,
+        figure(largeBytes / seconds / 1e6),
+        ratio(least, seconds),
+        ratio(leastSynced, seconds),
+        goal === undefined ? '' : verdict((name === 'data-out' ? curlSynced : least) / seconds >= goal),
+        memory(peak),
+      ]);
+    }
+  } finally {
+    server.stop();
+  }
+  report.text(`One file of ${largeBytes / mebibyte} MiB, the middle one of ${rounds} rounds in turn:`);
+  report.table(['', 'MB/s', 'of the best other', 'of the best other that syncs', 'goal met', 'peak memory, MiB'], rows);
+  await flatness(report, client);
+}
+
+/** Memory of the client alone, by size. */
+async function flatness(report: Report, client: InstalledClient): Promise<void> {
+  const rows: (string | number)[][] = [];
+  for (const size of [largeBytes / 16, largeBytes / 4, largeBytes]) {
+    const file: ServedFile = { name: 'large.c4gh', size, repeat };
+    const server = await RangeServer.start([file]);
+    try {
+      const [ours] = ourselves(client, server.url);
+      const { peak } = await run(ours, { client, server, files: [file] });
+      rows.push([`${size / mebibyte} MiB`, memory(peak)]);
+    } finally {
+      server.stop();
+    }
+  }
+  report.table(['one file of', 'peak memory of the client, MiB'], rows);
+}
+
+async function small(report: Report, client: InstalledClient, others: readonly Downloader[]): Promise<void> {
+  const files = Array.from({ length: smallFiles }, (_, index): ServedFile => {
+    return { name: `EGAF${String(index).padStart(11, '0')}.c4gh`, size: 4096, repeat: 'AAECAwQFBgc=' };
+  });
+  const rows: (string | number)[][] = [];
+  for (const delayMs of delays) {
+    const server = await RangeServer.start(files, delayMs);
+    try {
+      const rclone = others.filter(({ name }) => name === 'rclone');
+      const all = [
+        ...ourselves(client, server.url),
+        ...(others.some(({ name }) => name === 'curl') ? [serialCurl] : []),
+        ...others,
+        ...rclone.map((other) => thenSync(other)),
+        ...limits,
+      ];
+      const measured = await inTurn(all, { client, server, files });
+      const curl = measured.get(serialCurl.name)?.seconds ?? Number.NaN;
+      const [plain, synced] = ['rclone', 'rclone, then sync'].map((name) => measured.get(name)?.seconds ?? Number.NaN);
+      for (const [name, { seconds, peak }] of measured) {
+        const goal = goals.small.get(name);
+        const reference = (name === 'data-out' ? synced : plain) ?? Number.NaN;
+        rows.push([
+          `${name}, ${delayMs} ms`,
+          figure(seconds),
+          figure(smallFiles / seconds),
+          ratio(curl, seconds),
+          goal === undefined ? '' : verdict(curl / seconds >= 3),
+          ratio(plain ?? Number.NaN, seconds),
+          ratio(synced ?? Number.NaN, seconds),
+          goal === undefined || Number.isNaN(reference) ? '' : verdict(reference / seconds >= goal),
+          memory(peak),
+        ]);
+      }
+    } finally {
+      server.stop();
+    }
+  }
+  report.text(`${smallFiles} files of 4 KiB, by the time that the server waits before each answer:`);
+  report.table(
+    [
+      ...['', 'seconds', 'files/s', '× serial curl', '≥ 3', '× rclone', '× rclone, then sync'],
+      ...['of the same durability: goal met', 'peak memory, MiB'],
+    ],
+    rows,
+  );
+}
+
+/**
+ * Speed against others of the same durability: `data-out` waits for the disk, `data-out --no-sync` does not. One large file is
+ * compared with curl and a sync, or with the best that does not sync.
+ */
+const goals = {
+  large: new Map([
+    ['data-out', 1.1],
+    ['data-out --no-sync', 0.9],
+  ]),
+  small: new Map([
+    ['data-out', 1],
+    ['data-out --no-sync', 0.8],
+  ]),
+} as const;
+
+/** Seconds of the fastest. */
+function bestOf(measured: ReadonlyMap<string, Measured>, some: readonly Downloader[]): number {
+  return Math.min(...some.map(({ name }) => measured.get(name)?.seconds ?? Number.NaN));
+}
+
+interface Bout {
+  readonly client: InstalledClient;
+  readonly server: RangeServer;
+  readonly files: readonly ServedFile[];
+}
+
+/** Each in turn, several times, so that other work of the machine meets all of them. */
+async function inTurn(downloaders: readonly Downloader[], bout: Bout): Promise<ReadonlyMap<string, Measured>> {
+  const all = new Map(downloaders.map(({ name }): [string, Measured[]] => [name, []]));
+  for (let round = 0; round < rounds; round += 1) {
+    for (const downloader of downloaders) all.get(downloader.name)?.push(await run(downloader, bout));
+  }
+  return new Map(
+    [...all].map(([name, runs]) => [
+      name,
+      {
+        seconds: median(runs.map(({ seconds }) => seconds)),
+        peak: runs.some(({ peak }) => peak === undefined) ? undefined : Math.max(...runs.map(({ peak }) => peak ?? 0)),
+      },
+    ]),
+  );
+}
+
+/** @throws Error when the program fails or not all files are there */
+async function run({ name, command, env = {} }: Downloader, { client, server, files }: Bout): Promise<Measured> {
+  const folder = join(client.root, 'downloaded');
+  await mkdir(folder);
+  try {
+    const [program = '', ...args] = await command({ url: server.url, files, folder });
+    const started = performance.now();
+    const child = spawn(program, args, {
+      cwd: folder,
+      env: { PATH: process.env.PATH ?? '', HOME: client.root, ...env },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let said = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      said = (said + text).slice(-1000);
+    });
+    const ended = once(child, 'close') as Promise<[number | null]>;
+    const peak = peakOf(child, ended);
+    const [exitCode] = await ended;
+    const seconds = (performance.now() - started) / 1000;
+    const there = (await readdir(folder)).length;
+    if (exitCode !== 0 || there !== files.length) throw new Error(`${name}: ${exitCode}, ${there} files: ${said}`);
+    return { seconds, peak: await peak };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The client as it is, and without waiting for the disk. */
+function ourselves(client: InstalledClient, url: string): [Downloader, Downloader] {
+  const one = (name: string, more: readonly string[]): Downloader => ({
+    name,
+    command: ({ folder }) => [process.execPath, client.script, '--quiet', 'download', '--all', '-o', folder, ...more],
+    env: client.env(url),
+  });
+  return [one('data-out', []), one('data-out --no-sync', ['--no-sync'])];
+}
+
+/** With the durability of `data-out`: the files are on the disk when it ends. */
+function thenSync({ name, command, ...rest }: Downloader): Downloader {
+  return {
+    name: `${name}, then sync`,
+    async command(job) {
+      return ['sh', '-c', '"$@" && find . -type f -exec sync {} +', 'sh', ...(await command(job))];
+    },
+    ...rest,
+  };
+}
+
+/** What is possible here: the bytes over the loopback alone, and files of the same sizes to the disk alone. */
+const limits: readonly Downloader[] = [
+  {
+    name: '(loopback, nothing written)',
+    command({ url, files }) {
+      const read = 'url=$1; shift; for name; do echo "url = $url$name"; echo "output = /dev/null"; done';
+      const all = `(${read}) | curl --silent --show-error --fail --location --config - && shift && touch "$@"`;
+      return ['sh', '-c', all, 'sh', `${url}stream/`, ...files.map(({ name }) => name)];
+    },
+  },
+  {
+    name: '(disk, nothing received)',
+    command({ files }) {
+      const write = 'size=$1; shift; for name; do head -c "$size" /dev/zero > "$name"; done && sync "$@"';
+      return ['sh', '-c', write, 'sh', `${files[0]?.size}`, ...files.map(({ name }) => name)];
+    },
+  },
+];
+
+/** One call after the other, as in a script. */
+const serialCurl: Downloader = {
+  name: 'curl, one call a file',
+  command({ url, files }) {
+    const each =
+      'for name; do curl --silent --show-error --fail --location --output "$name" "$url$name" || exit 1; done';
+    return ['sh', '-c', `url=$1; shift; ${each}`, 'sh', `${url}stream/`, ...files.map(({ name }) => name)];
+  },
+};
+
+/** The other programs that are installed. Each follows the proxy's redirection for each file, as its users do. */
+async function available(root: string): Promise<readonly Downloader[]> {
+  const list = join(root, 'list.txt');
+  const from = ({ url }: Job, { name }: ServedFile) => `${url}stream/${encodeURIComponent(name)}`;
+  const all: readonly Downloader[] = [
+    {
+      name: 'curl',
+      // One call and one connection for all files: the fastest way without parallel requests.
+      async command(job) {
+        const lines = job.files.map((file) => `url = "${from(job, file)}"\noutput = "${file.name}"`);
+        await writeFile(list, lines.join('\n'));
+        return ['curl', '--silent', '--show-error', '--fail', '--location', '--config', list];
+      },
+    },
+    {
+      name: 'aria2c',
+      async command(job) {
+        const lines = job.files.map((file) => `${from(job, file)}\n  out=${file.name}`);
+        await writeFile(list, lines.join('\n'));
+        return [
+          'aria2c',
+          '--quiet',
+          '--split=4',
+          '--max-connection-per-server=16',
+          '--max-concurrent-downloads=8',
+          `--input-file=${list}`,
+        ];
+      },
+    },
+    {
+      name: 'rclone',
+      async command(job) {
+        const [first] = job.files;
+        if (job.files.length === 1 && first) {
+          return ['rclone', 'copyurl', '--multi-thread-streams=4', from(job, first), join(job.folder, first.name)];
+        }
+        const names = job.files.map(({ name }) => name);
+        await writeFile(list, names.join('\n'));
+        const source = [`--http-url=${job.url}stream/`, '--no-traverse', '--transfers=8', '--files-from-raw', list];
+        return ['rclone', 'copy', ...source, ':http:', job.folder];
+      },
+    },
+  ];
+  const found = await Promise.all(all.map(async (one) => ((await isInstalled(one.name)) ? [one] : [])));
+  return found.flat();
+}
+
+async function isInstalled(program: string): Promise<boolean> {
+  const child = spawn(program, ['--version'], { stdio: 'ignore' });
+  return await new Promise((resolve) => {
+    child.once('error', () => resolve(false));
+    child.once('close', (code) => resolve(code === 0));
+  });
+}
+
+function memory(peak: number | undefined): string {
+  return peak === undefined ? 'not known here' : figure(peak / mebibyte);
+}

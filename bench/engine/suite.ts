@@ -1,0 +1,270 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { createReadStream } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
+import { type Connection, connection } from '../../lib/contract/connection.ts';
+import { outboxKey, outboxPrefix } from '../../lib/contract/outbox-key.ts';
+import { formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
+import { type AddedFile, addFile } from '../../lib/ops/archive/add-file.ts';
+import { setDatasetEvent } from '../../lib/ops/commands/dataset.ts';
+import { issueVisa } from '../../lib/ops/commands/local-issuer.ts';
+import { readArchiveKeys } from '../../lib/ops/secrets/archive-keys.ts';
+import { localTarget } from '../../lib/ops/target.ts';
+import { formatBytes, formatDuration } from '../../lib/terminal/output.ts';
+import { assembly } from '../../test/helpers/assembly.ts';
+import { basic } from '../../test/helpers/http-request.ts';
+import { bytesOf } from '../../test/helpers/made-files.ts';
+import { Client } from '../data-out/client.ts';
+import { figure, median, type Report, ratio, verdict } from '../report.ts';
+
+const mebibyte = 2 ** 20;
+const fileBytes = Number(process.env.BENCH_ENGINE_MIB ?? 10 * 1024) * mebibyte;
+const listedFiles = Number(process.env.BENCH_ENGINE_FILES ?? 50_000);
+/** How much of the plaintext is fetched directly, and in which ranges: those of our client, and large ones. */
+const directBytes = Math.min(fileBytes, 1024 * mebibyte);
+const directRanges = [
+  { size: 5 * mebibyte, atOnce: 8 },
+  { size: 64 * mebibyte, atOnce: 4 },
+] as const;
+const rounds = 3;
+const targets = { memory: 400e6, presigned: 0.5, smallRangeMs: 10, plaintext: 150 };
+
+/** The engine with a real-sized file: how fast it stores and returns the file, and how much memory that takes. */
+export default async function engineSuite(report: Report): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'data-out-bench-engine-'));
+  const client = new Client();
+  const engine = fork(fileURLToPath(new URL('./engine-process.ts', import.meta.url)), [
+    await assembly(),
+    join(folder, 'data'),
+  ]);
+  try {
+    const ended = once(engine, 'exit').then(() => Promise.reject(new Error('the engine did not start')));
+    const [path] = (await Promise.race([once(engine, 'message'), ended])) as [string];
+    ended.catch(() => undefined);
+    const stage = new Stage(connection.parse(JSON.parse(await readFile(path, 'utf8'))));
+    const atRest = await memoryOf(engine);
+
+    const archiving = await timed(() => stage.archive());
+    const file = archiving.value;
+    const staging = await timed(() => stage.export(file));
+    const container = staging.value;
+    const url = await stage.presigned(container.key);
+    const reference = join(folder, 'reference');
+    await writeFile(reference, bytesOf({ path: 'reference', size: Math.min(container.size, 4096 * mebibyte) }));
+    const reading = await throughput(() => readWhole(reference));
+    const whole = await throughput(async () => (await client.run([{ url, headers: {} }])).bytes);
+    const small = await smallRanges(client, url, container.size);
+    const plaintexts: (readonly string[])[] = [];
+    for (const ranges of directRanges) {
+      const plaintext = await throughput(() => stage.plaintext(client, file, ranges));
+      plaintexts.push([
+        `plaintext, ${ranges.atOnce} ranges of ${ranges.size / mebibyte} MiB at once`,
+        `${figure(plaintext)} MiB/s`,
+        ratio(plaintext, whole),
+        verdict(plaintext >= targets.plaintext),
+      ]);
+    }
+    const busy = await memoryOf(engine);
+    await stage.fill(listedFiles);
+    const listing = await timed(() => stage.list());
+
+    report.table(
+      [`one file of ${formatBytes(fileBytes)}`, 'figure', 'beside', 'target met'],
+      [
+        ['archived', formatDuration(archiving.milliseconds), rate(fileBytes, archiving.milliseconds), ''],
+        ['exported', formatDuration(staging.milliseconds), rate(container.size, staging.milliseconds), ''],
+        ['reading a file', `${figure(reading)} MiB/s`, '1 ×', ''],
+        [
+          'presigned GET, whole',
+          `${figure(whole)} MiB/s`,
+          ratio(whole, reading),
+          verdict(whole >= targets.presigned * reading),
+        ],
+        ['presigned GET of 100 bytes', `${figure(small)} ms`, '', verdict(small <= targets.smallRangeMs)],
+        ...plaintexts,
+        ['memory of the engine at rest', formatBytes(atRest.own), '', ''],
+        ['the most that it had', formatBytes(busy.own), '', verdict(busy.own <= targets.memory)],
+        ['beside it, the process of the queues', formatBytes(busy.queues), '', ''],
+        [
+          `${listing.value} objects listed`,
+          formatDuration(listing.milliseconds),
+          `${figure((listing.value * 1000) / listing.milliseconds)} a second`,
+          '',
+        ],
+      ],
+    );
+  } finally {
+    client.stop();
+    if (engine.connected) {
+      engine.disconnect();
+      await once(engine, 'exit');
+    }
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The calls of the suite to a running engine. */
+class Stage {
+  readonly #connection: Connection;
+  readonly #s3: S3Client;
+  readonly #datasetId = 'EGAD00000000001';
+  readonly #subject = 'bench';
+
+  constructor(running: Connection) {
+    this.#connection = running;
+    const { region, credentials, endpoints } = running;
+    this.#s3 = new S3Client({ region, credentials, endpoint: endpoints.s3, forcePathStyle: true });
+  }
+
+  async archive(): Promise<AddedFile> {
+    const target = localTarget(this.#connection);
+    const keys = await readArchiveKeys(target.archiveKeys);
+    const made = { path: 'sample.bam', size: fileBytes };
+    const input = { label: made.path, size: fileBytes, bytes: bytesOf(made) };
+    const added = await addFile(target, { datasetId: this.#datasetId, path: made.path, input, keys });
+    await setDatasetEvent(target, this.#datasetId, 'released');
+    return added;
+  }
+
+  /** @returns the staged container */
+  async export({ fileId }: AddedFile): Promise<{ readonly key: string; readonly size: number }> {
+    const { proxyUrl, admin } = this.#connection;
+    const reply = await fetch(`${proxyUrl}/export/fega`, {
+      method: 'POST',
+      headers: { Authorization: basic(admin.username, admin.password), 'Content-Type': 'application/json' },
+      body: JSON.stringify({
+        id: fileId,
+        type: 'fileId',
+        visaToken: await this.#visa(),
+        userPublicKey: formatPublicKey(generateKeyPair().publicKey),
+      }),
+    });
+    if (reply.status !== 200) throw new Error(`export answered ${reply.status}: ${await reply.text()}`);
+    const { requestId } = (await reply.json()) as { requestId: string };
+    for (;;) {
+      for await (const row of localTarget(this.#connection).audit.newest({ requestId }, 10)) {
+        if (row.event === 'rejected') throw new Error(`the export was rejected: ${row.reason}`);
+        const name = `${fileId}-sample.bam.c4gh`;
+        if (row.event === 'staged') return { key: outboxKey(this.#prefix, name), size: row.bytes ?? 0 };
+      }
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
+  presigned(Key: string): Promise<string> {
+    const Bucket = this.#connection.outputs.OutboxBucketName;
+    return getSignedUrl(this.#s3, new GetObjectCommand({ Bucket, Key }));
+  }
+
+  /** The beginning of the file by direct access. @returns bytes */
+  async plaintext(
+    client: Client,
+    { fileId }: AddedFile,
+    { size, atOnce }: { readonly size: number; readonly atOnce: number },
+  ): Promise<number> {
+    const url = `${this.#connection.dataOutUrl}/files/${fileId}`;
+    const Authorization = `Bearer ${await this.#visa()}`;
+    let bytes = 0;
+    for (let start = 0; start < directBytes; start += size * atOnce) {
+      const jobs = Array.from({ length: atOnce }, (_, index) => start + index * size)
+        .filter((from) => from < directBytes)
+        .map((from) => ({ url, headers: { Authorization, Range: `bytes=${from}-${from + size - 1}` } }));
+      bytes += (await client.run(jobs)).bytes;
+    }
+    return bytes;
+  }
+
+  /** Fill the recipient's part of the outbox. */
+  async fill(count: number): Promise<void> {
+    const Bucket = this.#connection.outputs.OutboxBucketName;
+    let next = 1;
+    const worker = async () => {
+      while (next < count) {
+        const name = `EGAF${String(next).padStart(11, '0')}-listed`;
+        next += 1;
+        await this.#s3.send(new PutObjectCommand({ Bucket, Key: outboxKey(this.#prefix, name), Body: 'x' }));
+      }
+    };
+    await Promise.all(Array.from({ length: 32 }, worker));
+  }
+
+  /** @returns how many files the listing has */
+  async list(): Promise<number> {
+    const { proxyUrl, archiveUser } = this.#connection;
+    const headers = {
+      Authorization: basic(archiveUser.username, archiveUser.password),
+      'X-GA4GH-Visa': await this.#visa(),
+    };
+    const reply = await fetch(`${proxyUrl}/files?inbox=false`, { headers });
+    return ((await reply.json()) as { files: unknown[] }).files.length;
+  }
+
+  get #prefix(): string {
+    return outboxPrefix({ iss: this.#connection.issuer.iss, sub: this.#subject });
+  }
+
+  #visa(): Promise<string> {
+    const issuedAt = new Date();
+    const expiresAt = new Date(issuedAt.getTime() + 3_600_000);
+    const request = { subject: this.#subject, datasetIds: [this.#datasetId], issuedAt, expiresAt };
+    return issueVisa(this.#connection.issuer, request);
+  }
+}
+
+async function timed<T>(task: () => Promise<T>): Promise<{ value: T; milliseconds: number }> {
+  const started = performance.now();
+  const value = await task();
+  return { value, milliseconds: performance.now() - started };
+}
+
+/** MiB a second, the best of some rounds: other work of the machine only slows a round down. */
+async function throughput(task: () => Promise<number>): Promise<number> {
+  let best = 0;
+  for (let round = 0; round < rounds; round += 1) {
+    const { value, milliseconds } = await timed(task);
+    best = Math.max(best, value / mebibyte / (milliseconds / 1000));
+  }
+  return best;
+}
+
+/** A file read to its end. @returns bytes */
+async function readWhole(path: string): Promise<number> {
+  let bytes = 0;
+  for await (const chunk of createReadStream(path, { highWaterMark: mebibyte })) bytes += (chunk as Buffer).length;
+  return bytes;
+}
+
+/** Median of many calls, in milliseconds. */
+async function smallRanges(client: Client, url: string, size: number): Promise<number> {
+  const times: number[] = [];
+  for (let index = 0; index < 51; index += 1) {
+    const start = Math.floor((size / 51) * index);
+    times.push((await client.run([{ url, headers: { Range: `bytes=${start}-${start + 99}` } }])).milliseconds);
+  }
+  return median(times);
+}
+
+function rate(bytes: number, milliseconds: number): string {
+  return `${figure(bytes / mebibyte / (milliseconds / 1000))} MiB/s`;
+}
+
+/** Peak memory of the engine in bytes: its own process, and that of the queues. Functions are not counted. */
+async function memoryOf({ pid = 0 }: ChildProcess): Promise<{ readonly own: number; readonly queues: number }> {
+  const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ');
+  let queues = 0;
+  for (const child of children) {
+    const command = await readFile(`/proc/${child}/cmdline`, 'latin1');
+    if (command.includes('queue-server-process')) queues = await peak(child);
+  }
+  return { own: await peak(pid), queues };
+}
+
+async function peak(pid: number | string): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'latin1');
+  return Number(/^VmHWM:\s+(\d+)/m.exec(status)?.[1]) * 1024;
+}

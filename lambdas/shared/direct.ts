@@ -1,0 +1,21 @@
+import { environment } from '../../lib/contract/environment.ts';
+import { RdsDirectCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
+import type { ServiceInfo } from '../../lib/service/direct/service-info.ts';
+import type { VisaRules } from '../../lib/visas/index.ts';
+import software from '../../package.json' with { type: 'json' };
+import { required } from './runtime.ts';
+import { deployedVisaRules, promptDatabase } from './wiring.ts';
+
+/** What direct access verifies tokens with, and the catalogue that it asks. */
+export function directAccess(): { readonly rules: VisaRules; readonly catalogue: RdsDirectCatalogue } {
+  return { rules: deployedVisaRules(), catalogue: new RdsDirectCatalogue(promptDatabase()) };
+}
+
+/** What the operator's settings and this software's version say of the deployment. */
+export function serviceInfo(): ServiceInfo {
+  return {
+    id: required(environment.serviceId),
+    organization: { name: required(environment.organizationName), url: required(environment.organizationUrl) },
+    version: software.version,
+  };
+}

@@ -1,0 +1,108 @@
+import { growingPause } from '../../../common/timing.ts';
+import { isReceiptName, receiptSuffix } from '../../../contract/delivery.ts';
+import { ClientError, interrupted, UnavailableError } from '../errors.ts';
+import type { ListedFile, ProxyApi } from '../proxy.ts';
+import { Claims, requestedAt } from './claims.ts';
+import type { ReadReceipts } from './receipt-files.ts';
+import type { Receipt } from './receipt-reader.ts';
+
+/** The delivery that is waited for: that of one request, or one of a dataset that was requested since a time. */
+export type AwaitedDelivery =
+  | {
+      readonly requestId: string;
+      /** The receipt must be signed since then: one that is older is of an earlier generation. Default: any will do. */
+      readonly since?: Date | undefined;
+    }
+  | { readonly dataset: string; readonly since: Date };
+
+export interface AwaitDeliveryOptions {
+  readonly proxy: ProxyApi;
+  readonly wanted: AwaitedDelivery;
+  readonly timeoutMs: number;
+  /** Downloads receipts and verifies them. */
+  readonly fetch: (files: readonly ListedFile[]) => Promise<ReadReceipts>;
+  /** Called when the network or the service fails; the waiting goes on. */
+  readonly retrying: (error: ClientError) => void;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Pauses between two listings. */
+const pauses = { firstMs: 5_000, longestMs: 300_000, factor: 1.5 } as const;
+/** Clocks of the service and of storage differ by less. */
+const clockSkewMs = 300_000;
+
+/**
+ * Waits until a delivery is settled, which its receipt in the outbox says.
+ * @returns the receipt, verified
+ * @throws ClientError `timeout`; `not_verified` for a receipt that must not be relied on; as `ProxyApi.list`
+ */
+export async function awaitDelivery(options: AwaitDeliveryOptions): Promise<Receipt> {
+  const { proxy, timeoutMs, signal } = options;
+  const { timing } = proxy.connection.transport;
+  const end = timing.now().getTime() + timeoutMs;
+  const outbox = new Outbox(options);
+  for (let asked = 0; ; asked += 1) {
+    try {
+      const receipt = await outbox.delivery();
+      if (receipt !== undefined) return receipt;
+    } catch (error) {
+      if (!(error instanceof UnavailableError) || !error.retryable) throw error;
+      options.retrying(error);
+    }
+    const left = end - timing.now().getTime();
+    if (left <= 0) throw tooLate(options.wanted);
+    await timing.sleep(Math.min(growingPause(asked, pauses), left), signal).catch((cause: unknown) => {
+      throw interrupted(cause);
+    });
+  }
+}
+
+/** Finds the receipt in the listing. */
+class Outbox {
+  readonly #options: AwaitDeliveryOptions;
+  /** Receipts that are of no use, by name, in the version that was read. */
+  readonly #stale = new Map<string, string>();
+
+  constructor(options: AwaitDeliveryOptions) {
+    this.#options = options;
+  }
+
+  async delivery(): Promise<Receipt | undefined> {
+    const { proxy, wanted, fetch, signal } = this.#options;
+    const found: ListedFile[] = [];
+    for await (const file of proxy.list({ signal })) {
+      if (mayBe(wanted, file) && this.#stale.get(file.name) !== versionOf(file)) found.push(file);
+    }
+    const { receipts, refused, foreign } = await fetch(found);
+    if (refused[0]) throw refused[0];
+    // No other receipt of that request will come.
+    if ('requestId' in wanted && foreign[0]) throw foreign[0];
+    for (const file of found) this.#stale.set(file.name, versionOf(file));
+    // Of several, the newest request counts.
+    return new Claims(receipts.filter((receipt) => isWanted(wanted, receipt))).receipts.at(-1);
+  }
+}
+
+function versionOf({ size, modified }: ListedFile): string {
+  return `${size} ${modified?.getTime()}`;
+}
+
+/** Whether a row of the listing can be the receipt. */
+function mayBe(wanted: AwaitedDelivery, { name, modified }: ListedFile): boolean {
+  if (!isReceiptName(name)) return false;
+  if ('requestId' in wanted) return name.endsWith(`-${wanted.requestId}${receiptSuffix}`);
+  return modified === undefined || modified.getTime() >= wanted.since.getTime() - clockSkewMs;
+}
+
+function isWanted(wanted: AwaitedDelivery, receipt: Receipt): boolean {
+  const since = wanted.since?.getTime() ?? Number.NEGATIVE_INFINITY;
+  if ('requestId' in wanted) return receipt.jti === wanted.requestId && receipt.iat * 1000 >= since;
+  return receipt.kind === 'dataset' && receipt.dataset === wanted.dataset && requestedAt(receipt) >= since;
+}
+
+function tooLate(wanted: AwaitedDelivery): ClientError {
+  const what = 'requestId' in wanted ? `request ${wanted.requestId}` : `an export of ${wanted.dataset}`;
+  return new ClientError('timeout', `there is no delivery receipt of ${what} yet`, {
+    remedy: 'Run the same command again to go on waiting, or ask the administrator what state the request has.',
+  });
+}

@@ -1,0 +1,124 @@
+import type { DeliveredFile, MissingFile } from '../../../contract/delivery.ts';
+import type { Expected } from '../download/expected.ts';
+import type { Receipt } from './receipt-reader.ts';
+
+/** More rows than any receipt has. */
+const mostRows = 2 ** 32;
+
+/** What a verified receipt says of one file. */
+export interface Claim {
+  readonly file: DeliveredFile;
+  readonly receipt: Receipt;
+}
+
+/** A file that a request was to deliver and did not. */
+export interface Undelivered {
+  readonly file: MissingFile;
+  readonly receipt: Receipt;
+}
+
+/** What verified receipts say together: for each name, the newest request counts. */
+export class Claims {
+  /** The newest generation of each request, oldest request first. */
+  readonly receipts: readonly Receipt[];
+  /** By name, an index in `#places`. */
+  readonly #byName = new Map<string, number>();
+  /** Receipt and file of each name in one number: a million objects would take a gigabyte. */
+  readonly #places: number[] = [];
+
+  constructor(receipts: Iterable<Receipt>) {
+    const newest = new Map<string, Receipt>();
+    for (const receipt of receipts) {
+      if (receipt.generation > (newest.get(receipt.jti)?.generation ?? 0)) newest.set(receipt.jti, receipt);
+    }
+    this.receipts = [...newest.values()].sort((one, other) => requestedAt(one) - requestedAt(other));
+    for (const [index, { files }] of this.receipts.entries()) {
+      let row = 0;
+      for (const { name } of files) {
+        const known = this.#byName.get(name);
+        if (known === undefined) this.#byName.set(name, this.#places.length);
+        this.#places[known ?? this.#places.length] = index * mostRows + row;
+        row += 1;
+      }
+    }
+  }
+
+  /** Names that receipts list. */
+  get size(): number {
+    return this.#byName.size;
+  }
+
+  /** @param name of the container, as in the outbox */
+  of(name: string): Claim | undefined {
+    const place = this.#places[this.#byName.get(name) ?? -1];
+    if (place === undefined) return undefined;
+    const receipt = this.receipts[Math.floor(place / mostRows)];
+    const file = receipt?.files.at(place % mostRows);
+    return receipt && file && { file, receipt };
+  }
+
+  /** In the order of the names. */
+  *all(): Generator<Claim, void, undefined> {
+    for (const name of [...this.#byName.keys()].sort()) {
+      const claim = this.of(name);
+      if (claim) yield claim;
+    }
+  }
+
+  /** Files that no request of the same time or later has delivered. */
+  undelivered(): readonly Undelivered[] {
+    const delivered = new Map<string, number>();
+    const missing = new Map<string, Undelivered>();
+    for (const receipt of this.receipts) {
+      for (const file of receipt.missing) missing.set(file.file_id, { file, receipt });
+    }
+    for (const receipt of missing.size > 0 ? this.receipts : []) {
+      for (const { file_id } of receipt.files) if (missing.has(file_id)) delivered.set(file_id, requestedAt(receipt));
+    }
+    return [...missing.values()].filter(
+      ({ file, receipt }) => (delivered.get(file.file_id) ?? Number.NEGATIVE_INFINITY) < requestedAt(receipt),
+    );
+  }
+
+  /** Incomplete deliveries that later ones did not complete. */
+  lacking(): readonly Receipt[] {
+    const undelivered = new Set(this.undelivered().map(({ receipt }) => receipt));
+    const isMadeUpFor = ({ dataset, missing }: Receipt, later: readonly Receipt[]) =>
+      missing.length === 0 &&
+      later.some((each) => each.complete && each.kind === 'dataset' && each.dataset === dataset);
+    return this.receipts.filter((receipt, index) => {
+      if (receipt.complete) return false;
+      if (receipt.missing.length > 0) return undelivered.has(receipt);
+      return !isMadeUpFor(receipt, this.receipts.slice(index + 1));
+    });
+  }
+
+  /**
+   * What a file must be when it is downloaded.
+   * @param form that is kept: the container, or its plaintext
+   * @param isOwn whether the receipt is for a known key of the caller
+   * @returns `undefined` if no receipt names it
+   */
+  expected(name: string, form: 'container' | 'plaintext', isOwn = true): Expected | undefined {
+    const claim = this.of(name);
+    if (claim === undefined) return undefined;
+    const { size, crc64nvme, header_sha256: headerSha256, plaintext_sha256: sha256 } = claim.file;
+    const { jti, iat } = claim.receipt;
+    const receipt = {
+      source: `delivery receipt ${jti} lists`,
+      remedy:
+        'The file is not kept. A new export that is still under way looks like this, because its receipt comes last: run the ' +
+        `same command again when the outbox lists a receipt that is newer than ${new Date(iat * 1000).toISOString()}. If no ` +
+        'export is under way, the file was changed: tell the operator.' +
+        (isOwn
+          ? ''
+          : ' The receipt is for a key that is not known to be yours: name your key in key_files, or save its public key beside it.'),
+    };
+    if (form === 'plaintext' && sha256 !== undefined) return { sha256, editHeaderSha256: headerSha256, receipt };
+    return { size, headerSha256, crc64nvme, receipt };
+  }
+}
+
+export function requestedAt(receipt: Receipt): number {
+  return Date.parse(receipt.requested_at);
+}

@@ -1,0 +1,134 @@
+import { readdir, stat } from 'node:fs/promises';
+import { basename, dirname, join, sep } from 'node:path';
+import type { DeliveredFile } from '../../../contract/delivery.ts';
+import type { SegmentCipher } from '../../../crypt4gh/index.ts';
+import { onDisk } from '../download/disk/local-disk.ts';
+import { originalPath, partPath, plaintextName } from '../download/disk/local-name.ts';
+import { checkFile, type FileState } from './check-file.ts';
+import type { Claim, Claims } from './claims.ts';
+
+/** Why a file that a receipt lists is not here, as far as that can be known. */
+const absent = [
+  /** It is in the outbox, or its download was begun. */
+  'not_downloaded',
+  /** The outbox does not have it any more. */
+  'expired',
+  /** The outbox cannot be asked. */
+  'missing',
+  /** The receipt says that it was not delivered. */
+  'undelivered',
+] as const;
+
+/** `no_receipt`: no receipt lists it. */
+export type VerifiedState = FileState | (typeof absent)[number] | 'no_receipt';
+
+export interface VerifiedFile {
+  /** Of the local file; the file id of one that was not delivered. */
+  readonly name: string;
+  readonly state: VerifiedState;
+  /** Bytes. */
+  readonly size: number | undefined;
+  /** Request id of the receipt that counts. */
+  readonly requestId: string | undefined;
+  readonly detail?: string | undefined;
+}
+
+export interface VerifyFolderOptions {
+  readonly folder: string;
+  readonly claims: Claims;
+  /** As in `checkFile`. */
+  readonly privateKeys: readonly Uint8Array[];
+  readonly cipher?: Pick<SegmentCipher, 'decryptSegments'> | undefined;
+  /** Names in the outbox now; asked for only when a file is missing. `undefined`: it cannot be known. */
+  readonly inOutbox: () => Promise<ReadonlySet<string> | undefined>;
+  /** Called before a file is read, with its size; the result gets the bytes read. */
+  readonly reading: (name: string, size: number) => { readonly add: (bytes: number) => void; readonly end: () => void };
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Whether a state counts as verified. */
+export function isVerified(state: VerifiedState): boolean {
+  return state === 'plaintext' || state === 'bytes';
+}
+
+/** Whether there is no such file, so nothing about it can be wrong. */
+export function isAbsent(state: VerifiedState): boolean {
+  return (absent as readonly VerifiedState[]).includes(state);
+}
+
+/**
+ * Compares the files of a folder with what verified receipts say of them: first each file that a receipt lists, under its name
+ * or without `.c4gh`, else where `originalPath` puts it, then what was not delivered, then containers that no receipt lists.
+ * Other files are not looked at.
+ * @throws LocalDiskError; ClientError `interrupted`
+ */
+export async function* verifyFolder(options: VerifyFolderOptions): AsyncGenerator<VerifiedFile, void, undefined> {
+  const { folder, claims } = options;
+  const here = new Set(await onDisk(`${folder}${sep}.`, () => readdir(folder)));
+  const unlisted = new Set([...here].filter((name) => /\.c4gh$/i.test(name) && claims.of(name) === undefined).sort());
+  for (const claim of claims.all()) {
+    for await (const file of verifyClaim(claim, here, options)) {
+      unlisted.delete(file.name);
+      yield file;
+    }
+  }
+  for (const { file, receipt } of claims.undelivered()) {
+    const detail = file.by === undefined ? file.reason : `${file.reason} by ${file.by}`;
+    yield { name: file.file_id, state: 'undelivered', size: undefined, requestId: receipt.jti, detail };
+  }
+  for (const name of unlisted) {
+    const { size } = await onDisk(join(folder, name), () => stat(join(folder, name)));
+    yield { name, state: 'no_receipt', size, requestId: undefined };
+  }
+}
+
+async function* verifyClaim(claim: Claim, here: ReadonlySet<string>, options: VerifyFolderOptions) {
+  const { folder, privateKeys, cipher, reading, signal } = options;
+  const { file, receipt } = claim;
+  const plain = plaintextName(file.name);
+  const staged: readonly Form[] = [
+    { name: file.name, form: 'container' },
+    ...(plain === file.name ? [] : [{ name: plain, form: 'plaintext' } as const]),
+  ];
+  const isFile = async (path: string) => {
+    if (!path.includes(sep) && !here.has(path)) return false;
+    return (await stat(join(folder, path)).catch(() => undefined))?.isFile() === true;
+  };
+  const found = staged.filter(({ name }) => here.has(name));
+  const originals = originalsOf(file);
+  if (found.length === 0) {
+    for (const each of originals) if (await isFile(each.name)) found.push(each);
+  }
+  let isHere = false;
+  for (const { name, form } of found) {
+    const size = (form === 'container' ? file.size : file.plaintext_size) ?? 0;
+    const { add, end } = reading(name, size);
+    const path = join(folder, name);
+    const verdict = await checkFile({ path, claim: file, form, privateKeys, cipher, onBytes: add, signal }).finally(
+      end,
+    );
+    if (verdict === undefined) continue;
+    isHere = true;
+    yield { name, requestId: receipt.jti, ...verdict };
+  }
+  if (isHere) return;
+  const parts = [...staged, ...originals].map(({ name }) => partPath(dirname(name), basename(name)));
+  const isBegun = (await Promise.all(parts.map(isFile))).includes(true);
+  const outbox = isBegun ? new Set([file.name]) : await options.inOutbox();
+  const state = outbox === undefined ? 'missing' : outbox.has(file.name) ? 'not_downloaded' : 'expired';
+  yield { name: file.name, state, size: file.size, requestId: receipt.jti } as const;
+}
+
+interface Form {
+  /** Relative to the folder. */
+  readonly name: string;
+  readonly form: 'container' | 'plaintext';
+}
+
+/** Where `download --original-paths` puts a file. */
+function originalsOf({ path }: DeliveredFile): readonly Form[] {
+  return (['container', 'plaintext'] as const).flatMap((form) => {
+    const segments = originalPath(path, form);
+    return segments ? [{ name: join(...segments), form }] : [];
+  });
+}

@@ -1,0 +1,132 @@
+import { open, readFile, rename, rm } from 'node:fs/promises';
+import type { ByteRange } from '../../../../crypt4gh/index.ts';
+import { isRecognizable, type ObjectVersion } from '../remote/remote-file.ts';
+import { ifThere, onDisk } from './local-disk.ts';
+import type { LocalPaths } from './local-name.ts';
+import type { PartFile } from './part-file.ts';
+import { bootId } from './processes.ts';
+import { RangeSet } from './range-set.ts';
+
+/** Whether the part file becomes the container as it is, or its plaintext. */
+export type Form = 'container' | 'plaintext';
+
+/** Which bytes of a part file are written. Holds no URL, no credentials and no key. */
+export interface Journal {
+  readonly name: string;
+  readonly form: Form;
+  readonly version: ObjectVersion;
+  /** All bytes that are written, as ranges of the remote file, even if the part is its plaintext. */
+  readonly done: readonly ByteRange[];
+  /** The part of `done` that was synced: it survives a crash of the machine. */
+  readonly synced: readonly ByteRange[];
+  /** The boot under which the rest of `done` was written: after another boot that rest may be lost. */
+  readonly boot: string | undefined;
+}
+
+const currentFormat = 1;
+/** A journal with more ranges is not one of ours. */
+const mostRanges = 1_000_000;
+
+/**
+ * Replaces the journal in one step: a crash leaves the old one or the new one. The bytes that it calls synced must be on the
+ * disk before.
+ * @param options.sync whether to wait until the journal itself is on the disk
+ * @throws LocalDiskError
+ */
+export async function writeJournal(path: string, journal: Journal, options: { readonly sync: boolean }): Promise<void> {
+  const { name, form, version, boot } = journal;
+  const [done, synced] = [journal.done, journal.synced].map((ranges) => ranges.map(({ start, end }) => [start, end]));
+  const text = `${JSON.stringify({ format: currentFormat, name, form, ...version, boot, synced, done })}\n`;
+  const next = `${path}.new`;
+  await onDisk(path, async () => {
+    {
+      // A link of that name must not be written through.
+      await rm(next, { force: true });
+      await using file = await open(next, 'wx', 0o600);
+      await file.writeFile(text);
+      if (options.sync) await file.datasync();
+    }
+    await rename(next, path);
+  });
+}
+
+/** The ranges of a journal that can be relied on. @param now the present boot */
+export function partDone({ done, synced, boot }: Journal, now: string | undefined): readonly ByteRange[] {
+  return boot !== undefined && boot === now ? done : synced;
+}
+
+/** The journal at `path`; `unusable` if it is malformed. @throws LocalDiskError */
+export async function readJournal(path: string): Promise<Journal | 'absent' | 'unusable'> {
+  const text = await onDisk(path, () => ifThere(readFile(path, 'utf8')));
+  return text === undefined ? 'absent' : (parseJournal(text) ?? 'unusable');
+}
+
+/** @throws LocalDiskError */
+export async function removeJournal(path: string): Promise<void> {
+  await onDisk(path, async () => {
+    await rm(path, { force: true });
+    await rm(`${path}.new`, { force: true });
+  });
+}
+
+function parseJournal(text: string): Journal | undefined {
+  try {
+    const { format, name, form, size, etag, lastModified, boot, ...lists } = JSON.parse(text) as Record<
+      string,
+      unknown
+    >;
+    if (format !== currentFormat || typeof name !== 'string' || (form !== 'container' && form !== 'plaintext'))
+      return undefined;
+    if (!isSize(size) || ![etag, lastModified, boot].every(isOptionalText)) return undefined;
+    const [done, synced] = [rangesIn(lists.done, size), rangesIn(lists.synced, size)];
+    if (done === undefined || synced === undefined) return undefined;
+    const version = { size, etag, lastModified } as ObjectVersion;
+    return { name, form, version, done, synced, boot: boot as string | undefined };
+  } catch {
+    return undefined;
+  }
+}
+
+function rangesIn(list: unknown, size: number): readonly ByteRange[] | undefined {
+  if (!Array.isArray(list) || list.length > mostRanges) return undefined;
+  const ranges = new RangeSet();
+  for (const range of list as unknown[]) {
+    const [start, end, ...more] = Array.isArray(range) ? (range as unknown[]) : [];
+    if (!isSize(start) || !isSize(end) || start >= end || end > size || more.length > 0) return undefined;
+    ranges.add(start, end);
+  }
+  return ranges.ranges;
+}
+
+function isSize(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+function isOptionalText(value: unknown): value is string | undefined {
+  return value === undefined || typeof value === 'string';
+}
+
+/** The rest of an earlier run, if it is of the same file in the same form; `exists`: whether there is any rest. */
+export async function leftOver(
+  part: PartFile,
+  paths: LocalPaths,
+  wanted: { readonly name: string; readonly form: Form; readonly size: number },
+): Promise<{
+  readonly resumed: { readonly version: ObjectVersion; readonly done: readonly ByteRange[] } | undefined;
+  readonly exists: boolean;
+  readonly synced: readonly ByteRange[];
+}> {
+  const journal = await readJournal(paths.journal);
+  const partSize = await part.size();
+  const exists = journal !== 'absent' || partSize > 0;
+  if (journal === 'absent' || journal === 'unusable') return { resumed: undefined, exists, synced: [] };
+  const { name, form, version } = journal;
+  const done = partDone(journal, bootId);
+  const isSame = name === wanted.name && form === wanted.form && version.size === wanted.size;
+  // A truncated part file invalidates the journal.
+  const reach = form === 'container' ? (done.at(-1)?.end ?? 0) : Math.min(1, done.length);
+  const isUsable = isSame && isRecognizable(version) && partSize >= reach;
+  return isUsable
+    ? { resumed: { version, done }, exists, synced: journal.synced }
+    : { resumed: undefined, exists, synced: [] };
+}

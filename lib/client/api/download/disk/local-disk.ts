@@ -1,0 +1,130 @@
+import { lstat, mkdir, stat } from 'node:fs/promises';
+import { basename, dirname, join, sep } from 'node:path';
+import { ClientError } from '../../errors.ts';
+
+/** The disk refuses. `folderWide`: whether it would refuse another file in the same folder, too. */
+export class LocalDiskError extends ClientError {
+  readonly folderWide: boolean;
+  constructor(
+    message: string,
+    options: { readonly remedy: string; readonly cause?: unknown; readonly folderWide?: boolean },
+  ) {
+    super('local_disk', message, options);
+    this.folderWide = options.folderWide ?? false;
+  }
+}
+
+const goesOn = 'run the same command again: it goes on where it stopped.';
+
+/** A file system error in the client's words, with what to do about it. Returns any other error as it is. */
+export function diskError(error: unknown, path: string): unknown {
+  if (!(error instanceof Error) || !('code' in error) || !('syscall' in error)) return error;
+  const { code } = error;
+  const folder = dirname(path);
+  const wide = (message: string, remedy: string) =>
+    new LocalDiskError(message, { remedy, cause: error, folderWide: true });
+  const narrow = (message: string, remedy: string) => new LocalDiskError(message, { remedy, cause: error });
+  switch (code) {
+    case 'ENOSPC':
+      return wide(`the disk that holds ${folder} is full`, `Make room there, then ${goesOn}`);
+    case 'EDQUOT':
+      return wide(`your quota on the disk that holds ${folder} is used up`, `Make room there, then ${goesOn}`);
+    case 'EROFS':
+      return wide(`${folder} is on a read-only file system`, 'Choose another folder with --output.');
+    case 'EACCES':
+    case 'EPERM':
+      return wide(
+        `you may not write ${path}`,
+        'Choose another folder with --output, or ask for write access to this one.',
+      );
+    case 'ENOENT':
+      return wide(`the folder ${folder} is not there`, `Make it, then ${goesOn}`);
+    case 'ENOTDIR':
+    case 'EEXIST':
+      return wide(`${folder} is not a folder, or a part of its path is a file`, 'Choose another folder with --output.');
+    case 'EMFILE':
+    case 'ENFILE':
+      return wide('too many files are open', 'Give a lower --parallel, or raise the limit with ulimit -n.');
+    case 'EISDIR':
+      return narrow(`${path} is a folder`, 'Move it away, or choose another folder with --output.');
+    case 'ELOOP':
+      return narrow(`${path} is a symbolic link`, 'Remove it: the client does not write through links.');
+    case 'ENAMETOOLONG':
+      return narrow(`the name ${basename(path)} is too long for the disk`, 'Choose another disk with --output.');
+    case 'EFBIG':
+      return narrow(`${path} is larger than its disk allows`, 'Choose a disk with another file system.');
+    default:
+      return narrow(`${path}: the disk answers ${code}`, `Check the disk, then ${goesOn}`);
+  }
+}
+
+/** Does work on the disk. @throws LocalDiskError in place of the file system's errors */
+export async function onDisk<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw diskError(error, path);
+  }
+}
+
+/** Whether an error is one of the system with this code, such as `ENOENT`. */
+export function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}
+
+/** The result, or `undefined` if there is no such file. */
+export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Makes a folder and those above it, as `mkdir -p`. Node's own recursive `mkdir` never ends below an existing folder that
+ * takes no new one, such as `/proc` or a folder of an automounter.
+ * @throws LocalDiskError
+ */
+export async function makeFolder(path: string): Promise<void> {
+  await onDisk(`${path}${sep}.`, () => makeFolders(path));
+}
+
+async function makeFolders(path: string): Promise<void> {
+  if (await isFolder(path)) return;
+  const parent = dirname(path);
+  if (parent !== path) await makeFolders(parent);
+  try {
+    await mkdir(path);
+  } catch (error) {
+    // Another process may have been faster.
+    if (!(await isFolder(path))) throw error;
+  }
+}
+
+/**
+ * Makes folders below a folder, one in the other, and goes through no link.
+ * @returns the path of the last one
+ * @throws LocalDiskError
+ */
+export async function makeFoldersIn(folder: string, names: readonly string[]): Promise<string> {
+  let path = folder;
+  for (const name of names) {
+    path = join(path, name);
+    const refusal: unknown = await mkdir(path).catch((error: unknown) => error);
+    if (refusal === undefined) continue;
+    const found = await lstat(path).catch(() => undefined);
+    if (found === undefined) throw diskError(refusal, path);
+    if (found.isDirectory()) continue;
+    throw new LocalDiskError(`${path} is ${found.isSymbolicLink() ? 'a symbolic link' : 'a file'}, and not a folder`, {
+      remedy: 'Move it away, or choose another folder with --output.',
+    });
+  }
+  return path;
+}
+
+export async function isFolder(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined);
+  return found?.isDirectory() === true;
+}

@@ -1,0 +1,132 @@
+import { constants } from 'node:fs';
+import { type FileHandle, open, rm } from 'node:fs/promises';
+import { onDisk } from './local-disk.ts';
+
+/** Only the owner may read and write. */
+export const privateMode = 0o600;
+/** The user's mask says who may read. */
+export const publicMode = 0o666;
+/** Windows has no such flag. */
+const noFollow = constants.O_NOFOLLOW ?? 0;
+/** Bytes that are moved at once. */
+const movedBytes = 1024 * 1024;
+const flags = constants.O_RDWR | constants.O_CREAT | noFollow;
+
+/** Takes bytes by their position in a file. */
+export type Target = Pick<PartFile, 'write'>;
+
+/** The same, and gives them back. */
+export type ReadableTarget = Pick<PartFile, 'write' | 'read'>;
+
+/** Bytes [start, end) that a file keeps, each with its new place, in ascending order. */
+export interface KeptRanges {
+  readonly ranges: readonly { readonly start: number; readonly end: number; readonly at: number }[];
+  /** Bytes of all of them. */
+  readonly size: number;
+}
+
+/** A file that is written by position, in any order, until it is whole. */
+export class PartFile implements AsyncDisposable {
+  readonly path: string;
+  readonly #mode: number;
+  #handle: FileHandle;
+
+  private constructor(path: string, mode: number, handle: FileHandle) {
+    this.path = path;
+    this.#mode = mode;
+    this.#handle = handle;
+  }
+
+  /**
+   * Opens the file, or makes it. It never follows a symbolic link. If the file is to be private but belongs to another user, who
+   * could read it, it is replaced by a new one.
+   * @param mode of a new file, before the user's mask
+   * @param owner user id of new files on this disk
+   * @throws LocalDiskError
+   */
+  static async open(path: string, mode: number, owner: number): Promise<PartFile> {
+    return await onDisk(path, async () => {
+      const part = new PartFile(path, mode, await open(path, flags, mode));
+      if (mode !== privateMode) return part;
+      // An existing file may be readable by others. Some disks have no modes.
+      if ((await part.#handle.stat()).uid === owner) await part.#handle.chmod(mode).catch(() => undefined);
+      else await part.renew();
+      return part;
+    });
+  }
+
+  /** Begins anew in a new file. A process that has opened the old one cannot read it. @throws LocalDiskError */
+  async renew(): Promise<void> {
+    await onDisk(this.path, async () => {
+      await this.#handle.close();
+      await rm(this.path, { force: true });
+      this.#handle = await open(this.path, flags | constants.O_EXCL, this.#mode);
+    });
+  }
+
+  /** @throws LocalDiskError */
+  async size(): Promise<number> {
+    const { size } = await onDisk(this.path, () => this.#handle.stat());
+    return size;
+  }
+
+  /** Writes all of it, in one system call where the disk allows. @throws LocalDiskError */
+  async write(buffers: readonly Uint8Array[], position: number): Promise<void> {
+    await onDisk(this.path, async () => {
+      let rest = buffers;
+      for (let at = position; rest.length > 0; ) {
+        const { bytesWritten } = await this.#handle.writev(rest as Uint8Array[], at);
+        at += bytesWritten;
+        rest = after(rest, bytesWritten);
+      }
+    });
+  }
+
+  /** Up to `length` bytes from `position` on; empty behind the end. @throws LocalDiskError */
+  async read(position: number, length: number): Promise<Buffer> {
+    const bytes = Buffer.allocUnsafe(length);
+    const { bytesRead } = await onDisk(this.path, () => this.#handle.read(bytes, 0, length, position));
+    return bytes.subarray(0, bytesRead);
+  }
+
+  /** Moves the ranges to their places at the front, one after the other, and cuts off the rest. @throws LocalDiskError */
+  async keep({ ranges, size }: KeptRanges): Promise<void> {
+    for (const { start, end, at } of ranges) {
+      for (let from = start; from < end && at !== start; ) {
+        const bytes = await this.read(from, Math.min(movedBytes, end - from));
+        // Another program has cut the file: the check of its size finds that later.
+        if (bytes.length === 0) break;
+        await this.write([bytes], at + from - start);
+        from += bytes.length;
+      }
+    }
+    await onDisk(this.path, () => this.#handle.truncate(size));
+  }
+
+  /** Resolves when all bytes written so far are on the disk. @throws LocalDiskError */
+  async sync(): Promise<void> {
+    await onDisk(this.path, () => this.#handle.datasync());
+  }
+
+  /** Sets the time of the last change, if the disk keeps one. */
+  async setModified(time: Date): Promise<void> {
+    // A convenience: no reason to fail.
+    await this.#handle.utimes(time, time).catch(() => undefined);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#handle.close();
+  }
+}
+
+function after(buffers: readonly Uint8Array[], bytes: number): readonly Uint8Array[] {
+  let skip = bytes;
+  const from = buffers.findIndex((buffer) => {
+    if (buffer.length > skip) return true;
+    skip -= buffer.length;
+    return false;
+  });
+  if (from < 0) return [];
+  const [first, ...rest] = buffers.slice(from);
+  return first === undefined ? [] : [first.subarray(skip), ...rest];
+}

@@ -1,0 +1,146 @@
+/**
+ * One stable code for each thing that the user can do next. `lib/client/cli` maps each code to an exit code.
+ *
+ * - `usage`: correct the command, the settings or the request
+ * - `unauthenticated`, `forbidden`: present other credentials
+ * - `not_found`: check the name; this user has nothing of that name
+ * - `partial`: run it again; some files are whole, others are not
+ * - `local_disk`: make room, or choose another folder or name
+ * - `unavailable`: try again later; the network or the service fails
+ * - `damaged`: ask for the file again; its bytes are not what was encrypted
+ * - `not_verified`: do not rely on the files; they, or the receipts, are not what the service has signed
+ * - `timeout`: wait longer, or ask what holds the work up
+ * - `interrupted`: go on with the same command; the user stopped it
+ * - `protocol`: check the address, or tell the operator; no such service answers like this
+ */
+export type ClientErrorCode =
+  | 'usage'
+  | 'unauthenticated'
+  | 'forbidden'
+  | 'not_found'
+  | 'partial'
+  | 'local_disk'
+  | 'unavailable'
+  | 'damaged'
+  | 'not_verified'
+  | 'timeout'
+  | 'interrupted'
+  | 'protocol';
+
+export interface ClientErrorOptions {
+  /** A sentence that says what to do. */
+  readonly remedy?: string | undefined;
+  readonly cause?: unknown;
+}
+
+/** Every error that the client raises on purpose. Neither `message` nor `remedy` holds a secret or a presigned URL. */
+export class ClientError extends Error {
+  readonly code: ClientErrorCode;
+  /** A sentence that says what to do. */
+  readonly remedy: string | undefined;
+  constructor(code: ClientErrorCode, message: string, options: ClientErrorOptions = {}) {
+    super(message, options.cause === undefined ? {} : { cause: options.cause });
+    this.code = code;
+    this.remedy = options.remedy;
+  }
+  override get name(): string {
+    return this.constructor.name;
+  }
+}
+
+/** What to do when another service seems to answer. */
+export const checkAddress =
+  'Check the address, to its end: it looks like https://data-out.example.org/v1/. The server there does not behave like a ' +
+  'data-out service.';
+
+/** There was no answer, or one that says "later". The same call may succeed later. */
+export class UnavailableError extends ClientError {
+  /** Milliseconds that the other side asked to wait. */
+  readonly retryAfterMs: number | undefined;
+  /** Whether waiting can help. It cannot if a certificate is not trusted, for example. */
+  readonly retryable: boolean;
+  constructor(
+    message: string,
+    options: ClientErrorOptions & { readonly retryAfterMs?: number | undefined; readonly retryable?: boolean } = {},
+  ) {
+    super('unavailable', message, options);
+    this.retryAfterMs = options.retryAfterMs;
+    this.retryable = options.retryable ?? true;
+  }
+}
+
+/** The half of the credentials that the service refused or missed: the visa or passport, or user name and password. */
+export type RefusedHalf = 'visa' | 'password';
+
+/** The service refused the call, with a problem document (RFC 9457) or with a status alone. */
+export class ServiceError extends ClientError {
+  readonly status: number;
+  /** With status 401, if the service says it. */
+  readonly refused: RefusedHalf | undefined;
+  constructor(
+    code: ClientErrorCode,
+    message: string,
+    options: ClientErrorOptions & {
+      readonly status: number;
+      readonly refused?: RefusedHalf | undefined;
+    },
+  ) {
+    super(code, message, options);
+    this.status = options.status;
+    this.refused = options.refused;
+  }
+}
+
+/** Some segments of a container do not authenticate, even after a second fetch. All others are kept. */
+export class DamagedFileError extends ClientError {
+  /** @param segments indices from 0, ascending */
+  constructor(fileName: string, segments: readonly number[]) {
+    const named = segments.slice(0, 5).join(', ') + (segments.length > 5 ? ', …' : '');
+    const what = segments.length === 1 ? `segment ${named} does` : `${segments.length} segments (${named}) do`;
+    super('damaged', `${fileName}: ${what} not authenticate, even after a second fetch`, {
+      remedy: 'Run the command again: it fetches only what is missing. If that fails too, ask for a new export.',
+    });
+  }
+}
+
+/** What a delivery receipt says of a file, for the error of a file that differs. */
+export interface ReceiptClaim {
+  /** Such as `delivery receipt 0b5c… lists`. */
+  readonly source: string;
+  readonly remedy: string;
+}
+
+/** A whole file is not what it was expected to be. Nothing of it can be used. */
+export class ChecksumError extends ClientError {
+  /**
+   * @param sums in hex or base64: of the bytes received, and as they are listed
+   * @param kind such as `SHA-256`
+   * @param receipt what lists them; default: the service
+   */
+  constructor(
+    fileName: string,
+    sums: { readonly found: string; readonly listed: string },
+    kind = 'SHA-256',
+    receipt?: ReceiptClaim,
+  ) {
+    const {
+      source = 'the service lists',
+      remedy = 'Run the same command again. If the checksum is wrong again, tell the operator.',
+    } = receipt ?? {};
+    const message = `${fileName}: the file received has the ${kind} ${sums.found}, but ${source} ${sums.listed}`;
+    super(receipt ? 'not_verified' : 'damaged', message, { remedy });
+  }
+}
+
+/** The user stopped the work by a signal. */
+export function interrupted(cause?: unknown): ClientError {
+  return new ClientError('interrupted', 'interrupted', {
+    remedy: 'Run the same command again: it goes on where it stopped.',
+    cause,
+  });
+}
+
+/** @throws ClientError `interrupted` if the signal is aborted. */
+export function throwIfInterrupted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw interrupted();
+}

@@ -1,0 +1,95 @@
+import { UnavailableError } from './errors.ts';
+
+const certificateCodes = new Set([
+  'CERT_HAS_EXPIRED',
+  'CERT_NOT_YET_VALID',
+  'CERT_UNTRUSTED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+/** How OpenSSL names bytes that are not TLS: in its code or, in older versions of Node.js, in its message. */
+const noTls = /wrong.version.number|packet.length.too.long|unknown.protocol|http.request/i;
+
+/** Codes that a wrong address causes, too. They are retried only for an origin that has answered before. */
+const addressCodes = new Set(['ENOTFOUND', 'ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
+
+const words: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'there is no such host',
+  EAI_AGAIN: 'the name cannot be looked up at the moment',
+  ECONNREFUSED: 'no service listens there',
+  ECONNRESET: 'the connection broke',
+  EPIPE: 'the connection broke',
+  UND_ERR_SOCKET: 'the connection broke',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'the reply ended too early',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
+  UND_ERR_HEADERS_TIMEOUT: 'no answer in time',
+  UND_ERR_BODY_TIMEOUT: 'the transfer stalled',
+};
+
+/**
+ * The failure of a connection in the client's words. Of the URL only the host is named: the rest may be a secret.
+ * @param known whether the origin has answered before
+ */
+export function networkError(error: unknown, url: URL, known: boolean): UnavailableError {
+  const code = codeOf(error);
+  if (certificateCodes.has(code)) {
+    return new UnavailableError(`the certificate of ${url.host} is not trusted (${code})`, {
+      retryable: false,
+      remedy:
+        'If your network or service has a certificate authority of its own, name its PEM file with --ca or ' +
+        'NODE_EXTRA_CA_CERTS. If not, the connection may be intercepted: ask the operator.',
+    });
+  }
+  if (noTls.test(code) || (code === 'EPROTO' && noTls.test(String(error)))) {
+    return new UnavailableError(`${url.host}: the server there does not speak https (${code})`, {
+      retryable: false,
+      remedy:
+        'Check host and port. Write http:// only for a service on this machine: to any other machine, your visa and ' +
+        'password would travel unencrypted.',
+    });
+  }
+  const refusal = tunnelRefusal(error);
+  if (refusal !== undefined && refusal < 500 && refusal !== 429) {
+    const remedy =
+      refusal === 407
+        ? 'Put its user name and password into HTTPS_PROXY: http://USER:PASSWORD@host:port.'
+        : 'Ask its operator to allow this host. If the host can be reached without the proxy, name it in NO_PROXY.';
+    return new UnavailableError(`your forward proxy refuses ${url.host} (status ${refusal})`, {
+      retryable: false,
+      remedy,
+    });
+  }
+  const what = words[code] ?? 'the connection failed';
+  // A server that expects TLS ends an unencrypted connection at the first byte.
+  const isPlain = url.protocol === 'http:' && !known;
+  return new UnavailableError(`${url.host}: ${what}${code && ` (${code})`}`, {
+    retryable: known || !addressCodes.has(code),
+    remedy: addressCodes.has(code)
+      ? 'Check the address, the network and HTTPS_PROXY; data-out doctor tries them one by one.'
+      : isPlain
+        ? 'Check the address: does the service speak https://? If not, run the same command again later.'
+        : 'Run the same command again when the network works.',
+  });
+}
+
+/** Status of a forward proxy's answer to `CONNECT` (RFC 9110 § 9.3.6); the library gives it in its message alone. */
+function tunnelRefusal(error: unknown): number | undefined {
+  const [, status] = /^Proxy response \((\d{3})\)/.exec(error instanceof Error ? error.message : '') ?? [];
+  return status === undefined ? undefined : Number(status);
+}
+
+/** The innermost code: libraries wrap the system's error. A host with several addresses fails with an AggregateError. */
+function codeOf(error: unknown): string {
+  let found = '';
+  for (let current = error; current instanceof Error; current = current.cause) {
+    if ('code' in current && typeof current.code === 'string') found = current.code;
+    const [first] = current instanceof AggregateError ? current.errors : [];
+    if (first instanceof Error && 'code' in first && typeof first.code === 'string') return first.code;
+  }
+  return found;
+}

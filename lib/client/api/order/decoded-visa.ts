@@ -1,0 +1,85 @@
+import { type UnverifiedClaims, unverifiedClaims } from '../../../common/untrusted-json.ts';
+import { grantType } from '../../../contract/reasons.ts';
+
+/** The claims of a visa. Not verified: only the service knows which issuers it trusts. */
+export interface DecodedVisa {
+  readonly issuer: string;
+  readonly subject: string;
+  readonly expires: Date | undefined;
+  readonly notBefore: Date | undefined;
+  /** Such as `ControlledAccessGrants`. */
+  readonly type: string;
+  /** With `ControlledAccessGrants`: the issuer's name of the dataset. */
+  readonly value: string;
+}
+
+/** The claims of a visa, or of a passport with several visas. Not verified. */
+export interface DecodedToken {
+  readonly kind: 'visa' | 'passport';
+  /** Of the token itself. */
+  readonly issuer: string;
+  readonly expires: Date | undefined;
+  readonly notBefore: Date | undefined;
+  readonly visas: readonly DecodedVisa[];
+  /** Number of tokens in a passport that are no visas. */
+  readonly unreadable: number;
+}
+
+/** Decodes a token; `undefined` for a token that is neither a visa nor a passport. */
+export function decodeVisaOrPassport(token: string): DecodedToken | undefined {
+  const claims = unverifiedClaims(token);
+  if (claims === undefined) return undefined;
+  const about = { issuer: text(claims.iss), expires: date(claims.exp), notBefore: date(claims.nbf) };
+  const single = visaIn(claims);
+  if (single) return { kind: 'visa', ...about, visas: [single], unreadable: 0 };
+  const tokens: unknown = claims.ga4gh_passport_v1;
+  if (!Array.isArray(tokens)) return undefined;
+  const visas = tokens.flatMap((each: unknown) => {
+    const inner = typeof each === 'string' ? unverifiedClaims(each) : undefined;
+    return (inner && visaIn(inner)) ?? [];
+  });
+  return { kind: 'passport', ...about, visas, unreadable: tokens.length - visas.length };
+}
+
+/** Datasets that the token names, each once, in their order. */
+export function datasetsOf(token: DecodedToken): readonly string[] {
+  const granted = token.visas.filter(({ type }) => type === grantType);
+  return [...new Set(granted.map(({ value }) => value))];
+}
+
+/** Whom the token is about, if all of its visas are about one person. A subject is unique only for its issuer. */
+export function subjectOf({ visas }: DecodedToken): string | undefined {
+  const people = new Set(visas.map(({ issuer, subject }) => JSON.stringify([issuer, subject])));
+  return people.size === 1 && visas[0]?.subject !== '' ? visas[0]?.subject : undefined;
+}
+
+/** When the token stops being of use: a passport when it expires, or when the last of its visas does. */
+export function expiryOf({ expires, visas }: DecodedToken): Date | undefined {
+  const ends = visas.flatMap((visa) => (visa.expires ? [visa.expires.getTime()] : []));
+  const last = ends.length === 0 ? undefined : new Date(Math.max(...ends));
+  if (expires === undefined || last === undefined) return expires ?? last;
+  return expires < last ? expires : last;
+}
+
+function visaIn(claims: UnverifiedClaims): DecodedVisa | undefined {
+  const visa: unknown = claims.ga4gh_visa_v1;
+  if (typeof visa !== 'object' || visa === null) return undefined;
+  const { type, value } = visa as UnverifiedClaims;
+  return {
+    issuer: text(claims.iss),
+    subject: text(claims.sub),
+    expires: date(claims.exp),
+    notBefore: date(claims.nbf),
+    type: text(type),
+    value: text(value),
+  };
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function date(seconds: unknown): Date | undefined {
+  const made = typeof seconds === 'number' ? new Date(seconds * 1000) : undefined;
+  return made && !Number.isNaN(made.getTime()) ? made : undefined;
+}

@@ -1,0 +1,70 @@
+import { formatDuration } from '../../../common/text.ts';
+import { namesDataset } from '../visa-choice.ts';
+import { type DecodedToken, datasetsOf, expiryOf } from './decoded-visa.ts';
+
+/**
+ * What an administrator can know of an order before it is sent. The service answers before it looks at the visa, so the command
+ * line and the administrators' page look first. This file and its imports also run in a browser.
+ */
+
+export type OrderType = 'datasetId' | 'fileId';
+
+/**
+ * Milliseconds. Clocks differ: a visa that expired this recently may still be valid at the service, so there is only a
+ * warning. An older visa is refused here. The service would accept the request and reject it later, when the
+ * administrator gets no answer any more.
+ */
+const clockSkewMs = 300_000;
+
+/** Whether the service takes this identifier: 1 to 256 characters, not blank, no control characters. */
+export function isIdentifier(id: string): boolean {
+  return /^[^\p{Cc}]{1,256}$/u.test(id) && id.trim() !== '';
+}
+
+/** Whether the id of a file stands for a dataset. The service would look for such a dataset, and reject the request later. */
+export function isFileForDataset(id: string, type: OrderType): boolean {
+  return type === 'datasetId' && /^EGAF\d+$/i.test(id);
+}
+
+/** Whether the text looks like a visa or passport: a JWS in compact form. */
+export function isToken(text: string): boolean {
+  return /^[\w-]+\.[\w-]+\.[\w-]+$/.test(text);
+}
+
+/** Whether the token expired so long ago that no difference of clocks explains it. */
+export function isLongExpired(token: DecodedToken, now: Date): boolean {
+  const expires = expiryOf(token);
+  return expires !== undefined && expires.getTime() + clockSkewMs < now.getTime();
+}
+
+/**
+ * The warning for a visa or passport that has expired by this machine's clock. It may still be valid: only the
+ * service's clock counts. `undefined` for a token that has not expired, or has no time of expiry.
+ */
+export function expiryWarning(token: DecodedToken, now: Date): string | undefined {
+  const expires = expiryOf(token);
+  if (expires === undefined || expires > now) return undefined;
+  const ago = formatDuration(now.getTime() - expires.getTime());
+  return (
+    `the ${token.kind} expired at ${expires.toISOString()}, ${ago} ago by this clock. ` +
+    'It is sent all the same, because clocks differ; get a new one if the service refuses it.'
+  );
+}
+
+/** Warnings: reasons for which the service will probably reject an order that can be sent. */
+export function doubtsOf(
+  { id, type }: { readonly id: string; readonly type: OrderType },
+  token: DecodedToken,
+  now: Date,
+): readonly string[] {
+  const granted = datasetsOf(token);
+  const isNamed = granted.some((value) => namesDataset(value, id));
+  const expired = expiryWarning(token, now);
+  return [
+    ...(expired === undefined ? [] : [expired]),
+    ...(granted.length === 0 ? ['the visa grants no dataset'] : []),
+    ...(granted.length > 0 && type === 'datasetId' && !isNamed
+      ? [`the visa names ${granted.join(', ')}: this is right only if that is another name of ${id}`]
+      : []),
+  ];
+}

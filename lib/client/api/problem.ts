@@ -1,0 +1,168 @@
+import {
+  type ClientError,
+  type ClientErrorCode,
+  checkAddress,
+  type RefusedHalf,
+  ServiceError,
+  UnavailableError,
+} from './errors.ts';
+import { retryAfterMs } from './retry.ts';
+import type { TransportReply } from './transport.ts';
+
+/** Statuses that say "later" (RFC 9110 § 15, RFC 6585 § 4). */
+const later = new Set([408, 425, 429, 500, 502, 503, 504]);
+
+/** Most bytes that are read of a problem document. */
+const problemBytes = 64 * 1024;
+
+/**
+ * Makes an error of a reply that refuses, in the service's own words (RFC 9457, or the Error of DRS). Reads the reply to its
+ * end.
+ * @param what names the request, such as `the listing`
+ */
+export async function refusal(reply: TransportReply, what: string, now: Date): Promise<ClientError> {
+  const problem = await problemIn(reply);
+  const { status } = reply;
+  const { code: problemCode, requestId = reply.header('x-request-id') ?? reply.header('x-amzn-requestid') } = problem;
+  const said = status === 431 ? headersTooLarge : wordsOf(problem);
+  const refused = status === 401 ? refusedHalf(said) : undefined;
+  // The service's own words name a header.
+  const shown = refused === 'password' && /missing/.test(said ?? '') ? noPassword : said;
+  const message = `${what}: ${shown ?? `the service answered with status ${status}`}${requestId ? ` (request ${oneLine(requestId)})` : ''}`;
+  if (later.has(status)) {
+    return new UnavailableError(message, {
+      retryAfterMs: retryAfterMs(reply.header('retry-after'), now),
+      remedy: status === 500 ? 'Tell the operator the request id.' : 'Try again later.',
+    });
+  }
+  const code = codes[status] ?? (status >= 400 && status < 500 ? 'usage' : 'protocol');
+  const remedy = remedyOf(status, problemCode, code, said);
+  return new ServiceError(code, message, { status, remedy, refused });
+}
+
+function remedyOf(
+  status: number,
+  problemCode: string | undefined,
+  code: ClientErrorCode,
+  said: string | undefined,
+): string | undefined {
+  // RFC 6585 § 5: a gateway on the way may allow smaller headers than the service's own gateway.
+  if (status === 431) return fewerHeaders;
+  // This service always gives a code. Without one, another service answered, or a gateway that does not know the path.
+  if (problemCode === undefined && status !== 407) return remedies.protocol;
+  // No function of the service gives this status with this code: its gateway does, for refusals that it has no words for.
+  if (status === 403 && problemCode === 'invalid_request') return refusedByGateway;
+  return code === 'unauthenticated' ? renewal(said) : remedies[code];
+}
+
+const refusedByGateway =
+  'The gateway of the service refused the request before anything looked at the visa. A firewall may refuse the network that you work from. Try from another network; if that does not help, send this message to the archive.';
+const noPassword = 'the service asks for a user name and a password, and none was sent';
+const headersTooLarge = 'a gateway refused the headers as too large; the visa or passport is the largest of them';
+
+/** What to do about headers that are too large. */
+export const fewerHeaders =
+  'Save the one visa that this needs in a file and name it with --visa, or ask for a passport with fewer visas; data-out doctor shows the visas in it.';
+
+const codes: Readonly<Record<number, ClientErrorCode>> = {
+  401: 'unauthenticated',
+  403: 'forbidden',
+  404: 'not_found',
+  407: 'unauthenticated',
+};
+
+const remedies: Partial<Record<ClientErrorCode, string>> = {
+  forbidden:
+    'The visa does not grant this, or the dataset is not released: ask the data access committee or the operator.',
+  not_found: 'Check the name with data-out list. A staged copy expires after some weeks; ask for a new export then.',
+  protocol: checkAddress,
+};
+
+/** The half of the credentials that a reason of this service is about. Its reasons are fixed sentences. */
+function refusedHalf(said = ''): RefusedHalf | undefined {
+  const isPassword = /password|user name|Basic/.test(said);
+  // Without credentials, the gateway itself asks for both halves.
+  if (isPassword && /X-GA4GH-Visa/.test(said)) return undefined;
+  if (isPassword) return 'password';
+  return /visa|passport/i.test(said) ? 'visa' : undefined;
+}
+
+function renewal(said = ''): string {
+  const half = refusedHalf(said);
+  if (half === 'password') {
+    return /missing/.test(said)
+      ? 'Give both: data-out setup asks for them, or use --username and --password-file. The archive gave them to you.'
+      : 'Check --username, and the password: --password-file, DATA_OUT_PASSWORD, or what you typed. data-out setup asks for both again.';
+  }
+  if (half === undefined) {
+    return 'Get a new visa, and check user name and password; data-out doctor says which of them is refused.';
+  }
+  const [, code = ''] = /^the visa was refused \((\w+)\)/.exec(said) ?? [];
+  return visaRemedies[code] ?? 'Get a new visa, and save it in the same file, or name its file with --visa.';
+}
+
+const otherArchive =
+  'Check that the visa is for this archive, and that the address is the right one. If so, send this message to the archive.';
+const damaged = 'Save the visa again as you got it: its file may hold only a part of it, or another text.';
+
+/** By the service's code of the rule that the visa breaks, where a new visa alone would not help. */
+const visaRemedies: Readonly<Record<string, string>> = {
+  untrusted_issuer: otherArchive,
+  untrusted_source: otherArchive,
+  unknown_kid: otherArchive,
+  wrong_audience: otherArchive,
+  malformed_token: damaged,
+  bad_signature: damaged,
+  not_yet_valid: 'Wait until the visa is valid: data-out doctor says from when on.',
+  denied: 'Ask the archive why it does not take this visa any more.',
+};
+
+interface Problem {
+  readonly detail?: string | undefined;
+  readonly title?: string | undefined;
+  readonly code?: string | undefined;
+  readonly requestId?: string | undefined;
+  readonly violations?: readonly string[];
+}
+
+async function problemIn(reply: TransportReply): Promise<Problem> {
+  const type = reply.header('content-type') ?? '';
+  if (!/^application\/(problem\+)?json\b/i.test(type)) {
+    await reply.discard();
+    return {};
+  }
+  try {
+    const parsed: unknown = JSON.parse(await reply.text(problemBytes));
+    if (typeof parsed !== 'object' || parsed === null) return {};
+    const text = (name: string) => {
+      const value = (parsed as Record<string, unknown>)[name];
+      return typeof value === 'string' && value !== '' ? oneLine(value) : undefined;
+    };
+    const violations = (parsed as { violations?: unknown }).violations;
+    return {
+      // DRS calls it `msg`.
+      detail: text('detail') ?? text('msg'),
+      title: text('title'),
+      code: text('code'),
+      requestId: text('requestId'),
+      violations: Array.isArray(violations) ? violations.flatMap(violationOf) : [],
+    };
+  } catch {
+    return {};
+  }
+}
+
+function violationOf(violation: unknown): string[] {
+  if (typeof violation !== 'object' || violation === null) return [];
+  const { field, message } = violation as { field?: unknown; message?: unknown };
+  return typeof field === 'string' && typeof message === 'string' ? [oneLine(`${field} ${message}`)] : [];
+}
+
+function wordsOf({ detail, title, violations = [] }: Problem): string | undefined {
+  return violations.length > 0 ? violations.join('; ') : (detail ?? title);
+}
+
+/** Text from the network as one line of at most 500 characters: it is shown to the user. */
+function oneLine(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ').slice(0, 500);
+}

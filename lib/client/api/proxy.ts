@@ -1,0 +1,250 @@
+import type { ListedExport } from '../../contract/export-state.ts';
+import { limits } from '../../contract/limits.ts';
+import {
+  type AuthorizedRequest,
+  authorized,
+  type Credentials,
+  readAuthorized,
+  type ServiceConnection,
+} from './connection.ts';
+import { ClientError } from './errors.ts';
+import { type ExportPage, exportPage, listedExports } from './export-state.ts';
+import { readJson, rowsOf, text, wholeNumber } from './json.ts';
+import type { TransportReply, TransportRequest } from './transport.ts';
+import { outboxVisa } from './visa-choice.ts';
+
+/** A staged container in the caller's outbox. */
+export interface ListedFile {
+  /** As the service gives it. Check it before it becomes a path. */
+  readonly name: string;
+  /** Bytes of the container. */
+  readonly size: number;
+  readonly modified: Date | undefined;
+  /** When the staged copy is removed. */
+  readonly expires: Date | undefined;
+  /** Of a delivery receipt. */
+  readonly etag?: string | undefined;
+}
+
+/** Where storage serves a container. The URL is a secret until it expires. */
+export interface Location {
+  readonly url: URL;
+  readonly expiresAt: Date;
+  /** Milliseconds from the service's answer to `expiresAt`, by the service's own clock. */
+  readonly lifetimeMs: number;
+  readonly size: number;
+}
+
+/** Body of `POST /export/{kind}`. */
+export interface ExportRequest {
+  readonly id: string;
+  /** Default: `datasetId`. */
+  readonly type?: 'datasetId' | 'fileId';
+  /** The recipient's visa or passport. */
+  readonly visa: string;
+  /** The recipient's public key, in any form that the service takes. */
+  readonly publicKey: string;
+  /** Default: `fega`. */
+  readonly kind?: string;
+}
+
+/** Most rows of one page of exports, and most files of one page of an export. */
+export const { exportsPerPage, exportedFilesPerPage } = limits;
+/** Rows of one request. */
+const rowsPerPage = 10_000;
+/** Most bytes of a page; a row has about 300. */
+const pageBytes = 64 * 1024 * 1024;
+
+/** Longest visa that is sent twice: with the other headers, that is within the limit of a gateway. */
+const mostTwiceBytes = 4_500;
+
+const asResearcher: Credentials = ({ visa, basic }) => ({
+  // In both headers: some intermediaries remove Proxy-Authorization. A long passport fits only once.
+  ...(visa.length <= mostTwiceBytes && { proxyAuthorization: `Bearer ${visa}` }),
+  headers: { 'x-ga4gh-visa': visa, ...(basic !== undefined && { authorization: basic }) },
+});
+
+/** The proxy API: administrators ask for exports, researchers read their outbox. */
+export class ProxyApi {
+  readonly connection: ServiceConnection;
+  readonly #url: URL;
+
+  /** @throws ClientError `usage` if the connection has no address of a proxy API */
+  constructor(connection: ServiceConnection) {
+    if (connection.proxyUrl === undefined) {
+      throw new ClientError('usage', 'no address of the service is set', {
+        remedy: 'data-out setup asks for it; or give it with --url or DATA_OUT_URL.',
+      });
+    }
+    this.connection = connection;
+    this.#url = connection.proxyUrl;
+  }
+
+  /** Every file in the outbox, in name order, page by page. @throws ClientError */
+  async *list(options: { signal?: AbortSignal | undefined } = {}): AsyncGenerator<ListedFile, void, undefined> {
+    for (let after: string | undefined; ; ) {
+      const { files } = await this.listPage({ after, perPage: rowsPerPage, ...options });
+      const [first] = files;
+      if (first && after !== undefined && first.name <= after) throw samePage();
+      yield* files;
+      if (files.length !== rowsPerPage) return;
+      after = files.at(-1)?.name;
+    }
+  }
+
+  /**
+   * One page. The last one has fewer rows than `perPage`.
+   * @param options.page counts from 0. Default: 0
+   * @param options.after a file name: the pages begin behind it. The service then reads nothing before the page
+   * @throws ClientError
+   */
+  async listPage(options: {
+    readonly page?: number;
+    readonly perPage: number;
+    readonly after?: string | undefined;
+    readonly signal?: AbortSignal | undefined;
+  }): Promise<{ files: ListedFile[] }> {
+    const { page = 0, perPage, after, signal } = options;
+    const url = this.#at('files');
+    const query = new URLSearchParams({ inbox: 'false', page: `${page}`, per_page: `${perPage}` });
+    if (after !== undefined) query.set('after', after);
+    url.search = query.toString();
+    // A listing that breaks off does not parse; the whole page is asked for again then.
+    const parsed = await this.#read('the listing', { url, signal }, (reply) => readJson(reply, pageBytes));
+    return { files: rowsOf(parsed, 'files').map(listedFile) };
+  }
+
+  /**
+   * A URL that serves the container without credentials.
+   * @throws ClientError `not_found` if there is no such file in this user's outbox
+   */
+  async location(name: string, options: { signal?: AbortSignal | undefined } = {}): Promise<Location> {
+    const url = this.#at(`stream/${encodeURIComponent(name)}`);
+    url.search = 'redirect=false';
+    const what = `the address of ${JSON.stringify(name)}`;
+    return await this.#read(what, { url, ...options }, (reply) => parseLocation(reply, name));
+  }
+
+  /**
+   * The public keys that sign delivery receipts, as the text of a JWK set. Sends no credentials.
+   * @throws ClientError
+   */
+  async keySet(options: { signal?: AbortSignal | undefined } = {}): Promise<string> {
+    const reply = await authorized(
+      { ...this.connection, basic: undefined },
+      {
+        what: 'the keys of delivery receipts',
+        needsVisa: false,
+        request: { url: this.#at('.well-known/jwks.json'), ...options },
+        credentials: () => ({}),
+      },
+    );
+    return await reply.text();
+  }
+
+  /** Asks for an export. The service answers before it decides on the request. @throws ClientError */
+  async export(
+    request: ExportRequest,
+    options: { signal?: AbortSignal | undefined } = {},
+  ): Promise<{ requestId: string; message: string | undefined }> {
+    const { id, type = 'datasetId', visa, publicKey, kind = 'fega' } = request;
+    const reply = await this.#asAdministrator(`the export of ${JSON.stringify(id)}`, {
+      method: 'POST',
+      url: this.#at(`export/${encodeURIComponent(kind)}`),
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ id, type, visaToken: visa, userPublicKey: publicKey }),
+      ...options,
+    });
+    const parsed = await readJson(reply);
+    const { message } = parsed as { message?: unknown };
+    return { requestId: text(parsed, 'requestId'), message: typeof message === 'string' ? message : undefined };
+  }
+
+  /**
+   * What became of an export.
+   * @param options.page of the files, from 0
+   * @throws ClientError `not_found` if there is no record: the request was not consumed yet, or it was never made
+   */
+  async exportState(
+    requestId: string,
+    options: { readonly kind: string; readonly page?: number; readonly signal?: AbortSignal | undefined },
+  ): Promise<ExportPage> {
+    const { kind, page = 0, signal } = options;
+    const url = this.#at(`export/${encodeURIComponent(kind)}/${encodeURIComponent(requestId)}`);
+    url.search = `page=${page}`;
+    return exportPage(await readJson(await this.#asAdministrator(`the export ${requestId}`, { url, signal })));
+  }
+
+  /** The newest exports; `page` counts from 0. The last page has fewer rows than {@link exportsPerPage}. @throws ClientError */
+  async exports(options: {
+    readonly kind: string;
+    readonly state?: string | undefined;
+    readonly since?: string | undefined;
+    readonly page?: number;
+    readonly signal?: AbortSignal | undefined;
+  }): Promise<ListedExport[]> {
+    const { kind, state, since, page = 0, signal } = options;
+    const url = this.#at(`export/${encodeURIComponent(kind)}`);
+    url.searchParams.set('page', `${page}`);
+    if (state !== undefined) url.searchParams.set('state', state);
+    if (since !== undefined) url.searchParams.set('since', since);
+    return listedExports(await readJson(await this.#asAdministrator('the list of exports', { url, signal })));
+  }
+
+  #asAdministrator(what: string, request: AuthorizedRequest['request']): Promise<TransportReply> {
+    return authorized(this.connection, {
+      what,
+      needsVisa: false,
+      request,
+      credentials: ({ basic }) => ({ headers: basic === undefined ? {} : { authorization: basic } }),
+    });
+  }
+
+  #at(path: string): URL {
+    return new URL(path, this.#url);
+  }
+
+  #read<T>(
+    what: string,
+    request: Pick<TransportRequest, 'url' | 'signal'>,
+    read: (reply: TransportReply) => Promise<T>,
+  ): Promise<T> {
+    const options = { what, needsVisa: true, request, credentials: asResearcher, choice: outboxVisa };
+    return readAuthorized(this.connection, options, read);
+  }
+}
+
+/** The body of a reply to `redirect=false`. @throws ClientError `protocol`; UnavailableError */
+export async function parseLocation(reply: TransportReply, name: string): Promise<Location> {
+  const parsed = await readJson(reply);
+  const address = text(parsed, 'url');
+  const expiresAt = new Date(text(parsed, 'expiresAt'));
+  if (!URL.canParse(address) || Number.isNaN(expiresAt.getTime())) {
+    throw new ClientError('protocol', `${JSON.stringify(name)}: the service gave no address that can be used`);
+  }
+  const sentAt = Date.parse(reply.header('date') ?? '') || Date.now();
+  const lifetimeMs = expiresAt.getTime() - sentAt;
+  return { url: new URL(address), expiresAt, lifetimeMs, size: wholeNumber(parsed, 'size') };
+}
+
+function samePage(): ClientError {
+  return new ClientError('protocol', 'the service gives the same page of its listing twice', {
+    remedy: 'Ask the operator to update the service: this version cannot list so large an outbox.',
+  });
+}
+
+function listedFile(row: unknown): ListedFile {
+  const { modifiedDate, expiryDate, etag } = row as Record<string, unknown>;
+  return {
+    name: text(row, 'fileName'),
+    size: wholeNumber(row, 'size'),
+    modified: date(modifiedDate),
+    expires: date(expiryDate),
+    ...(typeof etag === 'string' && { etag }),
+  };
+}
+
+function date(value: unknown): Date | undefined {
+  const parsed = typeof value === 'string' ? new Date(value) : undefined;
+  return parsed && !Number.isNaN(parsed.getTime()) ? parsed : undefined;
+}

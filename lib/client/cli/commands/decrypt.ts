@@ -1,0 +1,267 @@
+import { readdir, stat } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { isReceiptName } from '../../../contract/delivery.ts';
+import { decrypt, decryptFile, openContainer } from '../../../crypt4gh/index.ts';
+import { usageError } from '../../../terminal/errors.ts';
+import { failureOf } from '../../../terminal/failure.ts';
+import { printable } from '../../../terminal/output.ts';
+import { isFolder, makeFolder } from '../../api/download/disk/local-disk.ts';
+import { plaintextName } from '../../api/download/disk/local-name.ts';
+import { ClientError } from '../../api/errors.ts';
+import { clientFailure } from '../failure.ts';
+import { type ContainerInput, openContainerInput } from '../files/container.ts';
+import { filesHelp, type OutputFileOptions, outputOf, reportWritten, withOutputOptions } from '../files/options.ts';
+import { type Sink, writeOutput } from '../files/output-file.ts';
+import { counted, sliced } from '../files/streams.ts';
+import { threadsFor, whileGrowing } from '../files/threads.ts';
+import { readPrivateKeys, readPublicKey } from '../key-files.ts';
+import { withKeyOptions } from '../options.ts';
+import { type ByteRangeOption, checkWithin, rangeOption } from '../range.ts';
+import { type CommandContext, openSession, type Session } from '../session.ts';
+
+interface DecryptOptions extends OutputFileOptions {
+  readonly range?: ByteRangeOption;
+  readonly header?: string;
+  readonly sender?: string;
+}
+
+const afterHelp = `${filesHelp}
+
+Of a folder, every file that ends in .c4gh is decrypted, also in folders below it; symbolic links are skipped. For several files, or
+a folder, --output names a folder, which is made if it does not exist. A file that fails does not stop the others: the exit code is
+then 5, or the code of the failure if all failed alike. A delivery receipt (NAME.delivery.jws) is skipped.
+
+A damaged segment is reported. Nothing after it is written, and no file is left behind.
+
+With --sender a file is refused unless its header was written with the private key that belongs to that public key, as
+data-out encrypt --key writes it. This is no signature of the content: every reader of the file has its data key, and could
+write another body that passes.
+
+Examples:
+  data-out decrypt --key me.sec.pem sample.bam.c4gh                (writes sample.bam)
+  data-out decrypt --key me.sec.pem -o open data                   (all of the folder data)
+  data-out decrypt --key me.sec.pem - < sample.bam.c4gh | samtools view -
+  data-out decrypt --key me.sec.pem --sender alice.pub.pem sample.bam.c4gh
+  data-out decrypt --key me.sec.pem --range 0-65536 -o head.bin sample.bam.c4gh
+  data-out decrypt --key me.sec.pem --header sample.header -o sample.bam sample.body`;
+
+/** `decrypt [files…]`. */
+export function registerDecrypt(program: Command, context: CommandContext): void {
+  const command = program
+    .command('decrypt')
+    .description('decrypt Crypt4GH files with your private key')
+    .argument(
+      '[files...]',
+      'what to decrypt: files, or folders with all .c4gh files below them (default: standard input)',
+    );
+  withKeyOptions(command);
+  withOutputOptions(
+    command,
+    'where to; a folder for several files (default: the names without .c4gh; standard output for standard input)',
+  )
+    .addOption(rangeOption())
+    .option(
+      '--sender <file>',
+      'public key of the expected sender; a file of another sender is refused (default: any sender)',
+    )
+    .option('--header <file>', 'the header, where the input is the body alone')
+    .addHelpText('after', afterHelp)
+    .action(async (files: readonly string[], options: DecryptOptions, self: Command) => {
+      await using session = await openSession(context, self);
+      const { files: found, isMany } = await filesToDecrypt(files, options, session);
+      const wanted = found.filter(({ input }) => {
+        const isReceipt = isReceiptName(input);
+        const skipped = `${printable(input)} is a delivery receipt, which is not encrypted: skipped. data-out verify reads it.`;
+        if (isReceipt) session.output.note(skipped);
+        return !isReceipt;
+      });
+      if (options.force) await keepInputs(wanted, options, session);
+      if (isMany) await decryptMany(session, wanted, options);
+      else for (const file of wanted) await decryptOne(session, file, options, () => readPrivateKeys(session));
+    });
+}
+
+interface FileToDecrypt {
+  readonly input: string;
+  readonly output: string;
+}
+
+/** @throws UsageError; ClientError `not_found` for a folder without containers */
+async function filesToDecrypt(
+  names: readonly string[],
+  { output, range, header }: DecryptOptions,
+  session: Session,
+): Promise<{ readonly files: readonly FileToDecrypt[]; readonly isMany: boolean }> {
+  const { folder } = session.terminal;
+  const files: FileToDecrypt[] = [];
+  let isMany = names.length > 1;
+  for (const name of names.length === 0 ? ['-'] : names) {
+    if (name !== '-' && (await isFolder(resolve(folder, name)))) {
+      isMany = true;
+      const inside = await containersBelow(name, session);
+      if (inside.length === 0) throw new ClientError('not_found', `no file below ${printable(name)} ends in .c4gh`);
+      for (const each of inside.sort()) {
+        files.push({ input: join(name, each), output: join(output ?? name, plaintextName(each)) });
+      }
+    } else {
+      const place = isMany && output !== undefined ? join(output, plaintextName(basename(name))) : output;
+      files.push({ input: name, output: place ?? (isReceiptName(name) ? '' : defaultName(name)) });
+    }
+  }
+  if (!isMany) return { files, isMany };
+  for (const [option, value] of [
+    ['--range', range],
+    ['--header', header],
+  ] as const) {
+    if (value !== undefined) throw usageError(option, 'this is for a single file');
+  }
+  if (names.includes('-'))
+    throw usageError('files', 'standard input is decrypted alone', 'Leave out "-" or the others.');
+  if (output === '-') throw usageError('--output', 'several files do not go to standard output', 'Name a folder.');
+  const outputs = new Set<string>();
+  for (const each of files) {
+    const path = resolve(folder, each.output).toLowerCase();
+    if (outputs.has(path)) throw usageError('files', `two of them would be written to ${printable(each.output)}`);
+    outputs.add(path);
+  }
+  return { files, isMany };
+}
+
+/** Names of containers, relative to a folder. Links are not followed: they can lead out of the folder, or in a circle. */
+async function containersBelow(name: string, { terminal, output }: Session): Promise<string[]> {
+  const root = resolve(terminal.folder, name);
+  const found: string[] = [];
+  for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    const isNamed = /\.c4gh$/i.test(entry.name);
+    if (entry.isFile() && isNamed) found.push(relative(root, path));
+    if (entry.isSymbolicLink() && (isNamed || (await isFolder(path)))) {
+      output.note(`${printable(join(name, relative(root, path)))} is a symbolic link: skipped`);
+    }
+  }
+  return found;
+}
+
+/** @throws UsageError if --force would replace a file that is read */
+async function keepInputs(
+  files: readonly FileToDecrypt[],
+  { header, sender }: DecryptOptions,
+  { settings, terminal: { folder } }: Session,
+): Promise<void> {
+  const identityOf = async (name: string) => {
+    const found = await stat(resolve(folder, name), { bigint: true }).catch(() => undefined);
+    return found?.isFile() ? `${found.dev} ${found.ino}` : undefined;
+  };
+  const others = [header, sender].filter((name) => name !== undefined);
+  const names = [...files.map(({ input }) => input), ...others, ...settings.ownKeyFiles];
+  const read = new Set(await Promise.all(names.map(identityOf)));
+  for (const { output } of files) {
+    const identity = await identityOf(output);
+    if (identity === undefined || !read.has(identity)) continue;
+    throw usageError('--force', `${printable(output)} is read, so it is not replaced`, 'Choose another --output.');
+  }
+}
+
+/** Decrypts what can be decrypted. @throws the failure, if any file failed */
+async function decryptMany(session: Session, files: readonly FileToDecrypt[], options: DecryptOptions): Promise<void> {
+  const { terminal, output } = session;
+  // A wrong key or passphrase fails before the first file, and is asked for once.
+  const keys = await readPrivateKeys(session);
+  const errors: { readonly error: unknown; readonly code: string; readonly message: string }[] = [];
+  try {
+    for (const file of files) {
+      try {
+        await makeFolder(dirname(resolve(terminal.folder, file.output)));
+        // Each file wipes its copies.
+        const copies = keys.map(({ privateKey }) => ({ privateKey: Uint8Array.from(privateKey) }));
+        await decryptOne(session, file, options, async () => copies);
+      } catch (error) {
+        const { code, message } = failureOf(error, clientFailure);
+        if (code === 'unexpected' || terminal.signal.aborted) throw error;
+        output.warn(printable(`${file.input}: ${message}`));
+        errors.push({ error, code, message });
+      }
+    }
+  } finally {
+    for (const { privateKey } of keys) privateKey.fill(0);
+  }
+  const [first] = errors;
+  output.note(`${files.length - errors.length} of ${files.length} files decrypted`);
+  if (first === undefined) return;
+  if (errors.length === files.length && errors.every(({ code }) => code === first.code)) throw first.error;
+  throw new ClientError('partial', `${errors.length} of ${files.length} files are not decrypted: ${first.message}`, {
+    cause: first.error,
+  });
+}
+
+async function decryptOne(
+  session: Session,
+  { input, output: name }: FileToDecrypt,
+  options: DecryptOptions,
+  readKeys: () => Promise<readonly { readonly privateKey: Uint8Array }[]>,
+): Promise<void> {
+  const { terminal } = session;
+  const { range } = options;
+  const sender =
+    options.sender === undefined ? {} : { sender: await readPublicKey('--sender', options.sender, terminal) };
+  await using container = await openContainerInput(input, options.header, terminal);
+  // Only the owner can read the plaintext, as with download --decrypt.
+  const output = { ...outputOf(name, options, terminal), mode: 0o600 };
+  await writeOutput(output, async (sink) => {
+    const keys = await readKeys();
+    const privateKeys = keys.map(({ privateKey }) => privateKey);
+    try {
+      await decryptTo(sink, { session, container, range, opening: { privateKeys, ...sender } });
+    } finally {
+      for (const key of privateKeys) key.fill(0);
+    }
+  });
+  reportWritten(session.output, { file: input, output: name });
+}
+
+function defaultName(file: string): string {
+  if (file === '-') return '-';
+  const name = plaintextName(file);
+  if (name !== file) return name;
+  throw usageError('--output', 'say where to: the name of the input does not end in .c4gh');
+}
+
+interface Job {
+  readonly session: Session;
+  readonly container: ContainerInput;
+  readonly range: ByteRangeOption | undefined;
+  readonly opening: { readonly privateKeys: readonly Uint8Array[]; readonly sender?: Uint8Array };
+}
+
+async function decryptTo(sink: Sink, { session, container, range, opening }: Job): Promise<void> {
+  const { progress, terminal } = session;
+  const { input, header } = container;
+  const source = range && (await container.source());
+  if (source) {
+    const reader = await openContainer(source, opening);
+    if (reader.size !== undefined) checkWithin(range, reader.size);
+    await sink.write(reader.stream(range.start, range.end));
+    return;
+  }
+  await using workers = threadsFor(input.size, terminal.signal);
+  if (workers && input.handle && sink.handle && !header && !range) {
+    const { handle } = input;
+    const target = sink.handle;
+    await whileGrowing(target, { progress, label: input.label, total: input.size ?? 0 }, () =>
+      decryptFile(handle, target, { ...opening, workers }),
+    );
+    return;
+  }
+  const task = progress.task(input.label, input.size);
+  try {
+    const plaintext = decrypt(counted(container.stream(), task.add), {
+      ...opening,
+      ...(workers && { workers }),
+      reuseMemory: true,
+    });
+    await sink.write(range ? sliced(plaintext, range) : plaintext);
+  } finally {
+    task.end();
+  }
+}

@@ -1,0 +1,30 @@
+import type { Command } from 'commander';
+import { CheckList } from '../doctor/check.ts';
+import { type ExaminedHeaders, examine, quickRetries } from '../doctor/examine.ts';
+import { withKeyOptions, withServiceOptions } from '../options.ts';
+import { type CommandContext, openSession } from '../session.ts';
+
+const afterHelp = `
+Each line has a verdict, the check and its finding. The line below says what to do. Visas are decoded, not verified: only the
+service knows which issuers it trusts. The exit code is that of the first failed check, and 0 if none failed.
+
+Examples:
+  data-out doctor
+  data-out doctor --key me.sec.pem --key old.sec.pem --header sample.bam.c4gh
+  data-out doctor --key me.sec.pem --staged EGAF00000000001-sample.bam.c4gh`;
+
+/** `doctor`: checks the settings, the service and the keys, and says what to do about each failure. */
+export function registerDoctor(program: Command, context: CommandContext): void {
+  const command = program.command('doctor').description('check the settings, the service and your keys');
+  withKeyOptions(command)
+    .option('--header <file>', 'say which of your keys opens this Crypt4GH file, or header')
+    .option('--staged <name>', 'the same for a file in your outbox, without downloading it');
+  withServiceOptions(command)
+    .addHelpText('after', afterHelp)
+    .action(async (options: ExaminedHeaders, self: Command) => {
+      await using session = await openSession(context, self, quickRetries);
+      const list = new CheckList(session.output);
+      for await (const result of examine(session, options)) list.add(result);
+      if (list.error) throw list.error;
+    });
+}

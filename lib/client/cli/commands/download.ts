@@ -1,0 +1,152 @@
+import type { Command } from 'commander';
+import { usageError } from '../../../terminal/errors.ts';
+import type { AwaitedDelivery } from '../../api/delivery/await-delivery.ts';
+import { runDownload, type WantedDownload } from '../download/run-download.ts';
+import { parseCount, parseDuration, parseTime, withKeyOptions, withServiceOptions } from '../options.ts';
+import { type CommandContext, openSession } from '../session.ts';
+
+interface DownloadOptions {
+  readonly all?: boolean;
+  readonly output: string;
+  readonly parallel: string;
+  readonly connections: string;
+  readonly decrypt?: boolean;
+  readonly key?: readonly string[];
+  readonly requireReceipt?: boolean;
+  readonly originalPaths?: boolean;
+  readonly overwrite?: boolean;
+  readonly skipExisting?: boolean;
+  readonly sync: boolean;
+  readonly wait?: boolean;
+  readonly request?: string;
+  readonly dataset?: string;
+  readonly since?: string;
+  readonly timeout?: string;
+}
+
+const defaultTimeout = '24h';
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+const afterHelp = `
+A file gets its name when it is whole. Until then it is NAME.part. After Ctrl-C, a lost network, a full disk or a crash the
+same command goes on with it. If the file was replaced meanwhile, its download starts again. With --decrypt only authenticated
+bytes are written. A damaged segment is fetched again once, then reported.
+
+An existing file with the same bytes is kept, as after a repeated export. If its time differs, it is compared with the remote
+file, which reads all of it. A file with other content is not touched.
+
+The delivery receipts of the files come along. While a file is downloaded it is compared with the newest receipt that names it;
+one that differs is not kept, and the exit code is 10. An export of the file that is still under way looks the same, because its
+receipt comes last: run the command again once that receipt is listed. --require-receipt refuses files that no receipt names.
+The last line says how many files are verified, and by which receipt. Receipts are read while the files come, and are kept between
+runs.
+
+With --original-paths files get the paths that their submitters gave them, below the folder: sample.bam and sample.bam.bai lie side
+by side. What no system can save in a path is replaced by "_". A file without a receipt keeps its staged name.
+
+With --wait the command waits until an export is done, which its delivery receipt says, and then downloads its files, or those
+that you name. Give --request ID, or --dataset D --since TIME: an export of the dataset that was requested since then. With
+--request, --since means a receipt signed since then, as after a repeated delivery.
+
+The exit code is 0 only when every file is whole. It is 10 if a file differs from its receipt, also when others are whole, if a
+receipt is not genuine, or if the delivery that was waited for is not complete, and 11 if the time of --timeout has passed.
+
+Examples:
+  data-out download --all -o data
+  data-out download 'EGAF0001*' '*-study*.{bam,cram}.c4gh'
+  data-out download --all --decrypt --key me.sec.pem --skip-existing
+  data-out download --wait --request 0b5c0f4e-8a53-4d0e-9a44-0d5f3c1e7a10 -o data
+  data-out download --wait --dataset EGAD00000000001 --since 2026-11-22T09:00:00Z -o data`;
+
+/** `download [names…]`. */
+export function registerDownload(program: Command, context: CommandContext): void {
+  const command = program
+    .command('download')
+    .description('download files of your outbox, all of them or by name')
+    .argument('[names...]', 'names as data-out list shows them, or patterns in quotes')
+    .option('-a, --all', 'every file')
+    .option('-o, --output <folder>', 'where to; made if it is not there', '.')
+    .option('--parallel <n>', 'files at once', '8')
+    .option('--connections <n>', 'connections for each file', '4')
+    .option('--decrypt', 'keep the plaintext instead of the Crypt4GH file, without .c4gh in the name');
+  withKeyOptions(command)
+    .option('--original-paths', 'save files under the paths that their submitters gave them, as the receipts say')
+    .option('--require-receipt', 'refuse files that no delivery receipt names')
+    .option('--overwrite', 'replace files that are there')
+    .option('--skip-existing', 'keep files that are there and have the right size')
+    .option(
+      '--no-sync',
+      'do not wait for the disk: after a power cut a file may have its name but not all of its bytes',
+    )
+    .option('--wait', 'wait until an export is done, then download it')
+    .option('--request <id>', 'with --wait: the export, by its request id')
+    .option('--dataset <id>', 'with --wait: an export of this dataset that was requested since --since')
+    .option('--since <time>', 'with --wait: such as 2026-11-22T09:00:00Z; 2026-11-22 is midnight in UTC')
+    .option('--timeout <time>', `with --wait: how long, such as 90m or 2d (default: ${defaultTimeout})`);
+  withServiceOptions(command)
+    .addHelpText('after', afterHelp)
+    .action(async (names: string[], options: DownloadOptions, self: Command) => {
+      const wanted = checked(names, options);
+      await using session = await openSession(context, self);
+      await runDownload(session, wanted);
+    });
+}
+
+function checked(names: readonly string[], options: DownloadOptions): WantedDownload {
+  const { all = false, decrypt = false, overwrite, skipExisting } = options;
+  const wait = checkedWait(options);
+  if (names.length > 0 && all) throw usageError('--all', 'give names or --all, not both');
+  if (names.length === 0 && !all && !wait) {
+    throw usageError('names', 'say what to download', 'Give names, patterns in quotes, or --all.');
+  }
+  if (overwrite && skipExisting) throw usageError('--overwrite', 'give this or --skip-existing, not both');
+  if (options.key && !decrypt) {
+    throw usageError('--key', 'a key is used with --decrypt only', 'Give --decrypt, or run data-out decrypt later.');
+  }
+  return {
+    names,
+    all,
+    wait,
+    folder: options.output,
+    parallel: parseCount('--parallel', options.parallel, { from: 1, to: 64 }),
+    connections: parseCount('--connections', options.connections, { from: 1, to: 32 }),
+    decrypt,
+    requireReceipt: options.requireReceipt ?? false,
+    originalPaths: options.originalPaths ?? false,
+    existing: overwrite ? 'overwrite' : skipExisting ? 'skip' : 'fail',
+    sync: options.sync,
+  };
+}
+
+function checkedWait(options: DownloadOptions): WantedDownload['wait'] {
+  if (options.wait) {
+    const timeoutMs = parseDuration('--timeout', options.timeout ?? defaultTimeout);
+    return { delivery: awaitedDelivery(options), timeoutMs };
+  }
+  for (const name of ['request', 'dataset', 'since', 'timeout'] as const) {
+    if (options[name] !== undefined)
+      throw usageError(`--${name}`, 'this goes with --wait', 'Add --wait, or leave it out.');
+  }
+  return undefined;
+}
+
+function awaitedDelivery(options: DownloadOptions): AwaitedDelivery {
+  const { request, dataset } = options;
+  const since = options.since === undefined ? undefined : parseTime('--since', options.since);
+  if (request !== undefined && dataset !== undefined) throw usageError('--request', 'give this or --dataset, not both');
+  if (request !== undefined) {
+    if (!uuid.test(request)) throw usageError('--request', 'expected a request id, which is a UUID', whoKnows);
+    return { requestId: request.toLowerCase(), since };
+  }
+  if (dataset !== undefined && since !== undefined) return { dataset, since };
+  if (dataset !== undefined) {
+    throw usageError(
+      '--since',
+      'say from when on the export may have been requested',
+      'Give a time, as 2026-11-22T09:00:00Z.',
+    );
+  }
+  throw usageError('--wait', 'say what to wait for', `Give --request ID, or --dataset ID --since TIME. ${whoKnows}`);
+}
+
+const whoKnows = 'The administrator who asked for the export knows its request id.';

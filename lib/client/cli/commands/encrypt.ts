@@ -1,0 +1,142 @@
+import type { Command } from 'commander';
+import { encrypt, encryptedBodySize, encryptFile } from '../../../crypt4gh/index.ts';
+import { usageError } from '../../../terminal/errors.ts';
+import { type Input, openInput } from '../files/input.ts';
+import {
+  filesHelp,
+  type OutputFileOptions,
+  outputOf,
+  readRecipients,
+  reportWritten,
+  withOutputOptions,
+  withRecipients,
+} from '../files/options.ts';
+import { type OutputOptions, type Sink, writeOutput } from '../files/output-file.ts';
+import { counted, sliced } from '../files/streams.ts';
+import { threadsFor, whileGrowing } from '../files/threads.ts';
+import { readPrivateKey } from '../key-files.ts';
+import { publicKeyForms, withKeyOptions } from '../options.ts';
+import { type ByteRangeOption, checkWithin, rangeOption } from '../range.ts';
+import { type CommandContext, openSession, type Session } from '../session.ts';
+
+interface EncryptOptions extends OutputFileOptions {
+  readonly recipient?: readonly string[];
+  readonly key?: readonly string[];
+  readonly range?: ByteRangeOption;
+  readonly header?: string;
+}
+
+const afterHelp = `${filesHelp}
+
+With --key the readers can check who wrote the file, with data-out decrypt --sender. Without it the header is written with a
+new key that is discarded at once. Keys of the environment and the configuration file are not used.
+
+Examples:
+  data-out encrypt -r alice.pub.pem sample.bam               (writes sample.bam.c4gh)
+  data-out encrypt -r alice.pub.pem -r bob.pub.pem sample.bam
+  samtools view -b in.bam | data-out encrypt -r alice.pub.pem - > out.bam.c4gh
+  data-out encrypt -r alice.pub.pem --key me.sec.pem sample.bam
+  data-out encrypt -r alice.pub.pem --range 0-65536 -o head.c4gh sample.bam
+  data-out encrypt -r alice.pub.pem --header sample.header -o sample.body sample.bam`;
+
+/** `encrypt [file]`. */
+export function registerEncrypt(program: Command, context: CommandContext): void {
+  const command = program
+    .command('encrypt')
+    .description('encrypt a file for one or more readers (Crypt4GH)')
+    .argument('[file]', 'what to encrypt', '-');
+  withRecipients(command, `a reader's public key: ${publicKeyForms}; may be given several times`);
+  withKeyOptions(command, 'your private key, by which readers know the sender (default: one made for this file)');
+  withOutputOptions(command, 'where to (default: the name with .c4gh; standard output for standard input)')
+    .addOption(rangeOption())
+    .option('--header <file>', 'write the header there, and the body alone to the output')
+    .addHelpText('after', afterHelp)
+    .action(async (file: string, options: EncryptOptions, self: Command) => {
+      await using session = await openSession(context, self);
+      const { terminal } = session;
+      if ((options.key?.length ?? 0) > 1) throw usageError('--key', 'a file has one sender: give one key');
+      const recipients = await readRecipients(options.recipient, terminal);
+      await using input = await openInput(file, terminal);
+      const name = options.output ?? (file === '-' ? '-' : `${file}.c4gh`);
+      const output = outputOf(name, options, terminal);
+      const headerOutput = headerOf(output, options);
+      await writeOutput(output, async (sink) => {
+        const senderKey = await senderKeyOf(session, options);
+        try {
+          await encryptTo(sink, { session, input, range: options.range, recipients, senderKey, headerOutput });
+        } finally {
+          senderKey?.fill(0);
+        }
+      });
+      reportWritten(session.output, { file, output: name, recipients: recipients.length });
+    });
+}
+
+function headerOf(output: OutputOptions, { header }: EncryptOptions): OutputOptions | undefined {
+  return header === undefined ? undefined : { ...output, name: header, toTerminal: false };
+}
+
+/** The key of `--key` alone: a key in the settings must not reveal the writer by accident. */
+async function senderKeyOf(session: Session, { key }: EncryptOptions): Promise<Uint8Array | undefined> {
+  const [path] = key === undefined ? [] : session.settings.keyFiles;
+  return path === undefined ? undefined : await readPrivateKey(path, session);
+}
+
+interface Part {
+  /** Bytes; `undefined` for a pipe. */
+  readonly size: number | undefined;
+  stream(): AsyncIterable<Uint8Array>;
+}
+
+/** The bytes of the input in `range`. @throws UsageError when the range begins after the end */
+function partOf(input: Input, range: ByteRangeOption | undefined): Part {
+  if (range === undefined) return { size: input.size, stream: () => input.stream() };
+  const { start, end } = range;
+  if (input.size === undefined) return { size: undefined, stream: () => sliced(input.stream(), range) };
+  checkWithin(range, input.size);
+  const size = Math.min(end ?? input.size, input.size) - start;
+  return { size, stream: () => sliced(input.stream(start), { start: 0, end: size }) };
+}
+
+async function encryptTo(
+  sink: Sink,
+  job: {
+    readonly session: Session;
+    readonly input: Input;
+    readonly range: ByteRangeOption | undefined;
+    readonly recipients: readonly Uint8Array[];
+    readonly senderKey: Uint8Array | undefined;
+    readonly headerOutput: OutputOptions | undefined;
+  },
+): Promise<void> {
+  const { session, input, range, recipients, senderKey, headerOutput } = job;
+  const { progress, terminal } = session;
+  const part = partOf(input, range);
+  await using workers = threadsFor(part.size, terminal.signal);
+  if (workers && input.handle && sink.handle && !headerOutput && !range) {
+    const { handle } = input;
+    const target = sink.handle;
+    const total = encryptedBodySize(input.size ?? 0);
+    await whileGrowing(target, { progress, label: input.label, total }, () =>
+      encryptFile(handle, target, { recipients, senderKey, workers }),
+    );
+    return;
+  }
+  const task = progress.task(input.label, part.size);
+  try {
+    const plaintext = counted(part.stream(), task.add);
+    const container = encrypt(plaintext, { recipients, senderKey, ...(workers && { workers }), reuseMemory: true });
+    if (headerOutput === undefined) {
+      await sink.write(container);
+      return;
+    }
+    const { value: header } = await container.next();
+    await writeOutput(headerOutput, async (headerSink) => {
+      await headerSink.write(header ? [header] : []);
+      // The header gets its name after the body is written: neither is of use without the other.
+      await sink.write(container);
+    });
+  } finally {
+    task.end();
+  }
+}

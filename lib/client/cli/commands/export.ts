@@ -1,0 +1,217 @@
+import type { Command } from 'commander';
+import { isUnderWay, type ShownExport } from '../../../contract/export-state.ts';
+import { usageError } from '../../../terminal/errors.ts';
+import { problemOf } from '../../../terminal/failure.ts';
+import { printable } from '../../../terminal/output.ts';
+import type { ProxyApi } from '../../api/proxy.ts';
+import { administratorApi } from '../export/administrator.ts';
+import { type BatchResult, runBatch } from '../export/batch.ts';
+import { type ExportOrder, readOrder, sendOrder } from '../export/export-order.ts';
+import { describeState, shortfallOf } from '../export/export-state.ts';
+import { waitForExport } from '../export/wait.ts';
+import { parseCount, publicKeyForms, withAdministratorOptions } from '../options.ts';
+import { type CommandContext, openSession, type Session } from '../session.ts';
+
+interface ExportOptions {
+  readonly visa?: string;
+  readonly publicKey?: string;
+  readonly kind: string;
+  readonly file?: boolean;
+  readonly batch?: string;
+  readonly again?: boolean;
+  readonly parallel?: string;
+  readonly dryRun?: boolean;
+  readonly wait?: boolean;
+  readonly username?: string;
+  readonly passwordFile?: string;
+}
+
+const afterHelp = `
+The service queues the request and answers at once. It checks afterwards whether the visa is valid and the dataset released.
+--wait waits for the outcome, and data-out exports shows it by the request id. The recipient sees the staged files with
+data-out list. With --wait the exit code is 0 for complete, 3 for rejected or withdrawn, 5 for incomplete, 7 for failed.
+
+A batch is a CSV file whose first line is id,type,visa,public_key. Paths begin at the folder of the CSV file; the type is
+dataset, which is the default, or file. The outcomes of a run are written to FILE.csv.results.csv, and those of all runs to
+FILE.csv.results.jsonl. A second run of the same command says what became of the rows that were sent, and sends only the others.
+
+Examples:
+  data-out export EGAD00000000001 --visa jane.jwt --public-key jane.pub.pem --wait
+  data-out export EGAF00000000001 --file --visa jane.jwt --public-key jane.pub.pem --dry-run
+  data-out export --batch recipients.csv --dry-run`;
+
+const defaultParallel = '4';
+
+/** `export <id>` and `export --batch <file>`, for administrators. */
+export function registerExport(program: Command, context: CommandContext): void {
+  const command = program
+    .command('export')
+    .description('administrators: stage a dataset or a file for a recipient')
+    .argument('[id]', 'dataset, or with --file the file')
+    .option('--visa <file>', "file with the recipient's visa or passport")
+    .option('--public-key <file>', `the recipient's public key: ${publicKeyForms}`)
+    .option('--file', 'the id is that of a single file')
+    .option('--wait', 'wait for the outcome of the export')
+    .option('--batch <file>', 'many exports from a CSV file')
+    .option('--again', 'with --batch: send accepted rows again')
+    .option('--parallel <n>', `with --batch: requests at once (default: ${defaultParallel})`)
+    .option('--dry-run', 'check everything on this machine, send nothing');
+  withAdministratorOptions(command)
+    .addHelpText('after', afterHelp)
+    .action(async (id: string | undefined, options: ExportOptions, self: Command) => {
+      const batch = checkedBatch(id, options);
+      await using session = await openSession(context, self);
+      const api = () => administratorApi(session, self);
+      if (batch !== undefined) await exportBatch(session, batch, options, api);
+      else await exportOne(session, checkedOne(id, options), { ...options, api: options.dryRun ? undefined : api });
+    });
+}
+
+/** The batch, if `--batch` is given. @throws UsageError when other options say the same */
+function checkedBatch(id: string | undefined, options: ExportOptions): string | undefined {
+  const { batch, visa, publicKey, file, again, parallel, wait } = options;
+  if (batch === undefined) {
+    if (again) throw usageError('--again', 'this goes with --batch', 'A single export is sent every time.');
+    if (parallel !== undefined) throw usageError('--parallel', 'this goes with --batch');
+    return undefined;
+  }
+  if (wait) {
+    throw usageError('--wait', 'this is for one export', 'Run the batch again later: it says what became of its rows.');
+  }
+  if (id !== undefined || visa !== undefined || publicKey !== undefined || file) {
+    throw usageError('--batch', 'id, visa, public key and type are in the file', 'Give --batch alone.');
+  }
+  return batch;
+}
+
+function checkedOne(id: string | undefined, { visa, publicKey, kind, file }: ExportOptions) {
+  if (id === undefined) throw usageError('id', 'say which dataset', 'Give its id, or --batch FILE.csv.');
+  if (visa === undefined) throw usageError('--visa', "give the file with the recipient's visa");
+  if (publicKey === undefined) throw usageError('--public-key', "give the file with the recipient's public key");
+  return { id, type: file ? 'fileId' : 'datasetId', kind, visa, publicKey } as const;
+}
+
+async function exportOne(
+  { output, terminal }: Session,
+  words: ReturnType<typeof checkedOne>,
+  { wait, api }: { readonly wait?: boolean; readonly api: (() => Promise<ProxyApi>) | undefined },
+): Promise<void> {
+  const sources = { visa: '--visa', publicKey: '--public-key', fileRemedy: 'Add --file to export this one file.' };
+  const order = await readOrder(words, sources, terminal);
+  for (const doubt of order.doubts) output.warn(printable(doubt));
+  if (api === undefined) {
+    output.result({ outcome: 'would-send', ...recordOf(order) }, describe(order).join('\n'));
+    output.note('Nothing was sent. The visa was decoded, not verified.');
+    return;
+  }
+  const proxy = await api();
+  const { requestId } = await sendOrder(proxy, order, terminal.signal);
+  const text = `${printable(words.id)}: queued, request ${printable(requestId)}; nothing is approved yet`;
+  output.result({ outcome: 'accepted', requestId, ...recordOf(order) }, text);
+  const showCommand = `data-out exports show ${printable(requestId)}`;
+  if (!wait) {
+    if (!output.json) output.note(`The service now checks visa and release. ${showCommand} says what became of it.`);
+    return;
+  }
+  const shown = await watch(output, showCommand, (onState) =>
+    waitForExport(proxy, { requestId, kind: words.kind }, terminal.signal, onState),
+  );
+  output.result(shown, `${printable(words.id)}: ${describeState(shown)}`);
+  const shortfall = shortfallOf(shown);
+  if (shortfall) throw shortfall;
+}
+
+/** Shows each new state. Says that the export goes on if the waiting ends before it. */
+async function watch(
+  output: Session['output'],
+  showCommand: string,
+  wait: (onState: (shown: ShownExport) => void) => Promise<ShownExport>,
+): Promise<ShownExport> {
+  let last: string | undefined;
+  try {
+    return await wait((shown) => {
+      const state = describeState(shown);
+      if (state !== last && isUnderWay(shown.state) && !output.json) output.note(state);
+      last = state;
+    });
+  } catch (error) {
+    output.warn(`the waiting ended, the export goes on; ${showCommand} says what became of it`);
+    throw error;
+  }
+}
+
+async function exportBatch(
+  session: Session,
+  path: string,
+  { kind, again = false, dryRun, ...more }: ExportOptions,
+  api: () => Promise<ProxyApi>,
+): Promise<void> {
+  const { output, progress, terminal, settings } = session;
+  const parallel = parseCount('--parallel', more.parallel ?? defaultParallel, { from: 1, to: 32 });
+  const counts = { accepted: 0, 'accepted-before': 0, 'would-send': 0, failed: 0 };
+  const onResult = (result: BatchResult) => {
+    const { row, outcome, requestId, time, order, error, shown } = result;
+    counts[outcome] += 1;
+    const head = { line: row.line, outcome, id: row.id, type: row.type };
+    const record = {
+      ...head,
+      requestId,
+      time,
+      ...(order && recordOf(order)),
+      ...(shown && { state: shown.state, reason: shown.reason, counts: shown.counts }),
+      ...(error && { error: problemOf(error) }),
+    };
+    for (const doubt of order?.doubts ?? []) output.warn(`line ${row.line}: ${printable(doubt)}`);
+    output.result(record, `line ${row.line}: ${printable(row.id)}: ${printable(textOf(result))}`);
+  };
+  const proxy = dryRun ? undefined : await api();
+  const options = { path, kind, again, proxy, proxyUrl: settings.proxyUrl, terminal, parallel, progress, onResult };
+  const error = await runBatch(options);
+  const parts = Object.entries(counts).flatMap(([outcome, count]) =>
+    count === 0 ? [] : `${count} ${summaryWords[outcome as BatchResult['outcome']]}`,
+  );
+  const end = dryRun ? '; nothing was sent' : counts.accepted > 0 ? '; what is queued is not approved yet' : '';
+  output.note(`${parts.join(', ')}${end}`);
+  if (error) throw error;
+}
+
+const summaryWords = {
+  accepted: 'queued',
+  'accepted-before': 'queued before',
+  'would-send': 'would be sent',
+  failed: 'failed',
+} as const;
+
+function textOf({ outcome, requestId, time, error, shown }: BatchResult): string {
+  if (outcome === 'accepted') return `queued, request ${requestId}`;
+  if (outcome === 'accepted-before') {
+    const state = shown ? describeState(shown) : 'the service has no record of it and cannot tell its state';
+    return `queued before, at ${time}, request ${requestId}: ${state}; not sent again`;
+  }
+  if (outcome === 'would-send') return 'would be sent';
+  return `failed: ${error?.message}`;
+}
+
+function recordOf({ request, fingerprint, recipient, visaExpires, doubts }: ExportOrder) {
+  return {
+    id: request.id,
+    type: request.type,
+    kind: request.kind,
+    publicKeyFingerprint: fingerprint,
+    recipient: recipient && { issuer: recipient.issuer, subject: recipient.subject },
+    visaExpires: visaExpires?.toISOString(),
+    doubts,
+  };
+}
+
+function describe({ request, fingerprint, recipient, visaExpires }: ExportOrder): string[] {
+  const { id, type = 'datasetId', kind = '' } = request;
+  const who = recipient ? `${recipient.subject} (${recipient.issuer})` : 'not named by the visa';
+  const rows = [
+    ['would export', `${type === 'fileId' ? 'file' : 'dataset'} ${id}, kind ${kind}`],
+    ['recipient', who],
+    ['visa until', visaExpires?.toISOString() ?? 'not said'],
+    ['key', `SHA-256 ${fingerprint}`],
+  ];
+  return rows.map(([name = '', value = '']) => `${name.padEnd(14)}${printable(value)}`);
+}

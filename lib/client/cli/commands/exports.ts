@@ -1,0 +1,138 @@
+import { type Command, Option } from 'commander';
+import {
+  type ExportedFile,
+  exportStates,
+  type ListedExport,
+  type ShownExport,
+} from '../../../contract/export-state.ts';
+import { formatBytes, printable } from '../../../terminal/output.ts';
+import { exportedFilesPerPage, exportsPerPage } from '../../api/proxy.ts';
+import { administered, administratorApi } from '../export/administrator.ts';
+import { describeState, explainReasons, filesOf } from '../export/export-state.ts';
+import { parseCount, parseTime, withAdministratorOptions } from '../options.ts';
+import { type CommandContext, openSession, type Session } from '../session.ts';
+
+const afterHelp = `
+An export is queued until the service has looked at it. It is then accepted, staging and at last complete, incomplete, failed
+or withdrawn; or it is rejected, and nothing is staged.
+Below a table stands what the reason codes mean.
+
+Examples:
+  data-out exports list --state incomplete --since 2026-11-22
+  data-out exports show 0b9d7a52-5f6e-4c1a-9a39-0d2f3f1f2a11 --files`;
+
+const columns = [
+  { title: 'REQUESTED' },
+  { title: 'STATE' },
+  { title: 'ID' },
+  { title: 'FILES', align: 'right' },
+  { title: 'SIZE', align: 'right' },
+  { title: 'REQUEST' },
+] as const;
+
+const fileColumns = [
+  { title: 'FILE' },
+  { title: 'STATE' },
+  { title: 'SIZE', align: 'right' },
+  { title: 'REASON' },
+] as const;
+
+const unrecorded = {
+  not_found: 'Look at the request id and at --kind. If the request is some seconds old, ask again.',
+};
+
+/** `exports list` and `exports show`, for administrators. */
+export function registerExports(program: Command, context: CommandContext): void {
+  const exports = program.command('exports').description('administrators: what became of exports');
+  exports.addHelpText('after', afterHelp);
+
+  withAdministratorOptions(exports.command('list'))
+    .description('list the newest exports')
+    .addOption(new Option('--state <state>', 'only exports in this state').choices(exportStates))
+    .option('--since <time>', 'only exports requested at this day or time, or later')
+    .option('--page <number>', `${exportsPerPage} exports, counted from 1`, '1')
+    .addHelpText('after', afterHelp)
+    .action(async (options: { state?: string; since?: string; page: string; kind: string }, self: Command) => {
+      await using session = await openSession(context, self);
+      const { state, kind } = options;
+      const since = options.since === undefined ? undefined : parseTime('--since', options.since).toISOString();
+      const page = parseCount('--page', options.page, { from: 1, to: 10_000 });
+      const proxy = await administratorApi(session, self);
+      const { signal } = session.terminal;
+      show(session, await administered(proxy.exports({ kind, state, since, page: page - 1, signal })), page);
+    });
+
+  withAdministratorOptions(exports.command('show'))
+    .description('show one export')
+    .argument('<request>', 'the request id')
+    .option('--files', 'with each of its files')
+    .addHelpText('after', afterHelp)
+    .action(async (requestId: string, options: { files?: boolean; kind: string }, self: Command) => {
+      await using session = await openSession(context, self);
+      const { output, terminal } = session;
+      const proxy = await administratorApi(session, self);
+      const { kind } = options;
+      const ask = (page: number) =>
+        administered(proxy.exportState(requestId, { kind, page, signal: terminal.signal }), unrecorded);
+      const { shown, files } = await ask(0);
+      if (!options.files) {
+        output.result(shown, describe(shown).join('\n'));
+        explain(output, [shown]);
+        return;
+      }
+      const all = [...files];
+      for (let page = 1, last = files; last.length === exportedFilesPerPage; page += 1) {
+        last = (await ask(page)).files;
+        all.push(...last);
+      }
+      output.result({ ...shown, files: all }, describe(shown).join('\n'));
+      if (all.length === 0) output.note('The export has no files.');
+      else if (!output.json) output.table(fileColumns, all, cellsOf);
+      explain(output, [shown, ...all]);
+    });
+}
+
+function show({ output }: Session, rows: readonly ListedExport[], page: number): void {
+  output.table(columns, rows, ({ requestedAt, state, reason, dataset, file, counts, bytes, requestId }) => [
+    printable(requestedAt.slice(0, 16).replace('T', ' ')),
+    printable(reason === null ? state : `${state} (${reason})`),
+    printable(file ?? dataset ?? ''),
+    counts.staged === null ? `? of ${counts.total}` : `${counts.staged} of ${counts.total}`,
+    bytes === null ? '' : formatBytes(bytes),
+    printable(requestId),
+  ]);
+  explain(output, rows);
+  const more = rows.length === exportsPerPage ? `; --page ${page + 1} may have more` : '';
+  output.note(rows.length === 0 ? 'no exports' : `${rows.length} ${rows.length === 1 ? 'export' : 'exports'}${more}`);
+}
+
+/** Says what the reason codes mean, and what to do. A program knows the codes. */
+function explain(output: Session['output'], rows: readonly { readonly reason: string | null }[]): void {
+  if (output.json) return;
+  for (const line of explainReasons(rows.map(({ reason }) => reason))) output.note(line);
+}
+
+/** The lines for people about one export. Times are in UTC. */
+function describe(shown: ShownExport): string[] {
+  const { requestId, dataset, file, recipient, keyFingerprint, requestedAt, sealedAt, settledAt } = shown;
+  const { bytes, generation, receipt, counts } = shown;
+  const rows: (readonly [string, string | null])[] = [
+    ['request', requestId],
+    ['state', describeState(shown)],
+    ['dataset', dataset],
+    ['file', file],
+    ['staged', counts.total === 0 ? null : `${filesOf(counts.staged)}, ${formatBytes(bytes)}`],
+    ['recipient', recipient],
+    ['key', keyFingerprint && `SHA-256 ${keyFingerprint}`],
+    ['requested', requestedAt],
+    ['all sent', sealedAt],
+    ['settled', settledAt && (generation === 1 ? settledAt : `${settledAt}, generation ${generation}`)],
+    ['receipt', receipt],
+  ];
+  return rows.flatMap(([name, value]) => (value === null ? [] : `${name.padEnd(12)}${printable(value)}`));
+}
+
+function cellsOf({ fileId, state, bytes, reason, supersededBy }: ExportedFile): string[] {
+  const why = reason ?? (supersededBy === null ? '' : `by request ${supersededBy}`);
+  return [printable(fileId), printable(state), bytes === null ? '' : formatBytes(bytes), printable(why)];
+}

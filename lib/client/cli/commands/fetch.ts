@@ -1,0 +1,201 @@
+import { createHash } from 'node:crypto';
+import type { Command } from 'commander';
+import { usageError } from '../../../terminal/errors.ts';
+import { printable } from '../../../terminal/output.ts';
+import { DataOutApi } from '../../api/data-out.ts';
+import type { Existing } from '../../api/download/disk/existing.ts';
+import { downloadFile } from '../../api/download/download-file.ts';
+import { DirectFile, directContainer } from '../../api/download/remote/direct-file.ts';
+import { inOrder } from '../../api/download/remote/in-order.ts';
+import type { RemoteFile } from '../../api/download/remote/remote-file.ts';
+import { ChecksumError } from '../../api/errors.ts';
+import { DownloadReporter } from '../download/download-reporter.ts';
+import { localTarget } from '../download/local-target.ts';
+import { writeOutput } from '../files/output-file.ts';
+import { counted } from '../files/streams.ts';
+import { readPublicKey } from '../key-files.ts';
+import { parseCount, withServiceOptions } from '../options.ts';
+import { type ByteRangeOption, checkWithin, rangeOption } from '../range.ts';
+import { type CommandContext, openSession, type Session } from '../session.ts';
+
+interface FetchOptions {
+  readonly crypt4gh?: boolean;
+  readonly publicKey?: string;
+  readonly range?: ByteRangeOption;
+  readonly output?: string;
+  readonly connections: string;
+  readonly overwrite?: boolean;
+  readonly skipExisting?: boolean;
+}
+
+const afterHelp = `
+Without --crypt4gh the service decrypts the file and sends the plaintext: store it only where it may be. With --crypt4gh it
+sends a Crypt4GH file for your key. After an interruption the same command goes on where it stopped, unless the output is
+standard output.
+
+The whole plaintext is compared with the SHA-256 of the catalogue, if it has one. If the two differ, the exit code is 8 and no
+file is left. On standard output the bytes have been written by then.
+
+Examples:
+  data-out datasets
+  data-out files EGAD00000000001
+  data-out fetch EGAF00000000001 --crypt4gh --public-key me.pub.pem
+  data-out fetch EGAF00000000001 --range 0-65536 -o - | xxd | head`;
+
+/** `fetch <fileId>`: downloads a file straight from the archive. */
+export function registerFetch(program: Command, context: CommandContext): void {
+  const command = program
+    .command('fetch')
+    .description('fetch a file straight from the archive, without an export')
+    .argument('<fileId>', 'the file, as data-out files shows it')
+    .option('--crypt4gh', 'a Crypt4GH file for a key of yours, instead of the plaintext')
+    .option('--public-key <file>', 'with --crypt4gh: your public key')
+    .addOption(rangeOption())
+    .option('-o, --output <file>', 'file or folder; - for standard output (default: the name that the service gives)')
+    .option('--connections <n>', 'connections at once', '8')
+    .option('--overwrite', 'replace a file that is there')
+    .option('--skip-existing', 'keep a file that is there and has the right size');
+  withServiceOptions(command)
+    .addHelpText('after', afterHelp)
+    .action(async (fileId: string, options: FetchOptions, self: Command) => {
+      const wanted = checked(options);
+      await using session = await openSession(context, self);
+      const { terminal } = session;
+      // A wrong key file fails before the first request.
+      const key = wanted.publicKey && (await readPublicKey('--public-key', wanted.publicKey, terminal));
+      const api = new DataOutApi(await session.service());
+      const file = await remoteFile(api, { fileId, key, range: wanted.range }, terminal.signal);
+      if (file.doubt !== undefined) session.output.note(`not compared with a checksum: ${file.doubt}`);
+      if (options.output === '-') await toOutput(session, api, file, wanted.connections);
+      else await toFile(session, api, file, { fileId, output: options.output, ...wanted });
+    });
+}
+
+interface Wanted {
+  readonly publicKey: string | undefined;
+  readonly range: ByteRangeOption | undefined;
+  readonly connections: number;
+  readonly existing: Existing;
+}
+
+function checked(options: FetchOptions): Wanted {
+  const { crypt4gh, publicKey, range, connections, overwrite, skipExisting } = options;
+  if (crypt4gh && publicKey === undefined) {
+    throw usageError('--public-key', 'say for which key', 'Give the file with your public key.');
+  }
+  if (!crypt4gh && publicKey !== undefined) {
+    throw usageError('--public-key', 'this goes with --crypt4gh', 'Add --crypt4gh, or leave --public-key out.');
+  }
+  if (overwrite && skipExisting) throw usageError('--overwrite', 'give this or --skip-existing, not both');
+  return {
+    publicKey,
+    range,
+    connections: parseCount('--connections', connections, { from: 1, to: 64 }),
+    existing: overwrite ? 'overwrite' : skipExisting ? 'skip' : 'fail',
+  };
+}
+
+interface NamedFile {
+  readonly remote: RemoteFile;
+  readonly name: string;
+  /** SHA-256 in hex that the bytes must have; `undefined`: they are not compared. */
+  readonly sha256?: string | undefined;
+  /** Why the bytes are not compared, for the user. */
+  readonly doubt?: string;
+}
+
+async function remoteFile(
+  api: DataOutApi,
+  file: {
+    readonly fileId: string;
+    readonly key: Uint8Array | undefined | '';
+    readonly range: ByteRangeOption | undefined;
+  },
+  signal: AbortSignal,
+): Promise<NamedFile> {
+  const { fileId, key, range } = file;
+  const container = async (publicKey: Uint8Array, coordinates?: { readonly start: number; readonly end: number }) => {
+    const query = { publicKey: Buffer.from(publicKey).toString('base64'), coordinates };
+    const remote = await directContainer(api, { fileId, query }, { signal });
+    return { remote, name: remote.name };
+  };
+  if (key && !range) return await container(key);
+  const { name, size } = await api.describe(fileId, {}, { signal });
+  if (range) checkWithin(range, size);
+  const part = range && { start: range.start, end: Math.min(range.end ?? size, size) };
+  if (key) return await container(key, part);
+  const remote = new DirectFile(api, { fileId, name, size, part });
+  if (remote.size < size) return { remote, name, doubt: 'the listed one is of the whole file' };
+  const sha256 = await api.sha256Of(fileId, { signal });
+  return sha256 === undefined
+    ? { remote, name, doubt: 'the service lists no SHA-256 of this file' }
+    : { remote, name, sha256 };
+}
+
+/** `sample.bam` as `sample.bam.0-65536`. */
+function partName(name: string, range: ByteRangeOption | undefined): string {
+  return range === undefined ? name : `${name}.${range.start}-${range.end ?? ''}`;
+}
+
+/** The same bytes. @throws ChecksumError after the last one, when their SHA-256 is not `listed` */
+async function* verified(source: AsyncIterable<Uint8Array>, name: string, listed: string): AsyncGenerator<Uint8Array> {
+  const hash = createHash('sha256');
+  for await (const chunk of source) {
+    hash.update(chunk);
+    yield chunk;
+  }
+  const found = hash.digest('hex');
+  if (found !== listed) throw new ChecksumError(name, { found, listed });
+}
+
+async function toOutput(
+  { terminal, progress, output }: Session,
+  api: DataOutApi,
+  { remote, sha256 }: NamedFile,
+  connections: number,
+): Promise<void> {
+  const { transport } = api.connection;
+  const { signal } = terminal;
+  const task = progress.task(printable(remote.name), remote.size);
+  const retrying = (error: Error) => output.note(printable(`${error.message}; trying again`));
+  const bytes = counted(inOrder(remote, { connections, transport, signal, retrying }), task.add);
+  const checked = sha256 === undefined ? bytes : verified(bytes, remote.name, sha256);
+  try {
+    await writeOutput({ name: '-', terminal, toTerminal: true }, (sink) => sink.write(checked));
+  } finally {
+    task.end();
+  }
+}
+
+async function toFile(
+  { terminal, progress, output }: Session,
+  api: DataOutApi,
+  { remote, name, sha256 }: NamedFile,
+  wanted: Wanted & { readonly fileId: string; readonly output: string | undefined },
+): Promise<void> {
+  const { folder, signal } = terminal;
+  const { fileId, connections, existing } = wanted;
+  const started = terminal.now().getTime();
+  const reporter = new DownloadReporter(output, progress, 1);
+  const { onEvent } = reporter;
+  // For a part of a container, the service already names the range.
+  const named = (each: string) => (wanted.publicKey === undefined ? partName(each, wanted.range) : each);
+  const paths = await localTarget(folder, wanted.output, { name: named(name), fallback: named(fileId) });
+  const { transport } = api.connection;
+  const isPrivate = wanted.publicKey === undefined;
+  const { outcome } = await downloadFile({
+    remote,
+    paths,
+    connections,
+    existing,
+    isPrivate,
+    expected: sha256 === undefined ? undefined : { sha256 },
+    transport,
+    onEvent,
+    signal,
+  });
+  const compared = outcome === 'downloaded' ? sha256 : undefined;
+  const result = { name: remote.name, size: remote.size, path: paths.final, outcome, sha256: compared };
+  onEvent({ type: 'finished', result });
+  reporter.summarize(terminal.now().getTime() - started);
+}

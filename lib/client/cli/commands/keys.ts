@@ -1,0 +1,170 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { type Command, Option } from 'commander';
+import {
+  formatPrivateKey,
+  formatPublicKey,
+  inspectPrivateKey,
+  publicKeyFingerprint,
+  publicKeyOf,
+} from '../../../crypt4gh/index.ts';
+import { usageError } from '../../../terminal/errors.ts';
+import { warnOfCommit } from '../../../terminal/git-warning.ts';
+import { printable } from '../../../terminal/output.ts';
+import { askNewSecret } from '../../../terminal/prompts.ts';
+import { writeOutput } from '../files/output-file.ts';
+import { readPrivateKey, readPublicKey } from '../key-files.ts';
+import { keyPairFiles, notEmpty, writeKeyPair } from '../key-pair.ts';
+import { readSecretFile } from '../secrets.ts';
+import { type CommandContext, openSession, type Session } from '../session.ts';
+
+interface NewPassphraseOptions {
+  /** The settings read this option, too. */
+  readonly passphraseFile?: string;
+  readonly newPassphraseFile?: string;
+  /** `false` with `--no-passphrase`. */
+  readonly passphrase?: boolean;
+}
+
+interface GenerateOptions extends NewPassphraseOptions {
+  readonly comment?: string;
+  readonly force?: boolean;
+}
+
+const generateHelp = `
+Writes <name>.sec.pem, which is yours alone, and <name>.pub.pem, which you give to others. Keep the passphrase apart from
+the key: without it, files that were encrypted for you cannot be opened.
+
+Examples:
+  data-out keys generate me
+  data-out keys generate pipeline --passphrase-file pipeline.passphrase`;
+
+const passwdHelp = `
+Examples:
+  data-out keys passwd me.sec.pem
+  data-out keys passwd me.sec.pem --no-passphrase`;
+
+const showHelp = `
+Examples:
+  data-out keys show me.pub.pem
+  data-out keys show me.sec.pem > me.pub.pem`;
+
+/** `keys generate|show|passwd`. */
+export function registerKeys(program: Command, context: CommandContext): void {
+  const keys = program
+    .command('keys')
+    .description('make and manage your keys (Crypt4GH)')
+    .addHelpText('after', '\nExample:\n  data-out keys generate me');
+
+  keys
+    .command('generate')
+    .description('make a new pair of keys')
+    .argument('<name>', 'first part of the names of the two files')
+    .addOption(
+      new Option('--passphrase-file <file>', 'file with the passphrase (default: ask)').conflicts('passphrase'),
+    )
+    .option('--no-passphrase', 'do not protect the private key: anyone who can read the file can use it')
+    .option('--comment <text>', 'kept in clear in the file of the private key')
+    .option('--force', 'replace existing files')
+    .addHelpText('after', generateHelp)
+    .action(async (name: string, options: GenerateOptions, self: Command) => {
+      await using session = await openSession(context, self);
+      await generate(session, name, options);
+    });
+
+  keys
+    .command('show')
+    .description('print the public key of a key file, and its fingerprint')
+    .argument('<file>', 'a public key, or your private one')
+    .option('--passphrase-file <file>', 'file with the passphrase of a private key (default: ask)')
+    .addHelpText('after', showHelp)
+    .action(async (file: string, _options: unknown, self: Command) => {
+      await using session = await openSession(context, self);
+      const publicKey = await anyPublicKey(session, file);
+      const fingerprint = publicKeyFingerprint(publicKey);
+      const pem = formatPublicKey(publicKey);
+      session.output.result({ file, publicKey: pem, fingerprint }, pem.trimEnd());
+      session.output.note(`fingerprint (SHA-256): ${fingerprint}`);
+    });
+
+  keys
+    .command('passwd')
+    .description('give a private key another passphrase')
+    .argument('<file>', 'your private key')
+    .option('--passphrase-file <file>', 'file with the passphrase it has now (default: ask)')
+    .addOption(
+      new Option('--new-passphrase-file <file>', 'file with the new one (default: ask)').conflicts('passphrase'),
+    )
+    .option('--no-passphrase', 'do not protect the key any more')
+    .addHelpText('after', passwdHelp)
+    .action(async (file: string, options: NewPassphraseOptions, self: Command) => {
+      await using session = await openSession(context, self);
+      await changePassphrase(session, file, options);
+    });
+}
+
+async function generate(session: Session, name: string, options: GenerateOptions): Promise<void> {
+  const { terminal, output, settings } = session;
+  const { comment, force } = options;
+  const files = keyPairFiles(name);
+  const passphrase = async () =>
+    options.passphrase === false ? undefined : ((await settings.passphrase?.()) ?? (await askNewPassphrase(session)));
+  const fingerprint = await writeKeyPair({ ...files, terminal, force: force === true, comment, passphrase });
+  output.result(
+    { ...files, fingerprint },
+    `${files.privateKey}: your private key; keep it to yourself\n${files.publicKey}: your public key; give it to others`,
+  );
+  output.note(`fingerprint (SHA-256): ${fingerprint}`);
+  await warnOfCommit(resolve(terminal.folder, files.privateKey), output);
+}
+
+async function changePassphrase(session: Session, file: string, options: NewPassphraseOptions): Promise<void> {
+  const { terminal, output } = session;
+  const path = resolve(terminal.folder, file);
+  const bytes = await readFile(path).catch(() => Buffer.alloc(0));
+  if (bytes.includes('BEGIN OPENSSH')) {
+    throw usageError(printable(file), 'this is a key of OpenSSH', 'Use ssh-keygen -p -f FILE.');
+  }
+  const privateKey = await readPrivateKey(path, session);
+  const { comment } = inspectPrivateKey(bytes);
+  // A comment that is not UTF-8 cannot be written back as it was.
+  const kept = comment?.includes('\ufffd') ? undefined : comment;
+  if (kept !== comment) output.note('the comment in the file is not UTF-8: it is left out');
+  try {
+    await writeOutput({ name: file, terminal, force: true, mode: 0o600 }, async (sink) => {
+      const passphrase = await newPassphrase(session, options);
+      const changed = await formatPrivateKey(privateKey, {
+        ...(passphrase !== undefined && { passphrase: notEmpty(passphrase) }),
+        ...(kept !== undefined && { comment: kept }),
+      });
+      await sink.write([Buffer.from(changed)]);
+    });
+  } finally {
+    privateKey.fill(0);
+  }
+  output.result({ file, protected: options.passphrase !== false }, `${printable(file)} has another passphrase`);
+  await warnOfCommit(path, output);
+}
+
+async function newPassphrase(session: Session, options: NewPassphraseOptions): Promise<string | undefined> {
+  const { newPassphraseFile } = options;
+  if (options.passphrase === false) return undefined;
+  if (newPassphraseFile === undefined) return await askNewPassphrase(session);
+  return await readSecretFile('--new-passphrase-file', resolve(session.terminal.folder, newPassphraseFile));
+}
+
+function askNewPassphrase({ terminal }: Session): Promise<string> {
+  return askNewSecret(terminal, 'New passphrase', 'Give it in a file, or make a key without one with --no-passphrase.');
+}
+
+async function anyPublicKey(session: Session, file: string): Promise<Uint8Array> {
+  const path = resolve(session.terminal.folder, file);
+  const text = await readFile(path, 'latin1').catch(() => '');
+  if (!/BEGIN [A-Z0-9 ]*PRIVATE KEY/.test(text)) return await readPublicKey('<file>', file, session.terminal);
+  const privateKey = await readPrivateKey(path, session);
+  try {
+    return publicKeyOf(privateKey);
+  } finally {
+    privateKey.fill(0);
+  }
+}

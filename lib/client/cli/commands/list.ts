@@ -1,0 +1,125 @@
+import { type Command, Option } from 'commander';
+import { isReceiptName } from '../../../contract/delivery.ts';
+import { counted, formatBytes, printable } from '../../../terminal/output.ts';
+import { type ListedFile, ProxyApi } from '../../api/proxy.ts';
+import { parseCount, withServiceOptions } from '../options.ts';
+import { type CommandContext, openSession, type Session } from '../session.ts';
+import { nothingStaged, type PathOf, submittedPaths } from '../submitted-paths.ts';
+
+interface ListOptions {
+  readonly page?: string;
+  readonly perPage: string;
+  readonly paths?: boolean;
+  readonly receipts?: boolean;
+}
+
+const largestPage = 50_000;
+
+/** Days before a file expires from which on the listing warns. */
+const warnedDays = 3;
+
+const afterHelp = `
+PATH is what the submitter called a file. It comes from the delivery receipts of your outbox: the 100 newest of them, up to 4 MiB,
+or all with --paths. A file without a receipt has "-". With --page, only receipts of that page are read.
+
+A delivery receipt says that an export is done. The last line counts the receipts; --receipts also lists them. A warning counts the
+files that expire within ${warnedDays} days.
+
+Examples:
+  data-out list
+  data-out list --json | jq -r .name
+  data-out list --page 1 --per-page 20`;
+
+const columns = [
+  { title: 'NAME' },
+  { title: 'SIZE', align: 'right' },
+  { title: 'STAGED' },
+  { title: 'EXPIRES' },
+] as const;
+
+/** `list`: the caller's outbox. */
+export function registerList(program: Command, context: CommandContext): void {
+  withServiceOptions(program.command('list'))
+    .description('list the files that are staged for you')
+    .addOption(new Option('--all', 'every page (default)').conflicts('page'))
+    .option('--page <number>', 'one page, counted from 1')
+    .option('--per-page <rows>', 'files of a page', '100')
+    .option('--paths', 'the submitted paths, however many and large the delivery receipts are')
+    .option('--no-paths', 'no submitted paths, and no request for delivery receipts')
+    .option('--receipts', 'delivery receipts as well, marked in the last column')
+    .addHelpText('after', afterHelp)
+    .action(async (options: ListOptions, self: Command) => {
+      await using session = await openSession(context, self);
+      const page = options.page === undefined ? undefined : parseCount('--page', options.page, { from: 1, to: 1e9 });
+      const perPage = parseCount('--per-page', options.perPage, { from: 1, to: largestPage });
+      const proxy = new ProxyApi(await session.service());
+      const { signal } = session.terminal;
+      const files: ListedFile[] = [];
+      if (page !== undefined) files.push(...(await proxy.listPage({ page: page - 1, perPage, signal })).files);
+      else for await (const file of proxy.list({ signal })) files.push(file);
+      const pathOf = await submittedPaths(session, { proxy, files, wanted: options.paths });
+      await show(session, files, { pathOf, withReceipts: options.receipts ?? false });
+    });
+}
+
+async function show(
+  { output, terminal, settings }: Session,
+  listed: readonly ListedFile[],
+  { pathOf, withReceipts }: { readonly pathOf: PathOf; readonly withReceipts: boolean },
+): Promise<void> {
+  const receipts = listed.filter(({ name }) => isReceiptName(name)).length;
+  const files = withReceipts ? listed : listed.filter(({ name }) => !isReceiptName(name));
+  const rows = files.map(({ name, size, modified, expires }) => ({
+    name,
+    size,
+    staged: modified?.toISOString() ?? null,
+    expires: expires?.toISOString() ?? null,
+    path: pathOf(name) ?? null,
+    ...(isReceiptName(name) && { receipt: true }),
+  }));
+  const hasPaths = rows.some(({ path }) => path !== null);
+  const shown = [
+    ...columns,
+    ...(hasPaths ? [{ title: 'PATH' }] : []),
+    ...(withReceipts && receipts > 0 ? [{ title: 'KIND' }] : []),
+  ];
+  output.table(shown, rows, ({ name, size, staged, expires, path, receipt }) => [
+    printable(name),
+    formatBytes(size),
+    dateOf(staged),
+    dateOf(expires),
+    ...(hasPaths ? [receipt ? '' : printable(path ?? '-')] : []),
+    receipt ? 'receipt' : '',
+  ]);
+  warnOfExpiry(files, output, terminal.now());
+  const total = files.reduce((sum, { size }) => sum + size, 0);
+  const parts = [
+    ...(listed.length > receipts ? [counted(listed.length - receipts, 'file')] : []),
+    ...(withReceipts && receipts > 0 ? [counted(receipts, 'receipt')] : []),
+    formatBytes(total),
+  ];
+  const hidden =
+    withReceipts || receipts === 0
+      ? ''
+      : `; ${counted(receipts, 'receipt')} (--receipts shows ${receipts === 1 ? 'it' : 'them'})`;
+  output.note(`${files.length === 0 ? await nothingStaged(settings) : parts.join(', ')}${hidden}`);
+}
+
+function warnOfExpiry(files: readonly ListedFile[], output: Session['output'], now: Date): void {
+  const limit = now.getTime() + warnedDays * 86_400_000;
+  const times = files.flatMap(({ name, expires }) =>
+    expires && expires.getTime() < limit && !isReceiptName(name) ? expires.getTime() : [],
+  );
+  if (times.length === 0) return;
+  const earliest = times.reduce((one, other) => Math.min(one, other));
+  const first = dateOf(new Date(earliest).toISOString());
+  const verb = times.length === 1 ? 'expires' : 'expire';
+  output.warn(
+    `${counted(times.length, 'file')} ${verb} within ${warnedDays} days, the first at ${first} UTC: download soon`,
+  );
+}
+
+/** `2026-12-21 09:14`, in UTC like all times of the service. */
+function dateOf(time: string | null): string {
+  return time === null ? '' : time.slice(0, 16).replace('T', ' ');
+}

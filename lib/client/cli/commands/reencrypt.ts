@@ -1,0 +1,82 @@
+import { randomBytes } from 'node:crypto';
+import type { Command } from 'commander';
+import { addRecipients, reencryptHeader, splitContainer } from '../../../crypt4gh/index.ts';
+import { openInput } from '../files/input.ts';
+import {
+  filesHelp,
+  type OutputFileOptions,
+  outputOf,
+  readRecipients,
+  reportWritten,
+  withOutputOptions,
+  withRecipients,
+} from '../files/options.ts';
+import { writeOutput } from '../files/output-file.ts';
+import { counted, joined } from '../files/streams.ts';
+import { readPrivateKeys } from '../key-files.ts';
+import { withKeyOptions } from '../options.ts';
+import { type CommandContext, openSession } from '../session.ts';
+
+interface ReencryptOptions extends OutputFileOptions {
+  readonly recipient?: readonly string[];
+  readonly add?: boolean;
+  readonly trim?: boolean;
+  readonly headerOnly?: boolean;
+}
+
+const afterHelp = `${filesHelp}
+
+The body is copied as it is, without decryption. Without --add you lose access yourself, unless you are one of
+the recipients. Packets for others, which your key does not open, are kept unless --trim is given.
+
+Examples:
+  data-out reencrypt --key me.sec.pem -r bob.pub.pem -o for-bob.c4gh sample.bam.c4gh
+  data-out reencrypt --key me.sec.pem -r bob.pub.pem --add -o shared.c4gh sample.bam.c4gh
+  data-out reencrypt --key me.sec.pem -r bob.pub.pem --header-only -o bob.header sample.bam.c4gh`;
+
+/** `reencrypt [file]`. */
+export function registerReencrypt(program: Command, context: CommandContext): void {
+  const command = program
+    .command('reencrypt')
+    .description('give a Crypt4GH file to other readers: a new header, the same body')
+    .argument('[file]', 'the container, or a header alone', '-');
+  withRecipients(command, "a reader's public key; may be given several times");
+  withKeyOptions(command);
+  withOutputOptions(command, 'where to (default: standard output)')
+    .option('--add', 'keep all present readers, you included')
+    .option('--trim', 'drop the packets that your key does not open')
+    .option('--header-only', 'write the new header alone, without the body')
+    .addHelpText('after', afterHelp);
+  command.options.find(({ long }) => long === '--trim')?.conflicts('add');
+  command.action(async (file: string, options: ReencryptOptions, self: Command) => {
+    await using session = await openSession(context, self);
+    const { terminal, progress } = session;
+    const recipients = await readRecipients(options.recipient, terminal);
+    await using input = await openInput(file, terminal);
+    const name = options.output ?? '-';
+    const output = outputOf(name, options, terminal);
+    await writeOutput(output, async (sink) => {
+      const keys = await readPrivateKeys(session);
+      const readerKeys = keys.map(({ privateKey }) => privateKey);
+      const task = progress.task(input.label, input.size);
+      try {
+        const { header: old, body } = await splitContainer(counted(input.stream(), task.add));
+        const header = options.add
+          ? addRecipients({ header: old, readerKeys, recipients })
+          : reencryptHeader({
+              header: old,
+              readerKeys,
+              recipients,
+              derivation: { random: randomBytes },
+              foreignPackets: options.trim ? 'drop' : 'keep',
+            });
+        await sink.write(options.headerOnly ? [header] : joined(header, body));
+        await body.return?.();
+      } finally {
+        task.end();
+        for (const key of readerKeys) key.fill(0);
+      }
+    });
+    reportWritten(session.output, { file, output: name, recipients: recipients.length });
+  });
+}

@@ -1,0 +1,205 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { formatBytes, printable } from '../../../terminal/output.ts';
+import { Claims } from '../../api/delivery/claims.ts';
+import { parseKeySet, type ReceiptKeys } from '../../api/delivery/key-set.ts';
+import { readReceipts, receiptNames } from '../../api/delivery/receipt-files.ts';
+import {
+  isAbsent,
+  isVerified,
+  type VerifiedFile,
+  type VerifiedState,
+  verifyFolder,
+} from '../../api/delivery/verify-folder.ts';
+import { ClientError } from '../../api/errors.ts';
+import { ProxyApi } from '../../api/proxy.ts';
+import { incompleteError, incompleteText } from '../download/delivery-summary.ts';
+import { threadsFor } from '../files/threads.ts';
+import { type PrivateKeyFile, readPrivateKeys } from '../key-files.ts';
+import { withKeyOptions, withServiceOptions } from '../options.ts';
+import { findOwnKeys, recipientsOf, warnOfReceipts } from '../own-keys.ts';
+import { receiptKeys } from '../receipt-keys.ts';
+import { readSmallFile } from '../secrets.ts';
+import { type CommandContext, openSession, type Session } from '../session.ts';
+
+interface VerifyOptions {
+  readonly keys?: string;
+  readonly issuer?: string;
+  readonly partial?: boolean;
+  readonly key?: readonly string[];
+}
+
+/** Bytes of the largest key set. */
+const maxKeySetBytes = 1024 * 1024;
+
+const afterHelp = `
+A delivery receipt (NAME.delivery.jws) comes with every export; data-out download fetches it. Its signature is verified first, with
+the keys of the service, or with --keys offline. For each name the receipt of the newest request counts. States of a file:
+
+  plaintext       its plaintext has the SHA-256 of the receipt: with --key, or decrypted already
+  bytes           its CRC-64/NVME and header digest match the receipt: this shows accidents, not forgery
+  size only       nothing more could be compared: not verified
+  differs         it is not what the receipt says
+  not downloaded  it is not here, and the outbox has it, or its download was begun
+  expired         it is not here, and the outbox does not have it any more
+  missing         it is not here, and the outbox cannot be asked
+  undelivered     the receipt says that it was not delivered, and why
+  no receipt      a Crypt4GH file that no receipt lists
+
+The exit code is 0 only when all of it is "plaintext" or "bytes", and the deliveries are complete; else it is 10. With --partial it
+is 0 when every file that is here is "plaintext" or "bytes", whatever is not here.
+
+Examples:
+  data-out verify data
+  data-out verify data --key me.sec.pem
+  data-out verify data --partial
+  data-out verify data --keys jwks.json`;
+
+const columns = [
+  { title: 'NAME' },
+  { title: 'STATE' },
+  { title: 'SIZE', align: 'right' },
+  { title: 'RECEIPT' },
+  { title: 'WHY' },
+] as const;
+
+/** `verify [folder]`. */
+export function registerVerify(program: Command, context: CommandContext): void {
+  const command = program
+    .command('verify')
+    .description('compare downloaded files with their signed delivery receipts')
+    .argument('[folder]', 'folder with the files and the receipts', '.')
+    .option('--keys <file>', 'JWK set of the service, from its /.well-known/jwks.json: works offline')
+    .option('--issuer <id>', 'service id that the receipts must name (default: any)');
+  command.option('--partial', 'files that are not here are not an error');
+  withKeyOptions(command, 'your private key: compares the plaintext, decrypted in memory; may be given several times');
+  withServiceOptions(command)
+    .addHelpText('after', afterHelp)
+    .action(async (folder: string, options: VerifyOptions, self: Command) => {
+      await using session = await openSession(context, self);
+      await verify(session, folder, options);
+    });
+}
+
+async function verify(session: Session, name: string, options: VerifyOptions): Promise<void> {
+  const { terminal, output } = session;
+  const folder = resolve(terminal.folder, name);
+  const names = await receiptNames(folder);
+  if (names.length === 0) {
+    throw new ClientError('not_found', `there is no delivery receipt in ${printable(folder)}`, {
+      remedy: "data-out download '*.delivery.jws' fetches the receipts of your outbox.",
+    });
+  }
+  const keys = await keysOf(session, options);
+  const keyFiles = options.key ? await readPrivateKeys(session) : [];
+  try {
+    const own = await findOwnKeys(session, keyFiles);
+    const { issuer, partial = false } = options;
+    const read = await readReceipts(folder, names, keys, { issuer, ownKeys: recipientsOf(own) });
+    warnOfReceipts(session, read, own);
+    const claims = new Claims(read.receipts);
+    const files = await filesOf(session, folder, claims, { isOffline: options.keys !== undefined, keyFiles });
+    show(session, files);
+    const lacking = claims.lacking();
+    for (const receipt of lacking) output.warn(incompleteText(receipt));
+    const incomplete = partial ? undefined : lacking[0];
+    conclude(session, files, { partial, problem: read.refused[0] ?? (incomplete && incompleteError(incomplete)) });
+  } finally {
+    for (const { privateKey } of keyFiles) privateKey.fill(0);
+  }
+}
+
+async function keysOf(session: Session, { keys }: VerifyOptions): Promise<ReceiptKeys> {
+  const { terminal } = session;
+  if (keys === undefined) return await receiptKeys(session, new ProxyApi(await session.service()));
+  const text = await readSmallFile('--keys', resolve(terminal.folder, keys), maxKeySetBytes);
+  return parseKeySet(text.toString('utf8'), '--keys');
+}
+
+async function filesOf(
+  session: Session,
+  folder: string,
+  claims: Claims,
+  { isOffline, keyFiles }: { readonly isOffline: boolean; readonly keyFiles: readonly PrivateKeyFile[] },
+) {
+  const { terminal, progress } = session;
+  const { signal } = terminal;
+  const privateKeys = keyFiles.map(({ privateKey }) => privateKey);
+  let bytes = 0;
+  for (const { file } of claims.all()) bytes += file.size;
+  progress.expect(bytes, claims.size);
+  await using workers = privateKeys.length > 0 ? threadsFor(bytes, signal) : undefined;
+  let outbox: Promise<ReadonlySet<string> | undefined> | undefined;
+  const inOutbox = () => {
+    outbox ??= isOffline ? Promise.resolve(undefined) : namesInOutbox(session);
+    return outbox;
+  };
+  const reading = (name: string, size: number) => progress.task(printable(name), size);
+  const files: VerifiedFile[] = [];
+  const verified = verifyFolder({ folder, claims, privateKeys, cipher: workers, inOutbox, reading, signal });
+  for await (const file of verified) files.push(file);
+  progress.end();
+  return files;
+}
+
+/** @returns `undefined` without a visa, or if the service does not answer: then expired files are shown as missing */
+async function namesInOutbox(session: Session): Promise<ReadonlySet<string> | undefined> {
+  const { settings, terminal, output } = session;
+  const why = (text: string) => output.note(printable(`Files that have expired are shown as missing: ${text}`));
+  if (settings.visa === undefined) {
+    why('without --visa your outbox cannot be listed.');
+    return undefined;
+  }
+  try {
+    const names = new Set<string>();
+    for await (const { name } of new ProxyApi(await session.service()).list({ signal: terminal.signal }))
+      names.add(name);
+    return names;
+  } catch (error) {
+    if (!(error instanceof ClientError) || error.code === 'interrupted') throw error;
+    why(error.message);
+    return undefined;
+  }
+}
+
+function show({ output }: Session, files: readonly VerifiedFile[]): void {
+  const rows = files.map(({ name, state, size, requestId, detail }) => ({
+    name,
+    state,
+    size: size ?? null,
+    requestId: requestId ?? null,
+    detail,
+  }));
+  output.table(columns, rows, ({ name, state, size, requestId, detail }) => [
+    printable(name),
+    wordsOf(state),
+    size === null ? '' : formatBytes(size),
+    requestId ?? '',
+    printable(detail ?? ''),
+  ]);
+}
+
+/** The last line, and the failure. @param result.problem with the receipts */
+function conclude(
+  { output }: Session,
+  files: readonly VerifiedFile[],
+  { partial, problem }: { readonly partial: boolean; readonly problem: ClientError | undefined },
+): void {
+  const count = partial ? files.filter(({ state }) => !isAbsent(state)).length : files.length;
+  const counts = new Map<VerifiedState, number>();
+  for (const { state } of files) counts.set(state, (counts.get(state) ?? 0) + 1);
+  const verified = files.filter(({ state }) => isVerified(state)).length;
+  if (counts.has('bytes')) output.note('"bytes" shows accidents, not forgery: give --key to compare the plaintext.');
+  const states = [...counts].map(([state, count]) => `${count} ${wordsOf(state)}`).join(', ');
+  output.note(`${verified} of ${count} files verified${states === '' ? '' : `: ${states}`}`);
+  if (verified < count) {
+    throw new ClientError('not_verified', `${count - verified} of ${count} files are not verified`, {
+      remedy: problem?.remedy ?? 'Download what differs or is not here. Ask for a new export of what has expired.',
+    });
+  }
+  if (problem) throw problem;
+}
+
+function wordsOf(state: VerifiedState): string {
+  return state.replace('_', ' ');
+}

@@ -1,0 +1,87 @@
+import { Crypt4ghError, MalformedHeaderError, PassphraseError } from '../../../crypt4gh/index.ts';
+import { UsageError } from '../../../terminal/errors.ts';
+import { failureOf } from '../../../terminal/failure.ts';
+import type { Output } from '../../../terminal/output.ts';
+import { printable } from '../../../terminal/output.ts';
+import { ClientError, type ClientErrorCode, type RefusedHalf, ServiceError } from '../../api/errors.ts';
+import { clientFailure } from '../failure.ts';
+
+export type Verdict = 'ok' | 'warning' | 'failed' | 'skipped';
+
+/** The result of one check. */
+export interface CheckResult {
+  /** Such as `certificate`. */
+  readonly check: string;
+  readonly verdict: Verdict;
+  /** One line for people. */
+  readonly text: string;
+  /** What to do, in a sentence. */
+  readonly remedy?: string | undefined;
+  /** With `failed`: code of the error that the whole command ends with. */
+  readonly code?: ClientErrorCode;
+  /** With `failed`: the half of the credentials that the service refuses. */
+  readonly refused?: RefusedHalf | undefined;
+  /** What was found, for programs. */
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * The result of a check that failed or could not be made. Rethrows defects and interruptions.
+ * @param remedies in place of the errors' own, which tell the user to run this very command. If the service says which half of
+ * the credentials it refused, the error's own counts.
+ */
+export function failed(
+  check: string,
+  error: unknown,
+  remedies: Partial<Record<ClientErrorCode, string>> = {},
+): CheckResult {
+  const code = codeOf(error);
+  if (code === undefined || code === 'interrupted') throw error;
+  const { message, remedy } = failureOf(error, clientFailure);
+  const refused = error instanceof ServiceError ? error.refused : undefined;
+  const own = refused ? undefined : remedies[code];
+  return { check, verdict: 'failed', text: message, remedy: own ?? remedy, code, refused };
+}
+
+function codeOf(error: unknown): ClientErrorCode | undefined {
+  if (error instanceof ClientError || error instanceof UsageError) return error.code;
+  if (error instanceof MalformedHeaderError) return 'damaged';
+  if (error instanceof PassphraseError) return 'forbidden';
+  return error instanceof Crypt4ghError ? 'usage' : undefined;
+}
+
+/** Shows results as they come, and keeps count. */
+export class CheckList {
+  readonly #output: Output;
+  readonly #failed: CheckResult[] = [];
+  #count = 0;
+
+  constructor(output: Output) {
+    this.#output = output;
+  }
+
+  add(result: CheckResult): void {
+    const { check, verdict, text, remedy, details } = result;
+    const { style } = this.#output;
+    if (verdict !== 'skipped') this.#count += 1;
+    if (verdict === 'failed') this.#failed.push(result);
+    const colours = { ok: style.good, warning: style.doubtful, failed: style.bad, skipped: style.faint };
+    const head = `${colours[verdict](verdict.padEnd(8))} ${check.padEnd(12)}`;
+    const lines = [
+      `${head} ${printable(text)}`,
+      ...(remedy === undefined ? [] : [`${' '.repeat(22)}${printable(remedy)}`]),
+    ];
+    this.#output.result({ check, verdict, text, remedy, ...details }, lines.join('\n'));
+  }
+
+  /**
+   * The error of the whole command: that of the first failed check, which is often the cause of the others. `undefined`
+   * when no check failed.
+   */
+  get error(): ClientError | undefined {
+    const [first] = this.#failed;
+    if (first === undefined) return undefined;
+    const message = `${this.#failed.length} of ${this.#count} checks failed, first: ${first.check}`;
+    return new ClientError(first.code ?? 'usage', message);
+  }
+}

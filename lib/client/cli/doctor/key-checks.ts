@@ -1,0 +1,121 @@
+import { open } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import {
+  headerLength,
+  headerLimits,
+  NoMatchingKeyError,
+  openHeader,
+  publicKeyFingerprint,
+  publicKeyOf,
+} from '../../../crypt4gh/index.ts';
+import { UsageError } from '../../../terminal/errors.ts';
+import { Locations } from '../../api/download/remote/locations.ts';
+import { StagedFile } from '../../api/download/remote/staged-file.ts';
+import { ClientError } from '../../api/errors.ts';
+import type { ProxyApi } from '../../api/proxy.ts';
+import { type PrivateKeyFile, readPrivateKey } from '../key-files.ts';
+import type { Session } from '../session.ts';
+import { type CheckResult, failed } from './check.ts';
+
+/** First guess at what holds a header; that of one recipient has 124 bytes. */
+const firstBytes = 64 * 1024;
+
+/** Reads every private key that the settings name. */
+export async function checkKeys(
+  session: Session,
+): Promise<{ readonly results: readonly CheckResult[]; readonly keys: readonly PrivateKeyFile[] }> {
+  const check = 'key';
+  const results: CheckResult[] = [];
+  const keys: PrivateKeyFile[] = [];
+  for (const path of session.settings.keyFiles) {
+    try {
+      const privateKey = await readPrivateKey(path, session);
+      keys.push({ path, privateKey });
+      const fingerprint = publicKeyFingerprint(publicKeyOf(privateKey));
+      const text = `${path}: public key with SHA-256 ${fingerprint}`;
+      results.push({ check, verdict: 'ok', text, details: { path, fingerprint } });
+    } catch (error) {
+      results.push(failed(check, error));
+    }
+  }
+  if (session.settings.keyFiles.length === 0) {
+    const text = 'no private key is named: --key FILE, DATA_OUT_KEY_FILE or key_files';
+    results.push({ check, verdict: 'skipped', text });
+  }
+  return { results, keys };
+}
+
+/** Says which of the keys opens a header. @param name of the file with the header */
+export function checkHeader(name: string, header: Uint8Array, keys: readonly PrivateKeyFile[]): CheckResult {
+  const check = 'header';
+  try {
+    if (keys.length === 0) {
+      throw new UsageError(`there is no key to open ${name} with`, { remedy: 'Name yours with --key FILE.' });
+    }
+    const found = keys.find(({ privateKey }) => opens(header, privateKey));
+    if (found) {
+      const text = `${found.path} opens ${name}`;
+      return { check, verdict: 'ok', text, details: { name, openedBy: found.path } };
+    }
+    const tried = keys.length === 1 ? 'your key does not open' : `none of your ${keys.length} keys opens`;
+    throw new ClientError('forbidden', `${tried} ${name}`, {
+      remedy:
+        'Find the private key that belongs to the public key of the export, or ask for an export to a key you have.',
+    });
+  } catch (error) {
+    return failed(check, error);
+  }
+}
+
+function opens(header: Uint8Array, privateKey: Uint8Array): boolean {
+  try {
+    for (const key of openHeader(header, [privateKey]).dataKeys) key.fill(0);
+    return true;
+  } catch (error) {
+    if (error instanceof NoMatchingKeyError) return false;
+    throw error;
+  }
+}
+
+/**
+ * The header at the start of a local file, which is a container or a header alone. @throws ClientError,
+ * MalformedHeaderError
+ */
+export async function readLocalHeader(path: string, folder: string): Promise<Uint8Array> {
+  const absolute = resolve(folder, path);
+  await using file = await open(absolute, 'r').catch((error: NodeJS.ErrnoException) => {
+    const code = error.code === 'ENOENT' ? 'not_found' : 'usage';
+    throw new ClientError(code, `--header: ${absolute} cannot be read (${error.code ?? error.message})`, {
+      cause: error,
+    });
+  });
+  return await growing(async (size) => {
+    const bytes = Buffer.alloc(size);
+    const { bytesRead } = await file.read(bytes, 0, size, 0);
+    return bytes.subarray(0, bytesRead);
+  });
+}
+
+/** The beginning of a staged container, with its whole header. @throws ClientError; MalformedHeaderError */
+export async function readStagedHeader(proxy: ProxyApi, name: string, signal: AbortSignal): Promise<Uint8Array> {
+  const { transport } = proxy.connection;
+  const { size } = await proxy.location(name, { signal });
+  const remote = new StagedFile({ name, size, locations: new Locations(proxy), transport });
+  return await growing(async (wanted) => {
+    const { bytes } = await remote.get({ range: wanted >= size ? undefined : { start: 0, end: wanted }, signal });
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of bytes) chunks.push(chunk);
+    return Buffer.concat(chunks);
+  });
+}
+
+/**
+ * The first bytes of a file, at least the whole header if the file has one.
+ * @param read reads the first `size` bytes, or the whole file if it is shorter
+ */
+async function growing(read: (size: number) => Promise<Uint8Array>): Promise<Uint8Array> {
+  for (let size = firstBytes; ; size *= 4) {
+    const bytes = await read(size);
+    if (headerLength(bytes) !== undefined || bytes.length < size || size > headerLimits.bytes) return bytes;
+  }
+}

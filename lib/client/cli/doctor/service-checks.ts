@@ -1,0 +1,112 @@
+import { formatDuration } from '../../../terminal/output.ts';
+import type { ServiceConnection } from '../../api/connection.ts';
+import { ClientError } from '../../api/errors.ts';
+import { isLoopback } from '../../api/forward-proxy.ts';
+import { type Probe, probe } from '../../api/probe.ts';
+import { type CheckResult, failed } from './check.ts';
+
+const dayMs = 86_400_000;
+/** Days. The operator should renew a certificate that ends sooner. */
+const soonDays = 7;
+/** Milliseconds: half of the leeway of 60 seconds that the service gives a visa. */
+const skewMs = 30_000;
+
+const unreachable = 'Look at the address; then at the network, at firewalls, and at HTTPS_PROXY.';
+
+/** One of the service's two APIs, and a document that it serves without credentials. */
+export interface Api {
+  readonly check: 'address' | 'direct';
+  readonly url: URL;
+  /** Path below the address. */
+  readonly document: string;
+  /** Whether a data-out service serves this document there. */
+  readonly isExpected: (json: Readonly<Record<string, unknown>>) => boolean;
+}
+
+export const proxyApi = (url: URL): Api => ({
+  check: 'address',
+  url,
+  document: 'openapi.json',
+  isExpected: ({ openapi, paths }) =>
+    typeof openapi === 'string' && typeof paths === 'object' && paths !== null && '/files' in paths,
+});
+
+export const directApi = (url: URL): Api => ({
+  check: 'direct',
+  url,
+  document: 'service-info',
+  isExpected: ({ id, type }) => typeof id === 'string' && typeof type === 'object',
+});
+
+/** Checks the address and the certificate of an API. `seen` is its answer. */
+export async function checkApi(
+  { check, url, document, isExpected }: Api,
+  { transport }: ServiceConnection,
+  signal: AbortSignal,
+): Promise<{ readonly results: readonly CheckResult[]; readonly seen: Probe | undefined }> {
+  let seen: Probe;
+  try {
+    seen = await probe(transport, new URL(document, url), signal);
+  } catch (error) {
+    const isCertificate = error instanceof ClientError && /certificate/.test(error.message);
+    const result = isCertificate ? failed('certificate', error) : failed(check, error, { unavailable: unreachable });
+    return { results: [result], seen: undefined };
+  }
+  const encryption = checkCertificate(url, seen);
+  const { status, json, elapsedMs } = seen;
+  if (status === 200 && typeof json === 'object' && json !== null && isExpected(json as Record<string, unknown>)) {
+    const text = `${url.href} answers after ${formatDuration(elapsedMs)}`;
+    return { results: [{ check, verdict: 'ok', text, details: { url: url.href } }, encryption], seen };
+  }
+  const wrong = new ClientError(
+    'protocol',
+    `${url.host} answers with status ${status}, but not as a data-out service`,
+    {
+      remedy:
+        'Compare the address with the one that the archive gave you, to its end: often it ends in a version, as in https://data-out.example.org/v1/.',
+    },
+  );
+  return { results: [failed(check, wrong), encryption], seen: undefined };
+}
+
+function checkCertificate(url: URL, { certificate, date, localDate }: Probe): CheckResult {
+  const check = 'certificate';
+  if (url.protocol !== 'https:') {
+    const text = `${url.protocol}//${url.host} is not encrypted`;
+    return isLoopback(url)
+      ? { check, verdict: 'skipped', text: `${text}, and on this machine` }
+      : {
+          check,
+          verdict: 'warning',
+          text,
+          remedy: 'Use the https:// address: anyone on the network can read your credentials.',
+        };
+  }
+  if (certificate === undefined) return { check, verdict: 'ok', text: `the certificate of ${url.host} is trusted` };
+  const { subject, issuer, validUntil } = certificate;
+  const days = Math.floor((validUntil.getTime() - (date ?? localDate).getTime()) / dayMs);
+  const text = `for ${subject}, by ${issuer}, until ${validUntil.toISOString().slice(0, 10)} (${days} days)`;
+  const details = { url: url.href, subject, issuer, validUntil: validUntil.toISOString() };
+  return days < soonDays
+    ? { check, verdict: 'warning', text, remedy: 'Tell the operator of the service: it must be renewed.', details }
+    : { check, verdict: 'ok', text, details };
+}
+
+/** Compares this machine's clock with the service's. */
+export function checkClock({ date, localDate }: Probe): CheckResult {
+  const check = 'clock';
+  if (date === undefined) return { check, verdict: 'skipped', text: 'the service does not say what time it is' };
+  // The header `Date` has whole seconds: on average, it is half a second behind.
+  const ahead = localDate.getTime() - date.getTime() - 500;
+  const seconds = Math.round(ahead / 1000);
+  const details = { secondsAhead: seconds };
+  if (Math.abs(ahead) < skewMs)
+    return { check, verdict: 'ok', text: `within ${Math.abs(seconds)} s of the service's clock`, details };
+  return {
+    check,
+    verdict: 'warning',
+    text: `this machine's clock is ${formatDuration(Math.abs(ahead))} ${ahead > 0 ? 'ahead of' : 'behind'} the service's`,
+    remedy: 'Switch on automatic time (NTP): times of expiry are shown wrong, and certificates may be refused.',
+    details,
+  };
+}

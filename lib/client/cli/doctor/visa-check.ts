@@ -1,0 +1,69 @@
+import { visasIn } from '../../../common/untrusted-json.ts';
+import { formatDuration } from '../../../terminal/output.ts';
+import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../../api/order/decoded-visa.ts';
+import type { CheckResult } from './check.ts';
+
+/** Characters of the longest token: the other headers need about 1,200 of the `limits.requestHeaderBytes`. */
+const longestToken = 9_000;
+/** A visa that ends sooner may end within the first requests of a download. */
+const soonMs = 300_000;
+/** Most datasets that the line for people names. */
+const shown = 5;
+
+/**
+ * Checks the claims of a visa or passport. They are not verified: only the service knows which issuers it trusts.
+ * @param now by the service's clock if it is known, else by this machine's
+ */
+export function checkVisa(token: string, now: Date): CheckResult {
+  const check = 'visa';
+  const decoded = decodeVisaOrPassport(token);
+  const renew = 'Get a new one where you got this one, and put it into the same file.';
+  if (decoded === undefined) {
+    const text = 'the token is neither a GA4GH visa nor a passport';
+    return { check, verdict: 'failed', code: 'unauthenticated', text, remedy: renew };
+  }
+  const { kind, issuer, visas, unreadable, notBefore } = decoded;
+  const expires = expiryOf(decoded);
+  const datasets = datasetsOf(decoded);
+  const subject = visas[0]?.subject;
+  const details = { kind, issuer, subject, expires: expires?.toISOString(), datasets, verified: false };
+  const about = `${kind} of ${issuer} for ${subject ?? 'no subject'}`;
+  const fail = (text: string, remedy: string): CheckResult => ({
+    check,
+    verdict: 'failed',
+    code: 'unauthenticated',
+    text: `${about}: ${text} (decoded, not verified)`,
+    remedy,
+    details,
+  });
+  if (expires === undefined) return fail('it has no time of expiry', renew);
+  const left = expires.getTime() - now.getTime();
+  if (left <= 0) return fail(`expired at ${expires.toISOString()}`, renew);
+  if (notBefore && notBefore > now) return fail(`not valid before ${notBefore.toISOString()}`, 'Wait until then.');
+  const tooLong = token.length > longestToken;
+  if (tooLong && !visasIn(token)?.some((visa) => visa.length <= longestToken)) {
+    return fail(
+      `${token.length} bytes are more than the service's headers take`,
+      `Ask for a passport with fewer visas, or for a single visa: at most about ${longestToken} bytes.`,
+    );
+  }
+  if (datasets.length === 0) return fail('it grants no dataset', 'Ask the data access committee.');
+  const more = datasets.length > shown ? ` and ${datasets.length - shown} more` : '';
+  const odd = unreadable > 0 ? `; ${unreadable} tokens in it are no visas` : '';
+  const grants = `grants ${datasets.slice(0, shown).join(', ')}${more}${odd}`;
+  const until = `until ${expires.toISOString()} (${formatDuration(left)} left)`;
+  const text = `${about}, ${until}, ${grants} (decoded, not verified)`;
+  if (tooLong) {
+    const size = `${token.length} bytes are more than headers take: of this passport, one visa is sent at a time`;
+    return {
+      check,
+      verdict: 'warning',
+      text: `${text}; ${size}`,
+      remedy: 'Ask for a passport with fewer visas, so that all of them can be sent.',
+      details,
+    };
+  }
+  return left < soonMs
+    ? { check, verdict: 'warning', text, remedy: 'It expires soon: get a new one before a long download.', details }
+    : { check, verdict: 'ok', text, details };
+}

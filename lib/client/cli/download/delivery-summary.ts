@@ -1,0 +1,65 @@
+import { printable } from '../../../terminal/output.ts';
+import type { Claims } from '../../api/delivery/claims.ts';
+import type { Receipt } from '../../api/delivery/receipt-reader.ts';
+import type { FileResult } from '../../api/download/events.ts';
+import { ClientError } from '../../api/errors.ts';
+
+/** What the delivery receipts say of the files of a download. */
+export interface DeliverySummary {
+  /** Files that are what their receipt says. */
+  readonly verified: number;
+  /** Files that no receipt lists. */
+  readonly unlisted: number;
+  /** Those that list a file of the download. */
+  readonly receipts: readonly Receipt[];
+}
+
+/** Receipts that the line for people names. */
+const shownReceipts = 3;
+/** Files that a warning names. */
+const shownFiles = 5;
+
+export function summaryOf(files: readonly FileResult[], claims: Claims): DeliverySummary {
+  const used = new Set(files.flatMap(({ name }) => claims.of(name)?.receipt ?? []));
+  return {
+    verified: files.filter(({ verified }) => verified !== undefined).length,
+    unlisted: files.filter(({ name }) => claims.of(name) === undefined).length,
+    receipts: claims.receipts.filter((receipt) => used.has(receipt)),
+  };
+}
+
+/** As `--json` shows it. */
+export function summaryRecord({ verified, receipts }: DeliverySummary) {
+  const shown = receipts.map(({ jti, generation, complete }) => ({ requestId: jti, generation, complete }));
+  return { verified, receipts: shown };
+}
+
+/** As the end of a line for people: `, 3 verified; receipt 0b5c… (generation 1, complete)`. */
+export function summaryText({ verified, unlisted, receipts }: DeliverySummary): string {
+  const count = verified === 0 ? ', none verified' : `, ${verified} verified`;
+  const named = receipts.slice(0, shownReceipts).map(receiptText);
+  const more = receipts.length > shownReceipts ? ` and ${receipts.length - shownReceipts} more` : '';
+  const by = named.length > 0 ? `; receipt ${named.join(', ')}${more}` : '';
+  return `${count}${by}${unlisted > 0 ? `; ${unlisted} without a receipt` : ''}`;
+}
+
+function receiptText({ jti, generation, complete }: Receipt): string {
+  return `${jti} (generation ${generation}, ${complete ? 'complete' : 'incomplete'})`;
+}
+
+/** The failure that a delivery is not complete. */
+export function incompleteError({ jti }: Receipt): ClientError {
+  return new ClientError('not_verified', `the delivery of request ${jti} is not complete`, {
+    remedy: 'What was delivered is here. Ask the administrator about the rest.',
+  });
+}
+
+/** What an incomplete delivery lacks, in one line. */
+export function incompleteText({ jti, missing }: Receipt): string {
+  const head = `the delivery of request ${jti} is not complete`;
+  if (missing.length === 0) return `${head}: the export ended before all of its files were known`;
+  const named = missing.slice(0, shownFiles).map(({ file_id, reason }) => `${file_id} (${reason})`);
+  const more = missing.length > shownFiles ? ` and ${missing.length - shownFiles} more` : '';
+  const count = missing.length === 1 ? '1 file was' : `${missing.length} files were`;
+  return printable(`${head}: ${count} not delivered: ${named.join(', ')}${more}`);
+}

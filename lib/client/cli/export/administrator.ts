@@ -1,0 +1,68 @@
+import type { Command } from 'commander';
+import { UsageError } from '../../../terminal/errors.ts';
+import type { Terminal } from '../../../terminal/terminal.ts';
+import type { ServiceConnection } from '../../api/connection.ts';
+import { ClientError } from '../../api/errors.ts';
+import { ProxyApi } from '../../api/proxy.ts';
+import type { Session } from '../session.ts';
+import { basicOf } from '../settings.ts';
+import { Sources, secretOf } from '../sources.ts';
+
+const variables = { username: 'DATA_OUT_ADMIN_USERNAME', password: 'DATA_OUT_ADMIN_PASSWORD' };
+
+/**
+ * The administrator's credentials: from the options, else from the environment. The configuration file and a
+ * researcher's variables are not read: a researcher's credentials must not be tried in their place.
+ * @throws UsageError when there is no user name
+ */
+async function administratorOf(
+  options: { readonly username?: string; readonly passwordFile?: string; readonly config?: string },
+  terminal: Terminal,
+): Promise<NonNullable<ServiceConnection['basic']>> {
+  const sources = await Sources.open(terminal, options.config);
+  const username = sources.option('--username', options.username) ?? sources.variable(variables.username);
+  const password = secretOf(
+    sources.option('--password-file', options.passwordFile) ?? sources.variable(`${variables.password}_FILE`),
+    sources.variable(variables.password),
+  );
+  const basic = username && basicOf(username, password, terminal, variables);
+  if (basic) return basic;
+  throw new UsageError('there is no user name of an administrator', {
+    remedy: `Give it with --username or ${variables.username}.`,
+  });
+}
+
+/** The service, with an administrator's credentials. @throws UsageError when there is no user name or no address */
+export async function administratorApi(session: Session, command: Command): Promise<ProxyApi> {
+  const basic = await administratorOf(command.optsWithGlobals(), session.terminal);
+  const service = await session.service();
+  if (service.proxyUrl === undefined) {
+    // Setup asks for a visa, which an administrator does not have.
+    const remedy = 'Give it with --url or DATA_OUT_URL.';
+    throw new UsageError('no address of the service is set', { remedy });
+  }
+  return new ProxyApi({ ...service, basic });
+}
+
+const remedies: Readonly<Record<string, string>> = {
+  unauthenticated:
+    "Look at the administrator's user name and password (--username, --password-file, DATA_OUT_ADMIN_USERNAME, " +
+    'DATA_OUT_ADMIN_PASSWORD); those of a researcher are others.',
+  forbidden: 'This user is known, but no administrator: ask the operator.',
+  not_found: 'Look at --kind, and at the address.',
+};
+
+/**
+ * The result of a call with an administrator's credentials.
+ * @param own remedies of this call, by code
+ * @throws ClientError with a remedy for administrators; the client's own remedies are for researchers
+ */
+export async function administered<T>(call: Promise<T>, own: typeof remedies = {}): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    const remedy = error instanceof ClientError ? (own[error.code] ?? remedies[error.code]) : undefined;
+    if (!(error instanceof ClientError) || remedy === undefined) throw error;
+    throw new ClientError(error.code, error.message, { remedy, cause: error });
+  }
+}

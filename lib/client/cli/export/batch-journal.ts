@@ -1,0 +1,103 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import { LocalDiskError, onDisk } from '../../api/download/disk/local-disk.ts';
+
+/** The outcome of one order. */
+export interface JournalEntry {
+  /** See `orderDigest`. */
+  readonly digest: string;
+  readonly line: number;
+  readonly id: string;
+  readonly outcome: 'accepted' | 'failed';
+  readonly requestId?: string;
+  readonly message?: string;
+}
+
+/** An order that was accepted in an earlier run. */
+export interface Accepted {
+  readonly requestId: string;
+  readonly time: string;
+}
+
+/**
+ * The outcomes of a batch's orders, in a file beside the batch, one JSON object a line. A second run reads which orders
+ * were accepted, and does not send them again. The file holds no visa and no password. An order whose answer was not
+ * written down is sent again, which does no harm: the same export writes the same files.
+ */
+export class BatchJournal implements AsyncDisposable {
+  readonly path: string;
+  readonly #handle: FileHandle;
+  readonly #accepted: Map<string, Accepted>;
+  /** Outcomes come side by side, and are written one after the other. */
+  #writing: Promise<unknown> = Promise.resolve();
+
+  private constructor(path: string, handle: FileHandle, accepted: Map<string, Accepted>) {
+    this.path = path;
+    this.#handle = handle;
+    this.#accepted = accepted;
+  }
+
+  /** Opens the journal of a batch, or makes a new one. @throws LocalDiskError */
+  static async open(batchPath: string): Promise<BatchJournal> {
+    const path = `${batchPath}.results.jsonl`;
+    const opened = onDisk(path, async () => {
+      const handle = await open(path, 'a+', 0o600);
+      try {
+        const text = await handle.readFile('utf8');
+        // A run that was killed may have left half a line.
+        if (text !== '' && !text.endsWith('\n')) await handle.appendFile('\n');
+        return new BatchJournal(path, handle, acceptedIn(text));
+      } catch (error) {
+        await handle.close();
+        throw error;
+      }
+    });
+    return await opened.catch((error: unknown) => {
+      if (!(error instanceof LocalDiskError)) throw error;
+      const remedy =
+        'It is written beside the CSV file: copy that file with its visas and keys to a folder in which you may write.';
+      throw new LocalDiskError(`the journal of the batch: ${error.message}`, { remedy, cause: error });
+    });
+  }
+
+  accepted(digest: string): Accepted | undefined {
+    return this.#accepted.get(digest);
+  }
+
+  /** Writes one outcome. It is on the disk when this resolves. @throws LocalDiskError */
+  async append(entry: JournalEntry, now: Date): Promise<void> {
+    const time = now.toISOString();
+    const written = this.#writing.then(() =>
+      onDisk(this.path, async () => {
+        await this.#handle.appendFile(`${JSON.stringify({ time, ...entry })}\n`);
+        await this.#handle.datasync();
+      }),
+    );
+    this.#writing = written.catch(() => undefined);
+    await written;
+    const { digest, outcome, requestId } = entry;
+    if (outcome === 'accepted' && requestId !== undefined) this.#accepted.set(digest, { requestId, time });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#handle.close();
+  }
+}
+
+function acceptedIn(text: string): Map<string, Accepted> {
+  const accepted = new Map<string, Accepted>();
+  for (const line of text.split('\n')) {
+    const { digest, outcome, requestId, time } = parsed(line);
+    if (outcome !== 'accepted' || typeof digest !== 'string') continue;
+    accepted.set(digest, { requestId: String(requestId), time: String(time) });
+  }
+  return accepted;
+}
+
+function parsed(line: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,205 @@
+import { writeFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import type { ShownExport } from '../../../contract/export-state.ts';
+import { formatCsv } from '../../../terminal/csv.ts';
+import { UsageError } from '../../../terminal/errors.ts';
+import type { Progress } from '../../../terminal/progress.ts';
+import type { Terminal } from '../../../terminal/terminal.ts';
+import { onDisk } from '../../api/download/disk/local-disk.ts';
+import { ClientError } from '../../api/errors.ts';
+import type { ProxyApi } from '../../api/proxy.ts';
+import { type BatchRow, readBatch } from './batch-file.ts';
+import { BatchJournal } from './batch-journal.ts';
+import { type ExportOrder, orderDigest, readOrder, sendOrder } from './export-order.ts';
+import { shortfallOf } from './export-state.ts';
+import { recordedState } from './wait.ts';
+
+export interface BatchOptions {
+  readonly path: string;
+  readonly kind: string;
+  /** Whether orders that were accepted before are sent again. */
+  readonly again: boolean;
+  /** `undefined`: nothing is sent, and no journal is written. */
+  readonly proxy: ProxyApi | undefined;
+  readonly proxyUrl: URL | undefined;
+  readonly terminal: Terminal;
+  /** Requests at once. */
+  readonly parallel: number;
+  readonly progress: Pick<Progress, 'counter'>;
+  /** Called with the outcome of each row, in their order. */
+  readonly onResult: (result: BatchResult) => void;
+}
+
+/** Why a row failed. */
+export type RowError = ClientError | UsageError;
+
+/** The outcome of a row. */
+export interface BatchResult {
+  readonly row: BatchRow;
+  readonly outcome: 'accepted' | 'accepted-before' | 'would-send' | 'failed';
+  readonly requestId?: string | undefined;
+  /** With an order that was sent before: time of that, ISO 8601. */
+  readonly time?: string;
+  readonly order?: ExportOrder;
+  /** With an order that was sent before: what became of it. Absent if the service cannot report. */
+  readonly shown?: ShownExport | undefined;
+  /** With `failed`. */
+  readonly error?: RowError;
+}
+
+/** Codes of errors that every other row would meet, too. */
+const stopping: ReadonlySet<string> = new Set([
+  'unauthenticated',
+  'forbidden',
+  'not_found',
+  'unavailable',
+  'interrupted',
+  'protocol',
+  'local_disk',
+]);
+
+/**
+ * Sends the orders of a batch, several at once, and writes the outcomes as CSV beside the batch.
+ * @returns the error of the whole run; `undefined` when every row is accepted
+ * @throws UsageError, ClientError about the batch itself
+ */
+export async function runBatch(options: BatchOptions): Promise<RowError | undefined> {
+  const { parallel, progress, onResult } = options;
+  const path = resolve(options.terminal.folder, options.path);
+  const rows = await readBatch(path);
+  await using journal = options.proxy && (await BatchJournal.open(path));
+  const counter = progress.counter('exports', rows.length);
+  const queue = rows.entries();
+  const results: (BatchResult | undefined)[] = [];
+  const orders: Orders = new Map();
+  let reported = 0;
+  let stop: BatchResult | undefined;
+  const report = () => {
+    const result = results[reported++];
+    // The outcome of a row that the user interrupted is not known.
+    if (result && result.error?.code !== 'interrupted') onResult(result);
+  };
+  const lane = async () => {
+    for (const [index, row] of queue) {
+      const result = await outcomeOf(row, { ...options, path, orders }, journal);
+      results[index] = result;
+      counter.add(1);
+      while (results[reported]) report();
+      const { error, order, shown } = result;
+      if (error?.code === 'interrupted' || (error && order && !shown && stopping.has(error.code))) stop ??= result;
+      if (stop) return;
+    }
+  };
+  await Promise.all(Array.from({ length: parallel }, lane)).finally(counter.end);
+  while (reported < rows.length) report();
+  if (journal) await writeResults(path, results);
+  if (stop?.error?.code === 'interrupted') return stop.error;
+  return summed(
+    results.flatMap((result) => result?.error ?? []),
+    rows.length,
+    stop,
+  );
+}
+
+type Orders = Map<string, Promise<unknown>>;
+
+async function outcomeOf(
+  row: BatchRow,
+  options: BatchOptions & { readonly orders: Orders },
+  journal: BatchJournal | undefined,
+): Promise<BatchResult> {
+  const { path, kind, proxy, proxyUrl, terminal, orders } = options;
+  const { line, id, type, visa, publicKey } = row;
+  let order: ExportOrder | undefined;
+  let digest = '';
+  try {
+    if (row.fault) throw row.fault;
+    const here = { ...terminal, folder: dirname(path) };
+    const sources = { visa: 'visa', publicKey: 'public_key', fileRemedy: 'Write file in the column type.' };
+    const read = await readOrder({ id, type, kind, visa, publicKey }, sources, here);
+    order = read;
+    if (proxy === undefined || journal === undefined) return { row, outcome: 'would-send', order };
+    digest = orderDigest(read, proxyUrl);
+    // A second row with the same order waits for the first, and finds it in the journal.
+    const sent = Promise.resolve(orders.get(digest)).then(() =>
+      send(row, read, { ...options, proxy, journal, digest }),
+    );
+    orders.set(
+      digest,
+      sent.catch(() => undefined),
+    );
+    return await sent;
+  } catch (error) {
+    if (!(error instanceof ClientError || error instanceof UsageError)) throw error;
+    const { message } = error;
+    if (error.code !== 'interrupted' && error.code !== 'local_disk') {
+      await journal?.append({ digest, line, id, outcome: 'failed', message }, terminal.now());
+    }
+    return { row, outcome: 'failed', error, ...(order && { order }) };
+  }
+}
+
+/** Sends an order, unless it was accepted before. @throws ClientError, UsageError */
+async function send(
+  row: BatchRow,
+  order: ExportOrder,
+  {
+    kind,
+    again,
+    proxy,
+    terminal,
+    journal,
+    digest,
+  }: BatchOptions & { readonly proxy: ProxyApi; readonly journal: BatchJournal; readonly digest: string },
+): Promise<BatchResult> {
+  const before = again ? undefined : journal.accepted(digest);
+  if (before) {
+    const shown = await recordedState(proxy, { requestId: before.requestId, kind }, terminal.signal);
+    const error = shown && shortfallOf(shown);
+    const common = { row, ...before, order, shown };
+    return error
+      ? { ...common, outcome: 'failed', error: notSentAgain(error) }
+      : { ...common, outcome: 'accepted-before' };
+  }
+  const { requestId } = await sendOrder(proxy, order, terminal.signal);
+  const { line, id } = row;
+  await journal.append({ digest, line, id, outcome: 'accepted', requestId }, terminal.now());
+  return { row, outcome: 'accepted', requestId, order };
+}
+
+/** Replaces `<batch>.results.csv` with the outcomes of this run. @throws LocalDiskError */
+async function writeResults(batch: string, results: readonly (BatchResult | undefined)[]): Promise<void> {
+  const rows = results.flatMap((result) => {
+    if (result === undefined) return [];
+    const { row, outcome, requestId = '', time = '', shown, error } = result;
+    const { line, id, type } = row;
+    const state = [shown?.state ?? '', shown?.reason ?? '', error?.message ?? ''];
+    return [[`${line}`, id, type === 'fileId' ? 'file' : 'dataset', outcome, requestId, time, ...state]];
+  });
+  const path = `${batch}.results.csv`;
+  const columns = ['line', 'id', 'type', 'outcome', 'request_id', 'queued_before', 'state', 'reason', 'error'];
+  await onDisk(path, () => writeFile(path, formatCsv([columns, ...rows]), { mode: 0o600 }));
+}
+
+function notSentAgain(error: ClientError): ClientError {
+  return new ClientError(error.code, `${error.message}; not sent again`, {
+    remedy: '--again sends all rows again.',
+    cause: error,
+  });
+}
+
+/** @param stop the row at which the run stopped */
+function summed(errors: readonly RowError[], rows: number, stop: BatchResult | undefined): RowError | undefined {
+  const [first] = errors;
+  if (first === undefined) return undefined;
+  if (stop?.error) {
+    const { code, message, remedy } = stop.error;
+    const what = `stopped at line ${stop.row.line}: ${message}`;
+    return new ClientError(code, what, { remedy, cause: stop.error });
+  }
+  const isAlike = errors.length === rows && errors.every(({ code }) => code === first.code);
+  return new ClientError(isAlike ? first.code : 'partial', `${errors.length} of ${rows} rows were not accepted`, {
+    remedy: 'Correct them and run the same command again: queued rows are not sent twice.',
+    cause: first,
+  });
+}

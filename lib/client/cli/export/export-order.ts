@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto';
+import { resolve } from 'node:path';
+import { formatPublicKey, publicKeyFingerprint } from '../../../crypt4gh/index.ts';
+import { UsageError, usageError } from '../../../terminal/errors.ts';
+import type { Terminal } from '../../../terminal/terminal.ts';
+import { decodeVisaOrPassport, expiryOf } from '../../api/order/decoded-visa.ts';
+import {
+  doubtsOf,
+  isFileForDataset,
+  isIdentifier,
+  isLongExpired,
+  type OrderType,
+} from '../../api/order/order-rules.ts';
+import type { ExportRequest, ProxyApi } from '../../api/proxy.ts';
+import { readPublicKey } from '../key-files.ts';
+import { checkedVisa, readSecretFile, refuseToken } from '../secrets.ts';
+import { administered } from './administrator.ts';
+
+/** An administrator's order, as typed. Paths are relative to the terminal's folder. */
+export interface ExportWords {
+  readonly id: string;
+  readonly type: OrderType;
+  readonly kind: string;
+  readonly visa: string;
+  readonly publicKey: string;
+}
+
+/** An order that can be sent, and its facts for the administrator. */
+export interface ExportOrder {
+  readonly request: ExportRequest;
+  /** Hex SHA-256 of the recipient's public key. */
+  readonly fingerprint: string;
+  /** Subject of the visa. Not verified. */
+  readonly recipient: { readonly issuer: string; readonly subject: string } | undefined;
+  /** Not verified. */
+  readonly visaExpires: Date | undefined;
+  /** Warnings: reasons for which the service will probably refuse. */
+  readonly doubts: readonly string[];
+}
+
+/** Where users name the files: options, or columns of a batch. */
+export interface ExportSources {
+  readonly visa: string;
+  readonly publicKey: string;
+  /** How to say that the id is that of a file. */
+  readonly fileRemedy: string;
+}
+
+/** What to do about a private key of a recipient. */
+const recipientsPrivateKey =
+  'Delete it, and ask the recipient to make a new pair of keys and to send ….pub.pem alone: anyone who has seen a private key ' +
+  'can read the files that are encrypted for it.';
+
+/**
+ * Reads the files of an order and checks the visa and the key here, because the service answers before it checks them.
+ * @throws UsageError for an unusable key, or an unusable or expired visa; ClientError `not_found`
+ */
+export async function readOrder(words: ExportWords, sources: ExportSources, terminal: Terminal): Promise<ExportOrder> {
+  const { id, type, kind } = words;
+  if (!isIdentifier(id)) {
+    throw usageError('id', 'expected an identifier of 1 to 256 characters');
+  }
+  if (isFileForDataset(id, type)) {
+    throw usageError('id', `${id} is the id of a file, not of a dataset`, sources.fileRemedy);
+  }
+  refuseToken(sources.visa, words.visa);
+  const path = resolve(terminal.folder, words.visa);
+  const visa = checkedVisa(sources.visa, await readSecretFile(sources.visa, path));
+  const publicKey = await readPublicKey(sources.publicKey, words.publicKey, terminal, recipientsPrivateKey);
+  const token = decodeVisaOrPassport(visa);
+  if (token === undefined) {
+    throw usageError(
+      sources.visa,
+      `${path} holds neither a GA4GH visa nor a passport`,
+      'Ask the recipient for theirs.',
+    );
+  }
+  const expires = expiryOf(token);
+  if (expires && isLongExpired(token, terminal.now())) {
+    throw new UsageError(`${sources.visa}: the visa in ${path} expired at ${expires.toISOString()}`, {
+      remedy: 'Ask the recipient for a new one; data-out doctor says whether this clock is right.',
+    });
+  }
+  return {
+    request: { id, type, kind, visa, publicKey: formatPublicKey(publicKey) },
+    fingerprint: publicKeyFingerprint(publicKey),
+    recipient: token.visas[0],
+    visaExpires: expires,
+    doubts: doubtsOf(words, token, terminal.now()),
+  };
+}
+
+/** Sends an order. The service may accept it now and reject it later. @throws ClientError */
+export async function sendOrder(
+  proxy: ProxyApi,
+  { request }: ExportOrder,
+  signal: AbortSignal,
+): Promise<{ readonly requestId: string }> {
+  return await administered(proxy.export(request, { signal }));
+}
+
+/**
+ * Digest of everything that is sent, and of the address: the same order has the same digest. It reveals nothing of the
+ * visa.
+ */
+export function orderDigest({ request }: ExportOrder, proxyUrl: URL | undefined): string {
+  const { id, type, kind, visa, publicKey } = request;
+  const parts = [proxyUrl?.href ?? '', kind, type, id, publicKey, visa];
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+}

@@ -1,0 +1,48 @@
+import { isUnderWay, type ShownExport } from '../../../contract/export-state.ts';
+import { explainReason } from '../../../contract/reasons.ts';
+import { counted, printable } from '../../../terminal/output.ts';
+import { ClientError } from '../../api/errors.ts';
+
+/** State, reason and counts on one line: `staging: 12 of 200 files staged, 1 retrying`. */
+export function describeState({ state, reason, counts }: Pick<ShownExport, 'state' | 'reason' | 'counts'>): string {
+  const { total, staged, ...others } = counts;
+  const rest = Object.entries(others).flatMap(([name, count]) =>
+    count === 0 || name === 'pending' ? [] : `, ${count} ${name.replace('_', ' ')}`,
+  );
+  const files = total === 0 ? '' : `: ${staged} of ${filesOf(total)} staged${rest.join('')}`;
+  return printable(`${state}${reason === null ? '' : ` (${reason})`}${files}`);
+}
+
+export function filesOf(count: number): string {
+  return counted(count, 'file');
+}
+
+/**
+ * What an export has come to, for a script: `undefined` if it is complete or goes on, else an error. Its code is what the
+ * administrator can do next.
+ */
+export function shortfallOf(shown: ShownExport): ClientError | undefined {
+  const { state, reason, requestId } = shown;
+  if (state === 'complete' || isUnderWay(state)) return undefined;
+  const [code, consequence, advice] = shortfalls[state];
+  const why = reason === null ? undefined : explainReason(reason);
+  const remedy = `${consequence.replace('ID', requestId)} ${why?.remedy ?? advice}`;
+  const meaning = why ? `: ${why.meaning}` : '';
+  return new ClientError(code, `the export ${printable(requestId)} is ${describeState(shown)}${meaning}`, { remedy });
+}
+
+const shortfalls = {
+  rejected: ['forbidden', 'Nothing was staged.', 'Ask the operator.'],
+  withdrawn: ['forbidden', 'The dataset was withdrawn.', 'Ask the operator.'],
+  incomplete: ['partial', 'data-out exports show ID --files names them.', 'Export again, or ask the operator.'],
+  failed: ['unavailable', 'Not all files are staged.', 'Export again later, or ask the operator.'],
+} as const;
+
+/** A line for each reason code that has words, in their order. */
+export function explainReasons(reasons: readonly (string | null)[]): readonly string[] {
+  const known = new Set(reasons.filter((reason) => reason !== null));
+  return [...known].sort().flatMap((reason) => {
+    const why = explainReason(reason);
+    return why ? [`${reason}: ${why.meaning}. ${why.remedy}`] : [];
+  });
+}

@@ -1,0 +1,51 @@
+import { growingPause } from '../../../common/timing.ts';
+import { isUnderWay, type ShownExport } from '../../../contract/export-state.ts';
+import { ClientError, interrupted } from '../../api/errors.ts';
+import type { ProxyApi } from '../../api/proxy.ts';
+import { administered } from './administrator.ts';
+
+/** Each question costs the service the check of a password. */
+const pauses = { firstMs: 2_000, longestMs: 30_000, factor: 1.5 } as const;
+
+export interface WatchedExport {
+  readonly requestId: string;
+  readonly kind: string;
+}
+
+/** The state of an export; `undefined` if the service has no record of it. @throws ClientError */
+export async function recordedState(
+  proxy: ProxyApi,
+  { requestId, kind }: WatchedExport,
+  signal: AbortSignal,
+): Promise<ShownExport | undefined> {
+  try {
+    return (await administered(proxy.exportState(requestId, { kind, signal }))).shown;
+  } catch (error) {
+    // Not consumed yet.
+    if (error instanceof ClientError && error.code === 'not_found') return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Asks for the state of an export until it is final, with growing pauses.
+ * @param onState called with each answer
+ * @throws ClientError
+ */
+export async function waitForExport(
+  proxy: ProxyApi,
+  watched: WatchedExport,
+  signal: AbortSignal,
+  onState: (shown: ShownExport) => void,
+): Promise<ShownExport> {
+  const { timing } = proxy.connection.transport;
+  for (let asked = 0; ; asked += 1) {
+    const shown = await recordedState(proxy, watched, signal);
+    if (shown) onState(shown);
+    if (shown && !isUnderWay(shown.state)) return shown;
+    const pauseMs = growingPause(asked, pauses);
+    await timing.sleep(pauseMs, signal).catch((cause: unknown) => {
+      throw interrupted(cause);
+    });
+  }
+}

@@ -1,0 +1,78 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { usageError } from '../../../terminal/errors.ts';
+import { printable } from '../../../terminal/output.ts';
+import type { Terminal } from '../../../terminal/terminal.ts';
+import { ClientError } from '../../api/errors.ts';
+
+/** Bytes of one read. A larger one leaves the processor's cache before it is worked on. */
+const chunkBytes = 512 * 1024;
+
+/** What a command reads: a file, or a pipe. */
+export interface Input extends AsyncDisposable {
+  /** For people. */
+  readonly label: string;
+  /** Absolute; `undefined` for standard input. */
+  readonly path: string | undefined;
+  /** Open at its start; `undefined` for pipes and devices, which have no positions. */
+  readonly handle: FileHandle | undefined;
+  /** Bytes of a regular file. */
+  readonly size: number | undefined;
+  /** The bytes from `start` on. A pipe can be read once, from 0. A chunk is valid until the next one is asked for. */
+  stream(start?: number): AsyncIterable<Uint8Array>;
+}
+
+/**
+ * @param name a path, or `-` for standard input
+ * @throws UsageError for a folder; ClientError `not_found`, `local_disk`
+ */
+export async function openInput(name: string, terminal: Terminal): Promise<Input> {
+  if (name === '-') {
+    return {
+      label: 'standard input',
+      path: undefined,
+      handle: undefined,
+      size: undefined,
+      stream: () => terminal.passingInput ?? terminal.input,
+      [Symbol.asyncDispose]: async () => {},
+    };
+  }
+  const path = resolve(terminal.folder, name);
+  const handle = await opened(path);
+  const status = await handle.stat();
+  if (status.isDirectory()) {
+    await handle.close();
+    throw usageError(printable(name), 'this is a folder', 'Give the name of a file.');
+  }
+  const regular = status.isFile();
+  return {
+    label: printable(name),
+    path,
+    handle: regular ? handle : undefined,
+    size: regular ? status.size : undefined,
+    stream: (start = 0) => chunksOf(handle, regular ? start : null),
+    [Symbol.asyncDispose]: () => handle.close(),
+  };
+}
+
+/** @param start position in a regular file; `null` for a pipe or device, which is read as it comes */
+async function* chunksOf(handle: FileHandle, start: number | null): AsyncGenerator<Uint8Array> {
+  const memory = Buffer.allocUnsafeSlow(chunkBytes);
+  for (let position = start; ; ) {
+    const { bytesRead } = await handle.read(memory, 0, chunkBytes, position);
+    if (bytesRead === 0) return;
+    if (position !== null) position += bytesRead;
+    yield memory.subarray(0, bytesRead);
+  }
+}
+
+async function opened(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'r');
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const shown = printable(path);
+    if (code === 'ENOENT') throw new ClientError('not_found', `there is no file ${shown}`, { cause: error });
+    throw new ClientError('local_disk', `${shown} cannot be read (${code ?? message})`, { cause: error });
+  }
+}

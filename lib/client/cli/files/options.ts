@@ -1,0 +1,47 @@
+import type { Command } from 'commander';
+import { usageError } from '../../../terminal/errors.ts';
+import type { Output } from '../../../terminal/output.ts';
+import { printable } from '../../../terminal/output.ts';
+import type { Terminal } from '../../../terminal/terminal.ts';
+import { readPublicKey } from '../key-files.ts';
+import { collect } from '../options.ts';
+import type { OutputOptions } from './output-file.ts';
+
+/** Options of commands that write one file. */
+export interface OutputFileOptions {
+  readonly output?: string;
+  readonly force?: boolean;
+}
+
+export function withOutputOptions(command: Command, text: string): Command {
+  return command.option('-o, --output <file>', text).option('--force', 'replace an existing output file');
+}
+
+/** Where the output called `name` goes. `--output -` allows a terminal. */
+export function outputOf(name: string, { output, force }: OutputFileOptions, terminal: Terminal): OutputOptions {
+  return { name, terminal, force: force === true, toTerminal: output === '-' };
+}
+
+/** The option of commands that write for other readers. */
+export function withRecipients(command: Command, text: string): Command {
+  return command.option('-r, --recipient <file>', text, collect);
+}
+
+/** The public keys that `--recipient` names. @throws UsageError when there is none */
+export async function readRecipients(files: readonly string[] | undefined, terminal: Terminal) {
+  if (!files?.length)
+    throw usageError('--recipient', 'say for whom', 'Give the public key of a reader, or of several.');
+  return await Promise.all(files.map((file) => readPublicKey('--recipient', file, terminal)));
+}
+
+/** Reports the file that was written. The file is the result: standard output has a record of it with `--json` only. */
+export function reportWritten(output: Output, record: { readonly output: string } & Record<string, unknown>): void {
+  if (record.output === '-') return;
+  if (output.json) output.result(record, '');
+  else output.note(`wrote ${printable(record.output)}`);
+}
+
+/** Help on input and output, for every command on files. */
+export const filesHelp = `
+The input is a file, or - for standard input. A file gets its name when it is whole. An existing file is not
+replaced without --force.`;

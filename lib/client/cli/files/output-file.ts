@@ -1,0 +1,152 @@
+import { randomBytes } from 'node:crypto';
+import { type FileHandle, link, lstat, open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { usageError } from '../../../terminal/errors.ts';
+import { printable } from '../../../terminal/output.ts';
+import type { Terminal } from '../../../terminal/terminal.ts';
+import { ClientError } from '../../api/errors.ts';
+
+export interface OutputOptions {
+  /** A path, or `-` for standard output. */
+  readonly name: string;
+  readonly terminal: Terminal;
+  /** Whether a file of that name is replaced. */
+  readonly force?: boolean;
+  /** Permissions of a new file, less the umask; default 0o666. */
+  readonly mode?: number;
+  /** Whether the user named standard output. Only then may the bytes go to a terminal. */
+  readonly toTerminal?: boolean;
+}
+
+/** Where bytes go. */
+export interface Sink {
+  /** Open for writing at any position; `undefined` for pipes and devices. */
+  readonly handle: FileHandle | undefined;
+  /** Writes all of it, at the pace of the reader. A chunk is written before the next one is asked for. */
+  write(source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void>;
+}
+
+/**
+ * Gives `work` somewhere to write. A file gets its name when it is whole. Until then it has a temporary name in the
+ * same folder, and it is removed when `work` fails.
+ * @throws ClientError `local_disk` when the file exists and `force` is not set, before `work` begins
+ * @throws UsageError for a folder, or for a terminal that the user did not name
+ */
+export async function writeOutput<T>(options: OutputOptions, work: (sink: Sink) => Promise<T>): Promise<T> {
+  const { name, terminal } = options;
+  const { signal } = terminal;
+  if (name === '-') {
+    if (terminal.outputIsTerminal && !options.toTerminal) {
+      throw usageError('--output', 'standard output is a terminal', 'Redirect it, or give --output FILE.');
+    }
+    return await work({ handle: undefined, write: (source) => writePipe(source, terminal) });
+  }
+  const target = await resolveTarget(resolve(terminal.folder, name));
+  const kind = await kindOf(target);
+  if (kind === 'folder') throw usageError('--output', `${printable(name)} is a folder`, 'Give the name of a file.');
+  if (kind === 'device') return await writeDevice(target, signal, work);
+  if (kind === 'file' && !options.force) throw exists(name);
+  return await writeFile(target, options, work);
+}
+
+/** A reader that closes the pipe (head) is no failure: the writing stops. */
+async function writePipe(source: Parameters<Sink['write']>[0], { output, signal }: Terminal): Promise<void> {
+  let interrupt: (reason: unknown) => void = () => {};
+  const onAbort = () => interrupt(signal.reason);
+  const ignore = () => {};
+  signal.addEventListener('abort', onAbort, { once: true });
+  // The callback of each write gets the error, too.
+  output.on('error', ignore);
+  try {
+    for await (const chunk of source) {
+      signal.throwIfAborted();
+      await new Promise<void>((resolve, reject) => {
+        interrupt = reject;
+        output.write(chunk, (error) => (error ? reject(error) : resolve()));
+      });
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    output.off('error', ignore);
+  }
+}
+
+/** A link stays a link: its target is replaced. */
+async function resolveTarget(path: string): Promise<string> {
+  const link = await lstat(path).catch(() => undefined);
+  return link?.isSymbolicLink() ? await realpath(path).catch(() => path) : path;
+}
+
+async function kindOf(path: string): Promise<'none' | 'file' | 'folder' | 'device'> {
+  const status = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (status === undefined) return 'none';
+  if (status.isDirectory()) return 'folder';
+  return status.isFile() ? 'file' : 'device';
+}
+
+async function writeDevice<T>(path: string, signal: AbortSignal, work: (sink: Sink) => Promise<T>): Promise<T> {
+  const handle = await open(path, 'w');
+  try {
+    return await work({ handle: undefined, write: (source) => writeAll(handle, source, signal) });
+  } finally {
+    await handle.close();
+  }
+}
+
+async function writeFile<T>(target: string, options: OutputOptions, work: (sink: Sink) => Promise<T>): Promise<T> {
+  const { terminal, name, force, mode = 0o666 } = options;
+  const { signal } = terminal;
+  const temporary = join(dirname(target), `.data-out-${randomBytes(6).toString('hex')}.part`);
+  const handle = await open(temporary, 'wx+', mode).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+    const remedy = 'Make it with mkdir -p, or choose another one.';
+    throw new ClientError('local_disk', `there is no folder ${printable(dirname(target))}`, { remedy, cause: error });
+  });
+  try {
+    let result: T;
+    try {
+      result = await work({ handle, write: (source) => writeAll(handle, source, signal) });
+      signal.throwIfAborted();
+      await handle.datasync();
+    } finally {
+      await handle.close();
+    }
+    if (force) await rename(temporary, target);
+    else await publish(temporary, target, name);
+    return result;
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+/** Writes at the file's current position. A stream on the handle would keep it from closing. */
+async function writeAll(handle: FileHandle, source: Parameters<Sink['write']>[0], signal: AbortSignal): Promise<void> {
+  for await (const chunk of source) {
+    signal.throwIfAborted();
+    for (let written = 0; written < chunk.length; ) {
+      written += (await handle.write(chunk, written, chunk.length - written)).bytesWritten;
+    }
+  }
+}
+
+/** Names the file, unless another file has got that name since. `rename` alone would replace it. */
+async function publish(temporary: string, target: string, name: string): Promise<void> {
+  try {
+    await link(temporary, target);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw exists(name);
+    // Not every file system has hard links.
+    if ((await kindOf(target)) !== 'none') throw exists(name);
+    await rename(temporary, target);
+  }
+}
+
+function exists(name: string): ClientError {
+  const remedy = 'Choose another name, or replace it with --force.';
+  return new ClientError('local_disk', `${printable(name)} exists already`, { remedy });
+}

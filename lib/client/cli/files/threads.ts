@@ -1,0 +1,49 @@
+import type { FileHandle } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { setTimeout } from 'node:timers/promises';
+import { SegmentWorkers } from '../../../crypt4gh/index.ts';
+import type { Progress } from '../../../terminal/progress.ts';
+
+/** Bytes. Smaller files are done before threads have started. */
+const smallBytes = 8 * 1024 * 1024;
+const pollMilliseconds = 100;
+
+/**
+ * Threads for the segments of an input; `undefined` for an input that is too small for them, and on a machine with one
+ * processor. They end when the user interrupts.
+ * @param size bytes of the input; `undefined` for a pipe
+ */
+export function threadsFor(size: number | undefined, signal: AbortSignal): SegmentWorkers | undefined {
+  if (availableParallelism() === 1 || (size !== undefined && size < smallBytes)) return undefined;
+  const workers = new SegmentWorkers();
+  signal.addEventListener('abort', () => void workers.close(), { once: true });
+  return workers;
+}
+
+/**
+ * Shows how a file grows while threads write it, and has it written to the disk meanwhile: a sync at the end would begin when
+ * the processor has nothing left to do. @param total bytes that it will have, about
+ */
+export async function whileGrowing<T>(
+  target: FileHandle,
+  { progress, label, total }: { readonly progress: Progress; readonly label: string; readonly total: number },
+  work: () => Promise<T>,
+): Promise<T> {
+  const task = progress.task(label, total);
+  const ended = new AbortController();
+  const { signal } = ended;
+  const watch = async () => {
+    for (;;) {
+      await setTimeout(pollMilliseconds, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) return;
+      task.set(Math.min((await target.stat()).size, total));
+      await target.datasync();
+    }
+  };
+  // The system reports a failed write once only, so an error of this sync counts.
+  const [watched, worked] = await Promise.allSettled([watch(), work().finally(() => ended.abort())]);
+  task.end();
+  if (worked.status === 'rejected') throw worked.reason;
+  if (watched.status === 'rejected') throw watched.reason;
+  return worked.value;
+}

@@ -1,0 +1,150 @@
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { Crypt4ghError, PassphraseError, parsePrivateKey, parsePublicKey } from '../../crypt4gh/index.ts';
+import { UsageError, usageError } from '../../terminal/errors.ts';
+import type { Output } from '../../terminal/output.ts';
+import { printable } from '../../terminal/output.ts';
+import { askSecret } from '../../terminal/prompts.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
+import { ClientError } from '../api/errors.ts';
+import { mixedUp, readSmallFile } from './secrets.ts';
+import type { Settings } from './settings.ts';
+
+/** Bytes. Real key files have a few hundred. */
+const maxKeyFileBytes = 65_536;
+/** Times that a person may type a passphrase. */
+const attempts = 3;
+
+/** What to do without a passphrase. */
+export const passphraseRemedy = 'Give the passphrase with --passphrase-file FILE or DATA_OUT_PASSPHRASE.';
+
+/** What must follow when a private key was passed on. */
+const ifPrivateKeyCame =
+  'If another person gave you this file, delete it, and ask that person to make a new key: anyone who has seen a private key ' +
+  'can read the files that are encrypted for it.';
+
+/** A private key and the file it comes from. */
+export interface PrivateKeyFile {
+  readonly path: string;
+  /** 32 bytes; overwrite them after use. */
+  readonly privateKey: Uint8Array;
+}
+
+type KeyReader = { readonly terminal: Terminal; readonly output: Output; readonly settings: Settings };
+
+/**
+ * The private keys that the settings name.
+ * @throws UsageError for no key, or an unusable one; ClientError `not_found`, or `forbidden` for a wrong passphrase
+ */
+export async function readPrivateKeys(reader: KeyReader): Promise<readonly PrivateKeyFile[]> {
+  const { keyFiles } = reader.settings;
+  if (keyFiles.length === 0) {
+    throw new UsageError('no private key is set', {
+      remedy: 'data-out setup makes or names one; or give yours with --key FILE or DATA_OUT_KEY_FILE.',
+    });
+  }
+  const keys: PrivateKeyFile[] = [];
+  // One after the other: a person can answer one question at a time.
+  for (const path of keyFiles) keys.push({ path, privateKey: await readPrivateKey(path, reader) });
+  return keys;
+}
+
+/** The private key in one file; its passphrase from the settings, else from a person. */
+export async function readPrivateKey(path: string, reader: KeyReader): Promise<Uint8Array> {
+  const { terminal, output, settings } = reader;
+  const text = await readKeyFile('--key', path);
+  await warnWhenOthersCanRead(path, output);
+  const given = await settings.passphrase?.();
+  try {
+    return await parsePrivateKey(text, given);
+  } catch (error) {
+    if (!(error instanceof PassphraseError) || given !== undefined) throw keyFileError(path, error, text);
+  }
+  for (let attempt = 1; ; attempt += 1) {
+    const passphrase = await askSecret(terminal, `Passphrase of ${printable(path)}: `, passphraseRemedy);
+    try {
+      return await parsePrivateKey(text, passphrase);
+    } catch (error) {
+      if (!(error instanceof PassphraseError) || attempt === attempts) {
+        throw keyFileError(path, error, undefined, forgotten);
+      }
+      output.warn('the passphrase is wrong; try again');
+    }
+  }
+}
+
+/** The bytes of a key file. @param source the option that named it @throws UsageError, ClientError `not_found` */
+export function readKeyFile(source: string, path: string): Promise<Buffer> {
+  return readSmallFile(source, path, maxKeyFileBytes);
+}
+
+/**
+ * A public key from a file, in any form that `parsePublicKey` takes.
+ * @param source the option that named it
+ * @param privateKeyRemedy what to do if it is a private key
+ * @returns 32 bytes
+ */
+export async function readPublicKey(
+  source: string,
+  path: string,
+  { folder }: Terminal,
+  privateKeyRemedy = `Give the file of the public key, often ….pub.pem. ${ifPrivateKeyCame}`,
+): Promise<Uint8Array> {
+  const absolute = resolve(folder, path);
+  const bytes = await readKeyFile(source, absolute);
+  try {
+    return parsePublicKey(bytes);
+  } catch (error) {
+    const found = mixedUp(bytes);
+    if (found === 'a private key') {
+      throw new UsageError(`${source}: ${absolute} is a PRIVATE key, and a public one belongs here`, {
+        remedy: privateKeyRemedy,
+        cause: error,
+      });
+    }
+    if (found === 'a visa or another token' || found === 'a Crypt4GH file') {
+      throw usageError(
+        source,
+        `expected a public key, but ${absolute} is ${found}`,
+        'Name the file of the public key.',
+      );
+    }
+    throw keyFileError(absolute, error);
+  }
+}
+
+/** What to do about a passphrase that a person does not know. */
+const forgotten =
+  'A forgotten passphrase cannot be recovered: move the key file away, make a new key with data-out setup, and ask for an ' +
+  'export to that one.';
+
+/**
+ * The error of a key file, with its path.
+ * @param content of a file that should be a private key
+ * @param remedy what to do about a wrong passphrase; default: for one that a setting gives
+ */
+export function keyFileError(
+  path: string,
+  error: unknown,
+  content?: Uint8Array,
+  remedy = `Look at --passphrase-file and DATA_OUT_PASSPHRASE, or give neither to be asked. ${forgotten}`,
+): unknown {
+  if (!(error instanceof Crypt4ghError)) return error;
+  const found = content && mixedUp(content);
+  if (found !== undefined && found !== 'a private key') {
+    return new UsageError(`${path}: expected a private key, got ${found}`, {
+      remedy: 'Name the file of your private key, often ….sec.pem.',
+      cause: error,
+    });
+  }
+  if (!(error instanceof PassphraseError)) return new UsageError(`${path}: ${error.message}`, { cause: error });
+  return new ClientError('forbidden', `${path}: ${error.message}`, { remedy, cause: error });
+}
+
+/** OpenSSH refuses such a key. Here it is used: on a shared file system its owner may have no choice. */
+async function warnWhenOthersCanRead(path: string, output: Output): Promise<void> {
+  if (process.platform === 'win32') return;
+  const { mode } = await stat(path);
+  if ((mode & 0o077) === 0) return;
+  output.warn(`other users of this machine may read the private key ${printable(path)}: run chmod 600 on it`);
+}

@@ -1,0 +1,60 @@
+import { formatPrivateKey, formatPublicKey, generateKeyPair, publicKeyFingerprint } from '../../crypt4gh/index.ts';
+import { UsageError } from '../../terminal/errors.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
+import { writeOutput } from './files/output-file.ts';
+
+/** The two files of a pair of keys, as the user named them. */
+export interface KeyPairFiles {
+  readonly privateKey: string;
+  readonly publicKey: string;
+}
+
+export interface NewKeyPair extends KeyPairFiles {
+  readonly terminal: Terminal;
+  /** Whether existing files are replaced. */
+  readonly force?: boolean;
+  /** Called when neither name is taken. `undefined`: the private key is not protected. */
+  readonly passphrase: () => Promise<string | undefined>;
+  /** Kept in clear in the file of the private key. */
+  readonly comment?: string | undefined;
+}
+
+/** `me.sec.pem` and `me.pub.pem` for `me`. */
+export function keyPairFiles(name: string): KeyPairFiles {
+  return { privateKey: `${name}.sec.pem`, publicKey: `${name}.pub.pem` };
+}
+
+/**
+ * Makes a pair of keys, and writes both files or none. Only the owner can read the private one.
+ * @returns the SHA-256 of the public key, in hex
+ * @throws ClientError `local_disk` if a file exists; UsageError for an empty passphrase
+ */
+export async function writeKeyPair(pair: NewKeyPair): Promise<string> {
+  const { terminal, force = false, comment } = pair;
+  const { privateKey, publicKey } = generateKeyPair();
+  try {
+    await writeOutput({ name: pair.privateKey, terminal, force, mode: 0o600 }, async (secretSink) => {
+      // A name that is taken fails before the user types a passphrase.
+      await writeOutput({ name: pair.publicKey, terminal, force }, async (publicSink) => {
+        const passphrase = await pair.passphrase();
+        const text = await formatPrivateKey(privateKey, {
+          ...(passphrase !== undefined && { passphrase: notEmpty(passphrase) }),
+          ...(comment !== undefined && { comment }),
+        });
+        await secretSink.write([Buffer.from(text)]);
+        await publicSink.write([Buffer.from(formatPublicKey(publicKey))]);
+      });
+    });
+  } finally {
+    privateKey.fill(0);
+  }
+  return publicKeyFingerprint(publicKey);
+}
+
+/** @throws UsageError */
+export function notEmpty(passphrase: string): string {
+  if (passphrase !== '') return passphrase;
+  throw new UsageError('the passphrase is empty', {
+    remedy: 'Type one, or leave the key unprotected with --no-passphrase.',
+  });
+}

@@ -1,0 +1,82 @@
+import type { Command } from 'commander';
+import { usageError } from '../../terminal/errors.ts';
+
+/** Options of commands that talk to a service: its addresses and the user's credentials. */
+export function withServiceOptions(command: Command): Command {
+  return withConnectionOptions(
+    command
+      .option('--url <url>', 'address of the service (DATA_OUT_URL)')
+      .option('--direct-url <url>', 'address for direct access (DATA_OUT_DIRECT_URL)')
+      .option(
+        '--visa <file>',
+        'file with your visa or passport (DATA_OUT_VISA_FILE; DATA_OUT_VISA is the token itself)',
+      )
+      .option('--username <name>', 'user name for the service (DATA_OUT_USERNAME)')
+      .option('--password-file <file>', 'file with the password (DATA_OUT_PASSWORD_FILE; default: ask)'),
+  );
+}
+
+/** Options of commands for administrators: the archive kind, the address and the administrator's credentials. */
+export function withAdministratorOptions(command: Command): Command {
+  return withConnectionOptions(
+    command
+      .option('--kind <kind>', 'archive kind, as the operator set it', 'fega')
+      .option('--url <url>', 'address of the service (DATA_OUT_URL)')
+      .option('--username <name>', 'user name of the administrator (DATA_OUT_ADMIN_USERNAME)')
+      .option('--password-file <file>', 'file with the password (DATA_OUT_ADMIN_PASSWORD_FILE; default: ask)'),
+  );
+}
+
+/** Options of commands that open connections. */
+export function withConnectionOptions(command: Command): Command {
+  return command
+    .option('--ca <file>', 'PEM file of a certificate authority to trust as well (DATA_OUT_CA_FILE)')
+    .option('--insecure-http', 'allow http:// to other machines: anyone on the network can read visa and files');
+}
+
+/** The key files that users may give, for help texts. */
+const privateKeyForms = 'Crypt4GH or OpenSSH ed25519';
+export const publicKeyForms = 'Crypt4GH, OpenSSH ed25519 or X25519';
+
+const readerKey = `your private key: ${privateKeyForms}; may be given several times`;
+
+/** Options of commands that use a private key. @param text help for `--key`, if it is not a reader's key */
+export function withKeyOptions(command: Command, text = readerKey): Command {
+  return command
+    .option('--key <file>', text, collect)
+    .option('--passphrase-file <file>', 'file with the passphrase of the key (DATA_OUT_PASSPHRASE; default: ask)');
+}
+
+/** For an option that may be given several times. */
+export function collect(value: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), value];
+}
+
+/** Parses a whole number. @throws UsageError */
+export function parseCount(
+  source: string,
+  text: string,
+  limits: { readonly from: number; readonly to: number },
+): number {
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= limits.from && value <= limits.to) return value;
+  throw usageError(source, `expected a whole number from ${limits.from} to ${limits.to}`);
+}
+
+const secondsOf: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+
+/** Parses a duration, such as `90m` or `2d`. @returns milliseconds @throws UsageError */
+export function parseDuration(source: string, text: string): number {
+  const [, count = '', unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  const seconds = Number(count) * (secondsOf[unit] ?? 0);
+  if (seconds > 0) return seconds * 1000;
+  throw usageError(source, 'expected a number and a unit: 30s, 90m, 24h or 2d');
+}
+
+/** Parses a date, or a date and time with its zone (ISO 8601). A date alone is midnight in UTC. @throws UsageError */
+export function parseTime(source: string, text: string): Date {
+  const isTime = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2}))?$/.test(text);
+  const time = new Date(isTime ? text : Number.NaN);
+  if (!Number.isNaN(time.getTime())) return time;
+  throw usageError(source, 'expected a date, or a date and time with its zone: 2026-11-22T09:00:00Z');
+}

@@ -1,0 +1,85 @@
+import {
+  inspectPrivateKey,
+  parsePrivateKey,
+  parsePublicKey,
+  publicKeyFingerprint,
+  publicKeyOf,
+} from '../../crypt4gh/index.ts';
+import { printable } from '../../terminal/output.ts';
+import type { ReadReceipts } from '../api/delivery/receipt-files.ts';
+import { type PrivateKeyFile, readKeyFile } from './key-files.ts';
+import type { Session } from './session.ts';
+
+/** The user's keys, as far as they are known. */
+export interface OwnKeys {
+  /** Fingerprints of the known ones. */
+  readonly known: ReadonlySet<string>;
+  /** Files of private keys whose public key is not known. */
+  readonly unknown: readonly string[];
+}
+
+/**
+ * The keys that the settings name, without a question: from a private key that the command has read, from the public key beside the
+ * file, or from a private key that needs no passphrase, or has it in a setting.
+ */
+export async function findOwnKeys({ settings }: Session, read: readonly PrivateKeyFile[] = []): Promise<OwnKeys> {
+  const known = new Set<string>();
+  const unknown: string[] = [];
+  for (const path of settings.ownKeyFiles) {
+    const opened = read.find((each) => each.path === path);
+    const publicKey = opened
+      ? publicKeyOf(opened.privateKey)
+      : ((await publicKeyIn(besideOf(path))) ?? (await publicPart(path, settings.passphrase)));
+    if (publicKey === undefined) unknown.push(path);
+    else known.add(publicKeyFingerprint(publicKey));
+  }
+  return { known, unknown };
+}
+
+/** The keys that a receipt must be for; `undefined`: a key of the user is not known, so a receipt for any key is accepted. */
+export function recipientsOf({ known, unknown }: OwnKeys): ReadonlySet<string> | undefined {
+  return known.size > 0 && unknown.length === 0 ? known : undefined;
+}
+
+/** Says which receipts are ignored, and why receipts are accepted that can be for the key of another person. */
+export function warnOfReceipts(
+  { output }: Session,
+  { receipts, refused, foreign }: ReadReceipts,
+  { known, unknown }: OwnKeys,
+): void {
+  for (const { message } of [...refused, ...foreign]) output.warn(printable(message));
+  if (receipts.every(({ key_fingerprint }) => known.has(key_fingerprint))) return;
+  for (const path of unknown) {
+    const what = `the public key of ${path} is not known, so receipts for unknown keys are accepted`;
+    output.warn(printable(`${what}: save it as ${besideOf(path)}`));
+  }
+}
+
+function besideOf(path: string): string {
+  return path.endsWith('.sec.pem') ? path.replace(/\.sec\.pem$/, '.pub.pem') : `${path}.pub`;
+}
+
+async function publicKeyIn(path: string): Promise<Uint8Array | undefined> {
+  return await readKeyFile('--key', path)
+    .then(parsePublicKey)
+    .catch(() => undefined);
+}
+
+async function publicPart(
+  path: string,
+  passphrase: (() => Promise<string>) | undefined,
+): Promise<Uint8Array | undefined> {
+  try {
+    const text = await readKeyFile('--key', path);
+    const given = inspectPrivateKey(text).isProtected ? await passphrase?.() : undefined;
+    const privateKey = await parsePrivateKey(text, given);
+    try {
+      return publicKeyOf(privateKey);
+    } finally {
+      privateKey.fill(0);
+    }
+  } catch {
+    // A command that needs the private key says what is wrong with it.
+    return undefined;
+  }
+}

@@ -1,0 +1,121 @@
+import { mkdir, readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { usageError } from '../../terminal/errors.ts';
+import { printable } from '../../terminal/output.ts';
+import { withSlash } from '../api/connection.ts';
+import { type PinnedKeys, parseKeySet, type ReceiptKeys } from '../api/delivery/key-set.ts';
+import { ifThere, onDisk } from '../api/download/disk/local-disk.ts';
+import { FileLock } from '../api/download/disk/lock.ts';
+import { ClientError } from '../api/errors.ts';
+import type { ProxyApi } from '../api/proxy.ts';
+import { writeOutput } from './files/output-file.ts';
+import type { Session } from './session.ts';
+
+const fingerprintForm = /^[\w-]{43}$/;
+const none: PinnedKeys = { trusted: [], refused: [] };
+
+/** The receipt keys that the user trusts, by the address of the service, in a file beside the configuration file. */
+export class PinFile {
+  readonly #session: Session;
+  readonly #path: string;
+
+  constructor(session: Session) {
+    this.#session = session;
+    this.#path = session.settings.receiptKeysFile;
+  }
+
+  /** @returns no trusted keys before the first use of a service @throws UsageError if the file is malformed; LocalDiskError */
+  async of(service: URL): Promise<PinnedKeys> {
+    return (await this.#all())[service.href] ?? none;
+  }
+
+  /** Changes what is pinned, while no other command does. @returns what is pinned then @throws as {@link of} */
+  async change(service: URL, changed: (pins: PinnedKeys) => PinnedKeys): Promise<PinnedKeys> {
+    const { terminal } = this.#session;
+    await onDisk(this.#path, () => mkdir(dirname(this.#path), { recursive: true, mode: 0o700 }));
+    await using _lock = await FileLock.acquire(`${this.#path}.lock`);
+    const all = await this.#all();
+    const pins = changed(all[service.href] ?? none);
+    const text = `${JSON.stringify({ ...all, [service.href]: pins }, undefined, 2)}\n`;
+    await onDisk(this.#path, () =>
+      writeOutput({ name: this.#path, terminal, force: true, mode: 0o600 }, (sink) => sink.write([Buffer.from(text)])),
+    );
+    return pins;
+  }
+
+  async #all(): Promise<Readonly<Record<string, PinnedKeys>>> {
+    const text = await onDisk(this.#path, () => ifThere(readFile(this.#path, 'utf8')));
+    if (text === undefined) return {};
+    try {
+      const services = JSON.parse(text) as Record<string, PinnedKeys>;
+      const lists = Object.values(services).flatMap(({ trusted, refused }) => [trusted, refused]);
+      if (lists.every((list) => Array.isArray(list) && list.every((each) => fingerprintForm.test(each))))
+        return services;
+    } catch {
+      // As any other text that is none.
+    }
+    throw usageError(this.#path, 'this file does not list receipt keys', 'Move it away, and accept the keys again.');
+  }
+}
+
+/**
+ * The receipt keys of the service. Only pinned ones are trusted, and keys that pinned ones endorse. At the first use of a service its
+ * keys are pinned.
+ * @throws ClientError
+ */
+export async function receiptKeys(session: Session, proxy: ProxyApi): Promise<ReceiptKeys> {
+  const { terminal, output } = session;
+  const service = addressOf(session);
+  const file = new PinFile(session);
+  let pinned = await file.of(service);
+  const text = await proxy.keySet({ signal: terminal.signal });
+  const source = 'the keys of the service';
+  const pin = async (changed: (pins: PinnedKeys) => PinnedKeys) => {
+    try {
+      return await file.change(service, changed);
+    } catch (error) {
+      if (!(error instanceof ClientError) || error.code === 'interrupted') throw error;
+      output.warn(printable(`the receipt keys cannot be remembered: ${error.message}`));
+      return changed(pinned);
+    }
+  };
+  const learn = async (fingerprints: readonly string[]) => {
+    pinned = await pin((pins) => changedPins(pins, { accept: fingerprints, refuse: pins.refused }));
+    return pinned;
+  };
+  if (!isPinned(pinned)) {
+    const { fingerprints } = parseKeySet(text, source);
+    // Another command can have pinned keys meanwhile.
+    pinned = await pin((pins) => (isPinned(pins) ? pins : { trusted: fingerprints, refused: [] }));
+  }
+  return parseKeySet(text, source, { ...pinned, learn });
+}
+
+/** Whether the service was used before. One whose last trusted key was refused is not trusted at first sight again. */
+export function isPinned({ trusted, refused }: PinnedKeys): boolean {
+  return trusted.length + refused.length > 0;
+}
+
+/** What is pinned after a change. A fingerprint in both lists is refused. */
+export function changedPins(
+  { trusted, refused }: PinnedKeys,
+  { accept, refuse }: { readonly accept: readonly string[]; readonly refuse: readonly string[] },
+): PinnedKeys {
+  const isRefused = new Set(refuse);
+  return {
+    trusted: [...new Set([...trusted, ...accept])].filter((each) => !isRefused.has(each)),
+    refused: [...new Set([...refused.filter((each) => !accept.includes(each)), ...refuse])],
+  };
+}
+
+/** @throws UsageError */
+export function checkFingerprint(source: string, text: string): void {
+  if (fingerprintForm.test(text)) return;
+  throw usageError(source, 'expected the fingerprint of a receipt key: 43 letters, digits, - and _');
+}
+
+/** @returns the address with a slash at its end, as the client calls it @throws UsageError if no address is set */
+export function addressOf({ settings }: Session): URL {
+  if (settings.proxyUrl) return withSlash(settings.proxyUrl);
+  throw usageError('--url', 'no address of the service is set', 'Receipt keys belong to a service.');
+}

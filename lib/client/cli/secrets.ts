@@ -1,0 +1,76 @@
+import { open } from 'node:fs/promises';
+import { limits } from '../../contract/limits.ts';
+import { looksLikePrivateKey } from '../../crypt4gh/index.ts';
+import { UsageError, usageError } from '../../terminal/errors.ts';
+import { ClientError } from '../api/errors.ts';
+import { isToken } from '../api/order/order-rules.ts';
+
+/** Bytes of the largest file with a secret: a passport is the largest secret. */
+const maxBytes = limits.passportBytes + 1024;
+
+/** The secret in a file, without the line end that editors add. @param source names the file in errors */
+export async function readSecretFile(source: string, path: string): Promise<string> {
+  const bytes = await readSmallFile(source, path, maxBytes);
+  return bytes.toString('utf8').replace(/\r?\n$/, '');
+}
+
+/** Reads a small file whole. @throws UsageError, ClientError `not_found`: both name `source` and the path */
+export async function readSmallFile(source: string, path: string, limit: number): Promise<Buffer> {
+  if (/-----BEGIN [A-Z0-9 ]+-----/.test(path)) {
+    throw usageError(source, 'expected the name of a file, got the key itself', saveIt('key'));
+  }
+  try {
+    const file = await open(path, 'r');
+    try {
+      const bytes = Buffer.alloc(limit + 1);
+      let filled = 0;
+      for (let read = -1; read !== 0 && filled <= limit; filled += read) {
+        read = (await file.read(bytes, filled, bytes.length - filled)).bytesRead;
+      }
+      if (filled > limit) throw usageError(source, `${path} is too large: expected at most ${limit} bytes`);
+      return bytes.subarray(0, filled);
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    if (error instanceof UsageError || !(error instanceof Error)) throw error;
+    const code = 'code' in error ? String(error.code) : '';
+    if (code === 'ENOENT') throw new ClientError('not_found', `${source}: there is no file ${path}`, { cause: error });
+    throw new UsageError(`${source}: ${path} cannot be read (${code || error.message})`, { cause: error });
+  }
+}
+
+/** Refuses a token in place of a file name: the name would be repeated in errors. @throws UsageError */
+export function refuseToken(source: string, value: string): void {
+  if (!/^\s*eyJ[\w-]+\.[\w-]+\./.test(value)) return;
+  throw usageError(source, 'expected the name of a file, got a token', saveIt('token'));
+}
+
+function saveIt(what: string): string {
+  return `Save the ${what} in a file, and name that file. Other users of this machine can read command lines.`;
+}
+
+/** A visa or passport as it goes into a header. @throws UsageError for other text, without repeating it */
+export function checkedVisa(source: string, value: string): string {
+  const token = value.trim();
+  if (isToken(token)) return token;
+  const found = mixedUp(token);
+  if (found !== undefined) {
+    const remedy = 'Name the file in which you saved your visa or passport.';
+    throw usageError(source, `expected a visa or passport, got ${found}`, remedy);
+  }
+  throw usageError(source, 'expected one visa or passport: three base64url parts with points between them');
+}
+
+/** The files that people mix up. */
+export type MixedUp = 'a private key' | 'a public key' | 'a visa or another token' | 'a Crypt4GH file';
+
+/** Which of these a file is, by its content; `undefined` for any other. */
+export function mixedUp(content: string | Uint8Array): MixedUp | undefined {
+  const text = (typeof content === 'string' ? content : Buffer.from(content).toString('latin1')).trim();
+  if (looksLikePrivateKey(text)) return 'a private key';
+  if (/-----BEGIN [A-Z0-9 ]*PUBLIC KEY-----|^ssh-[a-z0-9]+\s/.test(text)) return 'a public key';
+  // A JWS in compact form: its header is a JSON object in base64url.
+  if (/^eyJ[\w-]*\.[\w-]+\.[\w-]*$/.test(text)) return 'a visa or another token';
+  return text.startsWith('crypt4gh') ? 'a Crypt4GH file' : undefined;
+}

@@ -1,0 +1,103 @@
+import type { Command } from 'commander';
+import { printable } from '../../terminal/output.ts';
+import { openSession as openTerminalSession, type Session as TerminalSession } from '../../terminal/session.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
+import { connect, type ServiceConnection } from '../api/connection.ts';
+import { decodeVisaOrPassport } from '../api/order/decoded-visa.ts';
+import { expiryWarning } from '../api/order/order-rules.ts';
+import type { RetryPolicy } from '../api/retry.ts';
+import type { Transport } from '../api/transport.ts';
+import { readSmallFile } from './secrets.ts';
+import { readSettings, type Settings } from './settings.ts';
+
+/** What `register…` functions need to open a session when their command runs. */
+export interface CommandContext {
+  readonly terminal: Terminal;
+  /** Of the client, as in `data-out --version`. */
+  readonly version: string;
+}
+
+/** What one run of one command works with. Its disposal removes the progress and closes connections. */
+export interface Session extends TerminalSession, AsyncDisposable {
+  readonly settings: Settings;
+  /** The service that the settings name, with the user's credentials. */
+  service(): Promise<ServiceConnection>;
+}
+
+const maxAuthorityBytes = 4 * 1024 * 1024;
+
+/**
+ * @param retries default: the retries of the transport
+ * @throws UsageError for a wrong setting
+ */
+export async function openSession(context: CommandContext, command: Command, retries?: RetryPolicy): Promise<Session> {
+  return sessionOf(context, command, await readSettings(command.optsWithGlobals(), context.terminal), retries);
+}
+
+/** The same with settings that are not those of the command line. */
+export function sessionOf(
+  { terminal, version }: CommandContext,
+  command: Command,
+  settings: Settings,
+  retries?: RetryPolicy,
+): Session {
+  const session = openTerminalSession(terminal, command);
+  const { output, progress } = session;
+  const visa = settings.visa && warningOfExpiry(settings.visa, output.warn, terminal.now);
+  let transport: Transport | undefined;
+  return {
+    ...session,
+    settings,
+    async service() {
+      transport ??= await openTransport(settings, terminal, version, retries);
+      const { proxyUrl, directUrl, basic } = settings;
+      const note = (text: string) => output.note(printable(text));
+      return connect({ proxyUrl: proxyUrl?.href, dataOutUrl: directUrl?.href, visa, basic, note, transport });
+    },
+    async [Symbol.asyncDispose]() {
+      progress.end();
+      await transport?.close();
+    },
+  };
+}
+
+async function openTransport(
+  settings: Settings,
+  { env }: Terminal,
+  version: string,
+  retries: RetryPolicy | undefined,
+): Promise<Transport> {
+  const { caFile, insecureHttp } = settings;
+  const authorities = caFile && (await readSmallFile('certificate authority', caFile, maxAuthorityBytes));
+  // Loaded on first use: the HTTP client is the largest part of the bundle, and commands on local files do not need
+  // it.
+  const { Transport } = await import('../api/transport.ts');
+  const variable = (name: string) => env[name] || env[name.toLowerCase()] || undefined;
+  return new Transport({
+    // HTTP_PROXY in upper case is not read: in a CGI script it is the header `Proxy` of a request.
+    proxies: { https: variable('HTTPS_PROXY'), http: env.http_proxy || undefined, none: variable('NO_PROXY') },
+    extraAuthorities: authorities?.toString('utf8'),
+    insecureHttp,
+    userAgent: `data-out/${version}`,
+    ...(retries && { retries }),
+  });
+}
+
+/** Reads the token by `read`, and calls `warn` once for each expired token. */
+export function warningOfExpiry(
+  read: () => Promise<string>,
+  warn: (text: string) => void,
+  now: () => Date,
+): () => Promise<string> {
+  let warned: string | undefined;
+  return async () => {
+    const token = await read();
+    const decoded = token === warned ? undefined : decodeVisaOrPassport(token);
+    const warning = decoded && expiryWarning(decoded, now());
+    if (warning !== undefined) {
+      warned = token;
+      warn(warning);
+    }
+    return token;
+  };
+}

@@ -1,0 +1,165 @@
+import { resolve } from 'node:path';
+import { UsageError, usageError } from '../../terminal/errors.ts';
+import { printable } from '../../terminal/output.ts';
+import { askSecret } from '../../terminal/prompts.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
+import type { ConfigFile } from './config-file.ts';
+import { checkedVisa } from './secrets.ts';
+import { type Found, pathOf, Sources, secretOf } from './sources.ts';
+
+/** Options of every command. */
+export interface GlobalOptions {
+  readonly config?: string;
+}
+
+/** Options of the commands that talk to a service; see `withServiceOptions`. */
+export interface ServiceOptions {
+  readonly url?: string | undefined;
+  readonly directUrl?: string | undefined;
+  readonly visa?: string | undefined;
+  readonly username?: string | undefined;
+  readonly passwordFile?: string | undefined;
+  readonly ca?: string | undefined;
+  readonly insecureHttp?: boolean | undefined;
+}
+
+/** Options of the commands that open something with a key of the user; see `withKeyOptions`. */
+export interface KeyOptions {
+  readonly key?: readonly string[] | undefined;
+  readonly passphraseFile?: string | undefined;
+}
+
+/**
+ * The user's settings: from options, else from the environment, else from the configuration file. A secret is read when
+ * it is needed. Errors name its source and never its value.
+ */
+export interface Settings {
+  /** Base URL of the proxy API: listing, download, export. */
+  readonly proxyUrl: URL | undefined;
+  /** Base URL of the data-out API: direct access. */
+  readonly directUrl: URL | undefined;
+  /** The visa or passport. A file is read again each time, because visas are renewed. */
+  readonly visa: (() => Promise<string>) | undefined;
+  /** Credentials of HTTP Basic. A password that is in no setting is asked for, once. */
+  readonly basic: (() => Promise<{ readonly username: string; readonly password: string }>) | undefined;
+  /** Private key files, absolute. */
+  readonly keyFiles: readonly string[];
+  /** All key files that options, environment and configuration name: each is a key of the user. */
+  readonly ownKeyFiles: readonly string[];
+  /** Where the pinned receipt keys are, absolute. */
+  readonly receiptKeysFile: string;
+  /** Passphrase of the key files; `undefined`: a person is asked. */
+  readonly passphrase: (() => Promise<string>) | undefined;
+  /** Certificate authorities to trust besides the usual ones: PEM, absolute path. */
+  readonly caFile: string | undefined;
+  /** Whether http:// is allowed to hosts other than this one. */
+  readonly insecureHttp: boolean;
+}
+
+/** Variables of the environment, by the setting of the configuration file that they count before. */
+export const variables = {
+  url: ['DATA_OUT_URL', 'LOCAL_EGA_INSTANCE_URL'],
+  direct_url: ['DATA_OUT_DIRECT_URL'],
+  visa_file: ['DATA_OUT_VISA_FILE', 'DATA_OUT_VISA', 'ELIXIR_AAI_TOKEN'],
+  username: ['DATA_OUT_USERNAME', 'CENTRAL_EGA_USERNAME'],
+  password_file: ['DATA_OUT_PASSWORD_FILE', 'DATA_OUT_PASSWORD', 'CENTRAL_EGA_PASSWORD'],
+  key_files: ['DATA_OUT_KEY_FILE'],
+  passphrase_file: ['DATA_OUT_PASSPHRASE', 'C4GH_PASSPHRASE'],
+  ca_file: ['DATA_OUT_CA_FILE'],
+} as const satisfies Partial<Record<keyof ConfigFile, readonly string[]>>;
+
+/** Reads the settings. @throws UsageError that names the wrong option, variable or file */
+export async function readSettings(
+  options: GlobalOptions & ServiceOptions & KeyOptions,
+  terminal: Terminal,
+): Promise<Settings> {
+  return settingsFrom(await Sources.open(terminal, options.config), options, terminal);
+}
+
+/** The settings from these sources. @throws UsageError that names the wrong option, variable or file */
+export function settingsFrom(sources: Sources, options: ServiceOptions & KeyOptions, terminal: Terminal): Settings {
+  const { config } = sources;
+  const variable: Sources['variable'] = (...names) => sources.variable(...names);
+  /** A setting that is the same in option, environment and file. */
+  const find = (flag: string, value: string | undefined, key: keyof ConfigFile, ...names: readonly string[]) =>
+    sources.option(flag, value) ?? sources.variable(...names) ?? sources.configured(key);
+  /** A secret that the environment also holds itself. */
+  const secret = (file: Found | undefined, names: readonly string[], check?: Parameters<typeof secretOf>[2]) =>
+    secretOf(file, variable(...names), check);
+
+  const username = find('--username', options.username, 'username', ...variables.username);
+  const password = secret(find('--password-file', options.passwordFile, 'password_file', 'DATA_OUT_PASSWORD_FILE'), [
+    'DATA_OUT_PASSWORD',
+    'CENTRAL_EGA_PASSWORD',
+  ]);
+  const caFile = find('--ca', options.ca, 'ca_file', ...variables.ca_file);
+  const keyFile = variable('DATA_OUT_KEY_FILE');
+  const variableKeys = keyFile ? [pathOf(keyFile)] : [];
+  const configuredKeys = (config.key_files ?? []).map((file) => pathOf(sources.inConfig('key_files', file)));
+  const givenKeys = options.key?.map((file) => resolve(terminal.folder, file));
+  return {
+    proxyUrl: urlOf(find('--url', options.url, 'url', ...variables.url)),
+    directUrl: urlOf(find('--direct-url', options.directUrl, 'direct_url', ...variables.direct_url)),
+    visa: secret(
+      find('--visa', options.visa, 'visa_file', 'DATA_OUT_VISA_FILE'),
+      ['DATA_OUT_VISA', 'ELIXIR_AAI_TOKEN'],
+      checkedVisa,
+    ),
+    basic: basicOf(username, password, terminal),
+    keyFiles: givenKeys ?? (keyFile ? variableKeys : configuredKeys),
+    ownKeyFiles: [...new Set([...(givenKeys ?? []), ...variableKeys, ...configuredKeys])],
+    receiptKeysFile: sources.beside('receipt-keys.json'),
+    passphrase: secret(find('--passphrase-file', options.passphraseFile, 'passphrase_file'), variables.passphrase_file),
+    caFile: caFile && pathOf(caFile),
+    insecureHttp: options.insecureHttp ?? config.insecure_http ?? false,
+  };
+}
+
+function urlOf(found: Found | undefined): URL | undefined {
+  return found && serviceUrl(found.source, found.value);
+}
+
+/** The address of a service. @throws UsageError that names `source` */
+export function serviceUrl(source: string, value: string): URL {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.host === '') {
+    throw usageError(source, 'expected the address of the service, as in https://data-out.example.org/v1/');
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw usageError(source, 'an address must not hold a user name or password: addresses end up in logs');
+  }
+  if (url.search !== '' || url.hash !== '') throw usageError(source, 'expected an address without ? and #');
+  return url;
+}
+
+/**
+ * Credentials of HTTP Basic. A password that is in no setting is asked for, once.
+ * @param names of the variables that users set them with, for errors
+ */
+export function basicOf(
+  username: Found | undefined,
+  password: (() => Promise<string>) | undefined,
+  terminal: Terminal,
+  names = { username: 'DATA_OUT_USERNAME', password: 'DATA_OUT_PASSWORD' },
+): Settings['basic'] {
+  if (username === undefined) {
+    if (password === undefined) return undefined;
+    const remedy = `Give it with --username or ${names.username}.`;
+    return () => Promise.reject(new UsageError('there is a password, but no user name', { remedy }));
+  }
+  const name = checkedUsername(username.source, username.value);
+  const remedy = `Give it with --password-file FILE or ${names.password}.`;
+  let asked: Promise<string> | undefined;
+  const ask = () => {
+    asked ??= askSecret(terminal, `Password of ${printable(name)}: `, remedy);
+    return asked;
+  };
+  return async () => ({ username: name, password: await (password ?? ask)() });
+}
+
+/** A user name as HTTP Basic takes it (RFC 7617 § 2). @throws UsageError that names `source` */
+export function checkedUsername(source: string, name: string): string {
+  if (name.includes(':')) throw usageError(source, 'a user name cannot hold a colon (RFC 7617)');
+  if (/\p{Cc}/u.test(name)) throw usageError(source, 'a user name cannot hold control characters (RFC 7617)');
+  return name;
+}

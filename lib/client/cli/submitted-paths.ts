@@ -1,0 +1,86 @@
+import { isReceiptName } from '../../contract/delivery.ts';
+import { formatBytes, printable } from '../../terminal/output.ts';
+import { Claims } from '../api/delivery/claims.ts';
+import { fetchReceipts } from '../api/delivery/fetch-receipts.ts';
+import { ReceiptFolder } from '../api/delivery/receipt-folder.ts';
+import { ClientError } from '../api/errors.ts';
+import { decodeVisaOrPassport, subjectOf } from '../api/order/decoded-visa.ts';
+import type { ListedFile, ProxyApi } from '../api/proxy.ts';
+import { findOwnKeys, recipientsOf, warnOfReceipts } from './own-keys.ts';
+import { receiptKeys } from './receipt-keys.ts';
+import type { Session } from './session.ts';
+import type { Settings } from './settings.ts';
+import { cachePath } from './sources.ts';
+
+/** Bytes of receipts that are read without being asked for: those of some 7,000 files. */
+const mostBytes = 4 * 1024 * 1024;
+/** Receipts that are read without being asked for. Each costs two requests. */
+const mostReceipts = 100;
+/** The listing does not wait longer for storage, unless it is asked to. */
+const timeoutMs = 20_000;
+
+/** The path that the submitter gave a staged file; `undefined` if no receipt says it. It is text from elsewhere. */
+export type PathOf = (name: string) => string | undefined;
+
+/**
+ * Reads the submitted paths of staged files from their delivery receipts. A receipt that cannot be read is no failure.
+ * @param wanted `true`: however large the receipts are; `undefined`: the newest, if they are small
+ * @throws ClientError `interrupted`
+ */
+export async function submittedPaths(
+  session: Session,
+  { proxy, files, wanted }: { proxy: ProxyApi; files: readonly ListedFile[]; wanted: boolean | undefined },
+): Promise<PathOf> {
+  const { terminal, output, progress } = session;
+  const receipts = wanted === false ? [] : files.filter(({ name }) => isReceiptName(name));
+  const read = wanted ? receipts : newestOf(receipts);
+  let claims = new Claims([]);
+  const note = (what: string) => output.note(`Some submitted paths are not shown: ${what}`);
+  if (read.length > 0) {
+    const signal = wanted ? terminal.signal : AbortSignal.any([terminal.signal, AbortSignal.timeout(timeoutMs)]);
+    try {
+      await using folder = await ReceiptFolder.open(cachePath(terminal), terminal.now);
+      const counter = progress.counter('reading receipts', read.length);
+      const keys = () => receiptKeys(session, proxy);
+      const own = await findOwnKeys(session);
+      const options = { proxy, files: read, folder, counter, signal, keys, ownKeys: recipientsOf(own) };
+      const found = await fetchReceipts(options).finally(counter.end);
+      warnOfReceipts(session, found, own);
+      claims = new Claims(found.receipts);
+    } catch (error) {
+      if (!(error instanceof ClientError) || terminal.signal.aborted) throw error;
+      note(
+        signal.aborted
+          ? `the delivery receipts did not come within ${timeoutMs / 1000} s. --paths waits longer.`
+          : printable(error.message),
+      );
+    }
+  }
+  const left = receipts.filter((receipt) => !read.includes(receipt));
+  const bytes = left.reduce((sum, { size }) => sum + size, 0);
+  if (left.length > 0) {
+    const count = left.length === 1 ? '1 delivery receipt was' : `${left.length} delivery receipts were`;
+    note(`${count} not read (${formatBytes(bytes)}). --paths reads all.`);
+  }
+  return (name) => claims.of(name)?.file.path;
+}
+
+function newestOf(receipts: readonly ListedFile[]): readonly ListedFile[] {
+  const newest = receipts.toSorted((one, other) => Number(other.modified ?? 0) - Number(one.modified ?? 0));
+  let bytes = 0;
+  return newest.slice(0, mostReceipts).filter(({ size }) => {
+    if (bytes + size > mostBytes) return false;
+    bytes += size;
+    return true;
+  });
+}
+
+/**
+ * Says that nothing is staged, and for whom, as the visa itself has it: each visa has its own outbox, so another person's
+ * visa shows an empty one.
+ */
+export async function nothingStaged({ visa }: Pick<Settings, 'visa'>): Promise<string> {
+  const decoded = decodeVisaOrPassport((await visa?.()) ?? '');
+  const subject = decoded && subjectOf(decoded);
+  return subject === undefined ? 'no files are staged' : `no files are staged for ${printable(subject)}`;
+}

@@ -1,0 +1,127 @@
+import * as z from 'zod';
+import { count, isoTime, timeFormat } from '../../service/stores/rds/columns.ts';
+import type { SqlExecutor } from '../../service/stores/rds/data-api.ts';
+
+/** One row of `data_out.export_log`, as an operator reads it. */
+export interface AuditRow {
+  /** Position in the trail: a later row has a greater one. */
+  readonly id: number;
+  readonly requestId: string;
+  readonly event: string;
+  /** Reason code of a rejection. */
+  readonly reason: string | null;
+  readonly archiveKind: string | null;
+  readonly datasetId: string | null;
+  readonly fileId: string | null;
+  /** Outbox prefix. */
+  readonly recipient: string | null;
+  /** Fingerprint of the recipient's public key. */
+  readonly keyFingerprint: string | null;
+  /** Container size, for `staged`. */
+  readonly bytes: number | null;
+  /**
+   * For `staged`: `crc64nvme:` and the base64 of the CRC that S3 found as expected, or `none`: the archive has no checksum of the
+   * body. `null` in rows of earlier versions, too.
+   */
+  readonly checksum: string | null;
+  /** ISO 8601, UTC. */
+  readonly recordedAt: string;
+}
+
+/** Which rows; all conditions together. @default - all */
+export interface AuditFilter {
+  /** A UUID, in either case. */
+  readonly requestId?: string;
+  readonly datasetId?: string;
+  readonly fileId?: string;
+  /** Outbox prefix. A request that was rejected before its visa was verified has none. */
+  readonly recipient?: string;
+}
+
+/** Rows of a page: each is below 2 KiB, so that a page stays below the 1 MiB of a result. */
+const pageSize = 400;
+
+const text = z.string().nullable();
+const auditRow = z
+  .object({
+    id: count,
+    request_id: z.string(),
+    event: z.string(),
+    reason: text,
+    archive_kind: text,
+    dataset_id: text,
+    file_id: text,
+    recipient: text,
+    key_fingerprint: text,
+    bytes: count.nullable(),
+    checksum: text,
+    recorded_at: z.string(),
+  })
+  .transform(
+    (row): AuditRow => ({
+      id: row.id,
+      requestId: row.request_id,
+      event: row.event,
+      reason: row.reason,
+      archiveKind: row.archive_kind,
+      datasetId: row.dataset_id,
+      fileId: row.file_id,
+      recipient: row.recipient,
+      keyFingerprint: row.key_fingerprint,
+      bytes: row.bytes,
+      checksum: row.checksum,
+      recordedAt: row.recorded_at,
+    }),
+  );
+
+/** The audit trail, newest first. `RdsExportLog` writes it. */
+export class RdsAuditTrail {
+  readonly #db: SqlExecutor;
+
+  constructor(db: SqlExecutor) {
+    this.#db = db;
+  }
+
+  /** At most `limit` rows, page after page. */
+  async *newest(filter: AuditFilter, limit: number): AsyncGenerator<AuditRow> {
+    let before: number | null = null;
+    for (let left = limit; left > 0; ) {
+      const page: readonly AuditRow[] = await this.#page(filter, before, Math.min(left, pageSize));
+      yield* page;
+      const last = page.at(-1);
+      if (!last || page.length < pageSize) return;
+      before = last.id;
+      left -= page.length;
+    }
+  }
+
+  #page(filter: AuditFilter, before: number | null, limit: number): Promise<AuditRow[]> {
+    const { requestId, datasetId, fileId, recipient } = filter;
+    const conditions = [
+      // The parameter is cast, not the column: the index has UUIDs.
+      ...(requestId === undefined ? [] : ['request_id = cast(:request_id as uuid)']),
+      ...(datasetId === undefined ? [] : ['dataset_id = :dataset_id']),
+      ...(fileId === undefined ? [] : ['file_id = :file_id']),
+      ...(recipient === undefined ? [] : ['recipient = :recipient']),
+      ...(before === null ? [] : ['id < cast(:before as bigint)']),
+    ];
+    return this.#db.query(
+      auditRow,
+      `select id, cast(request_id as text) as request_id, event, reason, archive_kind, dataset_id, file_id, recipient,
+         key_fingerprint, bytes, checksum,
+         ${isoTime('recorded_at')} as recorded_at
+       from data_out.export_log
+       ${conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`}
+       order by id desc
+       limit ${limit}`,
+      {
+        ...timeFormat,
+        ...(requestId !== undefined && { request_id: requestId }),
+        ...(datasetId !== undefined && { dataset_id: datasetId }),
+        ...(fileId !== undefined && { file_id: fileId }),
+        ...(recipient !== undefined && { recipient }),
+        ...(before !== null && { before }),
+      },
+    );
+  }
+}

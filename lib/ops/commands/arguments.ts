@@ -1,0 +1,37 @@
+import * as z from 'zod';
+import { outboxPrefix } from '../../contract/outbox-key.ts';
+import { usageError } from '../../terminal/errors.ts';
+
+/** What `--subject` takes, for its help. */
+export const subjectHelp =
+  'of one person: claims iss and sub of the visa, with a comma between them; or their outbox prefix';
+
+/**
+ * Outbox prefix of a person: of `ISS,SUB`, or the prefix itself, as logs and audit rows have it.
+ *
+ * The first comma separates the two. A `sub` may be any text, such as `CN=Jane,O=Example`. An issuer's URL has no comma in
+ * practice; for one that has, give the prefix.
+ *
+ * @throws UsageError
+ */
+export function parseSubject(text: string): string {
+  if (/^[0-9a-f]{64}$/.test(text)) return text;
+  const [, iss, sub] = /^([^,]+),(.+)$/s.exec(text) ?? [];
+  if (!iss || !sub) throw usageError('--subject', 'expected ISS,SUB or the 64 hex digits of an outbox prefix');
+  return outboxPrefix({ iss, sub });
+}
+
+/**
+ * A UUID, in lower case.
+ * @param source where the user finds it: `in the answer of POST /export`
+ * @throws UsageError
+ */
+export function parseUuid(field: string, text: string, source: string): string {
+  if (!z.guid().safeParse(text).success) throw usageError(field, `expected a UUID, as it stands ${source}`);
+  return text.toLowerCase();
+}
+
+/** The value of `--request`. @throws UsageError */
+export function parseRequestId(text: string): string {
+  return parseUuid('--request', text, 'in the answer of POST /export');
+}

@@ -1,0 +1,88 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { type Command, Option } from 'commander';
+import { usageError } from '../../terminal/errors.ts';
+import { askNewSecret, askSecret } from '../../terminal/prompts.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
+import { abortable } from '../archive/streams.ts';
+
+/** Where a new password comes from. Never the command line: other users of the machine can read it. */
+export interface PasswordOptions {
+  readonly generate?: boolean;
+  readonly passwordFile?: string;
+}
+
+/** Characters of a password. A shorter one is guessed; a longer one is most likely another file. */
+export const shortest = 10;
+const longest = 256;
+/** Most bytes that are read from standard input. */
+const maxInputBytes = 4096;
+
+/** Add the options of {@link newPassword} to a command. */
+export function withPasswordOptions(command: Command): Command {
+  return command
+    .addOption(new Option('--generate', 'make a password and print it once').conflicts('passwordFile'))
+    .option('--password-file <file>', 'read it from a file (default: ask, or read standard input)');
+}
+
+/** A user name that HTTP Basic can carry (RFC 7617 § 2). @throws UsageError */
+export function checkUsername(name: string): string {
+  if (!/^[^:\p{Cc}\p{Cs}]{1,128}$/u.test(name) || name.trim() !== name) {
+    throw usageError('<name>', 'expected 1 to 128 characters, no colon, no control characters, no spaces around');
+  }
+  return name;
+}
+
+/**
+ * The new password, from where the options say.
+ * @throws UsageError when it is too short or too long, or typed differently the second time
+ */
+export async function newPassword(
+  options: PasswordOptions,
+  terminal: Terminal,
+): Promise<{ readonly password: string; readonly generated: boolean }> {
+  if (options.generate) return { password: randomBytes(24).toString('base64url'), generated: true };
+  const ask = () => askNewSecret(terminal, 'New password', 'Give it with --password-file FILE, or take --generate.');
+  const password = await readSecret(options.passwordFile, terminal, ask);
+  const { length } = Array.from(password);
+  if (length < shortest || length > longest || /\p{Cc}/u.test(password)) {
+    throw usageError('password', `expected one line of ${shortest} to ${longest} characters`);
+  }
+  return { password, generated: false };
+}
+
+/** The passphrase of a key file, from a file, a person or standard input. */
+export function readPassphrase(file: string | undefined, terminal: Terminal): Promise<string> {
+  return readSecret(file, terminal, () => askSecret(terminal, 'Passphrase: ', 'Give it with --passphrase-file FILE.'));
+}
+
+/** A passphrase for a new key file, from a file, a person, who types it twice, or standard input. @throws UsageError when it is empty */
+export async function newPassphrase(file: string | undefined, terminal: Terminal): Promise<string> {
+  const ask = () => askNewSecret(terminal, 'New passphrase', 'Give it with --passphrase-file FILE.');
+  const passphrase = await readSecret(file, terminal, ask);
+  if (passphrase === '') throw usageError('passphrase', 'expected at least one character');
+  return passphrase;
+}
+
+/** A secret from a file, by `ask`, or from standard input; without the line end that editors add. */
+async function readSecret(file: string | undefined, terminal: Terminal, ask: () => Promise<string>): Promise<string> {
+  if (file !== undefined) return withoutLineEnd(await readFile(resolve(terminal.folder, file), 'utf8'));
+  if (terminal.ask) return await ask();
+  return withoutLineEnd(await readAll(abortable(terminal.input, terminal.signal)));
+}
+
+async function readAll(input: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of input) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > maxInputBytes) throw usageError('standard input', `expected at most ${maxInputBytes} bytes`);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function withoutLineEnd(text: string): string {
+  return text.replace(/\r?\n$/, '');
+}

@@ -1,0 +1,99 @@
+import type { Domain, Settings } from '../../infra/settings.ts';
+import type { AwsAccount } from '../stores/account.ts';
+import { fine, type Outcome, type Question, review, wrong } from './outcome.ts';
+
+/** What a region has room for, by the guides of CloudTrail and CloudWatch Logs. Neither can be raised. */
+const trailsPerRegion = 5;
+const logPoliciesPerRegion = 10;
+
+/**
+ * Questions about what must be there, or have room, for single settings.
+ *
+ * @param isDeployed whether the stacks are there: what they have is in use already
+ */
+export function prerequisites(
+  account: AwsAccount,
+  settings: Settings,
+  isDeployed: () => Promise<boolean>,
+): readonly Question[] {
+  const room = async (used: number, most: number, remedy: string): Promise<Outcome> => {
+    const found = `${used} of ${most} are used`;
+    if (used < most || (await isDeployed())) return fine(found);
+    return wrong(`${found}, one more is needed`, remedy);
+  };
+  const { proxy, dataOut } = settings.domains ?? {};
+  return [
+    ...('clusterArn' in settings.database ? [] : [databaseRole(account)]),
+    ...(settings.dataEvents === 'on'
+      ? [
+          {
+            id: 'trails',
+            check: 'trails of CloudTrail',
+            ask: async () =>
+              room(await account.trails(), trailsPerRegion, "Delete a trail of the region, or set dataEvents: 'off'."),
+          },
+        ]
+      : []),
+    ...(settings.firewall
+      ? [
+          {
+            id: 'log-policies',
+            check: 'resource policies of CloudWatch Logs',
+            ask: async () =>
+              room(
+                await account.logPolicies(),
+                logPoliciesPerRegion,
+                'Delete a policy that no service needs: aws logs describe-resource-policies. AWS WAF needs one for its log.',
+              ),
+          },
+        ]
+      : []),
+    ...[proxy, dataOut].flatMap((each) =>
+      each ? [certificate(account, each), domain(account, each, isDeployed)] : [],
+    ),
+  ];
+}
+
+/** RDS makes it with the first cluster, which may fail because the new role is not yet known everywhere. */
+function databaseRole(account: AwsAccount): Question {
+  const ask = async () =>
+    (await account.hasServiceRole('AWSServiceRoleForRDS'))
+      ? fine('AWSServiceRoleForRDS is there')
+      : review(
+          'there is no AWSServiceRoleForRDS: the first cluster of an account can fail without it',
+          'Give aws iam create-service-linked-role --aws-service-name rds.amazonaws.com, and wait a minute.',
+        );
+  return { id: 'rds-role', check: 'service-linked role of RDS', ask };
+}
+
+function certificate(account: AwsAccount, { name, certificateArn }: Domain): Question {
+  const ask = async () => {
+    const found = await account.certificate(certificateArn);
+    if (found === undefined) return wrong(`there is no ${certificateArn}`, 'Correct certificateArn of the domain.');
+    const { status, names } = found;
+    if (status !== 'ISSUED') {
+      return wrong(
+        `its state is ${status}`,
+        'Validate it in AWS Certificate Manager: API Gateway takes issued ones only.',
+      );
+    }
+    // A wildcard stands for one label.
+    const covers = names.some((each) => each === name || each === name.replace(/^[^.]+/, '*'));
+    return covers ? fine('issued') : wrong(`it is for ${names.join(', ')}`, `Request one for ${name}.`);
+  };
+  return { id: `certificate-${name}`, check: `the certificate of ${name}`, ask };
+}
+
+function domain(account: AwsAccount, { name }: Domain, isDeployed: () => Promise<boolean>): Question {
+  const ask = async () => {
+    if (!(await account.hasDomain(name))) {
+      return fine('free in this account and region. Another account that has it cannot be seen');
+    }
+    if (await isDeployed()) return fine('in use, by these stacks if they were deployed with it');
+    return wrong(
+      'an API of the account has it already',
+      'Delete the custom domain name in API Gateway, or choose another.',
+    );
+  };
+  return { id: `domain-${name}`, check: `the host name ${name}`, ask };
+}

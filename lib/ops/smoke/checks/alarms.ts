@@ -1,0 +1,64 @@
+import { smokeDetailType } from '../../../contract/events.ts';
+import { sendSmokeEvent } from '../../../service/stores/events/events.ts';
+import { messagesDelivered, type TopicFacts, topicFacts } from '../../stores/topic.ts';
+import { type Check, NotApplicable, poll } from '../check.ts';
+import type { Run } from '../run.ts';
+import { expectThat } from '../steps.ts';
+
+async function topicOf({ resources }: Run): Promise<string> {
+  const topic = (await resources()).find(
+    ({ type, logicalId }) => type === 'AWS::SNS::Topic' && /^Alarms/.test(logicalId),
+  );
+  expectThat(topic !== undefined, 'the service stack has no alarm topic');
+  return topic.physicalId;
+}
+
+async function factsOf(run: Run): Promise<TopicFacts> {
+  return await topicFacts(await topicOf(run), run.deployment.clients.sns);
+}
+
+const policy: Check = {
+  id: 'alarm-topic',
+  title: 'the policy of the alarm topic lets CloudWatch and EventBridge publish',
+  remedy: 'Deploy the service stack again: its template has a statement for each.',
+  async run(run) {
+    const { takesAlarms, takesEvents } = await factsOf(run);
+    expectThat(takesAlarms, 'no statement allows cloudwatch.amazonaws.com');
+    expectThat(takesEvents, 'no statement allows events.amazonaws.com without a condition');
+    return 'it does';
+  },
+};
+
+const subscription: Check = {
+  id: 'alarm-subscription',
+  title: 'a person gets the alarms: a subscription of the topic is confirmed',
+  remedy:
+    'Open the message of AWS to the address of alarmEmail, and follow its link. Or subscribe to the output AlarmTopicArn.',
+  async run(run) {
+    const { confirmed, pending } = await factsOf(run);
+    if (run.deployment.connection) throw new NotApplicable('the local engine sends no alarms');
+    expectThat(confirmed > 0, `no subscription is confirmed, ${pending} wait`);
+    return `${confirmed} confirmed, ${pending} wait`;
+  },
+};
+
+const keyMessages: Check = {
+  id: 'key-messages',
+  title: 'a message about keys reaches a person: an event goes through the rule',
+  needs: [policy.id, subscription.id],
+  remedy: 'Look at the failed invocations of the rules about key deletion, and at the policy of the alarm topic.',
+  async run(run) {
+    const options = run.deployment.clients.sns;
+    const topicArn = await topicOf(run);
+    const sent = new Date();
+    await sendSmokeEvent(topicArn, options);
+    const count = await poll(async () => (await messagesDelivered(topicArn, sent, options)) || undefined, {
+      seconds: 900,
+      signal: run.signal,
+      what: 'NumberOfNotificationsDelivered of the alarm topic',
+    });
+    return `${count} delivered; the subscribers got a message that begins with "${smokeDetailType}"`;
+  },
+};
+
+export const alarmChecks = [policy, subscription, keyMessages];

@@ -1,0 +1,120 @@
+import { buffer } from 'node:stream/consumers';
+import { parseKeySet } from '../../../client/api/delivery/key-set.ts';
+import { verifyReceipt } from '../../../client/api/delivery/verify-receipt.ts';
+import { isReceiptName } from '../../../contract/delivery.ts';
+import { formatBytes } from '../../../terminal/output.ts';
+import { setDatasetEvent } from '../../commands/dataset.ts';
+import { OpsError } from '../../errors.ts';
+import { readArchiveKeys } from '../../secrets/archive-keys.ts';
+import { type Check, NotApplicable, poll } from '../check.ts';
+import { type ArchivedFile, archiveFile, expectStaged } from '../files.ts';
+import type { Run } from '../run.ts';
+import { expectThat } from '../steps.ts';
+import { direct } from './direct.ts';
+import { rejected } from './rejected.ts';
+
+const mebibyte = 1024 * 1024;
+/** How long a receipt may take that the settings do not expect. */
+const unexpectedReceiptSeconds = 10;
+/** The sizes take every way: no body, one that is read, and one over 8 MiB that S3 copies. The last id needs encoding in a path. */
+const files = [
+  { id: '1', path: 'empty.txt', size: 0, form: 'plaintext' },
+  { id: '2', path: 'prøve (1)/notes.txt', size: 6000, form: 'plaintext' },
+  { id: '3', path: 'genome.bam', size: 9 * mebibyte, form: 'plaintext' },
+  { id: 'a b+c%d/é', path: 'prøve (2)/notes.txt', size: 200_000, form: 'Crypt4GH' },
+] as const;
+
+const archive: Check = {
+  id: 'archive',
+  title: 'the archive takes files, and the dataset is released',
+  remedy:
+    'Give data-out-ops archive-key show: an archive without a key takes no file. Then look at the rights of your credentials.',
+  inSteps: true,
+  async run(run) {
+    const { target, ids, signal, steps } = run;
+    const keys = await readArchiveKeys(target.archiveKeys);
+    const add = ({ id, ...file }: (typeof files)[number], datasetId: string) =>
+      steps.run(`archive ${file.path}${datasetId === ids.hiddenId ? ', hidden' : ''}`, async () => {
+        const of = { datasetId, fileId: `${datasetId}-${id}`, bodyPrefix: `${ids.datasetId}/`, keys, signal };
+        const value = await archiveFile(target, { ...file, ...of });
+        return { value, detail: `${formatBytes(file.size)} as ${file.form}` };
+      });
+    const added: ArchivedFile[] = [];
+    for (const file of files) added.push(await add(file, ids.datasetId));
+    run.hidden = await add(files[1], ids.hiddenId);
+    run.files = added;
+    return await steps.run('release the dataset', async () => {
+      const { files: count, bytes } = await setDatasetEvent(target, ids.datasetId, 'released');
+      const detail = `${count} files, ${formatBytes(bytes)}`;
+      return { value: `${ids.datasetId}, ${detail}`, detail };
+    });
+  },
+};
+
+const outbox: Check = {
+  id: 'outbox',
+  title: 'every file of the export is listed',
+  needs: ['exported'],
+  remedy: 'Look at the object keys below the recipient in the outbox bucket, and at the log of the function Files.',
+  async run(run) {
+    const listed = (await allListed(run)).filter(({ name }) => !isReceiptName(name));
+    const ours = listed.filter(({ name }) => name.startsWith('SMOKE'));
+    expectThat(ours.length >= run.files.length, `${ours.length} files are listed, not ${run.files.length}`);
+    run.listed = ours;
+    return `${ours.length} containers, ${formatBytes(ours.reduce((sum, { size }) => sum + size, 0))}`;
+  },
+};
+
+const download: Check = {
+  id: 'download',
+  title: 'every staged file downloads from S3, and decrypts to what was archived',
+  needs: ['outbox'],
+  remedy: 'If S3 refuses the address, look at the rights of the function Stream on the outbox and its key.',
+  inSteps: true,
+  async run(run) {
+    const { users, visa, listed, recipient, signal, steps } = run;
+    for (const file of run.files) {
+      await steps.run(`stream and decrypt ${file.path}`, async () => {
+        await expectStaged(users.researcher(visa), { file, listed, recipient }, signal);
+        return { value: undefined, detail: `${formatBytes(file.decryptedSize)}, SHA-256 is right` };
+      });
+    }
+    return `${run.files.length} files, SHA-256 is right`;
+  },
+};
+
+const receipt: Check = {
+  id: 'receipt',
+  title: 'a signed receipt settles the delivery',
+  needs: ['exported'],
+  remedy: 'Look at the log of SettleDelivery and its dead-letter queue.',
+  async run(run) {
+    const { signal, users, visa, requestId } = run;
+    const proxy = users.researcher(visa);
+    const isOff = !run.expected.deliveryReceipt;
+    const { name } = await poll(
+      async () => (await allListed(run)).find((file) => isReceiptName(file.name) && file.name.includes(requestId)),
+      { seconds: isOff ? unexpectedReceiptSeconds : 120, signal, what: 'there is no receipt' },
+    ).catch((error: unknown) => {
+      if (!(isOff && error instanceof OpsError)) throw error;
+      throw new NotApplicable('there is none, and the setting deliveryReceipt is off');
+    });
+    const { url } = await proxy.location(name, { signal });
+    const reply = await users.transport.send({ url, signal });
+    const jws = await buffer(reply.body);
+    const keys = parseKeySet(await proxy.keySet({ signal }), 'the keys of the service');
+    const { jti, complete, files: claimed } = await verifyReceipt(jws, keys);
+    expectThat(jti === requestId && complete, 'it is not of this request, or says that files are missing');
+    expectThat(claimed.length === run.files.length, `it lists ${claimed.length} files, not ${run.files.length}`);
+    return `${claimed.length} files, signature is right`;
+  },
+};
+
+async function allListed({ users, visa, signal }: Run) {
+  const listed = [];
+  for await (const file of users.researcher(visa).list({ signal })) listed.push(file);
+  return listed;
+}
+
+export const archiveChecks = [archive];
+export const deliveryChecks = [outbox, download, receipt, direct, rejected];

@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto';
+import { outputs } from '../../../contract/outputs.ts';
+import { errorName } from '../../../service/stores/aws-failure.ts';
+import { s3Client } from '../../../service/stores/clients.ts';
+import { headObject } from '../../../service/stores/s3/head.ts';
+import { S3OutboxWriter } from '../../../service/stores/s3/outbox-writer.ts';
+import { presignedGet } from '../../../service/stores/s3/presigned.ts';
+import type { Check } from '../check.ts';
+import type { Run } from '../run.ts';
+import { expectThat } from '../steps.ts';
+
+const remedy = 'Look at the rights of your credentials on the outbox bucket and its key. Else report what S3 answered.';
+const fiveMebibytes = 5 * 1024 * 1024;
+
+function outbox({ deployment }: Run): { readonly bucket: string; readonly writer: S3OutboxWriter } {
+  const bucket = deployment.outputs[outputs.outboxBucket];
+  const archiveBuckets = [deployment.outputs[outputs.archiveBucket]] as const;
+  return { bucket, writer: new S3OutboxWriter({ client: s3Client(deployment.clients.s3), bucket, archiveBuckets }) };
+}
+
+/** A key of the outbox that no recipient sees, and that the clean-up removes. */
+const probeKey = ({ ids }: Run, name: string) => `${ids.datasetId}/${name}`;
+
+/** An address for a probe in the outbox, signed with the caller's own credentials. */
+export async function presignedUrl(run: Run, seconds: number): Promise<URL> {
+  const { bucket, writer } = outbox(run);
+  const key = probeKey(run, 'expiring');
+  await writer.put(key, Buffer.from('probe'), {}, undefined);
+  const client = s3Client(run.deployment.clients.s3);
+  const { url } = await presignedGet(client, { bucket, key, fileName: 'probe' }, { urlLifetimeSeconds: seconds });
+  return new URL(url);
+}
+
+const conditions: Check = {
+  id: 's3-conditions',
+  title: 'S3 keeps If-None-Match and If-Match on PutObject and CompleteMultipartUpload',
+  remedy,
+  async run(run) {
+    const { writer } = outbox(run);
+    const key = probeKey(run, 'conditions');
+    const bytes = Buffer.from('first');
+    expectThat((await writer.put(key, bytes, {}, undefined)) === 'written', 'the first PutObject was refused');
+    expectThat((await writer.put(key, bytes, {}, undefined)) === 'conflict', 'PutObject ignores If-None-Match');
+    expectThat((await writer.put(key, bytes, {}, '"other"')) === 'conflict', 'PutObject ignores If-Match');
+    const upload = await writer.startUpload(key, { 'request-id': 'probe' });
+    const part = await upload.uploadPart(1, Buffer.from('second'));
+    expectThat((await upload.complete([part], 6, undefined)) === 'conflict', 'Complete ignores If-None-Match');
+    expectThat((await upload.complete([part], 6, '"other"')) === 'conflict', 'Complete ignores If-Match');
+    const etag = (await writer.head(key))?.etag;
+    expectThat((await upload.complete([part], 6, etag)) === 'written', 'Complete refuses the right If-Match');
+    return 'six writes, each decided as documented';
+  },
+};
+
+const objectSize: Check = {
+  id: 's3-object-size',
+  title: 'S3 refuses CompleteMultipartUpload with another MpuObjectSize',
+  remedy,
+  async run(run) {
+    const { writer } = outbox(run);
+    const upload = await writer.startUpload(probeKey(run, 'size'), {});
+    const part = await upload.uploadPart(1, Buffer.from('six by'));
+    const answer = await upload.complete([part], 7, undefined).catch((error: unknown) => errorName(error));
+    expectThat(answer === 'InvalidRequest', `S3 answered ${answer}, expected InvalidRequest`);
+    return 'InvalidRequest';
+  },
+};
+
+const copies: Check = {
+  id: 's3-copy-checksums',
+  title: 'UploadPartCopy gives the CRC-64/NVME of each part',
+  needs: ['archive'],
+  remedy,
+  async run(run) {
+    const { writer } = outbox(run);
+    const file = await run.target.catalogue.findFile(run.large.fileId);
+    const { archiveFilePath = '', archiveLocation } = file ?? {};
+    const body = {
+      bucket: run.deployment.outputs[outputs.archiveBucket],
+      key: archiveFilePath,
+      what: 'the archive bucket',
+    };
+    const source = await headObject(s3Client(run.deployment.clients.s3), body);
+    expectThat(source !== undefined, 'the archived body is gone');
+    const upload = await writer.startUpload(probeKey(run, 'copy'), {});
+    const first = await upload.uploadPart(1, randomBytes(fiveMebibytes));
+    const address = { archiveFilePath, archiveLocation };
+    const container = { address, archiveEtag: source.etag, bodySize: source.size };
+    const copied = await upload.copyPart(2, container, { start: 0, end: fiveMebibytes });
+    await upload.abort();
+    expectThat(first.crc64nvme !== undefined, 'UploadPart gave none');
+    expectThat(
+      copied.crc64nvme !== undefined,
+      'UploadPartCopy gave none: containers are then staged without a checksum',
+    );
+    return 'both kinds of parts have one';
+  },
+};
+
+export const storageChecks = [conditions, objectSize, copies];

@@ -1,0 +1,66 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose';
+import * as z from 'zod';
+import { usageError } from '../../terminal/errors.ts';
+import { issueVisa } from '../commands/local-issuer.ts';
+
+/** `iss` of the test issuer. The name cannot exist in the DNS (RFC 2606). */
+export const smokeIssuer = 'https://smoke-test.data-out.invalid/';
+
+/** Seconds that a visa of the suite lives. */
+const visaSeconds = 3600;
+const issuerKey = z.object({
+  iss: z.string().min(1),
+  kty: z.string(),
+  kid: z.string(),
+  alg: z.string(),
+  d: z.string(),
+});
+
+/**
+ * Make a key pair for the test issuer. The private key goes to a new file that its owner alone can read.
+ *
+ * @returns the entry for `private/trusted-issuers.json`
+ * @throws EEXIST when the file is there
+ */
+export async function makeIssuer(file: string): Promise<object> {
+  const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true });
+  const jwk = await exportJWK(publicKey);
+  const about = { alg: 'ES256', use: 'sig', kid: await calculateJwkThumbprint(jwk) };
+  const secret = { iss: smokeIssuer, ...(await exportJWK(privateKey)), ...about };
+  await writeFile(file, `${JSON.stringify(secret, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
+  return {
+    iss: smokeIssuer,
+    purpose: 'smoke-test',
+    jwks: { keys: [{ ...jwk, ...about }] },
+    maxLifetimeSeconds: visaSeconds,
+  };
+}
+
+/** A visa for one dataset, by the issuer of a file that {@link makeIssuer} wrote. @throws UsageError for another file */
+export async function smokeVisa(file: string, subject: string, datasetId: string, now: Date): Promise<string> {
+  const found = issuerKey.safeParse(parsed(await readFile(file, 'utf8')));
+  if (!found.success) {
+    throw usageError('--issuer', `${file} is no key of a test issuer`, 'Make one: npm run smoke -- --make-issuer FILE');
+  }
+  return await visaFor({ iss: found.data.iss, privateKeyPath: file }, subject, datasetId, now);
+}
+
+/** A visa for one dataset. @param issuer a private JWK lies at `privateKeyPath` */
+export function visaFor(
+  issuer: { readonly iss: string; readonly privateKeyPath: string },
+  subject: string,
+  datasetId: string,
+  now: Date,
+): Promise<string> {
+  const expiresAt = new Date(now.getTime() + visaSeconds * 1000);
+  return issueVisa(issuer, { subject, datasetIds: [datasetId], issuedAt: now, expiresAt });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,249 @@
+import {
+  ChangeMessageVisibilityBatchCommand,
+  DeleteMessageCommand,
+  GetQueueAttributesCommand,
+  type Message,
+  ReceiveMessageCommand,
+  SendMessageCommand,
+  SQSClient,
+} from '@aws-sdk/client-sqs';
+import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts';
+import * as z from 'zod';
+import { unverifiedClaims, visasIn } from '../../common/untrusted-json.ts';
+import {
+  deliveryMessage,
+  exportRequestAttributes,
+  exportRequestMessage,
+  fileExportMessage,
+} from '../../contract/messages.ts';
+import { outboxPrefix } from '../../contract/outbox-key.ts';
+import { ForbiddenError } from '../../errors.ts';
+import { forEachConcurrently } from '../../service/archive/concurrency.ts';
+import { parseJson } from '../../service/export/received.ts';
+import { errorName, storeFailure } from '../../service/stores/aws-failure.ts';
+import type { AwsClientOptions } from '../../service/stores/clients.ts';
+
+/** What may be told of a message that failed for good. It holds no visa and no key. */
+export interface DeadLetter {
+  /** Short name of the work queue, such as `file-exports`. */
+  readonly queue: string;
+  readonly messageId: string;
+  /** When the message was sent, ISO 8601 in UTC. */
+  readonly sentAt: string;
+  /** How often it was received, by the function and by a listing like this one. */
+  readonly receives: number;
+  /** `null`: the message cannot be read, and has no request id beside its body. */
+  readonly requestId: string | null;
+  readonly datasetId: string | null;
+  readonly fileId: string | null;
+}
+
+/** A dead letter that other readers do not see for now. */
+export interface ReceivedLetter {
+  readonly letter: DeadLetter;
+  /** Outbox prefixes of the people whom the message names. Nothing in it was verified. `undefined`: it cannot be read. */
+  readonly people: readonly string[] | undefined;
+  /**
+   * Send it to its work queue as it was sent first, then delete it here. If the deletion fails, it is in both queues, and a
+   * second replay does no harm.
+   * @returns its new message id. It keeps that id when it fails again
+   */
+  replay(): Promise<string>;
+  remove(): Promise<void>;
+  /** For {@link SqsDeadLetters.release}. */
+  readonly receiptHandle: string;
+}
+
+interface DeadLettersOptions {
+  readonly client: Pick<SQSClient, 'send'>;
+  /** Short name of the work queue. */
+  readonly name: string;
+  readonly queueUrl: string;
+  /** Where a replay sends messages. */
+  readonly workQueueUrl: string;
+}
+
+const uuid = z.uuid();
+/** Batches that are released at once. */
+const parallel = 10;
+const subjectClaims = z.object({ iss: z.string(), sub: z.string() });
+const anyMessage = z.union([exportRequestMessage, fileExportMessage, deliveryMessage]);
+
+/** The dead-letter queue of one work queue. @throws ForbiddenError, TemporarilyUnavailableError */
+export class SqsDeadLetters {
+  readonly name: string;
+  readonly #options: DeadLettersOptions;
+
+  constructor(options: DeadLettersOptions) {
+    this.name = options.name;
+    this.#options = options;
+  }
+
+  /** About how many messages there are, those that a reader holds included. */
+  async count(): Promise<number> {
+    const AttributeNames = ['ApproximateNumberOfMessages', 'ApproximateNumberOfMessagesNotVisible'] as const;
+    const command = new GetQueueAttributesCommand({ QueueUrl: this.#url, AttributeNames: [...AttributeNames] });
+    const { Attributes } = await this.#try(() => this.#options.client.send(command));
+    return AttributeNames.reduce((sum, name) => sum + Number(Attributes?.[name] ?? 0), 0);
+  }
+
+  /**
+   * Up to ten messages that no reader holds. None is lost: each is back after `seconds`, or by {@link release}. A dead-letter
+   * queue has no limit of receives.
+   */
+  async take(seconds: number): Promise<readonly ReceivedLetter[]> {
+    const { Messages = [] } = await this.#try(() =>
+      this.#options.client.send(
+        new ReceiveMessageCommand({
+          QueueUrl: this.#url,
+          MaxNumberOfMessages: 10,
+          VisibilityTimeout: seconds,
+          // A long poll asks every server of SQS; a short one may miss messages.
+          WaitTimeSeconds: 1,
+          MessageAttributeNames: ['All'],
+          MessageSystemAttributeNames: ['All'],
+        }),
+      ),
+    );
+    return Messages.map((message) => this.#received(message));
+  }
+
+  /** Let other readers see messages again. What fails here is back when its time is over. */
+  async release(letters: readonly ReceivedLetter[]): Promise<void> {
+    const batches = Array.from({ length: Math.ceil(letters.length / 10) }, (_, index) =>
+      letters.slice(index * 10, index * 10 + 10),
+    );
+    await forEachConcurrently(batches, parallel, async (batch) => {
+      const Entries = batch.map(({ receiptHandle }, index) => ({
+        Id: String(index),
+        ReceiptHandle: receiptHandle,
+        VisibilityTimeout: 0,
+      }));
+      const command = new ChangeMessageVisibilityBatchCommand({ QueueUrl: this.#url, Entries });
+      await this.#try(() => this.#options.client.send(command));
+    });
+  }
+
+  #received(message: Message): ReceivedLetter {
+    const receiptHandle = message.ReceiptHandle ?? '';
+    const remove = async () => {
+      const command = new DeleteMessageCommand({ QueueUrl: this.#url, ReceiptHandle: receiptHandle });
+      await this.#try(() => this.#options.client.send(command));
+    };
+    return {
+      letter: letterOf(this.name, message),
+      people: peopleIn(parseJson(message.Body ?? '')),
+      receiptHandle,
+      replay: async () => {
+        const command = sendAgain(message, this.#options.workQueueUrl);
+        const { MessageId = '' } = await this.#try(() => this.#options.client.send(command));
+        await remove();
+        return MessageId;
+      },
+      remove,
+    };
+  }
+
+  get #url(): string {
+    return this.#options.queueUrl;
+  }
+
+  async #try<T>(call: () => Promise<T>): Promise<T> {
+    try {
+      return await call();
+    } catch (error) {
+      // KmsDisabled, KmsInvalidState, KmsAccessDenied, KmsNotFound, KmsOptInRequired. Throttling passes.
+      if (/^kms(?!throttled)/i.test(errorName(error))) {
+        throw new ForbiddenError(
+          `SQS cannot use the customer key of ${this.name} (${errorName(error)}): enable the key ExportRequestsKey of the storage stack, wait five minutes, and try again. The messages stay where they are`,
+          { cause: error },
+        );
+      }
+      throw storeFailure(error, 'SQS');
+    }
+  }
+}
+
+/** The message as it was sent: body, attributes, message group and trace. Its id and its count of receives are new. */
+function sendAgain({ Body, MessageAttributes, Attributes }: Message, workQueueUrl: string): SendMessageCommand {
+  const { MessageGroupId: group, AWSTraceHeader: trace } = Attributes ?? {};
+  return new SendMessageCommand({
+    QueueUrl: workQueueUrl,
+    MessageBody: Body,
+    ...(MessageAttributes && { MessageAttributes }),
+    ...(group !== undefined && { MessageGroupId: group }),
+    ...(trace !== undefined && {
+      MessageSystemAttributes: { AWSTraceHeader: { DataType: 'String', StringValue: trace } },
+    }),
+  });
+}
+
+function letterOf(queue: string, { MessageId = '', Body = '', MessageAttributes, Attributes }: Message): DeadLetter {
+  const named = uuid.safeParse(MessageAttributes?.[exportRequestAttributes.requestId]?.StringValue).data;
+  const parsed: Readonly<Partial<Record<'requestId' | 'datasetId' | 'fileId', string | undefined>>> =
+    anyMessage.safeParse(parseJson(Body)).data ?? {};
+  return {
+    queue,
+    messageId: MessageId,
+    sentAt: new Date(Number(Attributes?.SentTimestamp ?? 0)).toISOString(),
+    receives: Number(Attributes?.ApproximateReceiveCount ?? 0),
+    requestId: named ?? parsed.requestId ?? null,
+    datasetId: parsed.datasetId ?? null,
+    fileId: parsed.fileId ?? null,
+  };
+}
+
+/** Looser than the messages' own schemas: a message may have failed because it breaks them. */
+const namingPeople = z.union([
+  z.object({ jwtToken: z.string() }).transform(({ jwtToken }) => peopleOfToken(jwtToken)),
+  z
+    .object({ recipient: z.string(), dependsOn: z.array(z.string()).catch([]) })
+    .transform(({ recipient, dependsOn }) => [recipient, ...dependsOn]),
+  // A message of `deliveries` names a request alone.
+  deliveryMessage.transform((): readonly string[] => []),
+]);
+
+function peopleIn(body: unknown): readonly string[] | undefined {
+  return namingPeople.safeParse(body).data;
+}
+
+/** The subjects of a token and of the visas in it; `undefined`: one of them cannot be read. */
+function peopleOfToken(token: string): readonly string[] | undefined {
+  const people = [token, ...(visasIn(token) ?? [])].map((each) => subjectClaims.safeParse(unverifiedClaims(each)).data);
+  const known = people.filter((each) => each !== undefined);
+  return known.length === people.length ? known.map(outboxPrefix) : undefined;
+}
+
+/**
+ * Client for SQS under a role that it takes on before its first call, for an hour at a time.
+ *
+ * @returns a client whose calls throw ForbiddenError when the caller may not take on the role
+ */
+export function redriveClient(
+  roleArn: string,
+  options: { readonly sqs: Omit<AwsClientOptions, 'credentials'>; readonly sts: AwsClientOptions },
+): SQSClient {
+  const sts = new STSClient(options.sts);
+  return new SQSClient({ ...options.sqs, credentials: () => assume(roleArn, sts) });
+}
+
+async function assume(roleArn: string, sts: STSClient) {
+  const input = { RoleArn: roleArn, RoleSessionName: 'data-out-ops' };
+  const { Credentials: given } = await sts.send(new AssumeRoleCommand(input)).catch((error: unknown) => {
+    if (errorName(error) !== 'AccessDenied') throw storeFailure(error, 'STS');
+    throw new ForbiddenError(
+      `these credentials may not take on the role ${roleArn}: allow sts:AssumeRole on it in their own policies, or deploy the service stack if the role is gone`,
+      { cause: error },
+    );
+  });
+  if (!given?.AccessKeyId || !given.SecretAccessKey) throw new Error('STS gave no credentials');
+  return {
+    accessKeyId: given.AccessKeyId,
+    secretAccessKey: given.SecretAccessKey,
+    ...(given.SessionToken && { sessionToken: given.SessionToken }),
+    ...(given.Expiration && { expiration: given.Expiration }),
+  };
+}
+
+/** Messages of one work queue that failed for good. */
+export type DeadLetterQueue = Pick<SqsDeadLetters, 'name' | 'count' | 'take' | 'release'>;

@@ -1,0 +1,79 @@
+import { CloudWatchClient, GetMetricStatisticsCommand } from '@aws-sdk/client-cloudwatch';
+import { GetTopicAttributesCommand, ListSubscriptionsByTopicCommand, SNSClient } from '@aws-sdk/client-sns';
+import * as z from 'zod';
+import { storeFailure } from '../../service/stores/aws-failure.ts';
+import type { AwsClientOptions } from '../../service/stores/clients.ts';
+
+/** Who may publish to a topic, and who listens to it. */
+export interface TopicFacts {
+  /** Whether its policy lets CloudWatch publish. Without that no alarm arrives. */
+  readonly takesAlarms: boolean;
+  /** Whether its policy lets EventBridge publish, without a condition: EventBridge meets none. */
+  readonly takesEvents: boolean;
+  /** How many subscriptions are confirmed, and how many wait for it. At most 100 are counted. */
+  readonly confirmed: number;
+  readonly pending: number;
+}
+
+const oneOrMore = z.union([z.string().transform((one) => [one]), z.array(z.string())]);
+const policy = z.object({
+  Statement: z.array(
+    z.object({
+      Effect: z.string(),
+      Action: oneOrMore,
+      Principal: z.union([z.string(), z.record(z.string(), oneOrMore)]),
+      Condition: z.unknown().optional(),
+    }),
+  ),
+});
+
+/** The facts of an alarm topic. */
+export async function topicFacts(topicArn: string, options: AwsClientOptions): Promise<TopicFacts> {
+  const client = new SNSClient(options);
+  try {
+    const { Attributes } = await client.send(new GetTopicAttributesCommand({ TopicArn: topicArn }));
+    const { Subscriptions = [] } = await client.send(new ListSubscriptionsByTopicCommand({ TopicArn: topicArn }));
+    const { Statement: statements } = policy.parse(JSON.parse(Attributes?.Policy ?? '{"Statement":[]}'));
+    const allowing = (service: string) =>
+      statements.filter(
+        ({ Effect, Action, Principal }) =>
+          Effect === 'Allow' &&
+          Action.some((action) => action.toLowerCase() === 'sns:publish') &&
+          typeof Principal === 'object' &&
+          Principal.Service?.includes(service) === true,
+      );
+    const takesAlarms = allowing('cloudwatch.amazonaws.com').length > 0;
+    const takesEvents = allowing('events.amazonaws.com').some(({ Condition }) => Condition === undefined);
+    // A subscription that waits has this word in place of an ARN.
+    const pending = Subscriptions.filter((each) => each.SubscriptionArn === 'PendingConfirmation').length;
+    return { takesAlarms, takesEvents, confirmed: Subscriptions.length - pending, pending };
+  } catch (error) {
+    throw storeFailure(error, 'SNS');
+  }
+}
+
+/** How many messages of a topic reached a subscriber since a time. CloudWatch knows minutes later. */
+export async function messagesDelivered(
+  topicArn: string,
+  since: Date,
+  options: AwsClientOptions,
+  client: Pick<CloudWatchClient, 'send'> = new CloudWatchClient(options),
+): Promise<number> {
+  try {
+    const { Datapoints = [] } = await client.send(
+      new GetMetricStatisticsCommand({
+        Namespace: 'AWS/SNS',
+        MetricName: 'NumberOfNotificationsDelivered',
+        Dimensions: [{ Name: 'TopicName', Value: topicArn.split(':').at(-1) }],
+        StartTime: since,
+        // A minute ahead, so that the period that has begun is asked for.
+        EndTime: new Date(Date.now() + 60_000),
+        Period: 60,
+        Statistics: ['Sum'],
+      }),
+    );
+    return Datapoints.reduce((total, { Sum = 0 }) => total + Sum, 0);
+  } catch (error) {
+    throw storeFailure(error, 'CloudWatch');
+  }
+}

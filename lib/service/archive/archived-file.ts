@@ -1,0 +1,98 @@
+import { Crypt4ghError, openHeader, reencryptHeader } from '../../crypt4gh/index.ts';
+import { ArchiveDamagedError } from '../../errors.ts';
+import type { Archive, ArchivedFile, ArchiveKey, BodyAddress, ContainerSource } from './ports.ts';
+
+type StoredHeader = Pick<ArchivedFile, 'fileId' | 'header'>;
+
+/**
+ * The file's header, re-encrypted to `recipient`. Sender key and nonces are derived from the archive key that opens the
+ * header, so every export of the file to this key writes the same bytes.
+ *
+ * @param candidates archive keys to try, best match first
+ * @param editList takes the place of the stored one, over the whole plaintext; `null`: none. Default: the stored one
+ * @throws ArchiveDamagedError when no key opens the header, or its bytes are no header
+ */
+export function headerFor(
+  file: StoredHeader,
+  candidates: readonly ArchiveKey[],
+  recipient: Uint8Array,
+  editList?: readonly bigint[] | null,
+): Uint8Array {
+  return withArchiveKey(candidates, (privateKey) =>
+    reencryptHeader({
+      header: file.header,
+      readerKeys: [privateKey],
+      recipients: [recipient],
+      derivation: { secret: privateKey, context: file.fileId },
+      editList,
+    }),
+  );
+}
+
+/**
+ * The edit list of the stored header; `undefined` when it has none.
+ *
+ * @param candidates archive keys to try, best match first
+ * @throws ArchiveDamagedError as {@link headerFor}
+ */
+export function storedEditList(
+  { header }: StoredHeader,
+  candidates: readonly ArchiveKey[],
+): readonly bigint[] | undefined {
+  return withArchiveKey(candidates, (privateKey) => {
+    const { dataKeys, editList } = openHeader(header, [privateKey]);
+    for (const key of dataKeys) key.fill(0);
+    return editList;
+  });
+}
+
+/**
+ * The result of `use` with the first archive key that fits.
+ *
+ * @param candidates archive keys to try, best match first
+ * @param use opens a stored header with the private key
+ * @throws ArchiveDamagedError when every key fails with a Crypt4GH error. Other errors of `use` pass
+ */
+function withArchiveKey<T>(candidates: readonly ArchiveKey[], use: (privateKey: Uint8Array) => T): T {
+  const failures = new Set<string>();
+  for (const { privateKey } of candidates) {
+    try {
+      return use(privateKey);
+    } catch (error) {
+      if (!(error instanceof Crypt4ghError)) throw error;
+      failures.add(error.code);
+    }
+  }
+  throw new ArchiveDamagedError(
+    `none of ${candidates.length} archive keys opens the header: ${[...failures].join(', ') || 'no key'}`,
+  );
+}
+
+/**
+ * The file's body as the archive has it now. Later reads and copies give its ETag, so they cannot take another body.
+ *
+ * @param options.checksum ask for the CRC-64/NVME of the body, too. The caller needs the right to decrypt it
+ * @throws ArchiveDamagedError when the body is missing or differs in size from the catalogue; ArchiveLocationUnknownError
+ */
+export async function bodySource(
+  file: BodyAddress & Pick<ArchivedFile, 'archiveFileSize'>,
+  archive: Pick<Archive, 'head'>,
+  options?: { readonly checksum: boolean },
+): Promise<ContainerSource> {
+  const { archiveLocation, archiveFilePath } = file;
+  const address = { archiveLocation, archiveFilePath };
+  const { size, etag, crc64nvme } = await archive.head(address, options);
+  if (size !== file.archiveFileSize) {
+    throw new ArchiveDamagedError(`the catalogue says ${file.archiveFileSize} bytes of body, the archive has ${size}`);
+  }
+  return { address, archiveEtag: etag, bodySize: size, ...(crc64nvme && { crc64nvme }) };
+}
+
+/** Runs `task`. An ArchiveDamagedError of it then names the file: code that reads bodies and headers knows none. */
+export async function nameDamagedFile<T>(fileId: string, task: () => Promise<T>): Promise<T> {
+  try {
+    return await task();
+  } catch (error) {
+    throw error instanceof ArchiveDamagedError ? error.ofFile(fileId) : error;
+  }
+}

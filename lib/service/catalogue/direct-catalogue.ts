@@ -1,0 +1,124 @@
+import * as z from 'zod';
+import { accessRefused } from '../direct/access.ts';
+import type { Checksum, DatasetFile, DirectCatalogue, FileFacts } from '../direct/ports.ts';
+import { boundedPage, count, nilUuid } from '../stores/rds/columns.ts';
+import type { SqlExecutor } from '../stores/rds/data-api.ts';
+import { RdsCatalogue } from './catalogue.ts';
+import { newestEvent } from './dataset-events.ts';
+import { isIngested, nextMembers } from './dataset-files.ts';
+
+/** In order of preference: every client knows the first. */
+const checksumTypes: readonly Checksum['type'][] = ['SHA256', 'SHA512', 'SHA384', 'MD5'];
+
+const text = z.string().nullable();
+const listedRow = z.object({
+  id: z.string(),
+  /** Null for a file that ingestion has not finished. */
+  stable_id: text,
+  submission_file_path: text,
+  archive_file_size: count.nullable(),
+  decrypted_file_size: count.nullable(),
+  plaintext: text,
+});
+const factsRow = z.object({
+  decrypted_file_size: count.nullable(),
+  created_ms: count.nullable(),
+  plaintext: text,
+  archived: text,
+});
+
+/** Checksums of the file `f` as one text: `SHA256:<hex> MD5:<hex>`. */
+const checksumsOf = (source: 'UNENCRYPTED' | 'ARCHIVED') => `(
+  select string_agg(cast(c.type as text) || ':' || c.checksum, ' ')
+  from sda.checksums c where c.file_id = f.id and c.source = '${source}')`;
+
+/** The queries of direct access on the catalogue in Aurora PostgreSQL. */
+export class RdsDirectCatalogue extends RdsCatalogue implements DirectCatalogue {
+  readonly #db: SqlExecutor;
+
+  constructor(db: SqlExecutor) {
+    super(db);
+    this.#db = db;
+  }
+
+  async *filesOfDataset(datasetId: string, place = nilUuid): AsyncGenerator<readonly DatasetFile[]> {
+    const released = `(select d.id from sda.datasets d where d.stable_id = :id and ${newestEvent} = 'released')`;
+    for (let after = place; ; ) {
+      const rows = await this.#db.query(
+        listedRow,
+        boundedPage(
+          `select cast(f.id as text) as id, case when ${isIngested} then f.stable_id end as stable_id, f.submission_file_path,
+             f.archive_file_size, f.decrypted_file_size, ${checksumsOf('UNENCRYPTED')} as plaintext
+           from ${nextMembers(released, ':after')} page
+           join sda.files f on f.id = page.file_id
+           order by f.id`,
+          {
+            order: 'cast(id as uuid)',
+            texts: "coalesce(stable_id, '') || coalesce(submission_file_path, '') || coalesce(plaintext, '')",
+          },
+        ),
+        { id: datasetId, after: { uuid: after } },
+      );
+      const last = rows.at(-1);
+      if (!last) break;
+      yield rows.flatMap(toDatasetFile);
+      after = last.id;
+    }
+    // No rows mean the end, or that the dataset is no longer released. A listing that was cut short must not look
+    // complete.
+    if (!(await this.isReleased(datasetId))) throw accessRefused();
+  }
+
+  async placeInDataset(datasetId: string, fileId: string): Promise<string | undefined> {
+    const [row] = await this.#db.query(
+      z.object({ id: z.string() }),
+      `select cast(f.id as text) as id
+       from sda.files f
+       join sda.file_dataset fd on fd.file_id = f.id
+       join sda.datasets d on d.id = fd.dataset_id
+       where f.stable_id = :file and d.stable_id = :id`,
+      { id: datasetId, file: fileId },
+    );
+    return row?.id;
+  }
+
+  async factsOf(fileId: string): Promise<FileFacts | undefined> {
+    const [row] = await this.#db.query(
+      factsRow,
+      `select f.decrypted_file_size, cast(extract(epoch from f.created_at) * 1000 as bigint) as created_ms,
+         ${checksumsOf('UNENCRYPTED')} as plaintext, ${checksumsOf('ARCHIVED')} as archived
+       from sda.files f where f.stable_id = :id`,
+      { id: fileId },
+    );
+    return (
+      row && {
+        decryptedFileSize: row.decrypted_file_size ?? undefined,
+        createdAt: row.created_ms === null ? undefined : new Date(row.created_ms),
+        plaintextChecksums: parseChecksums(row.plaintext),
+        archivedChecksums: parseChecksums(row.archived),
+      }
+    );
+  }
+}
+
+function toDatasetFile(row: z.infer<typeof listedRow>): DatasetFile[] {
+  if (row.stable_id === null) return [];
+  return [
+    {
+      fileId: row.stable_id,
+      submissionFilePath: row.submission_file_path ?? '',
+      archiveFileSize: row.archive_file_size ?? undefined,
+      decryptedFileSize: row.decrypted_file_size ?? undefined,
+      plaintextChecksums: parseChecksums(row.plaintext),
+    },
+  ];
+}
+
+/** A value that is not hexadecimal is no checksum, and is left out. */
+function parseChecksums(joined: string | null): readonly Checksum[] {
+  const values = new Map((joined ?? '').split(' ').map((one) => one.split(':', 2) as [string, string]));
+  return checksumTypes.flatMap((type) => {
+    const value = values.get(type)?.toLowerCase() ?? '';
+    return /^(?:[0-9a-f]{2})+$/.test(value) ? [{ type, value }] : [];
+  });
+}

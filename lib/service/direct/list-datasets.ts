@@ -1,0 +1,141 @@
+import { limits } from '../../contract/limits.ts';
+import { identifier } from '../../contract/messages.ts';
+import { InvalidRequestError, type Violation } from '../../errors.ts';
+import type { VisaRules } from '../../visas/index.ts';
+import { grantedAndReleased } from '../archive/entitlement.ts';
+import type { Catalogue } from '../archive/ports.ts';
+import { bearerToken, verifiedToken } from '../http/authorization.ts';
+import { rowsPerPage, slice } from '../http/pages.ts';
+import { commonHeaders, type HttpReply, jsonReply } from '../http/reply.ts';
+import { collected, type HttpRequest, singleQuery } from '../http/request.ts';
+import { entitlementsTo, pathIdentifier } from './access.ts';
+import type { DatasetFile, DirectCatalogue } from './ports.ts';
+import { displayFileName } from './representation.ts';
+
+/** What `GET /metadata/datasets` needs. */
+export interface DatasetsEndpoint {
+  readonly rules: VisaRules;
+  readonly catalogue: Pick<Catalogue, 'evaluateAccess'>;
+}
+
+/**
+ * `GET /metadata/datasets`: stable ids of the datasets that are granted and released at this moment, sorted.
+ * @throws UnauthenticatedError, InvalidRequestError, TemporarilyUnavailableError
+ */
+export async function listDatasets(
+  request: HttpRequest,
+  { rules, catalogue }: DatasetsEndpoint,
+): Promise<HttpReply<string>> {
+  const { grants } = await verifiedToken(bearerToken(request), rules);
+  const { entitlements } = await grantedAndReleased(catalogue, grants);
+  return jsonReply(
+    request.requestId,
+    entitlements.map(({ datasetId }) => datasetId),
+  );
+}
+
+/** What `GET /metadata/datasets/{datasetId}/files` needs. */
+export interface DatasetFilesEndpoint {
+  readonly rules: VisaRules;
+  readonly catalogue: Pick<DirectCatalogue, 'evaluateAccess' | 'filesOfDataset' | 'placeInDataset' | 'hasMoreFiles'>;
+  /** Called once, when the listing has ended or has broken off. */
+  readonly served: (access: DatasetListing) => void;
+}
+
+/** Which listing was given, for the log. */
+export interface DatasetListing {
+  readonly requestId: string;
+  readonly datasetId: string;
+  /** Rows that were handed over. */
+  readonly rows: number;
+}
+
+/**
+ * `GET /metadata/datasets/{datasetId}/files[?per_page][&after]`: the dataset's files, as the field's clients read them. The first page is
+ * read before this resolves, so that a failing database still becomes a status. A later failure makes the body throw. The
+ * reply must then break off rather than end as valid JSON.
+ * @throws UnauthenticatedError, ForbiddenError, InvalidRequestError, TemporarilyUnavailableError
+ */
+export async function listDatasetFiles(
+  request: HttpRequest,
+  { rules, catalogue, served }: DatasetFilesEndpoint,
+): Promise<HttpReply<AsyncIterable<string>>> {
+  const { grants } = await verifiedToken(bearerToken(request), rules);
+  const wanted = { datasetId: pathIdentifier(request, 'datasetId') };
+  const [{ datasetId }] = await entitlementsTo(wanted, grants, catalogue);
+  const pages = (await wantedFiles(request, datasetId, catalogue))[Symbol.asyncIterator]();
+  const first = await pages.next();
+  return {
+    status: 200,
+    headers: { ...commonHeaders(request.requestId), 'Content-Type': 'application/json' },
+    body: listing(datasetId, first, pages, (rows) => served({ requestId: request.requestId, datasetId, rows })),
+  };
+}
+
+async function wantedFiles(
+  request: HttpRequest,
+  datasetId: string,
+  catalogue: DatasetFilesEndpoint['catalogue'],
+): Promise<AsyncIterable<readonly DatasetFile[]>> {
+  if (!request.query.has('per_page') && !request.query.has('after')) {
+    const most = limits.filesWithoutPages;
+    if (await catalogue.hasMoreFiles(datasetId, most)) {
+      const message = `is missing: the dataset has more than ${most} files. Ask for pages of at most ${limits.filesPerPage}, each with the last fileId of the one before as after`;
+      throw new InvalidRequestError([{ field: 'per_page', message }]);
+    }
+    return catalogue.filesOfDataset(datasetId);
+  }
+  const violations: Violation[] = [];
+  const perPage = collected(violations, () => rowsPerPage(request));
+  const after = collected(violations, () => singleQuery(request, 'after'));
+  const isId = identifier.safeParse(after).success;
+  const place = after !== undefined && isId ? await catalogue.placeInDataset(datasetId, after) : undefined;
+  if (after !== undefined && place === undefined) {
+    violations.push({ field: 'after', message: 'is not a file of this dataset: begin with the first page' });
+  }
+  if (violations.length > 0 || perPage === undefined) throw new InvalidRequestError(violations);
+  return slice(catalogue.filesOfDataset(datasetId, place), 0, perPage);
+}
+
+async function* listing(
+  datasetId: string,
+  first: IteratorResult<readonly DatasetFile[], unknown>,
+  rest: AsyncIterator<readonly DatasetFile[]>,
+  ended: (rows: number) => void,
+): AsyncGenerator<string> {
+  let rows = 0;
+  try {
+    yield '[';
+    for (let page = first; !page.done; page = await rest.next()) {
+      // Entries of one page are written at once: a write for each would cost more than the entry.
+      const entries = page.value.map((file) => JSON.stringify(entry(datasetId, file))).join(',');
+      const separator = rows > 0 && entries !== '' ? ',' : '';
+      rows += page.value.length;
+      yield separator + entries;
+    }
+    yield ']';
+  } finally {
+    await rest.return?.();
+    ended(rows);
+  }
+}
+
+/** Members that are not known are null, not absent: clients in the field read them all. */
+function entry(datasetId: string, file: DatasetFile) {
+  const [checksum] = file.plaintextChecksums;
+  const md5 = file.plaintextChecksums.find(({ type }) => type === 'MD5');
+  return {
+    fileId: file.fileId,
+    datasetId,
+    displayFileName: displayFileName(file),
+    fileName: file.submissionFilePath,
+    fileSize: file.archiveFileSize ?? null,
+    // The member that older clients compare, always as MD5.
+    unencryptedChecksum: md5?.value ?? null,
+    unencryptedChecksumType: md5?.type ?? null,
+    decryptedFileSize: file.decryptedFileSize ?? null,
+    decryptedFileChecksum: checksum?.value ?? null,
+    decryptedFileChecksumType: checksum?.type ?? null,
+    fileStatus: 'READY',
+  };
+}

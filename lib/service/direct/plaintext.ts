@@ -1,0 +1,103 @@
+import { type ContainerReader, Crypt4ghError, openContainer } from '../../crypt4gh/index.ts';
+import { ArchiveDamagedError, RangeNotSatisfiableError } from '../../errors.ts';
+import { bodySource } from '../archive/archived-file.ts';
+import type { Archive, ArchivedFile, ArchiveKeys, ContainerSource } from '../archive/ports.ts';
+import type { Coordinates } from './container.ts';
+import { displayFileName, type Representation, sha256 } from './representation.ts';
+
+/**
+ * Reads of 1 MiB each that are under way or being decrypted: a read waits for S3 longer than its bytes take to decrypt. This
+ * also bounds the memory.
+ */
+const fetchesInFlight = 4;
+const segmentsPerFetch = 16;
+/** The first read is shorter, so that the reply begins sooner. */
+const segmentsInFirstFetch = 1;
+
+export interface PlaintextDependencies {
+  readonly archive: Archive;
+  readonly archiveKeys: ArchiveKeys;
+}
+
+/**
+ * The file decrypted, as the edit list of its stored header leaves it. Only the segments that hold wanted bytes are read.
+ * Plaintext exists in memory only, some segments at a time.
+ *
+ * @throws ArchiveDamagedError, TemporarilyUnavailableError
+ */
+export async function plaintextOf(file: ArchivedFile, dependencies: PlaintextDependencies): Promise<Representation> {
+  const { archive, archiveKeys } = dependencies;
+  const [source, candidates] = await Promise.all([bodySource(file, archive), archiveKeys.candidates(file.keyHash)]);
+  const reader = await asDamage(() =>
+    openContainer(randomAccess(source, archive), {
+      header: file.header,
+      privateKeys: candidates.map(({ privateKey }) => privateKey),
+      fetchesInFlight,
+      segmentsPerFetch,
+      segmentsInFirstFetch,
+      ownsReads: true,
+    }),
+  );
+  return {
+    // The archive knows the size of its objects.
+    size: reader.size ?? 0,
+    etag: entityTag([
+      'plaintext',
+      file.fileId,
+      sha256(file.header),
+      source.address.archiveFilePath,
+      source.archiveEtag,
+    ]),
+    mediaType: 'application/octet-stream',
+    fileName: displayFileName(file),
+    stream: (start, end) => pieces(reader, start, end),
+  };
+}
+
+/**
+ * The bytes between the coordinates, as a representation of their own.
+ *
+ * @throws RangeNotSatisfiableError when the whole ends before the first of them
+ */
+export function between({ start, end }: Coordinates, whole: Representation): Representation {
+  if (start >= whole.size) throw new RangeNotSatisfiableError(whole.size);
+  const size = Math.min(end, whole.size) - start;
+  return {
+    ...whole,
+    size,
+    etag: entityTag(['part', whole.etag, String(start), String(start + size)]),
+    stream: (from, to) => whole.stream(start + from, start + to),
+  };
+}
+
+async function* pieces(reader: ContainerReader, start: number, end: number): AsyncGenerator<Uint8Array> {
+  try {
+    yield* reader.stream(start, end);
+  } catch (error) {
+    throw damageOf(error);
+  }
+}
+
+function randomAccess({ address, archiveEtag: etag, bodySize: size }: ContainerSource, archive: Archive) {
+  return {
+    size,
+    read: (offset: number, length: number) => archive.read(address, { start: offset, end: offset + length, etag }),
+  };
+}
+
+async function asDamage<T>(open: () => Promise<T>): Promise<T> {
+  try {
+    return await open();
+  } catch (error) {
+    throw damageOf(error);
+  }
+}
+
+/** Header and body are the archive's, so an error of their format is damage of the archive. */
+function damageOf(error: unknown): unknown {
+  return error instanceof Crypt4ghError ? new ArchiveDamagedError(error.message, { cause: error }) : error;
+}
+
+function entityTag(parts: readonly string[]): string {
+  return `"${sha256(JSON.stringify(parts))}"`;
+}

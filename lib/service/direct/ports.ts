@@ -1,0 +1,68 @@
+import type { FileDescription } from '../../contract/messages.ts';
+import type { BodyAddress, Catalogue, FileReference, SignedUrl } from '../archive/ports.ts';
+
+/** A checksum as ingestion recorded it: lower-case hex. */
+export interface Checksum {
+  readonly type: 'MD5' | 'SHA256' | 'SHA384' | 'SHA512';
+  readonly value: string;
+}
+
+/** A file of a dataset, as its listing shows it. Sizes in bytes; what ingestion did not record is `undefined`. */
+export interface DatasetFile {
+  /** Stable id, `EGAF…`. */
+  readonly fileId: string;
+  /** Path the submitter gave; untrusted text. */
+  readonly submissionFilePath: string;
+  /** Of the archived body, without a header. */
+  readonly archiveFileSize: number | undefined;
+  readonly decryptedFileSize: number | undefined;
+  /** Of the plaintext, SHA-256 before all others. */
+  readonly plaintextChecksums: readonly Checksum[];
+}
+
+/** What ingestion recorded of one file, without what serving it takes. */
+export interface FileFacts {
+  readonly decryptedFileSize: number | undefined;
+  /** When the file was entered in the catalogue. */
+  readonly createdAt: Date | undefined;
+  /** Of the plaintext, SHA-256 before all others. */
+  readonly plaintextChecksums: readonly Checksum[];
+  /** Of the archived body, in the same order. */
+  readonly archivedChecksums: readonly Checksum[];
+}
+
+/** The catalogue, with what direct access alone asks. Every method may throw TemporarilyUnavailableError. */
+export interface DirectCatalogue extends Catalogue {
+  /**
+   * Files of the dataset that can be served, each once, in a stable order of the catalogue's own. They come page after page:
+   * memory is bounded by one. Every page is read only while the dataset is released.
+   *
+   * @param after a place from {@link placeInDataset}: only the files behind it. Default: all
+   * @throws ForbiddenError when the dataset is withdrawn before the last page
+   */
+  filesOfDataset(datasetId: string, after?: string): AsyncIterable<readonly DatasetFile[]>;
+  /** Where the file is in the order of {@link filesOfDataset}; `undefined` when it is not a file of the dataset. */
+  placeInDataset(datasetId: string, fileId: string): Promise<string | undefined>;
+  /** Whether the dataset has more than `count` files, those included that cannot be served. */
+  hasMoreFiles(datasetId: string, count: number): Promise<boolean>;
+  /** `undefined` when there is no such file. Decides nothing about access. */
+  factsOf(fileId: string): Promise<FileFacts | undefined>;
+}
+
+/** Presigned URLs of objects. Signing sends nothing to S3, so the object may be missing. */
+export interface DirectUrls {
+  /** Of a short-lived container. @param key of the grammar in `lib/contract/direct-key.ts` */
+  container(key: string): Promise<SignedUrl>;
+  /** Of an archived body. @param fileName what the client should call it: letters, digits, `.`, `_` and `-` */
+  body(address: BodyAddress, fileName: string): Promise<SignedUrl>;
+}
+
+/** Facts about files that only their headers tell. Opening those takes the archive's keys. */
+export interface FileDescriptions {
+  /**
+   * Describe a file that the caller may have. The release is checked once more.
+   *
+   * @throws ForbiddenError when its dataset was withdrawn meanwhile; ArchiveDamagedError, TemporarilyUnavailableError
+   */
+  describe(reference: FileReference): Promise<FileDescription>;
+}

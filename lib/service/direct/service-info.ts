@@ -1,0 +1,44 @@
+import { type HttpReply, jsonReply } from '../http/reply.ts';
+
+/** The facts of a deployment in its service-info. */
+export interface ServiceInfo {
+  /** Reverse-domain name, unique for this deployment. */
+  readonly id: string;
+  readonly organization: { readonly name: string; readonly url: string };
+  /** Version of this software. */
+  readonly version: string;
+}
+
+/**
+ * GA4GH service-info 1.0.0. `type.group` is the namespace of the id. `org.ga4gh` is for GA4GH standards, and this API is none.
+ */
+export function serviceInfoReply(requestId: string, { id, organization, version }: ServiceInfo): HttpReply {
+  const group = id.includes('.') ? id.slice(0, id.lastIndexOf('.')) : id;
+  return jsonReply(requestId, {
+    id,
+    name: 'data-out',
+    type: { group, artifact: 'data-out', version },
+    description: 'Export and download of Crypt4GH files under GA4GH visas',
+    organization,
+    version,
+  });
+}
+
+/** The version of the standard, not of this software. */
+const drsVersion = '1.5.0';
+
+/**
+ * `GET /ga4gh/drs/v1/service-info`: GA4GH service-info 1.0.0 with what DRS adds. `maxBulkRequestLength` is required and at
+ * least 1 by its definition; the bulk requests themselves are optional, deprecated, and not served.
+ */
+export function drsServiceInfo(requestId: string, { id, organization, version }: ServiceInfo): HttpReply {
+  return jsonReply(requestId, {
+    id: `${id}.drs`,
+    name: 'data-out DRS',
+    type: { group: 'org.ga4gh', artifact: 'drs', version: drsVersion },
+    description: 'Files of a Crypt4GH archive as plaintext, under GA4GH visas and passports',
+    organization,
+    version,
+    maxBulkRequestLength: 1,
+  });
+}

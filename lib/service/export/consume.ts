@@ -1,0 +1,260 @@
+import { limits } from '../../contract/limits.ts';
+import type { ExportRequestMessage, FileExportMessage } from '../../contract/messages.ts';
+import { outboxPrefix } from '../../contract/outbox-key.ts';
+import { publicKeyFingerprint } from '../../crypt4gh/index.ts';
+import { RequestRejectedError, TemporarilyUnavailableError } from '../../errors.ts';
+import { type DatasetGrant, VisaError, type VisaRules } from '../../visas/index.ts';
+import { type Entitlement, grantedAndReleased } from '../archive/entitlement.ts';
+import { largestSmallBody } from '../archive/plan.ts';
+import { checkTimeLeft, cleanUpMs } from '../archive/write-container.ts';
+import { closeFanOut, failureCode, mostWithoutProgress, rejection, sendFinalizable } from './finalizing.ts';
+import type {
+  Deliveries,
+  ExportableFile,
+  ExportablePage,
+  ExportCatalogue,
+  FanOutProgress,
+  FileExports,
+  Receive,
+  RefusedRequest,
+  RemovableOutbox,
+  RequestFiles,
+  Requests,
+  Unsent,
+} from './ports.ts';
+import { identityOf, parseExportRequest, parseRecipientKey, type ReceivedExportRequest } from './received.ts';
+
+export interface ConsumeDependencies {
+  readonly catalogue: ExportCatalogue;
+  /** The queue of large files, and of those whose size the catalogue does not say. */
+  readonly fileExports: FileExports;
+  /** The queue of files of at most 8 MiB. */
+  readonly smallFileExports: FileExports;
+  readonly requests: Requests;
+  readonly requestFiles: Pick<RequestFiles, 'finalizable'>;
+  readonly deliveries: Deliveries;
+  readonly outbox: Pick<RemovableOutbox, 'markOpen'>;
+  readonly rules: Pick<VisaRules, 'verify'>;
+}
+
+/** One delivery of an export request, and the invocation that handles it. */
+export interface ConsumeDelivery {
+  readonly receive: Receive;
+  /** Milliseconds until the invocation ends; asked before each page. */
+  readonly remainingMs: () => number;
+}
+
+/** The outcome of a request. Both are final: the message can go. `files` counts the messages of all deliveries. */
+export type ConsumeOutcome = { readonly requestId: string } & (
+  | { readonly outcome: 'accepted'; readonly datasetId: string; readonly files: number }
+  | { readonly outcome: 'rejected'; readonly reason: string; readonly detail: string }
+);
+
+/** What this delivery knows so far. */
+interface Work {
+  request: { -readonly [K in keyof RefusedRequest]: RefusedRequest[K] };
+  /** How far an earlier delivery came. `undefined`: none has accepted the request. */
+  unfinished?: FanOutProgress;
+  /** Every message is sent: a failure after that is no failure of the fan-out. */
+  isFannedOut?: boolean;
+  /** The last receive in which the fan-out came further. `undefined`: not known yet. */
+  cameFurtherAt?: number;
+}
+
+/**
+ * Carry out one export request: parse → verify the visa → resolve the identifier → entitled? → released? → within the
+ * quota of the outbox? → one message for each file. A repeated run goes on behind the last page of files that is known to be
+ * sent. It may send that page again, and staging is idempotent.
+ *
+ * The audit row, and a row for each file of a page, are written before their messages are sent. So every staged file has
+ * rows, and a request whose rows cannot be written is tried again rather than carried out unseen. A fan-out that fails for
+ * the last time is given up: its unsent files, too.
+ *
+ * @throws TemporarilyUnavailableError and other errors of the ports: the message must be delivered again
+ */
+export async function consumeExportRequest(
+  received: ReceivedExportRequest,
+  dependencies: ConsumeDependencies,
+  delivery: ConsumeDelivery = { receive: { count: 1, isLast: false }, remainingMs: () => Number.POSITIVE_INFINITY },
+): Promise<ConsumeOutcome> {
+  const { requests } = dependencies;
+  const work: Work = { request: { requestId: received.messageId, requestedAt: received.sentAt } };
+  const closeUnsent = async (unsent: Unsent) => {
+    const { request, unfinished } = work;
+    if (!unfinished) return;
+    const mayGoOn = () => delivery.remainingMs() >= cleanUpMs;
+    const isClosed = await closeFanOut(request.requestId, unfinished, unsent, dependencies, mayGoOn);
+    if (!isClosed) throw unfinishedFanOut();
+  };
+  try {
+    return await carryOut(received, dependencies, { work, delivery });
+  } catch (error) {
+    if (error instanceof RequestRejectedError) {
+      const { reason, message: detail } = error;
+      await requests.reject(work.request, reason);
+      await closeUnsent({ state: 'rejected', reason });
+      return { outcome: 'rejected', requestId: work.request.requestId, reason, detail };
+    }
+    if (isGivenUp(work, delivery)) {
+      // If this fails, too, the reconciliation does it. The message goes to the dead letters for the first failure.
+      await requests
+        .fail(work.request, failureCode(error))
+        .then(() => closeUnsent({ state: 'given_up', reason: 'not_sent' }))
+        .catch(() => undefined);
+    }
+    throw error;
+  }
+}
+
+/** Whether a failure of this delivery is the end of the fan-out. */
+function isGivenUp({ isFannedOut, cameFurtherAt }: Work, { receive: { count, isLast } }: ConsumeDelivery): boolean {
+  if (isFannedOut) return false;
+  return isLast || (cameFurtherAt !== undefined && count - cameFurtherAt >= mostWithoutProgress);
+}
+
+async function carryOut(
+  received: ReceivedExportRequest,
+  dependencies: ConsumeDependencies,
+  { work, delivery }: { readonly work: Work; readonly delivery: ConsumeDelivery },
+): Promise<ConsumeOutcome> {
+  const { catalogue, requests, rules } = dependencies;
+  const { requestId, requestedAt, archiveKind } = identityOf(received);
+  work.request = { requestId, requestedAt, ...(archiveKind !== undefined && { archiveKind }) };
+  const { receive } = delivery;
+  const known = await requests.begin(requestId, receive);
+  work.cameFurtherAt = known?.cameFurtherAt ?? 0;
+  if (known?.isFannedOut && known.state === 'failed' && receive.count - known.cameFurtherAt > mostWithoutProgress) {
+    work.isFannedOut = true;
+    throw new FanOutGivenUpError();
+  }
+  if (known?.isFannedOut && known.datasetId !== undefined && known.state !== 'rejected' && known.state !== 'failed') {
+    work.isFannedOut = true;
+    await sendFinalizable([requestId], dependencies);
+    return { outcome: 'accepted', requestId, datasetId: known.datasetId, files: known.files };
+  }
+  if (known?.state === 'accepted') work.unfinished = known;
+  const message = parseExportRequest(received);
+  if (message.datasetId !== undefined) work.request.datasetId = message.datasetId;
+  if (message.fileId !== undefined) work.request.fileId = message.fileId;
+  const publicKey = parseRecipientKey(message.publicKey);
+  const keyFingerprint = publicKeyFingerprint(publicKey);
+  work.request.keyFingerprint = keyFingerprint;
+
+  const grants = await grantsOf(message.jwtToken, rules);
+  const {
+    datasetId,
+    grants: [{ subject, dependsOn }],
+  } = await entitlementTo(message, grants, catalogue);
+  if (message.fileId === undefined && !known && (await catalogue.hasMoreFiles(datasetId, limits.filesPerExport))) {
+    throw rejection('too_many_files', `the dataset has more than ${limits.filesPerExport} files: export it by parts`);
+  }
+  const recipient = outboxPrefix(subject);
+  const request = { ...work.request, datasetId, recipient, keyFingerprint };
+  work.request = request;
+
+  const common = {
+    requestId,
+    requestedAt: requestedAt.toISOString(),
+    datasetId,
+    recipient,
+    publicKey: Buffer.from(publicKey).toString('base64'),
+    dependsOn: dependsOn.filter((hash) => hash !== recipient),
+  };
+  let progress: FanOutProgress = { sentTo: known?.sentTo ?? '', files: known?.files ?? 0 };
+  const accept = async (fileIds: readonly string[]) => {
+    await dependencies.outbox.markOpen();
+    const fits = await requests.accept(request, fileIds, receive);
+    if (!fits) throw rejection('outbox_quota_exceeded', "the recipient's part of the outbox would exceed its quota");
+    work.unfinished = progress;
+  };
+  for await (const page of filesOf(message, datasetId, progress.sentTo, catalogue)) {
+    const fileIds = page.files.map(({ fileId }) => fileId);
+    if (fileIds.length === 0) continue;
+    try {
+      checkTimeLeft(delivery.remainingMs);
+    } catch (error) {
+      // So that no message is sent twice.
+      if (work.unfinished) await requests.addFiles(requestId, progress, [], receive);
+      throw work.cameFurtherAt === receive.count ? unfinishedFanOut(error) : error;
+    }
+    if (work.unfinished) await requests.addFiles(requestId, progress, fileIds, receive);
+    else await accept(fileIds);
+    await sendPage(page.files, common, dependencies);
+    progress = { sentTo: page.end, files: progress.files + fileIds.length };
+    work.cameFurtherAt = receive.count;
+    work.unfinished = progress;
+  }
+  if (progress.files === 0) throw rejection('nothing_to_export', 'the dataset holds no file');
+  if (!work.unfinished) await accept([]);
+  const mayFinalize = await requests.completeFanOut(requestId, progress);
+  work.isFannedOut = true;
+  if (mayFinalize) await sendFinalizable([requestId], dependencies);
+  return { outcome: 'accepted', requestId, datasetId, files: progress.files };
+}
+
+/** Small files are staged ten at a time, large ones each by itself. */
+async function sendPage(
+  page: readonly ExportableFile[],
+  common: Omit<FileExportMessage, 'fileId'>,
+  { fileExports, smallFileExports }: ConsumeDependencies,
+): Promise<void> {
+  const isSmall = ({ archiveFileSize }: ExportableFile) =>
+    archiveFileSize !== undefined && archiveFileSize <= largestSmallBody;
+  const messages = (files: readonly ExportableFile[]) => files.map(({ fileId }) => ({ ...common, fileId }));
+  const [small, large] = [page.filter(isSmall), page.filter((file) => !isSmall(file))];
+  if (small.length > 0) await smallFileExports.send(messages(small));
+  if (large.length > 0) await fileExports.send(messages(large));
+}
+
+async function grantsOf(token: string, rules: ConsumeDependencies['rules']): Promise<readonly DatasetGrant[]> {
+  try {
+    return (await rules.verify(token)).grants;
+  } catch (error) {
+    if (error instanceof VisaError) throw rejection(`visa_${error.code}`, error.message);
+    throw error;
+  }
+}
+
+/**
+ * The dataset through which the request is served. A file may be in several that are granted and released. The first by id
+ * counts, so that every delivery of the message takes the same one.
+ */
+async function entitlementTo(
+  { datasetId, fileId }: ExportRequestMessage,
+  grants: readonly DatasetGrant[],
+  catalogue: ExportCatalogue,
+): Promise<Entitlement> {
+  const wanted = fileId === undefined ? { datasetId: datasetId ?? '' } : { fileId };
+  const { known, granted, entitlements } = await grantedAndReleased(catalogue, grants, wanted);
+  if (!known && fileId === undefined) throw rejection('unknown_dataset', 'no dataset has this id or alias');
+  if (!known) throw rejection('unknown_file', 'no dataset holds a file of this id');
+  if (!granted) throw rejection('not_entitled', 'no visa grants the dataset');
+  const [entitlement] = entitlements;
+  if (!entitlement) throw rejection('not_released', 'the dataset is granted and not released');
+  return entitlement;
+}
+
+async function* filesOf(
+  { fileId }: ExportRequestMessage,
+  datasetId: string,
+  after: string,
+  catalogue: ExportCatalogue,
+): AsyncGenerator<ExportablePage> {
+  if (fileId === undefined) yield* catalogue.exportableFiles(datasetId, after);
+  else if (after === '') {
+    const page = await catalogue.exportableFile(fileId);
+    if (page) yield page;
+  }
+}
+
+function unfinishedFanOut(cause?: unknown): TemporarilyUnavailableError {
+  const message = 'the invocation ends soon, the next one continues with the files of the request';
+  return new TemporarilyUnavailableError(message, { retryAfterSeconds: 0, cause });
+}
+
+/** The fan-out is given up. Only SQS puts its message into the dead letters, so it comes back until its receives are used up. */
+class FanOutGivenUpError extends TemporarilyUnavailableError {
+  constructor() {
+    super(`${mostWithoutProgress} deliveries brought the request no further: it is given up`, { retryAfterSeconds: 0 });
+  }
+}

@@ -1,0 +1,61 @@
+import type { rejectionReasons } from '../../contract/reasons.ts';
+import { DataOutError, type ErrorCode, RequestRejectedError } from '../../errors.ts';
+import type { VisaErrorCode } from '../../visas/index.ts';
+import type { Deliveries, FanOutProgress, GiveUpReason, RequestFiles, Requests, Unsent } from './ports.ts';
+
+/** Receives in a row that bring a fan-out no further, after which it is given up. */
+export const mostWithoutProgress = 5;
+
+/** Send on those of the requests whose files have all ended. A request may be sent twice. */
+export async function sendFinalizable(
+  requestIds: readonly string[],
+  {
+    requestFiles,
+    deliveries,
+  }: { readonly requestFiles: Pick<RequestFiles, 'finalizable'>; readonly deliveries: Deliveries },
+): Promise<void> {
+  if (requestIds.length === 0) return;
+  const finalizable = await requestFiles.finalizable(requestIds);
+  if (finalizable.length > 0) await deliveries.send(finalizable);
+}
+
+/**
+ * End a fan-out before its end: no file behind `sentTo` will be sent. Its position is saved, so that it can be repeated.
+ *
+ * @param mayGoOn asked after each page
+ * @returns `false` when it stopped there
+ */
+export async function closeFanOut(
+  requestId: string,
+  progress: FanOutProgress,
+  unsent: Unsent,
+  dependencies: { readonly requests: Requests } & Parameters<typeof sendFinalizable>[1],
+  mayGoOn: () => boolean,
+): Promise<boolean> {
+  const { requests } = dependencies;
+  while (await requests.closeUnsent(requestId, progress, unsent)) if (!mayGoOn()) return false;
+  if (await requests.completeFanOut(requestId, progress)) await sendFinalizable([requestId], dependencies);
+  return true;
+}
+
+/** The reason of a failure, as a code: what the error is, and nothing of its text. */
+export function failureCode(error: unknown): ErrorCode | GiveUpReason {
+  return error instanceof DataOutError ? error.code : 'internal_error';
+}
+
+/** Why an export request was rejected. The requester does not see these words. */
+export type RejectionReason = keyof typeof rejectionReasons | `visa_${VisaErrorCode}`;
+
+/** A {@link RequestRejectedError} with a reason from the one list. `message` names no token, key or visa. */
+export function rejection(reason: RejectionReason, message: string): RequestRejectedError {
+  return new RequestRejectedError(reason, message);
+}
+
+/**
+ * Seconds from a request until now, to the millisecond. A clock that is behind the proxy's counts as 0.
+ *
+ * @param requestedAt ISO 8601
+ */
+export function secondsSince(requestedAt: string, now: Date): number {
+  return Math.max(0, now.getTime() - Date.parse(requestedAt)) / 1000;
+}

@@ -1,0 +1,100 @@
+import * as z from 'zod';
+import {
+  type ExportRequestMessage,
+  exportRequestAttributes,
+  exportRequestMessage,
+  type FileExportMessage,
+  fileExportMessage,
+} from '../../contract/messages.ts';
+import { Crypt4ghError, parsePublicKey } from '../../crypt4gh/index.ts';
+import { rejection } from './finalizing.ts';
+
+/** A message as a queue delivers it. Nothing in it has been checked. */
+export interface ReceivedMessage {
+  readonly messageId: string;
+  readonly body: string;
+  /** When the queue took it: the same at every delivery, until a redrive from the dead-letter queue renews it. */
+  readonly sentAt: Date;
+}
+
+/** A message of the queue `export-requests`. */
+export interface ReceivedExportRequest extends ReceivedMessage {
+  /** String values of the message attributes. */
+  readonly attributes: Readonly<Record<string, string | undefined>>;
+}
+
+const uuid = z.uuid();
+const archiveKind = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/);
+
+/** How far a sender's clock may be ahead of the queue's. */
+const clockSkewMs = 60_000;
+const instant = z.iso.datetime();
+
+/** The identity of a request, from the attributes: id and archive kind name it in every trace, its time ranks it. */
+export interface RequestIdentity {
+  readonly requestId: string;
+  readonly requestedAt: Date;
+  readonly archiveKind: string | undefined;
+}
+
+/**
+ * Id, time and archive kind of a request. A message that did not come through the proxy carries no `requestId`. Its message
+ * id serves: that is a UUID, and stays the same at every delivery until a redrive.
+ *
+ * @throws RequestRejectedError `malformed_message`
+ */
+export function identityOf({ messageId, attributes, sentAt }: ReceivedExportRequest): RequestIdentity {
+  const requestId = uuid.safeParse(attributes[exportRequestAttributes.requestId] ?? messageId);
+  if (!requestId.success) throw rejection('malformed_message', 'the attribute requestId is not a UUID');
+  const kind = archiveKind.optional().safeParse(attributes[exportRequestAttributes.archiveKind]);
+  if (!kind.success) throw rejection('malformed_message', 'the attribute archiveKind is not a name');
+  const requestedAt = timeOfRequest(attributes[exportRequestAttributes.requestedAt], sentAt);
+  return { requestId: requestId.data, requestedAt, archiveKind: kind.data };
+}
+
+/**
+ * When the request was made. Without a time, or with one later than the queue's, the queue's counts: a request from the future
+ * would win over every later one. A redrive renews the queue's time, so an older time of the message still counts then.
+ */
+function timeOfRequest(text: string | undefined, sentAt: Date): Date {
+  const requestedAt = new Date(instant.safeParse(text).data ?? sentAt);
+  return requestedAt.getTime() > sentAt.getTime() + clockSkewMs ? sentAt : requestedAt;
+}
+
+/** @throws RequestRejectedError `malformed_message` */
+export function parseExportRequest({ body }: ReceivedMessage): ExportRequestMessage {
+  return parseBody(exportRequestMessage, body);
+}
+
+/** The message, with a `requestedAt` that is not in the future. @throws RequestRejectedError `malformed_message` */
+export function parseFileExport({ body, sentAt }: ReceivedMessage): FileExportMessage {
+  const message = parseBody(fileExportMessage, body);
+  return { ...message, requestedAt: timeOfRequest(message.requestedAt, sentAt).toISOString() };
+}
+
+/** @returns 32 bytes @throws RequestRejectedError `unusable_public_key` */
+export function parseRecipientKey(text: string): Uint8Array {
+  try {
+    return parsePublicKey(text);
+  } catch (error) {
+    if (error instanceof Crypt4ghError) throw rejection('unusable_public_key', error.code);
+    throw error;
+  }
+}
+
+/** @throws RequestRejectedError `malformed_message`, which names fields and never their values */
+function parseBody<T>(schema: z.ZodType<T>, body: string): T {
+  const parsed = schema.safeParse(parseJson(body));
+  if (parsed.success) return parsed.data;
+  const fields = parsed.error.issues.map((issue) => issue.path.join('.') || 'message');
+  throw rejection('malformed_message', `malformed: ${[...new Set(fields)].join(', ')}`);
+}
+
+/** `undefined` for what is no JSON. The parser's own error goes no further: its text quotes the input, which holds the visa. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,161 @@
+import { type OutboxFacts, outboxFactsOf } from '../../../contract/outbox-key.ts';
+import { forEachConcurrently } from '../../archive/concurrency.ts';
+import type {
+  ContainerFilter,
+  EndedContainer,
+  ExportEvent,
+  ExportLog,
+  OutboxRecords,
+  RecordedContainer,
+  RemovableOutbox,
+} from '../ports.ts';
+
+/** Why a container is removed, as the audit trail names it. */
+export type Removal = 'withdrawn' | 'purged';
+
+/** A container in the outbox. */
+export interface HeldContainer {
+  readonly key: string;
+  readonly etag: string;
+  readonly bytes: number;
+  readonly lastModified: Date;
+  /** As its own metadata has them. */
+  readonly facts: Partial<OutboxFacts>;
+}
+
+/** A recorded container, and what the outbox has under its key: it, nothing, or a container that is not meant. */
+export type SeenContainer = RecordedContainer &
+  (
+    | ({ readonly holds: 'it' } & HeldContainer)
+    | { readonly holds: 'nothing' }
+    | { readonly holds: 'another'; readonly by: string | undefined }
+  );
+
+export interface RemovalDependencies {
+  readonly outbox: RemovableOutbox;
+  readonly records: OutboxRecords;
+  readonly log: ExportLog;
+}
+
+/** Requests to S3 at once. */
+export const inFlight = 16;
+
+/** The container under a key; `undefined` when there is none. */
+export async function held(key: string, outbox: RemovableOutbox): Promise<HeldContainer | undefined> {
+  const head = await outbox.head(key);
+  if (!head) return undefined;
+  const { etag, size: bytes, lastModified, metadata } = head;
+  return { key, etag, bytes, lastModified, facts: outboxFactsOf(metadata) };
+}
+
+/**
+ * Look up recorded containers in the outbox. An object is one of them only if its own metadata names the dataset or the
+ * request of the filter.
+ */
+export async function look(
+  containers: readonly RecordedContainer[],
+  filter: ContainerFilter,
+  outbox: RemovableOutbox,
+): Promise<readonly SeenContainer[]> {
+  const seen: SeenContainer[] = [];
+  await forEachConcurrently(containers, inFlight, async (container) => {
+    const present = await held(container.key, outbox);
+    if (!present) seen.push({ ...container, holds: 'nothing' });
+    else if (isOf(present.facts, filter)) seen.push({ ...container, ...present, holds: 'it' });
+    else seen.push({ ...container, holds: 'another', by: present.facts.requestId });
+  });
+  return seen;
+}
+
+/**
+ * Remove containers from the outbox, and write down what became of each. An object that was replaced since it was seen
+ * stays, and so does its row. The audit row comes before the other rows: after a failure, the same containers are found again.
+ *
+ * @returns the keys of the objects that were deleted
+ */
+export async function remove(
+  containers: readonly SeenContainer[],
+  removal: Removal,
+  { outbox, records, log }: RemovalDependencies,
+): Promise<ReadonlySet<string>> {
+  const removed = new Set<string>();
+  const events: ExportEvent[] = [];
+  const ended: EndedContainer[] = [];
+  await forEachConcurrently(containers, inFlight, async (container) => {
+    if (container.holds === 'another') {
+      ended.push({ ...container, end: 'superseded' });
+      return;
+    }
+    const end = container.holds === 'it' ? await outbox.remove(container.key, container.etag) : 'gone';
+    if (end === 'replaced') return;
+    // An attempt that was given up has usually left no container.
+    if (end === 'gone' && container.state === 'given_up') return;
+    ended.push({ ...container, end: 'withdrawn' });
+    const { requestId, datasetId, fileId, recipient } = container;
+    events.push({
+      requestId,
+      event: removal,
+      datasetId,
+      fileId,
+      recipient,
+      ...(end === 'removed' && saidOf(container)),
+    });
+    if (end === 'removed') removed.add(container.key);
+  });
+  if (events.length > 0) await log.record(...events);
+  if (ended.length > 0) {
+    // Their requests get another receipt.
+    await outbox.markOpen();
+    await records.recordEnds(ended);
+  }
+  return removed;
+}
+
+/** What the audit trail says of a container that was there. */
+export function saidOf(container: SeenContainer | HeldContainer): Pick<ExportEvent, 'bytes' | 'keyFingerprint'> {
+  if (!('facts' in container)) return {};
+  const { bytes, facts } = container;
+  return { bytes, ...(facts.keyFingerprint !== undefined && { keyFingerprint: facts.keyFingerprint }) };
+}
+
+function isOf(facts: Partial<OutboxFacts>, filter: ContainerFilter): boolean {
+  if ('datasetId' in filter) return facts.datasetId === filter.datasetId;
+  return 'recipient' in filter || facts.requestId === filter.requestId;
+}
+
+/**
+ * Short-lived containers of direct access that hold files of these datasets, page after page. No row tells of them, and
+ * their keys follow from their bytes. So each of them is asked for its dataset.
+ */
+export async function* directContainers(
+  datasetIds: ReadonlySet<string>,
+  outbox: RemovableOutbox,
+): AsyncGenerator<readonly HeldContainer[]> {
+  for await (const keys of outbox.directKeys()) {
+    const found: HeldContainer[] = [];
+    await forEachConcurrently(keys, inFlight, async (key) => {
+      const container = await held(key, outbox);
+      if (container && datasetIds.has(container.facts.datasetId ?? '')) found.push(container);
+    });
+    yield found;
+  }
+}
+
+/** Remove containers of direct access, each while it is the one that was seen. @returns those that were deleted */
+export async function removeDirect(
+  containers: readonly HeldContainer[],
+  removal: Removal,
+  { outbox, log }: Pick<RemovalDependencies, 'outbox' | 'log'>,
+): Promise<readonly HeldContainer[]> {
+  const removed: HeldContainer[] = [];
+  await forEachConcurrently(containers, inFlight, async (container) => {
+    if ((await outbox.remove(container.key, container.etag)) === 'removed') removed.push(container);
+  });
+  const events = removed.flatMap((container): ExportEvent[] => {
+    const { requestId, datasetId, fileId } = container.facts;
+    if (requestId === undefined || datasetId === undefined || fileId === undefined) return [];
+    return [{ requestId, event: removal, datasetId, fileId, ...saidOf(container) }];
+  });
+  if (events.length > 0) await log.record(...events);
+  return removed;
+}

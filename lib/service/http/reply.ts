@@ -1,0 +1,112 @@
+import { safeFileName } from '../../common/names.ts';
+import { InvalidRequestError } from '../../errors.ts';
+import { type HttpRequest, singleQuery } from './request.ts';
+
+/**
+ * The body of a reply: text, or pieces as they come. A piece of bytes passes its memory on to the sender, which frees it: the
+ * maker must not use the piece again.
+ */
+export type ReplyBody = string | AsyncIterable<string | Uint8Array>;
+
+/** A reply as the logic makes it. An iterable body is sent piece by piece. If it throws, the reply breaks off. */
+export interface HttpReply<Body extends ReplyBody = string> {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Body;
+}
+
+/**
+ * Headers of every reply. No cache may keep a reply: listings, locations and even the outcome of a request belong to one caller.
+ * No page may show one in a frame: it could lead the reader of the frame to click, or to drag data out of it.
+ */
+export function commonHeaders(requestId: string): Record<string, string> {
+  return {
+    'X-Request-Id': requestId,
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    'X-Frame-Options': 'DENY',
+  };
+}
+
+/** A reply with a small JSON document. */
+export function jsonReply(requestId: string, document: unknown, status = 200): HttpReply {
+  return {
+    status,
+    headers: { ...commonHeaders(requestId), 'Content-Type': 'application/json' },
+    body: JSON.stringify(document),
+  };
+}
+
+/** An OpenAPI document, as far as serving it needs to know. */
+export interface OpenApiDocument {
+  readonly servers: readonly { readonly url: string }[];
+}
+
+/** `GET /openapi.json`: the document with the address that the caller used, so that tools call that one. */
+export function openApiReply(requestId: string, document: OpenApiDocument, baseUrl: string): HttpReply {
+  return jsonReply(requestId, { ...document, servers: [{ url: baseUrl }] });
+}
+
+/** Seconds for which a cache may keep the keys. For that long, a reader may not know the newest one. */
+const maxAgeSeconds = 3600;
+
+/** `GET /.well-known/jwks.json`: the public keys of delivery receipts, as a JWK set (RFC 7517 § 5). The same for every caller. */
+export function receiptKeysReply(requestId: string, keys: readonly object[]): HttpReply {
+  return {
+    status: 200,
+    headers: {
+      ...commonHeaders(requestId),
+      'Cache-Control': `public, max-age=${maxAgeSeconds}`,
+      'Content-Type': 'application/jwk-set+json',
+    },
+    body: JSON.stringify({ keys }),
+  };
+}
+
+/** A URL at which S3 serves an object. */
+export interface Location {
+  readonly url: string;
+  readonly expiresAt: Date;
+  /** Bytes of the object. */
+  readonly size: number;
+  /** Entity tag of the object, where it is known. */
+  readonly etag?: string;
+}
+
+/**
+ * Whether the reply is a redirection. With `redirect=false` it is the URL as JSON, for clients that cannot follow a redirection,
+ * or that send `Authorization` on to S3, which refuses it.
+ * @throws InvalidRequestError
+ */
+export function redirectWanted(request: HttpRequest): boolean {
+  const value = singleQuery(request, 'redirect')?.toLowerCase() ?? 'true';
+  if (value !== 'true' && value !== 'false') {
+    throw new InvalidRequestError([{ field: 'redirect', message: 'must be true or false' }]);
+  }
+  return value === 'true';
+}
+
+/** 307 to a presigned URL; or, with `redirect` false, 200 with that URL as JSON. Neither may be kept by a cache. */
+export function locationReply(requestId: string, location: Location, redirect: boolean): HttpReply {
+  const { url, expiresAt, size, etag } = location;
+  if (!redirect) return jsonReply(requestId, { url, expiresAt: expiresAt.toISOString(), size, ...(etag && { etag }) });
+  const headers = { ...commonHeaders(requestId), ...(etag && { ETag: etag }), Location: url };
+  return { status: 307, headers, body: '' };
+}
+
+/**
+ * `Content-Disposition` under which a browser saves a file (RFC 6266 § 4.3). A name outside ASCII has the extended form of
+ * RFC 8187 beside a plain one, for clients that do not know the first.
+ *
+ * @param fileName untrusted text, made safe as `safeFileName` does
+ */
+export function attachment(fileName: string): string {
+  const name = safeFileName(fileName);
+  const plain = name.replace(/[^\x20-\x7e]|%/gu, '_');
+  return `attachment; filename="${plain}"${plain === name ? '' : `; filename*=UTF-8''${extended(name)}`}`;
+}
+
+/** RFC 8187 § 3.2.1: `attr-char` leaves out four characters that `encodeURIComponent` keeps. */
+function extended(name: string): string {
+  return encodeURIComponent(name).replace(/['()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+}

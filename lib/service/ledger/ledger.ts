@@ -1,0 +1,447 @@
+import * as z from 'zod';
+import { requestStates } from '../../contract/delivery.ts';
+import { datasetNamed, isIngested, nextMembers, rowId } from '../catalogue/dataset-files.ts';
+import { mostWithoutProgress } from '../export/finalizing.ts';
+import type {
+  AcceptedRequest,
+  ExportEvent,
+  FanOutProgress,
+  FileEnd,
+  GiveUpReason,
+  KnownRequest,
+  Receive,
+  RefusedRequest,
+  RequestFiles,
+  Requests,
+  Unsent,
+} from '../export/ports.ts';
+import type { BrokenFanOut, UnfinishedRequests } from '../export/reconcile.ts';
+import { count, isoTime, pageSize, timeFormat } from '../stores/rds/columns.ts';
+import type { DataApi, SqlExecutor } from '../stores/rds/data-api.ts';
+import { auditRows, insertEvents } from './delivery-log.ts';
+import { fitsQuota, lockRecipient, type OutboxQuota } from './outbox-quota.ts';
+import {
+  assignments,
+  hasOpenFiles,
+  mayFinalize,
+  raiseRevision,
+  requestTakes,
+  requestTransitions,
+  stateAfter,
+  takes,
+  takesEnd,
+} from './transitions.ts';
+
+const requestRow = z.object({ request_id: z.string() });
+const knownRow = z.object({
+  state: z.enum(requestStates),
+  sent_to: z.string(),
+  files: count,
+  is_fanned_out: z.boolean(),
+  came_further_at: count,
+  dataset_id: z.string().nullable(),
+});
+
+const ofRequest = 'request_id = cast(:request_id as uuid)';
+
+/** Records files as `pending`, also those that were given up: their messages are about to be sent. */
+const addPending = `insert into data_out.request_files as f (request_id, file_id, state)
+  select cast(:request_id as uuid), file_id, 'pending'
+  from jsonb_array_elements_text(cast(:file_ids as jsonb)) as ids (file_id)
+  order by file_id
+  on conflict (request_id, file_id) do update set state = 'pending', reason = null, updated_at = now()
+  where ${takes('f', 'sent')}`;
+
+/** Adds the row of a request with its columns from the parameters of {@link columnsOf}. */
+const insertRequest = (more: string, values: string) => `insert into data_out.requests as r
+    (request_id, requested_at, archive_kind, kind, dataset_id, file_id, recipient, key_fingerprint, ${more})
+  values (cast(:request_id as uuid), cast(:requested_at as timestamptz), :archive_kind, :kind, :dataset_id, :file_id,
+    :recipient, :key_fingerprint, ${values})`;
+
+/** Most requests of one statement. Their rows stay below the 1 MiB of a result of the Data API. */
+const mostRequests = 500;
+
+const brokenRow = requestRow.extend({
+  requested_at: z.string(),
+  archive_kind: z.string().nullable(),
+  dataset_id: z.string().nullable(),
+  file_id: z.string().nullable(),
+  recipient: z.string().nullable(),
+  key_fingerprint: z.string().nullable(),
+  sent_to: z.string(),
+  files: count,
+  reason: z.string().nullable(),
+});
+
+/** A request of which something is still to be done, in the words of the partial index `requests_unsettled`. */
+const isUnfinalized = "r.state <> 'rejected' and r.settled_generation < r.generation";
+
+/** When a fanned-out request changed, or was sent on again: its fan-out is over, so that `tried_at` is free for that. */
+const lastSign = 'greatest(r.updated_at, r.tried_at)';
+
+/** The life of requests and of their files, by the tables of `transitions.ts`. Every statement may be repeated after a lost answer. */
+export class RdsLedger implements Requests, RequestFiles, UnfinishedRequests {
+  readonly #db: SqlExecutor & Pick<DataApi, 'transaction'>;
+  readonly #mostInFlight: number;
+  readonly #quota: OutboxQuota | undefined;
+
+  /**
+   * @param mostInFlight most files that all invocations together stage at once
+   * @param quota of the outbox. Without it `accept` takes every request, by one statement
+   */
+  constructor(db: SqlExecutor & Pick<DataApi, 'transaction'>, mostInFlight: number, quota?: OutboxQuota) {
+    this.#db = db;
+    this.#mostInFlight = mostInFlight;
+    this.#quota = quota;
+  }
+
+  async begin(requestId: string, receive: Receive): Promise<KnownRequest | undefined> {
+    const [row] = await this.#db.query(
+      knownRow,
+      `with tried as (
+         update data_out.requests r set ${assignments('begun')} where ${ofRequest} and ${requestTakes('begun')}
+       )
+       select state, sent_to, files, sealed_at is not null as is_fanned_out, dataset_id,
+         ${requestTransitions.begun.set.came_further_at} as came_further_at
+       from data_out.requests r where ${ofRequest}`,
+      { request_id: { uuid: requestId }, receive: receive.count, is_last_try: receive.isLast },
+    );
+    return row && knownRequest(row);
+  }
+
+  async accept(request: AcceptedRequest, fileIds: readonly string[], receive: Receive): Promise<boolean> {
+    const quota = this.#quota;
+    if (!quota) {
+      await this.#accept(this.#db, request, fileIds, receive);
+      return true;
+    }
+    return await this.#db.transaction(async (transaction) => {
+      await lockRecipient(transaction, request.recipient);
+      const fits = await fitsQuota(transaction, request, quota);
+      if (fits) await this.#accept(transaction, request, fileIds, receive);
+      return fits;
+    });
+  }
+
+  async #accept(
+    db: SqlExecutor,
+    request: AcceptedRequest,
+    fileIds: readonly string[],
+    receive: Receive,
+  ): Promise<void> {
+    await db.execute(
+      `with accepted as (
+         ${insertRequest('state, tried_at, is_last_try', "'accepted', now(), :is_last_try")}
+         on conflict (request_id) do update set ${assignments('accepted')} where ${requestTakes('accepted')}
+       ), audited as (
+         ${insertEvents}
+       )
+       ${addPending}`,
+      {
+        ...columnsOf(request),
+        is_last_try: receive.isLast || receive.count >= mostWithoutProgress,
+        receive: receive.count,
+        file_ids: { json: fileIds },
+        events: auditRows([eventOf(request, 'accepted')]),
+      },
+    );
+  }
+
+  async addFiles(
+    requestId: string,
+    { sentTo, files }: FanOutProgress,
+    fileIds: readonly string[],
+    receive: Receive,
+  ): Promise<void> {
+    await this.#db.execute(
+      `with saved as (
+         update data_out.requests set sent_to = :sent_to, files = :files, came_further_at = :receive,
+           is_last_try = :is_last_try, updated_at = now()
+         where ${ofRequest} and sent_to < :sent_to
+       )
+       ${addPending}`,
+      {
+        request_id: { uuid: requestId },
+        ...{ sent_to: sentTo, files, receive: receive.count, is_last_try: receive.isLast },
+        file_ids: { json: fileIds },
+      },
+    );
+  }
+
+  async completeFanOut(requestId: string, { sentTo, files }: FanOutProgress): Promise<boolean> {
+    const [row] = await this.#db.query(
+      z.object({ may_finalize: z.boolean() }),
+      `update data_out.requests r set ${assignments('fan_out_complete')} where ${ofRequest}
+       returning ${mayFinalize('cast(:request_id as uuid)', this.#mostInFlight)} as may_finalize`,
+      { request_id: { uuid: requestId }, sent_to: sentTo, files },
+    );
+    return row?.may_finalize ?? false;
+  }
+
+  reject(request: RefusedRequest, reason: string): Promise<void> {
+    return this.#refuse(request, 'rejected', reason, 'nothing');
+  }
+
+  fail(request: RefusedRequest, reason: string): Promise<void> {
+    const update = `update set ${assignments('fan_out_failed')} where ${requestTakes('fan_out_failed')}`;
+    return this.#refuse(request, 'failed', reason, update);
+  }
+
+  /** A request that was not accepted before gets no receipt: nothing remains to be done. */
+  async #refuse(
+    request: RefusedRequest,
+    state: 'rejected' | 'failed',
+    reason: string,
+    otherwise: string,
+  ): Promise<void> {
+    await this.#db.execute(
+      `with refused as (
+         ${insertRequest(
+           'state, reason, sealed_at, settled_at, settled_generation',
+           ':state, cast(:reason as text), now(), now(), 1',
+         )}
+         on conflict (request_id) do ${otherwise}
+       )
+       ${insertEvents}`,
+      { ...columnsOf(request), state, reason, events: auditRows([eventOf(request, state, reason)]) },
+    );
+  }
+
+  async closeUnsent(requestId: string, { sentTo, files }: FanOutProgress, { state, reason }: Unsent): Promise<boolean> {
+    const [row] = await this.#db.query(
+      z.object({ looked_at: count }),
+      `with request as materialized (
+         select r.kind, r.dataset_id, r.file_id, greatest(r.closed_to, ${rowId(':sent_to')}) as after
+         from data_out.requests r where r.${ofRequest}
+       ), page as materialized (
+         select f.id, f.stable_id as file_id, ${isIngested} as is_unsent
+         from request r cross join lateral ${nextMembers(datasetNamed('r.dataset_id'), 'r.after')} page
+         join sda.files f on f.id = page.file_id
+         where r.kind = 'dataset'
+         union all
+         select f.id, f.stable_id, true from request r join sda.files f on f.stable_id = r.file_id
+         where r.kind = 'file' and f.id > r.after and :sent_to = ''
+       ), closed as (
+         insert into data_out.request_files as f (request_id, file_id, state, reason)
+         select cast(:request_id as uuid), file_id, cast(:state as text), cast(:reason as text) from page where is_unsent
+         order by file_id
+         on conflict (request_id, file_id) do update set
+           state = excluded.state, reason = excluded.reason, is_last_try = false, updated_at = now()
+         where ${takes('f', 'given_up_unsent')}
+       ), saved as (
+         update data_out.requests r set
+           sent_to = greatest(sent_to, :sent_to), files = greatest(files, cast(:files as integer)),
+           closed_to = (select p.id from page p order by p.id desc limit 1),
+           closed = closed + (select count(*) from page p where p.is_unsent), updated_at = now()
+         where r.${ofRequest} and exists (select from page)
+       )
+       select count(*) as looked_at from page`,
+      { request_id: { uuid: requestId }, sent_to: sentTo, files, state, reason },
+    );
+    return row?.looked_at === pageSize;
+  }
+
+  async record(ends: readonly FileEnd[], events: readonly ExportEvent[]): Promise<readonly string[]> {
+    const others = `not exists (
+      select from ends e where e.request_id = o.request_id and e.file_id = o.file_id)`;
+    const rows = await this.#db.query(
+      requestRow,
+      `with ends as materialized (
+         select * from jsonb_to_recordset(cast(:ends as jsonb)) as e
+           (request_id uuid, file_id text, state text, reason text, superseded_by uuid, outbox_key text, bytes bigint,
+            crc64nvme text, header_sha256 text)
+       ), before as materialized (
+         select f.request_id, f.file_id, f.state from data_out.request_files f
+         join ends e on e.request_id = f.request_id and e.file_id = f.file_id
+         order by f.request_id, f.file_id for update of f
+       ), ended as (
+         update data_out.request_files f set
+           state = e.state, reason = e.reason, superseded_by = e.superseded_by, outbox_key = e.outbox_key,
+           bytes = e.bytes, crc64nvme = e.crc64nvme, header_sha256 = e.header_sha256, is_last_try = false,
+           updated_at = now()
+         from before b join ends e on e.request_id = b.request_id and e.file_id = b.file_id
+         where f.request_id = b.request_id and f.file_id = b.file_id
+           and ${takesEnd('b', 'e')}
+         returning f.request_id
+       ), raised as (
+         ${raiseRevision('select d.request_id from ended d')}
+       ), audited as (
+         ${insertEvents}
+       )
+       select cast(r.request_id as text) as request_id from data_out.requests r
+       where r.request_id in (select e.request_id from ends e where e.state <> 'retrying')
+         and ${mayFinalize('r.request_id', this.#mostInFlight, others)}`,
+      { ends: { json: ends.map(endColumns) }, events: auditRows(events) },
+    );
+    return rows.map((row) => row.request_id);
+  }
+
+  async finalizable(requestIds: readonly string[]): Promise<readonly string[]> {
+    const rows = await this.#db.query(
+      requestRow,
+      `select cast(r.request_id as text) as request_id from data_out.requests r
+       where r.request_id in (select cast(id as uuid) from jsonb_array_elements_text(cast(:ids as jsonb)) as ids (id))
+         and r.sealed_at is not null and r.settled_generation < r.generation
+         and not ${hasOpenFiles('r.request_id')}`,
+      { ids: { json: requestIds } },
+    );
+    return rows.map((row) => row.request_id);
+  }
+
+  giveUpSilent(triedBefore: Date): Promise<number> {
+    return this.#giveUp(
+      'no_answer',
+      `select f.request_id, f.file_id from data_out.request_files f
+       where ${takes('f', 'given_up')} and f.is_last_try and f.tried_at < cast(:before as timestamptz)
+       limit ${pageSize} for update of f skip locked`,
+      triedBefore,
+    );
+  }
+
+  giveUpExpired(before: Date): Promise<number> {
+    return this.#giveUp(
+      'expired',
+      `select f.request_id, f.file_id
+       from data_out.requests r join data_out.request_files f on f.request_id = r.request_id
+       where ${isUnfinalized} and r.updated_at < cast(:before as timestamptz)
+         and ${takes('f', 'given_up')} and f.updated_at < cast(:before as timestamptz)
+       limit ${pageSize} for update of f skip locked`,
+      before,
+    );
+  }
+
+  /** @param lost query of the files */
+  async #giveUp(reason: GiveUpReason, lost: string, before: Date): Promise<number> {
+    const [row] = await this.#db.query(
+      z.object({ files: count }),
+      `with lost as materialized (
+         ${lost}
+       ), given_up as (
+         update data_out.request_files f set state = ${stateAfter('f', 'given_up')}, reason = :reason, is_last_try = false, updated_at = now()
+         from lost l where f.request_id = l.request_id and f.file_id = l.file_id
+         returning f.request_id, f.file_id
+       ), audited as (
+         insert into data_out.export_log
+           (request_id, event, reason, archive_kind, dataset_id, file_id, recipient, key_fingerprint)
+         select g.request_id, 'given_up', cast(:reason as text), r.archive_kind, r.dataset_id, g.file_id, r.recipient,
+           r.key_fingerprint
+         from given_up g join data_out.requests r on r.request_id = g.request_id
+         order by g.request_id, g.file_id
+         on conflict (request_id, event, (coalesce(file_id, ''))) do nothing
+       )
+       select count(*) as files from given_up`,
+      { reason, before: before.toISOString() },
+    );
+    return row?.files ?? 0;
+  }
+
+  async brokenFanOuts(triedBefore: Date, expiredBefore: Date): Promise<readonly BrokenFanOut[]> {
+    const rows = await this.#db.query(
+      brokenRow,
+      `select cast(r.request_id as text) as request_id,
+         ${isoTime('r.requested_at')} as requested_at,
+         r.archive_kind, r.dataset_id, r.file_id, r.recipient, r.key_fingerprint, r.sent_to, r.files, r.reason
+       from data_out.requests r
+       where ${isUnfinalized} and r.sealed_at is null and (
+         r.state = 'failed' or r.is_last_try and r.tried_at < cast(:tried_before as timestamptz)
+         or r.updated_at < cast(:expired_before as timestamptz))
+       order by r.updated_at
+       limit ${mostRequests}`,
+      {
+        ...timeFormat,
+        tried_before: triedBefore.toISOString(),
+        expired_before: expiredBefore.toISOString(),
+      },
+    );
+    return rows.map((row) => ({
+      request: {
+        requestId: row.request_id,
+        requestedAt: new Date(row.requested_at),
+        ...(row.archive_kind !== null && { archiveKind: row.archive_kind }),
+        ...(row.dataset_id !== null && { datasetId: row.dataset_id }),
+        ...(row.file_id !== null && { fileId: row.file_id }),
+        ...(row.recipient !== null && { recipient: row.recipient }),
+        ...(row.key_fingerprint !== null && { keyFingerprint: row.key_fingerprint }),
+      },
+      progress: { sentTo: row.sent_to, files: row.files },
+      ...(row.reason !== null && { reason: row.reason }),
+    }));
+  }
+
+  /** Whether a request waits for its receipt. One whose recipient was erased never gets one. */
+  async hasUnfinalized(): Promise<boolean> {
+    const [row] = await this.#db.query(
+      z.object({ found: z.boolean() }),
+      `select exists (
+         select from data_out.requests r where ${isUnfinalized} and r.recipient is not null) as found`,
+    );
+    return row?.found ?? false;
+  }
+
+  async unclosed(quietSince: Date): Promise<readonly string[]> {
+    const rows = await this.#db.query(
+      requestRow,
+      `with unclosed as materialized (
+         select r.request_id from data_out.requests r
+         where ${isUnfinalized} and r.sealed_at is not null and r.recipient is not null and ${lastSign} < cast(:quiet_since as timestamptz)
+           and now() - ${lastSign} >= ${lastSign} - r.updated_at
+           and not ${hasOpenFiles('r.request_id')}
+         order by r.updated_at
+         limit ${mostRequests}
+       )
+       update data_out.requests r set tried_at = now()
+       from unclosed u where r.request_id = u.request_id
+       returning cast(r.request_id as text) as request_id`,
+      { quiet_since: quietSince.toISOString() },
+    );
+    return rows.map((row) => row.request_id);
+  }
+}
+
+function knownRequest(row: z.infer<typeof knownRow>): KnownRequest {
+  return {
+    state: row.state,
+    sentTo: row.sent_to,
+    files: row.files,
+    isFannedOut: row.is_fanned_out,
+    datasetId: row.dataset_id ?? undefined,
+    cameFurtherAt: row.came_further_at,
+  };
+}
+
+function columnsOf(request: RefusedRequest) {
+  const { datasetId = null, fileId = null } = request;
+  const kind = fileId !== null ? 'file' : datasetId !== null ? 'dataset' : null;
+  return {
+    request_id: { uuid: request.requestId },
+    requested_at: request.requestedAt.toISOString(),
+    archive_kind: request.archiveKind ?? null,
+    kind,
+    dataset_id: datasetId,
+    file_id: fileId,
+    recipient: request.recipient ?? null,
+    key_fingerprint: request.keyFingerprint ?? null,
+  };
+}
+
+function eventOf(
+  { requestedAt: _, ...facts }: RefusedRequest,
+  event: ExportEvent['event'],
+  reason?: string,
+): ExportEvent {
+  return { ...facts, event, ...(reason !== undefined && { reason }) };
+}
+
+function endColumns(end: FileEnd) {
+  return {
+    request_id: end.requestId,
+    file_id: end.fileId,
+    state: end.state,
+    reason: end.reason,
+    superseded_by: end.supersededBy,
+    outbox_key: end.outboxKey,
+    bytes: end.bytes,
+    crc64nvme: end.crc64nvme,
+    header_sha256: end.headerSha256,
+  };
+}

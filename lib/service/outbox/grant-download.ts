@@ -1,0 +1,89 @@
+import { isReceiptName, receiptMediaType } from '../../contract/delivery.ts';
+import { fileSizeHeader } from '../../contract/http.ts';
+import { isOutboxFileName } from '../../contract/outbox-key.ts';
+import { NotFoundError } from '../../errors.ts';
+import type { VisaRules } from '../../visas/index.ts';
+import { commonHeaders, type HttpReply, locationReply, redirectWanted } from '../http/reply.ts';
+import { type HttpRequest, singleQuery } from '../http/request.ts';
+import { type Access, accessOf, callerOf, type Recipient } from './caller.ts';
+import type { OutboxReader, StagedFile } from './ports.ts';
+
+/** What `GET|HEAD /stream/{file}` needs. */
+export interface DownloadEndpoint {
+  readonly rules: VisaRules;
+  readonly outbox: Pick<OutboxReader, 'find' | 'presign'>;
+  /** Called for every success, before the reply goes out. */
+  readonly served: (access: FileAccess) => void;
+}
+
+/** A file and its caller, for the log: GET gave a URL of it, HEAD its size. */
+export interface FileAccess extends Access {
+  readonly method: string;
+  readonly fileName: string;
+}
+
+/**
+ * `GET|HEAD /stream/{file}[?fileName=][&redirect=false]`. GET answers 307 to a presigned S3 URL, which honours `Range`;
+ * or, with `redirect=false`, 200 with that URL as JSON. HEAD answers with the size, because a URL signed for GET does
+ * not serve it.
+ * @throws NotFoundError, the same for a name that cannot be, is not there, or is another recipient's.
+ * @throws UnauthenticatedError, InvalidRequestError, TemporarilyUnavailableError
+ */
+export async function grantDownload(request: HttpRequest, endpoint: DownloadEndpoint): Promise<HttpReply> {
+  const { rules, outbox } = endpoint;
+  const caller = await callerOf(request, rules);
+  const redirect = redirectWanted(request);
+  const name = requestedName(request);
+  const found = isOutboxFileName(name) ? await findFile(outbox, caller.recipients, name) : undefined;
+  if (!found) throw new NotFoundError('there is no such file in your outbox: GET /files?inbox=false lists your files');
+  const { prefix, file } = found;
+  const served = () =>
+    endpoint.served({ ...accessOf(request, caller, [found]), method: request.method, fileName: file.name });
+  if (request.method === 'HEAD') {
+    served();
+    return {
+      status: 200,
+      headers: {
+        ...commonHeaders(request.requestId),
+        'Content-Type': isReceiptName(file.name) ? receiptMediaType : 'application/octet-stream',
+        'Content-Length': String(file.size),
+        [fileSizeHeader]: String(file.size),
+        'Content-Disposition': `attachment; filename="${file.name}"`,
+        'Accept-Ranges': 'bytes',
+        ETag: file.etag.startsWith('"') ? file.etag : `"${file.etag}"`,
+        'Last-Modified': file.lastModified.toUTCString(),
+      },
+      body: '',
+    };
+  }
+  const { url, expiresAt } = await outbox.presign(prefix, name);
+  served();
+  return locationReply(request.requestId, { url, expiresAt, size: file.size }, redirect);
+}
+
+/** The container of that name, and the recipient's part of the outbox that holds it. The first recipient wins. */
+export async function findFile(
+  outbox: Pick<OutboxReader, 'find'>,
+  recipients: readonly Recipient[],
+  name: string,
+): Promise<{ readonly prefix: string; readonly file: StagedFile } | undefined> {
+  for (const { prefix } of recipients) {
+    const file = await outbox.find(prefix, name);
+    if (file) return { prefix, file };
+  }
+  return undefined;
+}
+
+/**
+ * The name asked for: the query parameter `fileName` when given, else the path segment. Staged names hold no space,
+ * `+` or `%`: however a client or the gateway encodes these, there is no file of such a name.
+ */
+function requestedName(request: HttpRequest): string {
+  const fileName = singleQuery(request, 'fileName');
+  if (fileName) return fileName;
+  try {
+    return decodeURIComponent(request.pathParameters.get('file') ?? '');
+  } catch {
+    return '';
+  }
+}

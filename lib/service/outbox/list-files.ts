@@ -1,0 +1,212 @@
+import { isReceiptName, receiptMediaType } from '../../contract/delivery.ts';
+import { isOutboxFileName } from '../../contract/outbox-key.ts';
+import { InvalidRequestError, type Violation } from '../../errors.ts';
+import type { VisaRules } from '../../visas/index.ts';
+import { rowsPerPage, slice, wholeNumber } from '../http/pages.ts';
+import { commonHeaders, type HttpReply } from '../http/reply.ts';
+import { collected, type HttpRequest, singleQuery } from '../http/request.ts';
+import { type Access, accessOf, callerOf, type Recipient } from './caller.ts';
+import type { OutboxReader, StagedFile } from './ports.ts';
+
+/** What `GET /files` needs. */
+export interface FilesEndpoint {
+  readonly rules: VisaRules;
+  readonly outbox: Pick<OutboxReader, 'list'>;
+  /** Days after which the bucket's lifecycle rule removes a container. */
+  readonly expiryDays: number;
+  /** Called once, when the listing has ended or has broken off. */
+  readonly served: (access: ListingAccess) => void;
+}
+
+/** A listing and its caller, for the log. */
+export interface ListingAccess extends Access {
+  readonly page: number;
+  /** Rows that were handed over. */
+  readonly rows: number;
+}
+
+/**
+ * `GET /files?inbox=false[&page][&per_page][&after]`: the caller's outbox, as the field's clients read it. The first rows are
+ * read before this resolves, so that an S3 failure still becomes a status. A later failure makes the body throw: the reply
+ * must then break off rather than end as valid JSON.
+ * @throws UnauthenticatedError, InvalidRequestError, TemporarilyUnavailableError
+ */
+export async function listFiles(
+  request: HttpRequest,
+  { rules, outbox, expiryDays, served }: FilesEndpoint,
+): Promise<HttpReply<AsyncIterable<string>>> {
+  const caller = await callerOf(request, rules);
+  const { recipients } = caller;
+  const page = parsePage(request);
+  const rows = slice(mergedListing(outbox, recipients, page.after), page.page * page.perPage, page.perPage);
+  const first = await rows.next();
+  return {
+    status: 200,
+    headers: { ...commonHeaders(request.requestId), 'Content-Type': 'application/json' },
+    body: listing(first, rows, page, expiryDays, (count) =>
+      served({ ...accessOf(request, caller, recipients), page: page.page, rows: count }),
+    ),
+  };
+}
+
+async function* listing(
+  first: IteratorResult<readonly OutboxRow[], void>,
+  rest: AsyncGenerator<readonly OutboxRow[], void>,
+  { page }: Page,
+  expiryDays: number,
+  ended: (rows: number) => void,
+): AsyncGenerator<string> {
+  let count = 0;
+  // Entries of one S3 page are written at once: a write for each would cost more than the entry.
+  const entries = (rows: readonly OutboxRow[]) => {
+    count += rows.length;
+    return rows.map((row) => JSON.stringify(entry(row, expiryDays))).join(',');
+  };
+  try {
+    yield `{"statusCode":200,"statusText":"OK","files":[${first.done ? '' : entries(first.value)}`;
+    for await (const rows of rest) yield `,${entries(rows)}`;
+    yield `],"page":${JSON.stringify(String(page))}}`;
+  } finally {
+    ended(count);
+  }
+}
+
+function entry(row: OutboxRow, expiryDays: number) {
+  const isReceipt = isReceiptName(row.name);
+  return {
+    fileName: row.name,
+    size: row.size,
+    modifiedDate: row.lastModified.toISOString(),
+    // A relative reference (RFC 3986 § 4.2): resolves against the URL of the listing, under any stage or domain.
+    href: `stream/${encodeURIComponent(row.name)}`,
+    exportable: true,
+    reason: null,
+    mimeType: isReceipt ? receiptMediaType : 'application/octet-stream',
+    owner: row.owner,
+    expiryDate: expiryDate(row.lastModified, expiryDays).toISOString(),
+    // Lets clients keep the receipts that they have read. Containers are not read twice, and listings can be long.
+    ...(isReceipt && { etag: row.etag }),
+  };
+}
+
+/** When a lifecycle rule removes an object: `days` after it was made, rounded up to midnight UTC. */
+export function expiryDate(created: Date, days: number): Date {
+  const day = 24 * 60 * 60 * 1000;
+  return new Date(Math.ceil((created.getTime() + days * day) / day) * day);
+}
+
+/** Which rows of a listing are wanted: `perPage` rows after `page * perPage` of those that follow `after`. */
+export interface Page {
+  /** Zero-based. */
+  readonly page: number;
+  /** 1 to 50,000. */
+  readonly perPage: number;
+  /** A file name. Absent: the rows begin with the first. */
+  readonly after?: string;
+}
+
+/**
+ * `inbox`, `page`, `per_page` and `after` of `GET /files`. The stock client of the field sends `page=-1` when it means the
+ * default, so it gets it.
+ * @throws InvalidRequestError with every broken rule.
+ */
+export function parsePage(request: HttpRequest): Page {
+  const violations: Violation[] = [];
+  collected(violations, () => requireOutbox(request));
+  const page = collected(violations, () => wholeNumber(request, 'page')) ?? 0;
+  const perPage = collected(violations, () => rowsPerPage(request));
+  const after = collected(violations, () => singleQuery(request, 'after'));
+  if (after !== undefined && !isOutboxFileName(after)) {
+    violations.push({ field: 'after', message: 'must be a fileName of the listing' });
+  }
+  if (violations.length > 0 || perPage === undefined) throw new InvalidRequestError(violations);
+  return { page: Math.max(page, 0), perPage, ...(after !== undefined && { after }) };
+}
+
+/** There is no inbox behind this proxy, and clients in the field take an absent `inbox` to mean it. */
+function requireOutbox(request: HttpRequest): void {
+  const inbox = singleQuery(request, 'inbox');
+  if (inbox?.toLowerCase() === 'false') return;
+  const message =
+    inbox === undefined ? 'is missing: only inbox=false is served' : 'must be false: there is no inbox here';
+  throw new InvalidRequestError([{ field: 'inbox', message }]);
+}
+
+/** A staged container and its owner. */
+export interface OutboxRow extends StagedFile {
+  readonly owner: string;
+}
+
+/**
+ * All containers of the recipients in name order. A name that several recipients have appears once, with the container of
+ * the first, which a download also gets. Each batch goes out before the next S3 page is read: memory holds one page a
+ * recipient.
+ *
+ * @param after only names behind this one. Default: all
+ */
+export async function* mergedListing(
+  outbox: Pick<OutboxReader, 'list'>,
+  recipients: readonly Recipient[],
+  after?: string,
+): AsyncGenerator<readonly OutboxRow[]> {
+  const cursors = recipients.map((recipient) => new Cursor(outbox.list(recipient.prefix, after), recipient.sub));
+  try {
+    for (;;) {
+      await Promise.all(cursors.map((cursor) => cursor.fill()));
+      const batch: OutboxRow[] = [];
+      while (cursors.every((cursor) => cursor.row || cursor.ended)) {
+        const row = firstOf(cursors);
+        if (!row) break;
+        batch.push(row);
+        for (const cursor of cursors) cursor.skip(row.name);
+      }
+      if (batch.length === 0) return;
+      yield batch;
+    }
+  } finally {
+    await Promise.all(cursors.map((cursor) => cursor.close()));
+  }
+}
+
+/** The row with the least name; of equal names the first recipient's. Names are ASCII, so S3 sorts them by code units too. */
+function firstOf(cursors: readonly Cursor[]): OutboxRow | undefined {
+  let first: OutboxRow | undefined;
+  for (const { row } of cursors) if (row && (!first || row.name < first.name)) first = row;
+  return first;
+}
+
+/** Position in one recipient's listing. */
+class Cursor {
+  readonly #pages: AsyncIterator<readonly StagedFile[]>;
+  readonly #owner: string;
+  #page: readonly StagedFile[] = [];
+  #index = 0;
+  ended = false;
+
+  constructor(pages: AsyncIterable<readonly StagedFile[]>, owner: string) {
+    this.#pages = pages[Symbol.asyncIterator]();
+    this.#owner = owner;
+  }
+
+  get row(): OutboxRow | undefined {
+    const file = this.#page[this.#index];
+    return file && { ...file, owner: this.#owner };
+  }
+
+  async fill(): Promise<void> {
+    while (!this.ended && this.#index >= this.#page.length) {
+      const next = await this.#pages.next();
+      this.ended = next.done === true;
+      this.#page = next.done ? [] : next.value;
+      this.#index = 0;
+    }
+  }
+
+  skip(name: string): void {
+    if (this.#page[this.#index]?.name === name) this.#index += 1;
+  }
+
+  async close(): Promise<void> {
+    await this.#pages.return?.();
+  }
+}

@@ -1,0 +1,58 @@
+import { TemporarilyUnavailableError } from '../../errors.ts';
+import { errorName } from './aws-failure.ts';
+import { type RetryEnvironment, retrying } from './retry.ts';
+
+/**
+ * Names of refusals that pass soon: a new role or its policy is not known everywhere yet (IAM is eventually
+ * consistent), or a cluster is still being made.
+ */
+const refusals = new Set([
+  'AccessDenied',
+  'AccessDeniedException',
+  'DatabaseNotFoundException',
+  'ForbiddenException',
+  'HttpEndpointNotEnabledException',
+  'InvalidClientTokenId',
+  'InvalidDBClusterStateFault',
+  'InvalidResourceStateException',
+  'SecretsErrorException',
+  'UnrecognizedClientException',
+]);
+
+/** IAM and RDS settle within a minute or two. A permission that is missing should fail the deployment soon after. */
+const longestMs = 5 * 60_000;
+
+interface ConsistencyOptions extends RetryEnvironment {
+  /** Milliseconds that all attempts and pauses together may take, of which at most five minutes are used. */
+  readonly remainingMs: number;
+  /** Gets each refusal after which there may be another attempt. */
+  readonly onRefusal: (error: unknown) => void;
+}
+
+/**
+ * Run `attempt` as part of a deployment, and again while AWS refuses it because a role or a cluster is new. `attempt`
+ * must be repeatable.
+ *
+ * @throws the last refusal when the time is over; any other failure at once
+ */
+export async function whenConsistent<T>(attempt: () => Promise<T>, options: ConsistencyOptions): Promise<T> {
+  const { remainingMs, onRefusal, ...environment } = options;
+  try {
+    return await retrying(attempt, {
+      ...environment,
+      budgetMs: Math.min(remainingMs, longestMs),
+      isRetryable: (error) => {
+        const passes = refusals.has(errorName(error));
+        if (passes) onRefusal(error);
+        return passes;
+      },
+      firstPauseMs: 1000,
+      maxPauseMs: 15_000,
+      what: 'AWS',
+    });
+  } catch (error) {
+    // The refusal says which permission on what is missing.
+    if (error instanceof TemporarilyUnavailableError && refusals.has(errorName(error.cause))) throw error.cause;
+    throw error;
+  }
+}

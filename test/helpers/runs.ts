@@ -1,0 +1,5 @@
+/** Runs of a property: a quarter in `npm test`, all in `npm run test:resilience`, and 25 times as many with `SLOW=1`. */
+export function runs(whole: number): number {
+  if (process.env.SLOW === '1') return 25 * whole;
+  return process.env.ALL_RUNS === '1' ? whole : Math.ceil(whole / 4);
+}

@@ -1,0 +1,110 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { generateKeyPair } from '../../../lib/crypt4gh/index.ts';
+import { runCli } from '../../helpers/cli-run.ts';
+import { bytesOf } from '../../helpers/made-files.ts';
+import { rawRequest } from '../../helpers/raw-http.ts';
+import { basic, Service } from '../../helpers/service.ts';
+
+const size = 200_000;
+let service: Service;
+let fileId: string;
+let visa: string;
+let folder: string;
+let staged: string;
+
+beforeAll(async () => {
+  service = await Service.shared();
+  folder = await mkdtemp(join(tmpdir(), 'data-out-length-'));
+  ({ fileId } = await service.archive('EGAD1', 'dir/sample.bam', size));
+  await service.setDataset('EGAD1', 'released');
+  visa = await service.visa();
+  await writeFile(join(folder, 'visa.jwt'), visa, { mode: 0o600 });
+  staged = `${fileId}-sample.bam.c4gh`;
+  await service.putStaged('researcher', staged, 'a staged container');
+});
+afterAll(async () => {
+  await service?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const run = (...argv: readonly string[]) => {
+  const { proxyUrl, dataOutUrl, archiveUser } = service.connection;
+  return runCli(argv, {
+    folder,
+    env: {
+      DATA_OUT_URL: proxyUrl,
+      DATA_OUT_DIRECT_URL: dataOutUrl,
+      DATA_OUT_VISA_FILE: join(folder, 'visa.jwt'),
+      DATA_OUT_USERNAME: archiveUser.username,
+      DATA_OUT_PASSWORD: archiveUser.password,
+    },
+  });
+};
+
+test('HEAD /stream: the gateway counts the length anew, and the size has a header of its own', async () => {
+  const { proxyUrl, archiveUser } = service.connection;
+  const headers = { Authorization: basic(archiveUser), 'X-GA4GH-Visa': visa };
+  const reply = await rawRequest(proxyUrl, `stream/${staged}`, { method: 'HEAD', headers });
+  expect(reply.headers).toMatchObject({
+    'content-length': '0',
+    'x-amzn-remapped-content-length': '18',
+    'x-file-size': '18',
+  });
+});
+
+describe.each(['kept', 'dropped', 'renamed', 'zero'] as const)('the length of a reply without a body is %s', (fate) => {
+  beforeAll(() => {
+    service.engine.gateway.contentLengthWithoutBody = fate;
+  });
+  // Other files share the engine.
+  afterAll(() => {
+    service.engine.gateway.contentLengthWithoutBody = 'kept';
+  });
+
+  test('HEAD and 304 of a file say its size all the same', async () => {
+    const head = await service.direct(`files/${fileId}`, visa, { method: 'HEAD' });
+    expect([head.status, head.headers['x-file-size']]).toEqual([200, String(size)]);
+    expect([head.headers['content-length'], head.headers['x-amzn-remapped-content-length']]).toEqual(
+      {
+        kept: ['200000', undefined],
+        dropped: [undefined, undefined],
+        renamed: [undefined, '200000'],
+        zero: ['0', '200000'],
+      }[fate],
+    );
+    const headers = { Authorization: `Bearer ${visa}`, 'If-None-Match': head.headers.etag ?? '' };
+    const unchanged = await service.direct(`files/${fileId}`, undefined, { headers });
+    expect([unchanged.status, unchanged.text, unchanged.headers['x-file-size']]).toEqual([304, '', String(size)]);
+  });
+
+  test('data-out fetch: the whole, a range, and a container', async () => {
+    const whole = await run('fetch', fileId, '-o', `${fate}.bam`);
+    expect([whole.stderr, whole.exitCode]).toEqual([expect.any(String), 0]);
+    const plaintext = await collected(bytesOf({ path: 'dir/sample.bam', size }));
+    expect((await readFile(join(folder, `${fate}.bam`))).equals(plaintext)).toBe(true);
+    const part = await run('fetch', fileId, '--range', '70000-140000', '-o', '-');
+    expect(part.stdout.equals(plaintext.subarray(70_000, 140_000))).toBe(true);
+    const key = join(folder, 'key.pub');
+    await writeFile(key, Buffer.from(generateKeyPair().publicKey).toString('base64'));
+    const container = await run('fetch', fileId, '--crypt4gh', '--public-key', key, '-o', `${fate}.c4gh`);
+    expect(container.exitCode, container.stderr).toBe(0);
+    expect((await readFile(join(folder, `${fate}.c4gh`))).subarray(0, 8).toString()).toBe('crypt4gh');
+  });
+
+  test('data-out files and download', async () => {
+    const files = await run('files', 'EGAD1', '--json');
+    expect(files.stdout.toString()).toContain(fileId);
+    const download = await run('download', staged, '-o', `staged-${fate}`);
+    expect(download.exitCode, download.stderr).toBe(0);
+    expect(await readFile(join(folder, `staged-${fate}`, staged), 'utf8')).toBe('a staged container');
+  });
+});
+
+async function collected(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of bytes) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,110 @@
+import {
+  CloudFormationClient,
+  DeleteStackCommand,
+  UpdateTerminationProtectionCommand,
+} from '@aws-sdk/client-cloudformation';
+import { ModifyDBClusterCommand, RDSClient } from '@aws-sdk/client-rds';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { AwsCall } from '../../../lib/local/endpoint/traffic.ts';
+import { Service } from '../../helpers/service.ts';
+
+let service: Service;
+beforeAll(async () => {
+  service = await Service.shared();
+});
+afterAll(() => service?.stop());
+
+const stackId = 'arn:aws:cloudformation:eu-north-1:000000000000:stack/DataOutStorage/local';
+
+/** Refuse the first calls of some actions, each with an error of its own. */
+function refuse(refusals: Record<string, string>): () => void {
+  const left = new Map(Object.entries(refusals));
+  return service.engine.traffic.addFault(({ service: name, action }: AwsCall) => {
+    const code = left.get(`${name} ${action}`);
+    left.delete(`${name} ${action}`);
+    return code === undefined ? undefined : { error: { status: 400, code } };
+  });
+}
+const linesOf = (name: string) =>
+  service.logs.filter(({ functionName }) => functionName === name).map(({ line }) => line);
+
+describe('the storage stack and its cluster', () => {
+  const isProtected = () => {
+    const { stacks, clusters } = service.engine.protection;
+    return { stack: stacks.get(stackId), clusters: [...clusters.values()] };
+  };
+
+  test('are protected against deletion once the service is deployed, and the service stack is not', () => {
+    expect(isProtected()).toEqual({ stack: true, clusters: [true] });
+    const others = [...service.engine.protection.stacks].filter(([id]) => id !== stackId);
+    expect(others).toEqual([[stackId.replace('DataOutStorage', 'DataOutService'), false]]);
+  });
+
+  test('are protected again by the hourly run, which waits for permissions that are not known yet', async () => {
+    const { stacks, clusters } = service.engine.protection;
+    stacks.set(stackId, false);
+    for (const arn of clusters.keys()) clusters.set(arn, false);
+    const before = linesOf('protect').length;
+    const stop = refuse({
+      'cloudformation UpdateTerminationProtection': 'AccessDenied',
+      'rds ModifyDBCluster': 'AccessDenied',
+    });
+    expect(await service.engine.functions.invoke('protect', {})).toMatchObject({ ok: true });
+    stop();
+    expect(isProtected()).toEqual({ stack: true, clusters: [true] });
+    const said = linesOf('protect').slice(before);
+    expect(said.filter((line) => line.includes('refused, perhaps not for long'))).toHaveLength(2);
+  });
+});
+
+describe('the migration', () => {
+  test('waits for permissions that are not known yet, and for the HTTP endpoint of a new cluster', async () => {
+    const stop = refuse({
+      'secretsmanager GetSecretValue': 'AccessDeniedException',
+      'rds-data BeginTransaction': 'HttpEndpointNotEnabledException',
+      'rds-data ExecuteStatement': 'AccessDeniedException',
+    });
+    expect(await service.engine.functions.invoke('migrate', {})).toMatchObject({ ok: true, payload: { applied: [] } });
+    stop();
+    expect(linesOf('migrate').filter((line) => line.includes('refused, perhaps not for long'))).toHaveLength(3);
+  });
+});
+
+describe('the stand-ins for CloudFormation and RDS', () => {
+  const clientsOf = (credentials: { accessKeyId: string; secretAccessKey: string; sessionToken?: string }) => {
+    const { endpoints, region } = service.engine.connection;
+    const options = { endpoint: endpoints.s3, region, credentials, maxAttempts: 1 };
+    return { cloudFormation: new CloudFormationClient(options), rds: new RDSClient(options) };
+  };
+  const on = new UpdateTerminationProtectionCommand({ StackName: stackId, EnableTerminationProtection: true });
+
+  test('refuse a caller without the permission', async () => {
+    const { environment } = service.engine.functions.definition('stage-file');
+    const { cloudFormation, rds } = clientsOf({
+      accessKeyId: environment.AWS_ACCESS_KEY_ID ?? '',
+      secretAccessKey: environment.AWS_SECRET_ACCESS_KEY ?? '',
+      sessionToken: environment.AWS_SESSION_TOKEN ?? '',
+    });
+    const denied = { name: 'AccessDenied', $metadata: { httpStatusCode: 403 } };
+    await expect(cloudFormation.send(on)).rejects.toMatchObject(denied);
+    const [arn = ''] = service.engine.protection.clusters.keys();
+    const modify = new ModifyDBClusterCommand({ DBClusterIdentifier: arn.split(':')[6], DeletionProtection: false });
+    await expect(rds.send(modify)).rejects.toMatchObject(denied);
+  });
+
+  test('answer as AWS does, and know the two calls of this service alone', async () => {
+    const { cloudFormation, rds } = clientsOf(service.engine.connection.credentials);
+    expect(await cloudFormation.send(on)).toMatchObject({ StackId: stackId });
+    const [arn = ''] = service.engine.protection.clusters.keys();
+    const identifier = arn.split(':')[6];
+    const modify = (input: object) =>
+      rds.send(new ModifyDBClusterCommand({ DBClusterIdentifier: identifier, DeletionProtection: true, ...input }));
+    expect((await modify({})).DBCluster).toMatchObject({ DBClusterArn: arn, DeletionProtection: true });
+    await expect(modify({ MasterUserPassword: 'x' })).rejects.toMatchObject({ name: 'InvalidParameterCombination' });
+    await expect(modify({ DBClusterIdentifier: 'other' })).rejects.toMatchObject({ name: 'DBClusterNotFoundFault' });
+    const other = new UpdateTerminationProtectionCommand({ StackName: 'Other', EnableTerminationProtection: true });
+    await expect(cloudFormation.send(other)).rejects.toMatchObject({ name: 'ValidationError' });
+    const remove = new DeleteStackCommand({ StackName: stackId });
+    await expect(cloudFormation.send(remove)).rejects.toMatchObject({ name: 'InvalidAction' });
+  });
+});

@@ -1,0 +1,107 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { checkOrder, type OrderWords } from '../../../../lib/client/admin-page/order.ts';
+import { keyVector, vectorFile } from '../../../helpers/crypt4gh-vectors.ts';
+import { unverifiedToken, visaClaims } from '../../../helpers/unverified-token.ts';
+
+/** An hour before the visa expires. */
+const now = new Date('2026-11-21T09:00:00Z');
+const visa = unverifiedToken(visaClaims('EGAD00000000001'));
+const publicKey = vectorFile('keys/alice.pub').toString();
+const good: OrderWords = { id: 'EGAD00000000001', type: 'datasetId', visa, publicKey };
+
+const checked = (words: Partial<OrderWords>, at = now) => {
+  const result = checkOrder({ ...good, ...words }, at);
+  if ('faults' in result) throw new Error(JSON.stringify(result.faults));
+  return result;
+};
+const faults = (words: Partial<OrderWords>, at = now) => {
+  const result = checkOrder({ ...good, ...words }, at);
+  return 'faults' in result ? result.faults.map(({ field, message }) => `${field} ${message}`) : [];
+};
+
+describe('an order that can be sent', () => {
+  test('is sent as it was typed, without white space around it', () => {
+    const { order } = checked({ id: ' EGAD00000000001 ', visa: `${visa}\n`, publicKey: `  ${publicKey}` });
+    expect(order).toEqual({
+      id: 'EGAD00000000001',
+      type: 'datasetId',
+      visaToken: visa,
+      userPublicKey: publicKey.trim(),
+    });
+  });
+
+  test('says what the visa says, and which key it is', () => {
+    const { token, datasets, expires, doubts, publicKey: key } = checked({});
+    expect(token.visas).toMatchObject([{ subject: 'jane', issuer: 'https://issuer.example.org/' }]);
+    expect(datasets).toEqual(['EGAD00000000001']);
+    expect(expires).toEqual(new Date('2026-11-21T10:00:00Z'));
+    expect(Buffer.from(key).toString('hex')).toBe(keyVector('alice').public_key_hex);
+    expect(doubts).toEqual([]);
+  });
+
+  test('takes a passport, and a key of OpenSSH', () => {
+    const passport = unverifiedToken({ iss: 'https://broker.example.org/', ga4gh_passport_v1: [visa] });
+    const { token, publicKey: key } = checked({
+      visa: passport,
+      publicKey: vectorFile('keys/ssh_plain.pub').toString(),
+    });
+    expect(token.kind).toBe('passport');
+    expect(Buffer.from(key).toString('hex')).toBe(keyVector('ssh_plain').public_key_hex);
+  });
+
+  test('warns of another dataset, but not for a file', () => {
+    const id = 'EGAD00000000002';
+    expect(checked({ id }).doubts).toEqual([
+      'the visa names EGAD00000000001: this is right only if that is another name of EGAD00000000002',
+    ]);
+    expect(checked({ id: 'EGAF00000000001', type: 'fileId' }).doubts).toEqual([]);
+  });
+
+  test('warns of a visa that expired a moment ago, and of one that grants nothing', () => {
+    const [doubt] = checked({}, new Date('2026-11-21T10:01:00Z')).doubts;
+    expect(doubt).toContain('the visa expired at 2026-11-21T10:00:00.000Z, 1 min 00 s ago by this clock');
+    const other = { type: 'AffiliationAndRole', value: 'faculty@example.org', source: 'https://example.org' };
+    const grantsNothing = unverifiedToken(visaClaims('', { ga4gh_visa_v1: other }));
+    expect(checked({ visa: grantsNothing }).doubts).toEqual(['the visa grants no dataset']);
+  });
+});
+
+describe('an order that cannot be sent', () => {
+  const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey;
+  const top = Buffer.from(keyVector('alice').public_key_hex!, 'hex');
+  top[31] = 0xff;
+
+  test.each<[string, Partial<OrderWords>, RegExp]>([
+    ['no identifier', { id: ' ' }, /^id Identifier: give the id/],
+    ['a control character', { id: 'EGAD1\u0000' }, /^id Identifier: expected 1 to 256 characters/],
+    ['a file as a dataset', { id: 'EGAF00000000001' }, /^id .*is the id of a file\. Choose the type File\.$/],
+    ['no visa', { visa: '' }, /^visa Visa: paste/],
+    ['a key in place of the visa', { visa: publicKey }, /^visa Visa: this is neither a GA4GH visa nor a passport/],
+    ['another token', { visa: unverifiedToken({ iss: 'https://issuer.example.org/' }) }, /^visa Visa: this is neither/],
+    ['no key', { publicKey: '' }, /^publicKey Public key: paste/],
+    ['a visa in place of the key', { publicKey: visa }, /^publicKey Public key: expected a public key as PEM/],
+    [
+      'a key of another kind',
+      { publicKey: rsa.export({ format: 'pem', type: 'spki' }).toString() },
+      /^publicKey Public key: of the SPKI keys only X25519 can be used\. Ask the researcher/,
+    ],
+    [
+      'a number that is no key',
+      { publicKey: top.toString('base64') },
+      /^publicKey .*no private key has this public key/,
+    ],
+  ])('%s', (_, words, expected) => {
+    expect(faults(words)).toEqual([expect.stringMatching(expected)]);
+  });
+
+  test('a visa that expired long ago', () => {
+    expect(faults({}, new Date('2026-11-21T10:05:01Z'))).toEqual([
+      'visa Visa: it expired at 2026-11-21T10:00:00.000Z. Ask the researcher for a new one.',
+    ]);
+  });
+
+  test('is told of all its faults at once', () => {
+    expect(faults({ id: '', visa: '', publicKey: '' })).toHaveLength(3);
+  });
+});

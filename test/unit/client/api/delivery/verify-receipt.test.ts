@@ -1,0 +1,212 @@
+import { createHmac } from 'node:crypto';
+import { calculateJwkThumbprint } from 'jose';
+import { describe, expect, test } from 'vitest';
+import { parseKeySet } from '../../../../../lib/client/api/delivery/key-set.ts';
+import { verifyReceipt } from '../../../../../lib/client/api/delivery/verify-receipt.ts';
+import { ReceiptSigner, receiptOf, requestId } from '../../../../helpers/receipts.ts';
+
+const signer = new ReceiptSigner();
+const keys = parseKeySet(JSON.stringify(signer.keySet), 'test');
+const file = {
+  name: 'EGAF00000000001-a.bam.c4gh',
+  file_id: 'EGAF00000000001',
+  path: '/a/é.bam',
+  size: 1124,
+  plaintext_size: 972,
+  plaintext_sha256: 'cd'.repeat(32),
+  crc64nvme: 'rosUhgp5mIg=',
+  header_sha256: 'ef'.repeat(32),
+};
+const good = receiptOf([file]);
+
+/** The receipt, with its files as an array. */
+async function read(jws: Uint8Array | AsyncIterable<Uint8Array>, by = keys) {
+  const receipt = await verifyReceipt(jws, by);
+  return { ...receipt, files: [...receipt.files] };
+}
+
+/** The message of the refusal; `accepted` if there is none. */
+async function refusal(jws: Uint8Array): Promise<string> {
+  try {
+    await verifyReceipt(jws, keys);
+    return 'accepted';
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'not_verified' });
+    return (error as Error).message;
+  }
+}
+
+describe('a receipt', () => {
+  test('is read when its signature holds', async () => {
+    expect(await read(signer.sign(good))).toEqual(good);
+  });
+
+  test('may have members that this client does not know', async () => {
+    const later = { anything: [1, { a: ']' }], files: [{ name: 17 }] };
+    const others = { later, list: [{ name: '}' }, [{}], 'files', 1.5], '"files': '\\', text: 'é\\"{[' };
+    expect(await read(signer.sign({ ...others, ...good, ...others }))).toEqual(good);
+  });
+
+  test('may be signed by an old key that the set still lists', async () => {
+    const old = new ReceiptSigner('key-0');
+    const both = parseKeySet(JSON.stringify({ keys: [signer.jwk, old.jwk] }), 'test');
+    expect(await read(old.sign(good), both)).toEqual(good);
+  });
+
+  test('is refused if another key has signed it under the same id', async () => {
+    expect(await refusal(new ReceiptSigner().sign(good))).toMatch(/signature of the receipt is not valid/);
+  });
+
+  test('is refused if its key is unknown, with what to do', async () => {
+    const error = await verifyReceipt(new ReceiptSigner('other').sign(good), keys).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'not_verified', remedy: expect.stringContaining('jwks.json') });
+  });
+
+  test.each([
+    ['no algorithm', { alg: 'none' }],
+    ['another algorithm', { alg: 'ES384' }],
+    ['another type', { typ: 'JWT' }],
+    ['no type', { typ: undefined }],
+    ['no key id', { kid: undefined }],
+    ['a critical extension', { crit: ['b64'], b64: true }],
+  ])('is refused with %s, though the signature holds', async (_what, header) => {
+    expect(await refusal(signer.sign(good, header))).not.toBe('accepted');
+  });
+
+  test('is refused with a MAC made from the public key (RFC 8725 § 2.1)', async () => {
+    const header = { alg: 'HS256', typ: 'data-out-delivery+jwt', kid: signer.kid };
+    const input = [header, good].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
+    const mac = createHmac('sha256', JSON.stringify(signer.jwk)).update(input).digest('base64url');
+    expect(await refusal(Buffer.from(`${input}.${mac}`))).toMatch(/not signed by ES256/);
+  });
+
+  test.each([
+    ['nothing', ''],
+    ['text', 'hello'],
+    ['four parts', `${signer.sign(good)}.e30`],
+    ['a line end', `${signer.sign(good)}\n`],
+    ['padding', `${signer.sign(good)}==`],
+    ['the unused bits of the last character set', `${signer.sign(good)}`.slice(0, -1) + 'BCDEF'[0]],
+  ])('is refused if it is or has %s', async (_what, text) => {
+    expect(await refusal(Buffer.from(text))).not.toBe('accepted');
+  });
+
+  test.each(['A', '.', '='])('is refused if its content of 3 MiB ends in %j, and is not signed', async (last) => {
+    const [header = '', , signature = ''] = signer.sign(good).toString().split('.');
+    const said = await refusal(Buffer.from(`${header}.${'A'.repeat(3 * 1024 * 1024 - 1)}${last}.${signature}`));
+    expect(said).toMatch(last === 'A' ? /signature of the receipt is not valid/ : /not a compact JWS/);
+  });
+
+  test('is refused if it names another service than the expected one', async () => {
+    const jws = signer.sign(good);
+    expect(await verifyReceipt(jws, keys, { issuer: 'org.example.data-out' })).toMatchObject({ jti: good.jti });
+    await expect(verifyReceipt(jws, keys, { issuer: 'org.example.other' })).rejects.toMatchObject({
+      code: 'not_verified',
+      message: expect.stringContaining('another service'),
+    });
+  });
+
+  test('is read in pieces of any size, with white space and what was not delivered', async () => {
+    const missing = [
+      { file_id: 'EGAF2', path: 'b"]}\\', reason: 'given_up' },
+      { file_id: 'EGAF3', path: '', reason: 'superseded', by: requestId(2) },
+    ];
+    const files = Array.from({ length: 600 }, (_, index) => ({ ...file, name: `EGAF${index}-"x`.replace('"', '-') }));
+    const receipt = receiptOf(files, { complete: false, missing });
+    for (const [text, size] of [
+      [JSON.stringify(receipt, undefined, 2), 1],
+      [JSON.stringify(receipt), 7],
+      [`\n\t${JSON.stringify(receipt, undefined, '\r\n ')} `, 4096],
+    ] as const) {
+      const jws = signer.sign(text);
+      async function* pieces() {
+        for (let at = 0; at < jws.length; at += size) yield jws.subarray(at, at + size);
+      }
+      expect(await read(pieces())).toEqual(receipt);
+    }
+  });
+});
+
+describe('the content of a signed receipt is checked', () => {
+  const { iss, ...withoutIssuer } = good;
+  test.each([
+    ['no object', '[]'],
+    ['no JSON', '{'],
+    ['no issuer', withoutIssuer],
+    ['no time', { ...good, requested_at: 'yesterday' }],
+    ['generation 0', { ...good, generation: 0 }],
+    ['a file that is no object', { ...good, files: [file, 17] }],
+    ['a list too many', `${JSON.stringify(good).slice(0, -1)},"files":[]}`],
+    ['a file without its comma', JSON.stringify(receiptOf([file, { ...file, name: 'b' }])).replace('},{', '}{')],
+    ['an element of 64 KiB', { ...good, files: [{ ...file, path: 'x'.repeat(70_000) }] }],
+    ['half a file', { ...good, files: [{ name: file.name }] }],
+    ['files that are no list', { ...good, files: { ...file } }],
+    ['a name twice', { ...good, files: [file, file] }],
+    ['a request id that is a path', { ...good, jti: '../../etc' }],
+    ['complete, with missing files', { ...good, missing: [{ file_id: 'a', path: 'b', reason: 'given_up' }] }],
+    ['a size below 0', { ...good, files: [{ ...file, size: -1 }] }],
+    ['a size that is no whole number', { ...good, files: [{ ...file, size: 1.5 }] }],
+    ['a checksum that is not in canonical base64', { ...good, files: [{ ...file, crc64nvme: 'rosUhgp5mIh=' }] }],
+    ['a digest in capitals', { ...good, files: [{ ...file, header_sha256: 'EF'.repeat(32) }] }],
+  ])('%s', async (_what, payload) => {
+    expect(await refusal(signer.sign(payload))).not.toBe('accepted');
+  });
+
+  test.each([
+    '../../.ssh/authorized_keys',
+    '/etc/passwd',
+    'a/b.c4gh',
+    'a\\b.c4gh',
+    '..',
+    '.bashrc',
+    '',
+    'a\u0000.c4gh',
+    'a\u202e.c4gh',
+    'a b.c4gh',
+    `${'a'.repeat(252)}.c4gh`,
+    `EGAD1-${requestId(1)}.delivery.jws`,
+  ])('a file cannot have the name %j', async (name) => {
+    expect(await refusal(signer.sign(receiptOf([{ ...file, name }])))).not.toBe('accepted');
+  });
+});
+
+describe('a key set', () => {
+  test('may hold other keys, which are not used', async () => {
+    const others = [{ kty: 'RSA', kid: 'r' }, { ...signer.jwk, kid: 'enc', use: 'enc' }, null, 'x'];
+    const set = parseKeySet(JSON.stringify({ keys: [...others, signer.jwk] }), 'test');
+    expect(set.fingerprints).toEqual([await calculateJwkThumbprint(signer.jwk)]);
+    const enc = new ReceiptSigner('enc');
+    await expect(verifyReceipt(enc.sign(good), set)).rejects.toMatchObject({
+      code: 'not_verified',
+      message: expect.stringContaining('of another type: ES256 needs an EC key on P-256'),
+    });
+  });
+
+  const { x, y } = signer.jwk;
+  test.each([
+    ['off the curve', { x: `${String(x).slice(0, -2)}AA` }],
+    ['whose coordinates are exchanged', { x: y, y: x }],
+    ['without a coordinate', { y: undefined }],
+    ['with a number for a coordinate', { x: 17 }],
+    ['at infinity', { x: 'A'.repeat(43), y: 'A'.repeat(43) }],
+  ])('with a key %s is a clear error', async (_what, members) => {
+    const text = JSON.stringify({ keys: [{ ...signer.jwk, ...members }] });
+    await expect(async () => parseKeySet(text, '--keys')).rejects.toMatchObject({
+      code: 'usage',
+      message: '--keys: these keys cannot be used: its key "key-1" is not a point of the curve P-256',
+    });
+  });
+
+  test.each([
+    ['nothing', ''],
+    ['no set', '{"kty":"EC"}'],
+    ['null', 'null'],
+    ['no usable key', '{"keys":[{"kty":"RSA","kid":"r"}]}'],
+    ['one id for two keys', JSON.stringify({ keys: [signer.jwk, new ReceiptSigner().jwk] })],
+  ])('is refused: %s', async (_what, text) => {
+    await expect(async () => parseKeySet(text, '--keys')).rejects.toMatchObject({
+      code: 'usage',
+      message: expect.stringContaining('--keys'),
+    });
+  });
+});

@@ -1,0 +1,127 @@
+import { type FileHandle, mkdtemp, open, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import {
+  diskError,
+  LocalDiskError,
+  makeFolder,
+  onDisk,
+} from '../../../../../../lib/client/api/download/disk/local-disk.ts';
+import { PartFile, privateMode } from '../../../../../../lib/client/api/download/disk/part-file.ts';
+
+const systemError = (code: string) => Object.assign(new Error(code), { code, syscall: 'write' });
+
+describe('an error of the disk is reported with a remedy', () => {
+  test.each([
+    ['ENOSPC', /disk .* is full/, /Make room/, true],
+    ['EDQUOT', /quota/, /Make room/, true],
+    ['EROFS', /read-only/, /--output/, true],
+    ['EACCES', /may not write/, /--output/, true],
+    ['EPERM', /may not write/, /--output/, true],
+    ['ENOENT', /folder .* is not there/, /Make it/, true],
+    ['ENOTDIR', /not a folder/, /--output/, true],
+    ['EMFILE', /too many files/, /--parallel/, true],
+    ['EISDIR', /is a folder/, /--output/, false],
+    ['ELOOP', /symbolic link/, /Remove/, false],
+    ['ENAMETOOLONG', /too long/, /--output/, false],
+    ['EFBIG', /disk allows/, /file system/, false],
+    ['EIO', /answers EIO/, /disk/, false],
+  ])('%s', (code, message, remedy, folderWide) => {
+    const error = diskError(systemError(code), '/data/a.c4gh.part');
+    expect(error).toBeInstanceOf(LocalDiskError);
+    expect(error).toMatchObject({
+      code: 'local_disk',
+      message: expect.stringMatching(message),
+      remedy: expect.stringMatching(remedy),
+      folderWide,
+    });
+  });
+
+  test('but no other error becomes one of the disk', async () => {
+    const mistake = new TypeError('a mistake');
+    await expect(onDisk('/data/a', () => Promise.reject(mistake))).rejects.toBe(mistake);
+  });
+});
+
+test('a part that is a symbolic link is not written through', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'data-out-part-'));
+  try {
+    await symlink(join(folder, 'elsewhere'), join(folder, 'a.part'));
+    await expect(PartFile.open(join(folder, 'a.part'), 0o666, process.getuid?.() ?? 0)).rejects.toMatchObject({
+      code: 'local_disk',
+    });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+describe('a part that another user has made', () => {
+  const me = process.getuid?.() ?? 0;
+  let path = '';
+  let theirs: FileHandle;
+  beforeEach(async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'data-out-part-'));
+    path = join(folder, 'a.part');
+    theirs = await open(path, 'w+');
+    await theirs.write('theirs');
+    return async () => {
+      await theirs.close();
+      await rm(folder, { recursive: true });
+    };
+  });
+
+  test.each([
+    ['private', me + 1, false],
+    ['written after it has begun anew, were it our own and open to all', me, true],
+  ])('gets nothing that is %s', async (_, user, beginsAnew) => {
+    await using part = await PartFile.open(path, privateMode, user);
+    if (beginsAnew) await part.renew();
+    await part.write([Buffer.from('a genome')], 0);
+    const { buffer, bytesRead } = await theirs.read(Buffer.alloc(100), 0, 100, 0);
+    expect(buffer.toString('utf8', 0, bytesRead)).toBe('theirs');
+    expect(await readFile(path, 'utf8')).toBe('a genome');
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+  });
+
+  test('is gone on with when it is not private, as is one of our own', async () => {
+    for (const [mode, user] of [
+      [0o666, me + 1],
+      [privateMode, me],
+    ] as const) {
+      await using part = await PartFile.open(path, mode, user);
+      expect(await part.size()).toBe(6);
+    }
+  });
+});
+
+describe('a folder is made with those above it', () => {
+  let root = '';
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), 'data-out-folder-'));
+    return () => rm(root, { recursive: true });
+  });
+
+  test('by several at once', async () => {
+    const path = join(root, 'a/b c/ü');
+    await Promise.all([makeFolder(path), makeFolder(path), makeFolder(join(root, 'a'))]);
+    expect((await stat(path)).isDirectory()).toBe(true);
+    await makeFolder(path);
+  });
+
+  test('and not through a file, which is named', async () => {
+    await writeFile(join(root, 'file'), '');
+    await expect(makeFolder(join(root, 'file'))).rejects.toThrow(`${join(root, 'file')} is not a folder`);
+    await expect(makeFolder(join(root, 'file/below'))).rejects.toBeInstanceOf(LocalDiskError);
+  });
+
+  test('and not where a link leads nowhere', async () => {
+    await symlink(join(root, 'nowhere'), join(root, 'link'));
+    await expect(makeFolder(join(root, 'link'))).rejects.toBeInstanceOf(LocalDiskError);
+  });
+
+  // Node.js does not come back from mkdir with `recursive` there.
+  test.runIf(process.platform === 'linux')('and where none can be made, that is said', async () => {
+    await expect(makeFolder('/proc/none/below')).rejects.toBeInstanceOf(LocalDiskError);
+  });
+});

@@ -1,0 +1,61 @@
+import { describe, expect, test } from 'vitest';
+import { decodeVisaOrPassport } from '../../../../../lib/client/api/order/decoded-visa.ts';
+import {
+  doubtsOf,
+  isFileForDataset,
+  isIdentifier,
+  isLongExpired,
+  isToken,
+} from '../../../../../lib/client/api/order/order-rules.ts';
+import { unverifiedToken, visaClaims } from '../../../../helpers/unverified-token.ts';
+
+/** Expires at 2026-11-21T10:00:00Z. */
+const token = decodeVisaOrPassport(unverifiedToken(visaClaims('https://archive.example.org/datasets/EGAD1')))!;
+
+test.each([
+  ['EGAD00000000001', true],
+  ['x'.repeat(256), true],
+  ['x'.repeat(257), false],
+  ['', false],
+  [' \u00a0', false],
+  ['EGAD1\n', false],
+])('%j is an identifier: %s', (id, expected) => {
+  expect(isIdentifier(id)).toBe(expected);
+});
+
+test('the id of a file is no dataset, in any case of its letters', () => {
+  expect(isFileForDataset('egaf00000000001', 'datasetId')).toBe(true);
+  expect(isFileForDataset('EGAF00000000001', 'fileId')).toBe(false);
+  expect(isFileForDataset('EGAD00000000001', 'datasetId')).toBe(false);
+});
+
+test.each([
+  ['a.b.c', true],
+  ['a.b', false],
+  ['a.b.c.d', false],
+  ['a.b.c\n', false],
+  ['a.b c.d', false],
+])('%j looks like a token: %s', (text, expected) => {
+  expect(isToken(text)).toBe(expected);
+});
+
+test('clocks may differ by five minutes', () => {
+  expect(isLongExpired(token, new Date('2026-11-21T10:05:00Z'))).toBe(false);
+  expect(isLongExpired(token, new Date('2026-11-21T10:05:00.001Z'))).toBe(true);
+});
+
+describe('doubts', () => {
+  const now = new Date('2026-11-21T09:00:00Z');
+
+  test('there are none about the dataset that the visa names, by its address, too', () => {
+    expect(doubtsOf({ id: 'EGAD1', type: 'datasetId' }, token, now)).toEqual([]);
+  });
+
+  test('are about the expiry first, then about the dataset', () => {
+    const doubts = doubtsOf({ id: 'EGAD2', type: 'datasetId' }, token, new Date('2026-11-21T10:00:00Z'));
+    expect(doubts).toEqual([
+      expect.stringMatching(/^the visa expired at 2026-11-21T10:00:00\.000Z, 0 ms ago by this clock\. /),
+      expect.stringMatching(/^the visa names https:.*EGAD1: .* another name of EGAD2$/),
+    ]);
+  });
+});

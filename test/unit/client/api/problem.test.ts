@@ -1,0 +1,129 @@
+import { expect, test } from 'vitest';
+import { refusal } from '../../../../lib/client/api/problem.ts';
+import type { TransportReply } from '../../../../lib/client/api/transport.ts';
+import { authenticateAdministrator } from '../../../../lib/service/export/request/administrator.ts';
+import { bearerToken } from '../../../../lib/service/http/authorization.ts';
+import { ArchiveCredentials } from '../../../../lib/service/outbox/archive-credentials.ts';
+import { authorizeOutboxCaller } from '../../../../lib/service/outbox/caller.ts';
+import { VisaError, type VisaErrorCode } from '../../../../lib/visas/index.ts';
+import { basic, httpRequest } from '../../../helpers/http-request.ts';
+
+const now = new Date('2026-11-21T10:00:00Z');
+
+function reply(status: number, body: string | undefined): TransportReply {
+  const headers: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/problem+json' };
+  return {
+    status,
+    header: (name) => headers[name],
+    body: { async *[Symbol.asyncIterator]() {} },
+    text: async () => body ?? '',
+    discard: async () => undefined,
+  };
+}
+
+const unauthenticated = (detail: string) =>
+  refusal(reply(401, JSON.stringify({ status: 401, code: 'unauthenticated', detail })), 'the listing', now);
+
+test.each([
+  ["the central archive's user name or password is wrong", /--username.*--password-file.*DATA_OUT_PASSWORD/, /visa/],
+  ['the visa has expired', /new visa.*--visa/, /password/],
+  ['The credentials are missing or wrong.', /new visa.*password.*data-out doctor/, /$^/],
+])('%s: what to do is about what was refused', async (detail, remedy, other) => {
+  const error = await unauthenticated(detail);
+  expect(error).toMatchObject({ code: 'unauthenticated', message: `the listing: ${detail}` });
+  expect(error.remedy).toMatch(remedy);
+  expect(error.remedy).not.toMatch(other);
+});
+
+test('a DRS error (DRS 1.5.0, Error) tells its reason in msg', async () => {
+  const expired = {
+    status_code: 401,
+    msg: 'the visa was refused (expired): the token has expired',
+    code: 'unauthenticated',
+  };
+  const error = await refusal(reply(401, JSON.stringify(expired)), 'the access to "EGAF1"', now);
+  expect(error.message).toBe('the access to "EGAF1": the visa was refused (expired): the token has expired');
+  expect(error.remedy).toMatch(/new visa.*--visa/);
+});
+
+test('a request too many for the firewall is worth another attempt, and no reason to look at the visa', async () => {
+  const detail = 'Too many requests came from your network address within five minutes; try again in a minute.';
+  const error = await refusal(
+    reply(429, JSON.stringify({ status: 429, code: 'throttled', detail })),
+    'the listing',
+    now,
+  );
+  expect(error).toMatchObject({ message: `the listing: ${detail}`, remedy: 'Try again later.', retryable: true });
+});
+
+test('a 403 that another firewall caused is not taken for a refusal of the visa', async () => {
+  const problem = { status: 403, code: 'invalid_request', detail: 'The request was refused.' };
+  const error = await refusal(reply(403, JSON.stringify(problem)), 'the listing', now);
+  expect(error).toMatchObject({ code: 'forbidden', message: 'the listing: The request was refused.' });
+  expect(error.remedy).toMatch(/^The gateway .*before anything looked at the visa.*another network/);
+  expect(error.remedy).not.toMatch(/data access committee/);
+});
+
+/** The service's own words, as its authorizers give them. @param visa default: it is in force */
+async function wordsOfService(headers: Record<string, string>, visa?: VisaErrorCode): Promise<string> {
+  const subject = { iss: 'https://issuer.example.org/', sub: 'jane' };
+  const verify = async () => {
+    if (visa) throw new VisaError(visa);
+    return { subject, subjects: [subject], grants: [], expiresAt: now };
+  };
+  const users = { find: async () => undefined };
+  const archiveCredentials = new ArchiveCredentials({ users, policy: 'required', clock: () => now });
+  const access = { rules: { verify } as never, archiveCredentials };
+  return await authorizeOutboxCaller(httpRequest({ headers }), access).then(
+    () => 'admitted',
+    (error: Error) => error.message,
+  );
+}
+
+const sent = { 'X-GA4GH-Visa': 'a.b.c' };
+const password = basic('jane', 'x');
+
+test.each<[string, () => Promise<string>, 'visa' | 'password', RegExp]>([
+  ['no visa', () => wordsOfService({}), 'visa', /new visa.*--visa/],
+  ['no visa but a password', () => wordsOfService({ Authorization: password }), 'visa', /new visa.*--visa/],
+  ['no token', () => wordsOfService({ 'X-GA4GH-Visa': 'Bearer a.b.c' }), 'visa', /new visa.*--visa/],
+  ['an expired visa', () => wordsOfService(sent, 'expired'), 'visa', /new visa.*same file/],
+  ['a visa of another issuer', () => wordsOfService(sent, 'untrusted_issuer'), 'visa', /for this archive/],
+  ['a visa that was cut', () => wordsOfService(sent, 'bad_signature'), 'visa', /Save the visa again/],
+  ['a visa of tomorrow', () => wordsOfService(sent, 'not_yet_valid'), 'visa', /Wait/],
+  ['a denied visa', () => wordsOfService(sent, 'denied'), 'visa', /Ask the archive/],
+  ['no password', () => wordsOfService(sent), 'password', /data-out setup.*--username.*--password-file/],
+  ['a wrong password', () => wordsOfService({ ...sent, Authorization: password }), 'password', /^Check --username/],
+  ['no Basic', () => wordsOfService({ ...sent, Authorization: 'Basic ?' }), 'password', /^Check --username/],
+])('what the service says to %s names its half, and what to do', async (_what, words, half, remedy) => {
+  const error = await unauthenticated(await words());
+  expect(error).toMatchObject({ refused: half, remedy: expect.stringMatching(remedy) });
+  expect(error.remedy).not.toMatch(half === 'visa' ? /password/ : /visa/);
+});
+
+test('a missing password is told without the name of a header', async () => {
+  const error = await unauthenticated(await wordsOfService(sent));
+  expect(error.message).toBe('the listing: the service asks for a user name and a password, and none was sent');
+});
+
+test('so it is for direct access and for administrators', async () => {
+  const direct = await Promise.resolve()
+    .then(() => bearerToken(httpRequest({})))
+    .catch((error: Error) => error.message);
+  expect(await unauthenticated(direct)).toMatchObject({ refused: 'visa' });
+  for (const headers of [[], [password]]) {
+    const said = await authenticateAdministrator(headers, { find: async () => undefined }).catch(
+      (error: Error) => error.message,
+    );
+    expect(await unauthenticated(String(said))).toMatchObject({ refused: 'password' });
+  }
+});
+
+test('the gateway asks for both halves when it saw no credentials: neither is named', async () => {
+  const detail =
+    'The credentials are missing: send Authorization: Basic; to list and stream also a visa, in Proxy-Authorization: Bearer or X-GA4GH-Visa.';
+  expect(await unauthenticated(detail)).toMatchObject({
+    refused: undefined,
+    remedy: expect.stringContaining('doctor'),
+  });
+});

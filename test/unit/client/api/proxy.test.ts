@@ -1,0 +1,148 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { connect } from '../../../../lib/client/api/connection.ts';
+import { ProxyApi } from '../../../../lib/client/api/proxy.ts';
+import { Transport } from '../../../../lib/client/api/transport.ts';
+import { all, DownloadWorld } from '../../../helpers/download-world.ts';
+
+let world: DownloadWorld;
+beforeAll(async () => {
+  world = await DownloadWorld.start();
+});
+afterEach(() => world.clear());
+afterAll(() => world?.stop());
+
+describe('the listing', () => {
+  test('is followed to its last page, each behind the last name of the one before', async () => {
+    const names = Array.from({ length: 20_001 }, (_, index) => `${String(index).padStart(5, '0')}.c4gh`);
+    for (const name of names) world.server.put(name, Buffer.alloc(0));
+    const files = await all(world.proxy().list());
+    expect(files.map(({ name }) => name)).toEqual(names);
+    expect(world.server.listedAfter).toEqual(['', '09999.c4gh', '19999.c4gh']);
+    expect(files[0]).toEqual({
+      name: '00000.c4gh',
+      size: 0,
+      modified: new Date(1_700_000_000_000),
+      expires: new Date('2026-12-22T00:00:00Z'),
+    });
+  });
+
+  test('that breaks off is asked for again, and never taken for a whole one', async () => {
+    for (let index = 0; index < 500; index += 1) world.server.put(`${index}.c4gh`, Buffer.alloc(0));
+    world.faults.break({ on: 'api', fault: { kind: 'cut', bytes: 20_000 }, times: 2 });
+    expect(await all(world.proxy().list())).toHaveLength(500);
+    expect(world.pauses).toHaveLength(2);
+  });
+});
+
+test('a service that knows no pages does not keep the client busy for ever', async () => {
+  for (let index = 0; index < 10_000; index += 1) world.server.put(`${index}.c4gh`, Buffer.alloc(0));
+  world.server.hasPages = false;
+  await expect(all(world.proxy().list())).rejects.toMatchObject({
+    code: 'protocol',
+    remedy: 'Ask the operator to update the service: this version cannot list so large an outbox.',
+  });
+  expect(world.faults.requests).toHaveLength(2);
+});
+
+describe('credentials', () => {
+  const connection = (visas: string[]) => {
+    const basic = async () => ({ username: 'user', password: 'good-password' });
+    const visa = async () => `${visas.length > 1 ? visas.shift() : visas[0]}\n`;
+    const transport = new Transport({ userAgent: 'test' });
+    return new ProxyApi(connect({ proxyUrl: world.faults.url, visa, basic, transport }));
+  };
+
+  test('that were renewed meanwhile are read again and sent again', async () => {
+    await all(connection(['expired', 'good-visa']).list());
+    expect(world.faults.requests.map(({ status }) => status)).toEqual([401, 200]);
+  });
+
+  test('that are refused and unchanged are not sent again; the service is quoted', async () => {
+    await expect(all(connection(['expired-visa']).list())).rejects.toMatchObject({
+      code: 'unauthenticated',
+      status: 401,
+      message: 'the listing: the visa has expired (request request-1)',
+    });
+    expect(world.faults.requests).toHaveLength(1);
+  });
+
+  test('that a gateway refuses are refused with the id of its header where no body has one', async () => {
+    const headers = { 'x-amzn-requestid': 'request-2' };
+    world.faults.break({ on: 'api', fault: { kind: 'answer', status: 403, headers } });
+    await expect(all(connection(['good-visa']).list())).rejects.toMatchObject({
+      status: 403,
+      message: expect.stringContaining('(request request-2)'),
+    });
+  });
+
+  test('that are always others are not sent for ever', async () => {
+    const visas = Array.from({ length: 100 }, (_, index) => `expired-${index}`);
+    await expect(all(connection(visas).list())).rejects.toMatchObject({ code: 'unauthenticated' });
+    expect(world.faults.requests.length).toBeLessThan(5);
+  });
+});
+
+describe('replies that no such service gives', () => {
+  test.each([
+    ['a redirection', 302, { location: 'http://127.0.0.1:9/' }],
+    ['an empty page', 200, { 'content-type': 'text/html' }],
+  ])('such as %s are "protocol", and not followed', async (_what, status, headers) => {
+    world.faults.break({ on: 'api', fault: { kind: 'answer', status, headers } });
+    await expect(all(world.proxy().list())).rejects.toMatchObject({ code: 'protocol' });
+    expect(world.faults.requests).toHaveLength(1);
+  });
+
+  test.each([
+    [403, 'forbidden'],
+    [404, 'not_found'],
+    [400, 'usage'],
+  ])('status %d without a word is "%s"', async (status, code) => {
+    world.faults.break({ on: 'api', fault: { kind: 'answer', status } });
+    const remedy = expect.stringContaining('Check the address');
+    await expect(world.proxy().location('a')).rejects.toMatchObject({ code, status, remedy });
+  });
+});
+
+describe('an address', () => {
+  const transport = new Transport({ userAgent: 'test' });
+
+  test.each([
+    ['service.test', 'usage'],
+    ['ftp://service.test/v1', 'usage'],
+    ['https://user:secret@service.test/v1', 'usage'],
+    ['https://service.test/v1?visa=secret', 'usage'],
+    ['http://service.test/v1', 'usage'],
+    ['http://127.0.0.1.evil.test/v1', 'usage'],
+  ])('%s is refused, and nothing of it repeated that may be secret', (proxyUrl, code) => {
+    expect(() => connect({ proxyUrl, transport })).toThrow(
+      expect.objectContaining({ code, message: expect.not.stringContaining('secret') }),
+    );
+  });
+
+  test.each([
+    ['https://service.test/v1', 'https://service.test/v1/'],
+    ['http://localhost:3000', 'http://localhost:3000/'],
+    ['http://[::1]:3000/v1/', 'http://[::1]:3000/v1/'],
+  ])('%s is %s', (proxyUrl, expected) => {
+    expect(connect({ proxyUrl, transport }).proxyUrl?.href).toBe(expected);
+  });
+
+  test('without encryption is taken when the user insists', () => {
+    const insecure = new Transport({ userAgent: 'test', insecureHttp: true });
+    expect(connect({ proxyUrl: 'http://service.test/', transport: insecure }).proxyUrl?.host).toBe('service.test');
+  });
+
+  test('where no service listens is not tried for long', async () => {
+    const proxy = new ProxyApi(
+      connect({
+        proxyUrl: 'http://127.0.0.1:9/',
+        visa: async () => 'visa',
+        transport: new Transport({ userAgent: 'test' }),
+      }),
+    );
+    await expect(all(proxy.list())).rejects.toMatchObject({
+      code: 'unavailable',
+      message: '127.0.0.1:9: no service listens there (ECONNREFUSED)',
+    });
+  });
+});

@@ -1,0 +1,977 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { calculateJwkThumbprint } from 'jose';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { DeliveryReceipt } from '../../../../../lib/contract/delivery.ts';
+import {
+  formatPrivateKey,
+  formatPublicKey,
+  generateKeyPair,
+  publicKeyFingerprint,
+} from '../../../../../lib/crypt4gh/index.ts';
+import type { Terminal } from '../../../../../lib/terminal/terminal.ts';
+import { runCli, terminalOf } from '../../../../helpers/cli-run.ts';
+import { containerOf } from '../../../../helpers/client-world.ts';
+import { OutboxServer } from '../../../../helpers/outbox-server.ts';
+import { blocksOf } from '../../../../helpers/pages.ts';
+import { deliveredFile, ReceiptSigner, receiptOf, requestId } from '../../../../helpers/receipts.ts';
+
+const signer = new ReceiptSigner();
+const { privateKey, publicKey } = generateKeyPair();
+const own = publicKeyFingerprint(publicKey);
+const plaintexts = [randomBytes(70_000), randomBytes(200)];
+const containers = await Promise.all(plaintexts.map((each) => containerOf(each, publicKey)));
+const names = ['EGAF00000000001-a.bam.c4gh', 'EGAF00000000002-b.bam.c4gh'] as const;
+const files = await Promise.all(
+  names.map((name, index) => deliveredFile(name, containers[index]!, { plaintext: plaintexts[index]! })),
+);
+const receiptName = `EGAD00000000001-${requestId(1)}.delivery.jws`;
+
+let server: OutboxServer;
+let folder: string;
+beforeAll(async () => {
+  server = await OutboxServer.start();
+  server.visa = 'a.b.c';
+});
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'data-out-delivery-'));
+  await writeFile(join(folder, 'me.sec.pem'), await formatPrivateKey(privateKey), { mode: 0o600 });
+  server.keySet = signer.keySet;
+  for (const [index, name] of names.entries()) server.put(name, containers[index]!);
+});
+afterEach(async () => {
+  server.clear();
+  await rm(folder, { recursive: true });
+});
+afterAll(() => server?.stop());
+
+function deliver(others: Partial<DeliveryReceipt> = {}, by = signer): void {
+  server.put(receiptName, by.sign(receiptOf(files, { key_fingerprint: own, ...others })));
+}
+
+/** Another request, half an hour later, is complete. */
+function deliverLater(): void {
+  const later = receiptOf(files, { jti: requestId(2), requested_at: '2026-09-21T10:30:00.000Z' });
+  server.put(`EGAD00000000001-${requestId(2)}.delivery.jws`, signer.sign(later));
+}
+
+/** Runs the client as the researcher. */
+async function run(argv: readonly string[], choices: Partial<Terminal> = {}) {
+  const env = {
+    DATA_OUT_URL: server.url,
+    DATA_OUT_VISA: 'a.b.c',
+    DATA_OUT_USERNAME: 'user',
+    DATA_OUT_PASSWORD: server.password,
+    ...choices.env,
+  };
+  const ended = await runCli(argv, { folder, ...choices, env });
+  return { ...ended, stdout: ended.stdout.toString() };
+}
+
+const download = (...argv: string[]) => run(['download', '-o', 'data', ...argv]);
+const verify = (...argv: string[]) => run(['verify', 'data', ...argv]);
+const inFolder = async () => (await readdir(join(folder, 'data'))).sort();
+const rowsOf = (stdout: string) =>
+  stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+const lastLine = (text: string) => text.trimEnd().split('\n').at(-1);
+
+describe('download', () => {
+  test('fetches the receipts, verifies the files, and ends with one line to quote', async () => {
+    deliver();
+    const { exitCode, stdout, stderr } = await download('--all');
+    expect(lastLine(stderr)).toMatch(
+      new RegExp(
+        `^2 files: 2 downloaded \\(\\d.* KiB in .*\\), 2 verified; receipt ${requestId(1)} \\(generation 1, complete\\)$`,
+      ),
+    );
+    expect(exitCode).toBe(0);
+    expect(stdout.trimEnd().split('\n').sort()).toEqual(names.map((name) => join(folder, 'data', name)));
+    expect(await inFolder()).toEqual([receiptName, ...names]);
+  });
+
+  test('fetches each receipt once', async () => {
+    deliver();
+    deliverLater();
+    await download('--all');
+    expect(server.requests.filter((request) => request.includes('.delivery.jws'))).toHaveLength(4);
+    expect(server.count(/^GET \/bucket\/.*\.delivery\.jws$/)).toBe(2);
+    expect(await inFolder()).toHaveLength(4);
+    // The next run reads them to verify, and keeps those that are in the folder.
+    const before = await stat(join(folder, 'data', receiptName));
+    await download('--all');
+    expect((await stat(join(folder, 'data', receiptName))).ino).toBe(before.ino);
+    expect(before.mtimeMs).toBe(1_700_000_000_000);
+  });
+
+  test('replaces a receipt of an earlier generation', async () => {
+    deliver();
+    await download('--all');
+    const newer = signer.sign(receiptOf(files, { generation: 2 }));
+    server.put(receiptName, newer, new Date(1_700_000_100_000));
+    await download('--all');
+    expect(await readFile(join(folder, 'data', receiptName))).toEqual(newer);
+  });
+
+  test('sends no credentials when it asks for the keys', async () => {
+    deliver();
+    await download('--all');
+    expect(server.count(/jwks\.json$/)).toBe(1);
+  });
+
+  test('has it all in JSON', async () => {
+    deliver({ generation: 3 });
+    const { stdout } = await download('--all', '--json', '--parallel', '1');
+    const lines = rowsOf(stdout);
+    expect(lines.slice(0, 2)).toMatchObject(names.map((name) => ({ name, verified: 'bytes' })));
+    expect(lines[2]).toMatchObject({
+      summary: { files: 2, verified: 2, receipts: [{ requestId: requestId(1), generation: 3, complete: true }] },
+    });
+  });
+
+  describe('with --original-paths', () => {
+    const under = (paths: readonly string[]) =>
+      deliver({ files: files.map((file, index) => ({ ...file, path: paths[index]! })) });
+
+    test('saves the files under their submitted paths, where verify finds them', async () => {
+      under(['study/x.bam', '/study/../x.bam.bai.c4gh']);
+      expect(await download('--all', '--original-paths')).toMatchObject({ exitCode: 0 });
+      const tree = ['study', 'study/__', 'study/__/x.bam.bai.c4gh', 'study/x.bam.c4gh'];
+      const found = async () => (await readdir(join(folder, 'data'), { recursive: true })).sort();
+      expect(await found()).toEqual([receiptName, ...tree]);
+      expect((await readFile(join(folder, 'data/study/x.bam.c4gh'))).equals(containers[0]!)).toBe(true);
+      expect((await verify()).exitCode).toBe(0);
+      // The same command again keeps them.
+      expect((await download('--all', '--original-paths')).stderr).toContain('2 there already');
+      await writeFile(join(folder, 'data/study/x.bam.c4gh'), Buffer.alloc(containers[0]!.length));
+      expect(await verify()).toMatchObject({ exitCode: 10, stdout: expect.stringMatching(/x\.bam\.c4gh +differs/) });
+    });
+
+    test('and --decrypt, saves the plaintext there', async () => {
+      under(['x.bam', 'x.bam.bai']);
+      const { exitCode } = await download('--all', '--original-paths', '--decrypt', '--key', 'me.sec.pem');
+      expect(exitCode).toBe(0);
+      expect(await inFolder()).toEqual([receiptName, 'x.bam', 'x.bam.bai']);
+      expect((await readFile(join(folder, 'data', 'x.bam'))).equals(plaintexts[0]!)).toBe(true);
+      expect((await verify()).exitCode).toBe(0);
+    });
+
+    test('does not mix up two files of one path', async () => {
+      under(['x.bam', 'X.bam']);
+      const { exitCode, stderr } = await download('--all', '--original-paths');
+      expect(exitCode).toBe(5);
+      expect(stderr).toContain('may be the same local file');
+      expect((await readFile(join(folder, 'data', 'x.bam.c4gh'))).equals(containers[0]!)).toBe(true);
+    });
+
+    test('says which files have no receipt: they keep their names', async () => {
+      deliver({ files: [{ ...files[0]!, path: 'x.bam' }] });
+      const { exitCode, stderr } = await download('--all', '--original-paths');
+      expect(exitCode).toBe(0);
+      expect(stderr).toContain('warning: 1 file without a receipt keeps its staged name\n');
+      expect(await inFolder()).toEqual([receiptName, names[1], 'x.bam.c4gh']);
+    });
+  });
+
+  describe('reads receipts', () => {
+    const ofFile = (index: number, jti: number) => {
+      const name = `${files[index]!.file_id}-${requestId(jti)}.delivery.jws`;
+      server.put(name, signer.sign(receiptOf([files[index]!], { jti: requestId(jti), kind: 'file' })));
+      return name;
+    };
+    const env = () => ({ XDG_CACHE_HOME: join(folder, 'cache') });
+
+    test('while the files come, and counts them on a terminal', async () => {
+      deliver();
+      let release = () => {};
+      const held = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      server.held = (name) => {
+        if (name === receiptName) return held;
+        // So long that the terminal has shown the counter.
+        if (name === names[1]) setTimeout(release, 2000);
+        return undefined;
+      };
+      const { exitCode, stderr } = await run(['download', '--all', '-o', 'data'], {
+        ...terminalOf(80),
+        now: () => new Date(),
+      });
+      expect(exitCode).toBe(0);
+      expect(stderr).toContain('reading receipts 0/1');
+      expect(lastLine(stderr)).toContain('2 verified');
+    });
+
+    test('that may name a wanted file, and no others', async () => {
+      deliver();
+      const [one, other] = [ofFile(0, 2), ofFile(1, 3)];
+      expect(await download(names[0])).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('1 verified') });
+      expect([receiptName, one, other].map((name) => server.count(new RegExp(`bucket/${name}`)))).toEqual([1, 1, 0]);
+    });
+
+    test('once, and keeps them by their entity tags for this user alone', async () => {
+      deliver();
+      await run(['download', '--all', '-o', 'data'], { env: env() });
+      server.requests.length = 0;
+      const again = await run(['download', names[0], '-o', 'again'], { env: env() });
+      expect(again).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('1 verified') });
+      expect(server.count(/delivery/)).toBe(0);
+      expect((await stat(join(folder, 'cache', 'data-out'))).mode & 0o077).toBe(0);
+      expect(await readdir(join(folder, 'cache', 'data-out', 'receipts'))).toHaveLength(1);
+      // A list needs none, either.
+      expect((await run(['list'], { env: env() })).stdout).toContain(files[0]!.path);
+      expect(server.count(/delivery/)).toBe(0);
+      // Of the same size and time.
+      deliver({ generation: 2 });
+      const renewed = await run(['download', names[0], '-o', 'renewed'], { env: env() });
+      expect(renewed.stderr).toContain('generation 2');
+      expect(server.count(/bucket.*delivery/)).toBe(1);
+    });
+
+    test('of a service that lists no entity tags each time', async () => {
+      deliver();
+      server.tags = false;
+      for (const target of ['one', 'two']) await run(['download', names[0], '-o', target], { env: env() });
+      expect(server.count(/bucket.*delivery/)).toBe(2);
+    });
+
+    test('and verifies what it has kept as if it had just come', async () => {
+      deliver();
+      await run(['download', '--all', '-o', 'data'], { env: env() });
+      const kept = join(folder, 'cache', 'data-out', 'receipts');
+      const [name] = await readdir(kept);
+      const jws = await readFile(join(kept, name!), 'latin1');
+      const forged = jws.replace(/\.[^.]*\./, (payload) => `${payload.slice(0, -3)}AA.`);
+      await writeFile(join(kept, name!), forged);
+      const refused = await run(['download', names[0], '-o', 'again'], { env: env() });
+      expect(refused).toMatchObject({ exitCode: 10, stderr: expect.stringContaining('the signature of the receipt') });
+      expect((await run(['download', names[0], '-o', 'third'], { env: env() })).exitCode).toBe(0);
+    });
+
+    test('again, once, where a kept one was cut', async () => {
+      deliver();
+      await run(['download', names[0], '-o', 'data'], { env: env() });
+      const kept = join(folder, 'cache', 'data-out', 'receipts');
+      const [name] = await readdir(kept);
+      await truncate(join(kept, name!), 100);
+      server.requests.length = 0;
+      for (const target of ['one', 'two']) await run(['download', names[0], '-o', target], { env: env() });
+      expect(server.count(/bucket.*delivery/)).toBe(1);
+    });
+
+    test('without a cache where there is no home, and where none can be made', async () => {
+      deliver();
+      await writeFile(join(folder, 'cache'), 'a file');
+      expect((await run(['download', '--all', '-o', 'data'], { env: env() })).exitCode).toBe(0);
+    });
+  });
+
+  test('says that nothing is verified without a receipt, and which files have none', async () => {
+    const first = await download(names[0]);
+    expect(lastLine(first.stderr)).toMatch(/, none verified; 1 without a receipt$/);
+    server.put(receiptName, signer.sign(receiptOf(files.slice(0, 1))));
+    const { stderr, exitCode } = await download('--all', '--overwrite');
+    expect(lastLine(stderr)).toMatch(/, 1 verified; receipt .*; 1 without a receipt$/);
+    expect(exitCode).toBe(0);
+  });
+
+  test('says that files that were there were not read', async () => {
+    deliver();
+    await download(names[0]);
+    const { stderr } = await download('--all');
+    expect(stderr).toContain('data-out verify compares them');
+    expect(lastLine(stderr)).toMatch(/1 there already, 1 verified; receipt/);
+  });
+
+  test('refuses a file that differs from its receipt, also one that is newer', async () => {
+    deliver();
+    server.put(names[1], Buffer.alloc(containers[1]!.length), new Date('2026-12-01T00:00:00Z'));
+    const { exitCode, stderr } = await download('--all');
+    expect(exitCode).toBe(10);
+    expect(stderr).toContain(`but delivery receipt ${requestId(1)} lists`);
+    expect(stderr).toContain('1 of 2 files are not whole');
+    expect(stderr).toMatch(
+      /still under way looks like this.*run the same command again when.*2026-09-21T14:13:20.000Z/,
+    );
+    expect(await inFolder()).toEqual([receiptName, names[0]]);
+  });
+
+  test('refuses files that no receipt names, if told so', async () => {
+    server.put(receiptName, signer.sign(receiptOf(files.slice(0, 1))));
+    const { exitCode, stderr } = await download('--all', '--require-receipt');
+    expect(exitCode).toBe(10);
+    expect(stderr).toContain(`${names[1]}: no valid delivery receipt names it`);
+    expect(await inFolder()).toEqual([receiptName, names[0]]);
+    expect((await download('--all')).exitCode).toBe(0);
+    // A file that came without the option is not accepted with it.
+    expect((await download('--all', '--require-receipt')).exitCode).toBe(10);
+  });
+
+  const incomplete = () =>
+    deliver({ complete: false, missing: [{ file_id: 'EGAF00000000003', path: '/c', reason: 'given_up' }] });
+  const withoutKeys = () => {
+    deliver();
+    server.keySet = undefined;
+  };
+  const withoutChecksums = () => deliver({ files: files.map(({ crc64nvme: _, ...file }) => file) });
+  test.each([
+    [
+      'a receipt is not genuine',
+      () => deliver({}, new ReceiptSigner()),
+      10,
+      [/signature of the receipt is not valid/, /none verified; 2 without a receipt/],
+    ],
+    ['the service has no keys', withoutKeys, 0, [/the delivery receipts cannot be verified/, /none verified/]],
+    [
+      'a delivery is not complete',
+      incomplete,
+      0,
+      [/1 file was not delivered: EGAF00000000003 \(given_up\)/, /\(generation 1, incomplete\)\n$/],
+    ],
+    ['a receipt has no checksums', withoutChecksums, 0, [/2 files could be compared by header and size only/]],
+  ])('downloads all, and says it, if %s', async (_, prepare, code, said) => {
+    prepare();
+    const { exitCode, stderr } = await download('--all');
+    expect(exitCode).toBe(code);
+    for (const words of said) expect(stderr).toMatch(words);
+    expect(await inFolder()).toEqual([receiptName, ...names]);
+  });
+
+  test('warns of a delivery that delivered nothing, and of none that a later one completes', async () => {
+    const missing = [{ file_id: 'EGAF00000000002', path: '/b', reason: 'given_up' }];
+    server.put(receiptName, signer.sign(receiptOf([], { complete: false, missing })));
+    expect((await download('--all')).stderr).toContain('1 file was not delivered: EGAF00000000002 (given_up)');
+    deliverLater();
+    expect((await download('--all')).stderr).not.toContain('is not complete');
+  });
+
+  test('fetches receipts alone', async () => {
+    deliver();
+    const { exitCode, stderr } = await download('*.delivery.jws');
+    expect(exitCode).toBe(0);
+    expect(stderr).toContain('The delivery receipts of your outbox are in');
+    expect(await inFolder()).toEqual([receiptName]);
+  });
+});
+
+describe('a receipt for another key', () => {
+  const foreign = 'cd'.repeat(32);
+
+  test('is named and ignored where the own keys are known', async () => {
+    deliver({ key_fingerprint: foreign });
+    const env = { DATA_OUT_KEY_FILE: 'me.sec.pem' };
+    const { exitCode, stderr } = await run(['download', '-o', 'data', '--all'], { env });
+    expect(stderr).toContain(`${receiptName}: this receipt is for another key than yours, SHA-256 ${foreign}: ignored`);
+    expect(lastLine(stderr)).toMatch(/none verified; 2 without a receipt$/);
+    expect(exitCode).toBe(0);
+    const verified = await run(['verify', 'data', '--json'], { env });
+    expect(verified.stdout).toContain('"state":"no_receipt"');
+    expect(verified.exitCode).toBe(10);
+    expect((await run(['download', '-o', 'data', '--wait', '--request', requestId(1)], { env })).exitCode).toBe(10);
+  });
+
+  test('counts where they are not known, and the message says so', async () => {
+    deliver({ key_fingerprint: foreign });
+    server.put(names[1], Buffer.alloc(containers[1]!.length));
+    const { exitCode, stderr } = await download('--all');
+    expect(exitCode).toBe(10);
+    expect(stderr).toContain('The receipt is for a key that is not known to be yours');
+    const known = await run(['download', '-o', 'data2', names[1]], { env: { DATA_OUT_KEY_FILE: 'me.sec.pem' } });
+    expect(known.exitCode).toBe(0);
+  });
+
+  test('is known from the public key beside a private one with a passphrase', async () => {
+    await writeFile(join(folder, 'safe.sec.pem'), await formatPrivateKey(privateKey, { passphrase: 'secret' }), {
+      mode: 0o600,
+    });
+    deliver({ key_fingerprint: foreign });
+    const env = { DATA_OUT_KEY_FILE: 'safe.sec.pem' };
+    expect((await run(['download', '-o', 'data', '--all'], { env })).stderr).toContain('2 verified');
+    await writeFile(join(folder, 'safe.pub.pem'), formatPublicKey(publicKey));
+    expect((await run(['download', '-o', 'data2', '--all'], { env })).stderr).toContain('none verified');
+  });
+
+  describe('and a key whose passphrase is typed', () => {
+    const safe = () => join(folder, 'safe.sec.pem');
+    const typed = { isTerminal: true, askAside: async () => 'secret' };
+    beforeEach(async () => {
+      await writeFile(safe(), await formatPrivateKey(privateKey, { passphrase: 'secret' }), { mode: 0o600 });
+    });
+
+    test('is known once it is read', async () => {
+      deliver({ key_fingerprint: foreign });
+      const argv = ['download', '-o', 'data', '--all', '--decrypt', '--key', 'safe.sec.pem'];
+      const { exitCode, stderr } = await run(argv, typed);
+      expect({ exitCode, stderr }).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('none verified') });
+      expect((await run(['verify', 'data', '--key', 'safe.sec.pem'], typed)).stderr).toContain(': ignored');
+    });
+
+    test('is named when it is not read, and receipts for unknown keys count; those for known ones are known', async () => {
+      deliver({ key_fingerprint: foreign });
+      const env = { DATA_OUT_KEY_FILE: 'safe.sec.pem' };
+      const unknown = `the public key of ${safe()} is not known, so receipts for unknown keys are accepted`;
+      const counted = await run(['download', '-o', 'data', '--all'], { env });
+      expect(counted.stderr).toContain(`warning: ${unknown}: save it as ${join(folder, 'safe.pub.pem')}\n`);
+      expect(counted.stderr).toContain('2 verified');
+      expect((await run(['verify', 'data', '--key', 'me.sec.pem'], { env })).stderr).toContain(unknown);
+      deliver();
+      server.put(names[1], Buffer.alloc(containers[1]!.length));
+      const other = await run(['download', '-o', 'other', '--all'], { env: { HOME: await homeWithBoth() } });
+      expect(other.exitCode).toBe(10);
+      expect(other.stderr).not.toContain('not known');
+    });
+
+    /** A home whose configuration names a readable key beside the other one. */
+    async function homeWithBoth(): Promise<string> {
+      await mkdir(join(folder, '.config/data-out'), { recursive: true });
+      const keys = ['me.sec.pem', 'safe.sec.pem'].map((name) => join(folder, name));
+      await writeFile(join(folder, '.config/data-out/config.toml'), `key_files = ${JSON.stringify(keys)}\n`);
+      return folder;
+    }
+  });
+});
+
+describe('the keys of the service are pinned', () => {
+  const [older, newer, stranger] = ['old', 'new', 'stranger'].map((kid) => new ReceiptSigner(kid)) as [
+    ReceiptSigner,
+    ReceiptSigner,
+    ReceiptSigner,
+  ];
+  const thumbprint = ({ jwk }: ReceiptSigner) => calculateJwkThumbprint(jwk);
+  const endorsement = async (by: ReceiptSigner, next: ReceiptSigner, header: object = {}) =>
+    by.sign({ jkt: await thumbprint(next) }, { typ: 'data-out-key+jwt', ...header }).toString();
+  const home = () => ({ env: { HOME: folder } });
+  const fetched = (...argv: string[]) => run(['download', '-o', 'data', '--all', '--overwrite', ...argv], home());
+  const keysOf = (...argv: string[]) => run(['receipt-keys', '--json', ...argv], home());
+  const pins = async (): Promise<{ trusted: string[]; refused: string[] }> =>
+    JSON.parse(await readFile(join(folder, '.config/data-out/receipt-keys.json'), 'utf8'))[server.url];
+  const signedBy = (signer: ReceiptSigner, header: object = {}) =>
+    server.put(receiptName, signer.sign(receiptOf(files), header));
+
+  beforeEach(async () => {
+    server.keySet = { keys: [older.jwk] };
+    signedBy(older);
+    expect((await fetched()).exitCode).toBe(0);
+  });
+
+  test('at the first use, in a file that the user alone can read, and doctor shows them', async () => {
+    const path = join(folder, '.config/data-out/receipt-keys.json');
+    expect(JSON.parse(await readFile(path, 'utf8'))).toEqual({
+      [server.url]: { trusted: [await thumbprint(older)], refused: [] },
+    });
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    server.keySet = { keys: [older.jwk, newer.jwk] };
+    const { stdout } = await run(['doctor'], home());
+    expect(stdout).toContain(`ok       receipts     trusted receipt keys: ${await thumbprint(older)}`);
+    expect(stdout).toContain(`--accept ${await thumbprint(newer)}`);
+  });
+
+  test('a new key beside a pinned one does not count, until its fingerprint is accepted', async () => {
+    server.keySet = { keys: [older.jwk, stranger.jwk] };
+    signedBy(stranger);
+    const { exitCode, stderr } = await fetched();
+    expect(stderr).toMatch(/signed by a key that is new, and that no pinned key has endorsed: /);
+    expect(stderr).toContain('none verified; 2 without a receipt');
+    expect(exitCode).toBe(10);
+    expect((await run(['verify', 'data'], home())).exitCode).toBe(10);
+    expect((await run(['list', '--paths'], home())).stdout).not.toContain('/submitted/');
+    expect((await keysOf('--accept', await thumbprint(stranger))).stdout).toContain('trusted');
+    expect((await fetched()).exitCode).toBe(0);
+  });
+
+  test('a key that a pinned one has endorsed counts, and is pinned from then on', async () => {
+    server.keySet = { keys: [older.jwk, newer.jwk, stranger.jwk] };
+    const endorsements = [await endorsement(older, newer), await endorsement(newer, stranger)];
+    signedBy(stranger, { endorsements });
+    expect((await fetched()).exitCode).toBe(0);
+    const trusted = await Promise.all([older, newer, stranger].map(thumbprint));
+    expect(rowsOf((await keysOf()).stdout)).toEqual(trusted.map((fingerprint) => ({ fingerprint, state: 'trusted' })));
+    signedBy(stranger);
+    expect((await fetched()).exitCode).toBe(0);
+  });
+
+  test.each([
+    ['by itself', async () => [await endorsement(stranger, stranger)]],
+    ['by a key that is not pinned', async () => [await endorsement(newer, stranger)]],
+    ['for another key', async () => [await endorsement(older, newer)]],
+    ['under the type of a receipt', async () => [await endorsement(older, stranger, { typ: 'data-out-delivery+jwt' })]],
+    ['with a changed signature', async () => [`${(await endorsement(older, stranger)).slice(0, -8)}AAAAAAAA`]],
+    [
+      'by another key under the name of a pinned one',
+      async () => [await endorsement(stranger, stranger, { kid: 'old' })],
+    ],
+    ['by nonsense', async () => ['', '.', 'a.b.c', `${'A'.repeat(40)}..`]],
+  ])('an endorsement does not count: %s', async (_, endorsements) => {
+    server.keySet = { keys: [older.jwk, newer.jwk, stranger.jwk] };
+    signedBy(stranger, { endorsements: await endorsements() });
+    const { exitCode, stderr } = await fetched();
+    expect(stderr).toContain('no pinned key has endorsed');
+    expect(exitCode).toBe(10);
+  });
+
+  test('a refused key does not count, whoever endorses it', async () => {
+    server.keySet = { keys: [older.jwk, newer.jwk] };
+    expect((await keysOf('--refuse', await thumbprint(newer))).stdout).toContain('refused');
+    signedBy(newer, { endorsements: [await endorsement(older, newer)] });
+    expect((await fetched()).stderr).toContain('signed by a key that you refused');
+  });
+
+  test('a key that is refused while it is learned stays refused', async () => {
+    server.keySet = { keys: [older.jwk, newer.jwk] };
+    signedBy(newer, { endorsements: [await endorsement(older, newer)] });
+    server.requests.length = 0;
+    const refused = await thumbprint(newer);
+    server.held = async (name) => {
+      if (name !== receiptName) return;
+      // The download has read the pins before it asks for the keys.
+      await vi.waitFor(() => expect(server.count(/jwks/)).toBe(1));
+      await keysOf('--refuse', refused);
+    };
+    expect(await fetched()).toMatchObject({ exitCode: 10, stderr: expect.stringContaining('a key that you refused') });
+    expect(await pins()).toEqual({ trusted: [await thumbprint(older)], refused: [refused] });
+  });
+
+  test('changes at the same time are all kept', async () => {
+    const others = await Promise.all([newer, stranger].map(thumbprint));
+    await Promise.all(others.map((each) => keysOf('--accept', each)));
+    expect((await pins()).trusted.toSorted()).toEqual([await thumbprint(older), ...others].sort());
+    expect(await readdir(join(folder, '.config/data-out'))).toEqual(['receipt-keys.json']);
+  });
+
+  test('after the last trusted key was refused, or before the first use, nothing is trusted at first sight', async () => {
+    for (const isFirstUse of [false, true]) {
+      if (isFirstUse) await rm(join(folder, '.config'), { recursive: true });
+      const refused = await thumbprint(isFirstUse ? newer : older);
+      await keysOf('--refuse', refused);
+      server.keySet = { keys: [older.jwk, newer.jwk, stranger.jwk] };
+      signedBy(stranger);
+      expect(await fetched()).toMatchObject({ exitCode: 10, stderr: expect.stringContaining('--accept') });
+      expect(await pins()).toEqual({ trusted: [], refused: [refused] });
+      server.keySet = undefined;
+      expect((await fetched()).exitCode).toBe(10);
+    }
+  });
+
+  test('for an address with and without a slash at its end', async () => {
+    expect((await keysOf('--url', server.url.slice(0, -1))).stdout).toContain(await thumbprint(older));
+  });
+
+  test('a service that hides its keys, or shows broken ones, is not relied on', async () => {
+    for (const keySet of [undefined, { keys: [{ ...older.jwk, x: older.jwk.y, y: older.jwk.x }] }]) {
+      server.keySet = keySet;
+      expect((await fetched()).exitCode).toBe(10);
+    }
+  });
+
+  test('for one service alone; another fingerprint and another file are refused', async () => {
+    const elsewhere = await keysOf('--url', 'https://elsewhere.example.org/v1/');
+    expect(elsewhere.stdout).toBe('');
+    expect((await keysOf('--accept', 'abc')).exitCode).toBe(2);
+    await writeFile(join(folder, '.config/data-out/receipt-keys.json'), '{"a":{"trusted":[17]}}');
+    expect((await fetched()).exitCode).toBe(2);
+  });
+});
+
+describe('download --wait', () => {
+  test('downloads the files of the delivery and no others', async () => {
+    server.put('EGAF9-x.c4gh', containers[0]!);
+    deliver();
+    const { exitCode, stderr } = await download('--wait', '--request', requestId(1).toUpperCase());
+    expect(lastLine(stderr)).toContain('2 verified');
+    expect(exitCode).toBe(0);
+    expect(await inFolder()).toEqual([receiptName, ...names]);
+  });
+
+  test('downloads everything with --all, or what is named', async () => {
+    server.put('EGAF9-x.c4gh', containers[0]!);
+    deliver();
+    const wait = ['--wait', '--dataset', 'EGAD00000000001', '--since', '2023-01-01'];
+    await download(...wait, 'EGAF9*');
+    expect(await inFolder()).toEqual([receiptName, 'EGAF9-x.c4gh']);
+    await download(...wait, '--all');
+    expect(await inFolder()).toEqual([receiptName, ...names, 'EGAF9-x.c4gh']);
+  });
+
+  test('leaves receipts of other deliveries where they are, so that the folder can be verified', async () => {
+    deliver();
+    const other = receiptOf([await deliveredFile('EGAF9-x.c4gh', containers[0]!)], { jti: requestId(2) });
+    server.put('EGAF9-x.c4gh', containers[0]!);
+    server.put(`EGAD00000000001-${requestId(2)}.delivery.jws`, signer.sign(other));
+    await download('--wait', '--request', requestId(1));
+    expect(await inFolder()).toEqual([receiptName, ...names]);
+    expect((await verify()).exitCode).toBe(0);
+    await download('EGAF9*');
+    expect(await inFolder()).toHaveLength(5);
+    expect((await verify()).exitCode).toBe(0);
+  });
+
+  test('ends with 10 if the delivery is not complete, with what was delivered', async () => {
+    deliver({ complete: false, missing: [{ file_id: 'EGAF00000000003', path: '/c', reason: 'given_up' }] });
+    const { exitCode, stderr } = await download('--wait', '--request', requestId(1));
+    expect(exitCode).toBe(10);
+    expect(stderr).toContain('is not complete');
+    expect(await inFolder()).toEqual([receiptName, ...names]);
+  });
+
+  test('ends with 10 if the outbox does not have all delivered files any more', async () => {
+    deliver();
+    server.remove(names[1]);
+    const { exitCode, stderr } = await download('--wait', '--request', requestId(1));
+    expect(stderr).toContain('1 of 2 files of the delivery are not in your outbox any more');
+    expect(exitCode).toBe(10);
+    expect(await inFolder()).toEqual([receiptName, names[0]]);
+  });
+
+  test.each([
+    ['no keys', undefined, 'there is no such path'],
+    ['an empty key set', { keys: [] }, 'it has no key for ES256'],
+  ])('says at once that a service with %s gives no receipt', async (_, keySet, why) => {
+    server.keySet = keySet;
+    const { exitCode, stdout, stderr } = await download('--wait', '--request', requestId(1));
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+    expect(stderr).toContain('no delivery receipt will come that can be verified: ');
+    expect(stderr).toContain(why);
+    expect(stderr).toContain('without --wait');
+    expect(server.count(/files$/)).toBe(0);
+  });
+
+  test('ends with 11 when its time is over', async () => {
+    const { exitCode, stderr } = await download('--wait', '--request', requestId(1), '--timeout', '1s');
+    expect(exitCode).toBe(11);
+    expect(stderr).toContain(`no delivery receipt of request ${requestId(1)} yet`);
+  });
+
+  test.each([
+    [['--wait'], '--request ID, or --dataset ID --since TIME'],
+    [['--wait', '--dataset', 'EGAD1'], '--since'],
+    [['--wait', '--request', '17'], 'UUID'],
+    [['--wait', '--request', requestId(1), '--dataset', 'EGAD1'], 'not both'],
+    [['--wait', '--request', requestId(1), '--timeout', 'soon'], '--timeout'],
+    [['--wait', '--request', requestId(1), '--timeout', '0h'], '--timeout'],
+    [['--wait', '--dataset', 'EGAD1', '--since', 'monday'], '--since'],
+    [['--wait', '--dataset', 'EGAD1', '--since', '2026-13-01'], '--since'],
+    [['--wait', '--dataset', 'EGAD1', '--since', '2026-11-22T09:00:00'], 'zone'],
+    [['--all', '--request', requestId(1)], '--wait'],
+  ])('says what to correct in %j', async (argv, words) => {
+    const { exitCode, stderr } = await download(...argv);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain(words);
+    expect(server.requests).toEqual([]);
+  });
+});
+
+describe('verify', () => {
+  test('shows a table and ends with 0 if all is verified', async () => {
+    deliver();
+    await download('--all');
+    const { exitCode, stdout, stderr } = await verify();
+    expect(stdout.split('\n')[1]).toMatch(/^EGAF00000000001-a\.bam\.c4gh +bytes +68\.\d KiB +0b5c/);
+    expect(stderr).toContain('shows accidents, not forgery');
+    expect(lastLine(stderr)).toBe('2 of 2 files verified: 2 bytes');
+    expect(exitCode).toBe(0);
+  });
+
+  test('compares the plaintext with a key, offline with a key set', async () => {
+    deliver();
+    await download('--all');
+    await writeFile(join(folder, 'jwks.json'), JSON.stringify(signer.keySet));
+    server.requests.length = 0;
+    const { exitCode, stdout } = await verify('--keys', 'jwks.json', '--key', 'me.sec.pem', '--json');
+    expect(rowsOf(stdout)).toMatchObject(names.map((name) => ({ name, state: 'plaintext', requestId: requestId(1) })));
+    expect(exitCode).toBe(0);
+    expect(server.requests).toEqual([]);
+  });
+
+  test('ends with 10, and says why, if a file differs, is missing or has expired', async () => {
+    deliver();
+    await download('--all');
+    await writeFile(join(folder, 'data', names[0]), Buffer.alloc(containers[0]!.length));
+    await rm(join(folder, 'data', names[1]));
+    const missing = await verify('--json');
+    expect(rowsOf(missing.stdout)).toMatchObject([{ state: 'differs' }, { state: 'not_downloaded' }]);
+    expect(missing.exitCode).toBe(10);
+    server.remove(names[1]);
+    const expired = await verify();
+    expect(expired.stdout).toMatch(/EGAF00000000002-b\.bam\.c4gh +expired/);
+    expect(expired.stderr).toContain('0 of 2 files verified: 1 differs, 1 expired');
+    expect(expired.exitCode).toBe(10);
+  });
+
+  test('with --partial is satisfied with what is here', async () => {
+    const missing = [{ file_id: 'EGAF00000000003', path: '/c', reason: 'given_up' }];
+    deliver({ complete: false, missing });
+    await download(names[0]);
+    const strict = await verify();
+    expect(strict.exitCode).toBe(10);
+    expect(strict.stdout).toMatch(/EGAF00000000002-b\.bam\.c4gh +not downloaded/);
+    expect(strict.stderr).toContain('1 of 3 files verified: 1 bytes, 1 not downloaded, 1 undelivered\n');
+    const partial = await verify('--partial');
+    expect(partial.exitCode).toBe(0);
+    expect(lastLine(partial.stderr)).toBe('1 of 1 files verified: 1 bytes, 1 not downloaded, 1 undelivered');
+    // Begun, and offline.
+    await writeFile(join(folder, 'jwks.json'), JSON.stringify(signer.keySet));
+    await writeFile(join(folder, 'data', `${names[1]}.part`), '');
+    expect((await verify('--partial', '--keys', 'jwks.json')).stdout).toMatch(/b\.bam\.c4gh +not downloaded/);
+    await writeFile(join(folder, 'data', names[1]), Buffer.alloc(containers[1]!.length));
+    expect((await verify('--partial')).exitCode).toBe(10);
+    await rm(join(folder, 'data', names[1]));
+    await writeFile(join(folder, 'data', 'EGAF9-other.c4gh'), 'of no receipt');
+    expect((await verify('--partial')).exitCode).toBe(10);
+  });
+
+  test('does not need a visa; then what has expired is missing', async () => {
+    deliver();
+    await download(names[0]);
+    server.remove(names[1]);
+    const env = { DATA_OUT_VISA: '', DATA_OUT_USERNAME: '', DATA_OUT_PASSWORD: '' };
+    const { exitCode, stderr, stdout } = await run(['verify', 'data'], { env });
+    expect(stdout).toMatch(/EGAF00000000002-b\.bam\.c4gh +missing/);
+    expect(stderr).toContain('without --visa');
+    expect(exitCode).toBe(10);
+  });
+
+  test('relies on no receipt that is not genuine', async () => {
+    deliver();
+    await download('--all');
+    await writeFile(join(folder, 'data', receiptName), new ReceiptSigner().sign(receiptOf(files)));
+    const { exitCode, stdout, stderr } = await verify('--json');
+    expect(stderr).toContain(`${receiptName}: the signature of the receipt is not valid`);
+    expect(rowsOf(stdout)).toMatchObject([{ state: 'no_receipt' }, { state: 'no_receipt' }]);
+    expect(exitCode).toBe(10);
+  });
+
+  test('refuses the keys of another service, and receipts of another issuer', async () => {
+    deliver();
+    await download('--all');
+    await writeFile(join(folder, 'jwks.json'), JSON.stringify(new ReceiptSigner('other').keySet));
+    const otherKeys = await verify('--keys', 'jwks.json');
+    expect(otherKeys.stderr).toContain('signed by a key that is not in the key set');
+    expect(otherKeys.exitCode).toBe(10);
+    const otherIssuer = await verify('--issuer', 'org.example.other');
+    expect(otherIssuer.stderr).toContain('the receipt is of another service: its "iss" is not org.example.other');
+    expect(lastLine(otherIssuer.stderr)).toMatch(/^Download the receipt again/);
+    expect(otherIssuer.exitCode).toBe(10);
+    expect((await verify('--issuer', 'org.example.data-out')).exitCode).toBe(0);
+  });
+
+  test('ends with 10 if a delivery ended before its files were known, until a later one is complete', async () => {
+    deliver({ complete: false });
+    await download('--all');
+    const early = await verify();
+    expect(lastLine(early.stderr.replace(/\nWhat was delivered.*\n$/, ''))).toBe(
+      `data-out: the delivery of request ${requestId(1)} is not complete`,
+    );
+    expect(early.exitCode).toBe(10);
+    deliverLater();
+    await download('*.delivery.jws');
+    const later = await verify();
+    expect(later.stderr).not.toContain('is not complete');
+    expect(later.exitCode).toBe(0);
+  });
+
+  test('says how to get receipts where there are none, and what a key set is', async () => {
+    expect(await run(['verify', 'nowhere'])).toMatchObject({
+      exitCode: 4,
+      stderr: expect.stringContaining(`there is no folder ${join(folder, 'nowhere')}`),
+    });
+    await download(names[0]);
+    const none = await verify();
+    expect(none.exitCode).toBe(4);
+    expect(none.stderr).toContain("data-out download '*.delivery.jws'");
+    deliver();
+    await download('*.delivery.jws');
+    await writeFile(join(folder, 'jwks.json'), 'no JSON');
+    expect((await verify('--keys', 'jwks.json')).exitCode).toBe(2);
+    expect((await verify('--keys', 'none.json')).exitCode).toBe(4);
+  });
+});
+
+describe('list', () => {
+  const now = () => new Date('2026-12-19T12:00:00Z');
+
+  test('warns of files that expire within three days, also with --quiet', async () => {
+    deliver();
+    const warning = '2 files expire within 3 days, the first at 2026-12-22 00:00 UTC: download soon';
+    expect((await run(['list', '--quiet'], { now })).stderr).toBe(`warning: ${warning}\n`);
+    server.expires = '2026-12-22T12:00:01.000Z';
+    expect((await run(['list', '--quiet'], { now })).stderr).toBe('');
+  });
+
+  test('hides receipts and counts them', async () => {
+    deliver();
+    const early = () => new Date('2026-11-01T00:00:00Z');
+    const { stdout, stderr } = await run(['list'], { now: early });
+    expect(stdout).not.toContain(receiptName);
+    const bytes = (containers[0]!.length + containers[1]!.length) / 1024;
+    expect(stderr).toBe(`2 files, ${bytes.toFixed(1)} KiB; 1 receipt (--receipts shows it)\n`);
+    expect(rowsOf((await run(['list', '--json'], { now: early })).stdout).map(({ name }) => name)).toEqual(names);
+    deliverLater();
+    for (const name of names) server.remove(name);
+    const rest = await run(['list'], { now: early });
+    expect(rest).toMatchObject({ stdout: '', stderr: 'no files are staged; 2 receipts (--receipts shows them)\n' });
+  });
+
+  test('marks receipts with --receipts', async () => {
+    deliver();
+    const table = await run(['list', '--receipts'], { now: () => new Date('2026-11-01T00:00:00Z') });
+    const lines = table.stdout.split('\n');
+    expect(lines[0]).toMatch(/^NAME +SIZE +STAGED +EXPIRES +PATH +KIND$/);
+    expect(lines.filter((line) => line.endsWith(' receipt'))).toEqual([expect.stringContaining(receiptName)]);
+    expect(table.stderr).toMatch(/^2 files, 1 receipt, /);
+    const json = rowsOf((await run(['list', '--json', '--receipts'], { now })).stdout);
+    expect(json.map(({ receipt }) => receipt)).toEqual([undefined, undefined, true]);
+  });
+
+  describe('shows the submitted paths', () => {
+    const early = { now: () => new Date('2026-11-01T00:00:00Z') };
+    const list = (...argv: string[]) => run(['list', ...argv], early);
+    const cells = (stdout: string) => stdout.split('\n').map((line) => line.split(/ {2,}/).slice(4));
+    const requestsFor = (what: RegExp) => server.requests.filter((request) => what.test(request)).length;
+
+    test('from the receipts, and "-" where there is none', async () => {
+      server.put(receiptName, signer.sign(receiptOf(files.slice(0, 1))));
+      const { stdout, stderr } = await list();
+      expect(cells(stdout)).toEqual([['PATH'], [`/submitted/${names[0]}`], ['-'], []]);
+      expect(stderr).toMatch(/^2 files, .*\n$/);
+      expect(cells((await list('--receipts')).stdout)[3]).toEqual(['receipt']);
+      expect(rowsOf((await list('--json')).stdout).map(({ path }) => path)).toEqual([`/submitted/${names[0]}`, null]);
+    });
+
+    test('as text that cannot steer the terminal', async () => {
+      server.put(receiptName, signer.sign(receiptOf([{ ...files[0]!, path: 'a\u001b[2J\u202eb/🧬 標本.bam' }])));
+      const { stdout } = await list();
+      expect(stdout).toContain('a\\u{1b}[2J\\u{202e}b/🧬 標本.bam');
+      expect(stdout).not.toContain('\u001b');
+    });
+
+    test('of the receipts that are on the page', async () => {
+      deliver();
+      server.remove(names[1]);
+      server.put(names[1], containers[1]!);
+      // In the order of this server: the second file comes after the receipt.
+      const page = await list('--page', '1', '--per-page', '2');
+      expect(cells(page.stdout)).toEqual([['PATH'], [`/submitted/${names[0]}`], []]);
+      expect(cells((await list('--page', '3', '--per-page', '1')).stdout)).toEqual([[], [], []]);
+    });
+
+    test('and without receipts there is no such column, and no request for keys', async () => {
+      expect((await list()).stdout.split('\n')[0]).toMatch(/ EXPIRES$/);
+      deliver();
+      server.requests.length = 0;
+      expect((await list('--no-paths')).stdout.split('\n')[0]).toMatch(/ EXPIRES$/);
+      expect(server.requests).toEqual(['GET /v1/files']);
+    });
+
+    test.each([
+      [
+        'the service has no keys',
+        () => (server.keySet = undefined),
+        /Some submitted paths are not shown: .*no such path/,
+      ],
+      [
+        'a receipt is not genuine',
+        () => deliver({}, new ReceiptSigner('other')),
+        /warning: EGAD.*: the receipt is signed/,
+      ],
+      [
+        'storage does not answer in time',
+        () => vi.spyOn(AbortSignal, 'timeout').mockReturnValueOnce(AbortSignal.abort()),
+        /Some submitted paths are not shown: the delivery receipts did not come within 20 s\. --paths waits longer\.\n/,
+      ],
+    ])('unless %s: then the listing is shown all the same', async (_, spoil, said) => {
+      deliver();
+      spoil();
+      const { exitCode, stdout, stderr } = await list();
+      expect(exitCode).toBe(0);
+      expect(stdout.split('\n')[0]).toMatch(/ EXPIRES$/);
+      expect(stdout).toContain(names[0]);
+      expect(stderr).toMatch(said);
+    });
+
+    test('of no more than 4 MiB of receipts, unless they are asked for', async () => {
+      const many = Array.from({ length: 9000 }, (_, index) => ({
+        ...files[1]!,
+        name: index === 0 ? names[1] : `EGAF9-${index}.c4gh`,
+        path: `${'long/'.repeat(20)}${index}`,
+      }));
+      server.put(receiptName, signer.sign(receiptOf(many)), new Date(1_700_000_200_000));
+      const small = receiptOf(files.slice(0, 1), { jti: requestId(2) });
+      server.put(`EGAD00000000001-${requestId(2)}.delivery.jws`, signer.sign(small));
+      const { stdout, stderr } = await list();
+      expect(cells(stdout).slice(1, 3)).toEqual([[`/submitted/${names[0]}`], ['-']]);
+      expect(stderr).toMatch(/not shown: 1 delivery receipt was not read \(\d\.\d MiB\)\. --paths reads all\.\n/);
+      expect(requestsFor(/bucket/)).toBe(1);
+      const all = await list('--paths');
+      expect(cells(all.stdout)[2]).toEqual([`${'long/'.repeat(20)}0`]);
+      expect(all.stderr).not.toContain('not shown');
+    });
+
+    test('of no more than the 100 newest receipts, unless they are asked for', async () => {
+      for (let number = 1; number <= 103; number += 1) {
+        const [file] = number === 1 ? files : files.slice(1);
+        const receipt = signer.sign(receiptOf([file!], { jti: requestId(number) }));
+        server.put(
+          `EGAD00000000001-${requestId(number)}.delivery.jws`,
+          receipt,
+          new Date(1_700_000_000_000 + number * 1000),
+        );
+      }
+      const { stdout, stderr } = await list();
+      expect(cells(stdout).slice(1, 3)).toEqual([['-'], [`/submitted/${names[1]}`]]);
+      expect(stderr).toMatch(/not shown: 3 delivery receipts were not read \(.* KiB\)\. --paths reads all\.\n/);
+      expect(requestsFor(/bucket/)).toBe(100);
+      expect(cells((await list('--paths')).stdout)[1]).toEqual([`/submitted/${names[0]}`]);
+    });
+  });
+});
+
+test('decrypt skips a receipt', async () => {
+  await writeFile(join(folder, receiptName), signer.sign(receiptOf(files)));
+  const { exitCode, stderr } = await run(['decrypt', '--key', 'me.sec.pem', receiptName]);
+  expect(exitCode).toBe(0);
+  expect(stderr).toContain('skipped');
+  expect(await readdir(folder)).toHaveLength(2);
+});
+
+describe('the commands of docs/client.md', () => {
+  const commands = blocksOf('docs/client.md')
+    .filter(({ comment }) => comment === 'run by test/unit/client/cli/commands/delivery.test.ts')
+    .flatMap(({ text }) => text.trimEnd().split('\n'))
+    .map((line) => line.replace(/\s+#.*$/, ''));
+
+  test('are there', () => expect(commands.length).toBeGreaterThanOrEqual(5));
+
+  test('data-out receipt-keys', async () => {
+    const [show, accept] = blocksOf('docs/client.md')
+      .filter(({ comment }) => comment === 'run by test/unit/client/cli/commands/delivery.test.ts: pins')
+      .flatMap(({ text }) => text.trimEnd().split('\n'))
+      .map((line) =>
+        line
+          .replace(/\s+#.*$/, '')
+          .split(' ')
+          .slice(1),
+      );
+    const env = { HOME: folder };
+    expect((await run(accept!, { env })).exitCode).toBe(0);
+    expect((await run(show!, { env })).stdout).toMatch(/oKIywvGUpTVTyxMQ3bwIIeQUudfr_CkLMjCE19ECD-U +trusted/);
+  });
+
+  test.each(commands)('%s', async (line) => {
+    const jti = '0b5c0f4e-8a53-4d0e-9a44-0d5f3c1e7a10';
+    const receipt = receiptOf(files, { jti, requested_at: '2026-11-22T09:30:00Z', key_fingerprint: own });
+    const staged = new Date('2026-11-22T10:00:00Z');
+    server.put(`EGAD00000000001-${jti}.delivery.jws`, signer.sign(receipt), staged);
+    await writeFile(join(folder, 'jwks.json'), JSON.stringify(signer.keySet));
+    if (line.startsWith('data-out verify')) await download('--all');
+    const [program, ...argv] = line.split(' ');
+    expect(program).toBe('data-out');
+    const { exitCode, stderr } = await run(argv);
+    expect(stderr).toMatch(/ 2 verified; receipt|2 of 2 files verified/);
+    expect(exitCode).toBe(0);
+    expect(await inFolder()).toHaveLength(3);
+  });
+});

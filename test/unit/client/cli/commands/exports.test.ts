@@ -1,0 +1,285 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { formatPublicKey, generateKeyPair } from '../../../../../lib/crypt4gh/index.ts';
+import { runCli } from '../../../../helpers/cli-run.ts';
+import { shownExport } from '../../../../helpers/export-states.ts';
+import { unverifiedToken, visaClaims } from '../../../../helpers/unverified-token.ts';
+
+const { requestId } = shownExport();
+const one = `/v1/export/fega/${requestId}`;
+let server: Server;
+let folder: string;
+let env: Record<string, string>;
+/** Replies by path, the query left out. */
+let replies: Record<string, unknown>;
+/** Method, path and query of the calls. */
+const calls: string[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'data-out-exports-'));
+  await writeFile(join(folder, 'jane.pub'), formatPublicKey(generateKeyPair().publicKey));
+  await writeFile(join(folder, 'jane.jwt'), unverifiedToken(visaClaims('EGAD1', { exp: 1_795_262_400 })));
+  server = createServer((request, response) => {
+    calls.push(`${request.method} ${request.url}`);
+    expect(request.headers.authorization).toBe(`Basic ${btoa('admin:password')}`);
+    const reply = replies[new URL(request.url ?? '/', 'http://localhost').pathname];
+    const body = reply ?? {
+      code: 'not_found',
+      status: 404,
+      detail: 'There is no such request.',
+      requestId: 'gateway-1',
+    };
+    const type = reply === undefined ? 'application/problem+json' : 'application/json';
+    response.writeHead(reply === undefined ? 404 : 200, { 'content-type': type });
+    response.end(JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  env = {
+    DATA_OUT_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/`,
+    DATA_OUT_ADMIN_USERNAME: 'admin',
+    DATA_OUT_ADMIN_PASSWORD: 'password',
+  };
+});
+beforeEach(() => {
+  calls.length = 0;
+  replies = { '/v1/export/fega': { requestId, exports: [], page: 0 } };
+});
+afterAll(async () => {
+  server.closeAllConnections();
+  server.close();
+  await rm(folder, { recursive: true });
+});
+
+async function run(...argv: string[]) {
+  const { stdout, ...rest } = await runCli(argv, { folder, env });
+  return { ...rest, stdout: stdout.toString() };
+}
+const exportOne = (...more: string[]) =>
+  run('export', 'EGAD1', '--visa', 'jane.jwt', '--public-key', 'jane.pub', ...more);
+
+describe('export', () => {
+  test('says that nothing is approved yet', async () => {
+    const { stdout, stderr, exitCode } = await exportOne();
+    expect({ stdout, exitCode }).toEqual({
+      stdout: `EGAD1: queued, request ${requestId}; nothing is approved yet\n`,
+      exitCode: 0,
+    });
+    expect(stderr).toContain(`data-out exports show ${requestId}`);
+    expect(calls).toEqual(['POST /v1/export/fega']);
+  });
+
+  test.each([
+    ['complete', 0],
+    ['rejected', 3],
+    ['withdrawn', 3],
+    ['incomplete', 5],
+    ['failed', 7],
+  ])('--wait ends with the state %s and the exit code %i', async (state, code) => {
+    replies[one] = { ...shownExport({ state }, { staged: 2 }), files: [], page: 0 };
+    const { stdout, stderr, exitCode } = await exportOne('--wait');
+    expect(stdout.split('\n').slice(1)).toEqual([`EGAD1: ${state}: 2 of 2 files staged`, '']);
+    expect(exitCode).toBe(code);
+    // The end of the export is no end of the waiting.
+    expect(stderr).not.toContain('goes on');
+  });
+
+  test.each([
+    ['visa_expired', 'the token has expired\n', 'Ask the recipient for a new visa.\n'],
+    ['constructor', '\n', 'Ask the operator.\n'],
+  ])('--wait says why an export was rejected, and what to do: %s', async (reason, why, remedy) => {
+    replies[one] = { ...shownExport({ state: 'rejected', reason }), files: [], page: 0 };
+    const { stderr } = await exportOne('--wait');
+    const colon = why === '\n' ? '' : ': ';
+    expect(stderr).toContain(
+      `the export ${requestId} is rejected (${reason})${colon}${why}Nothing was staged. ${remedy}`,
+    );
+  });
+
+  test('--wait with --json gives the order and the outcome', async () => {
+    replies[one] = { ...shownExport({ state: 'complete' }, { staged: 1 }), files: [], page: 0 };
+    const lines = (await exportOne('--wait', '--json')).stdout.trim().split('\n');
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { outcome: 'accepted', requestId },
+      { requestId, state: 'complete', counts: { total: 1, staged: 1 } },
+    ]);
+  });
+
+  test('--wait that cannot go on says that the export does', async () => {
+    replies[one] = { state: 'odd' };
+    const { stderr, exitCode } = await exportOne('--wait');
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain(`the waiting ended, the export goes on; data-out exports show ${requestId}`);
+  });
+
+  test('Ctrl-C while it waits leaves the export running, and says so', async () => {
+    const controller = new AbortController();
+    replies[one] = { ...shownExport(), files: [], page: 0 };
+    const argv = ['export', 'EGAD1', '--visa', 'jane.jwt', '--public-key', 'jane.pub', '--wait'];
+    let said = '';
+    const { exitCode } = await runCli(argv, {
+      folder,
+      env,
+      signal: controller.signal,
+      report: (text) => {
+        said += text;
+        // The first state is shown just before the pause.
+        if (text.startsWith('staging')) setImmediate(() => controller.abort());
+      },
+    });
+    expect(exitCode).toBe(130);
+    expect(said).toContain(`the waiting ended, the export goes on; data-out exports show ${requestId}`);
+  });
+
+  test('of the id of a file says what to add, and sends nothing', async () => {
+    const { stderr, exitCode } = await run('export', 'EGAF1', '--visa', 'jane.jwt', '--public-key', 'jane.pub');
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('EGAF1 is the id of a file, not of a dataset');
+    expect(stderr).toContain('Add --file');
+    expect(calls).toEqual([]);
+  });
+
+  test('a batch is not waited for', async () => {
+    expect(await run('export', '--batch', 'b.csv', '--wait')).toMatchObject({ exitCode: 2 });
+  });
+});
+
+describe('exports list', () => {
+  const row = (more = {}) => ({
+    ...shownExport(more),
+    counts: { total: 3, staged: 1, pending: 2, retrying: 0 },
+    bytes: 2048,
+  });
+
+  test('is a table of the newest', async () => {
+    const uncounted = { total: 9, staged: null, pending: null, retrying: null };
+    const exports = [row({ state: 'rejected', reason: 'not_released' }), { ...row(), counts: uncounted, bytes: null }];
+    replies['/v1/export/fega'] = { exports, page: 0 };
+    const { stdout, stderr, exitCode } = await run('exports', 'list');
+    expect(exitCode).toBe(0);
+    expect(stdout.split('\n')).toEqual([
+      'REQUESTED         STATE                    ID      FILES     SIZE  REQUEST',
+      `2026-11-21 10:00  rejected (not_released)  EGAD1  1 of 3  2.0 KiB  ${requestId}`,
+      `2026-11-21 10:00  staging                  EGAD1  ? of 9           ${requestId}`,
+      '',
+    ]);
+    expect(stderr.split('\n')).toEqual([
+      'not_released: the newest event of the dataset is not "released". Ask the operator to release the dataset, then export again.',
+      '2 exports',
+      '',
+    ]);
+    expect(calls).toEqual(['GET /v1/export/fega?page=0']);
+  });
+
+  test('passes state, time, page and kind on, and says when there may be more', async () => {
+    replies['/v1/export/gdi'] = { exports: Array(100).fill(row()), page: 1 };
+    const argv = ['--state', 'failed', '--since', '2026-11-22T08:00+01:00', '--page', '2', '--kind', 'gdi'];
+    const { stderr } = await run('exports', 'list', ...argv);
+    expect(calls).toEqual(['GET /v1/export/gdi?page=1&state=failed&since=2026-11-22T07%3A00%3A00.000Z']);
+    expect(stderr).toBe('100 exports; --page 3 may have more\n');
+  });
+
+  test('is one object a line with --json', async () => {
+    replies['/v1/export/fega'] = { exports: [row()], page: 0 };
+    expect(JSON.parse((await run('exports', 'list', '--json')).stdout)).toEqual(row());
+  });
+
+  test('may be empty, and takes no other state and no other time', async () => {
+    expect(await run('exports', 'list')).toMatchObject({ exitCode: 0, stdout: '', stderr: 'no exports\n' });
+    calls.length = 0;
+    expect(await run('exports', 'list', '--state', 'odd')).toMatchObject({ exitCode: 2 });
+    expect(await run('exports', 'list', '--since', 'monday')).toMatchObject({ exitCode: 2 });
+    expect(calls).toEqual([]);
+  });
+});
+
+describe('exports show', () => {
+  const shown = shownExport(
+    { state: 'incomplete', settledAt: '2026-11-21T10:09:00.000Z', generation: 2, receipt: 'EGAD1-x.delivery.jws' },
+    { staged: 1000, given_up: 1 },
+  );
+  const file = (index: number, more = {}) => ({
+    fileId: `EGAF${index}`,
+    state: 'staged',
+    reason: null,
+    supersededBy: null,
+    bytes: 10,
+    changedAt: '2026-11-21T10:00:01.000Z',
+    ...more,
+  });
+
+  test('says what is known', async () => {
+    replies[one] = { ...shown, files: [], page: 0 };
+    const { stdout, exitCode } = await run('exports', 'show', requestId);
+    expect(exitCode).toBe(0);
+    expect(stdout.split('\n')).toEqual([
+      `request     ${requestId}`,
+      'state       incomplete: 1000 of 1001 files staged, 1 given up',
+      'dataset     EGAD1',
+      'staged      1000 files, 9.8 KiB',
+      'recipient   aa',
+      'key         SHA-256 bb',
+      'requested   2026-11-21T10:00:00.000Z',
+      'settled     2026-11-21T10:09:00.000Z, generation 2',
+      'receipt     EGAD1-x.delivery.jws',
+      '',
+    ]);
+  });
+
+  test('--files reads page after page', async () => {
+    const first = Array.from({ length: 1000 }, (_, index) => file(index));
+    const last = [file(1000, { state: 'given_up', reason: 'no_answer', bytes: null })];
+    const respond = (page: number) => ({ ...shown, files: page === 0 ? first : last, page });
+    replies = new Proxy({}, { get: () => respond(calls.length - 1) });
+    const { stdout, stderr } = await run('exports', 'show', requestId, '--files');
+    expect(calls).toEqual([`GET ${one}?page=0`, `GET ${one}?page=1`]);
+    expect(stdout).toMatch(/\nFILE +STATE +SIZE +REASON\n/);
+    expect(stdout).toMatch(/\nEGAF1000 +given_up +no_answer\n$/);
+    expect(stderr).toMatch(/^no_answer: the last attempt recorded no end: .*\. Ask the operator\.\n$/);
+    calls.length = 0;
+    const json = await run('exports', 'show', requestId, '--files', '--json');
+    expect(JSON.parse(json.stdout).files).toHaveLength(1001);
+    expect(json.stderr).toBe('');
+  });
+
+  test('of an unknown request says in what case it is worth asking again', async () => {
+    const { stderr, exitCode } = await run('exports', 'show', requestId);
+    expect(exitCode).toBe(4);
+    expect(stderr).toContain('There is no such request.');
+    expect(stderr).toContain('If the request is some seconds old, ask again.');
+  });
+
+  test('shows nothing that a terminal obeys', async () => {
+    replies[one] = { ...shownExport({ dataset: 'EGAD1\u001b[2J', reason: '\u202e' }), files: [], page: 0 };
+    const { stdout } = await run('exports', 'show', requestId);
+    expect(stdout).toContain('EGAD1\\u{1b}[2J');
+    for (const character of ['\u001b', '\u202e']) expect(stdout).not.toContain(character);
+  });
+});
+
+test('an export without files says so in one line', async () => {
+  const bare = shownExport({ state: 'rejected', reason: 'not_released' });
+  replies[one] = { ...bare, files: [], page: 0 };
+  const { stdout, stderr } = await run('exports', 'show', requestId, '--files');
+  expect(stdout).toMatch(/^request /);
+  expect(stdout).not.toContain('FILE');
+  expect(stderr).toMatch(/^The export has no files\.\nnot_released: .*\n$/);
+});
+
+test('a dataset without files says so in one line', async () => {
+  const files = createServer((_, response) => response.setHeader('content-type', 'application/json').end('[]'));
+  await new Promise<void>((resolve) => files.listen(0, '127.0.0.1', resolve));
+  const { port } = files.address() as AddressInfo;
+  const direct = { DATA_OUT_DIRECT_URL: `http://127.0.0.1:${port}/v1/`, DATA_OUT_VISA: 'a.b.c' };
+  const { exitCode, stdout, stderr } = await runCli(['files', 'EGAD1'], { folder, env: direct });
+  files.closeAllConnections();
+  files.close();
+  expect({ exitCode, stdout: stdout.toString(), stderr }).toEqual({
+    exitCode: 0,
+    stdout: '',
+    stderr: 'The dataset has no files.\n',
+  });
+});

@@ -1,0 +1,234 @@
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { encrypt, formatPrivateKey, formatPublicKey, generateKeyPair } from '../../../../../lib/crypt4gh/index.ts';
+import { runCli, terminalOf } from '../../../../helpers/cli-run.ts';
+import { collect } from '../../../../helpers/crypt4gh-vectors.ts';
+import { inputOf } from '../../../../helpers/ops-world.ts';
+
+const me = generateKeyPair();
+const plaintext = Buffer.alloc(150_000, 'abc');
+let folder: string;
+let container: Buffer;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'data-out-files-'));
+  container = Buffer.from(await collect(encrypt([plaintext], { recipients: [me.publicKey] })));
+  await writeFile(join(folder, 'me.sec.pem'), await formatPrivateKey(me.privateKey), { mode: 0o600 });
+  await writeFile(join(folder, 'me.pub.pem'), formatPublicKey(me.publicKey));
+  await writeFile(join(folder, 'sample.bam'), plaintext);
+  await writeFile(join(folder, 'mine.c4gh'), container);
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+describe('a failed command says why, and leaves no file', () => {
+  test.each([
+    ['no recipient', ['encrypt', 'sample.bam'], 2, '--recipient'],
+    ['no such recipient', ['encrypt', '-r', 'missing.pem', 'sample.bam'], 4, 'missing.pem'],
+    ['a private key as recipient', ['encrypt', '-r', 'me.sec.pem', 'sample.bam'], 2, 'me.sec.pem'],
+    ['a very large key file', ['encrypt', '-r', '/dev/zero', 'sample.bam'], 2, 'too large'],
+    ['no such file', ['encrypt', '-r', 'me.pub.pem', 'missing'], 4, 'missing'],
+    ['a folder', ['encrypt', '-r', 'me.pub.pem', '.'], 2, 'folder'],
+    ['a folder as output', ['encrypt', '-r', 'me.pub.pem', '-o', '.', 'sample.bam'], 2, 'folder'],
+    ['no such folder', ['encrypt', '-r', 'me.pub.pem', '-o', 'no/where', 'sample.bam'], 6, 'mkdir'],
+    ['a file as folder', ['encrypt', '-r', 'me.pub.pem', '-o', 'sample.bam/x', 'sample.bam'], 6, 'not a folder'],
+    ['an unknown option', ['encrypt', '--recipent', 'me.pub.pem'], 2, 'Did you mean --recipient?'],
+    ['an unknown command', ['encypt'], 2, 'Did you mean encrypt?'],
+    ['no key', ['decrypt', 'mine.c4gh'], 2, '--key'],
+    ['no such key', ['decrypt', '--key', 'missing.pem', 'mine.c4gh'], 4, 'missing.pem'],
+    ['a public key as key', ['decrypt', '--key', 'me.pub.pem', 'mine.c4gh'], 2, 'me.pub.pem'],
+    ['no name for the output', ['decrypt', '--key', 'me.sec.pem', 'sample.bam'], 2, '--output'],
+    ['no container', ['inspect', 'sample.bam'], 8, 'not a Crypt4GH'],
+    [
+      'a header as passphrase file',
+      ['decrypt', '--key', 'me.sec.pem', '--header', 'sample.bam', 'mine.c4gh'],
+      8,
+      'not a Crypt4GH',
+    ],
+  ] as const)('%s', async (_what, argv, code, named) => {
+    const before = await readdir(folder);
+    const { exitCode, stdout, stderr } = await runCli(argv, { folder });
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: code, stderr: expect.stringContaining(named) });
+    expect(stdout.length).toBe(0);
+    expect(await readdir(folder)).toEqual(before);
+  });
+});
+
+describe('decrypt takes several files, and folders', () => {
+  const other = generateKeyPair();
+  let tree: string;
+  const run = (...argv: string[]) =>
+    runCli(['decrypt', '--key', join(folder, 'me.sec.pem'), ...argv], { folder: tree });
+  const found = async () => (await readdir(tree, { recursive: true })).sort();
+  const text = (name: string) => readFile(join(tree, name), 'utf8');
+
+  beforeEach(async () => {
+    tree = await mkdtemp(join(tmpdir(), 'data-out-tree-'));
+    await mkdir(join(tree, 'data/study'), { recursive: true });
+    const put = async (name: string, reader = me.publicKey) =>
+      writeFile(join(tree, name), await collect(encrypt([Buffer.from(name)], { recipients: [reader] })));
+    for (const name of ['data/a.c4gh', 'data/study/b.bam.c4gh', 'data/study/b.bam.bai.C4GH']) await put(name);
+    await put('foreign.c4gh', other.publicKey);
+    await writeFile(join(tree, 'data', 'EGAD1-x.delivery.jws'), 'a receipt');
+  });
+  afterEach(() => rm(tree, { recursive: true }));
+
+  test('a tree stays a tree', async () => {
+    const { exitCode, stderr } = await run('-o', 'open', 'data');
+    expect({ exitCode, stderr }).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringContaining('3 of 3 files decrypted'),
+    });
+    const written = ['open', 'open/a', 'open/study', 'open/study/b.bam', 'open/study/b.bam.bai'];
+    expect((await found()).filter((name) => name.startsWith('open'))).toEqual(written);
+    expect(await text('open/study/b.bam')).toBe('data/study/b.bam.c4gh');
+    expect((await stat(join(tree, 'open/study/b.bam'))).mode & 0o077).toBe(0);
+  });
+
+  test('beside the files, without an output', async () => {
+    expect((await run('data', 'data/EGAD1-x.delivery.jws')).exitCode).toBe(0);
+    expect(await text('data/study/b.bam.bai')).toBe('data/study/b.bam.bai.C4GH');
+  });
+
+  test('the others, if one fails: none of them twice, and no file is replaced', async () => {
+    const { exitCode, stderr } = await run('data/a.c4gh', 'foreign.c4gh', 'data/study/b.bam.c4gh', '-o', 'open');
+    expect(exitCode).toBe(5);
+    expect(stderr).toContain('warning: foreign.c4gh: ');
+    expect((await readdir(join(tree, 'open'))).sort()).toEqual(['a', 'b.bam']);
+    const again = await run('data/a.c4gh', 'data/study/b.bam.c4gh', '-o', 'open');
+    expect(again).toMatchObject({ exitCode: 6, stderr: expect.stringContaining('0 of 2 files decrypted') });
+    expect((await run('data/a.c4gh', 'data/study/b.bam.c4gh', '-o', 'open', '--force')).exitCode).toBe(0);
+  });
+
+  test('goes through no symbolic links below a folder, and says so', async () => {
+    await symlink('../foreign.c4gh', join(tree, 'data/link.c4gh'));
+    await symlink('..', join(tree, 'data/up'));
+    await symlink('study', join(tree, 'data/plain'));
+    await symlink('nowhere', join(tree, 'data/notes'));
+    const { exitCode, stderr } = await run('-o', 'open', 'data');
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('3 of 3 files') });
+    for (const name of ['link.c4gh', 'up', 'plain'])
+      expect(stderr).toContain(`data/${name} is a symbolic link: skipped\n`);
+    expect(stderr).not.toContain('notes');
+  });
+
+  test('the others, if the disk refuses one', async () => {
+    await mkdir(join(tree, 'open'));
+    await symlink('a', join(tree, 'open/a'));
+    const { exitCode, stderr } = await run('data', '-o', 'open');
+    expect(exitCode).toBe(5);
+    expect(stderr).toMatch(/warning: data\/a\.c4gh: .*ELOOP/);
+    expect(stderr).toContain('2 of 3 files decrypted');
+    expect(await text('open/study/b.bam')).toBe('data/study/b.bam.c4gh');
+  });
+
+  test.each([
+    ['of a folder', ['data']],
+    ['among several', ['data/a.c4gh', 'data/a.c4gh.c4gh']],
+    ['under its own name', ['data/a.c4gh', '-o', 'data/a.c4gh']],
+    ['behind a link', ['data/a.c4gh', '-o', 'link']],
+    ['that is a header', ['data/a.c4gh', '--header', 'header', '-o', 'header']],
+    ['that is the key', ['data/a.c4gh', '-o', 'key']],
+  ])('but replaces no file that it reads: %s', async (_what, argv) => {
+    await copyFile(join(tree, 'data/a.c4gh'), join(tree, 'data/a.c4gh.c4gh'));
+    await copyFile(join(tree, 'data/a.c4gh'), join(tree, 'header'));
+    await symlink('data/a.c4gh', join(tree, 'link'));
+    await symlink(join(folder, 'me.sec.pem'), join(tree, 'key'));
+    const before = await readFile(join(tree, 'data/a.c4gh'));
+    const { exitCode, stderr } = await run('--force', ...argv);
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('is read, so it is') });
+    expect(await readFile(join(tree, 'data/a.c4gh'))).toEqual(before);
+    expect(await found()).not.toContain('data/a');
+  });
+
+  test.each([
+    ['a range', ['--range', '0-5', 'data'], 2, '--range'],
+    ['a header', ['--header', 'h', 'data/a.c4gh', 'foreign.c4gh'], 2, '--header'],
+    ['standard input among them', ['-', 'data/a.c4gh'], 2, 'standard input'],
+    ['standard output', ['-o', '-', 'data'], 2, 'standard output'],
+    ['one name twice', ['-o', 'open', 'data/a.c4gh', 'data'], 2, 'open/a'],
+    ['a folder without containers', ['data', 'empty'], 4, 'empty'],
+  ] as const)('but not %s', async (_what, argv, code, named) => {
+    await mkdir(join(tree, 'empty'));
+    const before = await found();
+    expect(await run(...argv)).toMatchObject({ exitCode: code, stderr: expect.stringContaining(named) });
+    expect(await found()).toEqual(before);
+  });
+});
+
+test('a key in the place of the name of its file is not repeated', async () => {
+  const key = await formatPrivateKey(me.privateKey);
+  for (const env of [{}, { DATA_OUT_KEY_FILE: key }]) {
+    const { exitCode, stderr } = await runCli(
+      ['decrypt', 'mine.c4gh', '-o', '-', ...('DATA_OUT_KEY_FILE' in env ? [] : ['--key', key])],
+      { folder, env },
+    );
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('the name of a file') });
+    expect(stderr).not.toContain(key.split('\n')[1]);
+  }
+});
+
+test('a wrong passphrase is reported with a remedy', async () => {
+  await writeFile(join(folder, 'mine.sec'), await formatPrivateKey(me.privateKey, { passphrase: 'right' }), {
+    mode: 0o600,
+  });
+  const env = { DATA_OUT_PASSPHRASE: 'not-this-one' };
+  const { exitCode, stderr } = await runCli(['decrypt', '--key', 'mine.sec', '-o', '-', 'mine.c4gh'], { folder, env });
+  expect({ exitCode, stderr }).toMatchObject({
+    exitCode: 3,
+    stderr: expect.stringContaining('the passphrase is wrong\nLook'),
+  });
+  expect(stderr).not.toContain('not-this-one');
+  await rm(join(folder, 'mine.sec'));
+});
+
+test('plaintext is readable by its owner alone', async () => {
+  await runCli(['decrypt', '--key', 'me.sec.pem', '-o', 'plain', 'mine.c4gh'], { folder });
+  const { mode } = await stat(join(folder, 'plain'));
+  expect(mode & 0o077).toBe(0);
+  await rm(join(folder, 'plain'));
+});
+
+describe('a terminal as standard output', () => {
+  const argv = ['decrypt', '--key', 'me.sec.pem', '-'];
+
+  test('gets no bytes of a file unless they were sent there by name', async () => {
+    const refused = await runCli(argv, { folder, input: inputOf(container), ...terminalOf(80) });
+    expect(refused).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('--output') });
+    expect(refused.stdout.length).toBe(0);
+    const asked = await runCli([...argv, '-o', '-'], { folder, input: inputOf(container), ...terminalOf(80) });
+    expect(asked.stdout.equals(plaintext)).toBe(true);
+  });
+});
+
+describe('a pipe', () => {
+  test('may come byte by byte', async () => {
+    const pieces = [...container.subarray(0, 300)].map((byte) => Uint8Array.of(byte));
+    const input = inputOf(...pieces, container.subarray(300));
+    const { stdout } = await runCli(['decrypt', '--key', 'me.sec.pem'], { folder, input });
+    expect(stdout.equals(plaintext)).toBe(true);
+  });
+
+  test('that is empty makes an empty container', async () => {
+    const { stdout } = await runCli(['encrypt', '-r', 'me.pub.pem', '-'], { folder, input: inputOf() });
+    expect(stdout.length).toBe(124);
+  });
+
+  test('a range that begins after its end is wrong usage', async () => {
+    const argv = ['decrypt', '--key', 'me.sec.pem', '--range', '150000-', '-'];
+    const { exitCode, stderr } = await runCli(argv, { folder, input: inputOf(container) });
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('150000 bytes') });
+  });
+});
+
+test('names of files cannot move the cursor', async () => {
+  const { stderr } = await runCli(['inspect', 'a\u001b[2Jb'], { folder });
+  expect(stderr).not.toContain('\u001b');
+});
+
+test('help fits a narrow terminal', async () => {
+  const { stdout } = await runCli(['decrypt', '--help'], { folder, ...terminalOf(60) });
+  const [options = ''] = stdout.toString().split('Examples:');
+  const words = options.split('\n').filter((line) => line.startsWith('  ') && line.includes('   '));
+  for (const line of words) expect(line.length, line).toBeLessThanOrEqual(60);
+});

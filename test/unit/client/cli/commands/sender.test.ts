@@ -1,0 +1,120 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { formatPrivateKey, formatPublicKey, generateKeyPair } from '../../../../../lib/crypt4gh/index.ts';
+import { runCli } from '../../../../helpers/cli-run.ts';
+import { generatedPlaintext, vectorFile } from '../../../../helpers/crypt4gh-vectors.ts';
+import { inputOf } from '../../../../helpers/ops-world.ts';
+
+const reader = generateKeyPair();
+/** More than one batch of segments, so that threads have work. */
+const plaintext = generatedPlaintext('sender', 9 * 2 ** 20 + 5);
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'data-out-sender-'));
+  await writeFile(join(folder, 'reader.sec'), await formatPrivateKey(reader.privateKey), { mode: 0o600 });
+  await writeFile(join(folder, 'reader.pub'), formatPublicKey(reader.publicKey));
+  await writeFile(join(folder, 'alice.sec'), vectorFile('keys/alice.sec'), { mode: 0o600 });
+  await writeFile(join(folder, 'alice.pub'), vectorFile('keys/alice.pub'));
+  await writeFile(join(folder, 'sample'), plaintext);
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const run = (argv: readonly string[], choices: Parameters<typeof runCli>[1] = {}) =>
+  runCli(argv, { folder, ...choices });
+const encrypted = (...more: string[]) => run(['encrypt', '-r', 'reader.pub', ...more]);
+const decrypted = (...more: string[]) => run(['decrypt', '--key', 'reader.sec', '-o', '-', ...more]);
+
+describe('a file with a sender', () => {
+  beforeAll(async () => {
+    expect((await encrypted('--key', 'alice.sec', '-o', 'known.c4gh', 'sample')).exitCode).toBe(0);
+    expect((await encrypted('-o', 'unknown.c4gh', 'sample')).exitCode).toBe(0);
+  });
+
+  test.each([
+    ['whole', [], [0, plaintext.length]],
+    ['in part', ['--range', '70000-140000'], [70_000, 140_000]],
+  ] as const)('is decrypted %s', async (_, range, [start, end]) => {
+    const { exitCode, stdout } = await decrypted('--sender', 'alice.pub', ...range, 'known.c4gh');
+    expect(exitCode).toBe(0);
+    expect(stdout.equals(plaintext.subarray(start, end))).toBe(true);
+  });
+
+  test.each([
+    ['to a file, on threads', ['-o', 'refused', 'unknown.c4gh']],
+    ['to a pipe', ['-o', '-', 'unknown.c4gh']],
+    ['in part', ['--range', '0-10', '-o', 'refused', 'unknown.c4gh']],
+  ])('is told from one of anybody else: %s', async (_, more) => {
+    const before = await readdir(folder);
+    const { exitCode, stdout, stderr } = await run([
+      'decrypt',
+      '--key',
+      'reader.sec',
+      '--sender',
+      'alice.pub',
+      ...more,
+    ]);
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 3,
+      stderr:
+        'data-out: the given key opens the header, but the expected sender did not write it\n' +
+        'Ask the sender for the right public key. Leave out --sender only if it does not matter who wrote the file.\n',
+    });
+    expect(stdout.length).toBe(0);
+    expect(await readdir(folder)).toEqual(before);
+  });
+
+  test('has it because the command line says so, not the environment', async () => {
+    const env = { DATA_OUT_KEY_FILE: join(folder, 'alice.sec') };
+    const { stdout } = await run(['encrypt', '-r', 'reader.pub', '--range', '0-5', '-o', '-', 'sample'], { env });
+    await writeFile(join(folder, 'from-env.c4gh'), stdout);
+    expect((await decrypted('--sender', 'alice.pub', 'from-env.c4gh')).exitCode).toBe(3);
+    await rm(join(folder, 'from-env.c4gh'));
+  });
+
+  test('has one', async () => {
+    const { exitCode, stderr } = await encrypted('--key', 'alice.sec', '--key', 'reader.sec', '-o', 'two', 'sample');
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('one sender') });
+  });
+
+  test('needs the key that is named', async () => {
+    expect(await encrypted('--key', 'missing.sec', '-o', 'x', 'sample')).toMatchObject({ exitCode: 4 });
+    expect(await decrypted('--sender', 'missing.pub', 'known.c4gh')).toMatchObject({ exitCode: 4 });
+  });
+});
+
+describe('a range of the input', () => {
+  const ranges = [
+    ['0-10', 0, 10],
+    ['65530-65540', 65_530, 65_540],
+    ['1-9437189', 1, 9_437_189],
+    ['9437180-', 9_437_180, 9_437_189],
+    ['9437188-99999999', 9_437_188, 9_437_189],
+  ] as const;
+
+  test.each(ranges)('%s of a file', async (range, start, end) => {
+    expect((await encrypted('--range', range, '-o', 'part.c4gh', 'sample')).exitCode).toBe(0);
+    const { stdout } = await decrypted('part.c4gh');
+    expect(stdout.equals(plaintext.subarray(start, end))).toBe(true);
+    // Not an edit list over more: 124 bytes of header, 28 a segment.
+    const size = 124 + (end - start) + 28 * Math.ceil((end - start) / 65_536);
+    expect((await readFile(join(folder, 'part.c4gh'))).length).toBe(size);
+    await rm(join(folder, 'part.c4gh'));
+  });
+
+  test.each(ranges)('%s of a pipe', async (range, start, end) => {
+    const input = inputOf(plaintext.subarray(0, 100), plaintext.subarray(100));
+    const { stdout } = await run(['encrypt', '-r', 'reader.pub', '--range', range, '-'], { input });
+    const again = await run(['decrypt', '--key', 'reader.sec', '-'], { input: inputOf(stdout) });
+    expect(again.stdout.equals(plaintext.subarray(start, end))).toBe(true);
+  });
+});
+
+test('a key that does not fit is reported with a remedy', async () => {
+  await encrypted('--range', '0-5', '-o', 'mine.c4gh', 'sample');
+  const { exitCode, stderr } = await run(['decrypt', '--key', 'alice.sec', '-o', '-', 'mine.c4gh']);
+  expect(exitCode).toBe(3);
+  expect(stderr).toContain('not encrypted for the given key');
+  expect(stderr).toContain('data-out inspect');
+});

@@ -1,0 +1,454 @@
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parse } from 'smol-toml';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { parsePrivateKey, parsePublicKey, publicKeyOf } from '../../../../../lib/crypt4gh/index.ts';
+import { InterruptedError } from '../../../../../lib/terminal/errors.ts';
+import { blocksOf } from '../../../../helpers/pages.ts';
+import { SetUpWorld, visas } from '../../../../helpers/set-up-world.ts';
+
+let world: SetUpWorld;
+beforeEach(async () => {
+  world = await SetUpWorld.start();
+});
+afterEach(() => world.stop());
+
+const config = async () => parse(await readFile(world.configPath, 'utf8'));
+const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
+/** Names of everything in the person's folder. */
+const everything = async () => (await readdir(world.folder, { recursive: true })).sort();
+/** Answers to the first four questions. */
+const service = () => [world.url, 'visa.jwt', world.username, world.password];
+/** Options for the same. */
+const options = async () => [
+  ...['--url', world.url, '--visa', 'visa.jwt', '--username', world.username],
+  ...['--password-file', await world.save('my password', `${world.password}\n`)],
+];
+
+async function configure(text: string): Promise<void> {
+  await mkdir(join(world.configPath, '..'), { recursive: true });
+  await writeFile(world.configPath, text);
+}
+
+describe('a person without settings', () => {
+  test('answers the questions, gets a key and a configuration, and learns what to do next', async () => {
+    const run = await world.run(['setup'], [...service(), 'new', 'me', 'horse', 'horse']);
+    expect(run.stderr).not.toContain('warning');
+    expect(run.exitCode).toBe(0);
+    expect(await config()).toEqual({
+      url: world.url,
+      visa_file: world.at('visa.jwt'),
+      username: world.username,
+      password_file: world.at('.config/data-out/password'),
+      key_files: [world.at('me.sec.pem')],
+    });
+    expect(await readFile(world.at('.config/data-out/password'), 'utf8')).toBe(`${world.password}\n`);
+    const privateKey = await parsePrivateKey(await readFile(world.at('me.sec.pem'), 'utf8'), 'horse');
+    expect(parsePublicKey(await readFile(world.at('me.pub.pem'), 'utf8'))).toEqual(publicKeyOf(privateKey));
+    expect(run.stdout.toString()).toContain('visa, user name and password are accepted');
+    expect(run.stdout.toString()).toMatch(
+      /Next: send me\.pub\.pem to the administrator of the archive\. Never send me\.sec\.pem: it opens your files\.\nWhen your files are staged: data-out list\n$/,
+    );
+    expect((await world.run(['list'])).exitCode).toBe(0);
+  });
+
+  test('gets files that others cannot read', async () => {
+    await world.run(['setup'], [...service(), 'new', 'me', 'horse', 'horse']);
+    expect(await modeOf(world.at('.config/data-out'))).toBe(0o700);
+    for (const name of ['.config/data-out/config.toml', '.config/data-out/password', 'me.sec.pem']) {
+      expect([name, await modeOf(world.at(name))]).toEqual([name, 0o600]);
+    }
+  });
+
+  test('is warned of secrets that Git can commit', async () => {
+    await mkdir(world.at('.git'));
+    const { stderr } = await world.run(['setup'], [...service(), 'new', 'me', 'horse', 'horse']);
+    for (const name of ['.config/data-out/password', 'me.sec.pem']) {
+      expect(stderr).toContain(`warning: Git can commit the secret ${world.at(name)}`);
+    }
+  });
+
+  test('sees neither password nor passphrase nor visa again', async () => {
+    const { stdout, stderr, questions } = await world.run(['setup'], [...service(), '', '', 'horse', 'horse']);
+    const shown = `${stdout}${stderr}${questions.join()}${await readFile(world.configPath, 'utf8')}`;
+    for (const secret of [world.password, 'horse', visas.good]) expect(shown).not.toContain(secret);
+  });
+
+  test('may have no password at a service that asks for none', async () => {
+    world.needsPassword = false;
+    const { exitCode, questions } = await world.run(['setup'], [world.url, 'visa.jwt', '', '', '', 'a', 'a']);
+    expect(exitCode).toBe(0);
+    expect(questions[2]).toBe('User name (if you have none: Enter): ');
+    expect(await config()).not.toHaveProperty('username');
+  });
+
+  test('may leave out the slash at the end of the address', async () => {
+    const answers = [world.url.slice(0, -1), ...service().slice(1), '', '', 'a', 'a'];
+    expect((await world.run(['setup'], answers)).exitCode).toBe(0);
+    expect(await config()).toMatchObject({ url: world.url });
+  });
+
+  test('may be asked for the password each time', async () => {
+    const answers = [world.url, 'visa.jwt', world.username, '', '', '', 'a', 'a', world.password];
+    const { exitCode, questions } = await world.run(['setup'], answers);
+    expect(exitCode).toBe(0);
+    expect(questions.at(-1)).toBe(`Password of ${world.username}: `);
+    expect(await config()).not.toHaveProperty('password_file');
+  });
+
+  test('may have a key already, which is not changed', async () => {
+    await world.script(['keys', 'generate', 'old key', '--no-passphrase']);
+    const before = await readFile(world.at('old key.sec.pem'), 'utf8');
+    const run = await world.run(['setup'], [...service(), "'old key.sec.pem'"]);
+    expect(run.exitCode).toBe(0);
+    expect(await config()).toMatchObject({ key_files: [world.at('old key.sec.pem')] });
+    expect(await readFile(world.at('old key.sec.pem'), 'utf8')).toBe(before);
+    expect(run.stdout.toString()).toMatch(/\nNext: data-out list\n$/);
+  });
+
+  test('gets a new key under a name that is free', async () => {
+    await writeFile(world.at('me.pub.pem'), 'taken');
+    const { exitCode, stderr, questions } = await world.run(['setup'], [...service(), '', 'me', '', 'a', 'a']);
+    expect(exitCode).toBe(0);
+    expect(questions[5]).toBe('Name of the new key [me-2]: ');
+    expect(stderr).toContain(`${world.at('me.pub.pem')} exists already, and setup replaces no key`);
+    expect(await readFile(world.at('me.pub.pem'), 'utf8')).toBe('taken');
+    expect(await config()).toMatchObject({ key_files: [world.at('me-2.sec.pem')] });
+  });
+});
+
+describe('a wrong answer is asked for again, with the reason', () => {
+  /** Runs with these answers in place of the right one at `index`, then with the right ones. */
+  async function corrected(index: number, ...wrong: string[]) {
+    const right = [...service(), 'new', 'me', 'horse', 'horse'];
+    const run = await world.run(['setup'], [...right.slice(0, index), ...wrong, ...right.slice(index)]);
+    expect({ exitCode: run.exitCode, questions: run.questions.length }, run.stderr).toEqual({
+      exitCode: 0,
+      questions: 8 + wrong.length,
+    });
+    return run.stderr;
+  }
+
+  test.each([
+    ['nothing', '', 'expected the address of the service, as in https://data-out.example.org/v1/'],
+    ['no address', 'data-out.example.org', 'expected the address of the service'],
+    ['not encrypted', 'http://data-out.example.org/v1/', 'is not encrypted'],
+    ['where no service listens', 'http://127.0.0.1:1/v1/', 'no service listens there (ECONNREFUSED)'],
+    ['with a password', 'https://me:hunter2@data-out.example.org/', 'must not hold a user name or password'],
+  ])('an address: %s', async (_what, answer, reason) => {
+    const stderr = await corrected(0, answer);
+    expect(stderr).toContain(reason);
+    expect(stderr).not.toContain('hunter2');
+  });
+
+  test('an address without its version', async () => {
+    expect(await corrected(0, new URL('/', world.url).href)).toMatch(/not as a data-out service\n.*ends in a version/);
+  });
+
+  test.each([
+    ['nothing', () => '', 'name the file in which you have saved your visa'],
+    ['no file', () => 'missing.jwt', 'there is no file'],
+    ['an expired one', () => 'expired.jwt', /for jane: expired at 2020-01-01T00:00:00\.000Z.*\nGet a new one/],
+    ['of another issuer', () => 'foreign.jwt', /untrusted_issuer.*\nCheck that the visa is for this archive/],
+    ['the token itself', () => visas.good, 'expected the name of a file, got a token'],
+  ])('a visa: %s', async (_what, answer, reason) => {
+    const stderr = await corrected(1, answer());
+    expect(stderr).toMatch(reason);
+    for (const visa of Object.values(visas)) expect(stderr).not.toContain(visa);
+  });
+
+  test('a key for the visa', async () => {
+    await world.script(['keys', 'generate', 'k', '--no-passphrase']);
+    const stderr = await corrected(1, 'k.sec.pem', 'k.pub.pem');
+    expect(stderr).toContain('expected a visa or passport, got a private key');
+    expect(stderr).toContain('expected a visa or passport, got a public key');
+  });
+
+  test.each([
+    ['', 'this service asks for a user name and a password'],
+    ['a:b', 'a user name cannot hold a colon (RFC 7617)'],
+    ['a\u0007b', 'a user name cannot hold control characters (RFC 7617)'],
+  ])('a user name: %j', async (answer, reason) => {
+    expect(await corrected(2, answer)).toContain(reason);
+  });
+
+  test('a wrong password, hidden', async () => {
+    const stderr = await corrected(3, 'wrong');
+    expect(stderr).toContain("the central archive's user name or password is wrong");
+    expect(stderr).toContain('Type the password again. To keep both all the same, press Enter.');
+    expect(stderr).not.toMatch(/new visa/);
+  });
+
+  test('a second wrong password, and then the user name, which is no password that was typed', async () => {
+    const answers = [
+      ...service().slice(0, 3),
+      'wrong',
+      'Hunter2!',
+      'wrong',
+      'Hunter2!',
+      world.username,
+      world.password,
+    ];
+    const run = await world.run(['setup'], [...answers, 'new', 'me', 'horse', 'horse'], { isTerminal: true });
+    const asked = ['Password', 'Password', 'User name', 'User name', 'User name', 'Password'];
+    expect(run.questions.slice(3, 9).map((question) => /^(?:Password|User name)/.exec(question)?.[0])).toEqual(asked);
+    expect(run.questions[5]).toBe(`User name [${world.username}]: `);
+    expect(run.exitCode).toBe(0);
+    expect(run.stderr).toContain('Refused again: also type the user name.');
+    // What was typed where it shows is erased.
+    expect(run.stderr.split('\u001b[A\u001b[2K\r')).toHaveLength(3);
+    expect(run.stderr.match(/this is the password that you typed before/g)).toHaveLength(2);
+    expect(`${run.stdout}${run.stderr}${run.questions.join('')}`).not.toContain('Hunter2');
+    expect(await config()).toMatchObject({ username: world.username });
+    expect(await readFile(world.at('.config/data-out/password'), 'utf8')).toBe(`${world.password}\n`);
+  });
+
+  test('another file for the private key', async () => {
+    await world.script(['keys', 'generate', 'k', '--no-passphrase']);
+    const stderr = await corrected(4, 'k.pub.pem', 'visa.jwt', 'missing.pem');
+    expect(stderr).toContain('expected a private key, got a public key');
+    expect(stderr).toContain('expected a private key, got a visa or another token');
+    expect(stderr).toContain('there is no file');
+  });
+
+  test('two different passphrases, and an empty one', async () => {
+    const stderr = await corrected(6, 'one', 'other', '');
+    expect(stderr).toContain('the two were not the same');
+    expect(stderr).toContain('the passphrase is empty');
+  });
+
+  test('but a doubtful one is kept when it is given again: what fails is known, and said at the end', async () => {
+    const run = await world.run(['setup'], [world.url, 'expired.jwt', '', ...service().slice(2), '', '', 'a', 'a']);
+    expect(run.questions[2]).toBe('File with your visa [expired.jwt]: ');
+    expect(await config()).toMatchObject({ visa_file: world.at('expired.jwt') });
+    expect(run.exitCode).toBe(3);
+    expect(run.stderr).toMatch(/data-out: your settings are stored, but 2 of \d checks failed, first: visa\n.*setup/);
+    expect(run.stdout.toString()).not.toContain('Next:');
+  });
+});
+
+describe('a person with settings', () => {
+  const old = () =>
+    `# mine\nurl = "${world.url}"\nvisa_file = "../../visa.jwt"\ninsecure_http = true\nkey_files = ["old.sec.pem"]\n`;
+
+  test('finds them in brackets, and keeps by Enter what is not asked for, or not changed', async () => {
+    await configure(old());
+    await world.script(['keys', 'generate', '.config/data-out/old', '--no-passphrase']);
+    const run = await world.run(['setup'], ['', '', world.username, world.password, '']);
+    expect(run.exitCode).toBe(0);
+    expect(run.questions[1]).toBe(`File with your visa [${world.at('visa.jwt')}]: `);
+    expect(await config()).toEqual({
+      url: world.url,
+      visa_file: '../../visa.jwt',
+      username: world.username,
+      password_file: world.at('.config/data-out/password'),
+      key_files: ['old.sec.pem'],
+      insecure_http: true,
+    });
+    expect(await readFile(`${world.configPath}.bak`, 'utf8')).toBe(old());
+    expect(run.stderr).toContain(`the old ones: ${world.configPath}.bak`);
+  });
+
+  test('gets a new key before the old one, which opens older files', async () => {
+    await configure(old());
+    await world.script(['keys', 'generate', '.config/data-out/old', '--no-passphrase']);
+    await world.run(['setup'], ['', '', world.username, world.password, 'new', '', 'a', 'a']);
+    expect(await config()).toMatchObject({ key_files: [world.at('me.sec.pem'), 'old.sec.pem'] });
+  });
+
+  test('gets a new key in place of one that is gone, which would stop every command that decrypts', async () => {
+    await configure(old());
+    const run = await world.run(['setup'], ['', '', world.username, world.password, 'new', '', 'a', 'a']);
+    expect(run.exitCode).toBe(0);
+    expect(await config()).toMatchObject({ key_files: [world.at('me.sec.pem')] });
+    const gone = world.at('.config/data-out/old.sec.pem');
+    expect(run.stderr).toContain(`there is no file ${gone} any more: it is no longer in the settings`);
+  });
+
+  test('gets a new key under the name of one that is gone', async () => {
+    await configure(old().replace('old.sec.pem', world.at('me.sec.pem')));
+    const run = await world.run(['setup'], ['', '', world.username, world.password, 'new', '', 'a', 'a']);
+    expect(await config()).toMatchObject({ key_files: [world.at('me.sec.pem')] });
+    expect(run.stderr).not.toContain('any more');
+  });
+
+  test('changes one setting by an option, and the password by a question', async () => {
+    await world.run(['setup'], [...service(), 'new', 'me', 'a', 'a']);
+    world.password = 'renewed';
+    const run = await world.run(['setup', '--visa', 'visa.jwt'], ['', '', 'renewed', '', 'a']);
+    expect(run.exitCode).toBe(0);
+    expect(run.questions[2]).toBe('Password (not shown; Enter: keep the one you have): ');
+    expect(await readFile(world.at('.config/data-out/password'), 'utf8')).toBe('renewed\n');
+  });
+
+  test('is told which variables hide them', async () => {
+    const run = await world.run(['setup'], [...service(), 'new', 'me', 'a', 'a'], { env: { DATA_OUT_URL: world.url } });
+    expect(run.stderr).toContain('DATA_OUT_URL is set in the environment, and counts before the configuration file');
+  });
+
+  test('may have lost the files that they name, or written a password into the address', async () => {
+    await configure(
+      'url = "https://me:hunter2@example.org/"\nvisa_file = "gone"\nusername = "x"\npassword_file = "gone"\n',
+    );
+    const answers = [
+      world.url,
+      '',
+      'visa.jwt',
+      'x',
+      'wrong',
+      'wrong too',
+      world.username,
+      world.password,
+      '',
+      '',
+      'a',
+      'a',
+    ];
+    const run = await world.run(['setup'], answers);
+    expect(run.exitCode).toBe(0);
+    expect(run.questions[0]).toBe('Address of the service: ');
+    expect(run.questions[4]).toBe('Password (not shown; Enter: be asked for it each time): ');
+    expect(`${run.stdout}${run.stderr}`).not.toContain('hunter2');
+  });
+
+  test('learns the line of a configuration that is no TOML, and nothing is written', async () => {
+    await configure('url = nonsense\n');
+    const { exitCode, stderr } = await world.run(['setup']);
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('line 1') });
+  });
+
+  test('keeps a file that is in the place of the password, and is not theirs', async () => {
+    await configure('');
+    await writeFile(world.at('.config/data-out/password'), 'of another program');
+    const { exitCode, stderr } = await world.run(['setup'], service());
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('--password-file') });
+    expect(await readFile(world.at('.config/data-out/password'), 'utf8')).toBe('of another program');
+  });
+});
+
+describe('everything stays as it was', () => {
+  const right = () => [...service(), 'new', 'me', 'horse', 'horse'];
+
+  test.each([0, 1, 2, 3, 4, 5, 6, 7])('after Ctrl-C at question %i', async (count) => {
+    await configure('# mine\n');
+    const before = await everything();
+    const interruption = new AbortController();
+    let asked = 0;
+    const ask = async () => {
+      const answer = right()[asked] ?? '';
+      if (asked++ < count) return answer;
+      interruption.abort(new InterruptedError());
+      throw interruption.signal.reason;
+    };
+    const choices = { ask, askShown: ask, askAside: ask, signal: interruption.signal };
+    expect((await world.run(['setup'], [], choices)).exitCode).toBe(130);
+    expect(await everything()).toEqual(before);
+    expect(await readFile(world.configPath, 'utf8')).toBe('# mine\n');
+  });
+
+  test('when the configuration cannot be written: no key and no password is left behind', async () => {
+    await configure('# mine\n');
+    // A folder of that name cannot be replaced by the old configuration.
+    await mkdir(`${world.configPath}.bak`);
+    const before = await everything();
+    expect((await world.run(['setup'], right())).exitCode).toBe(6);
+    expect(await everything()).toEqual(before);
+    expect(await readFile(world.configPath, 'utf8')).toBe('# mine\n');
+  });
+
+  test('when the password cannot be written: no key is left behind', async () => {
+    await configure(`password_file = "password"\nusername = "x"\n`);
+    await mkdir(world.at('.config/data-out/password'));
+    await chmod(world.at('.config/data-out/password'), 0o700);
+    const before = await everything();
+    expect((await world.run(['setup'], right())).exitCode).toBe(2);
+    expect((await everything()).filter((name) => !name.endsWith('.bak'))).toEqual(before);
+  });
+});
+
+describe('without a person', () => {
+  test('says how to give the answers', async () => {
+    const { exitCode, stderr } = await world.script(['setup', ...(await options())]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(/there is no terminal to ask on\n.*--no-input --url URL --visa FILE/);
+    expect(await everything()).not.toContain('.config');
+  });
+
+  test('takes all answers from options', async () => {
+    const key = ['--generate-key', 'me', '--no-passphrase'];
+    const { exitCode, stdout } = await world.script(['setup', '--no-input', ...(await options()), ...key, '--json']);
+    expect(exitCode).toBe(0);
+    expect(await config()).toEqual({
+      url: world.url,
+      visa_file: world.at('visa.jwt'),
+      username: world.username,
+      password_file: world.at('my password'),
+      key_files: [world.at('me.sec.pem')],
+    });
+    expect(JSON.parse(stdout.toString().trimEnd().split('\n').at(-1) ?? '')).toEqual({
+      config: world.configPath,
+      publicKey: world.at('me.pub.pem'),
+      privateKey: world.at('me.sec.pem'),
+      next: 'data-out list',
+    });
+    expect((await world.script(['list'])).exitCode).toBe(0);
+  });
+
+  test('protects a new key by the passphrase of a file, and finds it there later', async () => {
+    await world.save('passphrase', 'horse\n');
+    const key = ['--generate-key', 'me', '--passphrase-file', 'passphrase'];
+    expect((await world.script(['setup', '--no-input', ...(await options()), ...key])).exitCode).toBe(0);
+    expect(await config()).toMatchObject({ passphrase_file: world.at('passphrase') });
+    const text = await readFile(world.at('me.sec.pem'), 'utf8');
+    await expect(parsePrivateKey(text, 'horse')).resolves.toHaveLength(32);
+  });
+
+  test('takes what is not given from the settings that are there', async () => {
+    await world.script(['setup', '--no-input', ...(await options())]);
+    const before = await config();
+    expect((await world.script(['setup', '--no-input', '--direct-url', world.url])).exitCode).toBe(0);
+    expect(await config()).toEqual({ ...before, direct_url: world.url });
+  });
+
+  test.each([
+    ['no address', [], 2, '--url: expected the address'],
+    ['an unreachable address', ['--url', 'http://127.0.0.1:1/'], 7, 'no service listens there'],
+    ['an expired visa', ['--visa', 'expired.jwt'], 3, 'expired at'],
+    ['no key of that name', ['--key', 'missing.pem'], 4, '--key: there is no file'],
+    ['two keys', ['--key', 'a.pem', '--generate-key', 'me'], 2, 'cannot be used with option'],
+    ['a new key without a passphrase', ['--generate-key', 'me'], 2, '--no-passphrase'],
+  ])('refuses %s, and writes nothing', async (what, more, code, reason) => {
+    const given = what === 'no address' ? [] : await options();
+    const before = await everything();
+    const { exitCode, stderr } = await world.script(['setup', '--no-input', ...given, ...more]);
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: code, stderr: expect.stringContaining(reason) });
+    expect(await everything()).toEqual(before);
+  });
+
+  test('writes the configuration where --config says', async () => {
+    await world.script(['setup', '--no-input', '--config', 'here/my.toml', ...(await options())]);
+    expect(parse(await readFile(world.at('here/my.toml'), 'utf8'))).toMatchObject({ url: world.url });
+    expect(await everything()).not.toContain('.config');
+  });
+});
+
+describe('docs/client.md, Set up', () => {
+  const [dialogue, shown, script] = blocksOf('docs/client.md').filter(({ section }) => section === 'Set up');
+  const argvOf = (text = '') => text.trim().replace('https://data-out.example.org/v1/', world.url).split(' ').slice(1);
+
+  test('shows the questions in their order, and the end', async () => {
+    const { stdout, stderr, questions } = await world.run(argvOf(dialogue?.text), [...service(), '', '', 'a', 'a']);
+    const lines = shown?.text.trim().split('\n') ?? [];
+    expect(questions).toHaveLength(8);
+    expect(questions.filter((question, index) => !lines[index + 1]?.startsWith(question.trim()))).toEqual([]);
+    expect(stderr).toContain(lines[0]);
+    expect(stdout.toString().trimEnd().split('\n').slice(-2)).toEqual(lines.slice(-2));
+  });
+
+  test('has a command for scripts', async () => {
+    world.username = 'jane';
+    await world.save('password', world.password);
+    await world.save('passphrase', 'horse');
+    expect(await world.script(argvOf(script?.text))).toMatchObject({ exitCode: 0 });
+  });
+});

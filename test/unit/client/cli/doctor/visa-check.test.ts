@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import { checkVisa } from '../../../../../lib/client/cli/doctor/visa-check.ts';
+import { unverifiedToken, visaClaims } from '../../../../helpers/unverified-token.ts';
+
+const now = new Date('2026-11-21T09:00:00Z');
+const check = (more: Readonly<Record<string, unknown>> = {}) =>
+  checkVisa(unverifiedToken(visaClaims('EGAD1', more)), now);
+
+test('a good visa: subject, expiry, datasets, and a note that it was not verified', () => {
+  expect(check()).toMatchObject({
+    verdict: 'ok',
+    text:
+      'visa of https://issuer.example.org/ for jane, until 2026-11-21T10:00:00.000Z (1 h 00 min left), ' +
+      'grants EGAD1 (decoded, not verified)',
+    details: { datasets: ['EGAD1'], verified: false },
+  });
+});
+
+test.each([
+  ['has expired', { exp: 1_795_251_600 - 1 }, 'expired at 2026-11-21T08:59:59.000Z'],
+  ['does not say until when', { exp: undefined }, 'it has no time of expiry'],
+  ['is not valid yet', { nbf: 1_795_255_199 }, 'not valid before 2026-11-21T09:59:59.000Z'],
+  ['is of another type', { ga4gh_visa_v1: { type: 'ResearcherStatus', value: 'x' } }, 'it grants no dataset'],
+  ['is too long for a header', { padding: 'x'.repeat(9_000) }, "bytes are more than the service's headers take"],
+])('fails when it %s', (_what, claims, text) => {
+  const result = check(claims);
+  expect(result).toMatchObject({ verdict: 'failed', code: 'unauthenticated' });
+  expect(result.text).toContain(text);
+  expect(result.remedy).toBeTruthy();
+});
+
+test('warns of a passport that is too long for a header: its visas are sent one at a time', () => {
+  const visas = Array.from({ length: 40 }, (_, index) => unverifiedToken(visaClaims(`EGAD${index}`)));
+  const passport = { iss: 'https://broker.example.org/', sub: 'jane', exp: 1_795_255_200, ga4gh_passport_v1: visas };
+  expect(checkVisa(unverifiedToken(passport), now)).toMatchObject({
+    verdict: 'warning',
+    text: expect.stringMatching(/grants EGAD0.*one visa is sent at a time$/),
+  });
+});
+
+test('warns of a visa that ends within minutes', () => {
+  expect(check({ exp: 1_795_251_600 + 240 })).toMatchObject({
+    verdict: 'warning',
+    text: expect.stringContaining('4 min 00 s'),
+  });
+});
+
+test('a text that is no visa fails, and is not repeated', () => {
+  const result = checkVisa('super-secret', now);
+  expect(result).toMatchObject({ verdict: 'failed', text: 'the token is neither a GA4GH visa nor a passport' });
+});

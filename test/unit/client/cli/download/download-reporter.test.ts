@@ -1,0 +1,101 @@
+import { expect, test } from 'vitest';
+import { ClientError, UnavailableError } from '../../../../../lib/client/api/errors.ts';
+import { DownloadReporter } from '../../../../../lib/client/cli/download/download-reporter.ts';
+import { createOutput } from '../../../../../lib/terminal/output.ts';
+import type { Progress } from '../../../../../lib/terminal/progress.ts';
+import { makeTerminal } from '../../../../helpers/ops-world.ts';
+
+/** A reporter, what it said, and what its progress was told. */
+function reporterOf({ json = false, quiet = false, files = 2 } = {}) {
+  const { terminal, said } = makeTerminal();
+  const told: string[] = [];
+  const progress: Progress = {
+    task(label, total, done = 0) {
+      told.push(`${label} ${done}/${total}`);
+      return {
+        setTotal: (bytes) => void told.push(`total ${bytes}`),
+        set: (bytes) => void told.push(`at ${bytes}`),
+        add: (bytes) => void told.push(`plus ${bytes}`),
+        end: () => void told.push('end'),
+      };
+    },
+    counter: () => ({ add: () => undefined, end: () => undefined }),
+    expect: () => undefined,
+    around: (write) => write(),
+    end: () => undefined,
+  };
+  const reporter = new DownloadReporter(createOutput(terminal, { json, quiet }), progress, files);
+  return { reporter, said, told };
+}
+
+const whole = { name: 'a', size: 2048, path: '/data/a', outcome: 'downloaded' } as const;
+const failed = (name: string, error: ClientError) =>
+  ({ type: 'finished', result: { name, size: 1, path: `/data/${name}`, outcome: 'failed', error } }) as const;
+
+test('results go to standard output, remarks and the sum to standard error', () => {
+  const { reporter, said } = reporterOf();
+  reporter.onEvent({ type: 'retrying', name: 'a', error: new UnavailableError('a: the connection broke') });
+  reporter.onEvent({ type: 'finished', result: whole });
+  reporter.onEvent({ type: 'finished', result: { ...whole, name: 'b', path: '/data/b', outcome: 'skipped' } });
+  reporter.summarize(2000);
+  expect(said.stdout).toBe('/data/a\nkept /data/b\n');
+  expect(said.stderr).toBe(
+    'a: the connection broke; trying again\n2 files: 1 downloaded (2.0 KiB in 2.0 s), 1 there already\n',
+  );
+});
+
+test('the same remark is made once, though several connections meet it', () => {
+  const { reporter, said } = reporterOf();
+  for (let connection = 0; connection < 4; connection += 1) {
+    reporter.onEvent({ type: 'retrying', name: 'a', error: new UnavailableError('no network') });
+  }
+  expect(said.stderr).toBe('a: no network; trying again\n');
+});
+
+test('an error that stops thousands of files is reported once; Ctrl-C is not reported', () => {
+  const { reporter, said } = reporterOf({ files: 5000 });
+  const stopped = new ClientError('local_disk', 'the disk is full');
+  for (let file = 0; file < 5000; file += 1) reporter.onEvent(failed(`${file}`, stopped));
+  expect(said.stderr).toBe('warning: 0: the disk is full\n');
+  reporter.onEvent(failed('z', new ClientError('interrupted', 'interrupted')));
+  expect(said.stderr).toBe('warning: 0: the disk is full\n');
+  expect(reporter.summary).toMatchObject({ files: 5001, failed: 5001 });
+});
+
+test('a file that is begun again stays one piece of work', () => {
+  const { reporter, told } = reporterOf();
+  reporter.onEvent({ type: 'started', name: 'a', size: 10, kept: 4 });
+  reporter.onEvent({ type: 'progress', name: 'a', bytes: 3 });
+  reporter.onEvent({ type: 'restarted', name: 'a' });
+  reporter.onEvent({ type: 'started', name: 'a', size: 12, kept: 0 });
+  reporter.onEvent({ type: 'finished', result: whole });
+  expect(told).toEqual(['a 4/10', 'plus 3', 'total 12', 'at 0', 'end']);
+});
+
+test('names cannot steer the terminal', () => {
+  const { reporter, said } = reporterOf();
+  reporter.onEvent({ type: 'finished', result: { ...whole, path: '/data/\u001b[2Jx' } });
+  expect(said.stdout).toBe('/data/\\u{1b}[2Jx\n');
+});
+
+test('with json every file is an object, failures too, and the sum comes last', () => {
+  const { reporter, said } = reporterOf({ json: true });
+  reporter.onEvent({ type: 'finished', result: whole });
+  reporter.onEvent(failed('b', new ClientError('damaged', 'b is damaged', { remedy: 'Ask again.' })));
+  reporter.summarize(1);
+  const lines = said.stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(lines).toEqual([
+    { name: 'a', outcome: 'downloaded', size: 2048, path: '/data/a' },
+    {
+      name: 'b',
+      outcome: 'failed',
+      size: 1,
+      path: '/data/b',
+      error: { code: 'damaged', message: 'b is damaged', remedy: 'Ask again.' },
+    },
+    { summary: { files: 2, downloaded: 1, skipped: 0, failed: 1, bytes: 2048 } },
+  ]);
+});

@@ -1,0 +1,268 @@
+import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ServiceError, UnavailableError } from '../../../../../lib/client/api/errors.ts';
+import type { ExportRequest, ProxyApi } from '../../../../../lib/client/api/proxy.ts';
+import { type BatchResult, runBatch } from '../../../../../lib/client/cli/export/batch.ts';
+import { formatPublicKey, generateKeyPair } from '../../../../../lib/crypt4gh/index.ts';
+import { shownExport } from '../../../../helpers/export-states.ts';
+import { makeTerminal } from '../../../../helpers/ops-world.ts';
+import { unverifiedToken, visaClaims } from '../../../../helpers/unverified-token.ts';
+
+let folder: string;
+let path: string;
+const sent: string[] = [];
+const counted: (string | number)[] = [];
+/** Holds an answer back. */
+let held: (request: ExportRequest) => Promise<void> | undefined;
+let answer: (request: ExportRequest) => Error | undefined;
+/** What the service says of orders that were sent before. */
+let known: (requestId: string) => unknown;
+
+beforeEach(async () => {
+  sent.length = 0;
+  counted.length = 0;
+  held = () => undefined;
+  answer = () => undefined;
+  known = () => shownExport();
+  folder = await mkdtemp(join(tmpdir(), 'data-out-batch-'));
+  path = join(folder, 'batch.csv');
+  await writeFile(
+    path,
+    'id,visa,public_key\nEGAD1,jane.jwt,jane.pub\nEGAD2,jane.jwt,jane.pub\nEGAD3,jane.jwt,jane.pub\n',
+  );
+  await writeFile(join(folder, 'jane.pub'), formatPublicKey(generateKeyPair().publicKey));
+  await writeVisa();
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const writeVisa = (more = {}) =>
+  writeFile(join(folder, 'jane.jwt'), unverifiedToken(visaClaims('EGAD1', { exp: 1_795_262_400, ...more })));
+
+const proxy = {
+  export: async (request: ExportRequest) => {
+    sent.push(request.id);
+    await held(request);
+    const error = answer(request);
+    if (error) throw error;
+    return { requestId: `request-${sent.length}`, message: undefined };
+  },
+  exportState: async (requestId: string) => {
+    const shown = known(requestId);
+    if (shown instanceof Error) throw shown;
+    return { shown, files: [] };
+  },
+} as unknown as ProxyApi;
+
+async function run(options: { again?: boolean; dryRun?: boolean; parallel?: number } = {}) {
+  const results: BatchResult[] = [];
+  const error = await runBatch({
+    path: 'batch.csv',
+    kind: 'fega',
+    again: options.again ?? false,
+    proxy: options.dryRun ? undefined : proxy,
+    proxyUrl: new URL('https://proxy.example.org/v1/'),
+    terminal: makeTerminal({ folder }).terminal,
+    parallel: options.parallel ?? 1,
+    progress: {
+      counter: (label, total) => {
+        counted.push(`${label} of ${total}`);
+        return { add: (count) => counted.push(count), end: () => counted.push('end') };
+      },
+    },
+    onResult: (result) => results.push(result),
+  });
+  return { error, outcomes: results.map(({ row, outcome }) => `${row.line} ${outcome}`), results };
+}
+
+test('every row is sent once, in order', async () => {
+  const { error, outcomes } = await run();
+  expect(error).toBeUndefined();
+  expect(outcomes).toEqual(['2 accepted', '3 accepted', '4 accepted']);
+  expect(sent).toEqual(['EGAD1', 'EGAD2', 'EGAD3']);
+});
+
+describe('several requests at once', () => {
+  test('are as many as asked for, and their results come in the order of the rows', async () => {
+    let under = 0;
+    let most = 0;
+    let release = () => {};
+    const second = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    held = async ({ id }) => {
+      under += 1;
+      most = Math.max(most, under);
+      // The first row is answered last.
+      if (id === 'EGAD1') await second;
+      if (id === 'EGAD3') release();
+      under -= 1;
+    };
+    const { error, outcomes } = await run({ parallel: 2 });
+    expect(error).toBeUndefined();
+    expect(outcomes).toEqual(['2 accepted', '3 accepted', '4 accepted']);
+    expect(most).toBe(2);
+    expect(counted).toEqual(['exports of 3', 1, 1, 1, 'end']);
+  });
+
+  test('do not send one order twice', async () => {
+    await writeFile(path, `id,visa,public_key\n${'EGAD1,jane.jwt,jane.pub\n'.repeat(3)}`);
+    expect((await run({ parallel: 3 })).outcomes).toEqual(['2 accepted', '3 accepted-before', '4 accepted-before']);
+    expect(sent).toEqual(['EGAD1']);
+  });
+
+  test('end with those that are under way when one would be refused for all', async () => {
+    await writeFile(path, `id,visa,public_key\n${[1, 2, 3, 4, 5].map((n) => `EGAD${n},jane.jwt,jane.pub\n`).join('')}`);
+    answer = ({ id }) =>
+      id === 'EGAD1' ? new ServiceError('unauthenticated', 'wrong password', { status: 401 }) : undefined;
+    const { error, outcomes } = await run({ parallel: 2 });
+    expect(outcomes.slice(0, 2)).toEqual(['2 failed', '3 accepted']);
+    expect(sent.length).toBeLessThan(5);
+    expect(error).toMatchObject({ code: 'unauthenticated', message: expect.stringContaining('stopped at line 2') });
+  });
+});
+
+test('the outcomes of a run are a CSV file that a spreadsheet can open', async () => {
+  await writeFile(
+    path,
+    'id,type,visa,public_key\nEGAD1,dataset,jane.jwt,jane.pub\nEGAF2,file,jane.jwt,jane.pub\n=cmd(),,jane.jwt,jane.pub\n',
+  );
+  answer = ({ id }) =>
+    id === '=cmd()' ? new ServiceError('usage', 'id is "odd", or new', { status: 400 }) : undefined;
+  await run();
+  const head = 'line,id,type,outcome,request_id,queued_before,state,reason,error';
+  expect((await readFile(`${path}.results.csv`, 'utf8')).split('\r\n')).toEqual([
+    head,
+    '2,EGAD1,dataset,accepted,request-1,,,,',
+    '3,EGAF2,file,accepted,request-2,,,,',
+    `4,'=cmd(),dataset,failed,,,,,"id is ""odd"", or new"`,
+    '',
+  ]);
+  expect((await stat(`${path}.results.csv`)).mode & 0o077).toBe(0);
+  await run();
+  expect(await readFile(`${path}.results.csv`, 'utf8')).toMatch(
+    /2,EGAD1,dataset,accepted-before,request-1,2026-11-21T10:00:00.000Z,/,
+  );
+});
+
+test('a second run sends nothing, and lists the rows that were sent before', async () => {
+  await run();
+  const { error, outcomes, results } = await run();
+  expect(error).toBeUndefined();
+  expect(outcomes).toEqual(['2 accepted-before', '3 accepted-before', '4 accepted-before']);
+  expect(results[0]).toMatchObject({ requestId: 'request-1', time: '2026-11-21T10:00:00.000Z' });
+  expect(sent).toHaveLength(3);
+});
+
+test('with again everything is sent again', async () => {
+  await run();
+  expect((await run({ again: true })).outcomes).toEqual(['2 accepted', '3 accepted', '4 accepted']);
+  expect(sent).toHaveLength(6);
+});
+
+test('a new visa of the recipient is a new order', async () => {
+  await run();
+  await writeVisa({ jti: 'another' });
+  expect((await run()).outcomes).toEqual(['2 accepted', '3 accepted', '4 accepted']);
+});
+
+test('a row that is refused does not hold up the others, and is tried again next time', async () => {
+  answer = ({ id }) => (id === 'EGAD2' ? new ServiceError('usage', 'id is odd', { status: 400 }) : undefined);
+  const first = await run();
+  expect(first.outcomes).toEqual(['2 accepted', '3 failed', '4 accepted']);
+  expect(first.error).toMatchObject({ code: 'partial', message: '1 of 3 rows were not accepted' });
+  answer = () => undefined;
+  expect((await run()).outcomes).toEqual(['2 accepted-before', '3 accepted', '4 accepted-before']);
+});
+
+test.each([
+  ['the credentials', new ServiceError('unauthenticated', 'wrong password', { status: 401 })],
+  ['the network', new UnavailableError('no network')],
+])('what would refuse every row stops the run: %s', async (_what, refusal) => {
+  answer = ({ id }) => (id === 'EGAD2' ? refusal : undefined);
+  const { error, outcomes } = await run();
+  expect(outcomes).toEqual(['2 accepted', '3 failed']);
+  expect(error).toMatchObject({ code: refusal.code, message: expect.stringContaining('stopped at line 3') });
+  expect(sent).toEqual(['EGAD1', 'EGAD2']);
+});
+
+test('a dry run sends nothing and writes nothing', async () => {
+  expect((await run({ dryRun: true })).outcomes).toEqual(['2 would-send', '3 would-send', '4 would-send']);
+  expect(sent).toEqual([]);
+  for (const form of ['jsonl', 'csv']) {
+    await expect(stat(`${path}.results.${form}`)).rejects.toMatchObject({ code: 'ENOENT' });
+  }
+});
+
+test('an expired visa is reported and not sent', async () => {
+  await writeVisa({ exp: 1_795_000_000 });
+  const { error, results } = await run();
+  expect(results[0]?.error?.message).toMatch(/^visa: the visa in .* expired at 2026-11-18T11:06:40.000Z$/);
+  expect(error).toMatchObject({ code: 'usage' });
+  expect(sent).toEqual([]);
+});
+
+test('the journal survives half a line, is its owner’s alone and holds no visa', async () => {
+  await run();
+  await appendFile(`${path}.results.jsonl`, '{"time":"2026-11-21T10:00:00.000Z","dig');
+  await appendFile(path, 'EGAD4,jane.jwt,jane.pub\n');
+  expect((await run()).outcomes.at(-1)).toBe('5 accepted');
+  expect((await run()).outcomes.at(-1)).toBe('5 accepted-before');
+  const { mode } = await stat(`${path}.results.jsonl`);
+  expect(mode & 0o077).toBe(0);
+  const [, claims = ''] = (await readFile(join(folder, 'jane.jwt'), 'utf8')).split('.');
+  expect(await readFile(`${path}.results.jsonl`, 'utf8')).not.toContain(claims);
+});
+
+test('a second run says what became of the rows, and fails for those that came to less', async () => {
+  await run();
+  known = (requestId) =>
+    requestId === 'request-2' ? shownExport({ state: 'rejected', reason: 'not_released' }) : shownExport();
+  const { error, outcomes, results } = await run();
+  expect(outcomes).toEqual(['2 accepted-before', '3 failed', '4 accepted-before']);
+  expect(results[0]?.shown).toMatchObject({ state: 'staging' });
+  expect(results[1]).toMatchObject({
+    requestId: 'request-2',
+    shown: { state: 'rejected' },
+    error: { code: 'forbidden', message: expect.stringMatching(/rejected \(not_released\): .*; not sent again$/) },
+  });
+  expect(error).toMatchObject({ code: 'partial', message: '1 of 3 rows were not accepted' });
+  expect(sent).toHaveLength(3);
+  expect((await run({ again: true })).outcomes).toEqual(['2 accepted', '3 accepted', '4 accepted']);
+});
+
+test('a service that has no record of a row cannot tell what became of it', async () => {
+  await run();
+  known = () => new ServiceError('not_found', 'there is no such resource', { status: 404 });
+  const { error, outcomes, results } = await run();
+  expect(error).toBeUndefined();
+  expect(outcomes).toEqual(['2 accepted-before', '3 accepted-before', '4 accepted-before']);
+  expect(results[0]).toMatchObject({ requestId: 'request-1', shown: undefined });
+});
+
+test('a user without the role ADMIN learns that, and not that there is no record', async () => {
+  await run();
+  known = () => new ServiceError('forbidden', 'this takes the role ADMIN', { status: 403 });
+  const { error, outcomes } = await run();
+  expect(outcomes).toEqual(['2 failed']);
+  expect(error).toMatchObject({ code: 'forbidden', remedy: expect.stringContaining('no administrator') });
+});
+
+test('a row with a fault stops nothing but itself', async () => {
+  await appendFile(
+    path,
+    'EGAF4,jane.jwt,jane.pub\nEGAD5,,jane.pub\nEGAD6\nEGAD7,none.jwt,jane.pub\nEGAD8,jane.jwt,jane.pub\n',
+  );
+  const { error, outcomes, results } = await run();
+  expect(outcomes.slice(3)).toEqual(['5 failed', '6 failed', '7 failed', '8 failed', '9 accepted']);
+  expect(results.slice(3, 7).map((result) => result.error?.message)).toEqual([
+    'id: EGAF4 is the id of a file, not of a dataset',
+    'visa is empty',
+    'another number of values than the first line has',
+    expect.stringContaining('none.jwt'),
+  ]);
+  expect(results[3]?.error?.remedy).toBe('Write file in the column type.');
+  expect(error).toMatchObject({ code: 'partial', message: '4 of 8 rows were not accepted' });
+  expect(sent).toEqual(['EGAD1', 'EGAD2', 'EGAD3', 'EGAD8']);
+});

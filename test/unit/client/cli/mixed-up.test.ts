@@ -1,0 +1,128 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runCli } from '../../../helpers/cli-run.ts';
+import { unverifiedToken, visaClaims } from '../../../helpers/unverified-token.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'data-out mixed up 😀 '));
+  const visa = unverifiedToken(visaClaims('EGAD1', { exp: 4_102_444_800 }));
+  await writeFile(join(folder, 'visa.jwt'), visa);
+  await writeFile(join(folder, 'input 😀'), 'data');
+  for (const argv of [
+    ['keys', 'generate', 'me', '--no-passphrase'],
+    ['encrypt', '-r', 'me.pub.pem', 'input 😀'],
+  ]) {
+    expect((await runCli(argv, { folder })).exitCode).toBe(0);
+  }
+  execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, 'ssh')]);
+  await writeFile(join(folder, 'batch.csv'), 'id,type,visa,public_key\nEGAD1,,visa.jwt,me.sec.pem\n');
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const run = (...argv: string[]) =>
+  runCli(argv, { folder, env: { DATA_OUT_DIRECT_URL: 'http://127.0.0.1:1/', DATA_OUT_VISA_FILE: 'visa.jwt' } });
+
+describe('a private key in the place of a public one', () => {
+  test.each([
+    ['encrypt', ['encrypt', '-r', 'me.sec.pem', '-o', 'out', 'input 😀']],
+    ['encrypt, of OpenSSH', ['encrypt', '-r', 'ssh', '-o', 'out', 'input 😀']],
+    ['reencrypt', ['reencrypt', '--key', 'me.sec.pem', '-r', 'me.sec.pem', '-o', 'out', 'input 😀.c4gh']],
+    ['decrypt', ['decrypt', '--key', 'me.sec.pem', '--sender', 'me.sec.pem', '-o', 'out', 'input 😀.c4gh']],
+    ['fetch', ['fetch', 'EGAF1', '--crypt4gh', '--public-key', 'me.sec.pem']],
+  ])('%s: refuses it, and says that it is compromised if it was sent', async (_what, argv) => {
+    const { exitCode, stderr } = await run(...argv);
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2 });
+    expect(stderr).toMatch(/is a PRIVATE key, and a public one belongs here\n.*….pub.pem.*make a new key/);
+    const secret = await readFile(join(folder, 'me.sec.pem'), 'utf8');
+    expect(stderr).not.toContain(secret.split('\n')[1]);
+  });
+
+  test('export: the administrator asks for a new pair', async () => {
+    const argv = ['export', 'EGAD1', '--visa', 'visa.jwt', '--public-key', 'me.sec.pem', '--dry-run'];
+    const { exitCode, stderr } = await run(...argv);
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(
+      /--public-key: .*me\.sec\.pem is a PRIVATE key.*\nDelete it, and ask the recipient to make a new/,
+    );
+  });
+
+  test('a batch: its row fails', async () => {
+    const { exitCode, stdout } = await run('export', '--batch', 'batch.csv', '--dry-run');
+    expect(exitCode).toBe(2);
+    expect(stdout.toString()).toContain('me.sec.pem is a PRIVATE key');
+  });
+});
+
+describe('files in the place of others are named', () => {
+  test.each([
+    [
+      'a visa as a public key',
+      ['encrypt', '-r', 'visa.jwt', 'input 😀'],
+      /expected a public key, but .*visa\.jwt is a visa/,
+    ],
+    ['a container as a public key', ['encrypt', '-r', 'input 😀.c4gh', 'input 😀'], /is a Crypt4GH file/],
+    [
+      'a visa as a private key',
+      ['decrypt', '-o', 'out', '--key', 'visa.jwt', 'input 😀.c4gh'],
+      /expected a private key, got a visa/,
+    ],
+    [
+      'a public key as a private one',
+      ['decrypt', '-o', 'out', '--key', 'me.pub.pem', 'input 😀.c4gh'],
+      /got a public key\n.*….sec.pem/,
+    ],
+    [
+      'a line of OpenSSH as a private key',
+      ['decrypt', '-o', 'out', '--key', 'ssh.pub', 'input 😀.c4gh'],
+      /got a public key/,
+    ],
+    [
+      'a private key as a visa',
+      ['datasets', '--visa', 'me.sec.pem'],
+      /--visa: expected a visa or passport, got a private key/,
+    ],
+    ['a public key as a visa', ['datasets', '--visa', 'me.pub.pem'], /got a public key/],
+    ['a container as a visa', ['datasets', '--visa', 'input 😀.c4gh'], /got a Crypt4GH file/],
+  ])('%s', async (_what, argv, reason) => {
+    const { exitCode, stderr } = await run(...argv);
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(reason) });
+  });
+});
+
+describe('without settings', () => {
+  test.each([
+    ['list', 'no address of the service is set'],
+    ['download --all', 'no address of the service is set'],
+    ['list --url https://data-out.example.org/v1/', 'no visa is set'],
+    ['datasets', 'no address for direct access is set'],
+    ['decrypt x.c4gh', 'no private key is set'],
+  ])('%s points to setup', async (line, reason) => {
+    await writeFile(join(folder, 'x.c4gh'), 'crypt4gh');
+    const { exitCode, stderr } = await runCli(line.split(' '), { folder });
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(reason) });
+    expect(stderr).toMatch(/data-out setup/);
+    expect(stderr).not.toContain('API');
+  });
+
+  test('an administrator, who has no visa, is not sent there', async () => {
+    const env = { DATA_OUT_ADMIN_USERNAME: 'admin', DATA_OUT_ADMIN_PASSWORD: 'x' };
+    const { exitCode, stderr } = await runCli(['exports', 'list'], { folder, env });
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('DATA_OUT_URL') });
+    expect(stderr).not.toContain('setup');
+  });
+
+  test('doctor names setup for what is missing', async () => {
+    const { stdout } = await runCli(['doctor'], { folder });
+    expect(stdout.toString().match(/data-out setup asks for it/g)).toHaveLength(2);
+  });
+
+  test('data-out alone begins with it', async () => {
+    const { exitCode, stderr } = await runCli([], { folder });
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(/^New here\? data-out setup asks/);
+  });
+});

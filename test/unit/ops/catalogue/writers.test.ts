@@ -1,0 +1,426 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { NotFoundError } from '../../../../lib/errors.ts';
+import {
+  type ArchiveRegistration,
+  FileIdTakenError,
+  FileReferredToError,
+  RdsArchiveWriter,
+} from '../../../../lib/ops/catalogue/writer.ts';
+import { RdsCatalogue } from '../../../../lib/service/catalogue/catalogue.ts';
+import { RdsArchiveUsers } from '../../../../lib/service/catalogue/users.ts';
+import type { ExportEvent } from '../../../../lib/service/export/ports.ts';
+import { RdsCopyRecords } from '../../../../lib/service/ledger/copy-records.ts';
+import { RdsExportLog } from '../../../../lib/service/ledger/delivery-log.ts';
+import { TestDatabase } from '../../../helpers/data-api.ts';
+import { brokenConnection } from '../../../helpers/http-handler.ts';
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await TestDatabase.migrated();
+});
+afterAll(() => test[Symbol.asyncDispose]());
+beforeEach(async () => {
+  await test.sql(
+    'truncate sda.datasets, sda.files, sda.encryption_keys, data_out.archive_users, data_out.export_log, data_out.uploads cascade',
+  );
+});
+
+const lostAnswer = () => test.faults.push({ action: 'ExecuteStatement', error: brokenConnection(), carriedOut: true });
+
+describe('RdsArchiveWriter', () => {
+  const file: ArchiveRegistration = {
+    fileId: 'EGAF1',
+    datasetId: 'EGAD1',
+    submissionFilePath: "it's/ä.vcf",
+    submissionFileSize: 200,
+    archiveFilePath: 'bodies/1',
+    archiveLocation: 'https://s3.example/archive',
+    archiveFileSize: 9007199254740991,
+    decryptedFileSize: 92,
+    header: Uint8Array.of(0, 1, 0xff),
+    keyHash: 'cafe',
+    checksums: [
+      { source: 'UNENCRYPTED', type: 'SHA256', checksum: 'aa' },
+      { source: 'ARCHIVED', type: 'MD5', checksum: 'bb' },
+    ],
+  };
+  const checksums = 'select source, type, checksum from sda.checksums order by source';
+
+  it('enters a file that the catalogue then gives out once the dataset is released', async () => {
+    const writer = new RdsArchiveWriter(test.dataApi());
+    const catalogue = new RdsCatalogue(test.dataApi());
+    const reference = { fileId: 'EGAF1', datasetId: 'EGAD1' };
+    await writer.registerFile(file);
+    expect(await catalogue.findReleasedFile(reference)).toBeUndefined();
+    await writer.appendDatasetEvent('EGAD1', 'released');
+    expect(await catalogue.findReleasedFile(reference)).toEqual({
+      ...reference,
+      submissionFilePath: "it's/ä.vcf",
+      archiveFilePath: 'bodies/1',
+      archiveLocation: 'https://s3.example/archive',
+      archiveFileSize: 9007199254740991,
+      header: Uint8Array.of(0, 1, 0xff),
+      keyHash: 'cafe',
+    });
+    expect(await test.sql(checksums)).toEqual([
+      ['ARCHIVED', 'MD5', 'bb'],
+      ['UNENCRYPTED', 'SHA256', 'aa'],
+    ]);
+    await writer.appendDatasetEvent('EGAD1', 'deprecated');
+    expect(await catalogue.isReleased('EGAD1')).toBe(false);
+  });
+
+  it('leaves one row each when the answer is lost, and when the file is entered again', async () => {
+    const writer = new RdsArchiveWriter(test.dataApi());
+    lostAnswer();
+    await writer.registerFile(file);
+    await writer.registerFile({
+      ...file,
+      submissionFilePath: 'again.vcf',
+      checksums: [{ ...file.checksums[0]!, checksum: 'cc' }],
+    });
+    expect(await test.sql('select stable_id, submission_file_path from sda.files')).toEqual([['EGAF1', 'again.vcf']]);
+    expect(await test.sql('select stable_id from sda.datasets')).toEqual([['EGAD1']]);
+    expect(await test.sql('select count(*) from sda.file_dataset')).toEqual([['1']]);
+    expect(await test.sql('select dataset_id, event from sda.dataset_event_log')).toEqual([['EGAD1', 'registered']]);
+    expect(await test.sql(checksums)).toEqual([
+      ['ARCHIVED', 'MD5', 'bb'],
+      ['UNENCRYPTED', 'SHA256', 'cc'],
+    ]);
+  });
+
+  it.each([false, true])(
+    'two that enter one new file id at once: one is there whole, the other is told (answers lost: %s)',
+    async (lost) => {
+      const writer = new RdsArchiveWriter(test.dataApi());
+      if (lost) for (let n = 0; n < 2; n += 1) lostAnswer();
+      const other = {
+        ...file,
+        datasetId: 'EGAD2',
+        keyHash: 'beef',
+        archiveFilePath: 'bodies/2',
+        header: Uint8Array.of(2),
+        checksums: [{ ...file.checksums[0]!, checksum: 'cc' }],
+      };
+      const [first, second] = await Promise.allSettled([writer.registerFile(file), writer.registerFile(other)]);
+      expect(first.status).toBe('fulfilled');
+      expect(second).toMatchObject({ status: 'rejected', reason: expect.any(FileIdTakenError) });
+      expect(await test.sql('select archive_file_path, header, key_hash from sda.files')).toEqual([
+        ['bodies/1', '0001ff', 'cafe'],
+      ]);
+      expect(await test.sql('select stable_id from sda.datasets')).toEqual([['EGAD1']]);
+      expect(await test.sql('select dataset_id from sda.dataset_event_log')).toEqual([['EGAD1']]);
+      expect(await test.sql('select key_hash from sda.encryption_keys')).toEqual([['cafe']]);
+      expect(await test.sql(checksums)).toEqual([
+        ['ARCHIVED', 'MD5', 'bb'],
+        ['UNENCRYPTED', 'SHA256', 'aa'],
+      ]);
+    },
+  );
+
+  it('enters a file without checksums and submission size', async () => {
+    const { submissionFileSize: _size, ...rest } = file;
+    await new RdsArchiveWriter(test.dataApi()).registerFile({ ...rest, checksums: [] });
+    expect(await test.sql('select submission_file_size from sda.files')).toEqual([[null]]);
+  });
+
+  it('tells of another file with the same plaintext or the same body', async () => {
+    const writer = new RdsArchiveWriter(test.dataApi());
+    const sha256 = (source: 'UNENCRYPTED' | 'ARCHIVED' | 'UPLOADED', checksum: string) =>
+      ({ source, type: 'SHA256', checksum }) as const;
+    const add = (fileId: string, ...checksums: ReturnType<typeof sha256>[]) =>
+      writer.registerFile({ ...file, fileId, archiveFilePath: fileId, checksums });
+    const alone = { sameContentAs: undefined };
+    expect(await add('EGAF3', sha256('UNENCRYPTED', 'aa'), sha256('ARCHIVED', 'b3'))).toEqual(alone);
+    // A pipeline may have written it in capitals.
+    await test.sql("update sda.checksums set checksum = 'AA' where checksum = 'aa'");
+    expect(await add('EGAF2', sha256('UNENCRYPTED', 'aa'), sha256('ARCHIVED', 'b2'))).toEqual({
+      sameContentAs: 'EGAF3',
+    });
+    expect(await add('EGAF4', sha256('UNENCRYPTED', 'aa'))).toEqual({ sameContentAs: 'EGAF2' });
+    expect(await add('EGAF5', sha256('ARCHIVED', 'b3'))).toEqual({ sameContentAs: 'EGAF3' });
+    // Of another kind, or the file itself.
+    expect(await add('EGAF6', sha256('UNENCRYPTED', 'b2'), sha256('UPLOADED', 'u6'))).toEqual(alone);
+    expect(await add('EGAF7', sha256('UPLOADED', 'u6'))).toEqual(alone);
+    expect(await add('EGAF7', sha256('UPLOADED', 'u6'))).toEqual(alone);
+  });
+
+  it('refuses a header that one request to the Data API cannot hold', async () => {
+    const large = new RdsArchiveWriter(test.dataApi()).registerFile({ ...file, header: new Uint8Array(1_500_001) });
+    await expect(large).rejects.toThrow(RangeError);
+  });
+
+  it('appends an event once, even when the answer is lost', async () => {
+    const writer = new RdsArchiveWriter(test.dataApi());
+    await writer.registerFile(file);
+    lostAnswer();
+    await writer.appendDatasetEvent('EGAD1', 'released');
+    await writer.appendDatasetEvent('EGAD1', 'released');
+    await writer.appendDatasetEvent('EGAD1', 'deprecated');
+    await writer.appendDatasetEvent('EGAD1', 'released');
+    expect((await test.sql('select event from sda.dataset_event_log order by id')).flat()).toEqual([
+      'registered',
+      'released',
+      'deprecated',
+      'released',
+    ]);
+  });
+
+  it('makes its event the newest even after one that a clock ahead of time wrote', async () => {
+    const writer = new RdsArchiveWriter(test.dataApi());
+    await writer.registerFile(file);
+    await test.sql(
+      "insert into sda.dataset_event_log (dataset_id, event, event_date) values ('EGAD1', 'released', now() + interval '1 day')",
+    );
+    await writer.appendDatasetEvent('EGAD1', 'deprecated');
+    expect(await new RdsCatalogue(test.dataApi()).isReleased('EGAD1')).toBe(false);
+  });
+
+  it('does not know an event of a dataset that is not there', async () => {
+    const unknown = new RdsArchiveWriter(test.dataApi()).appendDatasetEvent('EGAD9', 'released');
+    await expect(unknown).rejects.toThrow(NotFoundError);
+  });
+});
+
+describe('removeFile', () => {
+  const removal = { removalId: '6f2c3d1e-0000-4000-8000-000000000009', fileId: 'EGAF1' };
+  const file: ArchiveRegistration = {
+    fileId: 'EGAF1',
+    datasetId: 'EGAD1',
+    submissionFilePath: 'a.vcf',
+    archiveFilePath: 'bodies/1',
+    archiveLocation: 'archive',
+    archiveFileSize: 38,
+    decryptedFileSize: 10,
+    header: Uint8Array.of(1),
+    keyHash: 'cafe',
+    checksums: [{ source: 'UNENCRYPTED', type: 'SHA256', checksum: 'aa' }],
+  };
+  const left = async () => [
+    (await test.sql('select stable_id from sda.files order by 1')).flat(),
+    (
+      await test.sql('select d.stable_id from sda.file_dataset m join sda.datasets d on d.id = m.dataset_id order by 1')
+    ).flat(),
+    (await test.sql('select checksum from sda.checksums order by 1')).flat(),
+  ];
+  const audited = () => test.sql('select event, dataset_id, file_id, bytes from data_out.export_log order by id');
+  let writer: RdsArchiveWriter;
+  beforeEach(async () => {
+    writer = new RdsArchiveWriter(test.dataApi());
+    await writer.registerFile(file);
+    await writer.addToDataset('EGAF1', 'EGAD2');
+  });
+
+  it('takes the file out of all datasets, once, also when the answer is lost', async () => {
+    await writer.registerFile({ ...file, fileId: 'EGAF2', archiveFilePath: 'bodies/2' });
+    lostAnswer();
+    expect(await writer.removeFile(removal)).toBe('removed');
+    expect(await writer.removeFile(removal)).toBe('removed');
+    expect(await left()).toEqual([['EGAF2'], ['EGAD1'], ['aa']]);
+    expect(await audited()).toEqual([['removed', null, 'EGAF1', '38']]);
+  });
+
+  it('takes it out of one dataset while another holds it, and out of the catalogue with the last', async () => {
+    lostAnswer();
+    expect(await writer.removeFile({ ...removal, datasetId: 'EGAD1' })).toBe('held_elsewhere');
+    expect(await left()).toEqual([['EGAF1'], ['EGAD2'], ['aa']]);
+    const last = { ...removal, removalId: '6f2c3d1e-0000-4000-8000-000000000010', datasetId: 'EGAD2' };
+    expect(await writer.removeFile(last)).toBe('removed');
+    expect(await left()).toEqual([[], [], []]);
+    expect(await audited()).toEqual([
+      ['removed', 'EGAD1', 'EGAF1', null],
+      ['removed', 'EGAD2', 'EGAF1', '38'],
+    ]);
+  });
+
+  it('changes nothing while a dataset that the file would leave is released', async () => {
+    await writer.appendDatasetEvent('EGAD2', 'released');
+    const before = await left();
+    expect(await writer.removeFile(removal)).toBeUndefined();
+    expect(await writer.removeFile({ ...removal, datasetId: 'EGAD2' })).toBeUndefined();
+    expect([await left(), await audited()]).toEqual([before, []]);
+    expect(await writer.removeFile({ ...removal, datasetId: 'EGAD1' })).toBe('held_elsewhere');
+    await writer.appendDatasetEvent('EGAD2', 'deprecated');
+    const other = { ...removal, removalId: '6f2c3d1e-0000-4000-8000-000000000010' };
+    expect(await writer.removeFile(other)).toBe('removed');
+  });
+
+  it('keeps the body that another file has, too', async () => {
+    await test.sql("insert into sda.files (stable_id, archive_file_path) values ('EGAF2', 'bodies/1')");
+    lostAnswer();
+    expect(await writer.removeFile(removal)).toBe('body_shared');
+    expect(await left()).toEqual([['EGAF2'], [], []]);
+    expect(await audited()).toEqual([['removed', null, 'EGAF1', null]]);
+  });
+
+  it('knows no file of another id or dataset', async () => {
+    expect(await writer.removeFile({ ...removal, fileId: 'EGAF404' })).toBeUndefined();
+    expect(await writer.removeFile({ ...removal, datasetId: 'EGAD404' })).toBeUndefined();
+    expect(await audited()).toEqual([]);
+  });
+
+  it('leaves a file to the pipeline whose tables refer to it', async () => {
+    await test.sql('create table sda.file_event_log (file_id uuid references sda.files (id))');
+    await test.sql('insert into sda.file_event_log select id from sda.files');
+    const before = await left();
+    await expect(writer.removeFile(removal)).rejects.toThrow(FileReferredToError);
+    await test.sql('drop table sda.file_event_log');
+    expect([await left(), await audited()]).toEqual([before, []]);
+  });
+});
+
+describe('RdsArchiveUsers', () => {
+  it('lists users, active and disabled, over pages and without hashes', async () => {
+    const users = new RdsArchiveUsers(test.dataApi());
+    await test.sql(
+      `insert into data_out.archive_users (username, password_hash, created_at, disabled_at)
+       select 'u' || lpad(n::text, 5, '0'), 'secret', '2026-01-02T03:04:05Z', case when n = 1 then timestamptz '2026-02-03T00:00:00Z' end
+       from generate_series(1, 1001) n`,
+    );
+    const listed = [];
+    for await (const user of users.list()) listed.push(user);
+    expect(listed.length).toBe(1001);
+    expect(listed.slice(0, 2)).toEqual([
+      { username: 'u00001', createdAt: '2026-01-02T03:04:05Z', disabledAt: '2026-02-03T00:00:00Z' },
+      { username: 'u00002', createdAt: '2026-01-02T03:04:05Z', disabledAt: undefined },
+    ]);
+    expect(listed.at(-1)).toMatchObject({ username: 'u01001' });
+  });
+
+  it('finds a saved user, with the newest hash, until disabled', async () => {
+    const users = new RdsArchiveUsers(test.dataApi());
+    expect(await users.find('ana')).toBeUndefined();
+    lostAnswer();
+    await users.save('ana', '$scrypt$1');
+    await users.save('ana', '$scrypt$2');
+    expect(await users.find('ana')).toEqual({ username: 'ana', passwordHash: '$scrypt$2' });
+    await users.disable('ana');
+    expect(await users.find('ana')).toBeUndefined();
+    await users.save('ana', '$scrypt$3');
+    expect(await users.find('ana')).toEqual({ username: 'ana', passwordHash: '$scrypt$3' });
+  });
+
+  it.each(['Ana', "ana' or ''='", 'an\0a', ''])('does not find %j', async (name) => {
+    const users = new RdsArchiveUsers(test.dataApi());
+    await users.save('ana', '$scrypt$1');
+    expect(await users.find(name)).toBeUndefined();
+  });
+});
+
+describe('RdsExportLog', () => {
+  const event: ExportEvent = {
+    requestId: '6f2c3d1e-0000-4000-8000-000000000001',
+    event: 'staged',
+    archiveKind: 'fega',
+    datasetId: 'EGAD1',
+    fileId: 'EGAF1',
+    recipient: 'ab',
+    keyFingerprint: 'cd',
+    bytes: 9007199254740991,
+  };
+  const rows = () => test.sql('select event, reason, dataset_id, file_id, bytes from data_out.export_log order by id');
+
+  it('keeps one row for an event of a request and file, however often it is recorded', async () => {
+    const log = new RdsExportLog(test.dataApi());
+    lostAnswer();
+    await log.record(event);
+    await log.record(event);
+    await log.record({ ...event, fileId: 'EGAF2' });
+    await log.record({ requestId: event.requestId, event: 'rejected', reason: 'visa_expired' });
+    await log.record({ requestId: event.requestId, event: 'rejected', reason: 'visa_expired' });
+    expect(await rows()).toEqual([
+      ['staged', null, 'EGAD1', 'EGAF1', '9007199254740991'],
+      ['staged', null, 'EGAD1', 'EGAF2', '9007199254740991'],
+      ['rejected', 'visa_expired', null, null, null],
+    ]);
+  });
+
+  it('writes many rows by one statement, all or none', async () => {
+    const log = new RdsExportLog(test.dataApi());
+    const ten = Array.from({ length: 10 }, (_, n) => ({ ...event, fileId: `EGAF${n}` }));
+    await log.record(...ten, ...ten);
+    expect(await rows()).toHaveLength(10);
+    const refused = { ...event, event: 'forgotten' as 'staged' };
+    await expect(log.record({ ...event, fileId: 'EGAF11' }, refused)).rejects.toThrow('violates check constraint');
+    expect(await rows()).toHaveLength(10);
+  });
+
+  it('keeps rows of different requests apart', async () => {
+    const log = new RdsExportLog(test.dataApi());
+    await log.record(event);
+    await log.record({ ...event, requestId: '6f2c3d1e-0000-4000-8000-000000000002' });
+    expect(await rows()).toHaveLength(2);
+  });
+});
+
+describe('RdsCopyRecords', () => {
+  const id = { requestId: '11111111-1111-4111-8111-111111111111', fileId: 'EGAF1' };
+  const [mine, theirs] = ['22222222-2222-4222-8222-222222222222', '33333333-3333-4333-8333-333333333333'] as const;
+  const upload = { key: 'ab/c', uploadId: 'u1', sourceEtag: '"e"', headerDigest: 'cafe', partSize: 67_108_864 };
+  const part = (partNumber: number, crc64nvme?: string) => ({ partNumber, etag: `"${partNumber}"`, crc64nvme });
+  const copies = () => new RdsCopyRecords(test.dataApi());
+
+  it('gives the next delivery the upload and every part that was saved', async () => {
+    expect(await copies().take(id, mine, true)).toEqual({ withoutProgress: 1, upload: undefined });
+    expect(await copies().find(id)).toBeUndefined();
+    expect(await copies().begin(id, mine, upload)).toBe(true);
+    expect(await copies().save(id, mine, [part(1, 'AAAAAAAAAAA='), part(3)])).toBe(true);
+    lostAnswer();
+    expect(await copies().save(id, mine, [part(2)])).toBe(true);
+    expect(await copies().find(id)).toEqual({ key: 'ab/c', uploadId: 'u1' });
+    expect(await copies().take(id, theirs, false)).toEqual({
+      withoutProgress: 1,
+      upload: { ...upload, parts: [part(1, 'AAAAAAAAAAA='), part(2), part(3)] },
+    });
+  });
+
+  it('lets only the last delivery that took it change it', async () => {
+    await copies().take(id, mine, true);
+    await copies().take(id, theirs, false);
+    expect(await copies().begin(id, mine, upload)).toBe(false);
+    expect(await copies().begin(id, theirs, upload)).toBe(true);
+    expect(await copies().save(id, mine, [part(1)])).toBe(false);
+    expect((await copies().take(id, mine, false)).upload?.parts).toEqual([]);
+  });
+
+  it('counts deliveries without a new part, each once, and begins again with a first one', async () => {
+    await copies().take(id, mine, true);
+    lostAnswer();
+    expect((await copies().take(id, theirs, false)).withoutProgress).toBe(2);
+    await copies().save(id, theirs, [part(1)]);
+    expect((await copies().take(id, mine, false)).withoutProgress).toBe(1);
+    await copies().setWithoutProgress(id, 5);
+    expect((await copies().take(id, theirs, false)).withoutProgress).toBe(6);
+    expect((await copies().take(id, mine, true)).withoutProgress).toBe(1);
+  });
+
+  it('keeps ten thousand parts', async () => {
+    await copies().take(id, mine, true);
+    await copies().begin(id, mine, upload);
+    const crc = 'AAAAAAAAAAA=';
+    const parts = Array.from({ length: 10_000 }, (_, at) => ({
+      partNumber: at + 1,
+      etag: `"${String(at).padStart(32, '0')}"`,
+      crc64nvme: crc,
+    }));
+    await copies().save(id, mine, parts);
+    expect((await copies().take(id, theirs, false)).upload?.parts).toEqual(parts);
+    // What the Data API gives in one result: 1 MiB.
+    const [[text] = []] = await test.sql('select parts from data_out.uploads');
+    expect(JSON.stringify(text).length).toBeLessThan(1_000_000);
+  });
+
+  it('forgets a copy, and those that are older than any message', async () => {
+    await copies().take(id, mine, true);
+    await copies().begin(id, mine, upload);
+    const other = { ...id, fileId: 'EGAF2' };
+    await copies().take(other, mine, true);
+    expect(await copies().uploadsTo('ab/c')).toEqual(new Set(['u1']));
+    await copies().forget(id);
+    expect(await copies().uploadsTo('ab/c')).toEqual(new Set());
+    expect(await test.sql('select file_id from data_out.uploads')).toEqual([['EGAF2']]);
+    await test.sql("update data_out.uploads set taken_at = now() - interval '29 days'");
+    await copies().forget(id);
+    expect(await test.sql('select file_id from data_out.uploads')).toEqual([]);
+  });
+});

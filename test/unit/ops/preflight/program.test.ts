@@ -1,0 +1,96 @@
+import { expect, test } from 'vitest';
+import { settings } from '../../../../bin/settings.ts';
+import { runPreflight } from '../../../../lib/ops/preflight/program.ts';
+import { AwsAccount } from '../../../../lib/ops/stores/account.ts';
+import { makeTestIssuer } from '../../../helpers/issuer.ts';
+import { makeTerminal } from '../../../helpers/ops-world.ts';
+
+const inputs = {
+  settings,
+  engineVersion: '18',
+  issuers: '[]',
+  missing: [] as readonly string[],
+  nodeVersion: '24.1.0',
+  account: () => new AwsAccount({ region: 'eu-north-1' }),
+};
+
+async function preflight(argv: readonly string[], change: Partial<typeof inputs> = {}) {
+  const { terminal, said } = makeTerminal();
+  const exitCode = await runPreflight(argv, terminal, { ...inputs, ...change });
+  return { exitCode, ...said };
+}
+
+test('without --aws it looks at the files alone, as a table', async () => {
+  const { exitCode, stdout, stderr } = await preflight([]);
+  expect(exitCode).toBe(0);
+  expect(stdout.split('\n')).toEqual([
+    expect.stringMatching(/^CHECK +RESULT +FOUND +WHAT TO DO$/),
+    expect.stringMatching(/^private\/settings.ts +fine +for production, stage \(none\)$/),
+    expect.stringMatching(/^private\/trusted-issuers.json +look +no issuer: every visa will be refused +docs/),
+    expect.stringMatching(/^Node.js +fine +24.1.0$/),
+    '',
+  ]);
+  expect(stderr).toBe('The account was not asked: add --aws.\n');
+});
+
+test('a file that the operator has not written is named: a deployment without it is refused', async () => {
+  const { exitCode, stdout } = await preflight([], {
+    missing: ['private/settings.ts', 'private/trusted-issuers.json'],
+  });
+  expect(exitCode).toBe(0);
+  for (const file of ['settings.ts', 'trusted-issuers.json']) {
+    const found = 'there is none, so the defaults were looked at';
+    expect(stdout).toMatch(
+      new RegExp(`^private/${file} +look +${found} +Write it before you deploy: docs/operators`, 'm'),
+    );
+  }
+});
+
+test('what is wrong has a remedy, and exit code 1', async () => {
+  const smoke = await makeTestIssuer({ iss: 'https://smoke.example.org', entry: { purpose: 'smoke-test' } });
+  const { exitCode, stdout, stderr } = await preflight(['--json'], {
+    settings: { ...settings, outboxExpiryDays: 400 },
+    issuers: JSON.stringify([smoke.entry]),
+    nodeVersion: '22.9.0',
+  });
+  expect(exitCode).toBe(1);
+  const results = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(results).toMatchObject([
+    { id: 'settings', result: 'wrong', found: expect.stringContaining('outboxExpiryDays: expected a whole number') },
+    { id: 'issuers', result: 'wrong', found: expect.stringContaining('smoke_issuer_in_production') },
+    { id: 'node', result: 'wrong', found: '22.9.0' },
+  ]);
+  for (const { remedy } of results) expect(remedy).toMatch(/\.$/);
+  expect(JSON.parse(stderr.trim().split('\n').at(-1)!).error.message).toContain('3 of 3 checks are wrong');
+});
+
+test('a list of issuers that is no JSON is told, and its text is not', async () => {
+  const { stdout } = await preflight(['--json'], { issuers: '[' });
+  expect(JSON.parse(stdout.split('\n')[1]!)).toMatchObject({ id: 'issuers', result: 'wrong' });
+});
+
+test('an entry for the smoke test without its purpose is wrong', async () => {
+  const entry = { ...(await makeTestIssuer()).entry, iss: 'https://smoke-test.data-out.invalid/' };
+  const { exitCode, stdout } = await preflight(['--json'], { issuers: JSON.stringify([entry]) });
+  const found = expect.stringContaining('issuers[0].purpose: no real issuer has a name that ends in .invalid');
+  expect(JSON.parse(stdout.split('\n')[1]!)).toMatchObject({ id: 'issuers', result: 'wrong', found });
+  expect(exitCode).toBe(1);
+});
+
+test('an account that cannot be asked leaves what the files say', async () => {
+  const account = () => {
+    throw Object.assign(new Error('no credentials'), { name: 'CredentialsProviderError' });
+  };
+  const { exitCode, stdout, stderr } = await preflight(['--aws', '--region', 'eu-north-1'], { account });
+  expect(exitCode).toBe(3);
+  expect(stdout).toContain('private/settings.ts');
+  expect(stderr).toContain('there are no valid AWS credentials');
+});
+
+test('--region without --aws is refused', async () => {
+  const { exitCode, stderr } = await preflight(['--region', 'eu-north-1']);
+  expect([exitCode, stderr]).toEqual([2, 'preflight: --region: is for an account: add --aws\n']);
+});

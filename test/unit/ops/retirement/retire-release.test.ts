@@ -1,0 +1,359 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { InterruptedError } from '../../../../lib/terminal/errors.ts';
+import { initialState, packageToken, RegistryServer, repositoryToken } from '../../../helpers/registry-server.ts';
+import { names, retired, retireRelease } from '../../../helpers/retirement-world.ts';
+
+const deletion = 'DELETE /orgs/acme/packages/container/proxy/versions/105';
+const marking = 'PATCH /repos/acme/archive/releases/10';
+const tagDeletion = 'DELETE /repos/acme/archive/git/refs/tags/proxy-1.2.0';
+
+let folder: string;
+let server: RegistryServer;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'data-out-retire-'));
+  server = await RegistryServer.start();
+});
+afterAll(async () => {
+  await server.stop();
+  await rm(folder, { recursive: true });
+});
+beforeEach(() => server.reset());
+afterEach(() => expect(server.violations).toEqual([]));
+
+const run = (argv: string[] = [], choices: Parameters<typeof retireRelease>[2] = {}) =>
+  retireRelease(server, argv, { folder, ...choices });
+const apply = (argv: string[] = [], choices: Parameters<typeof retireRelease>[2] = {}) =>
+  run(['--apply', '--yes', ...argv], choices);
+const version = (id: number) => server.state.versions.find((each) => each.id === id)!;
+
+const expectRetired = () => expect(server.state).toEqual(retired());
+
+describe('the plan', () => {
+  test('says what would happen at each step, and changes nothing', async () => {
+    const { exitCode, stdout, stderr } = await run();
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain(`delete version 105 (sha256:${'5'.repeat(64)}), tag proxy-1.2.0`);
+    expect(stdout).toContain('change the title from "Proxy 1.2.0" to "Proxy 1.2.0-verified-broken"');
+    expect(stdout).toContain(`delete refs/tags/proxy-1.2.0, which is at ${'2'.repeat(40)}`);
+    expect(stdout).toContain('use instead proxy-1.2.1, version 107');
+    expect(stdout).toContain('Nothing was changed. Add --apply');
+    expect(stderr).toBe('');
+    expect(server.writes).toEqual([]);
+    expect(server.state).toEqual(initialState());
+  });
+
+  test('each call carries the token of its own scope', async () => {
+    await apply();
+    for (const { path, token } of server.calls) {
+      expect([path, token]).toEqual([path, path.startsWith('/orgs/') ? packageToken : repositoryToken]);
+    }
+  });
+
+  test('says what is done already', async () => {
+    server.state.versions = server.state.versions.filter(({ id }) => id !== 105);
+    server.state.releases[1]!.name = 'Proxy 1.2.0-verified-broken';
+    const { exitCode, stdout } = await run();
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('1. image    done: no version carries proxy-1.2.0');
+    expect(stdout).toContain('2. release  done: its title reads "Proxy 1.2.0-verified-broken"');
+    expect(stdout).toContain('3. Git tag  delete refs/tags/proxy-1.2.0');
+  });
+
+  test('warns of a floating tag that would vanish', async () => {
+    version(105).tags.push('proxy-stable', 'proxy-1.2.0+build.7');
+    const { exitCode, stdout } = await run(['--also-remove-tags', 'proxy-1.2.0+build.7,proxy-stable']);
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('warning: the floating tag proxy-stable vanishes');
+    expect(stdout).not.toContain('floating tag proxy-1.2.0+build.7');
+  });
+
+  test('control characters in a title do not reach the terminal', async () => {
+    server.state.releases[1]!.name = 'Proxy\u001b[2J';
+    const { stdout, stderr } = await run();
+    expect(stdout + stderr).not.toContain('\u001b');
+  });
+});
+
+describe('--apply', () => {
+  test('removes the image, marks the release, deletes the Git tag, in this order and nothing else', async () => {
+    const { exitCode, stdout } = await apply();
+    expect(exitCode).toBe(0);
+    expect(server.writes).toEqual([deletion, marking, tagDeletion]);
+    expectRetired();
+    expect(stdout).toContain('[x] image version deleted');
+    expect(stdout).toContain('[x] release marked: its title reads "Proxy 1.2.0-verified-broken"');
+    expect(stdout).toContain('[x] Git tag deleted');
+    expect(stdout).toContain('[ ] team told to avoid 1.2.0 and use 1.2.1');
+    expect(stdout).toContain('Proxy'.toLowerCase());
+  });
+
+  test('a second run finds all of it done, writes nothing, and can tick the last point', async () => {
+    await apply();
+    server.calls.length = 0;
+    const { exitCode, stdout } = await apply(['--team-told']);
+    expect(exitCode).toBe(0);
+    expect(server.writes).toEqual([]);
+    expect(stdout).toContain('[x] team told');
+    expectRetired();
+  });
+
+  test('a title that is marked is never marked twice', async () => {
+    server.state.releases[1]!.name = 'Proxy 1.2.0-verified-broken';
+    expect((await apply()).exitCode).toBe(0);
+    expect(server.writes).toEqual([deletion, tagDeletion]);
+    expectRetired();
+  });
+
+  test('a release without a name is marked by its tag, as readers see it', async () => {
+    server.state.releases[1]!.name = null;
+    await apply();
+    expect(server.state.releases[1]!.name).toBe('proxy-1.2.0-verified-broken');
+  });
+
+  test('the deletion is believed when the listing no longer has the tag', async () => {
+    server.lag = 2;
+    const { exitCode, slept } = await apply();
+    expect(exitCode).toBe(0);
+    expect(slept.filter((seconds) => seconds <= 2)).toEqual([1, 2, 1, 1]);
+    expect(server.writes).toEqual([deletion, marking, tagDeletion]);
+    server.reset();
+    server.lag = 99;
+    const unproven = await apply();
+    expect(unproven.exitCode).toBe(55);
+    expect(unproven.stderr).toContain('proxy-1.2.0 is still listed');
+    expect(server.writes).toEqual([deletion]);
+  });
+
+  /** Change the versions as another operator would, between the first two pages of a listing, from 1. */
+  function betweenPages(listing: number, change: () => void): void {
+    let seen = 0;
+    server.onCall = (_index, { operation }) => {
+      if (!server.calls.at(-1)!.path.endsWith('/versions?per_page=100&page=2')) return;
+      if (operation.startsWith('GET /orgs') && ++seen === listing) change();
+    };
+  }
+
+  test('an image that slips between two pages, because another was deleted, is removed before anything else', async () => {
+    server.maxPerPage = 2;
+    betweenPages(2, () => void server.state.versions.splice(1, 1));
+    const { exitCode } = await apply();
+    expect(exitCode).toBe(0);
+    expect(server.writes).toEqual([deletion, marking, tagDeletion]);
+  });
+
+  test('an image that is on two pages, because another was pushed, is one image', async () => {
+    server.maxPerPage = 3;
+    const pushed = { id: 108, digest: `sha256:${'8'.repeat(64)}`, tags: ['proxy-1.3.0'] };
+    betweenPages(1, () => void server.state.versions.unshift(pushed));
+    const { exitCode, stdout } = await run();
+    expect(stdout).toContain('delete version 105');
+    expect(exitCode).toBe(0);
+  });
+
+  test('there is a text for the team, in a file and on standard output', async () => {
+    const { stdout } = await apply(['--announce-file', 'team.md']);
+    const text = await readFile(join(folder, 'team.md'), 'utf8');
+    expect(text).toMatch(/^## proxy 1\.2\.0 is broken: do not use it\. Use 1\.2\.1\.\n/);
+    expect(text).toContain('| image `acme/proxy` | `proxy-1.2.0` | `proxy-1.2.1` |');
+    expect(text).toContain('retired on 2026-11-21');
+    expect(stdout).toContain(text.trimEnd());
+  });
+
+  test.each([
+    ['no/such/folder/team.md', 'ENOENT'],
+    ['.', 'EISDIR'],
+  ])('a text that cannot be written to %s is known before anything is done', async (file, code) => {
+    const { exitCode, stderr } = await apply(['--announce-file', file]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain(`--announce-file: ${file} cannot be written (${code})`);
+    expect(server.calls).toEqual([]);
+  });
+
+  test.each([
+    ['v1.2.0', 'does not name the component'],
+    ['proxy/v1.2.0', undefined],
+    ['proxy@1.2.0', undefined],
+  ])('--tag %s', async (tag, warning) => {
+    server.state.tags = { ...server.state.tags, [tag]: '4'.repeat(40) };
+    server.state.releases.push({ id: 12, tag, name: 'By tag', draft: false });
+    const { exitCode, stdout } = await apply(['--tag', tag]);
+    expect(exitCode).toBe(0);
+    expect(server.writes.at(-1)).toBe(`DELETE /repos/acme/archive/git/refs/tags/${tag.replace('@', '%40')}`);
+    expect(server.state.tags).toEqual(initialState().tags);
+    expect(stdout.includes('does not name the component')).toBe(warning !== undefined);
+  });
+
+  test('other tags vanish only when exactly these are said', async () => {
+    version(105).tags.push('stable', 'auth-3.0.0');
+    const { exitCode } = await apply(['--also-remove-tags', 'stable, auth-3.0.0']);
+    expect(exitCode).toBe(0);
+    expectRetired();
+  });
+
+  test('without a release entry --no-release goes on', async () => {
+    server.state.releases = server.state.releases.filter(({ id }) => id !== 10);
+    expect((await apply()).exitCode).toBe(48);
+    expect(server.writes).toEqual([]);
+    const { exitCode, stdout } = await apply(['--no-release']);
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('release: none:');
+    expect(stdout).toContain('its image no longer pulls by its tag');
+    expect(stdout).not.toContain('its release is marked');
+    expect(server.writes).toEqual([deletion, tagDeletion]);
+  });
+});
+
+describe('confirmation', () => {
+  const person = (...answers: string[]) => {
+    const asked: string[] = [];
+    const askShown = async (question: string) => {
+      asked.push(question);
+      return answers.shift() ?? '';
+    };
+    return { askShown, asked };
+  };
+
+  test('a person types the component and the version', async () => {
+    const { askShown, asked } = person('proxy-1.2.0');
+    expect((await run(['--apply'], { askShown })).exitCode).toBe(0);
+    expect(asked).toEqual(['To retire proxy 1.2.0 for good, type proxy-1.2.0: ']);
+    expectRetired();
+  });
+
+  test.each(['', 'y', 'yes', 'proxy-1.2', 'proxy-1.2.1', 'PROXY-1.2.0'])('%j is no yes', async (typed) => {
+    const { exitCode, stderr } = await run(['--apply'], { askShown: person(typed).askShown });
+    expect(exitCode).toBe(23);
+    expect(stderr).toContain('nothing was changed');
+    expect(server.state).toEqual(initialState());
+  });
+
+  test('without a person to ask, --yes is needed', async () => {
+    const { exitCode, stderr } = await run(['--apply']);
+    expect(exitCode).toBe(23);
+    expect(stderr).toContain('--yes');
+    expect(server.writes).toEqual([]);
+  });
+
+  test('a token that may not write titles: a person does it, and the title is read', async () => {
+    server.tokens.set(repositoryToken, { scopes: ['repo'], push: true, noTitles: true });
+    const answers = ['proxy-1.2.0', '', ''];
+    const askShown = async () => {
+      // Forgotten at first, done when asked again.
+      if (answers.length === 1) server.state.releases[1]!.name = 'Proxy 1.2.0-verified-broken';
+      return answers.shift() ?? '';
+    };
+    const { exitCode, stdout, stderr } = await run(['--apply'], { askShown });
+    expect(exitCode).toBe(0);
+    expect(stderr).toContain('1. Open https://platform.example.org/acme/archive/releases/tag/proxy-1.2.0');
+    expect(stderr).toContain('to "Proxy 1.2.0-verified-broken"');
+    expect(stderr).toContain('the title still reads "Proxy 1.2.0"');
+    expect(stdout).toContain('by hand');
+    expectRetired();
+  });
+
+  test('in automation it stops there, says what to click, and goes on with --release-marked', async () => {
+    server.tokens.set(repositoryToken, { scopes: ['repo'], push: true, noTitles: true });
+    const stopped = await apply();
+    expect(stopped.exitCode).toBe(54);
+    expect(stopped.stderr).toContain('Press the pencil');
+    expect(server.state.tags['proxy-1.2.0']).toBeDefined();
+    const early = await apply(['--release-marked']);
+    expect(early.exitCode).toBe(54);
+    expect(server.state.tags['proxy-1.2.0']).toBeDefined();
+    server.state.releases[1]!.name = 'Proxy 1.2.0-verified-broken';
+    expect((await apply(['--release-marked'])).exitCode).toBe(0);
+    expect(server.writes.filter((write) => write === marking)).toHaveLength(1);
+    expectRetired();
+  });
+});
+
+describe('--json', () => {
+  test('is one object with the plan, the steps, the checklist and every call', async () => {
+    const { stdout, stderr } = await apply(['--json', '--team-told']);
+    expect(stdout.trim().split('\n')).toHaveLength(1);
+    const report = JSON.parse(stdout);
+    expect(report).toMatchObject({
+      status: 'complete',
+      ...names,
+      plan: { image: { id: 105, digest: `sha256:${'5'.repeat(64)}` }, gitTag: { sha: '2'.repeat(40) }, obstacles: [] },
+      steps: [
+        { step: 'image', outcome: 'done' },
+        { step: 'release', outcome: 'done' },
+        { step: 'git_tag', outcome: 'done' },
+      ],
+    });
+    expect(report.checklist.map((each: { done: boolean }) => each.done)).toEqual([true, true, true, true]);
+    expect(report.calls).toHaveLength(server.calls.length);
+    expect(report.calls[6]).toEqual({
+      at: expect.stringMatching(/^2026-11-21T10:00:0/),
+      method: 'DELETE',
+      path: '/api/v3/orgs/acme/packages/container/proxy/versions/105',
+      token: 'REGISTRY_PACKAGE_TOKEN',
+      status: 204,
+      requestId: 'A1B2:000006',
+    });
+    expect(stdout + stderr).not.toContain(packageToken);
+    expect(stdout + stderr).not.toContain(repositoryToken);
+  });
+
+  test('is kept when the run stops, with the reason', async () => {
+    server.outage = { from: 9, fault: 'reset-before' };
+    const { exitCode, stdout } = await apply(['--json']);
+    expect(exitCode).toBe(76);
+    const report = JSON.parse(stdout);
+    expect(report).toMatchObject({ status: 'stopped', error: { code: 'network_failure' }, steps: [{ step: 'image' }] });
+    expect(report.calls.at(-1)).toMatchObject({ status: null, requestId: null, failure: expect.any(String) });
+  });
+});
+
+describe('tokens', () => {
+  test('come from files, too', async () => {
+    await writeFile(join(folder, 'package-token'), `${packageToken}\n`);
+    const env = { REGISTRY_PACKAGE_TOKEN: '', REGISTRY_PACKAGE_TOKEN_FILE: 'package-token' };
+    expect((await run([], { env })).exitCode).toBe(0);
+  });
+
+  test.each([
+    ['none', { REGISTRY_REPO_TOKEN: '' }, 'REGISTRY_REPO_TOKEN: is not set'],
+    ['both forms', { REGISTRY_REPO_TOKEN_FILE: 'x' }, 'leave one out'],
+    ['two lines', { REGISTRY_REPO_TOKEN: 'a\nb' }, 'one token on one line'],
+    ['no URL', { REGISTRY_API_URL: '' }, '--api-url'],
+    ['a URL without TLS', { REGISTRY_API_URL: 'http://api.example.org' }, 'https'],
+    ['a URL with credentials', { REGISTRY_API_URL: 'https://a:b@api.example.org' }, 'without query and credentials'],
+  ])('%s is wrong usage', async (_what, env, message) => {
+    const { exitCode, stderr } = await run([], { env });
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain(message);
+    expect(server.calls).toEqual([]);
+  });
+
+  test('a file that is not there is "not found"', async () => {
+    const env = { REGISTRY_REPO_TOKEN: '', REGISTRY_REPO_TOKEN_FILE: 'nothing' };
+    expect((await run([], { env })).exitCode).toBe(4);
+  });
+
+  test('are no option, and are not repeated when the platform repeats them', async () => {
+    expect((await run(['--token', packageToken])).exitCode).toBe(2);
+    server.faults.set(0, { status: 403, message: `no ${packageToken}` });
+    const { stdout, stderr } = await run(['--json']);
+    expect(stderr).toContain('no ***');
+    expect(stdout + stderr).not.toContain(packageToken);
+  });
+});
+
+test('an interrupt ends with 130, before the next call', async () => {
+  const interrupted = new AbortController();
+  server.onCall = (index) => {
+    if (index === 9) interrupted.abort(new InterruptedError());
+  };
+  const { exitCode, stderr } = await apply([], { signal: interrupted.signal });
+  expect(exitCode).toBe(130);
+  expect(stderr).toContain('the same command goes on from there');
+  expect(server.writes).toEqual([deletion]);
+  server.onCall = undefined;
+  expect((await apply()).exitCode).toBe(0);
+  expectRetired();
+});

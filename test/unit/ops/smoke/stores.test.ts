@@ -1,0 +1,136 @@
+import { CloudWatchClient, type GetMetricStatisticsCommand } from '@aws-sdk/client-cloudwatch';
+import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { DeleteObjectsCommand, ListMultipartUploadsCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { queryReply } from '../../../../lib/local/endpoint/buffered-service.ts';
+import { removeSmokeObjects } from '../../../../lib/ops/stores/smoke-objects.ts';
+import { messagesDelivered, topicFacts } from '../../../../lib/ops/stores/topic.ts';
+import { sendSmokeEvent } from '../../../../lib/service/stores/events/events.ts';
+import { scripted, testClient, textOf } from '../../../helpers/http-handler.ts';
+
+describe('the facts of the alarm topic', () => {
+  const statement = { Effect: 'Allow', Principal: { Service: 'cloudwatch.amazonaws.com' }, Action: 'sns:Publish' };
+  const facts = (statements: readonly object[], arns: readonly string[]) => {
+    const policy = JSON.stringify({ Statement: statements });
+    const members = arns.map((arn) => ({ member: { SubscriptionArn: arn } }));
+    const attributes = { Attributes: { entry: { key: 'Policy', value: policy } } };
+    const { handler: requestHandler } = scripted([
+      queryReply('GetTopicAttributes', 'http://sns.amazonaws.com/doc/2010-03-31/', attributes),
+      queryReply('ListSubscriptionsByTopic', 'http://sns.amazonaws.com/doc/2010-03-31/', { Subscriptions: members }),
+    ]);
+    const options = { ...testClient, requestHandler };
+    return topicFacts('arn:aws:sns:eu-north-1:1:t', options);
+  };
+
+  test('tell whether CloudWatch may publish', async () => {
+    const takes = async (...statements: object[]) => (await facts(statements, [])).takesAlarms;
+    expect(await takes({ ...statement, Effect: 'Deny' }, statement)).toBe(true);
+    expect(await takes({ ...statement, Action: ['SNS:Publish', 'SNS:Subscribe'] })).toBe(true);
+    expect(await takes({ ...statement, Effect: 'Deny' })).toBe(false);
+    expect(await takes({ ...statement, Principal: { AWS: '*' } }, { ...statement, Principal: '*' })).toBe(false);
+    expect(await takes({ ...statement, Action: 'sns:Subscribe' })).toBe(false);
+    expect(await takes()).toBe(false);
+  });
+
+  test('tell whether EventBridge may publish: not under a condition', async () => {
+    const takes = async (...statements: object[]) => (await facts(statements, [])).takesEvents;
+    const events = { ...statement, Principal: { Service: 'events.amazonaws.com' } };
+    const narrow = { ...events, Condition: { ArnEquals: { 'aws:SourceArn': 'arn:aws:events:eu-north-1:1:rule/r' } } };
+    expect(await takes(statement, events)).toBe(true);
+    expect(await takes(statement, narrow)).toBe(false);
+    expect(await takes(statement)).toBe(false);
+  });
+
+  test('count the subscriptions that are confirmed, and those that wait', async () => {
+    expect(await facts([], ['arn:aws:sns:eu-north-1:1:t:a', 'PendingConfirmation'])).toMatchObject({
+      confirmed: 1,
+      pending: 1,
+    });
+    expect(await facts([], [])).toMatchObject({ confirmed: 0, pending: 0 });
+  });
+});
+
+describe('an event through the rule about keys', () => {
+  const topic = 'arn:aws:sns:eu-north-1:1:t';
+  const json = { 'content-type': 'application/x-amz-json-1.1' };
+
+  test('is about the topic, and comes from no service of AWS', async () => {
+    const body = JSON.stringify({ FailedEntryCount: 0, Entries: [{ EventId: '1' }] });
+    const { handler: requestHandler, requests } = scripted([{ status: 200, headers: json, body }]);
+    await sendSmokeEvent(topic, {}, new EventBridgeClient({ ...testClient, requestHandler }));
+    expect(requests.map((request) => JSON.parse(textOf(request)))).toEqual([
+      { Entries: [{ Source: 'data-out', DetailType: 'Smoke Test', Detail: '{}', Resources: [topic] }] },
+    ]);
+  });
+
+  test('that EventBridge refuses is an error', async () => {
+    const body = JSON.stringify({ FailedEntryCount: 1, Entries: [{ ErrorCode: 'AccessDenied', ErrorMessage: 'no' }] });
+    const { handler: requestHandler } = scripted([{ status: 200, headers: json, body }]);
+    await expect(
+      sendSmokeEvent(topic, {}, new EventBridgeClient({ ...testClient, requestHandler })),
+    ).rejects.toMatchObject({
+      name: 'AccessDenied',
+    });
+  });
+
+  test.each([
+    ['nothing yet', [], 0],
+    ['two minutes with messages', [{ Sum: 1 }, { Sum: 2 }], 3],
+  ])('is counted by what subscribers got: %s', async (_, Datapoints, count) => {
+    const client = new CloudWatchClient(testClient);
+    const sent: unknown[] = [];
+    client.send = (async ({ input }: GetMetricStatisticsCommand) => {
+      sent.push(input);
+      return { Datapoints };
+    }) as CloudWatchClient['send'];
+    expect(await messagesDelivered(topic, new Date('2026-11-22T10:00:10Z'), {}, client)).toBe(count);
+    expect(sent).toMatchObject([
+      {
+        ...{ Namespace: 'AWS/SNS', MetricName: 'NumberOfNotificationsDelivered', Statistics: ['Sum'] },
+        ...{ Dimensions: [{ Name: 'TopicName', Value: 't' }], StartTime: new Date('2026-11-22T10:00:10Z') },
+      },
+    ]);
+  });
+});
+
+describe('removing objects of smoke tests', () => {
+  const deleted: string[] = [];
+  const times: Readonly<Record<string, Date>> = {
+    'SMOKE-old/1': new Date('2026-11-22T08:00:00Z'),
+    'SMOKE-new/1': new Date('2026-11-22T11:00:00Z'),
+  };
+  const client = new S3Client({ region: 'eu-north-1' });
+  client.send = (async (command: unknown) => {
+    if (command instanceof ListObjectsV2Command) {
+      return { Contents: Object.entries(times).map(([Key, LastModified]) => ({ Key, LastModified })) };
+    }
+    if (command instanceof ListMultipartUploadsCommand) return {};
+    if (!(command instanceof DeleteObjectsCommand)) throw new Error('an unknown call');
+    const { Objects = [] } = command.input.Delete ?? {};
+    deleted.push(...Objects.map(({ Key = '' }) => Key));
+    return Objects.some(({ Key }) => Key === 'SMOKE-new/1') ? { Errors: [{ Key: 'x', Code: 'AccessDenied' }] } : {};
+  }) as S3Client['send'];
+  beforeEach(() => {
+    deleted.length = 0;
+  });
+
+  test('leaves those that are young', async () => {
+    const before = new Date('2026-11-22T10:00:00Z');
+    expect(await removeSmokeObjects(client, { bucket: 'b', prefix: 'SMOKE-', before })).toBe(1);
+    expect(deleted).toEqual(['SMOKE-old/1']);
+  });
+
+  test('throws what S3 says of a single object', async () => {
+    const all = { bucket: 'b', prefix: 'SMOKE-', before: new Date('2026-11-22T12:00:00Z') };
+    await expect(removeSmokeObjects(client, all)).rejects.toMatchObject({ name: 'AccessDenied' });
+  });
+
+  test.each(['', '/', 'EGAD1/', 'SMOKE', `${'a'.repeat(64)}/`, `${'a'.repeat(64)}/EGAF1`, `x/SMOKE_2d1`])(
+    'refuses the prefix %j',
+    async (prefix) => {
+      const before = new Date();
+      await expect(removeSmokeObjects(client, { bucket: 'b', prefix, before })).rejects.toThrow(RangeError);
+      expect(deleted).toEqual([]);
+    },
+  );
+});

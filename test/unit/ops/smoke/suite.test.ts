@@ -1,0 +1,144 @@
+import { readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { operations } from '../../../../lib/ops/smoke/checks/routes.ts';
+import { makeIssuer, smokeVisa } from '../../../../lib/ops/smoke/issuer.ts';
+import { runSmoke } from '../../../../lib/ops/smoke/program.ts';
+import { runIds } from '../../../../lib/ops/smoke/run.ts';
+import { suite } from '../../../../lib/ops/smoke/suite.ts';
+import { leftAdministrators, newUsers, removeAdministrator, saveUsers } from '../../../../lib/ops/smoke/users.ts';
+import { parseTrustedIssuers, verifyVisa } from '../../../../lib/visas/index.ts';
+import { denied } from '../../../helpers/issuer.ts';
+import { makeOpsWorld, makeTerminal } from '../../../helpers/ops-world.ts';
+import { readPage } from '../../../helpers/pages.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'data-out-smoke-issuer-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+describe('the suite', () => {
+  test('calls every operation of both OpenAPI documents, and no other', () => {
+    const documented = (['proxy', 'data-out'] as const).flatMap((api) => {
+      const { paths } = parse(readFileSync(`docs/openapi/${api}.yaml`, 'utf8')) as { paths: Record<string, object> };
+      return Object.entries(paths).flatMap(([path, item]) =>
+        Object.keys(item)
+          .filter((key) => key !== 'parameters')
+          .map((method) => `${api} ${method.toUpperCase()} ${path}`),
+      );
+    });
+    expect(documented.length).toBeGreaterThan(20);
+    expect([...operations].sort()).toEqual(documented.sort());
+  });
+
+  test('has each check once, after those that it needs', () => {
+    const ids = suite.map(({ id }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const [at, { id, needs = [] }] of suite.entries()) {
+      for (const need of needs) expect([id, need, ids.slice(0, at).includes(need)]).toEqual([id, need, true]);
+    }
+  });
+
+  test('has a line on its page for each check that is no route, and a remedy for each', () => {
+    const page = readPage('docs/smoke-test.md');
+    for (const { id, remedy } of suite) {
+      expect(remedy).toMatch(/\.$/);
+      if (!operations.includes(id)) expect(page, id).toContain(`\`${id}\``);
+    }
+  });
+});
+
+describe('ids of a run', () => {
+  test('begin with SMOKE-, hold the time, and differ', () => {
+    const now = new Date('2026-11-22T20:01:02.345Z');
+    const [one, other] = [runIds(now), runIds(now)];
+    expect(one.datasetId).toMatch(/^SMOKE-20261122T200102Z-[0-9a-f]{8}$/);
+    expect(one.username).toBe(one.datasetId.toLowerCase());
+    expect(other.datasetId).not.toBe(one.datasetId);
+  });
+});
+
+describe('the test issuer', () => {
+  test('its private key is for its owner alone, and an existing file stays', async () => {
+    const file = join(folder, 'issuer.json');
+    const entry = await makeIssuer(file);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(JSON.stringify(entry)).not.toContain(JSON.parse(await readFile(file, 'utf8')).d);
+    const before = await readFile(file, 'utf8');
+    await expect(makeIssuer(file)).rejects.toMatchObject({ code: 'EEXIST' });
+    expect(await readFile(file, 'utf8')).toBe(before);
+    const now = new Date();
+    const options = { issuers: parseTrustedIssuers([entry]), denied, now };
+    const visa = async (dataset: string) => verifyVisa(await smokeVisa(file, 'x', dataset, now), options);
+    expect([...(await visa('SMOKE-1')).datasetIds]).toEqual(['SMOKE-1']);
+    expect((await visa('EGAD00000000001')).grants).toEqual([]);
+  });
+
+  test('--make-issuer prints the entry, and tells where the key is', async () => {
+    await mkdir(join(folder, '.git'));
+    const { terminal, said } = makeTerminal({ folder });
+    const settings = { archiveKind: 'fega', deliveryReceipt: true };
+    expect(await runSmoke(['--make-issuer', 'made.json'], terminal, { local: settings, deployed: settings })).toBe(0);
+    expect(JSON.parse(said.stdout)).toMatchObject({ purpose: 'smoke-test', jwks: { keys: [{ kty: 'EC' }] } });
+    expect(said.stdout).not.toContain('"d"');
+    expect(said.stderr).toContain('The private key is in made.json: keep it.');
+    expect(said.stderr).toContain(`warning: Git can commit the secret ${join(folder, 'made.json')}`);
+  });
+
+  test('another file is no key of it', async () => {
+    await writeFile(join(folder, 'other'), '{}');
+    await expect(smokeVisa(join(folder, 'other'), 'x', 'SMOKE-1', new Date())).rejects.toThrow(
+      'is no key of a test issuer',
+    );
+  });
+});
+
+describe('users of a run', () => {
+  test('two runs at once change the secret of the administrators, and none is lost', async () => {
+    const { target, secrets, secret } = await makeOpsWorld();
+    const people = { users: [{ username: 'alice', password: 'hash', roles: ['ADMIN'] }] };
+    secrets.administrators = people;
+    const users = [1, 2, 3].map((second) => newUsers(runIds(new Date(2026, 0, 1, 0, 0, second)).username));
+    const process = () => ({ ...target, administrators: secret('administrators') });
+    await Promise.all(users.map((each) => saveUsers(process(), each)));
+    const names = () => (secrets.administrators as typeof people).users.map(({ username }) => username).sort();
+    expect(names()).toEqual(['alice', ...users.map(({ admin }) => admin.username)].sort());
+    await Promise.all(users.map(({ admin }) => removeAdministrator(secret('administrators'), admin.username)));
+    expect(secrets.administrators).toEqual(people);
+  }, 30_000);
+
+  test('only those of older runs are left-overs', async () => {
+    const { target, secrets } = await makeOpsWorld();
+    const names = ['smoke-20261122t100000z-0123abcd', 'smoke-20261122t120000z-0123abcd', 'smoke-alarm', 'alice'];
+    secrets.administrators = { users: names.map((username) => ({ username, password: 'hash', roles: ['ADMIN'] })) };
+    const before = new Date('2026-11-22T11:00:00Z');
+    expect(await leftAdministrators(target.administrators, before)).toEqual([names[0]]);
+  });
+});
+
+describe('the command line', () => {
+  const settings = { archiveKind: 'fega', deliveryReceipt: true };
+  const run = async (...argv: string[]) => {
+    const { terminal, said } = makeTerminal({ folder });
+    return { exitCode: await runSmoke(argv, terminal, { local: settings, deployed: settings }), ...said };
+  };
+
+  test.each([
+    [['--connection', 'x', '--stage', 'test'], '--connection: names the local engine: leave --aws out'],
+    [['--region', 'eu-north-1'], '--region: is for deployed stacks: add --aws'],
+    [['--aws', '--dataset', 'SMOKE-1'], '--visa: goes with --dataset, and --dataset with it'],
+    [['--visa', 'x', '--dataset', 'EGAD1'], '--dataset: expected SMOKE- and at most 60 letters, digits and dashes'],
+  ])('%j is refused', async (argv, message) => {
+    const { exitCode, stderr } = await run(...argv);
+    expect([exitCode, stderr]).toEqual([2, `smoke: ${message}\n`]);
+  });
+
+  test('without an engine it says what to do', async () => {
+    const { exitCode, stderr } = await run();
+    expect([exitCode, stderr.includes('Start one with npm start')]).toEqual([4, true]);
+  });
+});

@@ -1,0 +1,202 @@
+import { describe, expect, test } from 'vitest';
+import { ArchiveDamagedError, RangeNotSatisfiableError, TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import type { ArchivedFile } from '../../../../lib/service/archive/ports.ts';
+import { between, plaintextOf } from '../../../../lib/service/direct/plaintext.ts';
+import { collect, generatedPlaintext, outcomeOf } from '../../../helpers/crypt4gh-vectors.ts';
+import { ExportWorld, vector, vectorKey } from '../../../helpers/export-world.ts';
+
+/** Of `edit/body.bin`: four segments, the last one of 3,392 bytes. */
+const plaintext = generatedPlaintext('vectors/edit-body', 200_000);
+const segment = 65_564;
+
+/** A world with the body of the vectors' edit lists under one of their headers. */
+function worldWith(changes: Partial<ArchivedFile> = {}, body = vector('edit/body.bin')) {
+  const world = new ExportWorld();
+  world.addFile('EGAF1', body, 'run 7/sample.bam.c4gh');
+  const found = world.catalogue.files.get('EGAF1')!;
+  const file = { ...found, datasetId: 'EGAD1', header: vector('edit/plain.header.bin'), ...changes };
+  return { world, file, open: () => plaintextOf(file, world.staging) };
+}
+
+describe('the plaintext of a file', () => {
+  test('has its size, its bytes and the name that the submitter gave', async () => {
+    const { open } = worldWith();
+    const made = await open();
+    expect(made).toMatchObject({ size: 200_000, mediaType: 'application/octet-stream', fileName: 'sample.bam' });
+    expect((await collect(made.stream(0, 200_000))).equals(plaintext)).toBe(true);
+  });
+
+  test.each([
+    [0, 1, 0, 1],
+    [65_535, 65_536, 0, 1],
+    [65_536, 65_537, 1, 2],
+    [65_535, 65_537, 0, 2],
+    [100_000, 150_000, 1, 3],
+    [199_999, 200_000, 3, 4],
+  ])('bytes [%i, %i) come from segments [%i, %i), which alone are read', async (start, end, first, last) => {
+    const { world, open } = worldWith();
+    const made = await open();
+    expect((await collect(made.stream(start, end))).equals(plaintext.subarray(start, end))).toBe(true);
+    expect(world.archive.bytesRead).toBe(Math.min(last * segment, 200_112) - first * segment);
+  });
+
+  test('is opened without a byte of the body', async () => {
+    const { world, open } = worldWith();
+    await open();
+    expect(world.calls.names.toSorted()).toEqual(['archive.head', 'archiveKeys.candidates']);
+  });
+
+  test('has a strong entity tag that stays; another body, header or file has another', async () => {
+    const { world, open, file } = worldWith();
+    const { etag } = await open();
+    expect(etag).toMatch(/^"[0-9a-f]{64}"$/);
+    expect((await open()).etag).toBe(etag);
+    const others = [
+      await plaintextOf({ ...file, fileId: 'EGAF2' }, world.staging),
+      await plaintextOf({ ...file, header: vector('edit/pos-20-el-single.header.bin') }, world.staging),
+    ];
+    world.archive.set('bodies/EGAF1', vector('edit/body.bin'));
+    others.push(await open());
+    expect(new Set([etag, ...others.map((other) => other.etag)]).size).toBe(4);
+  });
+
+  test.each([
+    ['a/b\\c/reads.fastq.gz.C4GH', 'reads.fastq.gz'],
+    ['reads.cram', 'reads.cram'],
+    ['dir/', 'EGAF1'],
+    ['.c4gh', 'EGAF1'],
+  ])('submitted as %j is called %j', async (submissionFilePath, fileName) => {
+    expect((await worldWith({ submissionFilePath }).open()).fileName).toBe(fileName);
+  });
+
+  test('of an empty body is empty', async () => {
+    const made = await worldWith({ archiveFileSize: 0 }, Buffer.alloc(0)).open();
+    expect(made.size).toBe(0);
+    expect((await collect(made.stream(0, 0))).length).toBe(0);
+  });
+
+  test('is opened by whichever archive key fits', async () => {
+    const { world, open } = worldWith();
+    world.archiveKeys = [vectorKey('bob'), vectorKey('alice')];
+    expect((await open()).size).toBe(200_000);
+  });
+});
+
+describe('an edit list in the stored header', () => {
+  // The bytes that each one keeps, by the makers of the vectors.
+  test.each([
+    ['edit/pos-20-el-single.header.bin', [[100, 600]]],
+    ['edit/pos-25-el-multi-segment.header.bin', [[70_000, 170_000]]],
+    [
+      'edit/pos-26-el-odd-three.header.bin',
+      [
+        [5, 15],
+        [150_015, 200_000],
+      ],
+    ],
+    ['edit/pos-27-el-skip-zero.header.bin', [[0, 20]]],
+    ['edit/pos-29-el-keep-beyond.header.bin', [[199_990, 200_000]]],
+    ['edit/pos-30-el-skip-beyond.header.bin', []],
+  ])('%s: sizes and positions are of what it leaves', async (header, kept) => {
+    const visible = Buffer.concat(kept.map(([start, end]) => plaintext.subarray(start, end)));
+    const made = await worldWith({ header: vector(header) }).open();
+    expect(made.size).toBe(visible.length);
+    expect((await collect(made.stream(0, made.size))).equals(visible)).toBe(true);
+    const [from, to] = [Math.floor(visible.length / 3), visible.length - 1];
+    if (to > from) expect((await collect(made.stream(from, to))).equals(visible.subarray(from, to))).toBe(true);
+  });
+});
+
+describe('between coordinates', () => {
+  test('stand the bytes that the whole has there, as a representation of its own', async () => {
+    const { world, open } = worldWith();
+    const whole = await open();
+    const part = between({ start: 65_000, end: 66_000 }, whole);
+    expect(part).toMatchObject({ size: 1_000, fileName: 'sample.bam' });
+    expect((await collect(part.stream(0, 1_000))).equals(plaintext.subarray(65_000, 66_000))).toBe(true);
+    expect(world.archive.bytesRead).toBe(2 * segment);
+    expect((await collect(part.stream(10, 20))).equals(plaintext.subarray(65_010, 65_020))).toBe(true);
+    const tags = [whole, part, between({ start: 65_000, end: 66_001 }, whole)].map(({ etag }) => etag);
+    expect(new Set(tags).size).toBe(3);
+    expect(between({ start: 65_000, end: 66_000 }, whole).etag).toBe(part.etag);
+  });
+
+  test('the end may lie beyond the file: however far, the same', async () => {
+    const whole = await worldWith().open();
+    const [one, other] = [200_001, Number.MAX_SAFE_INTEGER].map((end) => between({ start: 199_000, end }, whole));
+    expect(one?.size).toBe(1_000);
+    expect(other?.etag).toBe(one?.etag);
+  });
+
+  test('from the end on there is nothing', async () => {
+    const whole = await worldWith().open();
+    expect(() => between({ start: 200_000, end: 200_001 }, whole)).toThrow(RangeNotSatisfiableError);
+  });
+});
+
+describe('an archive that contradicts itself', () => {
+  test.each([
+    ['another size than the catalogue says', { archiveFileSize: 200_111 }, vector('edit/body.bin')],
+    ['an impossible size', { archiveFileSize: segment + 20 }, vector('edit/body.bin').subarray(0, segment + 20)],
+    ['a header that is none', { header: Buffer.from('not a header') }, vector('edit/body.bin')],
+    ['no body', { archiveFilePath: 'bodies/none' }, vector('edit/body.bin')],
+  ])('%s: refused before the first byte', async (_, changes, body) => {
+    await expect(worldWith(changes, body).open()).rejects.toBeInstanceOf(ArchiveDamagedError);
+  });
+
+  test('no archive key opens the header', async () => {
+    const { world, open } = worldWith();
+    world.archiveKeys = [vectorKey('bob')];
+    await expect(open()).rejects.toBeInstanceOf(ArchiveDamagedError);
+  });
+
+  test('a damaged segment: the bytes before it come, none of its own', async () => {
+    const damaged = Buffer.from(vector('edit/body.bin'));
+    damaged[2 * segment + 100]! ^= 1;
+    const made = await worldWith({}, damaged).open();
+    const { bytes, error } = await outcomeOf(made.stream(0, 200_000));
+    expect(bytes.equals(plaintext.subarray(0, 131_072))).toBe(true);
+    expect(error).toBeInstanceOf(ArchiveDamagedError);
+    expect(error).toMatchObject({ message: expect.stringContaining('segment 2') });
+  });
+
+  test('a body replaced after it was opened is not mixed in', async () => {
+    const { world, open } = worldWith();
+    const made = await open();
+    world.archive.set('bodies/EGAF1', vector('edit/body.bin'));
+    expect(await outcomeOf(made.stream(0, 10))).toMatchObject({ bytes: Buffer.alloc(0), error: expect.any(Error) });
+  });
+});
+
+test('a failure of S3 comes through as it is', async () => {
+  const { world, open } = worldWith();
+  const made = await open();
+  const trouble = new TemporarilyUnavailableError('S3 is down');
+  world.calls.failAt(0, 'before', trouble);
+  expect((await outcomeOf(made.stream(0, 10))).error).toBe(trouble);
+});
+
+test('a short read and three of 1 MiB are under way, and the first is given out before the second has ended', async () => {
+  const waiting: { readonly start: number; readonly end: () => void }[] = [];
+  const { file, world } = worldWith({ archiveFileSize: 100 * segment });
+  const archive = {
+    head: async () => ({ size: 100 * segment, etag: '"e"', lastModified: new Date(0), metadata: {} }),
+    read: (_: unknown, { start, end }: { start: number; end: number }) =>
+      new Promise<Uint8Array>((resolve) => {
+        // Every segment of it is the first one of the vectors.
+        const first = vector('edit/body.bin').subarray(0, segment);
+        const bytes = Buffer.concat(Array.from({ length: (end - start) / segment }, () => first));
+        waiting.push({ start, end: () => resolve(bytes) });
+      }),
+  };
+  const made = await plaintextOf(file, { ...world.staging, archive });
+  expect(made.size).toBe(100 * 65_536);
+  const pieces = made.stream(0, made.size)[Symbol.asyncIterator]();
+  const first = pieces.next();
+  expect(waiting.map(({ start }) => start)).toEqual([0, 1, 17, 33].map((index) => index * segment));
+  waiting[0]!.end();
+  const { value } = await first;
+  expect(plaintext.subarray(0, 65_536).equals(value as Buffer)).toBe(true);
+  expect(waiting).toHaveLength(4);
+  await pieces.return?.();
+});

@@ -1,0 +1,353 @@
+import { createHash } from 'node:crypto';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import { consumeExportRequest } from '../../../../lib/service/export/consume.ts';
+import { stageFiles } from '../../../../lib/service/export/stage.ts';
+import { ExportWorld, vector, vectorKey } from '../../../helpers/export-world.ts';
+
+const requestId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
+const newerId = '7f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
+const sentAt = new Date('2026-11-21T09:59:00.123Z');
+const subject = { iss: 'https://issuer.example', sub: 'r1' };
+const publicKey = Buffer.from(vectorKey('bob').publicKey).toString('base64');
+const ids = ['F1', 'F2', 'F3', 'F4'];
+const down = new TemporarilyUnavailableError('down');
+const ample = () => 900_000;
+
+let world: ExportWorld;
+beforeEach(() => {
+  world = worldWith();
+});
+
+function worldWith(): ExportWorld {
+  const made = new ExportWorld();
+  made.catalogue.addDataset('EGAD1', { released: true, fileIds: ids });
+  for (const id of ids) made.addFile(id, vector('split/body.bin'));
+  made.visas.set('good-visa', [
+    { subject, datasetId: 'EGAD1', expiresAt: new Date('2026-11-21T11:00:00Z'), dependsOn: [] },
+  ]);
+  return made;
+}
+
+const asked = { jwtToken: 'good-visa', publicKey, datasetId: 'EGAD1' };
+const consume = (body: object = asked, isLast = false, id = requestId, at = sentAt) =>
+  consumeExportRequest(
+    { messageId: id, body: JSON.stringify(body), attributes: { requestId: id }, sentAt: at },
+    world.consuming,
+    { receive: { count: isLast ? 100 : 1, isLast }, remainingMs: ample },
+  );
+
+/** The messages that were sent to files, as one batch delivers them. */
+const messagesFor = (fileIds: readonly string[], { redelivered = false, isLast = false } = {}) =>
+  fileIds.map((fileId) => {
+    const message = world.smallFileExports.sent.find((one) => one.fileId === fileId);
+    if (!message) throw new Error(`no message for ${fileId}`);
+    return { messageId: fileId, body: JSON.stringify(message), sentAt, redelivered, isLast };
+  });
+const stage = (fileIds: readonly string[], how?: Parameters<typeof messagesFor>[1]) =>
+  stageFiles(messagesFor(fileIds, how), world.staging, ample);
+const states = () => world.requests.statesOf(requestId);
+const all = (state: string) => ids.map((id) => `${id}: ${state}`);
+const row = () => world.requests.requests.get(requestId);
+const eventsOf = (event: string) => world.rows.filter((one) => one.event === event);
+const turns = async (count: number) => {
+  for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+};
+
+/** As the receipt does it. */
+function close(): void {
+  const request = row();
+  if (request) request.settledGeneration = request.generation;
+}
+
+describe('a request is sent on as settled', () => {
+  test('by the last file that is staged, once', async () => {
+    await consume();
+    expect(states()).toEqual(all('pending'));
+    for (const id of ids) await stage([id]);
+    expect(states()).toEqual(all('staged'));
+    expect(world.deliveries.sent).toEqual([requestId]);
+  });
+
+  test('by the fan-out that ends after the last file is staged', async () => {
+    world.catalogue.addDataset('EGAD1', { released: true, fileIds: ['F1', 'F2'] });
+    const sending = world.smallFileExports.send.bind(world.smallFileExports);
+    world.smallFileExports.send = async (messages) => {
+      await sending(messages);
+      await stage(messages.map(({ fileId }) => fileId));
+    };
+    await consume();
+    expect(world.deliveries.sent).toEqual([requestId]);
+  });
+
+  test('in every order of two batches and the end of the fan-out', async () => {
+    for (let first = 0; first < 14; first += 1) {
+      for (let second = 0; second < 14; second += 1) {
+        world = worldWith();
+        // The messages of all files are sent; the fan-out has not ended.
+        world.calls.crashAt(10, 'before');
+        await expect(consume()).rejects.toThrow();
+        world.calls.revive();
+        expect(row()?.isFannedOut).toBe(false);
+        const late = async (lead: number, work: () => Promise<unknown>) => {
+          await turns(lead);
+          await work();
+        };
+        await Promise.all([late(first, () => stage(['F1', 'F2'])), late(second, () => stage(['F3', 'F4'])), consume()]);
+        expect(states()).toEqual(all('staged'));
+        expect(new Set(world.deliveries.sent)).toEqual(new Set([requestId]));
+      }
+    }
+  });
+
+  test('after a crash at any call, before or after its effect', async () => {
+    for (const when of ['before', 'after'] as const) {
+      for (let at = 0; ; at += 1) {
+        world = worldWith();
+        world.calls.crashAt(at, when);
+        const steps = [() => consume(), () => stage(['F1', 'F2']), () => stage(['F3', 'F4'])];
+        for (const step of steps) {
+          const ended = await step().catch(() => undefined);
+          const isDone = Array.isArray(ended) ? ended.every((end) => end.status === 'fulfilled') : ended !== undefined;
+          if (isDone) continue;
+          world.calls.revive();
+          await step();
+        }
+        const met = world.calls.revive();
+        expect(states()).toEqual(all('staged'));
+        expect(new Set(world.deliveries.sent)).toEqual(new Set([requestId]));
+        expect(row()).toMatchObject({ state: 'accepted', isFannedOut: true, generation: 1 });
+        if (!met) break;
+      }
+    }
+  });
+
+  test('again when the message of a settled file comes once more, until the receipt is there', async () => {
+    await consume();
+    await stage(ids);
+    await stage(['F1'], { redelivered: true });
+    expect(world.deliveries.sent).toEqual([requestId, requestId]);
+    close();
+    await stage(['F1'], { redelivered: true });
+    await consume();
+    expect(world.deliveries.sent).toHaveLength(2);
+    expect(states()).toEqual(all('staged'));
+  });
+});
+
+describe('a file', () => {
+  const keyOf = (id: string) => `${row()?.recipient}/${id}-${id}.bin.c4gh`;
+  const endOf = (id: string, request = requestId) => world.requests.files.get(`${request} ${id}`)?.end;
+
+  test('that is staged says where, how large, and what its header is; the next delivery says it again', async () => {
+    await consume();
+    await stage(['F1']);
+    const bytes = world.outbox.objects.get(keyOf('F1'))?.bytes ?? new Uint8Array();
+    const headerSha256 = createHash('sha256').update(bytes.subarray(0, 124)).digest('hex');
+    const expected = { outboxKey: keyOf('F1'), bytes: bytes.length, headerSha256 };
+    expect(endOf('F1')).toMatchObject(expected);
+    // The row was lost: the container is asked for its checksum.
+    world.requests.files.set(`${requestId} F1`, { state: 'pending', isTried: false, isLastTry: false });
+    await stage(['F1'], { redelivered: true });
+    expect(endOf('F1')).toMatchObject({ ...expected, state: 'staged', crc64nvme: expect.stringMatching(/^.{11}=$/) });
+  });
+
+  test('of which the outbox has a newer container names the newer request', async () => {
+    await consume(asked, false, newerId, new Date(sentAt.getTime() + 1000));
+    await stage(ids);
+    world.smallFileExports.sent.length = 0;
+    await consume();
+    await stage(ids);
+    expect(states()).toEqual(all('superseded'));
+    // By its key the receipt finds the newer container.
+    expect(endOf('F1')).toMatchObject({ supersededBy: newerId, outboxKey: keyOf('F1') });
+    expect(world.deliveries.sent).toEqual([newerId, requestId]);
+  });
+
+  test('that is refused is settled with the reason', async () => {
+    await consume();
+    world.catalogue.setReleased('EGAD1', false);
+    await stage(ids);
+    expect(states()).toEqual(all('rejected'));
+    expect(endOf('F1')?.reason).toBe('not_released');
+    expect(world.deliveries.sent).toEqual([requestId]);
+  });
+
+  test('of a denied visa is settled, whatever the other batch does', async () => {
+    let refused = 0;
+    for (let lead = 0; lead < 10; lead += 1) {
+      world = worldWith();
+      await consume();
+      const staging = stage(['F1', 'F2']);
+      await turns(lead);
+      world.deniedEntries.push(subject);
+      await Promise.all([staging, stage(['F3', 'F4'])]);
+      expect(states().filter((state) => /: (staged|rejected)$/.test(state))).toHaveLength(4);
+      expect(world.deliveries.sent).toContain(requestId);
+      refused += eventsOf('rejected').length;
+    }
+    expect(refused).toBeGreaterThan(20);
+  });
+
+  test('that fails is retried, and given up at its last receive', async () => {
+    await consume();
+    world.catalogue.damaged.add('F1');
+    await stage(ids);
+    expect(states()).toEqual(['F1: retrying', 'F2: staged', 'F3: staged', 'F4: staged']);
+    expect(world.requests.files.get(`${requestId} F1`)?.reason).toBe('archive_damaged');
+    expect(world.deliveries.sent).toEqual([]);
+    const [end] = await stage(['F1'], { redelivered: true, isLast: true });
+    expect(end?.status).toBe('rejected');
+    expect(states()[0]).toBe('F1: given_up');
+    expect(eventsOf('given_up')).toEqual([expect.objectContaining({ fileId: 'F1', reason: 'archive_damaged' })]);
+    expect(world.deliveries.sent).toEqual([requestId]);
+  });
+
+  test('that was given up is staged after its message came from the dead letters, in the next generation', async () => {
+    await consume();
+    await stage(['F2', 'F3', 'F4']);
+    world.catalogue.damaged.add('F1');
+    await stage(['F1'], { redelivered: true, isLast: true });
+    close();
+    // A late duplicate changes nothing.
+    await stage(['F1'], { redelivered: true });
+    expect(states()[0]).toBe('F1: given_up');
+    expect(row()?.generation).toBe(1);
+    world.catalogue.damaged.clear();
+    await stage(['F1']);
+    expect(states()).toEqual(all('staged'));
+    expect(row()).toMatchObject({ generation: 2, settledGeneration: 1 });
+    expect(world.deliveries.sent).toEqual([requestId, requestId]);
+  });
+
+  test('of a request from before the rows is staged, and nothing is settled', async () => {
+    await consume();
+    world.requests.requests.clear();
+    world.requests.files.clear();
+    expect(await stage(ids)).toMatchObject(ids.map(() => ({ value: { outcome: 'staged' } })));
+    expect(states()).toEqual([]);
+    expect(world.deliveries.sent).toEqual([]);
+  });
+});
+
+describe('a fan-out', () => {
+  test('that fails at its last receive gives up what it did not send, and is settled', async () => {
+    // The second page is not sent.
+    world.calls.failAt(9, 'before', down);
+    await expect(consume(asked, true)).rejects.toBe(down);
+    expect(row()).toMatchObject({
+      state: 'failed',
+      reason: 'temporarily_unavailable',
+      isFannedOut: true,
+      sentTo: 'F3',
+    });
+    expect(states()).toEqual(['F1: pending', 'F2: pending', 'F3: pending', 'F4: given_up']);
+    expect(eventsOf('failed')).toEqual([expect.objectContaining({ reason: 'temporarily_unavailable' })]);
+    expect(world.deliveries.sent).toEqual([]);
+    await stage(['F1', 'F2', 'F3']);
+    expect(world.deliveries.sent).toEqual([requestId]);
+  });
+
+  test('that had failed goes on behind what it sent when its message comes from the dead letters', async () => {
+    world.calls.failAt(9, 'before', down);
+    await expect(consume(asked, true)).rejects.toBe(down);
+    await stage(['F1', 'F2', 'F3']);
+    close();
+    expect(await consume()).toMatchObject({ outcome: 'accepted', files: 4 });
+    expect(world.smallFileExports.sent.map(({ fileId }) => fileId)).toEqual(ids);
+    expect(row()).toMatchObject({ state: 'accepted', generation: 2, isFannedOut: true });
+    await stage(['F4']);
+    expect(states()).toEqual(all('staged'));
+    expect(world.deliveries.sent).toEqual([requestId, requestId]);
+  });
+
+  test('that comes further takes as many deliveries as it needs, and five that bring nothing end it', async () => {
+    const fileIds = Array.from({ length: 30 }, (_, n) => `F${n + 10}`);
+    world.catalogue.addDataset('EGAD1', { released: true, fileIds });
+    const receive = async (count: number, remainingMs: () => number) => {
+      const delivery = { receive: { count, isLast: false }, remainingMs };
+      return await consumeExportRequest(
+        { messageId: requestId, sentAt, attributes: { requestId, archiveKind: 'fega' }, body: JSON.stringify(asked) },
+        world.consuming,
+        delivery,
+      ).catch((error: unknown) => error);
+    };
+    // Each has time for one page.
+    for (let count = 1; count <= 8; count += 1) {
+      let steps = 0;
+      const error = await receive(count, () => (++steps > 1 ? 0 : 300_000));
+      expect(error).toMatchObject({ code: 'temporarily_unavailable', retryAfterSeconds: 0 });
+    }
+    expect(row()).toMatchObject({ state: 'accepted', isFannedOut: false, files: 24 });
+    const { send } = world.fileExports;
+    world.fileExports.send = world.smallFileExports.send = () => Promise.reject(down);
+    for (let count = 9; count <= 12; count += 1) expect(await receive(count, ample)).toBe(down);
+    expect(row()).toMatchObject({ state: 'accepted' });
+    expect(await receive(13, ample)).toBe(down);
+    expect(row()).toMatchObject({ state: 'failed', reason: 'temporarily_unavailable', isFannedOut: true });
+    // SQS still delivers the message, which stays given up.
+    world.fileExports.send = world.smallFileExports.send = send;
+    expect(await receive(14, ample)).toMatchObject({
+      message: expect.stringContaining('5 deliveries'),
+      retryAfterSeconds: 0,
+    });
+    expect(row()).toMatchObject({ state: 'failed' });
+    // It comes from the dead letters.
+    expect(await receive(1, ample)).toMatchObject({ outcome: 'accepted', files: 30 });
+  });
+
+  test('that fails before it decides is on record, and a replay carries it out', async () => {
+    world.calls.failAt(1, 'before', down);
+    await expect(consume(asked, true)).rejects.toBe(down);
+    expect(row()).toMatchObject({ state: 'failed', requestedAt: sentAt });
+    expect(states()).toEqual([]);
+    expect(await consume()).toMatchObject({ outcome: 'accepted', files: 4 });
+    expect(row()).toMatchObject({ state: 'accepted', generation: 2 });
+  });
+
+  test('that has sent everything does not fail when the request cannot be sent on as settled', async () => {
+    world.deliveries.send = () => Promise.reject(down);
+    await consume();
+    await stage(ids);
+    await expect(consume(asked, true)).rejects.toBe(down);
+    expect(row()).toMatchObject({ state: 'accepted', isFannedOut: true });
+    expect(eventsOf('failed')).toEqual([]);
+  });
+
+  test('that cannot be given up fails with its first failure; the sweep goes on', async () => {
+    const { requests } = world;
+    requests.fail = () => Promise.reject(new Error('another'));
+    world.calls.failAt(9, 'before', down);
+    await expect(consume(asked, true)).rejects.toBe(down);
+    expect(row()).toMatchObject({ state: 'accepted', isFannedOut: false });
+  });
+
+  test('of a dataset that is withdrawn between two deliveries refuses what it did not send', async () => {
+    world.calls.failAt(9, 'before', down);
+    await expect(consume()).rejects.toBe(down);
+    world.catalogue.setReleased('EGAD1', false);
+    expect(await consume()).toMatchObject({ outcome: 'rejected', reason: 'not_released' });
+    expect(row()).toMatchObject({ state: 'accepted', isFannedOut: true });
+    expect(states()).toEqual(['F1: pending', 'F2: pending', 'F3: pending', 'F4: rejected']);
+    await stage(['F1', 'F2', 'F3']);
+    expect(world.deliveries.sent).toEqual([requestId]);
+  });
+});
+
+describe('a request that is refused', () => {
+  test.each([
+    ['not a message', 'malformed_message', {}],
+    [{ ...asked, jwtToken: 'unknown' }, 'visa_malformed_token', { datasetId: 'EGAD1' }],
+    [{ ...asked, datasetId: 'EGAD9' }, 'unknown_dataset', { datasetId: 'EGAD9' }],
+  ])('%j is on record with what is known of it, and final', async (body, reason, known) => {
+    await consume(body as object);
+    expect(row()).toMatchObject({ state: 'rejected', reason, requestedAt: sentAt, isFannedOut: true, ...known });
+    expect(world.deliveries.sent).toEqual([]);
+  });
+
+  test('because its dataset is empty is final, too', async () => {
+    world.catalogue.addDataset('EGAD1', { released: true, fileIds: [] });
+    expect(await consume()).toMatchObject({ outcome: 'rejected', reason: 'nothing_to_export' });
+    expect(row()).toMatchObject({ state: 'rejected', reason: 'nothing_to_export' });
+  });
+});

@@ -1,0 +1,89 @@
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { hashPassword } from '../../../../lib/common/password-hash.ts';
+import type { ArchiveCredentialsPolicy } from '../../../../lib/contract/environment.ts';
+import { InvalidRequestError, TemporarilyUnavailableError, UnauthenticatedError } from '../../../../lib/errors.ts';
+import { ArchiveCredentials } from '../../../../lib/service/outbox/archive-credentials.ts';
+import type { ArchiveUser, ArchiveUsers } from '../../../../lib/service/outbox/ports.ts';
+import { basic, httpRequest } from '../../../helpers/http-request.ts';
+
+class Users implements ArchiveUsers {
+  readonly rows = new Map<string, ArchiveUser>();
+  lookups = 0;
+  async find(username: string): Promise<ArchiveUser | undefined> {
+    this.lookups += 1;
+    return this.rows.get(username);
+  }
+}
+
+let passwordHash: string;
+let users: Users;
+let now: Date;
+
+beforeAll(async () => {
+  passwordHash = await hashPassword('correct:horse');
+});
+
+beforeEach(() => {
+  now = new Date('2026-11-21T10:00:00Z');
+  users = new Users();
+  users.rows.set('archive', { username: 'archive', passwordHash });
+});
+
+function checker(policy: ArchiveCredentialsPolicy, store: ArchiveUsers = users) {
+  const credentials = new ArchiveCredentials({ users: store, policy, clock: () => now });
+  return (authorization?: string | string[]) =>
+    credentials.check(httpRequest({ headers: authorization === undefined ? {} : { Authorization: authorization } }));
+}
+
+describe.each(['required', 'when-presented'] as const)('policy %s', (policy) => {
+  test('right credentials pass, and name the user', async () => {
+    await expect(checker(policy)(basic('archive', 'correct:horse'))).resolves.toBe('archive');
+  });
+
+  test.each([
+    ['wrong password', basic('archive', 'wrong')],
+    ['unknown user', basic('stranger', 'correct:horse')],
+    ['malformed', 'Basic ?'],
+    ['empty', ''],
+    ['another scheme', 'Bearer a.b.c'],
+  ])('%s: 401', async (_, value) => {
+    await expect(checker(policy)(value)).rejects.toThrow(UnauthenticatedError);
+  });
+
+  test('two headers: 400', async () => {
+    const value = basic('archive', 'correct:horse');
+    await expect(checker(policy)([value, value])).rejects.toThrow(InvalidRequestError);
+  });
+
+  test('a database that resumes is a 503, not a 401', async () => {
+    const resuming: ArchiveUsers = { find: () => Promise.reject(new TemporarilyUnavailableError('resuming')) };
+    await expect(checker(policy, resuming)(basic('archive', 'x'))).rejects.toThrow(TemporarilyUnavailableError);
+  });
+});
+
+test('without credentials the policy alone decides', async () => {
+  await expect(checker('required')()).rejects.toThrow(UnauthenticatedError);
+  await expect(checker('when-presented')()).resolves.toBeUndefined();
+  expect(users.lookups).toBe(0);
+});
+
+test('credentials that were right are believed for a minute, then looked up again', async () => {
+  const check = checker('required');
+  const value = basic('archive', 'correct:horse');
+  await check(value);
+  users.rows.clear();
+  now = new Date('2026-11-21T10:00:59.999Z');
+  expect(await check(value)).toBe('archive');
+  expect(users.lookups).toBe(1);
+  now = new Date('2026-11-21T10:01:00Z');
+  await expect(check(value)).rejects.toThrow(UnauthenticatedError);
+});
+
+test('wrong credentials are never remembered as right, nor right ones as wrong', async () => {
+  const check = checker('required');
+  await expect(check(basic('archive', 'wrong'))).rejects.toThrow(UnauthenticatedError);
+  await check(basic('archive', 'correct:horse'));
+  await expect(check(basic('archive', 'wrong'))).rejects.toThrow(UnauthenticatedError);
+  await expect(check(basic('archive', 'correct'))).rejects.toThrow(UnauthenticatedError);
+  await expect(check(basic('archiv', 'e:correct:horse'))).rejects.toThrow(UnauthenticatedError);
+});

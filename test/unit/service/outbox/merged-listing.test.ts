@@ -1,0 +1,90 @@
+import { beforeEach, expect, test } from 'vitest';
+import { slice } from '../../../../lib/service/http/pages.ts';
+import { findFile } from '../../../../lib/service/outbox/grant-download.ts';
+import { mergedListing } from '../../../../lib/service/outbox/list-files.ts';
+import { FakeOutboxReader } from '../../../helpers/fake-outbox-reader.ts';
+
+const first = { prefix: 'a'.repeat(64), sub: 'first' };
+const second = { prefix: 'b'.repeat(64), sub: 'second' };
+const third = { prefix: 'c'.repeat(64), sub: 'third' };
+
+let outbox: FakeOutboxReader;
+beforeEach(() => {
+  outbox = new FakeOutboxReader();
+});
+
+const numbered = (count: number, prefix = '') =>
+  Array.from({ length: count }, (_, index) => ({ name: `${prefix}${String(index).padStart(6, '0')}.c4gh` }));
+
+async function collect<T>(batches: AsyncIterable<readonly T[]>): Promise<T[]> {
+  const rows: T[] = [];
+  for await (const batch of batches) rows.push(...batch);
+  return rows;
+}
+
+test('a batch is handed on before the next S3 page is asked for', async () => {
+  outbox.stage(first.prefix, ...numbered(2500));
+  const sizes: number[] = [];
+  for await (const batch of mergedListing(outbox, [first])) {
+    sizes.push(batch.length);
+    expect(outbox.pagesRead).toBe(sizes.length);
+  }
+  expect(sizes).toEqual([1000, 1000, 500]);
+});
+
+test('several recipients are merged in name order, a name once and the first recipient’s', async () => {
+  outbox.stage(first.prefix, { name: 'a' }, { name: 'c' }, { name: 'e', size: 1 });
+  outbox.stage(second.prefix, { name: 'B' }, { name: 'd' }, { name: 'e', size: 2 }, { name: 'f' });
+  const rows = await collect(mergedListing(outbox, [first, second, third]));
+  expect(rows.map(({ name, owner, size }) => `${name} ${owner} ${size}`)).toEqual([
+    'B second 1',
+    'a first 1',
+    'c first 1',
+    'd second 1',
+    'e first 1',
+    'f second 1',
+  ]);
+  expect(await findFile(outbox, [first, second, third], 'e')).toMatchObject({
+    prefix: first.prefix,
+    file: { size: 1 },
+  });
+  expect(await findFile(outbox, [third, second], 'e')).toMatchObject({ prefix: second.prefix, file: { size: 2 } });
+  expect(await findFile(outbox, [third], 'e')).toBeUndefined();
+});
+
+test('large parts are merged without loss over S3 pages', async () => {
+  outbox.stage(first.prefix, ...numbered(2100));
+  outbox.stage(second.prefix, ...numbered(3050));
+  outbox.stage(third.prefix, ...numbered(10, 'z'));
+  const names = (await collect(mergedListing(outbox, [first, second, third]))).map(({ name }) => name);
+  expect(names).toEqual([...numbered(3050), ...numbered(10, 'z')].map(({ name }) => name));
+});
+
+test('no recipient, and a recipient without files, have an empty listing', async () => {
+  expect(await collect(mergedListing(outbox, []))).toEqual([]);
+  expect(await collect(mergedListing(outbox, [first]))).toEqual([]);
+});
+
+test.each([
+  [0, 10, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]],
+  [0, 3, [0, 1, 2]],
+  [3, 3, [3, 4, 5]],
+  [4, 3, [4, 5, 6]],
+  [9, 3, [9]],
+  [10, 3, []],
+  [999, 1, []],
+])('rows from %i, %i of them', async (skip, count, expected) => {
+  async function* batches() {
+    yield [0, 1, 2, 3];
+    yield [4];
+    yield [5, 6, 7, 8, 9];
+  }
+  expect(await collect(slice(batches(), skip, count))).toEqual(expected);
+});
+
+test('no S3 page is read beyond the rows that are wanted, and the listing is closed', async () => {
+  outbox.stage(first.prefix, ...numbered(5000));
+  await collect(slice(mergedListing(outbox, [first]), 1000, 1000));
+  expect(outbox.pagesRead).toBe(2);
+  expect(outbox.openListings).toBe(0);
+});

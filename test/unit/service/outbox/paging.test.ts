@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import { InvalidRequestError } from '../../../../lib/errors.ts';
+import { parsePage } from '../../../../lib/service/outbox/list-files.ts';
+import { httpRequest } from '../../../helpers/http-request.ts';
+
+const parse = (query: Record<string, string | string[]>) => parsePage(httpRequest({ query }));
+
+test.each([
+  [{}, 0, 50_000],
+  [{ page: '0', per_page: '50000' }, 0, 50_000],
+  [{ page: '3', per_page: '1' }, 3, 1],
+  [{ page: '999999999', per_page: '50000' }, 999_999_999, 50_000],
+  [{ per_page: '1001' }, 0, 1001],
+  // The stock client's way of saying "the defaults".
+  [{ page: '-1', per_page: '0' }, 0, 50_000],
+  [{ page: '-5', per_page: '-1' }, 0, 50_000],
+  [{ unknown: 'parameter' }, 0, 50_000],
+])('%j is page %i of %i rows', (query, page, perPage) => {
+  expect(parse({ inbox: 'false', ...query })).toEqual({ page, perPage });
+});
+
+test('rows begin behind a file name, and clients that write False are understood', () => {
+  const query = { inbox: 'False', per_page: '7', after: 'EGAF1-a.c4gh' };
+  expect(parse(query)).toEqual({ page: 0, perPage: 7, after: 'EGAF1-a.c4gh' });
+});
+
+test.each([
+  [{}, ['inbox']],
+  [{ inbox: 'true' }, ['inbox']],
+  [{ inbox: '' }, ['inbox']],
+  [{ inbox: '0' }, ['inbox']],
+  [{ inbox: ['false', 'true'] }, ['inbox']],
+  [{ inbox: 'false', page: 'x' }, ['page']],
+  [{ inbox: 'false', page: '' }, ['page']],
+  [{ inbox: 'false', page: '1.5' }, ['page']],
+  [{ inbox: 'false', page: '1e3' }, ['page']],
+  [{ inbox: 'false', page: ' 1' }, ['page']],
+  [{ inbox: 'false', page: '9999999999' }, ['page']],
+  [{ inbox: 'false', per_page: '50001' }, ['per_page']],
+  [{ inbox: 'false', per_page: '١' }, ['per_page']],
+  [{ inbox: 'false', per_page: ['1', '2'] }, ['per_page']],
+  [{ inbox: 'false', after: '' }, ['after']],
+  [{ inbox: 'false', after: '../EGAF1-a.c4gh' }, ['after']],
+  [{ inbox: 'false', after: ['EGAF1-a.c4gh', 'EGAF1-b.c4gh'] }, ['after']],
+  [{ page: 'x', per_page: '60000' }, ['inbox', 'page', 'per_page']],
+])('%j breaks the rules of %j', (query, fields) => {
+  expect(() => parse(query)).toThrow(InvalidRequestError);
+  const violations = fields.map((field) => expect.objectContaining({ field }));
+  expect(() => parse(query)).toThrow(expect.objectContaining({ violations }));
+});
+
+test('the limit is named', () => {
+  expect(() => parse({ inbox: 'false', per_page: '50001' })).toThrow('50000');
+});

@@ -1,0 +1,36 @@
+import { describe, expect, test } from 'vitest';
+import { InvalidRequestError, UnauthenticatedError } from '../../../../lib/errors.ts';
+import { visaToken } from '../../../../lib/service/outbox/caller.ts';
+import { httpRequest } from '../../../helpers/http-request.ts';
+
+describe('the visa of a list or stream request', () => {
+  test.each([
+    [{ 'Proxy-Authorization': 'Bearer a.b.c' }],
+    [{ 'proxy-authorization': 'bearer a.b.c' }],
+    [{ 'X-GA4GH-Visa': 'a.b.c' }],
+    [{ 'X-GA4GH-Visa': ' a.b.c ' }],
+    [{ 'Proxy-Authorization': 'Bearer a.b.c', 'X-GA4GH-Visa': 'a.b.c' }],
+    [{ 'Proxy-Authorization': '', 'X-GA4GH-Visa': 'a.b.c' }],
+  ])('%j carries it', (headers) => {
+    expect(visaToken(httpRequest({ headers }))).toBe('a.b.c');
+  });
+
+  test.each([
+    [{}],
+    [{ 'Proxy-Authorization': '' }],
+    [{ Authorization: 'Bearer a.b.c' }],
+    [{ 'Proxy-Authorization': 'Basic YTpi' }],
+    [{ 'X-GA4GH-Visa': 'Bearer a.b.c' }],
+    [{ 'Proxy-Authorization': 'Bearer', 'X-GA4GH-Visa': 'a.b.c' }],
+  ])('%j carries none', (headers) => {
+    expect(() => visaToken(httpRequest({ headers }))).toThrow(UnauthenticatedError);
+  });
+
+  test.each([
+    [{ 'Proxy-Authorization': 'Bearer a.b.c', 'X-GA4GH-Visa': 'a.b.d' }],
+    [{ 'Proxy-Authorization': ['Bearer a.b.c', 'Bearer a.b.c'] }],
+    [{ 'X-GA4GH-Visa': ['a.b.c', 'a.b.d'] }],
+  ])('%j is ambiguous', (headers) => {
+    expect(() => visaToken(httpRequest({ headers }))).toThrow(InvalidRequestError);
+  });
+});

@@ -1,0 +1,394 @@
+import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { TemporarilyUnavailableError } from '../../../../../../lib/errors.ts';
+import { RdsCatalogue } from '../../../../../../lib/service/catalogue/catalogue.ts';
+import { RdsDirectCatalogue } from '../../../../../../lib/service/catalogue/direct-catalogue.ts';
+import { RdsArchiveUsers } from '../../../../../../lib/service/catalogue/users.ts';
+import type { RecordedContainer } from '../../../../../../lib/service/export/ports.ts';
+import { RdsDeliveryLog, RdsExportLog } from '../../../../../../lib/service/ledger/delivery-log.ts';
+import { RdsLedger } from '../../../../../../lib/service/ledger/ledger.ts';
+import { RdsOutboxRecords } from '../../../../../../lib/service/ledger/outbox-records.ts';
+import { noteAttempts } from '../../../../../../lib/service/ledger/transitions.ts';
+import { closeRole, currentLogin, prepareRole } from '../../../../../../lib/service/stores/rds/logins/database-role.ts';
+import { migrate } from '../../../../../../lib/service/stores/rds/migrate.ts';
+import { MalformedSecretError } from '../../../../../../lib/service/stores/secrets/cached-secret.ts';
+import { TestDatabase } from '../../../../../helpers/data-api.ts';
+import { scripted, testClient } from '../../../../../helpers/http-handler.ts';
+import { readMigrations } from '../../../../../helpers/read-migrations.ts';
+
+const password = 'correct-horse-battery-staple';
+const proxySecret = 'arn:proxy';
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await TestDatabase.migrated();
+});
+afterAll(() => test[Symbol.asyncDispose]());
+beforeEach(() => {
+  test.logins = { [proxySecret]: { username: 'data_out_proxy', password } };
+  test.bodies.length = 0;
+});
+const proxy = () => test.dataApi({ secretArn: proxySecret });
+
+describe('the role of list and stream', () => {
+  it('is made and granted once, and takes the newest password each time', async () => {
+    await prepareRole(test.dataApi(), 'data_out_proxy', 'an earlier password');
+    // Secret and database may change one after the other: it is worth waiting for.
+    const refusal = await proxy()
+      .execute('select 1')
+      .catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(TemporarilyUnavailableError);
+    expect(String((refusal as Error).cause)).toContain('password authentication failed');
+    await prepareRole(test.dataApi(), 'data_out_proxy', password);
+    await prepareRole(test.dataApi(), 'data_out_proxy', password);
+    await proxy().execute('select 1');
+    expect(await test.sql("select count(*) from pg_roles where rolname = 'data_out_proxy'")).toEqual([['1']]);
+  });
+
+  it('reads the archive users', async () => {
+    await new RdsArchiveUsers(test.dataApi()).save('central', '$scrypt$hash');
+    const user = { username: 'central', passwordHash: '$scrypt$hash' };
+    expect(await new RdsArchiveUsers(proxy()).find('central')).toEqual(user);
+  });
+
+  it.each([
+    ['select * from sda.files', 'permission denied for schema sda'],
+    ['select * from sda.datasets', 'permission denied for schema sda'],
+    ["insert into data_out.archive_users (username, password_hash) values ('me', 'x')", 'permission denied for table'],
+    ["update data_out.archive_users set password_hash = 'x'", 'permission denied for table archive_users'],
+    ['delete from data_out.archive_users', 'permission denied for table archive_users'],
+    ['select * from data_out.export_log', 'permission denied for table export_log'],
+    ["insert into data_out.export_log (request_id, event) values (gen_random_uuid(), 'staged')", 'permission denied'],
+    ['select * from data_out.schema_migrations', 'permission denied for table schema_migrations'],
+    ['create table data_out.mine (id int)', 'permission denied for schema data_out'],
+    ['create role another', 'permission denied to create role'],
+    ['alter role data_out_proxy superuser', 'permission denied to alter role'],
+    ['set role postgres', 'permission denied to set role'],
+    ["alter role current_user password 'mine'", 'must be a member of rds_password'],
+    ['select rolpassword from pg_authid', 'permission denied for table pg_authid'],
+  ])('may not %s', async (sql, refusal) => {
+    await expect(proxy().execute(sql)).rejects.toThrow(refusal);
+  });
+
+  it('gives both of its logins the rights of this version, and the other one no new password', async () => {
+    await prepareRole(test.dataApi(), 'data_out_proxy', 'the password of the clone', 'data_out_proxy_clone');
+    await test.sql('revoke all on data_out.archive_users from data_out_proxy_clone');
+    await prepareRole(test.dataApi(), 'data_out_proxy', password);
+    const login = { username: 'data_out_proxy_clone', password: 'the password of the clone' };
+    expect(await test.database.run('select count(*) from data_out.archive_users', [], { login })).toBeDefined();
+    await test.sql('drop owned by data_out_proxy_clone');
+    await test.sql('drop role data_out_proxy_clone');
+    await prepareRole(test.dataApi(), 'data_out_proxy', password);
+    expect(await test.sql("select rolpassword from pg_authid where rolname = 'data_out_proxy_clone'")).toEqual([
+      [null],
+    ]);
+  });
+
+  it('loses the defaults that a login set for all of its sessions', async () => {
+    await prepareRole(test.dataApi(), 'data_out_proxy', password);
+    await proxy().execute("alter role current_user set statement_timeout = '1ms'");
+    await proxy().execute('alter role current_user set default_transaction_read_only = on');
+    const [[name]] = (await test.sql('select current_database()')) as [[string]];
+    await proxy().execute(`alter role current_user in database "${name}" set statement_timeout = '1ms'`);
+    await prepareRole(test.dataApi(), 'data_out_proxy', password);
+    expect(await test.sql('select setconfig from pg_db_role_setting')).toEqual([]);
+  });
+
+  it('may do nothing by what roles can be, or belong to', async () => {
+    const attributes = 'rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls, rolcanlogin';
+    expect(await test.sql(`select ${attributes} from pg_roles where rolname = 'data_out_proxy'`)).toEqual([
+      ['f', 'f', 'f', 'f', 'f', 'f', 't'],
+    ]);
+    expect(await test.sql("select 1 from pg_auth_members where member = 'data_out_proxy'::regrole")).toEqual([]);
+  });
+
+  it('gets its password without anybody between hearing it', async () => {
+    await prepareRole(test.dataApi(), 'data_out_proxy', password);
+    expect(test.bodies.length).toBeGreaterThan(0);
+    expect(test.bodies.filter((body) => body.includes(password))).toEqual([]);
+    // Not even what PostgreSQL keeps of it is in the text of a statement, which PostgreSQL may log.
+    const texts = test.bodies.map((body) => String((JSON.parse(body) as { sql?: string }).sql));
+    expect(texts.filter((text) => text.includes('SCRAM'))).toEqual([]);
+    const [[kept] = []] = await test.sql("select rolpassword from pg_authid where rolname = 'data_out_proxy'");
+    expect(kept).toMatch(/^SCRAM-SHA-256\$4096:/);
+  });
+
+  it('can be made by an owner who is no superuser, as in Aurora', async () => {
+    await test.empty();
+    // PostgreSQL's own verifier: a second opinion on how the local Data API checks passwords.
+    const owner = { username: 'owner', password: 'made by PostgreSQL' };
+    await test.sql(`create role ${owner.username} login createrole password '${owner.password}'`);
+    await test.sql('grant create on database postgres to owner');
+    test.logins = { ...test.logins, 'arn:owner': owner };
+    const db = test.dataApi({ secretArn: 'arn:owner' });
+
+    await migrate(db, readMigrations());
+    // As RDS grants it to the first user of a cluster, and to no other.
+    await expect(prepareRole(db, 'data_out_proxy', password)).rejects.toThrow('must be a member of rds_password');
+    await test.sql('grant rds_password to owner');
+    await prepareRole(db, 'data_out_proxy', password);
+    await prepareRole(db, 'data_out_proxy', password);
+    expect(await new RdsArchiveUsers(proxy()).find('central')).toBeUndefined();
+  });
+});
+
+describe('the role of direct access', () => {
+  const readerSecret = 'arn:reader';
+  const reader = () => test.dataApi({ secretArn: readerSecret });
+  beforeAll(async () => {
+    await test.empty();
+    await migrate(test.dataApi(), readMigrations());
+    await prepareRole(test.dataApi(), 'data_out_reader', password);
+    await test.sql("insert into sda.datasets (id, stable_id) values (1, 'EGAD1')");
+    await test.sql(
+      "insert into sda.dataset_references (dataset_id, reference_id, reference_scheme) values (1, 'x', 'X')",
+    );
+    await test.sql("insert into sda.dataset_event_log (dataset_id, event) values ('EGAD1', 'released')");
+    await test.sql(
+      "insert into sda.files (stable_id, archive_file_path, archive_file_size, header) values ('F', 'b', 1, '00')",
+    );
+    await test.sql('insert into sda.file_dataset (file_id, dataset_id) select id, 1 from sda.files');
+  });
+  beforeEach(() => {
+    test.logins = { [readerSecret]: { username: 'data_out_reader', password } };
+  });
+
+  it('reads all that the catalogue of direct access asks for', async () => {
+    const catalogue = new RdsDirectCatalogue(reader());
+    expect(await catalogue.evaluateAccess(['x'], { fileId: 'F' })).toMatchObject({
+      entitled: [{ datasetId: 'EGAD1' }],
+    });
+    expect(await catalogue.isReleased('EGAD1')).toBe(true);
+    expect(await catalogue.findReleasedFile({ fileId: 'F', datasetId: 'EGAD1' })).toMatchObject({ fileId: 'F' });
+    expect(await catalogue.factsOf('F')).toMatchObject({ plaintextChecksums: [] });
+    expect((await catalogue.filesOfDataset('EGAD1').next()).value).toMatchObject([{ fileId: 'F' }]);
+  });
+
+  it.each([
+    [
+      "insert into sda.dataset_event_log (dataset_id, event) values ('EGAD1', 'released')",
+      'permission denied for table',
+    ],
+    ["update sda.files set header = ''", 'permission denied for table files'],
+    ['delete from sda.file_dataset', 'permission denied for table file_dataset'],
+    ['select * from sda.encryption_keys', 'permission denied for table encryption_keys'],
+    ['select * from data_out.archive_users', 'permission denied for schema data_out'],
+    ['select * from data_out.export_log', 'permission denied for schema data_out'],
+    ['create table sda.mine (id int)', 'permission denied for schema sda'],
+    ['set role postgres', 'permission denied to set role'],
+    ["alter role current_user password 'mine'", 'must be a member of rds_password'],
+  ])('may not %s', async (sql, refusal) => {
+    await expect(reader().execute(sql)).rejects.toThrow(refusal);
+  });
+});
+
+describe('a role whose functions are gone', () => {
+  it('cannot log in any more, until it is prepared again', async () => {
+    test.logins = { 'arn:reader': { username: 'data_out_reader', password } };
+    const asReader = () => test.dataApi({ secretArn: 'arn:reader' }).execute('select 1');
+    await prepareRole(test.dataApi(), 'data_out_reader', password);
+    await asReader();
+    await closeRole(test.dataApi(), 'data_out_reader');
+    const refusal = await asReader().catch((error: unknown) => error);
+    expect(String((refusal as Error).cause)).toContain('password authentication failed');
+    await prepareRole(test.dataApi(), 'data_out_reader', password);
+    await asReader();
+  });
+
+  it('is closed for both of its logins', async () => {
+    await prepareRole(test.dataApi(), 'data_out_reader', password, 'data_out_reader_clone');
+    const login = { username: 'data_out_reader_clone', password };
+    await test.database.run('select 1 from sda.files', [], { login });
+    await closeRole(test.dataApi(), 'data_out_reader');
+    await expect(test.database.run('select 1', [], { login })).rejects.toThrow('password authentication failed');
+  });
+
+  it('may be one that was never made', async () => {
+    await using fresh = await TestDatabase.migrated();
+    await closeRole(fresh.dataApi(), 'data_out_reader');
+    expect(await fresh.sql("select count(*) from pg_roles where rolname = 'data_out_reader'")).toEqual([['0']]);
+  });
+});
+
+describe('the role of the state of exports', () => {
+  const auditorSecret = 'arn:auditor';
+  const auditor = () => test.dataApi({ secretArn: auditorSecret });
+  beforeAll(async () => {
+    await prepareRole(test.dataApi(), 'data_out_auditor', password);
+  });
+  beforeEach(() => {
+    test.logins = { [auditorSecret]: { username: 'data_out_auditor', password } };
+  });
+
+  it('reads requests, their files and the audit trail', async () => {
+    for (const table of ['requests', 'request_files', 'export_log']) {
+      await auditor().execute(`select * from data_out.${table}`);
+    }
+  });
+
+  it.each([
+    ["update data_out.requests set state = 'complete'", 'permission denied for table requests'],
+    ['delete from data_out.request_files', 'permission denied for table request_files'],
+    ["insert into data_out.export_log (request_id, event) values (gen_random_uuid(), 'staged')", 'permission denied'],
+    ['select * from data_out.archive_users', 'permission denied for table archive_users'],
+    ['select * from data_out.uploads', 'permission denied for table uploads'],
+    ['select * from data_out.schema_migrations', 'permission denied for table schema_migrations'],
+    ['select * from sda.files', 'permission denied for schema sda'],
+    ['create table data_out.mine (id int)', 'permission denied for schema data_out'],
+    ['set role postgres', 'permission denied to set role'],
+    ["alter role current_user password 'mine'", 'must be a member of rds_password'],
+  ])('may not %s', async (sql, refusal) => {
+    await expect(auditor().execute(sql)).rejects.toThrow(refusal);
+  });
+});
+
+describe('the role of the queues’ consumers', () => {
+  const workerSecret = 'arn:worker';
+  const worker = () => test.dataApi({ secretArn: workerSecret });
+  beforeAll(async () => {
+    await prepareRole(test.dataApi(), 'data_out_worker', password);
+  });
+  beforeEach(() => {
+    test.logins = { [workerSecret]: { username: 'data_out_worker', password } };
+  });
+
+  it('reads all that an export asks the catalogue for', async () => {
+    const catalogue = new RdsCatalogue(worker(), noteAttempts);
+    expect(await catalogue.evaluateAccess(['x'], { datasetId: 'EGAD1' })).toMatchObject({
+      entitled: [{ datasetId: 'EGAD1' }],
+    });
+    expect(await catalogue.isReleased('EGAD1')).toBe(true);
+    const files = [{ fileId: 'F', archiveFileSize: 1 }];
+    expect((await catalogue.exportableFiles('EGAD1', '').next()).value).toMatchObject({ files });
+    expect(await catalogue.exportableFile('F')).toMatchObject({ files });
+    expect(await catalogue.findReleasedFile({ fileId: 'F', datasetId: 'EGAD1' })).toMatchObject({ fileId: 'F' });
+  });
+
+  it('keeps what becomes of requests and their files', async () => {
+    const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3d';
+    const requests = new RdsLedger(worker(), 10);
+    const files = new RdsLedger(worker(), 10);
+    const sweep = new RdsLedger(worker(), 10);
+    const request = { requestId, requestedAt: new Date(0), datasetId: 'EGAD1', recipient: 'ab', keyFingerprint: 'cd' };
+    await requests.accept(request, ['F'], { count: 1, isLast: false });
+    await requests.begin(requestId, { count: 1, isLast: true });
+    const none = { sentTo: '', files: 0 };
+    await requests.addFiles(requestId, none, ['G'], { count: 1, isLast: false });
+    const attempt = { requestId, datasetId: 'EGAD1', fileId: 'F', isFirst: true, isLast: true };
+    await new RdsCatalogue(worker(), noteAttempts).findReleasedFiles([attempt]);
+    await files.record([{ requestId, fileId: 'G', state: 'given_up' }], []);
+    await requests.fail(request, 'internal_error');
+    expect(await requests.closeUnsent(requestId, none, { state: 'given_up', reason: 'not_sent' })).toBe(false);
+    expect(await requests.completeFanOut(requestId, none)).toBe(true);
+    expect(await files.finalizable([requestId])).toEqual([requestId]);
+    const now = new Date();
+    expect(await sweep.giveUpSilent(now)).toBe(0);
+    expect(await sweep.giveUpExpired(now)).toBe(0);
+    expect(await sweep.brokenFanOuts(now, now)).toEqual([]);
+    expect(await sweep.unclosed(new Date(Date.now() + 60_000))).toEqual([requestId]);
+    await test.sql('truncate data_out.export_log');
+  });
+
+  it('settles a request by its receipt', async () => {
+    const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3b';
+    const request = { requestId, requestedAt: new Date(0), datasetId: 'EGAD1', recipient: 'ab', keyFingerprint: 'cd' };
+    const requests = new RdsLedger(worker(), 10);
+    await requests.accept(request, ['F'], { count: 1, isLast: false });
+    await new RdsLedger(worker(), 10).record([{ requestId, fileId: 'F', state: 'given_up' }], []);
+    await requests.completeFanOut(requestId, { sentTo: 'F', files: 1 });
+    const log = new RdsDeliveryLog(worker());
+    expect(await log.find(requestId)).toMatchObject({ isOpen: false });
+    expect((await log.files(requestId).next()).value).toMatchObject([{ fileId: 'F', state: 'given_up' }]);
+    const revision = { requestId, receiptRevision: 1 };
+    expect(await log.finalize(revision, { state: 'incomplete', staged: 0, stagedBytes: 0 })).toBe(true);
+    await log.close(revision, true);
+    await test.sql('truncate data_out.export_log');
+  });
+
+  it('writes the audit trail, each event once', async () => {
+    const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3c';
+    const event = { requestId, event: 'staged', fileId: 'F', datasetId: 'EGAD1', bytes: 7 } as const;
+    for (const _ of [1, 2]) await new RdsExportLog(worker()).record(event);
+    expect(await test.sql('select request_id, event, file_id, bytes from data_out.export_log')).toEqual([
+      [requestId, 'staged', 'F', '7'],
+    ]);
+  });
+
+  it('finds containers, and settles the rows of those that leave the outbox', async () => {
+    const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3e';
+    await test.sql(
+      `insert into data_out.requests (request_id, requested_at, dataset_id, recipient, state)
+       values ('${requestId}', now(), 'EGAD1', repeat('a', 64), 'complete')`,
+    );
+    await test.sql(
+      `insert into data_out.request_files (request_id, file_id, state, outbox_key)
+       values ('${requestId}', 'F', 'staged', repeat('a', 64) || '/F-x.c4gh')`,
+    );
+    const records = new RdsOutboxRecords({ db: worker(), expiryDays: 30 });
+    expect(await records.deprecatedDatasets()).toEqual([]);
+    expect(await records.copies('EGAD1')).toEqual([]);
+    const found: RecordedContainer[] = [];
+    for await (const page of records.containers({ requestId }, { withdrawn: true })) found.push(...page);
+    expect(found).toMatchObject([{ requestId, fileId: 'F', recipient: 'a'.repeat(64) }]);
+    await records.recordEnds(found.map((container) => ({ ...container, end: 'withdrawn' })));
+    const settled = `select file_id, state from data_out.request_files where request_id = '${requestId}'`;
+    expect(await test.sql(settled)).toEqual([['F', 'withdrawn']]);
+    await test.sql(`delete from data_out.requests where request_id = '${requestId}'`);
+    await test.sql(`delete from data_out.request_files where request_id = '${requestId}'`);
+  });
+
+  it.each([
+    ['delete from data_out.requests', 'permission denied for table requests'],
+    ['update data_out.request_files set request_id = request_id', 'permission denied for table request_files'],
+    ['delete from data_out.request_files', 'permission denied for table request_files'],
+    ['select reason from data_out.export_log', 'permission denied for table export_log'],
+    ["update data_out.export_log set reason = 'x'", 'permission denied for table export_log'],
+    ['delete from data_out.export_log', 'permission denied for table export_log'],
+    ['select * from data_out.retention', 'permission denied for table retention'],
+    ['update data_out.retention set days = 30', 'permission denied for table retention'],
+    ['update data_out.requests set requested_at = now()', 'permission denied for table requests'],
+    ['truncate data_out.export_log', 'permission denied for table export_log'],
+    [
+      "insert into data_out.export_log (request_id, event, recorded_at) values (gen_random_uuid(), 'staged', now())",
+      'permission denied for table export_log',
+    ],
+    ['select * from data_out.archive_users', 'permission denied for table archive_users'],
+    ['select * from data_out.schema_migrations', 'permission denied for table schema_migrations'],
+    ['create table data_out.mine (id int)', 'permission denied for schema data_out'],
+    ['create table sda.mine (id int)', 'permission denied for schema sda'],
+    [
+      "insert into sda.dataset_event_log (dataset_id, event) values ('EGAD1', 'released')",
+      'permission denied for table',
+    ],
+    ["update sda.files set header = ''", 'permission denied for table files'],
+    ['delete from sda.checksums', 'permission denied for table checksums'],
+    ['select * from sda.encryption_keys', 'permission denied for table encryption_keys'],
+    ['set role postgres', 'permission denied to set role'],
+    ["alter role current_user password 'mine'", 'must be a member of rds_password'],
+  ])('may not %s', async (sql, refusal) => {
+    await expect(worker().execute(sql)).rejects.toThrow(refusal);
+  });
+});
+
+describe('the secret of the role', () => {
+  const read = (value: unknown) => {
+    const { handler } = scripted([{ status: 200, body: JSON.stringify({ SecretString: JSON.stringify(value) }) }]);
+    const client = new SecretsManagerClient({ ...testClient, maxAttempts: 1, requestHandler: handler });
+    return currentLogin({ client, secretArn: proxySecret }, 'data_out_proxy');
+  };
+
+  it.each(['data_out_proxy', 'data_out_proxy_clone'])('has the password of %s', async (username) => {
+    expect(await read({ username, password })).toEqual({ username, password });
+  });
+
+  it.each([
+    ['another user', { username: 'postgres', password }, 'username'],
+    ['the user of another role', { username: 'data_out_worker_clone', password }, 'username'],
+    ['a short password', { username: 'data_out_proxy', password: 'secret' }, 'password'],
+    ['a password that SASLprep would change', { username: 'data_out_proxy', password: `${password}ª` }, 'password'],
+    ['no password', { username: 'data_out_proxy' }, 'password'],
+  ])('with %s is refused, and not repeated', async (_, value, field) => {
+    const refusal = await read(value).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(MalformedSecretError);
+    expect((refusal as Error).message).toMatch(new RegExp(`^the secret arn:proxy is malformed: ${field}: \\w+$`));
+  });
+});

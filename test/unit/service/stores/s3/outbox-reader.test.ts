@@ -1,0 +1,147 @@
+import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { TemporarilyUnavailableError } from '../../../../../lib/errors.ts';
+import type { StagedFile } from '../../../../../lib/service/outbox/ports.ts';
+import { S3OutboxReader } from '../../../../../lib/service/stores/s3/outbox-reader.ts';
+import { testClient } from '../../../../helpers/http-handler.ts';
+import { S3Server } from '../../../../helpers/s3-server.ts';
+
+const [ana, bob, many] = ['a'.repeat(64), 'b'.repeat(64), 'c'.repeat(64)] as const;
+let server: S3Server;
+let reader: S3OutboxReader;
+
+beforeAll(async () => {
+  server = await S3Server.start('outbox');
+  const client = server.client();
+  reader = new S3OutboxReader({ client, bucket: 'outbox', urlLifetimeSeconds: 900 });
+  const put = (key: string, text: string) =>
+    client.send(new PutObjectCommand({ Bucket: 'outbox', Key: key, Body: text, ContentType: 'x/y' }));
+  await put(`${ana}/EGAF2-b.c4gh`, 'two');
+  await put(`${ana}/EGAF1-a.c4gh`, 'one');
+  await put(`${ana}/not ours`, 'x');
+  await put(`${ana}/deeper/EGAF3.c4gh`, 'x');
+  await put(`${ana}b/EGAF4.c4gh`, 'x');
+  await put(`${bob}/EGAF5-b.c4gh`, 'x');
+  for (let start = 0; start < 2500; start += 100) {
+    await Promise.all(Array.from({ length: 100 }, (_, n) => put(`${many}/EGAF${10_000 + start + n}.c4gh`, 'x')));
+  }
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+async function pages(prefix: string): Promise<(readonly StagedFile[])[]> {
+  const found: (readonly StagedFile[])[] = [];
+  for await (const page of reader.list(prefix)) found.push(page);
+  return found;
+}
+
+describe('list', () => {
+  it('gives the containers of one recipient in name order, and nothing else that lies about', async () => {
+    const [page, ...others] = await pages(ana);
+    expect(others).toEqual([]);
+    // With md5sum of "one" and of "two".
+    expect(page?.map(({ name, size, etag }) => [name, size, etag])).toEqual([
+      ['EGAF1-a.c4gh', 3, '"f97c5d29941bfb1b2fdab0874906ab82"'],
+      ['EGAF2-b.c4gh', 3, '"b8a9f715dbb64fd5c56e7783c6820a61"'],
+    ]);
+    expect(page?.every(({ lastModified }) => Math.abs(Date.now() - lastModified.getTime()) < 120_000)).toBe(true);
+  });
+
+  it('gives 2,500 containers once each, a page of S3 at a time', async () => {
+    const found = await pages(many);
+    expect(found.map((page) => page.length)).toEqual([1000, 1000, 500]);
+    expect(found.flat().map(({ name }) => name)).toEqual(
+      Array.from({ length: 2500 }, (_, n) => `EGAF${10_000 + n}.c4gh`),
+    );
+  });
+
+  it('begins behind a name, which need not exist, and reads nothing before it', async () => {
+    server.requests.length = 0;
+    const found: string[] = [];
+    for await (const page of reader.list(many, 'EGAF12197.c4ga')) found.push(...page.map(({ name }) => name));
+    expect(found).toEqual(Array.from({ length: 303 }, (_, n) => `EGAF${12_197 + n}.c4gh`));
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('asks for the next page only when the caller wants it', async () => {
+    server.requests.length = 0;
+    for await (const page of reader.list(many)) {
+      expect(page).toHaveLength(1000);
+      break;
+    }
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('gives no page for an empty outbox', async () => {
+    expect(await pages('d'.repeat(64))).toEqual([]);
+  });
+
+  it('says when S3 cannot list for now', async () => {
+    for (let i = 0; i < 5; i += 1) server.faults.push({ action: 'ListObjectsV2', error: { status: 500, code: 'x' } });
+    await expect(pages(ana)).rejects.toThrow(TemporarilyUnavailableError);
+  });
+});
+
+describe('find', () => {
+  it('knows a container of this recipient', async () => {
+    expect(await reader.find(ana, 'EGAF1-a.c4gh')).toMatchObject({
+      name: 'EGAF1-a.c4gh',
+      size: 3,
+      // md5sum of "one"
+      etag: '"f97c5d29941bfb1b2fdab0874906ab82"',
+    });
+  });
+
+  it.each([
+    ['an unknown name', 'EGAF9.c4gh'],
+    ["another recipient's", 'EGAF5-b.c4gh'],
+    ['a way out', `../${bob}/EGAF5-b.c4gh`],
+    ['an encoded way out', `..%2F${bob}%2FEGAF5-b.c4gh`],
+    ['a deeper one', 'deeper/EGAF3.c4gh'],
+    ['a name with a space', 'not ours'],
+    ['a NUL', 'EGAF1-a.c4gh\0'],
+    ['nothing', ''],
+    ['dots', '..'],
+    ['256 characters', 'x'.repeat(256)],
+  ])('does not find %s', async (_name, name) => {
+    expect(await reader.find(ana, name)).toBeUndefined();
+  });
+});
+
+describe('presign', () => {
+  it('gives a URL that anyone can fetch, whole and in ranges, as an attachment', async () => {
+    const { url } = await reader.presign(ana, 'EGAF1-a.c4gh');
+    const whole = await fetch(url);
+    expect([whole.status, await whole.text()]).toEqual([200, 'one']);
+    expect(whole.headers.get('content-disposition')).toBe('attachment; filename="EGAF1-a.c4gh"');
+    const range = await fetch(url, { headers: { range: 'bytes=1-1' } });
+    expect([range.status, await range.text()]).toEqual([206, 'n']);
+  });
+
+  it('signs for the configured life, from now on', async () => {
+    const clock = () => new Date('2026-01-02T03:04:05.678Z');
+    const reader = new S3OutboxReader({ client: server.client(), bucket: 'outbox', urlLifetimeSeconds: 900, clock });
+    const { url, expiresAt } = await reader.presign(ana, 'EGAF1-a.c4gh');
+    const { searchParams } = new URL(url);
+    expect(searchParams.get('X-Amz-Date')).toBe('20260102T030405Z');
+    expect(searchParams.get('X-Amz-Expires')).toBe('900');
+    expect(searchParams.get('X-Amz-SignedHeaders')).toBe('host');
+    expect(expiresAt.toISOString()).toBe('2026-01-02T03:19:05.000Z');
+  });
+
+  it('does not promise less for credentials that say when they end: those of a function do not', async () => {
+    const expiration = new Date('2026-01-02T03:10:00.000Z');
+    const client = new S3Client({
+      region: 'eu-north-1',
+      credentials: async () => ({ ...testClient.credentials, sessionToken: 't', expiration }),
+    });
+    const clock = () => new Date('2026-01-02T03:04:05.000Z');
+    const reader = new S3OutboxReader({ client, bucket: 'outbox', urlLifetimeSeconds: 900, clock });
+    expect((await reader.presign(ana, 'x.c4gh')).expiresAt.toISOString()).toBe('2026-01-02T03:19:05.000Z');
+  });
+
+  it('never signs for a name that is no single safe segment', async () => {
+    for (const name of [`../${bob}/x`, 'a"b', 'a\nb', '']) {
+      await expect(reader.presign(ana, name)).rejects.toThrow(RangeError);
+    }
+  });
+});
