@@ -12,10 +12,11 @@ import { ProxyApi } from './apis/proxy-api.ts';
 import { DatabaseRotation } from './functions/database-rotation.ts';
 import { Functions } from './functions/functions.ts';
 import type { ServiceFunction } from './functions/service-function.ts';
+import { workQueueNames } from './queues/queues.ts';
 import { Redrive } from './queues/redrive.ts';
 import { workQueues } from './queues/work-queues.ts';
 import { encryptLogs } from './security/keys.ts';
-import { acknowledge, rules } from './security/rules.ts';
+import { acknowledge } from './security/rules.ts';
 import type { Settings } from './settings.ts';
 import type { StorageStack } from './storage-stack.ts';
 import { watch } from './watching/watch.ts';
@@ -133,10 +134,7 @@ export class ServiceStack extends Stack {
 
     this.#output(outputs.proxyUrl, proxy.url);
     if (dataOut) this.#output(outputs.dataOutUrl, dataOut.url);
-    this.#output(outputs.exportRequestsQueueUrl, queues.exportRequests.queue.queueUrl);
-    this.#output(outputs.fileExportsQueueUrl, queues.fileExports.queue.queueUrl);
-    this.#output(outputs.smallFileExportsQueueUrl, queues.smallFileExports.queue.queueUrl);
-    this.#output(outputs.deliveriesQueueUrl, queues.deliveries.queue.queueUrl);
+    for (const name of workQueueNames) this.#output(outputs[`${name}QueueUrl`], queues[name].queue.queueUrl);
     this.#output(outputs.redriveRoleArn, redrive.roleArn);
     // For people: no tool needs these two.
     this.#output('DashboardUrl', dashboardUrl);
@@ -151,11 +149,9 @@ export class ServiceStack extends Stack {
     const schedule = Schedule.rate(every);
     const lambda = new LambdaFunction(target.function, event && { event: RuleTargetInput.fromObject(event) });
     const rule = new Rule(this, id, { description, schedule, targets: [lambda] });
-    acknowledge(
-      rule,
-      'The event of a schedule is always the same, and the next one starts the same work.',
-      ...rules.deadLettersOfEvents,
-    );
+    acknowledge(rule, {
+      deadLettersOfEvents: 'The event of a schedule is always the same, and the next one starts the same work.',
+    });
   }
 
   /** The CDK keeps log groups by default. Their names are generated, so a kept one never blocks a later deployment. */

@@ -64,11 +64,10 @@ export class DataOutApi extends ServiceApi {
     this.#addDrs(root, props.drs);
     const { logRetentionDays } = props.settings;
     new OpenApiDocument(this, 'OpenApi', { api: this, name: 'data-out', logRetentionDays });
-    acknowledge(
-      this.api,
-      'Parameters and bodies are checked by the functions, which name every violation; a schema here would stop at the first.',
-      'AwsSolutions-APIG2',
-    );
+    acknowledge(this.api, {
+      'AwsSolutions-APIG2':
+        'Parameters and bodies are checked by the functions, which name every violation; a schema here would stop at the first.',
+    });
   }
 
   /** GA4GH DRS 1.5. The POST forms carry passports in the body, which no authorizer can see: the function verifies them. */
@@ -87,11 +86,8 @@ export class DataOutApi extends ServiceApi {
         'The function verifies the passports in the body.',
       );
     }
-    acknowledge(
-      object.addMethod('OPTIONS', integration, open),
-      'The reply tells callers how to authenticate, and nothing else.',
-      'AwsSolutions-APIG4',
-    );
+    const options = object.addMethod('OPTIONS', integration, open);
+    acknowledge(options, { 'AwsSolutions-APIG4': 'The reply tells callers how to authenticate, and nothing else.' });
     this.#withoutCredentials(
       base.addResource('service-info').addMethod('GET', integration, open),
       'GA4GH service-info 1.0 is public by definition.',
@@ -109,11 +105,11 @@ export class DataOutApi extends ServiceApi {
         authorizer: this.#authorizer,
         authorizationType: AuthorizationType.CUSTOM,
       });
-      acknowledge(added, 'Visas and passports (GA4GH) by a Lambda authorizer.', 'AwsSolutions-COG4');
+      acknowledge(added, { 'AwsSolutions-COG4': 'Visas and passports (GA4GH) by a Lambda authorizer.' });
     }
   }
 
   #withoutCredentials(method: Method, reason: string): void {
-    acknowledge(method, reason, 'AwsSolutions-APIG4', 'AwsSolutions-COG4');
+    acknowledge(method, { methodWithoutCredentials: reason });
   }
 }

@@ -2,7 +2,6 @@ import { ResponseType, type RestApi } from 'aws-cdk-lib/aws-apigateway';
 import { authorizerContext } from '../../contract/http.ts';
 
 interface GatewayProblem {
-  readonly type: ResponseType;
   /** Absent: API Gateway's own status, which for the two defaults must stay what it is. */
   readonly status?: number;
   readonly title: string;
@@ -11,6 +10,27 @@ interface GatewayProblem {
   /** Header names with literal values. */
   readonly headers?: Readonly<Record<string, string>>;
 }
+
+const titles = {
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  404: 'Not Found',
+  413: 'Content Too Large',
+  415: 'Unsupported Media Type',
+  429: 'Too Many Requests',
+  502: 'Bad Gateway',
+  503: 'Service Unavailable',
+  504: 'Gateway Timeout',
+} as const;
+
+/** @param retryAfter seconds. @default - no such header */
+function problem(status: keyof typeof titles, code: string, detail: string, retryAfter?: number): GatewayProblem {
+  const headers = retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) };
+  return { status, title: titles[status], code, detail, headers };
+}
+
+/** A type of reply, and the problem that it is. */
+type Reply = readonly [ResponseType, GatewayProblem];
 
 /** What the authorizers of an API ask for. */
 export interface Challenge {
@@ -24,125 +44,59 @@ export interface Challenge {
  * Refusals: of the gateway when no credentials were sent at all, of an authorizer by a policy that denies. The
  * authorizer passes its reason on. Should the variable have no value, `detail` is empty and the rest holds.
  */
-const unauthorized = ({ header, detail }: Challenge): readonly GatewayProblem[] =>
+const unauthorized = ({ header, detail }: Challenge): readonly Reply[] =>
   [
-    { type: ResponseType.UNAUTHORIZED, detail },
-    { type: ResponseType.ACCESS_DENIED, detail: `$context.authorizer.${authorizerContext.detail}` },
-  ].map((each) => ({
-    ...each,
-    status: 401,
-    title: 'Unauthorized',
-    code: 'unauthenticated',
+    [ResponseType.UNAUTHORIZED, detail] as const,
+    [ResponseType.ACCESS_DENIED, `$context.authorizer.${authorizerContext.detail}`] as const,
+  ].map(([type, reason]) => [
+    type,
     // A function cannot send this header itself: API Gateway renames it.
-    headers: { 'WWW-Authenticate': header },
-  }));
+    { ...problem(401, 'unauthenticated', reason), headers: { 'WWW-Authenticate': header } },
+  ]);
 
 /**
  * A refusal by our own web ACL, whose rules are all on rates. The status is that of a request too many (RFC 6585 § 4), not 403: a
  * client then waits and tries again, and does not look for a fault in its visa. When the wait is over, the address has sent
  * fewer within the rule's five minutes, even if a thousand downloads wait at once.
  */
-const refusedByFirewall: GatewayProblem = {
-  type: ResponseType.WAF_FILTERED,
-  status: 429,
-  title: 'Too Many Requests',
-  code: 'throttled',
-  detail:
-    'Too many requests came from your network address within five minutes; try again in a minute, with fewer at once.',
-  headers: { 'Retry-After': '60' },
-};
+const refusedByFirewall = problem(
+  429,
+  'throttled',
+  'Too many requests came from your network address within five minutes; try again in a minute, with fewer at once.',
+  60,
+);
+
+const unknown = problem(404, 'not_found', 'There is no such resource.');
+const unchecked = problem(503, 'temporarily_unavailable', 'The credentials could not be checked; try again later.', 15);
 
 /** Replies that API Gateway gives itself, in the form of the functions' own: RFC 9457 with a stable code. */
-const problems: readonly GatewayProblem[] = [
-  {
-    // API Gateway answers a path or method that it does not know as if a token were missing.
-    type: ResponseType.MISSING_AUTHENTICATION_TOKEN,
-    status: 404,
-    title: 'Not Found',
-    code: 'not_found',
-    detail: 'There is no such resource.',
-  },
-  {
-    type: ResponseType.RESOURCE_NOT_FOUND,
-    status: 404,
-    title: 'Not Found',
-    code: 'not_found',
-    detail: 'There is no such resource.',
-  },
-  {
-    type: ResponseType.BAD_REQUEST_PARAMETERS,
-    status: 400,
-    title: 'Bad Request',
-    code: 'invalid_request',
-    detail: '$context.error.validationErrorString',
-  },
-  {
-    type: ResponseType.BAD_REQUEST_BODY,
-    status: 400,
-    title: 'Bad Request',
-    code: 'invalid_request',
-    detail: 'The body is not valid.',
-  },
-  {
-    type: ResponseType.REQUEST_TOO_LARGE,
-    status: 413,
-    title: 'Content Too Large',
-    code: 'request_too_large',
-    // API Gateway takes 10 MB, a function behind it 6 MB.
-    detail: 'The request is too large.',
-  },
-  {
-    type: ResponseType.UNSUPPORTED_MEDIA_TYPE,
-    status: 415,
-    title: 'Unsupported Media Type',
-    code: 'unsupported_media_type',
-    detail: 'The request has a media type that this resource does not take.',
-  },
-  {
-    type: ResponseType.THROTTLED,
-    status: 429,
-    title: 'Too Many Requests',
-    code: 'throttled',
-    detail: 'Too many requests; try again later.',
-    headers: { 'Retry-After': '5' },
-  },
-  {
-    type: ResponseType.INTEGRATION_FAILURE,
-    status: 502,
-    title: 'Bad Gateway',
-    code: 'internal_error',
-    detail: 'The request could not be carried out.',
-  },
-  {
-    type: ResponseType.INTEGRATION_TIMEOUT,
-    status: 504,
-    title: 'Gateway Timeout',
-    code: 'temporarily_unavailable',
-    detail: 'The request took too long; try again later.',
-    headers: { 'Retry-After': '15' },
-  },
+const replies: readonly Reply[] = [
+  // API Gateway answers a path or method that it does not know as if a token were missing.
+  [ResponseType.MISSING_AUTHENTICATION_TOKEN, unknown],
+  [ResponseType.RESOURCE_NOT_FOUND, unknown],
+  [ResponseType.BAD_REQUEST_PARAMETERS, problem(400, 'invalid_request', '$context.error.validationErrorString')],
+  [ResponseType.BAD_REQUEST_BODY, problem(400, 'invalid_request', 'The body is not valid.')],
+  // API Gateway takes 10 MB, a function behind it 6 MB.
+  [ResponseType.REQUEST_TOO_LARGE, problem(413, 'request_too_large', 'The request is too large.')],
+  [
+    ResponseType.UNSUPPORTED_MEDIA_TYPE,
+    problem(415, 'unsupported_media_type', 'The request has a media type that this resource does not take.'),
+  ],
+  [ResponseType.THROTTLED, problem(429, 'throttled', 'Too many requests; try again later.', 5)],
+  [ResponseType.INTEGRATION_FAILURE, problem(502, 'internal_error', 'The request could not be carried out.')],
+  [
+    ResponseType.INTEGRATION_TIMEOUT,
+    problem(504, 'temporarily_unavailable', 'The request took too long; try again later.', 15),
+  ],
   // The authorizer threw, or was not reached: the caller's credentials are unchecked. Which of the two types API
   // Gateway gives depends on where it broke.
-  ...[ResponseType.AUTHORIZER_FAILURE, ResponseType.AUTHORIZER_CONFIGURATION_ERROR].map((type) => ({
-    type,
-    status: 503,
-    title: 'Service Unavailable',
-    code: 'temporarily_unavailable',
-    detail: 'The credentials could not be checked; try again later.',
-    headers: { 'Retry-After': '15' },
-  })),
-  {
-    type: ResponseType.DEFAULT_4XX,
-    title: 'Request refused',
-    code: 'invalid_request',
-    detail: 'The request was refused.',
-  },
-  {
-    type: ResponseType.DEFAULT_5XX,
-    title: 'Request failed',
-    code: 'internal_error',
-    detail: 'The request could not be carried out.',
-  },
+  [ResponseType.AUTHORIZER_FAILURE, unchecked],
+  [ResponseType.AUTHORIZER_CONFIGURATION_ERROR, unchecked],
+  [ResponseType.DEFAULT_4XX, { title: 'Request refused', code: 'invalid_request', detail: 'The request was refused.' }],
+  [
+    ResponseType.DEFAULT_5XX,
+    { title: 'Request failed', code: 'internal_error', detail: 'The request could not be carried out.' },
+  ],
 ];
 
 /** The template has variables but no escaping, so `detail` may only use what API Gateway or an authorizer words itself. */
@@ -161,19 +115,19 @@ interface ServiceResponses {
  * `x-amzn-RequestId` by itself, and the body has the id, too.
  */
 export function addGatewayResponses(api: RestApi, { challenge, hasFirewall }: ServiceResponses): void {
-  const ofFirewall = hasFirewall ? [refusedByFirewall] : [];
-  for (const problem of [...unauthorized(challenge), ...problems, ...ofFirewall]) {
-    const headers = Object.entries(problem.headers ?? {}).map(([name, value]) => [name, `'${value}'`]);
-    api.addGatewayResponse(problem.type.responseType, {
-      type: problem.type,
-      ...(problem.status ? { statusCode: String(problem.status) } : {}),
+  const ofFirewall: readonly Reply[] = hasFirewall ? [[ResponseType.WAF_FILTERED, refusedByFirewall]] : [];
+  for (const [type, shown] of [...unauthorized(challenge), ...replies, ...ofFirewall]) {
+    const headers = Object.entries(shown.headers ?? {}).map(([name, value]) => [name, `'${value}'`]);
+    api.addGatewayResponse(type.responseType, {
+      type,
+      ...(shown.status ? { statusCode: String(shown.status) } : {}),
       responseHeaders: {
         'Content-Type': "'application/problem+json'",
         'Cache-Control': "'no-store'",
         'X-Frame-Options': "'DENY'",
         ...Object.fromEntries(headers),
       },
-      templates: { 'application/json': body(problem) },
+      templates: { 'application/json': body(shown) },
     });
   }
 }

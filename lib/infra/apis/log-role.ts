@@ -19,11 +19,10 @@ export class ApiGatewayLogRole extends Construct {
       managedPolicies: [ManagedPolicy.fromAwsManagedPolicyName(policy)],
     });
     role.applyRemovalPolicy(RemovalPolicy.RETAIN);
-    acknowledge(
-      role,
-      'API Gateway accepts a role for the whole account only with the permissions of this AWS policy.',
-      `AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/${policy}]`,
-    );
+    acknowledge(role, {
+      [`AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/${policy}]`]:
+        'API Gateway accepts a role for the whole account only with the permissions of this AWS policy.',
+    });
     new CfnAccount(this, 'Account', { cloudWatchRoleArn: role.roleArn }).applyRemovalPolicy(RemovalPolicy.RETAIN);
   }
 }

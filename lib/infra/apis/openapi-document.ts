@@ -57,7 +57,7 @@ export class OpenApiDocument extends Construct {
     const method = api.api.root
       .addResource('openapi.json')
       .addMethod('GET', api.integrate(target), { authorizationType: AuthorizationType.NONE });
-    acknowledge(method, 'The reply is documentation and holds no data.', 'AwsSolutions-APIG4', 'AwsSolutions-COG4');
+    acknowledge(method, { methodWithoutCredentials: 'The reply is documentation and holds no data.' });
   }
 
   /** The query parameters and headers without which the gateway refuses a request before it calls the function. */

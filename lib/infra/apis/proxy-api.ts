@@ -60,7 +60,9 @@ export class ProxyApi extends ServiceApi {
         ? [root.addResource('admin').addMethod('GET', this.integrate(props.adminPage), behindAdministrators)]
         : []),
     ]) {
-      acknowledge(method, 'HTTP Basic by a Lambda authorizer, as clients in the field expect.', 'AwsSolutions-COG4');
+      acknowledge(method, {
+        'AwsSolutions-COG4': 'HTTP Basic by a Lambda authorizer, as clients in the field expect.',
+      });
     }
 
     const behindOutbox = {
@@ -88,26 +90,18 @@ export class ProxyApi extends ServiceApi {
       file.addMethod(method, this.integrate(props.stream), behindOutbox),
     );
     for (const method of [listing, ...streaming]) {
-      acknowledge(
-        method,
-        "Visas (GA4GH) and the archive's Basic credentials by a Lambda authorizer.",
-        'AwsSolutions-COG4',
-      );
+      acknowledge(method, {
+        'AwsSolutions-COG4': "Visas (GA4GH) and the archive's Basic credentials by a Lambda authorizer.",
+      });
     }
     const keys = root
       .addResource('.well-known')
       .addResource('jwks.json')
       .addMethod('GET', this.integrate(props.jwks), { authorizationType: AuthorizationType.NONE });
-    acknowledge(
-      keys,
-      'The keys are public: everyone who has a receipt may check it.',
-      'AwsSolutions-APIG4',
-      'AwsSolutions-COG4',
-    );
-    acknowledge(
-      this.api,
-      'Bodies are checked by the function, which names every violation; a schema here would stop at the first.',
-      'AwsSolutions-APIG2',
-    );
+    acknowledge(keys, { methodWithoutCredentials: 'The keys are public: everyone who has a receipt may check it.' });
+    acknowledge(this.api, {
+      'AwsSolutions-APIG2':
+        'Bodies are checked by the function, which names every violation; a schema here would stop at the first.',
+    });
   }
 }

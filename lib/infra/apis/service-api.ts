@@ -19,7 +19,7 @@ import { FilterPattern, LogGroup, type MetricFilter } from 'aws-cdk-lib/aws-logs
 import { Construct } from 'constructs';
 import { metricNamespace } from '../../contract/metrics.ts';
 import type { ServiceFunction } from '../functions/service-function.ts';
-import { acknowledge, rules } from '../security/rules.ts';
+import { acknowledge } from '../security/rules.ts';
 import type { Domain, Settings, Throttling } from '../settings.ts';
 import { addGatewayResponses, type Challenge } from './gateway-responses.ts';
 import { OwnDomain } from './own-domain.ts';
@@ -111,28 +111,16 @@ export class ServiceApi extends Construct {
     const hasFirewall = settings.firewall !== undefined;
     addGatewayResponses(this.api, { challenge: props.challenge, hasFirewall });
 
-    acknowledge(
-      this.api.deploymentStage,
-      'Execution logs would hold visas and passwords; the access log says what happened.',
-      ...rules.apiExecutionLog,
-    );
-    acknowledge(
-      this.api.deploymentStage,
-      'Each reply depends on the caller, whose rights are looked up each time: none may be cached.',
-      ...rules.apiCache,
-    );
-    acknowledge(
-      this.api.deploymentStage,
-      'All integrations are Lambda functions, called by signed requests over TLS. A client certificate is for HTTP servers.',
-      ...rules.apiClientCertificate,
-    );
-    if (!hasFirewall) {
-      acknowledge(
-        this.api.deploymentStage,
-        'Without `firewall`, the APIs have throttling for all callers together. They take signed tokens, and passwords that a person may choose, of ten characters or more. The setting adds limits for each address.',
-        ...rules.apiFirewall,
-      );
-    }
+    acknowledge(this.api.deploymentStage, {
+      apiExecutionLog: 'Execution logs would hold visas and passwords; the access log says what happened.',
+      apiCache: 'Each reply depends on the caller, whose rights are looked up each time: none may be cached.',
+      apiClientCertificate:
+        'All integrations are Lambda functions, called by signed requests over TLS. A client certificate is for HTTP servers.',
+      ...(!hasFirewall && {
+        apiFirewall:
+          'Without `firewall`, the APIs have throttling for all callers together. They take signed tokens, and passwords that a person may choose, of ten characters or more. The setting adds limits for each address.',
+      }),
+    });
   }
 
   /**

@@ -70,7 +70,7 @@ export class ServiceFunction extends Construct implements Grantee {
     });
     this.roleArn = this.#role.roleArn;
     this.allow({ actions: ['logs:CreateLogStream', 'logs:PutLogEvents'], resources: [logGroup.logGroupArn] });
-    acknowledge(this.#role, 'X-Ray has no resources to name.', 'AwsSolutions-IAM5[Resource::*]');
+    acknowledge(this.#role, { 'AwsSolutions-IAM5[Resource::*]': 'X-Ray has no resources to name.' });
     this.function = new NodejsFunction(this, 'Function', {
       description: props.description,
       runtime: Runtime.NODEJS_24_X,
@@ -101,7 +101,7 @@ export class ServiceFunction extends Construct implements Grantee {
 
   allow({ wildcard, ...statement }: Permission): void {
     this.#role.addToPolicy(new PolicyStatement(statement));
-    if (wildcard) acknowledge(this.#role, wildcard.reason, `AwsSolutions-IAM5[Resource::${wildcard.resource}]`);
+    if (wildcard) acknowledge(this.#role, { [`AwsSolutions-IAM5[Resource::${wildcard.resource}]`]: wildcard.reason });
   }
 
   /** Call this function and wait for its reply; `variable` names it to the caller. */

@@ -7,23 +7,21 @@ import { type EnvironmentVariable, environment } from '../../contract/environmen
 import { stackNames } from '../../contract/outputs.ts';
 import type { ServiceFunction } from '../functions/service-function.ts';
 import { allowKey, type KeyUse } from '../security/keys.ts';
-import { acknowledge, rules } from '../security/rules.ts';
+import { acknowledge } from '../security/rules.ts';
 import type { Redrive } from './redrive.ts';
 
+/** The work queues, in the order in which an export passes them. `fileExports` has the files over 8 MiB. */
+export const workQueueNames = ['exportRequests', 'fileExports', 'smallFileExports', 'deliveries'] as const;
+export type WorkQueueName = (typeof workQueueNames)[number];
+
+/** As in the names of resources: `ExportRequests`. */
+const idOf = (name: WorkQueueName) => `${name[0]?.toUpperCase()}${name.slice(1)}`;
+
 /**
- * Names of the work queues of a deployment: the dead-letter queues, which are in the other stack, accept messages of
- * these queues only, and are made before them.
+ * Name of the queue in AWS: the dead-letter queues, which are in the other stack, accept messages of these queues only, and are
+ * made before them.
  */
-export function workQueueNames(stage: string | undefined) {
-  const { service } = stackNames(stage);
-  return {
-    exportRequests: `${service}-ExportRequests`,
-    // Files over 8 MiB. It was the queue of all files once: messages that wait during that update may be of any size.
-    fileExports: `${service}-FileExports`,
-    smallFileExports: `${service}-SmallFileExports`,
-    deliveries: `${service}-Deliveries`,
-  };
-}
+const fullName = (name: WorkQueueName, stage: string | undefined) => `${stackNames(stage).service}-${idOf(name)}`;
 
 /**
  * Settings of all queues. A queue with visas has a customer key, so that a reader needs two grants, and disabling the
@@ -61,19 +59,20 @@ const usualReceives = 5;
 export const receivesOfLongWork = 100;
 
 interface DeadLettersProps {
-  /** Name of the work queue whose messages end here. */
-  readonly source: string;
+  /** The work queue whose messages end here. */
+  readonly source: WorkQueueName;
+  readonly stage: string | undefined;
   /** Customer key of both queues. @default - SSE-SQS */
-  readonly key?: Key;
+  readonly key: Key | undefined;
 }
 
 /** Where messages that failed for good wait for an operator. Only SQS itself puts any here. */
 export class DeadLetters extends Construct {
   readonly queue: Queue;
 
-  constructor(scope: Construct, id: string, { source, key }: DeadLettersProps) {
-    super(scope, id);
-    const sourceArn = Stack.of(this).formatArn({ service: 'sqs', resource: source });
+  constructor(scope: Construct, { source, stage, key }: DeadLettersProps) {
+    super(scope, `${idOf(source)}DeadLetters`);
+    const sourceArn = Stack.of(this).formatArn({ service: 'sqs', resource: fullName(source, stage) });
     this.queue = new Queue(this, 'Queue', {
       ...common(key),
       redriveAllowPolicy: {
@@ -82,12 +81,13 @@ export class DeadLetters extends Construct {
       },
     });
     refuseMessages(this.queue, { Bool: { 'aws:PrincipalIsAWSService': 'false' } });
-    acknowledge(this.queue, 'This queue is itself a dead-letter queue.', ...rules.deadLettersOfQueues);
+    acknowledge(this.queue, { deadLettersOfQueues: 'This queue is itself a dead-letter queue.' });
   }
 }
 
-interface WorkQueueProps {
-  readonly name: string;
+export interface WorkQueueProps {
+  readonly name: WorkQueueName;
+  readonly stage: string | undefined;
   /** The only functions that send to the queue. */
   readonly senders: readonly ServiceFunction[];
   /** The only function that takes from the queue. */
@@ -105,8 +105,6 @@ interface WorkQueueProps {
   readonly batchSize: number;
   /** Invocations at once, 2–1,000. */
   readonly maxConcurrency: number;
-  /** Variable that names the queue to its worker and to its senders. */
-  readonly variable: EnvironmentVariable;
   /** Seconds before the 2nd, 3rd, … receive of a message that failed. */
   readonly retryDelaysSeconds: readonly number[];
 }
@@ -119,13 +117,13 @@ export class WorkQueue extends Construct {
   readonly queue: Queue;
   readonly deadLetters: IQueue;
 
-  constructor(scope: Construct, id: string, props: WorkQueueProps) {
-    super(scope, id);
+  constructor(scope: Construct, props: WorkQueueProps) {
+    super(scope, idOf(props.name));
     const { senders, worker, redrive, deadLetters, key, maxReceiveCount = usualReceives } = props;
     this.deadLetters = deadLetters;
     this.queue = new Queue(this, 'Queue', {
       ...common(key),
-      queueName: props.name,
+      queueName: fullName(props.name, props.stage),
       maxMessageSizeBytes: 1_048_576,
       // Lambda retries throttled invocations itself before a message may become visible again.
       visibilityTimeout: Duration.seconds(6 * worker.timeout.toSeconds()),
@@ -137,7 +135,7 @@ export class WorkQueue extends Construct {
     for (const sender of senders) {
       sender.allow({ actions: ['sqs:SendMessage'], resources: [queueArn] });
       allowKey(sender, this, keyUse(['kms:GenerateDataKey', 'kms:Decrypt']));
-      sender.configure(props.variable, queueUrl);
+      sender.configure(environment[`${props.name}QueueUrl`], queueUrl);
     }
 
     this.#consume(worker, props, keyUse(['kms:Decrypt']));
@@ -165,7 +163,7 @@ export class WorkQueue extends Construct {
       resources: [this.queue.queueArn],
     });
     allowKey(worker, this, keyUse);
-    worker.configure(props.variable, this.queue.queueUrl);
+    worker.configure(environment[`${props.name}QueueUrl`], this.queue.queueUrl);
     worker.configure(environment.retryDelaysSeconds, props.retryDelaysSeconds.join(','));
     if (props.receivesVariable) {
       worker.configure(props.receivesVariable, String(props.maxReceiveCount ?? usualReceives));
@@ -176,10 +174,9 @@ export class WorkQueue extends Construct {
       reportBatchItemFailures: true,
       maxConcurrency: props.maxConcurrency,
     });
-    acknowledge(
-      mapping,
-      'Lambda has failure destinations for streams. Messages of a queue that failed go to its dead-letter queue.',
-      ...rules.failureDestination,
-    );
+    acknowledge(mapping, {
+      failureDestination:
+        'Lambda has failure destinations for streams. Messages of a queue that failed go to its dead-letter queue.',
+    });
   }
 }

@@ -3,7 +3,7 @@ import { environment } from '../../contract/environment.ts';
 import type { Functions } from '../functions/functions.ts';
 import type { Settings } from '../settings.ts';
 import type { StorageStack } from '../storage-stack.ts';
-import { receivesOfLongWork, WorkQueue, workQueueNames } from './queues.ts';
+import { receivesOfLongWork, WorkQueue, type WorkQueueName, type WorkQueueProps } from './queues.ts';
 import type { Redrive } from './redrive.ts';
 
 /** Files of at most 8 MiB that one invocation stages. */
@@ -16,74 +16,57 @@ interface WorkQueuesProps {
   readonly redrive: Redrive;
 }
 
-/** The queues of the service, in the order in which an export passes them. */
-export type WorkQueues = Readonly<Record<keyof ReturnType<typeof workQueueNames>, WorkQueue>>;
+export type WorkQueues = Readonly<Record<WorkQueueName, WorkQueue>>;
 
 /** Make the queues between the functions. */
 export function workQueues(scope: Construct, { settings, storage, functions, redrive }: WorkQueuesProps): WorkQueues {
   const { exportRequest } = functions.proxy;
   const { consumeExport, stageFile, sweepDeliveries, settleDelivery } = functions.workers;
-  const names = workQueueNames(settings.stage);
   const { retryDelaysSeconds, concurrency } = settings;
   const smallBatches = concurrency.smallFileExports ?? concurrency.fileExports;
   const filesInFlight = String(concurrency.fileExports + smallBatches * smallFilesTogether);
   for (const target of [consumeExport, stageFile, sweepDeliveries]) {
     target.configure(environment.filesInFlight, filesInFlight);
   }
+  type Own = Omit<WorkQueueProps, 'name' | 'stage' | 'redrive' | 'deadLetters' | 'retryDelaysSeconds'>;
+  const queue = (name: WorkQueueName, own: Own) => {
+    const deadLetters = storage.deadLetters[name].queue;
+    return new WorkQueue(scope, { name, stage: settings.stage, redrive, deadLetters, retryDelaysSeconds, ...own });
+  };
   return {
     // One message an invocation: a request may fan out into two million files and a file may be a terabyte, so two of them
     // must not share one time limit, nor one spend the other's receives.
-    exportRequests: new WorkQueue(scope, 'ExportRequests', {
+    exportRequests: queue('exportRequests', {
       batchSize: 1,
       maxReceiveCount: receivesOfLongWork,
-      name: names.exportRequests,
       senders: [exportRequest],
       worker: consumeExport,
-      redrive,
-      deadLetters: storage.exportRequestsDeadLetters.queue,
       key: storage.exportRequestsKey,
       maxConcurrency: concurrency.exportRequests,
-      variable: environment.exportRequestsQueueUrl,
       receivesVariable: environment.exportRequestsReceives,
-      retryDelaysSeconds,
     }),
-    fileExports: new WorkQueue(scope, 'FileExports', {
+    fileExports: queue('fileExports', {
       batchSize: 1,
       maxReceiveCount: receivesOfLongWork,
-      name: names.fileExports,
       senders: [consumeExport],
       worker: stageFile,
-      redrive,
-      deadLetters: storage.fileExportsDeadLetters.queue,
       maxConcurrency: concurrency.fileExports,
-      variable: environment.fileExportsQueueUrl,
       receivesVariable: environment.fileExportsReceives,
-      retryDelaysSeconds,
     }),
     // Ten of these files take a second, one query and one statement that records them.
-    smallFileExports: new WorkQueue(scope, 'SmallFileExports', {
+    smallFileExports: queue('smallFileExports', {
       batchSize: smallFilesTogether,
-      name: names.smallFileExports,
       senders: [consumeExport],
       worker: stageFile,
-      redrive,
-      deadLetters: storage.smallFileExportsDeadLetters.queue,
       maxConcurrency: smallBatches,
-      variable: environment.smallFileExportsQueueUrl,
       receivesVariable: environment.smallFileExportsReceives,
-      retryDelaysSeconds,
     }),
     // One settled request an invocation: the receipt for 100,000 files takes minutes.
-    deliveries: new WorkQueue(scope, 'Deliveries', {
+    deliveries: queue('deliveries', {
       batchSize: 1,
-      name: names.deliveries,
       senders: [consumeExport, stageFile, sweepDeliveries],
       worker: settleDelivery,
-      redrive,
-      deadLetters: storage.deliveriesDeadLetters.queue,
       maxConcurrency: concurrency.exportRequests,
-      variable: environment.deliveriesQueueUrl,
-      retryDelaysSeconds,
     }),
   };
 }

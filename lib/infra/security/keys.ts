@@ -1,6 +1,6 @@
 import { Aspects, type CfnResource, Stack } from 'aws-cdk-lib';
 import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
-import type { IKey, Key } from 'aws-cdk-lib/aws-kms';
+import { type IKey, Key } from 'aws-cdk-lib/aws-kms';
 import { CfnLogGroup, LogGroup } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
 import type { Grantee } from '../functions/service-function.ts';
@@ -11,6 +11,11 @@ export interface KeyUse {
   readonly actions: readonly ('kms:Decrypt' | 'kms:GenerateDataKey')[];
   /** @default - there is no customer key, and nothing is granted */
   readonly keyArn: string | undefined;
+}
+
+/** A customer key of the stack of `scope`: one a purpose, so that a grant on one asset is never a grant on another. */
+export function newKey(scope: Construct, id: string, description: string): Key {
+  return new Key(Stack.of(scope), id, { description, enableKeyRotation: true });
 }
 
 /** Let a caller use a customer key through one service only: it cannot decrypt ciphertext from elsewhere. */

@@ -12,11 +12,12 @@ const allThree = (rule: string) => [hipaa(rule), nist(rule), pci(rule)];
  * Rules that several packs have, each under an id of its own: the ids by what the rule asks for. What only AwsSolutions asks for
  * is named by its id where it is accepted.
  */
-export const rules = {
+const rules = {
   apiCache: allThree('APIGWCacheEnabledAndEncrypted'),
   apiClientCertificate: allThree('APIGWSSLEnabled'),
   apiExecutionLog: ['AwsSolutions-APIG6', ...allThree('APIGWExecutionLoggingEnabled')],
   apiFirewall: ['AwsSolutions-APIG3', nist('APIGWAssociatedWithWAF'), pci('APIGWAssociatedWithWAF')],
+  bucketCopies: [...allThree('S3BucketVersioningEnabled'), ...allThree('S3BucketReplicationEnabled')],
   bucketKey: allThree('S3DefaultEncryptionKMS'),
   bucketReplication: allThree('S3BucketReplicationEnabled'),
   bucketVersioning: allThree('S3BucketVersioningEnabled'),
@@ -33,6 +34,7 @@ export const rules = {
   functionNetwork: allThree('LambdaInsideVPC'),
   inlinePolicy: allThree('IAMNoInlinePolicy'),
   logKey: allThree('CloudWatchLogGroupEncrypted'),
+  methodWithoutCredentials: ['AwsSolutions-APIG4', 'AwsSolutions-COG4'],
   networkDefaultGroup: allThree('VPCDefaultSecurityGroupClosed'),
   networkFlowLog: ['AwsSolutions-VPC7', ...allThree('VPCFlowLogsEnabled')],
   trailLogGroup: allThree('CloudTrailCloudWatchLogsEnabled'),
@@ -42,40 +44,35 @@ export const rules = {
 
 /** Accept the findings whose reason holds for the whole application. The others stand beside the code that causes them. */
 export function acceptForTheWhole(app: App, { logKeys = 'aws' }: Settings): void {
-  acknowledge(
-    app,
-    'The database takes no connection from a network: functions use the RDS Data API. A network for the functions would need a way out and close nothing.',
-    ...rules.functionNetwork,
-  );
-  acknowledge(
-    app,
-    "The throttling of the APIs and the settings `concurrency` limit how many functions run. A reservation for each function would take it from the account's limit.",
-    ...rules.functionConcurrency,
-  );
-  // test/infra/security-rules.test.ts holds who invokes functions. Secrets Manager does so synchronously (Lambda developer guide).
-  acknowledge(
-    app,
-    'Only schedules invoke these functions asynchronously. Their events are always the same, and the next one starts the same work. Work that carries data comes from queues, which have dead-letter queues.',
-    ...rules.deadLettersOfFunctions,
-  );
-  acknowledge(
-    app,
-    'Each inline policy lists what one role needs, and ends with it. A managed policy could be attached to other roles.',
-    ...rules.inlinePolicy,
-  );
-  if (logKeys === 'aws') {
-    acknowledge(
-      app,
-      "With `logKeys: 'aws'`, CloudWatch Logs encrypts the logs under its own key. `logKeys: 'customer'` makes a key of your own. No log holds a visa, a password or a key.",
-      ...rules.logKey,
-    );
-  }
+  acknowledge(app, {
+    functionNetwork:
+      'The database takes no connection from a network: functions use the RDS Data API. A network for the functions would need a way out and close nothing.',
+    functionConcurrency:
+      "The throttling of the APIs and the settings `concurrency` limit how many functions run. A reservation for each function would take it from the account's limit.",
+    // test/infra/security-rules.test.ts holds who invokes functions. Secrets Manager does so synchronously (Lambda developer guide).
+    deadLettersOfFunctions:
+      'Only schedules invoke these functions asynchronously. Their events are always the same, and the next one starts the same work. Work that carries data comes from queues, which have dead-letter queues.',
+    inlinePolicy:
+      'Each inline policy lists what one role needs, and ends with it. A managed policy could be attached to other roles.',
+    ...(logKeys === 'aws' && {
+      logKey:
+        "With `logKeys: 'aws'`, CloudWatch Logs encrypts the logs under its own key. `logKeys: 'customer'` makes a key of your own. No log holds a visa, a password or a key.",
+    }),
+  });
 }
 
 /**
  * Accept findings of the security rules (cdk-nag, CloudFormation validation) for one construct and its children. Every
- * exception stands beside the code that causes it and says why it is right.
+ * exception stands beside the code that causes it.
+ *
+ * @param reasons why each is right, by the name of the rule in the table above, or by an id of AwsSolutions
  */
-export function acknowledge(construct: Construct, reason: string, ...ids: readonly string[]): void {
-  for (const id of ids) Validations.of(construct).acknowledge({ id, reason });
+export function acknowledge(
+  construct: Construct,
+  reasons: { readonly [name in keyof typeof rules]?: string } & { readonly [id: `AwsSolutions-${string}`]: string },
+): void {
+  for (const [name, reason] of Object.entries(reasons)) {
+    const ids = name in rules ? rules[name as keyof typeof rules] : [name];
+    for (const id of ids) Validations.of(construct).acknowledge({ id, reason });
+  }
 }

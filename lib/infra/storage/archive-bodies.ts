@@ -11,28 +11,24 @@ import {
 import { Construct } from 'constructs';
 import { environment } from '../../contract/environment.ts';
 import type { Grantee } from '../functions/service-function.ts';
-import { allowKey } from '../security/keys.ts';
-import { acknowledge, rules } from '../security/rules.ts';
+import { allowKey, newKey } from '../security/keys.ts';
+import { acknowledge } from '../security/rules.ts';
 import type { ExistingBucket } from '../settings.ts';
 
-export interface BucketProps {
-  /** Makes the customer key of a new bucket. Not called for an existing one. */
-  readonly newKey: () => Key;
-  /** Receives the access logs of a new bucket. */
-  readonly accessLogs: IBucket;
-}
-
-/** Settings of every new bucket that holds genomic data. */
-export function privateBucket(props: BucketProps, prefix: string) {
+/**
+ * Settings of every new bucket with genomic data, or with the record of who read it.
+ *
+ * @param prefix of its access logs
+ */
+export function privateBucket(encryptionKey: Key, accessLogs: IBucket, prefix: string) {
   return {
     encryption: BucketEncryption.KMS,
-    encryptionKey: props.newKey(),
-    bucketKeyEnabled: true,
+    encryptionKey,
     blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
     objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
     enforceSSL: true,
     minimumTLSVersion: 1.2,
-    serverAccessLogsBucket: props.accessLogs,
+    serverAccessLogsBucket: accessLogs,
     serverAccessLogsPrefix: prefix,
   } as const;
 }
@@ -50,7 +46,9 @@ export function publishedArn(bucket: Bucket, name: string): { arn: string; shown
   };
 }
 
-interface ArchiveBodiesProps extends BucketProps {
+interface ArchiveBodiesProps {
+  /** Receives the access logs of a new bucket. */
+  readonly accessLogs: IBucket;
   /** @default - a new bucket */
   readonly existing: ExistingBucket | undefined;
   readonly others: readonly ExistingBucket[];
@@ -129,7 +127,8 @@ export class ArchiveBodies extends Construct {
 
   #make(props: ArchiveBodiesProps): BodyBucket {
     const bucket = new Bucket(this, 'Bucket', {
-      ...privateBucket(props, 'archive/'),
+      ...privateBucket(newKey(this, 'ArchiveBucketKey', 'Bodies in the archive bucket'), props.accessLogs, 'archive/'),
+      bucketKeyEnabled: true,
       // An overwritten or deleted body can be brought back: there may be no other copy.
       versioned: props.versioned,
       lifecycleRules: [{ id: 'unfinished-uploads', abortIncompleteMultipartUploadAfter: Duration.days(2) }],
@@ -138,17 +137,15 @@ export class ArchiveBodies extends Construct {
       // Said outright, so that it ends where it was on before.
       if (bucket.node.defaultChild instanceof CfnBucket)
         bucket.node.defaultChild.versioningConfiguration = { status: 'Suspended' };
-      acknowledge(
-        bucket,
-        'The operator decided so by `archiveVersioning`: another store keeps the bodies, or deleted ones must be gone at once.',
-        ...rules.bucketVersioning,
-      );
+      acknowledge(bucket, {
+        bucketVersioning:
+          'The operator decided so by `archiveVersioning`: another store keeps the bodies, or deleted ones must be gone at once.',
+      });
     }
-    acknowledge(
-      bucket,
-      'A replica doubles the cost of the archive, and in which other region genomes may lie is for the operator to decide.',
-      ...rules.bucketReplication,
-    );
+    acknowledge(bucket, {
+      bucketReplication:
+        'A replica doubles the cost of the archive, and in which other region genomes may lie is for the operator to decide.',
+    });
     const { arn, shown: shownArn } = publishedArn(bucket, 'ArchiveBucketArn');
     return { name: bucket.bucketName, arn, ownArn: bucket.bucketArn, shownArn, keyArn: bucket.encryptionKey?.keyArn };
   }

@@ -10,11 +10,11 @@ import {
 } from 'aws-cdk-lib/aws-rds';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
-import { type DatabaseRole, databaseRoles } from '../../contract/database-roles.ts';
-import { type EnvironmentVariable, environment } from '../../contract/environment.ts';
+import { databaseRoles } from '../../contract/database-roles.ts';
+import { environment } from '../../contract/environment.ts';
 import type { Grantee } from '../functions/service-function.ts';
-import { allowKey } from '../security/keys.ts';
-import { acknowledge, rules } from '../security/rules.ts';
+import { allowKey, newKey } from '../security/keys.ts';
+import { acknowledge } from '../security/rules.ts';
 import { databaseVersion, type ExistingDatabase, type NewDatabase } from '../settings.ts';
 import { allowReading, type ReadableSecret } from './secrets.ts';
 
@@ -30,18 +30,41 @@ function serverlessConnections({ minCapacity, maxCapacity }: NewDatabase): numbe
   return Math.min(minCapacity > 0.5 ? 5000 : 2000, Math.round(211.4 * maxCapacity - 22.4));
 }
 
+/** The roles that functions have in the database, each with a secret that only they read. */
+const roles = {
+  proxy: {
+    /** Part of the names of resources. */
+    id: 'Proxy',
+    secret: "Role of list and stream's authorizer in the catalogue: reads the archive users",
+    key: "Credentials of list and stream's authorizer for the catalogue",
+    variable: environment.databaseProxySecretArn,
+  },
+  auditor: {
+    id: 'Auditor',
+    secret: 'Role of the state of exports in the catalogue: reads requests, their files and the audit trail',
+    key: 'Credentials of the state of exports for the catalogue',
+    variable: environment.databaseAuditorSecretArn,
+  },
+  reader: {
+    id: 'Reader',
+    secret: 'Role of direct access in the catalogue: reads datasets and files',
+    key: "Direct access's credentials for the catalogue",
+    variable: environment.databaseReaderSecretArn,
+  },
+  worker: {
+    id: 'Worker',
+    secret: 'Role of the export in the catalogue: reads datasets and files, records what becomes of requests',
+    key: "The export's credentials for the catalogue",
+    variable: environment.databaseWorkerSecretArn,
+  },
+} as const;
+
+type Role = keyof typeof roles;
+
 interface CatalogueProps {
   readonly database: NewDatabase | ExistingDatabase;
-  /** Makes the customer key of a new cluster and its secret. Not called for an existing one. */
-  readonly newKey: () => Key;
-  /** Makes the customer key of the secret of list and stream's authorizer. Not called for an existing cluster. */
-  readonly newProxyKey: () => Key;
-  /** The same for the state of exports. */
-  readonly newAuditorKey: () => Key;
-  /** The same for direct access. Absent: direct access is off. */
-  readonly newReaderKey: (() => Key) | undefined;
-  /** The same for the consumers of the queues. */
-  readonly newWorkerKey: () => Key;
+  /** Whether there is direct access, which has a role of its own. */
+  readonly directAccess: boolean;
 }
 
 const statementsAndTransactions = [
@@ -62,19 +85,15 @@ export class Catalogue extends Construct {
   readonly databaseName: string;
   readonly #isNew: boolean;
   readonly #owner: ReadableSecret;
-  /** Credentials of list and stream's authorizer; the owner's where the operator gave no others for an existing cluster. */
-  readonly #proxy: ReadableSecret;
-  /** The same for the state of exports. */
-  readonly #auditor: ReadableSecret;
-  /** The same for direct access. Absent: direct access is off. */
-  readonly #reader: ReadableSecret | undefined;
-  /** The same for the consumers of the queues. */
-  readonly #worker: ReadableSecret;
+  /** Credentials of each role; the owner's where the operator gave no others for an existing cluster. */
+  readonly #roles: ReadonlyMap<Role, ReadableSecret>;
 
-  constructor(scope: Construct, id: string, props: CatalogueProps) {
+  constructor(scope: Construct, id: string, { database, directAccess }: CatalogueProps) {
     super(scope, id);
-    const { database } = props;
     this.#isNew = !('clusterArn' in database);
+    const names = (Object.keys(roles) as Role[]).filter((role) => directAccess || role !== 'reader');
+    const withSecrets = (secretOf: (role: Role) => ReadableSecret) =>
+      new Map(names.map((role) => [role, secretOf(role)]));
     if ('clusterArn' in database) {
       this.clusterArn = database.clusterArn;
       this.clusterIdentifier = database.clusterArn.split(':').slice(6).join(':');
@@ -82,15 +101,13 @@ export class Catalogue extends Construct {
       this.secretArn = database.secretArn;
       this.databaseName = database.databaseName;
       this.#owner = { secretArn: database.secretArn, keyArn: database.secretKeyArn };
-      const given = (secretArn: string | undefined, keyArn: string | undefined): ReadableSecret =>
-        secretArn ? { secretArn, keyArn } : this.#owner;
-      this.#proxy = given(database.proxySecretArn, database.proxySecretKeyArn);
-      this.#auditor = given(database.auditorSecretArn, database.auditorSecretKeyArn);
-      this.#reader = props.newReaderKey && given(database.readerSecretArn, database.readerSecretKeyArn);
-      this.#worker = given(database.workerSecretArn, database.workerSecretKeyArn);
+      this.#roles = withSecrets((role) => {
+        const secretArn = database[`${role}SecretArn`];
+        return secretArn ? { secretArn, keyArn: database[`${role}SecretKeyArn`] } : this.#owner;
+      });
       return;
     }
-    const key = props.newKey();
+    const key = newKey(this, 'CatalogueKey', 'Catalogue and its credentials');
     this.databaseName = 'sda';
     const cluster = this.#makeCluster(database, key);
     this.clusterArn = cluster.clusterArn;
@@ -99,24 +116,7 @@ export class Catalogue extends Construct {
     if (!cluster.secret) throw new Error('a new cluster has a secret');
     this.secretArn = cluster.secret.secretArn;
     this.#owner = { secretArn: this.secretArn, keyArn: key.keyArn };
-    this.#proxy = this.#makeRoleSecret('ProxySecret', props.newProxyKey(), {
-      username: databaseRoles.proxy,
-      description: "Role of list and stream's authorizer in the catalogue: reads the archive users",
-    });
-    this.#auditor = this.#makeRoleSecret('AuditorSecret', props.newAuditorKey(), {
-      username: databaseRoles.auditor,
-      description: 'Role of the state of exports in the catalogue: reads requests, their files and the audit trail',
-    });
-    this.#reader =
-      props.newReaderKey &&
-      this.#makeRoleSecret('ReaderSecret', props.newReaderKey(), {
-        username: databaseRoles.reader,
-        description: 'Role of direct access in the catalogue: reads datasets and files',
-      });
-    this.#worker = this.#makeRoleSecret('WorkerSecret', props.newWorkerKey(), {
-      username: databaseRoles.worker,
-      description: 'Role of the export in the catalogue: reads datasets and files, records what becomes of requests',
-    });
+    this.#roles = withSecrets((role) => this.#makeRoleSecret(role));
   }
 
   /**
@@ -124,28 +124,27 @@ export class Catalogue extends Construct {
    * for what works on queues or on a schedule.
    */
   grantExport(grantee: Grantee): void {
-    this.#grant(grantee, this.#worker, ['rds-data:ExecuteStatement']);
+    this.#grant(grantee, this.#secretOf('worker'), ['rds-data:ExecuteStatement']);
   }
 
   /** The same, with several statements in one transaction. */
   grantExportInTransactions(grantee: Grantee): void {
-    this.#grant(grantee, this.#worker, statementsAndTransactions);
+    this.#grant(grantee, this.#secretOf('worker'), statementsAndTransactions);
   }
 
   /** Run statements as a role that reads the archive users and nothing else: for what answers to the network. */
   grantReadArchiveUsers(grantee: Grantee): void {
-    this.#grant(grantee, this.#proxy, ['rds-data:ExecuteStatement']);
+    this.#grant(grantee, this.#secretOf('proxy'), ['rds-data:ExecuteStatement']);
   }
 
   /** Run statements as a role that reads what became of exports and nothing else: for what answers to administrators. */
   grantReadExports(grantee: Grantee): void {
-    this.#grant(grantee, this.#auditor, ['rds-data:ExecuteStatement']);
+    this.#grant(grantee, this.#secretOf('auditor'), ['rds-data:ExecuteStatement']);
   }
 
   /** Run statements as a role that reads datasets and files and nothing else: for what answers to the network. */
   grantRead(grantee: Grantee): void {
-    if (!this.#reader) throw new Error('direct access is off');
-    this.#grant(grantee, this.#reader, ['rds-data:ExecuteStatement']);
+    this.#grant(grantee, this.#secretOf('reader'), ['rds-data:ExecuteStatement']);
   }
 
   /**
@@ -154,13 +153,13 @@ export class Catalogue extends Construct {
    */
   grantMigrate(grantee: Grantee): void {
     this.#grantOwner(grantee);
-    if (!this.#reader) grantee.configure(environment.databaseClosedRole, databaseRoles.reader);
+    if (!this.#roles.has('reader')) grantee.configure(environment.databaseClosedRole, databaseRoles.reader);
   }
 
   /** The same, and write other logins into the secrets that the storage stack made: for their rotation. */
   grantRotate(grantee: Grantee): void {
     this.#grantOwner(grantee);
-    for (const { secretArn, keyArn } of Object.values(this.#ownRoleSecrets)) {
+    for (const { secretArn, keyArn } of this.#roles.values()) {
       grantee.allow({
         actions: [
           'secretsmanager:DescribeSecret',
@@ -175,18 +174,13 @@ export class Catalogue extends Construct {
 
   /** Secret of a login that reads the state of exports and the audit trail. */
   get auditorSecretArn(): string {
-    return this.#auditor.secretArn;
+    return this.#secretOf('auditor').secretArn;
   }
 
   /** ARNs of the roles' secrets that the storage stack made, by the names of the roles. */
   get ownRoleSecretArns(): Readonly<Record<string, string>> {
-    return Object.fromEntries(Object.entries(this.#ownRoleSecrets).map(([role, { secretArn }]) => [role, secretArn]));
-  }
-
-  get #ownRoleSecrets(): Readonly<Record<string, ReadableSecret>> {
     if (!this.#isNew) return {};
-    const reader = this.#reader && { Reader: this.#reader };
-    return { Proxy: this.#proxy, Auditor: this.#auditor, ...reader, Worker: this.#worker };
+    return Object.fromEntries([...this.#roles].map(([role, { secretArn }]) => [roles[role].id, secretArn]));
   }
 
   /** Protect a new cluster against deletion. An existing one is left as its owner has it. */
@@ -198,16 +192,17 @@ export class Catalogue extends Construct {
 
   #grantOwner(grantee: Grantee): void {
     this.#grant(grantee, this.#owner, statementsAndTransactions);
-    this.#grantPassword(grantee, this.#proxy, environment.databaseProxySecretArn);
-    this.#grantPassword(grantee, this.#auditor, environment.databaseAuditorSecretArn);
-    if (this.#reader) this.#grantPassword(grantee, this.#reader, environment.databaseReaderSecretArn);
-    this.#grantPassword(grantee, this.#worker, environment.databaseWorkerSecretArn);
+    for (const [role, secret] of this.#roles) {
+      if (secret === this.#owner) continue;
+      allowReading(grantee, this, secret);
+      grantee.configure(roles[role].variable, secret.secretArn);
+    }
   }
 
-  #grantPassword(grantee: Grantee, secret: ReadableSecret, variable: EnvironmentVariable): void {
-    if (secret === this.#owner) return;
-    allowReading(grantee, this, secret);
-    grantee.configure(variable, secret.secretArn);
+  #secretOf(role: Role): ReadableSecret {
+    const secret = this.#roles.get(role);
+    if (!secret) throw new Error('direct access is off');
+    return secret;
   }
 
   #grant(grantee: Grantee, secret: ReadableSecret, actions: string[]): void {
@@ -219,22 +214,23 @@ export class Catalogue extends Construct {
     grantee.configure(environment.databaseName, this.databaseName);
   }
 
-  #makeRoleSecret(id: string, key: Key, role: { username: DatabaseRole; description: string }): ReadableSecret {
-    const secret = new Secret(this, id, {
-      description: role.description,
+  #makeRoleSecret(role: Role): ReadableSecret {
+    const { id, key: ofKey, secret: description } = roles[role];
+    const key = newKey(this, `Catalogue${id}Key`, ofKey);
+    const secret = new Secret(this, `${id}Secret`, {
+      description,
       generateSecretString: {
-        secretStringTemplate: JSON.stringify({ username: role.username }),
+        secretStringTemplate: JSON.stringify({ username: databaseRoles[role] }),
         generateStringKey: 'password',
         passwordLength: 48,
         excludePunctuation: true,
       },
       encryptionKey: key,
     });
-    acknowledge(
-      secret,
-      'The password is random, serves one role with rights to a few tables, and works through the Data API only. With the setting databaseRotationDays it is rotated, by a schedule in the service stack, where the rule does not look.',
-      ...rules.secretRotation,
-    );
+    acknowledge(secret, {
+      secretRotation:
+        'The password is random, serves one role with rights to a few tables, and works through the Data API only. With the setting databaseRotationDays it is rotated, by a schedule in the service stack, where the rule does not look.',
+    });
     return { secretArn: secret.secretArn, keyArn: key.keyArn };
   }
 
@@ -249,16 +245,12 @@ export class Catalogue extends Construct {
     });
     // The CDK's classes miss `| undefined`, so they do not fit its own interfaces under exactOptionalPropertyTypes.
     const network = vpc as IVpc;
-    acknowledge(
-      vpc,
-      'Nothing but the database is in this network: no gateway, no peering, no function, and a security group that admits no connection. There is no traffic to record.',
-      ...rules.networkFlowLog,
-    );
-    acknowledge(
-      vpc,
-      'Nothing uses the default security group. To empty it would take a custom resource with wide permissions.',
-      ...rules.networkDefaultGroup,
-    );
+    acknowledge(vpc, {
+      networkFlowLog:
+        'Nothing but the database is in this network: no gateway, no peering, no function, and a security group that admits no connection. There is no traffic to record.',
+      networkDefaultGroup:
+        'Nothing uses the default security group. To empty it would take a custom resource with wide permissions.',
+    });
     // The Data API does not use this network, so no connection is allowed in or out.
     const closed = new SecurityGroup(this, 'Closed', {
       vpc: network,
@@ -288,26 +280,16 @@ export class Catalogue extends Construct {
       backup: { retention: Duration.days(database.backupDays) },
       copyTagsToSnapshot: true,
     });
-    acknowledge(
-      cluster,
-      'Deletion protection is switched on after the deployment: with it, a first deployment that fails could not be undone.',
-      ...rules.databaseDeletionProtection,
-    );
-    acknowledge(
-      cluster,
-      "PostgreSQL's log quotes rows in its messages, such as names of users. It stays in the cluster. Who did what is in the audit trail.",
-      ...rules.databaseLogExport,
-    );
-    acknowledge(
-      cluster,
-      'RDS backs the cluster up without a pause, for `database.backupDays`. A plan of AWS Backup, with copies elsewhere, belongs to the whole account.',
-      ...rules.databaseBackupPlan,
-    );
-    acknowledge(
-      cluster,
-      'AWS runs the operating system of a serverless instance. Capacity and connections are metrics of CloudWatch without it.',
-      ...rules.databaseEnhancedMonitoring,
-    );
+    acknowledge(cluster, {
+      databaseDeletionProtection:
+        'Deletion protection is switched on after the deployment: with it, a first deployment that fails could not be undone.',
+      databaseLogExport:
+        "PostgreSQL's log quotes rows in its messages, such as names of users. It stays in the cluster. Who did what is in the audit trail.",
+      databaseBackupPlan:
+        'RDS backs the cluster up without a pause, for `database.backupDays`. A plan of AWS Backup, with copies elsewhere, belongs to the whole account.',
+      databaseEnhancedMonitoring:
+        'AWS runs the operating system of a serverless instance. Capacity and connections are metrics of CloudWatch without it.',
+    });
     return cluster;
   }
 }

@@ -2,9 +2,10 @@ import { AspectPriority, Duration, RemovalPolicies, Stack } from 'aws-cdk-lib';
 import { CfnTrail } from 'aws-cdk-lib/aws-cloudtrail';
 import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { Key } from 'aws-cdk-lib/aws-kms';
-import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3';
+import { Bucket, type IBucket } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
-import { acknowledge, rules } from '../security/rules.ts';
+import { acknowledge } from '../security/rules.ts';
+import { privateBucket } from './archive-bodies.ts';
 
 interface DataEventsProps {
   /** ARNs of the buckets whose objects are watched. */
@@ -28,26 +29,15 @@ export class DataEvents extends Construct {
     const trailName = `${stack.stackName}-DataEvents`;
     const trailArn = stack.formatArn({ service: 'cloudtrail', resource: 'trail', resourceName: trailName });
     const bucket = new Bucket(this, 'Bucket', {
-      encryption: BucketEncryption.KMS,
-      encryptionKey: key,
-      blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
-      objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
-      enforceSSL: true,
-      minimumTLSVersion: 1.2,
-      serverAccessLogsBucket: accessLogs,
-      serverAccessLogsPrefix: 'data-events/',
+      ...privateBucket(key, accessLogs, 'data-events/'),
       lifecycleRules: [{ id: 'expiry', expiration: Duration.days(retentionDays) }],
     });
-    acknowledge(
-      bucket,
-      'CloudTrail writes each record once, under a name of its own, and signs a digest of them: a change shows.',
-      ...rules.bucketVersioning,
-    );
-    acknowledge(
-      bucket,
-      'The records say who read what. In which other region they may lie is for the operator to decide.',
-      ...rules.bucketReplication,
-    );
+    acknowledge(bucket, {
+      bucketVersioning:
+        'CloudTrail writes each record once, under a name of its own, and signs a digest of them: a change shows.',
+      bucketReplication:
+        'The records say who read what. In which other region they may lie is for the operator to decide.',
+    });
     const ofThisTrail = { 'aws:SourceArn': trailArn };
     const allow = (actions: string[], resources: string[], conditions: Record<string, string> = {}) =>
       new PolicyStatement({
@@ -85,11 +75,10 @@ export class DataEvents extends Construct {
         },
       ],
     });
-    acknowledge(
-      trail,
-      'A log group would keep a second copy of millions of records. The bucket can be searched with Amazon Athena.',
-      ...rules.trailLogGroup,
-    );
+    acknowledge(trail, {
+      trailLogGroup:
+        'A log group would keep a second copy of millions of records. The bucket can be searched with Amazon Athena.',
+    });
     if (bucket.policy) trail.node.addDependency(bucket.policy);
     // Off means off: a trail that were kept would go on. The records are kept.
     RemovalPolicies.of(trail).destroy({ priority: AspectPriority.MUTATING + 1 });

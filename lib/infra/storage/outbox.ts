@@ -1,17 +1,19 @@
 import { Duration } from 'aws-cdk-lib';
-import { Bucket } from 'aws-cdk-lib/aws-s3';
+import { Bucket, type IBucket } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
 import { receiptSuffix } from '../../contract/delivery.ts';
 import { directExpiryDays, directPrefix } from '../../contract/direct-key.ts';
 import { environment } from '../../contract/environment.ts';
 import { openMarkerKey } from '../../contract/outbox-key.ts';
 import type { Grantee, Permission } from '../functions/service-function.ts';
-import { allowKey, type KeyUse } from '../security/keys.ts';
+import { allowKey, type KeyUse, newKey } from '../security/keys.ts';
 import { onlyBy } from '../security/only-by.ts';
-import { acknowledge, rules } from '../security/rules.ts';
-import { type BucketProps, privateBucket, publishedArn } from './archive-bodies.ts';
+import { acknowledge } from '../security/rules.ts';
+import { privateBucket, publishedArn } from './archive-bodies.ts';
 
-interface OutboxProps extends BucketProps {
+interface OutboxProps {
+  /** Receives the access logs. */
+  readonly accessLogs: IBucket;
   /** Days after which a staged container is deleted. */
   readonly expiryDays: number;
   readonly stage: string | undefined;
@@ -44,21 +46,20 @@ export class Outbox extends Construct {
 
   constructor(scope: Construct, id: string, props: OutboxProps) {
     super(scope, id);
-    const shared = privateBucket(props, 'outbox/');
+    const key = newKey(this, 'OutboxKey', 'Containers in the outbox');
     const bucket = new Bucket(this, 'Bucket', {
-      ...shared,
+      ...privateBucket(key, props.accessLogs, 'outbox/'),
+      bucketKeyEnabled: true,
       lifecycleRules: [
         { id: 'expiry', expiration: Duration.days(props.expiryDays) },
         { id: 'direct', prefix: directPrefix, expiration: Duration.days(directExpiryDays) },
         { id: 'unfinished-uploads', abortIncompleteMultipartUploadAfter: Duration.days(2) },
       ],
     });
-    acknowledge(
-      bucket,
-      'Containers are copies for one recipient, which an export makes again. An expired or withdrawn one must be gone, with all its versions and replicas.',
-      ...rules.bucketVersioning,
-      ...rules.bucketReplication,
-    );
+    acknowledge(bucket, {
+      bucketCopies:
+        'Containers are copies for one recipient, which an export makes again. An expired or withdrawn one must be gone, with all its versions and replicas.',
+    });
     for (const [functionName, keys] of writers) {
       const [actions, resources] = [['s3:PutObject', 's3:ReplicateObject'], [bucket.arnForObjects(keys)]];
       bucket.addToResourcePolicy(onlyBy(this, { stage: props.stage, functionName, actions, resources }));
@@ -66,7 +67,7 @@ export class Outbox extends Construct {
     this.bucketName = bucket.bucketName;
     this.bucketArn = bucket.bucketArn;
     ({ arn: this.#arn, shown: this.#shownArn } = publishedArn(bucket, 'OutboxBucketArn'));
-    this.#keyArn = shared.encryptionKey.keyArn;
+    this.#keyArn = key.keyArn;
     this.#expiryDays = props.expiryDays;
   }
 

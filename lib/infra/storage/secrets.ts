@@ -1,19 +1,18 @@
 import { SecretValue } from 'aws-cdk-lib';
-import type { Key } from 'aws-cdk-lib/aws-kms';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
 import type { EnvironmentVariable } from '../../contract/environment.ts';
 import type { Grantee } from '../functions/service-function.ts';
-import { allowKey } from '../security/keys.ts';
-import { acknowledge, rules } from '../security/rules.ts';
+import { allowKey, newKey } from '../security/keys.ts';
+import { acknowledge } from '../security/rules.ts';
 import type { ExistingSecret } from '../settings.ts';
 
 interface OperatorSecretProps {
   readonly description: string;
   /** The document a new secret starts with: an empty list. The template shows it in clear, so it must hold no secret. */
   readonly emptyDocument: string;
-  /** Makes the customer key of a new secret. Not called for an existing one. */
-  readonly newKey: () => Key;
+  /** Of the customer key of a new secret. @default - `description` */
+  readonly keyDescription?: string;
   /** Variable that names the secret to the functions that may read it. */
   readonly variable: EnvironmentVariable;
   readonly existing?: ExistingSecret | undefined;
@@ -45,17 +44,16 @@ export class OperatorSecret extends Construct {
       this.#keyArn = props.existing.keyArn;
       return;
     }
-    const key = props.newKey();
+    const key = newKey(this, `${id}Key`, props.keyDescription ?? props.description);
     const secret = new Secret(this, 'Secret', {
       description: props.description,
       secretStringValue: SecretValue.unsafePlainText(props.emptyDocument),
       encryptionKey: key,
     });
-    acknowledge(
-      secret,
-      'The secret holds a list that an operator maintains. Only the operator knows when an entry, such as an old key, can be removed.',
-      ...rules.secretRotation,
-    );
+    acknowledge(secret, {
+      secretRotation:
+        'The secret holds a list that an operator maintains. Only the operator knows when an entry, such as an old key, can be removed.',
+    });
     this.secretArn = secret.secretArn;
     this.#keyArn = key.keyArn;
   }

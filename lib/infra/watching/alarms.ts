@@ -17,7 +17,7 @@ import { metrics } from '../../contract/metrics.ts';
 import type { ServiceApi } from '../apis/service-api.ts';
 import type { ServiceFunction } from '../functions/service-function.ts';
 import type { WorkQueue } from '../queues/queues.ts';
-import { acknowledge, rules } from '../security/rules.ts';
+import { acknowledge } from '../security/rules.ts';
 import type { Catalogue } from '../storage/catalogue.ts';
 import { serviceMetric } from './service-metrics.ts';
 
@@ -48,11 +48,10 @@ export class Alarms extends Construct {
   constructor(scope: Construct, id: string, props: AlarmsProps) {
     super(scope, id);
     this.topic = new Topic(this, 'Topic', { enforceSSL: true });
-    acknowledge(
-      this.topic,
-      'A message holds the name and the figures of an alarm, or the name of a key, and nothing of a person. It goes on by e-mail, in clear.',
-      ...rules.topicKey,
-    );
+    acknowledge(this.topic, {
+      topicKey:
+        'A message holds the name and the figures of an alarm, or the name of a key, and nothing of a person. It goes on by e-mail, in clear.',
+    });
     // Our policy replaces the default one of SNS, which lets CloudWatch publish.
     this.topic.addToResourcePolicy(
       new PolicyStatement({
@@ -64,11 +63,10 @@ export class Alarms extends Construct {
     );
     if (props.email !== undefined) {
       const subscription = this.topic.addSubscription(new EmailSubscription(props.email));
-      acknowledge(
-        subscription,
-        'SNS repeats an e-mail that failed. A queue of lost alarms would need an alarm; CloudWatch shows every alarm as well.',
-        ...rules.deadLettersOfTopics,
-      );
+      acknowledge(subscription, {
+        deadLettersOfTopics:
+          'SNS repeats an e-mail that failed. A queue of lost alarms would need an alarm; CloudWatch shows every alarm as well.',
+      });
     }
   }
 

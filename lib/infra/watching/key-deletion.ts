@@ -3,7 +3,7 @@ import { SnsTopic } from 'aws-cdk-lib/aws-events-targets';
 import { CfnKey } from 'aws-cdk-lib/aws-kms';
 import { Construct, type IConstruct } from 'constructs';
 import { eventSource, smokeDetailType } from '../../contract/events.ts';
-import { rules as accepted, acknowledge } from '../security/rules.ts';
+import { acknowledge } from '../security/rules.ts';
 import type { Settings } from '../settings.ts';
 import type { Alarms } from './alarms.ts';
 
@@ -68,11 +68,10 @@ export class KeyDeletion extends Construct {
       }),
     ]);
     for (const rule of rules) {
-      acknowledge(
-        rule,
-        'EventBridge repeats for a day what may succeed later, and drops at once what the topic refuses. The alarm KeyDeletionUndelivered counts both, and CloudTrail keeps the calls.',
-        ...accepted.deadLettersOfEvents,
-      );
+      acknowledge(rule, {
+        deadLettersOfEvents:
+          'EventBridge repeats for a day what may succeed later, and drops at once what the topic refuses. The alarm KeyDeletionUndelivered counts both, and CloudTrail keeps the calls.',
+      });
     }
     alarms.undelivered(id, rules);
   }
