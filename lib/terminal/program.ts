@@ -83,18 +83,21 @@ export async function runProgram(
   }
 }
 
-/** Commander gives an option to the program wherever it stands. One of the same name that the command has is the command's. */
+/**
+ * Commander gives an option to the program wherever it stands. After the name of a command that has one of the same name, it is the
+ * command's.
+ */
 function yieldToCommand(program: Command, argv: readonly string[]): void {
-  const takesValue = (word: string) =>
-    program.options.some(({ long, short, required }) => required && [long, short].includes(word));
-  const name = argv.find(
-    (word, at) =>
-      (at === 0 || !takesValue(argv[at - 1]!)) && program.commands.some((command) => command.name() === word),
-  );
-  const command = program.commands.find((each) => each.name() === name);
-  const taken = new Set(command?.options.map(({ long }) => long));
+  const takesValue = (word: string | undefined) =>
+    word !== undefined && program.options.some(({ long, short, required }) => required && [long, short].includes(word));
+  const commandAt = (at: number) =>
+    takesValue(argv[at - 1]) ? undefined : program.commands.find((each) => each.name() === argv[at]);
+  const at = argv.findIndex((_, index) => commandAt(index));
+  const taken = new Set(commandAt(at)?.options.map(({ long }) => long));
   const options = program.options as Option[];
-  options.splice(0, options.length, ...options.filter(({ long }) => !taken.has(long)));
+  const before = new Set<string | undefined>(argv.slice(0, at));
+  const kept = options.filter(({ long, short }) => !taken.has(long) || before.has(long) || before.has(short));
+  options.splice(0, options.length, ...kept);
 }
 
 /** The failure of the command-line parser, which says what it expected. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { PassThrough } from 'node:stream';
+import { systemTiming } from '../../lib/common/timing.ts';
 import { connection } from '../../lib/contract/connection.ts';
 import { formatPrivateKey, generateKeyPair, type KeyPair } from '../../lib/crypt4gh/index.ts';
 import { NotFoundError } from '../../lib/errors.ts';
@@ -317,7 +318,7 @@ export async function runTool(
   choices: Partial<Terminal> = {},
 ): Promise<ToolRun> {
   const { terminal, said } = makeTerminal(choices);
-  const exitCode = await runOps(argv, terminal, async () => target);
+  const exitCode = await runOps(argv, terminal, async () => target, systemTiming, '1.2.3');
   return { exitCode, ...said };
 }
 

@@ -59,8 +59,27 @@ test('a finer code of a retirement begins with a class of the one table', () => 
   for (const code of Object.values(retirementExitCodes)) expect(classes).toContain(Math.floor(code / 10));
 });
 
-test('an option of a command wins over the same option of the program, also behind the value of a global option', async () => {
-  const { exitCode, stdout, stderr } = await ops.run(['--stage', 'audit', 'retire-release', '--version', '1.2.0']);
-  expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
-  expect(stderr).toContain('required option');
+describe('an option that both the program and a command have', () => {
+  test.each([
+    [['retire-release', '--version', '9.9.9']],
+    [['retire-release', '--version=9.9.9']],
+    // The value of a global option is the name of another command.
+    [['--stage', 'audit', 'retire-release', '--version', '9.9.9']],
+    [['--stage=audit', '--aws', 'retire-release', '--version', '9.9.9']],
+  ])("is the command's after its name: %s", async (argv) => {
+    const { exitCode, stdout, stderr } = await ops.run(argv);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+    expect(stderr).toContain("required option '--org <name>' not specified");
+  });
+
+  test.each([
+    [['--version']],
+    [['-V']],
+    [['--version', 'retire-release']],
+    [['-V', 'retire-release']],
+    [['--aws', '--version', 'retire-release', '--version', '9.9.9']],
+    [['audit', '--version']],
+  ])("is the program's elsewhere: %s", async (argv) => {
+    expect(await ops.run(argv)).toEqual({ exitCode: 0, stdout: '1.2.3\n', stderr: '' });
+  });
 });
