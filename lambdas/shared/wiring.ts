@@ -3,9 +3,9 @@ import { environment, trustedIssuersFile } from '../../lib/contract/environment.
 import type { Events } from '../../lib/service/export/ports.ts';
 import {
   eventBridgeClient,
-  impatientSecretsManagerClient,
   rdsDataClient,
   secretsManagerClient,
+  withinAuthorizer,
 } from '../../lib/service/stores/clients.ts';
 import { EventBridgeEvents } from '../../lib/service/stores/events/events.ts';
 import { DataApi, type DataApiOptions } from '../../lib/service/stores/rds/data-api.ts';
@@ -63,7 +63,7 @@ export function deployedEvents(): Events | undefined {
 /** The deny list of visas and subjects. */
 export function visaDenyList(): SecretDenyList {
   const secretArn = required(environment.visaDenyListSecretArn);
-  return new SecretDenyList({ client: impatientSecretsManagerClient(), secretArn });
+  return new SecretDenyList({ client: secretsManagerClient({}, withinAuthorizer), secretArn });
 }
 
 /** The one set-up of everything that verifies: the trusted issuers, the deny list, the clock. */

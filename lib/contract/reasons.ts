@@ -35,7 +35,6 @@ export const visaErrors = {
   value_mismatch: 'the visa is for another dataset',
   no_matching_visa: 'no visa of the passport grants the dataset',
   denied: 'the operator of the service has denied this token or its subject',
-  missing_scope: 'the access token lacks a scope of passports',
 } as const;
 
 const visaOfTheDataset = 'Look at the id, and ask the recipient for the visa of this dataset.';

@@ -93,16 +93,26 @@ test('the visa alone does where the settings let it', async () => {
 });
 
 describe('a refusal with its reason', () => {
-  const missing = 'a visa is missing: send Proxy-Authorization: Bearer, or X-GA4GH-Visa';
   const refused = async (headers: Record<string, string>, detail: string) =>
     expect(await authorize(headers)).toEqual(answer('Deny', 'refused', { detail }));
 
-  test('before a user is looked up: no visa, a forged one', async () => {
-    await refused({ Authorization: right }, missing);
-    await refused(
-      { 'X-GA4GH-Visa': `${visa.slice(0, -4)}AAAA`, Authorization: right },
+  test.each([
+    ['no visa', async () => undefined, 'a visa is missing: send Proxy-Authorization: Bearer, or X-GA4GH-Visa'],
+    ['a malformed visa', async () => 'a b', 'X-GA4GH-Visa is not a token: send the visa alone'],
+    ['an expired visa', () => issuer.visa({ exp: 1000 }), 'the visa was refused (expired): the token has expired'],
+    [
+      'a visa by an unknown key',
+      async () => (await makeTestIssuer({ kid: 'other' })).visa(),
+      'the visa was refused (unknown_kid): the issuer has no key of this id',
+    ],
+    [
+      'a forged visa',
+      async () => `${visa.slice(0, -4)}AAAA`,
       'the visa was refused (bad_signature): the signature does not verify',
-    );
+    ],
+  ])('before a user is looked up: %s', async (_, presented, detail) => {
+    const token = await presented();
+    await refused({ ...(token && { 'X-GA4GH-Visa': token }), Authorization: right }, detail);
     expect(asked).toEqual([]);
   });
 
