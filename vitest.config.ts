@@ -23,6 +23,7 @@ export default defineConfig({
       // Processes that tests start compile the same sources again and again.
       NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url)),
     },
+    globalSetup: 'test/helpers/run-folder.ts',
     setupFiles: 'test/helpers/set-up.ts',
     testTimeout: 60_000,
     hookTimeout: 120_000,

@@ -29,7 +29,7 @@ const ends = [
 
 let database: TestDatabase;
 beforeAll(async () => {
-  database = await TestDatabase.migrated();
+  database = await TestDatabase.shared();
   await database.sql("insert into sda.datasets (id, stable_id) values (1, 'EGAD1')");
   await database.sql(`insert into sda.files (id, stable_id, archive_file_path, archive_file_size, header)
     select cast('00000000-0000-4000-8000-00000000000' || n as uuid), 'F' || n, 'body', 1, '00' from generate_series(1, 2) n`);
@@ -150,7 +150,7 @@ test('any order of events, with some delivered twice, leaves what the tables of 
   const ledger = new RdsLedger(database.dataApi(), 10);
   await fc.assert(
     fc.asyncProperty(story, async (steps) => {
-      await database.sql('truncate data_out.requests, data_out.request_files, data_out.export_log');
+      await database.deleteFrom('data_out.requests', 'data_out.request_files', 'data_out.export_log');
       const model = new Model();
       let generation = 0;
       // An accepted request comes before most of what happens to it.

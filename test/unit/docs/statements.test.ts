@@ -9,7 +9,7 @@ const statements = [...readPage('docs/runbook.md').matchAll(/(?:`|--sql ")((?:se
 
 let database: TestDatabase;
 beforeAll(async () => {
-  database = await TestDatabase.migrated();
+  database = await TestDatabase.shared();
 });
 afterAll(() => database[Symbol.asyncDispose]());
 

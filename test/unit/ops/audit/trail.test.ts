@@ -9,7 +9,7 @@ const second = '00000000-0000-4000-8000-00000000000b';
 let test: TestDatabase;
 let trail: RdsAuditTrail;
 beforeAll(async () => {
-  test = await TestDatabase.migrated();
+  test = await TestDatabase.shared();
   trail = new RdsAuditTrail(test.dataApi());
 });
 afterAll(() => test[Symbol.asyncDispose]());

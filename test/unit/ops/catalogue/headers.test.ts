@@ -6,7 +6,7 @@ import { TestDatabase } from '../../../helpers/data-api.ts';
 let test: TestDatabase;
 let headers: RdsArchiveHeaders;
 beforeAll(async () => {
-  test = await TestDatabase.migrated();
+  test = await TestDatabase.shared();
   headers = new RdsArchiveHeaders(test.dataApi());
 });
 afterAll(() => test[Symbol.asyncDispose]());

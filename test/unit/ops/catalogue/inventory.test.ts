@@ -8,7 +8,7 @@ let test: TestDatabase;
 let inventory: RdsArchiveInventory;
 let writer: RdsArchiveWriter;
 beforeAll(async () => {
-  test = await TestDatabase.migrated();
+  test = await TestDatabase.shared();
   inventory = new RdsArchiveInventory(test.dataApi());
   writer = new RdsArchiveWriter(test.dataApi());
 });

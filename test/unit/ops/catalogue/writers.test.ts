@@ -16,7 +16,7 @@ import { brokenConnection } from '../../../helpers/http-handler.ts';
 
 let test: TestDatabase;
 beforeAll(async () => {
-  test = await TestDatabase.migrated();
+  test = await TestDatabase.shared();
 });
 afterAll(() => test[Symbol.asyncDispose]());
 beforeEach(async () => {

@@ -54,7 +54,7 @@ const rows = [
 ];
 
 beforeAll(async () => {
-  test = await TestDatabase.migrated();
+  test = await TestDatabase.shared();
   for (const statement of rows) await test.sql(statement);
   catalogue = new RdsCatalogue(test.dataApi(), noteAttempts);
 });

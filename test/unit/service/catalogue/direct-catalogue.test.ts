@@ -40,7 +40,7 @@ const rows = [
 ];
 
 beforeAll(async () => {
-  test = await TestDatabase.migrated();
+  test = await TestDatabase.shared();
   for (const statement of rows) await test.sql(statement);
   catalogue = new RdsDirectCatalogue(test.dataApi());
 });

@@ -20,7 +20,7 @@ let database: TestDatabase;
 let world: DrsWorld;
 beforeAll(async () => {
   world = await DrsWorld.make();
-  database = await TestDatabase.migrated();
+  database = await TestDatabase.shared();
   // EGAD1 is granted below, by an alias, and not released; EGAD2 is released and not granted.
   await database.sql("insert into sda.datasets (id, stable_id) values (1, 'EGAD1'), (2, 'EGAD2'), (3, 'EGAD3')");
   await database.sql(

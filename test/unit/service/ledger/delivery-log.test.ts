@@ -12,7 +12,7 @@ const keyOf = (fileId: string) => `${recipient}/${fileId}-x.c4gh`;
 let test: TestDatabase;
 let log: RdsDeliveryLog;
 beforeAll(async () => {
-  test = await TestDatabase.migrated();
+  test = await TestDatabase.shared();
   log = new RdsDeliveryLog(test.dataApi());
   await test.sql(
     `insert into sda.files (stable_id, submission_file_path, decrypted_file_size) values
@@ -27,7 +27,7 @@ beforeAll(async () => {
      ) c (file_id, checksum, type, source) on c.file_id = f.stable_id`,
   );
 });
-beforeEach(() => test.sql('truncate data_out.requests, data_out.request_files, data_out.export_log'));
+beforeEach(() => test.deleteFrom('data_out.requests', 'data_out.request_files', 'data_out.export_log'));
 afterAll(() => test[Symbol.asyncDispose]());
 
 interface Row {

@@ -11,14 +11,14 @@ const password = 'correct-horse-battery-staple';
 let test: TestDatabase;
 let status: RdsExportStatus;
 beforeAll(async () => {
-  test = await TestDatabase.migrated();
+  test = await TestDatabase.shared();
   await prepareRole(test.dataApi(), 'data_out_auditor', password);
   test.logins = { 'arn:auditor': { username: 'data_out_auditor', password } };
   // All queries run as the role that the function has.
   status = new RdsExportStatus(test.dataApi({ secretArn: 'arn:auditor' }));
 });
 afterAll(() => test[Symbol.asyncDispose]());
-beforeEach(() => test.sql('truncate data_out.requests, data_out.request_files, data_out.export_log'));
+beforeEach(() => test.deleteFrom('data_out.requests', 'data_out.request_files', 'data_out.export_log'));
 
 async function add(row: Partial<RequestRow>, files?: FileCounts): Promise<void> {
   for (const statement of exportRows({ requestId: first, ...row }, files)) await test.sql(statement);

@@ -8,7 +8,7 @@ const unknown = '00000000-0000-4000-8000-00000000000c';
 
 let database: TestDatabase;
 beforeAll(async () => {
-  database = await TestDatabase.migrated();
+  database = await TestDatabase.shared();
   await database.sql(`insert into data_out.requests (request_id, requested_at, state, reason) values
     ('${failed}', now(), 'failed', 'temporarily_unavailable'), ('${staging}', now(), 'accepted', null)`);
   await database.sql(`insert into data_out.request_files (request_id, file_id, state, reason) values

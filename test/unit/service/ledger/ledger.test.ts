@@ -24,7 +24,7 @@ let requests: RdsLedger;
 let files: RdsLedger;
 let sweep: RdsLedger;
 beforeAll(async () => {
-  test = await TestDatabase.migrated();
+  test = await TestDatabase.shared();
   await test.sql("insert into sda.datasets (id, stable_id) values (1, 'EGAD1')");
   await test.sql(`insert into sda.files (id, stable_id, archive_file_path, archive_file_size, header)
     select cast('00000000-0000-4000-8000-00000000000' || n as uuid), 'F' || n, 'body', 1, '00' from generate_series(1, 5) n`);
@@ -34,7 +34,7 @@ beforeAll(async () => {
   sweep = new RdsLedger(test.dataApi(), 10);
 });
 afterAll(() => test[Symbol.asyncDispose]());
-beforeEach(() => test.sql('truncate data_out.requests, data_out.request_files, data_out.export_log'));
+beforeEach(() => test.deleteFrom('data_out.requests', 'data_out.request_files', 'data_out.export_log'));
 
 /** The position of a fan-out that has sent so many files. */
 const sent = (files: number) => ({ sentTo: `00000000-0000-4000-8000-00000000000${files}`, files });

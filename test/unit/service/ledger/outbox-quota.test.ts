@@ -24,7 +24,7 @@ let test: TestDatabase;
 let requests: RdsLedger;
 let files: RdsLedger;
 beforeAll(async () => {
-  test = await TestDatabase.migrated();
+  test = await TestDatabase.shared();
   requests = new RdsLedger(test.dataApi(), 10, { gib: 10, expiryDays: 30 });
   files = new RdsLedger(test.dataApi(), 10);
   await test.sql("insert into sda.datasets (id, stable_id) values (1, 'SIX'), (2, 'FOUR'), (3, 'BOTH'), (4, 'BYTE')");
@@ -44,7 +44,7 @@ beforeAll(async () => {
       where d.stable_id = '${dataset}' and f.stable_id in ('${ids.join("', '")}')`);
 });
 afterAll(() => test[Symbol.asyncDispose]());
-beforeEach(() => test.sql('truncate data_out.requests, data_out.request_files, data_out.export_log'));
+beforeEach(() => test.deleteFrom('data_out.requests', 'data_out.request_files', 'data_out.export_log'));
 
 const filesOf: Readonly<Record<string, readonly string[]>> = {
   SIX: ['F1', 'F2'],

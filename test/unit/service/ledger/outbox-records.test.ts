@@ -14,7 +14,7 @@ const keyOf = (fileId: string) => `${jane}/${fileId}-sample.bam.c4gh`;
 let test: TestDatabase;
 let records: RdsOutboxRecords;
 beforeAll(async () => {
-  test = await TestDatabase.migrated();
+  test = await TestDatabase.shared();
   records = new RdsOutboxRecords({ db: test.dataApi(), expiryDays: 30 });
 });
 afterAll(() => test[Symbol.asyncDispose]());

@@ -13,12 +13,12 @@ const joe = 'b'.repeat(64);
 const worker = { arn: 'arn:worker', login: { username: 'data_out_worker', password: 'correct-horse-battery-staple' } };
 let test: TestDatabase;
 beforeAll(async () => {
-  test = await TestDatabase.migrated();
+  test = await TestDatabase.shared();
   await prepareRole(test.dataApi(), 'data_out_worker', worker.login.password);
 });
 afterAll(() => test[Symbol.asyncDispose]());
 beforeEach(async () => {
-  await test.sql('truncate data_out.requests, data_out.request_files, data_out.uploads, data_out.export_log');
+  await test.deleteFrom('data_out.requests', 'data_out.request_files', 'data_out.uploads', 'data_out.export_log');
   await test.sql('delete from data_out.retention');
   test.logins = { [worker.arn]: worker.login };
 });
