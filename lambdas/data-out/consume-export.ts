@@ -26,7 +26,7 @@ import {
   reportRejection,
 } from '../shared/queue.ts';
 import { keepMemorySmall, optionalNumber, required, requiredNumber } from '../shared/runtime.ts';
-import { traceField, traceOf } from '../shared/traces.ts';
+import { exportFields, traceOf } from '../shared/traces.ts';
 import { database, deployedEvents, deployedVisaRules } from '../shared/wiring.ts';
 
 // A process that lives for thousands of requests would grow to twice its size.
@@ -95,11 +95,11 @@ export function consumeRecord(
     );
     if (result.outcome === 'rejected') reportRejection(names.exportRejected, result);
     else reportAcceptance(result);
-    await announce(events, [{ requestId: result.requestId, state: result.outcome }], context);
+    await announce(events, { exportId: result.exportId, state: result.outcome }, context);
   };
 }
 
-function reportAcceptance({ requestId, datasetId, files }: Extract<ConsumeOutcome, { outcome: 'accepted' }>): void {
+function reportAcceptance(result: Extract<ConsumeOutcome, { outcome: 'accepted' }>): void {
   metrics.addMetric(names.exportAccepted, MetricUnit.Count, 1);
-  logger.info('export accepted', { requestId, ...traceField(requestId), datasetId, files });
+  logger.info('export accepted', { ...exportFields(result), datasetId: result.datasetId, files: result.files });
 }

@@ -15,7 +15,7 @@ import { announce } from '../shared/events.ts';
 import { countBy, logger, metrics } from '../shared/observability.ts';
 import { oneByOne, queueHandler } from '../shared/queue.ts';
 import { keepMemorySmall, required } from '../shared/runtime.ts';
-import { traceField } from '../shared/traces.ts';
+import { exportFields } from '../shared/traces.ts';
 import { database, deployedEvents } from '../shared/wiring.ts';
 
 // A receipt is read, signed and sent in pieces, which are garbage at once.
@@ -58,14 +58,14 @@ export function finalizeRecord(
   events?: Events,
 ): (record: SQSRecord, context: Context) => Promise<void> {
   return async (record, context) => {
-    const { requestId } = deliveryMessage.parse(parseJson(record.body));
-    const { outcome, ...result } = await finalizeDelivery(requestId, dependencies, () =>
+    const { requestId: exportId } = deliveryMessage.parse(parseJson(record.body));
+    const { outcome, ...result } = await finalizeDelivery(exportId, dependencies, () =>
       context.getRemainingTimeInMillis(),
     );
-    logger.info(outcome, { requestId, ...traceField(requestId), ...result });
+    logger.info(outcome, { ...exportFields({ exportId }), ...result });
     if (!('state' in result)) return;
     countBy(names.deliverySettled, result.state);
     if (result.seconds !== undefined) metrics.addMetric(names.secondsToSettled, MetricUnit.Seconds, result.seconds);
-    await announce(events, [{ requestId, state: result.state }], context);
+    await announce(events, { exportId, state: result.state }, context);
   };
 }

@@ -24,7 +24,7 @@ import {
   reportRejection,
 } from '../shared/queue.ts';
 import { keepMemorySmall, required, requiredNumber } from '../shared/runtime.ts';
-import { traceField, traceOf } from '../shared/traces.ts';
+import { exportFields, traceOf } from '../shared/traces.ts';
 import { database, deployedArchive, visaDenyList } from '../shared/wiring.ts';
 
 // A process that lives for thousands of files would grow to twice its size.
@@ -90,7 +90,7 @@ export function stageRecords(dependencies: StageDependencies, queues: readonly Q
 }
 
 function report(result: StageOutcome, message: ReceivedMessage, now: Date): void {
-  const { requestId, fileId, outcome } = result;
+  const { fileId, outcome } = result;
   if (outcome === 'rejected') {
     reportRejection(names.fileRejected, result);
     return;
@@ -102,8 +102,7 @@ function report(result: StageOutcome, message: ReceivedMessage, now: Date): void
     metrics.addMetric(names.secondsToStaged, MetricUnit.Seconds, secondsSince(requestedAt, now));
   }
   logger.info(outcome, {
-    requestId,
-    ...traceField(requestId),
+    ...exportFields(result),
     fileId,
     ...('bytes' in result && { bytes: result.bytes }),
   });

@@ -18,15 +18,15 @@ const endpoint = {
     queueUrl: required(environment.exportRequestsQueueUrl),
     traceOf,
   }),
-  newRequestId: randomUUID,
+  newExportId: randomUUID,
   clock: () => new Date(),
 };
 
 /** `POST /export/{archive_kind}`, behind the administrators' authorizer: one message on `export-requests`, then 200 at once. */
 export const handler = bufferedHandler(proxyChallenge, async (request) => {
-  const { reply, exportRequestId } = await requestExport(request, endpoint);
+  const { reply, exportId } = await requestExport(request, endpoint);
   metrics.addMetric(names.exportRequested, MetricUnit.Count, 1);
   metrics.publishStoredMetrics();
-  logger.info('export requested', { requestId: request.requestId, exportRequestId, ...traceField(exportRequestId) });
+  logger.info('export requested', { requestId: request.requestId, exportRequestId: exportId, ...traceField(exportId) });
   return reply;
 });

@@ -5,23 +5,20 @@ import { metrics as names } from '../../lib/contract/metrics.ts';
 import type { Events } from '../../lib/service/export/ports.ts';
 import { workingMs } from './deployment.ts';
 import { describeError, logger, metrics } from './observability.ts';
+import { exportFields } from './traces.ts';
 
 const patienceMs = 3000;
 
 /**
- * Tell operators what became of requests. An event that is lost leaves a log line and counts in a metric. The invocation
+ * Tell operators what became of a request. An event that is lost leaves a log line and counts in a metric. The invocation
  * goes on as if it had been sent.
  *
  * @param events `undefined` while the setting `events` is off
  */
-export async function announce(
-  events: Events | undefined,
-  told: readonly OperatorEvent[],
-  context: Context,
-): Promise<void> {
-  const lost = await events?.publish(told, Math.min(patienceMs, workingMs(context)));
+export async function announce(events: Events | undefined, told: OperatorEvent, context: Context): Promise<void> {
+  const lost = await events?.publish([told], Math.min(patienceMs, workingMs(context)));
   for (const { event, error } of lost ?? []) {
     metrics.addMetric(names.eventLost, MetricUnit.Count, 1);
-    logger.error('event lost', { ...event, ...describeError(error) });
+    logger.error('event lost', { ...exportFields(event), state: event.state, ...describeError(error) });
   }
 }

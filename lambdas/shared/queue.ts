@@ -11,7 +11,7 @@ import { type FailureStage, metrics as names } from '../../lib/contract/metrics.
 import { BodyMissingError, DataOutError, TemporarilyUnavailableError } from '../../lib/errors.ts';
 import { parseJson, type ReceivedMessage } from '../../lib/service/export/received.ts';
 import { countBy, describeError, logger, metrics } from './observability.ts';
-import { followTraces, traceField } from './traces.ts';
+import { exportFields, followTraces } from './traces.ts';
 
 /** Longest visibility timeout that SQS takes, in seconds (12 h). */
 const longestDelaySeconds = 43_200;
@@ -49,7 +49,7 @@ export function queueHandler(options: QueueHandlerOptions): QueueHandler {
     logger.addContext(context);
     followTraces(
       event.Records.map((record) => ({
-        exportId: describeRecord(record).requestId,
+        exportId: describeRecord(record).exportId,
         header: record.attributes.AWSTraceHeader,
       })),
     );
@@ -126,10 +126,10 @@ async function putBack(
     (error instanceof TemporarilyUnavailableError && error.retryAfterSeconds === 0);
   const delaySeconds = atOnce ? 0 : (delays[received - 1] ?? delays.at(-1) ?? delays[0]);
   countBy(names.messageFailed, stage);
-  const ids = describeRecord(record);
+  const { exportId, ...ids } = describeRecord(record);
   logger.error('message failed', {
+    ...exportFields({ exportId }),
     ...ids,
-    ...traceField(ids.requestId),
     messageId: record.messageId,
     received,
     delaySeconds,
@@ -151,21 +151,21 @@ async function putBack(
 }
 
 interface RecordIds {
-  readonly requestId: string;
+  readonly exportId: string;
   readonly datasetId?: string;
   readonly fileId?: string;
 }
 
 /**
- * The ids of a record, as fields of a log line. They are read from messages of the known form alone, because visas and keys
- * stand beside them. The request id is the one in the audit trail.
+ * The ids of a record. They are read from messages of the known form alone, because visas and keys
+ * stand beside them. The export id is the one in the audit trail.
  */
 function describeRecord({ messageId, messageAttributes, body }: SQSRecord): RecordIds {
-  const named = uuid.safeParse(messageAttributes[exportRequestAttributes.requestId]?.stringValue).data;
+  const named = uuid.safeParse(messageAttributes[exportRequestAttributes.exportId]?.stringValue).data;
   const parsed: Readonly<Partial<Record<'requestId' | 'datasetId' | 'fileId', string | undefined>>> =
     anyMessage.safeParse(parseJson(body)).data ?? {};
   return {
-    requestId: named ?? parsed.requestId ?? messageId,
+    exportId: named ?? parsed.requestId ?? messageId,
     ...(parsed.datasetId !== undefined && { datasetId: parsed.datasetId }),
     ...(parsed.fileId !== undefined && { fileId: parsed.fileId }),
   };
@@ -173,7 +173,7 @@ function describeRecord({ messageId, messageAttributes, body }: SQSRecord): Reco
 
 /** A request or a file that was rejected. */
 export interface Rejection {
-  readonly requestId: string;
+  readonly exportId: string;
   readonly fileId?: string;
   readonly reason: string;
   /** For operators, beside the reason. Holds no token and no key. */
@@ -183,12 +183,12 @@ export interface Rejection {
 /** Log line and metric of a rejected request, or of a rejected file; the audit row has been written by then. */
 export function reportRejection(
   name: typeof names.exportRejected | typeof names.fileRejected,
-  { requestId, fileId, reason, detail }: Rejection,
+  rejection: Rejection,
 ): void {
+  const { fileId, reason, detail } = rejection;
   countBy(name, reason);
   logger.warn('export rejected', {
-    requestId,
-    ...traceField(requestId),
+    ...exportFields(rejection),
     ...(fileId !== undefined && { fileId }),
     reason,
     detail,

@@ -1,7 +1,7 @@
 /** What SQS takes as X-Ray header. Lambda may add more fields to its own. */
 const field = /(?:^|;)((?:Root=1-[0-9a-f]{8}-[0-9a-f]{24})|(?:Parent=[0-9a-f]{16})|(?:Sampled=[01?]))(?=;|$)/g;
 
-/** X-Ray headers of the messages at hand, by the id of the request that each is of. */
+/** X-Ray headers of the messages at hand, by the export that each is of. */
 let followed: ReadonlyMap<string, string> = new Map();
 
 /** A message, as far as its trace goes. */
@@ -29,7 +29,15 @@ export function traceOf(exportId: string): string | undefined {
   return followed.get(exportId) ?? plainHeader(process.env._X_AMZN_TRACE_ID);
 }
 
-/** Trace of a request as a field of its log lines: the id under which X-Ray shows it. */
+/** An export as fields of its log lines. They call its id `requestId`, as its messages, reply and receipt do. */
+export function exportFields({ exportId }: { readonly exportId: string }): {
+  readonly requestId: string;
+  readonly trace?: string;
+} {
+  return { requestId: exportId, ...traceField(exportId) };
+}
+
+/** Trace of an export as a field of its log lines: the id under which X-Ray shows it. */
 export function traceField(exportId: string): { readonly trace?: string } {
   const [, trace] = /^Root=([^;]+)/.exec(traceOf(exportId) ?? '') ?? [];
   return trace === undefined ? {} : { trace };

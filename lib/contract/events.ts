@@ -18,6 +18,6 @@ export const smokeDetailType = 'Smoke Test';
 
 /** What operators learn of a request. The event adds the deployment, and nothing else. */
 export interface OperatorEvent {
-  readonly requestId: string;
+  readonly exportId: string;
   readonly state: RequestState;
 }

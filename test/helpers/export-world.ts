@@ -4,7 +4,7 @@ import { type FileExportMessage, fileExportMessage } from '../../lib/contract/me
 import type { ArchiveKey } from '../../lib/service/archive/ports.ts';
 import type { ConsumeDependencies } from '../../lib/service/export/consume.ts';
 import type { StageDependencies } from '../../lib/service/export/export-order.ts';
-import type { Deliveries, ExportEvent, FileExports } from '../../lib/service/export/ports.ts';
+import type { Deliveries, ExportEvent, FileExport, FileExports } from '../../lib/service/export/ports.ts';
 import { type DatasetGrant, VisaError, type VisaErrorCode } from '../../lib/visas/index.ts';
 import { FakeArchive } from './fake-archive.ts';
 import { FakeCatalogue } from './fake-catalogue.ts';
@@ -26,6 +26,7 @@ export function vectorKey(id: string): ArchiveKey {
 }
 
 class FakeFileExports implements FileExports {
+  /** As the queue has them. */
   readonly sent: FileExportMessage[] = [];
   readonly #calls: PortCalls;
   readonly #name: string;
@@ -33,10 +34,12 @@ class FakeFileExports implements FileExports {
     this.#calls = calls;
     this.#name = name;
   }
-  send(messages: readonly FileExportMessage[]): Promise<void> {
+  send(files: readonly FileExport[]): Promise<void> {
     return this.#calls.run(`${this.#name}.send`, () => {
-      if (messages.length === 0) throw new Error('EmptyBatchRequest');
-      this.sent.push(...messages.map((message) => fileExportMessage.parse(JSON.parse(JSON.stringify(message)))));
+      if (files.length === 0) throw new Error('EmptyBatchRequest');
+      this.sent.push(
+        ...files.map(({ exportId, ...file }) => fileExportMessage.parse({ ...file, requestId: exportId })),
+      );
     });
   }
 }
@@ -47,10 +50,10 @@ class FakeDeliveries implements Deliveries {
   constructor(calls: PortCalls) {
     this.#calls = calls;
   }
-  send(requestIds: readonly string[]): Promise<void> {
+  send(exportIds: readonly string[]): Promise<void> {
     return this.#calls.run('deliveries.send', () => {
-      if (requestIds.length === 0) throw new Error('EmptyBatchRequest');
-      this.sent.push(...requestIds);
+      if (exportIds.length === 0) throw new Error('EmptyBatchRequest');
+      this.sent.push(...exportIds);
     });
   }
 }

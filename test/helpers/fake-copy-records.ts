@@ -9,7 +9,7 @@ interface Row {
   readonly parts: Map<number, UploadedPart>;
 }
 
-const nameOf = ({ requestId, fileId }: CopyId) => `${requestId} ${fileId}`;
+const nameOf = ({ exportId, fileId }: CopyId) => `${exportId} ${fileId}`;
 
 /** The records of unfinished copies, in memory. */
 export class FakeCopyRecords implements CopyRecords {

@@ -56,16 +56,16 @@ export class FakeRequests implements Requests, RequestFiles {
   }
 
   /** `file id: state` of a request, sorted. */
-  statesOf(requestId: string): readonly string[] {
+  statesOf(exportId: string): readonly string[] {
     return [...this.files]
-      .filter(([key]) => key.startsWith(`${requestId} `))
-      .map(([key, { state }]) => `${key.slice(requestId.length + 1)}: ${state}`)
+      .filter(([key]) => key.startsWith(`${exportId} `))
+      .map(([key, { state }]) => `${key.slice(exportId.length + 1)}: ${state}`)
       .sort();
   }
 
-  begin(requestId: string, { count }: Receive): Promise<KnownRequest | undefined> {
+  begin(exportId: string, { count }: Receive): Promise<KnownRequest | undefined> {
     return this.#calls.run('requests.begin', () => {
-      const known = this.requests.get(requestId);
+      const known = this.requests.get(exportId);
       if (known) known.cameFurtherAt = Math.min(known.cameFurtherAt, count - 1);
       return known && { ...known, datasetId: known.datasetId };
     });
@@ -74,31 +74,31 @@ export class FakeRequests implements Requests, RequestFiles {
   accept(request: AcceptedRequest, fileIds: readonly string[]): Promise<boolean> {
     return this.#calls.run('requests.accept', () => {
       if (this.#filesInOutbox(request) > this.quota) return false;
-      const known = this.requests.get(request.requestId);
-      if (!known) this.requests.set(request.requestId, { ...request, ...beginning, state: 'accepted' });
+      const known = this.requests.get(request.exportId);
+      if (!known) this.requests.set(request.exportId, { ...request, ...beginning, state: 'accepted' });
       else if (known.state === 'rejected' || known.state === 'failed') {
         if (known.isFannedOut) known.generation += 1;
         Object.assign(known, request, { state: 'accepted', reason: undefined, isFannedOut: false, closedTo: '' });
       }
       this.#addEvent(eventOf(request, 'accepted'));
-      this.#addPending(request.requestId, fileIds);
+      this.#addPending(request.exportId, fileIds);
       return true;
     });
   }
 
-  addFiles(requestId: string, progress: FanOutProgress, fileIds: readonly string[], { count }: Receive): Promise<void> {
+  addFiles(exportId: string, progress: FanOutProgress, fileIds: readonly string[], { count }: Receive): Promise<void> {
     return this.#calls.run('requests.addFiles', () => {
-      const request = this.#request(requestId);
+      const request = this.#request(exportId);
       if (progress.sentTo > request.sentTo) request.cameFurtherAt = count;
-      this.#advance(requestId, progress);
-      this.#addPending(requestId, fileIds);
+      this.#advance(exportId, progress);
+      this.#addPending(exportId, fileIds);
     });
   }
 
-  completeFanOut(requestId: string, progress: FanOutProgress): Promise<boolean> {
+  completeFanOut(exportId: string, progress: FanOutProgress): Promise<boolean> {
     return this.#calls.run('requests.completeFanOut', () => {
-      const request = this.#advance(requestId, progress);
-      const mayFinalize = this.#mayFinalize(requestId, []);
+      const request = this.#advance(exportId, progress);
+      const mayFinalize = this.#mayFinalize(exportId, []);
       request.isFannedOut = true;
       return mayFinalize;
     });
@@ -106,8 +106,8 @@ export class FakeRequests implements Requests, RequestFiles {
 
   reject(request: RefusedRequest, reason: string): Promise<void> {
     return this.#calls.run('requests.reject', () => {
-      if (!this.requests.has(request.requestId)) {
-        this.requests.set(request.requestId, { ...request, ...beginning, ...final, state: 'rejected', reason });
+      if (!this.requests.has(request.exportId)) {
+        this.requests.set(request.exportId, { ...request, ...beginning, ...final, state: 'rejected', reason });
       }
       this.#addEvent({ ...eventOf(request, 'rejected'), reason });
     });
@@ -115,24 +115,24 @@ export class FakeRequests implements Requests, RequestFiles {
 
   fail(request: RefusedRequest, reason: string): Promise<void> {
     return this.#calls.run('requests.fail', () => {
-      const known = this.requests.get(request.requestId);
-      if (!known) this.requests.set(request.requestId, { ...request, ...beginning, ...final, state: 'failed', reason });
+      const known = this.requests.get(request.exportId);
+      if (!known) this.requests.set(request.exportId, { ...request, ...beginning, ...final, state: 'failed', reason });
       else if (known.state === 'accepted' && !known.isFannedOut) Object.assign(known, { state: 'failed', reason });
       this.#addEvent({ ...eventOf(request, 'failed'), reason });
     });
   }
 
-  closeUnsent(requestId: string, progress: FanOutProgress, { state, reason }: Unsent): Promise<boolean> {
+  closeUnsent(exportId: string, progress: FanOutProgress, { state, reason }: Unsent): Promise<boolean> {
     return this.#calls.run('requests.closeUnsent', () => {
-      const { datasetId = '', fileId, closedTo } = this.#advance(requestId, progress);
+      const { datasetId = '', fileId, closedTo } = this.#advance(exportId, progress);
       const after = closedTo > progress.sentTo ? closedTo : progress.sentTo;
       const all = this.#catalogue.datasets.get(datasetId)?.fileIds.toSorted() ?? [];
       const unsent = all.filter((id) => id > after && (fileId === undefined || id === fileId)).slice(0, 2);
       for (const id of unsent) {
-        const file = this.files.get(`${requestId} ${id}`);
-        if (!file || isOpen(file)) this.files.set(`${requestId} ${id}`, { ...untried, state, reason });
+        const file = this.files.get(`${exportId} ${id}`);
+        if (!file || isOpen(file)) this.files.set(`${exportId} ${id}`, { ...untried, state, reason });
       }
-      this.#request(requestId).closedTo = unsent.at(-1) ?? after;
+      this.#request(exportId).closedTo = unsent.at(-1) ?? after;
       return unsent.length === 2;
     });
   }
@@ -142,18 +142,18 @@ export class FakeRequests implements Requests, RequestFiles {
     return this.#calls.run(`requestFiles.record ${names}`, () => {
       if (events.some(({ fileId = '' }) => this.refused.has(fileId))) throw new Error('the database refuses a row');
       const mayBe = ends.filter(
-        ({ requestId, state }) =>
-          state !== 'retrying' && this.requests.has(requestId) && this.#mayFinalize(requestId, ends),
+        ({ exportId, state }) =>
+          state !== 'retrying' && this.requests.has(exportId) && this.#mayFinalize(exportId, ends),
       );
       for (const end of ends) this.#end(end);
       for (const event of events) this.#addEvent(event);
-      return [...new Set(mayBe.map(({ requestId }) => requestId))];
+      return [...new Set(mayBe.map(({ exportId }) => exportId))];
     });
   }
 
-  finalizable(requestIds: readonly string[]): Promise<readonly string[]> {
+  finalizable(exportIds: readonly string[]): Promise<readonly string[]> {
     return this.#calls.run('requestFiles.finalizable', () =>
-      requestIds.filter((id) => {
+      exportIds.filter((id) => {
         const { isFannedOut, settledGeneration, generation } = this.#request(id);
         return isFannedOut && settledGeneration < generation && this.#open(id).length === 0;
       }),
@@ -161,11 +161,11 @@ export class FakeRequests implements Requests, RequestFiles {
   }
 
   #note(attempts: readonly Attempt[]): void {
-    for (const { requestId, fileId, isFirst, isLast } of attempts) {
-      const file = this.files.get(`${requestId} ${fileId}`);
+    for (const { exportId, fileId, isFirst, isLast } of attempts) {
+      const file = this.files.get(`${exportId} ${fileId}`);
       if (!file || !(isOpen(file) || (file.state === 'given_up' && isFirst))) continue;
       if (file.state === 'given_up') {
-        this.#raise(requestId);
+        this.#raise(exportId);
         file.state = 'pending';
         delete file.reason;
       }
@@ -174,37 +174,35 @@ export class FakeRequests implements Requests, RequestFiles {
   }
 
   #end(end: FileEnd): void {
-    const file = this.files.get(`${end.requestId} ${end.fileId}`);
+    const file = this.files.get(`${end.exportId} ${end.fileId}`);
     if (!file || !(isOpen(file) || (file.state === 'given_up' && end.state === 'staged'))) return;
-    if (file.state === 'given_up') this.#raise(end.requestId);
+    if (file.state === 'given_up') this.#raise(end.exportId);
     delete file.reason;
     Object.assign(file, { state: end.state, end, isLastTry: false, ...(end.reason && { reason: end.reason }) });
   }
 
-  #raise(requestId: string): void {
-    if (this.#open(requestId).length === 0) this.#request(requestId).generation += 1;
+  #raise(exportId: string): void {
+    if (this.#open(exportId).length === 0) this.#request(exportId).generation += 1;
   }
 
-  #open(requestId: string): readonly (readonly [string, FakeFile])[] {
-    return [...this.files].filter(([key, file]) => key.startsWith(`${requestId} `) && isOpen(file));
+  #open(exportId: string): readonly (readonly [string, FakeFile])[] {
+    return [...this.files].filter(([key, file]) => key.startsWith(`${exportId} `) && isOpen(file));
   }
 
-  #mayFinalize(requestId: string, own: readonly FileEnd[]): boolean {
-    const others = this.#open(requestId).filter(
-      ([key]) => !own.some((end) => key === `${end.requestId} ${end.fileId}`),
-    );
+  #mayFinalize(exportId: string, own: readonly FileEnd[]): boolean {
+    const others = this.#open(exportId).filter(([key]) => !own.some((end) => key === `${end.exportId} ${end.fileId}`));
     return others.length <= this.mostInFlight && others.every(([, { isTried }]) => isTried);
   }
 
-  #advance(requestId: string, { sentTo, files }: FanOutProgress): FakeRequest {
-    const request = this.#request(requestId);
+  #advance(exportId: string, { sentTo, files }: FanOutProgress): FakeRequest {
+    const request = this.#request(exportId);
     if (sentTo > request.sentTo) Object.assign(request, { sentTo, files });
     return request;
   }
 
-  #addPending(requestId: string, fileIds: readonly string[]): void {
+  #addPending(exportId: string, fileIds: readonly string[]): void {
     for (const id of fileIds) {
-      const key = `${requestId} ${id}`;
+      const key = `${exportId} ${id}`;
       const file = this.files.get(key);
       if (!file) this.files.set(key, { ...untried, state: 'pending' });
       else if (file.state === 'given_up') Object.assign(file, { state: 'pending', reason: undefined });
@@ -214,22 +212,22 @@ export class FakeRequests implements Requests, RequestFiles {
   /** With those of `request`. A file counts once. */
   #filesInOutbox({ recipient, datasetId, fileId }: AcceptedRequest): number {
     const held = [...this.files].flatMap(([key, file]) => {
-      const [requestId = '', id = ''] = key.split(' ');
+      const [exportId = '', id = ''] = key.split(' ');
       const counts = file.state === 'staged' || isOpen(file);
-      return counts && this.requests.get(requestId)?.recipient === recipient ? [id] : [];
+      return counts && this.requests.get(exportId)?.recipient === recipient ? [id] : [];
     });
     const asked = fileId === undefined ? (this.#catalogue.datasets.get(datasetId)?.fileIds ?? []) : [fileId];
     return new Set([...held, ...asked]).size;
   }
 
   #addEvent(event: ExportEvent): void {
-    const key = `${event.requestId} ${event.event} ${event.fileId ?? ''}`;
+    const key = `${event.exportId} ${event.event} ${event.fileId ?? ''}`;
     if (!this.events.has(key)) this.events.set(key, { ...event });
   }
 
-  #request(requestId: string): FakeRequest {
-    const request = this.requests.get(requestId);
-    if (!request) throw new Error(`no request ${requestId}`);
+  #request(exportId: string): FakeRequest {
+    const request = this.requests.get(exportId);
+    if (!request) throw new Error(`no request ${exportId}`);
     return request;
   }
 }

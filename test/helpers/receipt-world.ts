@@ -16,7 +16,7 @@ import { FakeArchive } from './fake-archive.ts';
 import { FakeOutbox } from './fake-outbox.ts';
 import { PortCalls } from './port-calls.ts';
 
-export const requestId = '11111111-1111-4111-8111-111111111111';
+export const exportId = '11111111-1111-4111-8111-111111111111';
 export const newerRequestId = '22222222-2222-4222-8222-222222222222';
 export const recipient = 'ab'.repeat(32);
 export const fingerprint = 'cd'.repeat(32);
@@ -24,7 +24,7 @@ export const fingerprint = 'cd'.repeat(32);
 /** A sealed request of the dataset EGAD1. */
 export function fannedOutRequest(overrides: Partial<FannedOutRequest> = {}): FannedOutRequest {
   return {
-    requestId,
+    exportId,
     requestedAt: '2026-11-21T09:00:00.000Z',
     kind: 'dataset',
     datasetId: 'EGAD1',
@@ -49,7 +49,7 @@ export function stagedFile(fileId: string, overrides: Partial<RequestedFile> = {
     plaintextSize: 65_536,
     plaintextSha256: '12'.repeat(32),
     newest: {
-      requestId,
+      exportId,
       keyFingerprint: fingerprint,
       outboxKey: `${recipient}/${fileId}-${fileId}.bam.c4gh`,
       size: 65_688,
@@ -84,7 +84,7 @@ export class FakeDeliveryLog implements DeliveryLog {
   }
 
   find(id: string): Promise<FannedOutRequest | undefined> {
-    return this.#calls.run('log.find', () => (this.request?.requestId === id ? this.request : undefined));
+    return this.#calls.run('log.find', () => (this.request?.exportId === id ? this.request : undefined));
   }
 
   async *files(): AsyncGenerator<readonly RequestedFile[]> {

@@ -32,10 +32,10 @@ export class WithdrawWorld {
   readonly calls: string[] = [];
   pageSize = 400;
 
-  /** Put a container under a key; `requestId` and `datasetId` are those of its metadata. */
-  hold(key: string, { requestId, datasetId = 'EGAD1', fileId = 'EGAF1', size = 7 }: Partial<Facts> = {}): void {
+  /** Put a container under a key; `exportId` and `datasetId` are those of its metadata. */
+  hold(key: string, { exportId, datasetId = 'EGAD1', fileId = 'EGAF1', size = 7 }: Partial<Facts> = {}): void {
     const metadata = outboxMetadataOf({
-      requestId: requestId ?? '11111111-1111-4111-8111-111111111111',
+      exportId: exportId ?? '11111111-1111-4111-8111-111111111111',
       requestedAt: '2026-11-21T09:00:00.000Z',
       fileId,
       datasetId,
@@ -95,8 +95,8 @@ export class WithdrawWorld {
     recordEnds: async (containers) => {
       this.calls.push('settle');
       this.settled.push(...containers);
-      for (const { requestId, fileId } of containers) {
-        const index = this.rows.findIndex((row) => row.requestId === requestId && row.fileId === fileId);
+      for (const { exportId, fileId } of containers) {
+        const index = this.rows.findIndex((row) => row.exportId === exportId && row.fileId === fileId);
         if (index >= 0) this.rows.splice(index, 1);
       }
     },
@@ -120,7 +120,7 @@ export class WithdrawWorld {
 }
 
 interface Facts {
-  readonly requestId: string;
+  readonly exportId: string;
   readonly datasetId: string;
   readonly fileId: string;
   readonly size: number;

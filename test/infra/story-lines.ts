@@ -11,7 +11,7 @@ const values = {
   'visa token': /\b(?:visaToken|jwtToken)\b/,
   'file id': /\bfileId\b/,
   'request id': /\brequestId\b/,
-  'export id': /\b(?:exportId|exportRequestId)\b/,
+  'export id': /\bexportId\b/,
 };
 
 const root = join(import.meta.dirname, '../..');

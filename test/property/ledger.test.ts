@@ -15,9 +15,9 @@ import {
 } from '../../lib/service/ledger/transitions.ts';
 import { TestDatabase } from '../helpers/data-api.ts';
 
-const requestId = '6f2c3d1e-0000-4000-8000-000000000001';
+const exportId = '6f2c3d1e-0000-4000-8000-000000000001';
 const fileIds = ['F1', 'F2'];
-const request = { requestId, requestedAt: new Date(0), datasetId: 'EGAD1', recipient: 'ab', keyFingerprint: 'cd' };
+const request = { exportId, requestedAt: new Date(0), datasetId: 'EGAD1', recipient: 'ab', keyFingerprint: 'cd' };
 const receive = { count: 1, isLast: false };
 const ends = [
   'retrying',
@@ -67,7 +67,7 @@ interface Step {
 const ofRequest: Record<string, Step['run']> = {
   begin: (ledger, model) => {
     model.request('begun');
-    return ledger.begin(requestId, receive);
+    return ledger.begin(exportId, receive);
   },
   accept: (ledger, model) => {
     model.request('accepted');
@@ -84,14 +84,14 @@ const ofRequest: Record<string, Step['run']> = {
   },
   'end the fan-out': (ledger, model) => {
     model.request('fan_out_complete');
-    return ledger.completeFanOut(requestId, { sentTo: '00000000-0000-4000-8000-000000000002', files: 2 });
+    return ledger.completeFanOut(exportId, { sentTo: '00000000-0000-4000-8000-000000000002', files: 2 });
   },
   'close unsent': (ledger, model) => {
     if (model.phase === 'absent') return Promise.resolve();
     for (const fileId of fileIds) model.file(fileId, 'given_up_unsent');
     return database
       .sql('update data_out.requests set closed_to = null, sent_to = $$$$')
-      .then(() => ledger.closeUnsent(requestId, { sentTo: '', files: 0 }, { state: 'given_up', reason: 'not_sent' }));
+      .then(() => ledger.closeUnsent(exportId, { sentTo: '', files: 0 }, { state: 'given_up', reason: 'not_sent' }));
   },
   'give up silent files': (ledger, model) => {
     for (const fileId of model.files.keys()) model.file(fileId, 'given_up');
@@ -101,7 +101,7 @@ const ofRequest: Record<string, Step['run']> = {
   },
   finalize: async (_, model) => {
     const log = new RdsDeliveryLog(database.dataApi());
-    const found = await log.find(requestId);
+    const found = await log.find(exportId);
     if (found && !model.hasOpenFiles) model.request('finalized');
     const state = found?.state === 'failed' ? 'failed' : 'complete';
     const isFinalized = found && (await log.finalize(found, { state, staged: 0, stagedBytes: 0 }));
@@ -115,7 +115,7 @@ const ofFile = fc.oneof(
       name: `attempt ${fileId}${isFirst ? ' first' : ''}`,
       run: (_, model) => {
         model.file(fileId, isFirst ? 'attempted_first' : 'attempted');
-        const attempt = { requestId, datasetId: 'EGAD1', fileId, isFirst, isLast: false };
+        const attempt = { exportId, datasetId: 'EGAD1', fileId, isFirst, isLast: false };
         return new RdsCatalogue(database.dataApi(), noteAttempts).findReleasedFiles([attempt]);
       },
     }),
@@ -125,7 +125,7 @@ const ofFile = fc.oneof(
       name: `${fileId} ${state}`,
       run: (ledger, model) => {
         model.file(fileId, state === 'retrying' ? 'failed' : state);
-        return ledger.record([{ requestId, fileId, state }], []);
+        return ledger.record([{ exportId, fileId, state }], []);
       },
     }),
   ),

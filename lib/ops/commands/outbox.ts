@@ -111,7 +111,7 @@ function filterOf({ subject, dataset, request }: FilterOptions): ContainerFilter
   }
   if (subject !== undefined) return { recipient: parseSubject(subject) };
   if (dataset !== undefined) return { datasetId: dataset };
-  return { requestId: parseRequestId(String(request)) };
+  return { exportId: parseRequestId(String(request)) };
 }
 
 /** @throws OpsError `conflict` while requests could stage more containers for the person, after those that are deleted */
@@ -165,7 +165,7 @@ function describe(objects: readonly HeldContainer[]): string {
 }
 
 function recordOf({ key, facts, bytes, lastModified }: HeldContainer) {
-  const { datasetId, fileId, requestId, keyFingerprint } = facts;
+  const { datasetId, fileId, exportId: requestId, keyFingerprint } = facts;
   return { key, datasetId, fileId, requestId, keyFingerprint, bytes, lastModified: lastModified.toISOString() };
 }
 

@@ -179,7 +179,7 @@ function sendAgain({ Body, MessageAttributes, Attributes }: Message, workQueueUr
 }
 
 function letterOf(queue: string, { MessageId = '', Body = '', MessageAttributes, Attributes }: Message): DeadLetter {
-  const named = uuid.safeParse(MessageAttributes?.[exportRequestAttributes.requestId]?.StringValue).data;
+  const named = uuid.safeParse(MessageAttributes?.[exportRequestAttributes.exportId]?.StringValue).data;
   const parsed: Readonly<Partial<Record<'requestId' | 'datasetId' | 'fileId', string | undefined>>> =
     anyMessage.safeParse(parseJson(Body)).data ?? {};
   return {

@@ -85,7 +85,13 @@ function assemble(
   if (!range || others.length > 0) throw new RangeError('expected a container of one range of the body');
   const { fileId, datasetId } = file;
   // The request id tells this attempt's object from that of another one, if the answer to the last call is lost.
-  const metadata = outboxMetadataOf({ requestId, requestedAt: now().toISOString(), fileId, datasetId, keyFingerprint });
+  const metadata = outboxMetadataOf({
+    exportId: requestId,
+    requestedAt: now().toISOString(),
+    fileId,
+    datasetId,
+    keyFingerprint,
+  });
   const body = { ...source, bodySize: range.end - range.start };
   return writeContainer(
     // An object that is about to be removed is replaced by the same bytes: a download of it goes on.

@@ -1,5 +1,5 @@
 import { limits } from '../../contract/limits.ts';
-import type { ExportRequestMessage, FileExportMessage } from '../../contract/messages.ts';
+import type { ExportRequestMessage } from '../../contract/messages.ts';
 import { outboxPrefix } from '../../contract/outbox-key.ts';
 import { publicKeyFingerprint } from '../../crypt4gh/index.ts';
 import { RequestRejectedError, TemporarilyUnavailableError } from '../../errors.ts';
@@ -14,6 +14,7 @@ import type {
   ExportablePage,
   ExportCatalogue,
   FanOutProgress,
+  FileExport,
   FileExports,
   Receive,
   RefusedRequest,
@@ -45,7 +46,7 @@ export interface ConsumeDelivery {
 }
 
 /** The outcome of a request. Both are final: the message can go. `files` counts the messages of all deliveries. */
-export type ConsumeOutcome = { readonly requestId: string } & (
+export type ConsumeOutcome = { readonly exportId: string } & (
   | { readonly outcome: 'accepted'; readonly datasetId: string; readonly files: number }
   | { readonly outcome: 'rejected'; readonly reason: string; readonly detail: string }
 );
@@ -78,12 +79,12 @@ export async function consumeExportRequest(
   delivery: ConsumeDelivery = { receive: { count: 1, isLast: false }, remainingMs: () => Number.POSITIVE_INFINITY },
 ): Promise<ConsumeOutcome> {
   const { requests } = dependencies;
-  const work: Work = { request: { requestId: received.messageId, requestedAt: received.sentAt } };
+  const work: Work = { request: { exportId: received.messageId, requestedAt: received.sentAt } };
   const closeUnsent = async (unsent: Unsent) => {
     const { request, unfinished } = work;
     if (!unfinished) return;
     const mayGoOn = () => delivery.remainingMs() >= cleanUpMs;
-    const isClosed = await closeFanOut(request.requestId, unfinished, unsent, dependencies, mayGoOn);
+    const isClosed = await closeFanOut(request.exportId, unfinished, unsent, dependencies, mayGoOn);
     if (!isClosed) throw unfinishedFanOut();
   };
   try {
@@ -93,7 +94,7 @@ export async function consumeExportRequest(
       const { reason, message: detail } = error;
       await requests.reject(work.request, reason);
       await closeUnsent({ state: 'rejected', reason });
-      return { outcome: 'rejected', requestId: work.request.requestId, reason, detail };
+      return { outcome: 'rejected', exportId: work.request.exportId, reason, detail };
     }
     if (isGivenUp(work, delivery)) {
       // If this fails, too, the reconciliation does it. The message goes to the dead letters for the first failure.
@@ -118,10 +119,10 @@ async function carryOut(
   { work, delivery }: { readonly work: Work; readonly delivery: ConsumeDelivery },
 ): Promise<ConsumeOutcome> {
   const { catalogue, requests, rules } = dependencies;
-  const { requestId, requestedAt, archiveKind } = identityOf(received);
-  work.request = { requestId, requestedAt, ...(archiveKind !== undefined && { archiveKind }) };
+  const { exportId, requestedAt, archiveKind } = identityOf(received);
+  work.request = { exportId, requestedAt, ...(archiveKind !== undefined && { archiveKind }) };
   const { receive } = delivery;
-  const known = await requests.begin(requestId, receive);
+  const known = await requests.begin(exportId, receive);
   work.cameFurtherAt = known?.cameFurtherAt ?? 0;
   if (known?.isFannedOut && known.state === 'failed' && receive.count - known.cameFurtherAt > mostWithoutProgress) {
     work.isFannedOut = true;
@@ -129,8 +130,8 @@ async function carryOut(
   }
   if (known?.isFannedOut && known.datasetId !== undefined && known.state !== 'rejected' && known.state !== 'failed') {
     work.isFannedOut = true;
-    await sendFinalizable([requestId], dependencies);
-    return { outcome: 'accepted', requestId, datasetId: known.datasetId, files: known.files };
+    await sendFinalizable([exportId], dependencies);
+    return { outcome: 'accepted', exportId, datasetId: known.datasetId, files: known.files };
   }
   if (known?.state === 'accepted') work.unfinished = known;
   const message = parseExportRequest(received);
@@ -153,7 +154,7 @@ async function carryOut(
   work.request = request;
 
   const common = {
-    requestId,
+    exportId,
     requestedAt: requestedAt.toISOString(),
     datasetId,
     recipient,
@@ -174,10 +175,10 @@ async function carryOut(
       checkTimeLeft(delivery.remainingMs);
     } catch (error) {
       // So that no message is sent twice.
-      if (work.unfinished) await requests.addFiles(requestId, progress, [], receive);
+      if (work.unfinished) await requests.addFiles(exportId, progress, [], receive);
       throw work.cameFurtherAt === receive.count ? unfinishedFanOut(error) : error;
     }
-    if (work.unfinished) await requests.addFiles(requestId, progress, fileIds, receive);
+    if (work.unfinished) await requests.addFiles(exportId, progress, fileIds, receive);
     else await accept(fileIds);
     await sendPage(page.files, common, dependencies);
     progress = { sentTo: page.end, files: progress.files + fileIds.length };
@@ -186,16 +187,16 @@ async function carryOut(
   }
   if (progress.files === 0) throw rejection('nothing_to_export', 'the dataset holds no file');
   if (!work.unfinished) await accept([]);
-  const mayFinalize = await requests.completeFanOut(requestId, progress);
+  const mayFinalize = await requests.completeFanOut(exportId, progress);
   work.isFannedOut = true;
-  if (mayFinalize) await sendFinalizable([requestId], dependencies);
-  return { outcome: 'accepted', requestId, datasetId, files: progress.files };
+  if (mayFinalize) await sendFinalizable([exportId], dependencies);
+  return { outcome: 'accepted', exportId, datasetId, files: progress.files };
 }
 
 /** Small files are staged ten at a time, large ones each by itself. */
 async function sendPage(
   page: readonly ExportableFile[],
-  common: Omit<FileExportMessage, 'fileId'>,
+  common: Omit<FileExport, 'fileId'>,
   { fileExports, smallFileExports }: ConsumeDependencies,
 ): Promise<void> {
   const isSmall = ({ archiveFileSize }: ExportableFile) =>

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { DenyList } from '../../contract/deny-list.ts';
-import type { FileExportMessage } from '../../contract/messages.ts';
 import { outboxMetadata, outboxMetadataOf } from '../../contract/outbox-key.ts';
 import { publicKeyFingerprint } from '../../crypt4gh/index.ts';
 import { headerFor } from '../archive/archived-file.ts';
 import type { ArchivedFile, ArchiveKeys, Clock, ObjectHead, OutboxWriter } from '../archive/ports.ts';
 import { rejection } from './finalizing.ts';
-import type { CopyRecords, Deliveries, ExportArchive, ExportCatalogue, RequestFiles } from './ports.ts';
+import type { CopyRecords, Deliveries, ExportArchive, ExportCatalogue, FileExport, RequestFiles } from './ports.ts';
 
 export interface StageDependencies {
   readonly catalogue: ExportCatalogue;
@@ -52,7 +51,7 @@ interface Container {
 export interface ExportOrder {
   /** Outbox key of the container. */
   readonly key: string;
-  readonly message: FileExportMessage;
+  readonly message: FileExport;
   readonly publicKey: Uint8Array;
   readonly file: ArchivedFile;
 }
@@ -78,7 +77,7 @@ export async function confirmReleased(
 
 /** @throws RequestRejectedError `visa_denied` when a visa or subject of the grant was denied after its verification */
 export async function refuseDenied(
-  { recipient, dependsOn = [] }: FileExportMessage,
+  { recipient, dependsOn = [] }: FileExport,
   denied: StageDependencies['denied'],
 ): Promise<void> {
   const list = await denied();
@@ -103,13 +102,13 @@ export async function headerOf(
  */
 export function alreadyWritten(
   present: ObjectHead | undefined,
-  message: FileExportMessage,
+  message: FileExport,
   headerSha256: string,
 ): Written | undefined {
   if (!present) return undefined;
   const age = compareRequests(present.metadata, message);
   if (age < 0) return undefined;
-  if (age > 0) return { outcome: 'superseded', by: present.metadata[outboxMetadata.requestId] ?? '' };
+  if (age > 0) return { outcome: 'superseded', by: present.metadata[outboxMetadata.exportId] ?? '' };
   const { size: bytes, crc64nvme } = present;
   return { outcome: 'already_staged', bytes, headerSha256, ...(crc64nvme && { crc64nvme }) };
 }
@@ -120,15 +119,15 @@ export function alreadyWritten(
  */
 function compareRequests(
   metadata: Readonly<Record<string, string>>,
-  message: Pick<FileExportMessage, 'requestId' | 'requestedAt'>,
+  message: Pick<FileExport, 'exportId' | 'requestedAt'>,
 ): number {
-  const requestId = metadata[outboxMetadata.requestId];
+  const exportId = metadata[outboxMetadata.exportId];
   const requestedAt = Date.parse(metadata[outboxMetadata.requestedAt] ?? '');
-  if (requestId === message.requestId) return 0;
-  if (requestId === undefined || Number.isNaN(requestedAt)) return -1;
+  if (exportId === message.exportId) return 0;
+  if (exportId === undefined || Number.isNaN(requestedAt)) return -1;
   const difference = requestedAt - Date.parse(message.requestedAt);
   if (difference !== 0) return difference;
-  return requestId < message.requestId ? -1 : 1;
+  return exportId < message.exportId ? -1 : 1;
 }
 
 /** What the audit trail says of the checksum that S3 compared. */

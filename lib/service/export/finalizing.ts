@@ -8,14 +8,14 @@ export const mostWithoutProgress = 5;
 
 /** Send on those of the requests whose files have all ended. A request may be sent twice. */
 export async function sendFinalizable(
-  requestIds: readonly string[],
+  exportIds: readonly string[],
   {
     requestFiles,
     deliveries,
   }: { readonly requestFiles: Pick<RequestFiles, 'finalizable'>; readonly deliveries: Deliveries },
 ): Promise<void> {
-  if (requestIds.length === 0) return;
-  const finalizable = await requestFiles.finalizable(requestIds);
+  if (exportIds.length === 0) return;
+  const finalizable = await requestFiles.finalizable(exportIds);
   if (finalizable.length > 0) await deliveries.send(finalizable);
 }
 
@@ -26,15 +26,15 @@ export async function sendFinalizable(
  * @returns `false` when it stopped there
  */
 export async function closeFanOut(
-  requestId: string,
+  exportId: string,
   progress: FanOutProgress,
   unsent: Unsent,
   dependencies: { readonly requests: Requests } & Parameters<typeof sendFinalizable>[1],
   mayGoOn: () => boolean,
 ): Promise<boolean> {
   const { requests } = dependencies;
-  while (await requests.closeUnsent(requestId, progress, unsent)) if (!mayGoOn()) return false;
-  if (await requests.completeFanOut(requestId, progress)) await sendFinalizable([requestId], dependencies);
+  while (await requests.closeUnsent(exportId, progress, unsent)) if (!mayGoOn()) return false;
+  if (await requests.completeFanOut(exportId, progress)) await sendFinalizable([exportId], dependencies);
   return true;
 }
 

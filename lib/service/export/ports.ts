@@ -53,7 +53,7 @@ export interface ExportablePage {
 
 /** An attempt to stage a file of a request. */
 export interface Attempt extends FileReference {
-  readonly requestId: string;
+  readonly exportId: string;
   /** Whether the message came for the first time, or anew from the dead letters. */
   readonly isFirst: boolean;
   /** Whether the queue puts the message aside when this attempt fails. */
@@ -78,7 +78,7 @@ export interface ExportArchive extends Archive {
 
 /** A large file of a request: its copy may take several deliveries of the message. */
 export interface CopyId {
-  readonly requestId: string;
+  readonly exportId: string;
   readonly fileId: string;
 }
 
@@ -131,10 +131,13 @@ export interface CopyRecords {
   uploadsTo(key: string): Promise<ReadonlySet<string>>;
 }
 
+/** One file of an export for its recipient: what a message of `file-exports` says. */
+export type FileExport = Omit<FileExportMessage, 'requestId'> & { readonly exportId: string };
+
 /** One of the two queues of file exports. */
 export interface FileExports {
-  /** Send all messages, in batches; resolves only when the queue has taken every one. */
-  send(messages: readonly FileExportMessage[]): Promise<void>;
+  /** Send one message for each file, in batches; resolves only when the queue has taken every one. */
+  send(files: readonly FileExport[]): Promise<void>;
 }
 
 /** An event that was not sent, and why. */
@@ -158,12 +161,12 @@ export interface Events {
 /** The queue of requests to finalize. */
 export interface Deliveries {
   /** Send one message for each request id; resolves only when the queue has taken every one. */
-  send(requestIds: readonly string[]): Promise<void>;
+  send(exportIds: readonly string[]): Promise<void>;
 }
 
 /** One row of the audit table `data_out.export_log`. */
 export interface ExportEvent {
-  readonly requestId: string;
+  readonly exportId: string;
   /** `withdrawn`: taken out of the outbox after the dataset was deprecated. `purged`: by an operator. */
   readonly event: 'accepted' | 'rejected' | 'staged' | 'given_up' | 'failed' | 'withdrawn' | 'purged';
   /** Reason code, for `rejected`, `given_up` and `failed`. */
@@ -228,16 +231,16 @@ export interface ExportFilter {
 
 /** What became of export requests. A request has a record from its consumption on. May throw TemporarilyUnavailableError. */
 export interface ExportRecords {
-  find(archiveKind: string, requestId: string): Promise<ShownExport | undefined>;
+  find(archiveKind: string, exportId: string): Promise<ShownExport | undefined>;
   /** Files of a request in the order of their ids. `page` counts from 0. */
-  files(requestId: string, page: number): Promise<readonly ExportedFile[]>;
+  files(exportId: string, page: number): Promise<readonly ExportedFile[]>;
   /** Newest first. `page` counts from 0. */
   newest(archiveKind: string, filter: ExportFilter, page: number): Promise<readonly ListedExport[]>;
 }
 
 /** A request that is carried out. */
 export interface AcceptedRequest {
-  readonly requestId: string;
+  readonly exportId: string;
   readonly requestedAt: Date;
   readonly archiveKind?: string;
   /** Stable id of the dataset through which the request is served. */
@@ -251,7 +254,7 @@ export interface AcceptedRequest {
 }
 
 /** What is known of a request that is not carried out. */
-export type RefusedRequest = Pick<AcceptedRequest, 'requestId' | 'requestedAt'> & Partial<AcceptedRequest>;
+export type RefusedRequest = Pick<AcceptedRequest, 'exportId' | 'requestedAt'> & Partial<AcceptedRequest>;
 
 /** How far the fan-out of a request has come. */
 export interface FanOutProgress {
@@ -295,7 +298,7 @@ export interface Unsent {
  */
 export interface Requests {
   /** Note an attempt to fan the request out. @returns `undefined` for a request that no delivery has decided on */
-  begin(requestId: string, receive: Receive): Promise<KnownRequest | undefined>;
+  begin(exportId: string, receive: Receive): Promise<KnownRequest | undefined>;
   /**
    * Record that the request is carried out, its audit row, and its first files as `pending`. A request that was rejected or
    * had failed is open again. The progress of its fan-out stays.
@@ -305,9 +308,9 @@ export interface Requests {
    */
   accept(request: AcceptedRequest, fileIds: readonly string[], receive: Receive): Promise<boolean>;
   /** Save the progress up to here, and record the next files as `pending`. */
-  addFiles(requestId: string, progress: FanOutProgress, fileIds: readonly string[], receive: Receive): Promise<void>;
+  addFiles(exportId: string, progress: FanOutProgress, fileIds: readonly string[], receive: Receive): Promise<void>;
   /** End the fan-out: no more files will come. @returns whether the request can be finalized; then ask `finalizable` */
-  completeFanOut(requestId: string, progress: FanOutProgress): Promise<boolean>;
+  completeFanOut(exportId: string, progress: FanOutProgress): Promise<boolean>;
   /** Record that the request is refused, and its audit row. A request that was accepted before keeps its state. */
   reject(request: RefusedRequest, reason: string): Promise<void>;
   /** Record that the fan-out is given up, and its audit row. A fan-out that has ended keeps its state. */
@@ -318,12 +321,12 @@ export interface Requests {
    *
    * @returns whether another page may be left
    */
-  closeUnsent(requestId: string, progress: FanOutProgress, unsent: Unsent): Promise<boolean>;
+  closeUnsent(exportId: string, progress: FanOutProgress, unsent: Unsent): Promise<boolean>;
 }
 
 /** What became of a file. */
 export interface FileEnd {
-  readonly requestId: string;
+  readonly exportId: string;
   readonly fileId: string;
   readonly state: Exclude<FileState, 'pending' | 'withdrawn'>;
   /** Code, for `rejected`, `retrying` and `given_up`. */
@@ -356,12 +359,12 @@ export interface RequestFiles {
    * Which of these requests have completed their fan-out, have no open file, and are not closed yet. To be asked by a
    * separate statement after the change: a statement does not see what another commits at the same time.
    */
-  finalizable(requestIds: readonly string[]): Promise<readonly string[]>;
+  finalizable(exportIds: readonly string[]): Promise<readonly string[]>;
 }
 
 /** A request whose files are all known to the log (its fan-out is complete). */
 export interface FannedOutRequest {
-  readonly requestId: string;
+  readonly exportId: string;
   /** ISO 8601. */
   readonly requestedAt: string;
   readonly kind: 'dataset' | 'file';
@@ -384,7 +387,7 @@ export interface FannedOutRequest {
 
 /** A container in the outbox, as the request that wrote it last recorded it. */
 export interface StagedContainer {
-  readonly requestId: string;
+  readonly exportId: string;
   readonly keyFingerprint: string;
   readonly outboxKey: string;
   /** Bytes. */
@@ -411,7 +414,7 @@ export interface RequestedFile {
   /** For `staged` and `superseded`: the newest container of this file, of this request or a newer one. */
   readonly newest: StagedContainer | undefined;
   /** For `superseded`: the request whose container was in the way, and the state of its row, if it has one. */
-  readonly supersededBy: { readonly requestId: string; readonly state: FileState | undefined } | undefined;
+  readonly supersededBy: { readonly exportId: string; readonly state: FileState | undefined } | undefined;
 }
 
 /** How a request ended. */
@@ -426,21 +429,21 @@ export interface RequestEnd {
 /** The log of requests and their files. Every method may throw TemporarilyUnavailableError. */
 export interface DeliveryLog {
   /** @returns `undefined` for a request that is unknown, not fanned out, rejected or without files */
-  find(requestId: string): Promise<FannedOutRequest | undefined>;
+  find(exportId: string): Promise<FannedOutRequest | undefined>;
   /** All files in the order of their ids, page after page; memory is bounded by one page. */
-  files(requestId: string): AsyncIterable<readonly RequestedFile[]>;
+  files(exportId: string): AsyncIterable<readonly RequestedFile[]>;
   /**
    * Record how a revision ended, together with its audit row. May be repeated. The revision is not closed yet.
    *
    * @returns `false` when the request has a newer revision or an open file by now: nothing was changed
    */
-  finalize(request: Pick<FannedOutRequest, 'requestId' | 'receiptRevision'>, end: RequestEnd): Promise<boolean>;
+  finalize(request: Pick<FannedOutRequest, 'exportId' | 'receiptRevision'>, end: RequestEnd): Promise<boolean>;
   /**
    * Close a revision: nothing more is to be done for it.
    *
    * @param hasReceipt whether its receipt is in the outbox
    */
-  close(request: Pick<FannedOutRequest, 'requestId' | 'receiptRevision'>, hasReceipt: boolean): Promise<void>;
+  close(request: Pick<FannedOutRequest, 'exportId' | 'receiptRevision'>, hasReceipt: boolean): Promise<void>;
 }
 
 /** What a receipt says of the key that signs it, in its protected header. */
@@ -463,7 +466,7 @@ export type ReceiptOutbox = Pick<OutboxWriter, 'head' | 'put' | 'startUpload'>;
 
 /** A container that a request put into the outbox, as the rows have it. By now it may be gone or replaced. */
 export interface RecordedContainer {
-  readonly requestId: string;
+  readonly exportId: string;
   /** Stable id, `EGAF…`. */
   readonly fileId: string;
   /** Stable id, `EGAD…`. */
@@ -480,7 +483,7 @@ export interface RecordedContainer {
 export type ContainerFilter =
   | { readonly datasetId: string }
   | { readonly recipient: string }
-  | { readonly requestId: string };
+  | { readonly exportId: string };
 
 /** What has become of a container that was recorded. */
 export interface EndedContainer extends RecordedContainer {
@@ -499,7 +502,7 @@ export interface DeprecatedDataset {
 
 /** An unfinished copy that the database remembers. */
 export interface RecordedCopy {
-  readonly requestId: string;
+  readonly exportId: string;
   readonly fileId: string;
   readonly key: string;
   readonly uploadId: string;

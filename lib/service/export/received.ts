@@ -3,11 +3,11 @@ import {
   type ExportRequestMessage,
   exportRequestAttributes,
   exportRequestMessage,
-  type FileExportMessage,
   fileExportMessage,
 } from '../../contract/messages.ts';
 import { Crypt4ghError, parsePublicKey } from '../../crypt4gh/index.ts';
 import { rejection } from './finalizing.ts';
+import type { FileExport } from './ports.ts';
 
 /** A message as a queue delivers it. Nothing in it has been checked. */
 export interface ReceivedMessage {
@@ -32,7 +32,7 @@ const instant = z.iso.datetime();
 
 /** The identity of a request, from the attributes: id and archive kind name it in every trace, its time ranks it. */
 export interface RequestIdentity {
-  readonly requestId: string;
+  readonly exportId: string;
   readonly requestedAt: Date;
   readonly archiveKind: string | undefined;
 }
@@ -44,12 +44,12 @@ export interface RequestIdentity {
  * @throws RequestRejectedError `malformed_message`
  */
 export function identityOf({ messageId, attributes, sentAt }: ReceivedExportRequest): RequestIdentity {
-  const requestId = uuid.safeParse(attributes[exportRequestAttributes.requestId] ?? messageId);
-  if (!requestId.success) throw rejection('malformed_message', 'the attribute requestId is not a UUID');
+  const exportId = uuid.safeParse(attributes[exportRequestAttributes.exportId] ?? messageId);
+  if (!exportId.success) throw rejection('malformed_message', 'the attribute requestId is not a UUID');
   const kind = archiveKind.optional().safeParse(attributes[exportRequestAttributes.archiveKind]);
   if (!kind.success) throw rejection('malformed_message', 'the attribute archiveKind is not a name');
   const requestedAt = timeOfRequest(attributes[exportRequestAttributes.requestedAt], sentAt);
-  return { requestId: requestId.data, requestedAt, archiveKind: kind.data };
+  return { exportId: exportId.data, requestedAt, archiveKind: kind.data };
 }
 
 /**
@@ -67,9 +67,9 @@ export function parseExportRequest({ body }: ReceivedMessage): ExportRequestMess
 }
 
 /** The message, with a `requestedAt` that is not in the future. @throws RequestRejectedError `malformed_message` */
-export function parseFileExport({ body, sentAt }: ReceivedMessage): FileExportMessage {
-  const message = parseBody(fileExportMessage, body);
-  return { ...message, requestedAt: timeOfRequest(message.requestedAt, sentAt).toISOString() };
+export function parseFileExport({ body, sentAt }: ReceivedMessage): FileExport {
+  const { requestId: exportId, ...message } = parseBody(fileExportMessage, body);
+  return { ...message, exportId, requestedAt: timeOfRequest(message.requestedAt, sentAt).toISOString() };
 }
 
 /** @returns 32 bytes @throws RequestRejectedError `unusable_public_key` */

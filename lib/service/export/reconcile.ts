@@ -92,16 +92,16 @@ export async function reconcileDeliveries(
   // A page of each in turn: a large one does not keep the others waiting.
   await all(async () => {
     const broken = await unfinished.brokenFanOuts(ago(longestTryMs), ago(longestWaitMs));
-    const open = broken.filter(({ request }) => !stuck.has(request.requestId));
+    const open = broken.filter(({ request }) => !stuck.has(request.exportId));
     for (const { request, progress, reason } of open) {
       if (!hasTime()) break;
       try {
         await requests.fail(request, reason ?? 'no_answer');
         const unsent = { state: 'given_up', reason: 'not_sent' } as const;
-        if (await closeFanOut(request.requestId, progress, unsent, dependencies, () => false)) failed += 1;
+        if (await closeFanOut(request.exportId, progress, unsent, dependencies, () => false)) failed += 1;
       } catch (error) {
         // One that cannot be closed does not keep the others waiting.
-        stuck.set(request.requestId, error);
+        stuck.set(request.exportId, error);
       }
     }
     return open.length;

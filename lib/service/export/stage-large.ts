@@ -43,7 +43,7 @@ export async function stageLarge(
   const { key, message } = order;
   const { outbox, copies, archiveKeys } = dependencies;
   const holder = randomUUID();
-  const id: CopyId = { requestId: message.requestId, fileId: message.fileId };
+  const id: CopyId = { exportId: message.exportId, fileId: message.fileId };
   const { withoutProgress, upload } = await copies.take(id, holder, !delivery.redelivered);
   if (withoutProgress > refusedBytes) throw new CopyGivenUpError('archive_damaged');
   if (withoutProgress > mostWithoutProgress) throw new CopyGivenUpError('no_progress');

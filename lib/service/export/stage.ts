@@ -29,7 +29,7 @@ export interface DeliveredMessage extends ReceivedMessage {
 }
 
 /** The outcome of a file. Each is final: the message can go. */
-export type StageOutcome = { readonly requestId: string; readonly fileId?: string } & Verdict;
+export type StageOutcome = { readonly exportId: string; readonly fileId?: string } & Verdict;
 
 type Verdict = Written | { readonly outcome: 'rejected'; readonly reason: string; readonly detail: string };
 
@@ -61,9 +61,7 @@ export async function stageFiles(
   dependencies: StageDependencies,
   remainingMs: () => number,
 ): Promise<readonly PromiseSettledResult<StageOutcome>[]> {
-  const tasks = messages.map(
-    (delivered): Task => ({ delivered, facts: { requestId: delivered.messageId }, order: {} }),
-  );
+  const tasks = messages.map((delivered): Task => ({ delivered, facts: { exportId: delivered.messageId }, order: {} }));
   await step(tasks, async (task) => {
     checkTimeLeft(remainingMs);
     await readMessage(task, dependencies);
@@ -108,8 +106,8 @@ function endedBy(error: unknown): NonNullable<Task['end']> {
 /** @throws RequestRejectedError; TemporarilyUnavailableError when the deny list cannot be read */
 async function readMessage(task: Task, { denied }: StageDependencies): Promise<void> {
   const message = parseFileExport(task.delivered);
-  const { requestId, fileId, datasetId, recipient } = message;
-  task.facts = { requestId, fileId, datasetId, recipient };
+  const { exportId, fileId, datasetId, recipient } = message;
+  task.facts = { exportId, fileId, datasetId, recipient };
   task.order = { message };
   const publicKey = parseRecipientKey(message.publicKey);
   task.facts = { ...task.facts, keyFingerprint: publicKeyFingerprint(publicKey) };
@@ -180,10 +178,10 @@ async function within<T>(
 /** Leave nothing of an earlier delivery behind for a file that is rejected now. */
 async function dropCopies(tasks: readonly Task[], dependencies: StageDependencies): Promise<void> {
   for (const task of tasks) {
-    const { requestId, fileId } = task.facts;
+    const { exportId, fileId } = task.facts;
     const isRejected = task.end && 'verdict' in task.end && task.end.verdict.outcome === 'rejected';
     if (!isRejected || fileId === undefined || !task.delivered.redelivered) continue;
-    await dropCopy({ requestId, fileId }, dependencies).catch((error: unknown) => {
+    await dropCopy({ exportId, fileId }, dependencies).catch((error: unknown) => {
       task.end = { error };
     });
   }
@@ -225,9 +223,9 @@ export function giveUpReason(error: unknown): ReturnType<typeof failureCode> {
 /** What became of the file of a task. None for a message that names no file. */
 function endOf(task: Task): readonly FileEnd[] {
   const { facts, order, end } = task;
-  const { requestId, fileId } = facts;
+  const { exportId, fileId } = facts;
   if (fileId === undefined || !end) return [];
-  const file = { requestId, fileId };
+  const file = { exportId, fileId };
   if ('error' in end) {
     const reason = givenUpFor(task);
     return [
@@ -259,11 +257,11 @@ function eventOf(task: Task): readonly ExportEvent[] {
   return [{ ...facts, event: 'staged', bytes: verdict.bytes, ...checksum }];
 }
 
-function resultOf({ facts: { requestId, fileId }, end }: Task): PromiseSettledResult<StageOutcome> {
+function resultOf({ facts: { exportId, fileId }, end }: Task): PromiseSettledResult<StageOutcome> {
   if (!end) throw new Error('a message was left without a verdict');
   if ('error' in end) return { status: 'rejected', reason: end.error };
   return {
     status: 'fulfilled',
-    value: { requestId, ...(fileId !== undefined && { fileId }), ...end.verdict },
+    value: { exportId, ...(fileId !== undefined && { fileId }), ...end.verdict },
   };
 }

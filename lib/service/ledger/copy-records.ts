@@ -25,7 +25,7 @@ const uploadRow = z.object({ outbox_key: z.string(), upload_id: z.string() });
 
 const ofCopy = 'request_id = cast(:request_id as uuid) and file_id = :file_id';
 const held = `${ofCopy} and holder = cast(:holder as uuid)`;
-const keyOf = ({ requestId, fileId }: CopyId) => ({ request_id: { uuid: requestId }, file_id: fileId });
+const keyOf = ({ exportId, fileId }: CopyId) => ({ request_id: { uuid: exportId }, file_id: fileId });
 
 /** Unfinished copies in `data_out.uploads`. Every statement may be repeated after a lost answer. */
 export class RdsCopyRecords implements CopyRecords {

@@ -57,7 +57,7 @@ export class RdsDeliveryLog implements DeliveryLog {
     this.#db = db;
   }
 
-  async find(requestId: string): Promise<FannedOutRequest | undefined> {
+  async find(exportId: string): Promise<FannedOutRequest | undefined> {
     const [row] = await this.#db.query(
       requestRow,
       `select cast(r.request_id as text) as request_id, ${isoTime('r.requested_at')} as requested_at,
@@ -66,11 +66,11 @@ export class RdsDeliveryLog implements DeliveryLog {
        from data_out.requests r
        where r.request_id = :request and r.state <> 'rejected' and r.sealed_at is not null and r.recipient is not null
          and exists (select from data_out.request_files f where f.request_id = r.request_id)`,
-      { request: { uuid: requestId }, ...timeFormat },
+      { request: { uuid: exportId }, ...timeFormat },
     );
     if (!row) return undefined;
     return {
-      requestId: row.request_id,
+      exportId: row.request_id,
       requestedAt: row.requested_at,
       kind: row.kind,
       datasetId: row.dataset_id,
@@ -84,9 +84,9 @@ export class RdsDeliveryLog implements DeliveryLog {
     };
   }
 
-  async *files(requestId: string): AsyncGenerator<readonly RequestedFile[]> {
+  async *files(exportId: string): AsyncGenerator<readonly RequestedFile[]> {
     for (let after = ''; ; ) {
-      const rows = await this.#page(requestId, after);
+      const rows = await this.#page(exportId, after);
       const last = rows.at(-1);
       if (!last) return;
       yield rows;
@@ -94,7 +94,7 @@ export class RdsDeliveryLog implements DeliveryLog {
     }
   }
 
-  async #page(requestId: string, after: string): Promise<RequestedFile[]> {
+  async #page(exportId: string, after: string): Promise<RequestedFile[]> {
     const rows = await this.#db.query(
       z.looseObject({}),
       boundedPage(
@@ -124,13 +124,13 @@ export class RdsDeliveryLog implements DeliveryLog {
           texts: 'concat(file_id, path, plaintext_sha256, outbox_key, key_fingerprint, header_sha256, newest_request)',
         },
       ),
-      { request: { uuid: requestId }, after },
+      { request: { uuid: exportId }, after },
     );
     return rows.map(requestedFile);
   }
 
   async finalize(
-    { requestId, receiptRevision }: Pick<FannedOutRequest, 'requestId' | 'receiptRevision'>,
+    { exportId, receiptRevision }: Pick<FannedOutRequest, 'exportId' | 'receiptRevision'>,
     { state, staged, stagedBytes }: RequestEnd,
   ): Promise<boolean> {
     const rows = await this.#db.query(
@@ -148,20 +148,20 @@ export class RdsDeliveryLog implements DeliveryLog {
          from finalized
          on conflict (request_id, event, (coalesce(file_id, ''))) do nothing)
        select true as finalized from finalized`,
-      { request: { uuid: requestId }, generation: receiptRevision, state, staged, staged_bytes: stagedBytes },
+      { request: { uuid: exportId }, generation: receiptRevision, state, staged, staged_bytes: stagedBytes },
     );
     return rows.length > 0;
   }
 
   async close(
-    { requestId, receiptRevision }: Pick<FannedOutRequest, 'requestId' | 'receiptRevision'>,
+    { exportId, receiptRevision }: Pick<FannedOutRequest, 'exportId' | 'receiptRevision'>,
     hasReceipt: boolean,
   ): Promise<void> {
     await this.#db.execute(
       `update data_out.requests set settled_generation = :generation,
          receipt_generation = case when :has_receipt then :generation else receipt_generation end, updated_at = now()
        where request_id = :request and settled_generation < :generation`,
-      { request: { uuid: requestId }, generation: receiptRevision, has_receipt: hasReceipt },
+      { request: { uuid: exportId }, generation: receiptRevision, has_receipt: hasReceipt },
     );
   }
 }
@@ -179,7 +179,7 @@ function requestedFile(columns: unknown): RequestedFile {
     plaintextSize: row.plaintext_size ?? undefined,
     plaintextSha256: sha256,
     newest: container && {
-      requestId: container.newest_request,
+      exportId: container.newest_request,
       keyFingerprint: container.key_fingerprint,
       outboxKey: container.outbox_key,
       size: container.bytes,
@@ -189,7 +189,7 @@ function requestedFile(columns: unknown): RequestedFile {
     supersededBy:
       row.superseded_by === null
         ? undefined
-        : { requestId: row.superseded_by, state: row.superseder_state ?? undefined },
+        : { exportId: row.superseded_by, state: row.superseder_state ?? undefined },
   };
 }
 
@@ -226,7 +226,7 @@ export class RdsExportLog implements ExportLog {
 
 function rowOf(event: ExportEvent) {
   return {
-    request_id: event.requestId,
+    request_id: event.exportId,
     event: event.event,
     reason: event.reason,
     archive_kind: event.archiveKind,

@@ -105,7 +105,7 @@ export class RdsExportStatus implements ExportRecords {
     this.#db = db;
   }
 
-  async find(archiveKind: string, requestId: string): Promise<ShownExport | undefined> {
+  async find(archiveKind: string, exportId: string): Promise<ShownExport | undefined> {
     const [row] = await this.#db.query(
       shownRow,
       `select ${requestColumns}, ${shownState} as shown_state, c.*
@@ -116,7 +116,7 @@ export class RdsExportStatus implements ExportRecords {
            ${inState('rejected')} as rejected, ${inState('given_up')} as given_up, ${stagedBytes} as bytes
          from data_out.request_files f where f.request_id = r.request_id) c
        where r.request_id = cast(:request as uuid) and r.archive_kind = :kind`,
-      { request: { uuid: requestId }, kind: archiveKind, ...timeFormat },
+      { request: { uuid: exportId }, kind: archiveKind, ...timeFormat },
     );
     if (!row) return undefined;
     const { total, pending, retrying, staged, superseded, withdrawn, rejected, given_up, bytes } = row;
@@ -124,14 +124,14 @@ export class RdsExportStatus implements ExportRecords {
     return { ...requestOf(row), counts, bytes };
   }
 
-  async files(requestId: string, page: number): Promise<ExportedFile[]> {
+  async files(exportId: string, page: number): Promise<ExportedFile[]> {
     return await this.#db.query(
       fileRow,
       `select f.file_id, f.state, f.reason, cast(f.superseded_by as text) as superseded_by, f.bytes,
          ${isoTime('f.updated_at')} as changed
        from data_out.request_files f where f.request_id = cast(:request as uuid)
        order by f.file_id limit ${limits.exportedFilesPerPage} offset ${page * limits.exportedFilesPerPage}`,
-      { request: { uuid: requestId }, ...timeFormat },
+      { request: { uuid: exportId }, ...timeFormat },
     );
   }
 
@@ -201,7 +201,7 @@ function requestOf(row: z.infer<typeof requestRow>): ExportRequestState {
 
 /** A request, or one of its files. */
 export interface FailedWork {
-  readonly requestId: string;
+  readonly exportId: string;
   /** @default - the request as a whole */
   readonly fileId?: string;
 }
@@ -226,9 +226,9 @@ export class RdsLastFailures {
   async of(works: readonly FailedWork[]): Promise<readonly (string | undefined)[]> {
     const reasons: (string | undefined)[] = works.map(() => undefined);
     for (let from = 0; from < works.length; from += atOnce) {
-      const asked = works.slice(from, from + atOnce).map(({ requestId, fileId = null }, index) => ({
+      const asked = works.slice(from, from + atOnce).map(({ exportId, fileId = null }, index) => ({
         position: from + index,
-        request_id: requestId,
+        request_id: exportId,
         file_id: fileId,
       }));
       const rows = await this.#db.query(

@@ -95,7 +95,7 @@ export class RdsLedger implements Requests, RequestFiles, UnfinishedRequests {
     this.#quota = quota;
   }
 
-  async begin(requestId: string, receive: Receive): Promise<KnownRequest | undefined> {
+  async begin(exportId: string, receive: Receive): Promise<KnownRequest | undefined> {
     const [row] = await this.#db.query(
       knownRow,
       `with tried as (
@@ -104,7 +104,7 @@ export class RdsLedger implements Requests, RequestFiles, UnfinishedRequests {
        select state, sent_to, files, sealed_at is not null as is_fanned_out, dataset_id,
          ${requestTransitions.begun.set.came_further_at} as came_further_at
        from data_out.requests r where ${ofRequest}`,
-      { request_id: { uuid: requestId }, receive: receive.count, is_last_try: receive.isLast },
+      { request_id: { uuid: exportId }, receive: receive.count, is_last_try: receive.isLast },
     );
     return row && knownRequest(row);
   }
@@ -148,7 +148,7 @@ export class RdsLedger implements Requests, RequestFiles, UnfinishedRequests {
   }
 
   async addFiles(
-    requestId: string,
+    exportId: string,
     { sentTo, files }: FanOutProgress,
     fileIds: readonly string[],
     receive: Receive,
@@ -161,19 +161,19 @@ export class RdsLedger implements Requests, RequestFiles, UnfinishedRequests {
        )
        ${addPending}`,
       {
-        request_id: { uuid: requestId },
+        request_id: { uuid: exportId },
         ...{ sent_to: sentTo, files, receive: receive.count, is_last_try: receive.isLast },
         file_ids: { json: fileIds },
       },
     );
   }
 
-  async completeFanOut(requestId: string, { sentTo, files }: FanOutProgress): Promise<boolean> {
+  async completeFanOut(exportId: string, { sentTo, files }: FanOutProgress): Promise<boolean> {
     const [row] = await this.#db.query(
       z.object({ may_finalize: z.boolean() }),
       `update data_out.requests r set ${assignments('fan_out_complete')} where ${ofRequest}
        returning ${mayFinalize('cast(:request_id as uuid)', this.#mostInFlight)} as may_finalize`,
-      { request_id: { uuid: requestId }, sent_to: sentTo, files },
+      { request_id: { uuid: exportId }, sent_to: sentTo, files },
     );
     return row?.may_finalize ?? false;
   }
@@ -207,7 +207,7 @@ export class RdsLedger implements Requests, RequestFiles, UnfinishedRequests {
     );
   }
 
-  async closeUnsent(requestId: string, { sentTo, files }: FanOutProgress, { state, reason }: Unsent): Promise<boolean> {
+  async closeUnsent(exportId: string, { sentTo, files }: FanOutProgress, { state, reason }: Unsent): Promise<boolean> {
     const [row] = await this.#db.query(
       z.object({ looked_at: count }),
       `with request as materialized (
@@ -236,7 +236,7 @@ export class RdsLedger implements Requests, RequestFiles, UnfinishedRequests {
          where r.${ofRequest} and exists (select from page)
        )
        select count(*) as looked_at from page`,
-      { request_id: { uuid: requestId }, sent_to: sentTo, files, state, reason },
+      { request_id: { uuid: exportId }, sent_to: sentTo, files, state, reason },
     );
     return row?.looked_at === pageSize;
   }
@@ -276,14 +276,14 @@ export class RdsLedger implements Requests, RequestFiles, UnfinishedRequests {
     return rows.map((row) => row.request_id);
   }
 
-  async finalizable(requestIds: readonly string[]): Promise<readonly string[]> {
+  async finalizable(exportIds: readonly string[]): Promise<readonly string[]> {
     const rows = await this.#db.query(
       requestRow,
       `select cast(r.request_id as text) as request_id from data_out.requests r
        where r.request_id in (select cast(id as uuid) from jsonb_array_elements_text(cast(:ids as jsonb)) as ids (id))
          and r.sealed_at is not null and r.settled_generation < r.generation
          and not ${hasOpenFiles('r.request_id')}`,
-      { ids: { json: requestIds } },
+      { ids: { json: exportIds } },
     );
     return rows.map((row) => row.request_id);
   }
@@ -355,7 +355,7 @@ export class RdsLedger implements Requests, RequestFiles, UnfinishedRequests {
     );
     return rows.map((row) => ({
       request: {
-        requestId: row.request_id,
+        exportId: row.request_id,
         requestedAt: new Date(row.requested_at),
         ...(row.archive_kind !== null && { archiveKind: row.archive_kind }),
         ...(row.dataset_id !== null && { datasetId: row.dataset_id }),
@@ -413,7 +413,7 @@ function columnsOf(request: RefusedRequest) {
   const { datasetId = null, fileId = null } = request;
   const kind = fileId !== null ? 'file' : datasetId !== null ? 'dataset' : null;
   return {
-    request_id: { uuid: request.requestId },
+    request_id: { uuid: request.exportId },
     requested_at: request.requestedAt.toISOString(),
     archive_kind: request.archiveKind ?? null,
     kind,
@@ -434,7 +434,7 @@ function eventOf(
 
 function endColumns(end: FileEnd) {
   return {
-    request_id: end.requestId,
+    request_id: end.exportId,
     file_id: end.fileId,
     state: end.state,
     reason: end.reason,

@@ -81,14 +81,14 @@ export class RdsOutboxRecords implements OutboxRecords {
     filter: ContainerFilter,
     { withdrawn }: { readonly withdrawn: boolean } = { withdrawn: false },
   ): AsyncGenerator<readonly RecordedContainer[]> {
-    let after = { requestId: nilUuid, fileId: '' };
+    let after = { exportId: nilUuid, fileId: '' };
     for (;;) {
       const rows = await this.#page(filter, withdrawn, after);
       // Also a page without one, so that who removes them can look at the clock.
       yield rows.flatMap(containerOf);
       const last = rows.at(-1);
       if (!last || rows.length < pageSize) return;
-      after = { requestId: last.request_id, fileId: last.file_id ?? '' };
+      after = { exportId: last.request_id, fileId: last.file_id ?? '' };
     }
   }
 
@@ -96,7 +96,7 @@ export class RdsOutboxRecords implements OutboxRecords {
    * The next files of the next requests, whether they are in the outbox or not, and a row without a file for each request that
    * has no more. So every statement reads one page, and its last row says where the next page begins.
    */
-  #page(filter: ContainerFilter, withdrawn: boolean, after: { requestId: string; fileId: string }) {
+  #page(filter: ContainerFilter, withdrawn: boolean, after: { exportId: string; fileId: string }) {
     const [column, value] = conditionOf(filter);
     return this.#db.query(
       containerRow,
@@ -127,7 +127,7 @@ export class RdsOutboxRecords implements OutboxRecords {
       {
         value,
         ...expiryParameter(this.#expiryDays),
-        after_request: { uuid: after.requestId },
+        after_request: { uuid: after.exportId },
         after_file: after.fileId,
       },
     );
@@ -157,8 +157,8 @@ export class RdsOutboxRecords implements OutboxRecords {
          select request_id from own where state = 'withdrawn' union select request_id from others)`,
       {
         containers: {
-          json: containers.map(({ requestId, fileId, key, end, by }) => ({
-            request_id: requestId,
+          json: containers.map(({ exportId, fileId, key, end, by }) => ({
+            request_id: exportId,
             file_id: fileId,
             outbox_key: key,
             state: end,
@@ -179,18 +179,18 @@ export class RdsOutboxRecords implements OutboxRecords {
       { dataset: datasetId },
     );
     return rows.map((row) => ({
-      requestId: row.request_id,
+      exportId: row.request_id,
       fileId: row.file_id,
       key: row.outbox_key,
       uploadId: row.upload_id,
     }));
   }
 
-  async forgetUpload({ requestId, fileId, uploadId }: RecordedCopy): Promise<void> {
+  async forgetUpload({ exportId, fileId, uploadId }: RecordedCopy): Promise<void> {
     await this.#db.execute(
       `update data_out.uploads set outbox_key = null, upload_id = null, parts = '{}'
        where request_id = cast(:request_id as uuid) and file_id = :file_id and upload_id = :upload_id`,
-      { request_id: { uuid: requestId }, file_id: fileId, upload_id: uploadId },
+      { request_id: { uuid: exportId }, file_id: fileId, upload_id: uploadId },
     );
   }
 }
@@ -198,7 +198,7 @@ export class RdsOutboxRecords implements OutboxRecords {
 function conditionOf(filter: ContainerFilter): readonly [condition: string, value: string] {
   if ('datasetId' in filter) return ['r.dataset_id = :value', filter.datasetId];
   if ('recipient' in filter) return ['r.recipient = :value', filter.recipient];
-  return ['r.request_id = cast(:value as uuid)', filter.requestId];
+  return ['r.request_id = cast(:value as uuid)', filter.exportId];
 }
 
 /** None for an attempt whose container has no known name: the catalogue no longer has its file. */
@@ -208,6 +208,6 @@ function containerOf(row: z.infer<typeof containerRow>): RecordedContainer[] {
   const key = row.outbox_key ?? (path === null ? undefined : outboxKey(recipient, outboxFileName(fileId, path)));
   if (key === undefined) return [];
   return [
-    { requestId: row.request_id, fileId, datasetId, recipient, key, state: state === 'staged' ? state : 'given_up' },
+    { exportId: row.request_id, fileId, datasetId, recipient, key, state: state === 'staged' ? state : 'given_up' },
   ];
 }

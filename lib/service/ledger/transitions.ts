@@ -229,8 +229,8 @@ const noteSql = `attempts as materialized (
 export const noteAttempts = { sql: noteSql, rows: attemptRows };
 
 function attemptRows(attempts: readonly Attempt[]): { readonly json: unknown } {
-  const rows = attempts.map(({ requestId, fileId, isFirst, isLast }) => ({
-    request_id: requestId,
+  const rows = attempts.map(({ exportId, fileId, isFirst, isLast }) => ({
+    request_id: exportId,
     file_id: fileId,
     is_first: isFirst,
     is_last: isLast,

@@ -47,12 +47,12 @@ export type FinalizeOutcome =
  * @throws TemporarilyUnavailableError and other errors of the ports: the message must be delivered again
  */
 export async function finalizeDelivery(
-  requestId: string,
+  exportId: string,
   dependencies: FinalizeDependencies,
   remainingMs: () => number,
 ): Promise<FinalizeOutcome> {
   const { log, receipts, now } = dependencies;
-  const request = await log.find(requestId);
+  const request = await log.find(exportId);
   if (!request || request.isOpen) return { outcome: 'not_settled' };
   if (request.finalizedRevision >= request.receiptRevision) return { outcome: 'already_settled' };
 
@@ -121,18 +121,18 @@ async function* entriesOf(
   log: DeliveryLog,
   remainingMs: () => number,
 ): AsyncGenerator<readonly Entry[]> {
-  for await (const page of log.files(request.requestId)) {
+  for await (const page of log.files(request.exportId)) {
     checkTimeLeft(remainingMs);
     yield page.map((file) => entryOf(file, request));
   }
 }
 
 /** Outbox key and metadata of a receipt. */
-function receiptObject({ requestId, requestedAt, datasetId, fileId, recipient, receiptRevision }: FannedOutRequest) {
+function receiptObject({ exportId, requestedAt, datasetId, fileId, recipient, receiptRevision }: FannedOutRequest) {
   return {
-    key: outboxKey(recipient, receiptName(fileId ?? datasetId, requestId)),
+    key: outboxKey(recipient, receiptName(fileId ?? datasetId, exportId)),
     metadata: {
-      [outboxMetadata.requestId]: requestId,
+      [outboxMetadata.exportId]: exportId,
       [outboxMetadata.requestedAt]: requestedAt,
       [outboxMetadata.datasetId]: encodeURIComponent(datasetId),
       [outboxMetadata.generation]: String(receiptRevision),

@@ -28,7 +28,7 @@ export async function* receiptPayload(
   const head: Omit<DeliveryReceipt, 'files' | 'missing' | 'complete'> = {
     iss: issuer,
     iat: Math.floor(issuedAt.getTime() / 1000),
-    jti: request.requestId,
+    jti: request.exportId,
     requested_at: request.requestedAt,
     generation: request.receiptRevision,
     dataset: request.datasetId,
@@ -92,10 +92,10 @@ export function entryOf(requested: RequestedFile, { keyFingerprint }: Pick<Fanne
   if (state === 'rejected') return missing(requested, reason ?? state);
   if (state !== 'staged' && state !== 'superseded') return missing(requested, state);
   if (newest?.keyFingerprint === keyFingerprint) return { file: delivered(requested, newest) };
-  if (newest) return missing(requested, 'superseded', newest.requestId);
+  if (newest) return missing(requested, 'superseded', newest.exportId);
   // Withdrawn, or superseded in its turn, after it was in the way. Requests of earlier versions have no row.
   const isAwaited = ['pending', 'retrying', 'staged'].includes(supersededBy?.state ?? 'none');
-  if (state === 'superseded' && !isAwaited) return missing(requested, 'superseded', supersededBy?.requestId);
+  if (state === 'superseded' && !isAwaited) return missing(requested, 'superseded', supersededBy?.exportId);
   throw new TemporarilyUnavailableError('a newer request has not recorded yet what it staged');
 }
 

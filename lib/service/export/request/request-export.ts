@@ -16,7 +16,7 @@ export interface ExportEndpoint {
   readonly archiveKind: string;
   readonly requests: ExportRequests;
   /** A fresh UUID: names this export in message, log, audit row and object metadata. */
-  readonly newRequestId: () => string;
+  readonly newExportId: () => string;
   readonly clock: Clock;
 }
 
@@ -58,20 +58,20 @@ const exportBody = z.strictObject(
  */
 export async function requestExport(
   request: HttpRequest,
-  { archiveKind, requests, newRequestId, clock }: ExportEndpoint,
-): Promise<{ reply: HttpReply; exportRequestId: string }> {
+  { archiveKind, requests, newExportId, clock }: ExportEndpoint,
+): Promise<{ reply: HttpReply; exportId: string }> {
   requireAdministrator(request);
   // The gateway has this one path. A deployment that lets others through must still refuse them.
   if (request.path.split('/').at(-1) !== archiveKind)
     throw new NotFoundError(`there is no such archive kind: export to /export/${archiveKind}`);
   const message = exportMessageOf(request);
-  const exportRequestId = newRequestId();
-  await requests.publish({ exportId: exportRequestId, requestedAt: clock(), archiveKind, message });
+  const exportId = newExportId();
+  await requests.publish({ exportId, requestedAt: clock(), archiveKind, message });
   const reply = jsonReply(request.requestId, {
     message: 'The export request was accepted. What it stages will be listed by GET /files?inbox=false.',
-    requestId: exportRequestId,
+    requestId: exportId,
   });
-  return { reply, exportRequestId };
+  return { reply, exportId };
 }
 
 /**

@@ -52,16 +52,16 @@ export async function showExport(
 ): Promise<HttpReply> {
   requireAdministrator(request);
   const violations: Violation[] = [];
-  const requestId = request.pathParameters.get('requestId') ?? '';
-  if (!uuid.safeParse(requestId).success) violations.push({ field: 'requestId', message: 'must be a UUID' });
+  const exportId = request.pathParameters.get('requestId') ?? '';
+  if (!uuid.safeParse(exportId).success) violations.push({ field: 'requestId', message: 'must be a UUID' });
   const page = collected(violations, () => pageOf(request)) ?? 0;
   if (violations.length > 0) throw new InvalidRequestError(violations);
-  const found = await records.find(archiveKind, requestId);
+  const found = await records.find(archiveKind, exportId);
   if (!found) {
     throw new NotFoundError('There is no such request, or it was not consumed yet. Ask again in some seconds.');
   }
   // Only then: of a request of another kind nothing is read.
-  const files = await records.files(requestId, page);
+  const files = await records.files(exportId, page);
   return jsonReply(request.requestId, { ...found, files, page });
 }
 

@@ -62,7 +62,7 @@ export async function look(
     const present = await held(container.key, outbox);
     if (!present) seen.push({ ...container, holds: 'nothing' });
     else if (isOf(present.facts, filter)) seen.push({ ...container, ...present, holds: 'it' });
-    else seen.push({ ...container, holds: 'another', by: present.facts.requestId });
+    else seen.push({ ...container, holds: 'another', by: present.facts.exportId });
   });
   return seen;
 }
@@ -91,9 +91,9 @@ export async function remove(
     // An attempt that was given up has usually left no container.
     if (end === 'gone' && container.state === 'given_up') return;
     ended.push({ ...container, end: 'withdrawn' });
-    const { requestId, datasetId, fileId, recipient } = container;
+    const { exportId, datasetId, fileId, recipient } = container;
     events.push({
-      requestId,
+      exportId,
       event: removal,
       datasetId,
       fileId,
@@ -120,7 +120,7 @@ export function saidOf(container: SeenContainer | HeldContainer): Pick<ExportEve
 
 function isOf(facts: Partial<OutboxFacts>, filter: ContainerFilter): boolean {
   if ('datasetId' in filter) return facts.datasetId === filter.datasetId;
-  return 'recipient' in filter || facts.requestId === filter.requestId;
+  return 'recipient' in filter || facts.exportId === filter.exportId;
 }
 
 /**
@@ -152,9 +152,9 @@ export async function removeDirect(
     if ((await outbox.remove(container.key, container.etag)) === 'removed') removed.push(container);
   });
   const events = removed.flatMap((container): ExportEvent[] => {
-    const { requestId, datasetId, fileId } = container.facts;
-    if (requestId === undefined || datasetId === undefined || fileId === undefined) return [];
-    return [{ requestId, event: removal, datasetId, fileId, ...saidOf(container) }];
+    const { exportId, datasetId, fileId } = container.facts;
+    if (exportId === undefined || datasetId === undefined || fileId === undefined) return [];
+    return [{ exportId, event: removal, datasetId, fileId, ...saidOf(container) }];
   });
   if (events.length > 0) await log.record(...events);
   return removed;

@@ -43,11 +43,11 @@ export class EventBridgeEvents implements Events {
     const { client, busArn, deployment } = this.#options;
     const { FailedEntryCount: failures = 0, Entries: entries = [] } = await client.send(
       new PutEventsCommand({
-        Entries: events.map(({ requestId, state }) => ({
+        Entries: events.map(({ exportId, state }) => ({
           EventBusName: busArn,
           Source: eventSource,
           DetailType: eventDetailTypes[state],
-          Detail: JSON.stringify({ requestId, state, deployment }),
+          Detail: JSON.stringify({ requestId: exportId, state, deployment }),
         })),
       }),
       { abortSignal: AbortSignal.timeout(remainingMs) },

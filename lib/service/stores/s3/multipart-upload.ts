@@ -150,8 +150,8 @@ export class S3MultipartUpload implements MultipartUpload {
   }
 
   #isOurs(head: ObjectHead): boolean {
-    const { requestId, generation } = outboxMetadata;
-    return [requestId, generation].every((name) => head.metadata[name] === this.#options.metadata[name]);
+    const { exportId, generation } = outboxMetadata;
+    return [exportId, generation].every((name) => head.metadata[name] === this.#options.metadata[name]);
   }
 
   #address(): { Bucket: string; Key: string; UploadId: string } {

@@ -1,7 +1,7 @@
 import { type MessageAttributeValue, SendMessageCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import { type DeliveryMessage, exportRequestAttributes, type FileExportMessage } from '../../../contract/messages.ts';
 import { TemporarilyUnavailableError } from '../../../errors.ts';
-import type { Deliveries, ExportRequest, ExportRequests, FileExports } from '../../export/ports.ts';
+import type { Deliveries, ExportRequest, ExportRequests, FileExport, FileExports } from '../../export/ports.ts';
 import { jsonBody, type QueueOptions, sendAll, type TraceOf, withTrace } from './messages.ts';
 
 function attribute(value: string): MessageAttributeValue {
@@ -34,7 +34,7 @@ export class SqsExportRequests implements ExportRequests {
           QueueUrl: this.#queueUrl,
           MessageBody: jsonBody(message),
           MessageAttributes: {
-            [exportRequestAttributes.requestId]: attribute(exportId),
+            [exportRequestAttributes.exportId]: attribute(exportId),
             [exportRequestAttributes.requestedAt]: attribute(requestedAt.toISOString()),
             [exportRequestAttributes.archiveKind]: attribute(archiveKind),
           },
@@ -59,11 +59,11 @@ export class SqsFileExports implements FileExports {
   }
 
   /** @throws TemporarilyUnavailableError when the queue has not taken every message in time. Some may be in it. */
-  async send(messages: readonly FileExportMessage[]): Promise<void> {
-    const outgoing = messages.map((message) => ({
-      exportId: message.requestId,
-      body: jsonBody(message),
-      group: message.recipient,
+  async send(files: readonly FileExport[]): Promise<void> {
+    const outgoing = files.map(({ exportId, ...file }) => ({
+      exportId,
+      body: jsonBody({ requestId: exportId, ...file } satisfies FileExportMessage),
+      group: file.recipient,
     }));
     await sendAll(outgoing, this.#options, 'the queue of file exports');
   }

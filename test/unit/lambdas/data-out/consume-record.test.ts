@@ -75,12 +75,14 @@ function deliver(body: unknown, events = recording) {
 
 test('accepted: messages, one audit row, event, metric and log line', async () => {
   expect(await deliver(wanted)).toEqual({ batchItemFailures: [] });
-  expect(published).toEqual([{ requestId, state: 'accepted' }]);
+  expect(published).toEqual([{ exportId: requestId, state: 'accepted' }]);
   expect(world.fileExports.sent.map(({ fileId, requestedAt }) => [fileId, requestedAt])).toEqual([
     ['F1', '2026-11-21T09:59:00.123Z'],
     ['F2', '2026-11-21T09:59:00.123Z'],
   ]);
-  expect(world.rows).toEqual([expect.objectContaining({ requestId, event: 'accepted', archiveKind: 'fega' })]);
+  expect(world.rows).toEqual([
+    expect.objectContaining({ exportId: requestId, event: 'accepted', archiveKind: 'fega' }),
+  ]);
   expect(metricsOf(log.documents())).toEqual([{ ExportAccepted: 1 }]);
   expect(log.documents()).toContainEqual(
     expect.objectContaining({ level: 'INFO', message: 'export accepted', requestId, datasetId: 'EGAD1', files: 2 }),
@@ -94,8 +96,8 @@ test.each([
 ])('rejected with %s: message gone, row, event, metric with the reason, no secret in the log', async (reason, body) => {
   expect(await deliver(body)).toEqual({ batchItemFailures: [] });
   expect(world.fileExports.sent).toEqual([]);
-  expect(published).toEqual([{ requestId, state: 'rejected' }]);
-  expect(world.rows).toEqual([expect.objectContaining({ requestId, event: 'rejected', reason })]);
+  expect(published).toEqual([{ exportId: requestId, state: 'rejected' }]);
+  expect(world.rows).toEqual([expect.objectContaining({ exportId: requestId, event: 'rejected', reason })]);
   expect(metricsOf(log.documents())).toEqual([{ ExportRejected: 1, reason }]);
   expect(log.documents()).toContainEqual(
     expect.objectContaining({ level: 'WARN', message: 'export rejected', requestId, reason }),
@@ -115,7 +117,7 @@ test('failed: the message comes back, nothing is on record or announced', async 
 
 test('an event that is lost changes nothing for the export', async () => {
   const lost = {
-    publish: async () => [{ event: { requestId, state: 'accepted' } as const, error: new Error('no') }],
+    publish: async () => [{ event: { exportId: requestId, state: 'accepted' } as const, error: new Error('no') }],
   };
   expect(await deliver(wanted, lost)).toEqual({ batchItemFailures: [] });
   expect(world.fileExports.sent).toHaveLength(2);

@@ -6,8 +6,7 @@ import { lambdaContext, metricsOf } from '../../../helpers/sqs-event.ts';
 const { announce } = await import('../../../../lambdas/shared/events.ts');
 const { metrics } = await import('../../../../lambdas/shared/observability.ts');
 
-const settled: OperatorEvent = { requestId: '6f2c3d1e-0000-4000-8000-000000000001', state: 'complete' };
-const other: OperatorEvent = { requestId: '6f2c3d1e-0000-4000-8000-000000000002', state: 'failed' };
+const settled: OperatorEvent = { exportId: '6f2c3d1e-0000-4000-8000-000000000001', state: 'complete' };
 
 let log: ReturnType<typeof captureOutput>;
 beforeEach(() => {
@@ -16,7 +15,7 @@ beforeEach(() => {
 afterEach(() => log.restore());
 
 test('nothing is sent while the setting is off', async () => {
-  await announce(undefined, [settled], lambdaContext());
+  await announce(undefined, settled, lambdaContext());
   expect(log.text()).toBe('');
 });
 
@@ -24,15 +23,15 @@ test('an event that is lost is a log line and counts in a metric', async () => {
   const error = new Error('not in time', {
     cause: Object.assign(new Error('slow down'), { name: 'ThrottlingException' }),
   });
-  await announce({ publish: async () => [{ event: other, error }] }, [settled, other], lambdaContext());
+  await announce({ publish: async () => [{ event: settled, error }] }, settled, lambdaContext());
   metrics.publishStoredMetrics();
   expect(metricsOf(log.documents())).toEqual([{ EventLost: 1 }]);
   const lines = log.documents().filter((line) => line.message === 'event lost');
   expect(lines).toEqual([
     expect.objectContaining({
       level: 'ERROR',
-      requestId: other.requestId,
-      state: 'failed',
+      requestId: '6f2c3d1e-0000-4000-8000-000000000001',
+      state: 'complete',
       detail: 'not in time',
       cause: 'ThrottlingException',
     }),
@@ -51,7 +50,7 @@ test.each([
       return [];
     },
   };
-  await announce(events, [settled], lambdaContext(remaining));
+  await announce(events, settled, lambdaContext(remaining));
   expect(given).toEqual([expected]);
   expect(log.text()).toBe('');
 });

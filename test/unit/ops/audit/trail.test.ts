@@ -16,10 +16,10 @@ afterAll(() => test[Symbol.asyncDispose]());
 beforeEach(async () => {
   await test.sql('truncate data_out.export_log restart identity');
   const log = new RdsExportLog(test.dataApi());
-  await log.record({ requestId: first, event: 'rejected', reason: 'not_released', datasetId: 'EGAD1' });
-  await log.record({ requestId: second, event: 'accepted', archiveKind: 'fega', datasetId: 'EGAD2' });
+  await log.record({ exportId: first, event: 'rejected', reason: 'not_released', datasetId: 'EGAD1' });
+  await log.record({ exportId: second, event: 'accepted', archiveKind: 'fega', datasetId: 'EGAD2' });
   await log.record({
-    requestId: second,
+    exportId: second,
     event: 'staged',
     archiveKind: 'fega',
     datasetId: 'EGAD2',

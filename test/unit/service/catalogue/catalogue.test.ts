@@ -8,7 +8,7 @@ import { TestDatabase } from '../../../helpers/data-api.ts';
 let test: TestDatabase;
 let catalogue: RdsCatalogue;
 const attempt = {
-  requestId: '6f2c3d1e-0000-4000-8000-000000000001',
+  exportId: '6f2c3d1e-0000-4000-8000-000000000001',
   datasetId: 'EGAD1',
   isFirst: true,
   isLast: false,

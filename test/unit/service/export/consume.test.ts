@@ -7,7 +7,7 @@ import { ExportWorld, vector, vectorKey } from '../../../helpers/export-world.ts
 import { CrashError } from '../../../helpers/port-calls.ts';
 import { stageFile } from '../../../helpers/stage-one.ts';
 
-const requestId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
+const exportId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
 const messageId = 'b2c1f0de-7777-4aaa-8bbb-1234567890ab';
 const researcher = { iss: 'https://issuer.example', sub: 'r1' };
 /** SHA-256 of `22:https://issuer.exampler1`, the byte length of `iss` first. */
@@ -21,7 +21,7 @@ const fingerprint = createHash('sha256').update(vectorKey('bob').publicKey).dige
 const request = { jwtToken: 'good-visa', publicKey: key, datasetId: 'EGAD1' };
 const received = (
   body: unknown,
-  attributes: Record<string, string> = { requestId, archiveKind: 'fega' },
+  attributes: Record<string, string> = { requestId: exportId, archiveKind: 'fega' },
   sentAt = new Date('2026-11-21T09:59:00.123Z'),
 ) => ({ messageId, body: typeof body === 'string' ? body : JSON.stringify(body), attributes, sentAt });
 
@@ -40,7 +40,7 @@ beforeEach(() => {
 });
 
 test('the visa is verified first, then the release; one message a file goes out, in the order of the design', async () => {
-  expect(await consume(request)).toEqual({ outcome: 'accepted', requestId, datasetId: 'EGAD1', files: 4 });
+  expect(await consume(request)).toEqual({ outcome: 'accepted', exportId, datasetId: 'EGAD1', files: 4 });
   expect(world.calls.names).toEqual([
     'requests.begin',
     'verify',
@@ -55,7 +55,7 @@ test('the visa is verified first, then the release; one message a file goes out,
     'requests.completeFanOut',
   ]);
   const common = {
-    requestId,
+    requestId: exportId,
     requestedAt: '2026-11-21T09:59:00.123Z',
     datasetId: 'EGAD1',
     recipient: prefix,
@@ -66,7 +66,7 @@ test('the visa is verified first, then the release; one message a file goes out,
   );
   expect(world.rows).toEqual([
     {
-      requestId,
+      exportId,
       event: 'accepted',
       archiveKind: 'fega',
       datasetId: 'EGAD1',
@@ -94,7 +94,7 @@ describe('a request is rejected, nothing is staged, the reason is on record', ()
     ['malformed_message', { ...request, datasetId: 'EGAD1\u0000' }, undefined],
     ['malformed_message', { ...request, datasetId: 'EGAD\ud800' }, undefined],
     ['malformed_message', request, { requestId: 'not-a-uuid' }],
-    ['malformed_message', request, { requestId, archiveKind: 'a\nb' }],
+    ['malformed_message', request, { requestId: exportId, archiveKind: 'a\nb' }],
     ['unusable_public_key', { ...request, publicKey: 'AAAA' }, undefined],
     ['unusable_public_key', { ...request, publicKey: Buffer.alloc(32).toString('base64') }, undefined],
     ['visa_malformed_token', { ...request, jwtToken: 'unknown' }, undefined],
@@ -131,7 +131,7 @@ describe('a request is rejected, nothing is staged, the reason is on record', ()
     await consume({ ...request, datasetId: 'EGAD3' });
     expect(world.rows).toEqual([
       {
-        requestId,
+        exportId,
         event: 'rejected',
         reason: 'not_entitled',
         archiveKind: 'fega',
@@ -148,7 +148,7 @@ describe('a quota of the outbox', () => {
     world.requests.quota = 4;
     world.visas.set('good-visa', [grant('EGAD1'), grant('EGAD3')]);
   });
-  const ask = (datasetId: string, id = requestId) =>
+  const ask = (datasetId: string, id = exportId) =>
     consume({ ...request, datasetId }, { requestId: id, archiveKind: 'fega' });
 
   test('that is reached rejects the next request: nothing is sent, and the audit row says why', async () => {
@@ -157,9 +157,9 @@ describe('a quota of the outbox', () => {
     expect(await ask('EGAD3', another)).toMatchObject({ outcome: 'rejected', reason: 'outbox_quota_exceeded' });
     expect(world.fileExports.sent).toEqual([]);
     expect(world.requests.statesOf(another)).toEqual([]);
-    expect(world.rows.filter((row) => row.requestId === another)).toEqual([
+    expect(world.rows.filter((row) => row.exportId === another)).toEqual([
       {
-        requestId: another,
+        exportId: another,
         event: 'rejected',
         reason: 'outbox_quota_exceeded',
         archiveKind: 'fega',
@@ -188,7 +188,7 @@ describe('a quota of the outbox', () => {
 });
 
 test('a message without a request id is known by its message id', async () => {
-  expect(await consume(request, {})).toMatchObject({ outcome: 'accepted', requestId: messageId });
+  expect(await consume(request, {})).toMatchObject({ outcome: 'accepted', exportId: messageId });
   expect(world.rows[0]).not.toHaveProperty('archiveKind');
 });
 
@@ -202,7 +202,7 @@ describe('when the request was made', () => {
     ['when the queue took it, for a date', '2026-11-14', sentAt.toISOString()],
     ['when the queue took it, for a day that is none', '2026-02-30T08:00:00.000Z', sentAt.toISOString()],
   ])('%s', async (_, requestedAt, expected = requestedAt) => {
-    await consume(request, { requestId, archiveKind: 'fega', requestedAt }, sentAt);
+    await consume(request, { requestId: exportId, archiveKind: 'fega', requestedAt }, sentAt);
     expect(world.fileExports.sent.map((message) => message.requestedAt)).toEqual(Array(4).fill(expected));
   });
 
@@ -216,7 +216,7 @@ describe('when the request was made', () => {
     const days = (day: number) => new Date(Date.UTC(2026, 10, day));
     await consume({ ...wanted, publicKey: other }, made(newer, '2026-11-15T00:00:00.000Z'), days(15));
     // A redrive gives the message a new id and a new time of sending.
-    await consume({ ...wanted, publicKey: key }, made(requestId, '2026-11-14T00:00:00.000Z'), days(20));
+    await consume({ ...wanted, publicKey: key }, made(exportId, '2026-11-14T00:00:00.000Z'), days(20));
     const delivery = { redelivered: false, remainingMs: () => 900_000 };
     const outcomes = [];
     for (const message of world.smallFileExports.sent) {
@@ -254,7 +254,7 @@ test('the recipient is the subject of the visa that grants the dataset, the firs
 test('a file in several datasets is exported through one that is granted and released', async () => {
   world.visas.set('good-visa', [grant('EGAD2'), grant('EGAD3')]);
   const outcome = await consume({ ...request, datasetId: undefined, fileId: 'F9' });
-  expect(outcome).toEqual({ outcome: 'accepted', requestId, datasetId: 'EGAD3', files: 1 });
+  expect(outcome).toEqual({ outcome: 'accepted', exportId, datasetId: 'EGAD3', files: 1 });
   expect(world.fileExports.sent).toEqual([expect.objectContaining({ fileId: 'F9', datasetId: 'EGAD3' })]);
   expect(world.rows).toEqual([expect.objectContaining({ event: 'accepted', fileId: 'F9', datasetId: 'EGAD3' })]);
 });
@@ -292,7 +292,7 @@ test('a dataset of more than two million files is rejected at once, and one of t
     detail: expect.stringContaining('export it by parts'),
   });
   expect(world.fileExports.sent).toEqual([]);
-  expect(world.requests.statesOf(requestId)).toEqual([]);
+  expect(world.requests.statesOf(exportId)).toEqual([]);
   // One of its files is another matter.
   const one = { ...request, datasetId: undefined, fileId: 'F1' };
   expect(await consume(one, { requestId: messageId })).toMatchObject({ outcome: 'accepted', files: 1 });
@@ -376,7 +376,7 @@ describe('a fan-out that is delivered again', () => {
       world.calls.crashAt(at, at % 2 ? 'before' : 'after');
       await expect(consume(request)).rejects.toThrow(CrashError);
       world.calls.revive();
-      const savedTo = world.requests.requests.get(requestId)?.sentTo ?? '';
+      const savedTo = world.requests.requests.get(exportId)?.sentTo ?? '';
       const before = sent().length;
       expect(await consume(request)).toMatchObject({ outcome: 'accepted', files: 100 });
       const expected = fileIds.filter((id) => id > savedTo);
@@ -394,7 +394,7 @@ describe('a fan-out that is delivered again', () => {
   test('sends nothing once everything is sent, and is accepted all the same', async () => {
     await consume(request);
     world.calls.names.length = 0;
-    expect(await consume(request)).toEqual({ outcome: 'accepted', requestId, datasetId: 'EGAD1', files: 100 });
+    expect(await consume(request)).toEqual({ outcome: 'accepted', exportId, datasetId: 'EGAD1', files: 100 });
     expect(world.calls.names).toEqual(['requests.begin', 'requestFiles.finalizable']);
     expect(sent()).toEqual(fileIds);
   });

@@ -5,7 +5,7 @@ import { consumeExportRequest } from '../../../../lib/service/export/consume.ts'
 import { stageFiles } from '../../../../lib/service/export/stage.ts';
 import { ExportWorld, vector, vectorKey } from '../../../helpers/export-world.ts';
 
-const requestId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
+const exportId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
 const newerId = '7f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
 const sentAt = new Date('2026-11-21T09:59:00.123Z');
 const subject = { iss: 'https://issuer.example', sub: 'r1' };
@@ -30,7 +30,7 @@ function worldWith(): ExportWorld {
 }
 
 const asked = { jwtToken: 'good-visa', publicKey, datasetId: 'EGAD1' };
-const consume = (body: object = asked, isLast = false, id = requestId, at = sentAt) =>
+const consume = (body: object = asked, isLast = false, id = exportId, at = sentAt) =>
   consumeExportRequest(
     { messageId: id, body: JSON.stringify(body), attributes: { requestId: id }, sentAt: at },
     world.consuming,
@@ -46,9 +46,9 @@ const messagesFor = (fileIds: readonly string[], { redelivered = false, isLast =
   });
 const stage = (fileIds: readonly string[], how?: Parameters<typeof messagesFor>[1]) =>
   stageFiles(messagesFor(fileIds, how), world.staging, ample);
-const states = () => world.requests.statesOf(requestId);
+const states = () => world.requests.statesOf(exportId);
 const all = (state: string) => ids.map((id) => `${id}: ${state}`);
-const row = () => world.requests.requests.get(requestId);
+const row = () => world.requests.requests.get(exportId);
 const eventsOf = (event: string) => world.rows.filter((one) => one.event === event);
 const turns = async (count: number) => {
   for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
@@ -66,7 +66,7 @@ describe('a request is sent on as settled', () => {
     expect(states()).toEqual(all('pending'));
     for (const id of ids) await stage([id]);
     expect(states()).toEqual(all('staged'));
-    expect(world.deliveries.sent).toEqual([requestId]);
+    expect(world.deliveries.sent).toEqual([exportId]);
   });
 
   test('by the fan-out that ends after the last file is staged', async () => {
@@ -77,7 +77,7 @@ describe('a request is sent on as settled', () => {
       await stage(messages.map(({ fileId }) => fileId));
     };
     await consume();
-    expect(world.deliveries.sent).toEqual([requestId]);
+    expect(world.deliveries.sent).toEqual([exportId]);
   });
 
   test('in every order of two batches and the end of the fan-out', async () => {
@@ -95,7 +95,7 @@ describe('a request is sent on as settled', () => {
         };
         await Promise.all([late(first, () => stage(['F1', 'F2'])), late(second, () => stage(['F3', 'F4'])), consume()]);
         expect(states()).toEqual(all('staged'));
-        expect(new Set(world.deliveries.sent)).toEqual(new Set([requestId]));
+        expect(new Set(world.deliveries.sent)).toEqual(new Set([exportId]));
       }
     }
   });
@@ -115,7 +115,7 @@ describe('a request is sent on as settled', () => {
         }
         const met = world.calls.revive();
         expect(states()).toEqual(all('staged'));
-        expect(new Set(world.deliveries.sent)).toEqual(new Set([requestId]));
+        expect(new Set(world.deliveries.sent)).toEqual(new Set([exportId]));
         expect(row()).toMatchObject({ state: 'accepted', isFannedOut: true, generation: 1 });
         if (!met) break;
       }
@@ -126,7 +126,7 @@ describe('a request is sent on as settled', () => {
     await consume();
     await stage(ids);
     await stage(['F1'], { redelivered: true });
-    expect(world.deliveries.sent).toEqual([requestId, requestId]);
+    expect(world.deliveries.sent).toEqual([exportId, exportId]);
     close();
     await stage(['F1'], { redelivered: true });
     await consume();
@@ -137,7 +137,7 @@ describe('a request is sent on as settled', () => {
 
 describe('a file', () => {
   const keyOf = (id: string) => `${row()?.recipient}/${id}-${id}.bin.c4gh`;
-  const endOf = (id: string, request = requestId) => world.requests.files.get(`${request} ${id}`)?.end;
+  const endOf = (id: string, request = exportId) => world.requests.files.get(`${request} ${id}`)?.end;
 
   test('that is staged says where, how large, and what its header is; the next delivery says it again', async () => {
     await consume();
@@ -147,7 +147,7 @@ describe('a file', () => {
     const expected = { outboxKey: keyOf('F1'), bytes: bytes.length, headerSha256 };
     expect(endOf('F1')).toMatchObject(expected);
     // The row was lost: the container is asked for its checksum.
-    world.requests.files.set(`${requestId} F1`, { state: 'pending', isTried: false, isLastTry: false });
+    world.requests.files.set(`${exportId} F1`, { state: 'pending', isTried: false, isLastTry: false });
     await stage(['F1'], { redelivered: true });
     expect(endOf('F1')).toMatchObject({ ...expected, state: 'staged', crc64nvme: expect.stringMatching(/^.{11}=$/) });
   });
@@ -161,7 +161,7 @@ describe('a file', () => {
     expect(states()).toEqual(all('superseded'));
     // By its key the receipt finds the newer container.
     expect(endOf('F1')).toMatchObject({ supersededBy: newerId, outboxKey: keyOf('F1') });
-    expect(world.deliveries.sent).toEqual([newerId, requestId]);
+    expect(world.deliveries.sent).toEqual([newerId, exportId]);
   });
 
   test('that is refused is settled with the reason', async () => {
@@ -170,7 +170,7 @@ describe('a file', () => {
     await stage(ids);
     expect(states()).toEqual(all('rejected'));
     expect(endOf('F1')?.reason).toBe('not_released');
-    expect(world.deliveries.sent).toEqual([requestId]);
+    expect(world.deliveries.sent).toEqual([exportId]);
   });
 
   test('of a denied visa is settled, whatever the other batch does', async () => {
@@ -183,7 +183,7 @@ describe('a file', () => {
       world.deniedEntries.push(subject);
       await Promise.all([staging, stage(['F3', 'F4'])]);
       expect(states().filter((state) => /: (staged|rejected)$/.test(state))).toHaveLength(4);
-      expect(world.deliveries.sent).toContain(requestId);
+      expect(world.deliveries.sent).toContain(exportId);
       refused += eventsOf('rejected').length;
     }
     expect(refused).toBeGreaterThan(20);
@@ -194,13 +194,13 @@ describe('a file', () => {
     world.catalogue.damaged.add('F1');
     await stage(ids);
     expect(states()).toEqual(['F1: retrying', 'F2: staged', 'F3: staged', 'F4: staged']);
-    expect(world.requests.files.get(`${requestId} F1`)?.reason).toBe('archive_damaged');
+    expect(world.requests.files.get(`${exportId} F1`)?.reason).toBe('archive_damaged');
     expect(world.deliveries.sent).toEqual([]);
     const [end] = await stage(['F1'], { redelivered: true, isLast: true });
     expect(end?.status).toBe('rejected');
     expect(states()[0]).toBe('F1: given_up');
     expect(eventsOf('given_up')).toEqual([expect.objectContaining({ fileId: 'F1', reason: 'archive_damaged' })]);
-    expect(world.deliveries.sent).toEqual([requestId]);
+    expect(world.deliveries.sent).toEqual([exportId]);
   });
 
   test('that was given up is staged after its message came from the dead letters, in the next generation', async () => {
@@ -217,7 +217,7 @@ describe('a file', () => {
     await stage(['F1']);
     expect(states()).toEqual(all('staged'));
     expect(row()).toMatchObject({ generation: 2, settledGeneration: 1 });
-    expect(world.deliveries.sent).toEqual([requestId, requestId]);
+    expect(world.deliveries.sent).toEqual([exportId, exportId]);
   });
 
   test('of a request from before the rows is staged, and nothing is settled', async () => {
@@ -245,7 +245,7 @@ describe('a fan-out', () => {
     expect(eventsOf('failed')).toEqual([expect.objectContaining({ reason: 'temporarily_unavailable' })]);
     expect(world.deliveries.sent).toEqual([]);
     await stage(['F1', 'F2', 'F3']);
-    expect(world.deliveries.sent).toEqual([requestId]);
+    expect(world.deliveries.sent).toEqual([exportId]);
   });
 
   test('that had failed goes on behind what it sent when its message comes from the dead letters', async () => {
@@ -258,7 +258,7 @@ describe('a fan-out', () => {
     expect(row()).toMatchObject({ state: 'accepted', generation: 2, isFannedOut: true });
     await stage(['F4']);
     expect(states()).toEqual(all('staged'));
-    expect(world.deliveries.sent).toEqual([requestId, requestId]);
+    expect(world.deliveries.sent).toEqual([exportId, exportId]);
   });
 
   test('that comes further takes as many deliveries as it needs, and five that bring nothing end it', async () => {
@@ -267,7 +267,12 @@ describe('a fan-out', () => {
     const receive = async (count: number, remainingMs: () => number) => {
       const delivery = { receive: { count, isLast: false }, remainingMs };
       return await consumeExportRequest(
-        { messageId: requestId, sentAt, attributes: { requestId, archiveKind: 'fega' }, body: JSON.stringify(asked) },
+        {
+          messageId: exportId,
+          sentAt,
+          attributes: { requestId: exportId, archiveKind: 'fega' },
+          body: JSON.stringify(asked),
+        },
         world.consuming,
         delivery,
       ).catch((error: unknown) => error);
@@ -330,7 +335,7 @@ describe('a fan-out', () => {
     expect(row()).toMatchObject({ state: 'accepted', isFannedOut: true });
     expect(states()).toEqual(['F1: pending', 'F2: pending', 'F3: pending', 'F4: rejected']);
     await stage(['F1', 'F2', 'F3']);
-    expect(world.deliveries.sent).toEqual([requestId]);
+    expect(world.deliveries.sent).toEqual([exportId]);
   });
 });
 

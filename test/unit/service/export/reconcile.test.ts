@@ -3,10 +3,10 @@ import type { BrokenFanOut, UnfinishedRequests } from '../../../../lib/service/e
 import { reconcileDeliveries } from '../../../../lib/service/export/reconcile.ts';
 import { ExportWorld } from '../../../helpers/export-world.ts';
 
-const requestId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
+const exportId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
 const now = new Date('2026-11-21T10:00:00.000Z');
 const request = {
-  requestId,
+  exportId,
   requestedAt: new Date('2026-11-21T09:00:00.000Z'),
   datasetId: 'EGAD1',
   recipient: 'ab',
@@ -32,7 +32,7 @@ class FakeUnfinishedRequests implements UnfinishedRequests {
     this.asked.push(`broken ${tried.toISOString()} ${expired.toISOString()}`);
     // The rows of a fan-out that has ended are not found again.
     const isFannedOut = (id: string) => world.requests.requests.get(id)?.isFannedOut ?? false;
-    return Promise.resolve(this.broken.filter((one) => !isFannedOut(one.request.requestId)));
+    return Promise.resolve(this.broken.filter((one) => !isFannedOut(one.request.exportId)));
   }
   unclosed(quiet: Date): Promise<readonly string[]> {
     this.asked.push(`unclosed ${quiet.toISOString()}`);
@@ -64,21 +64,21 @@ test('asks for what is older than the longest invocation, than any message, and 
 test('goes on until no file is left to give up, and sends settled requests on again', async () => {
   unfinished.silent = [1000, 1000, 7, 0];
   unfinished.expired = [1, 0];
-  unfinished.settled = [[requestId, 'b'], ['c']];
+  unfinished.settled = [[exportId, 'b'], ['c']];
   expect(await run()).toEqual({ givenUp: 2008, expired: 1, failed: 0, sentAgain: 3 });
-  expect(world.deliveries.sent).toEqual([requestId, 'b', 'c']);
+  expect(world.deliveries.sent).toEqual([exportId, 'b', 'c']);
 });
 
 test('gives up a fan-out that died: its unsent files, then the request', async () => {
   await world.requests.accept(request, ['F1', 'F2']);
   unfinished.broken = [{ request, progress: { sentTo: 'F1', files: 1 } }];
   expect(await run()).toEqual({ givenUp: 0, expired: 0, failed: 1, sentAgain: 0 });
-  expect(world.requests.requests.get(requestId)).toMatchObject({
+  expect(world.requests.requests.get(exportId)).toMatchObject({
     state: 'failed',
     reason: 'no_answer',
     isFannedOut: true,
   });
-  expect(world.requests.statesOf(requestId)).toEqual(['F1: pending', 'F2: given_up', 'F3: given_up', 'F4: given_up']);
+  expect(world.requests.statesOf(exportId)).toEqual(['F1: pending', 'F2: given_up', 'F3: given_up', 'F4: given_up']);
 });
 
 test('ends what a delivery began to give up, with its reason', async () => {
@@ -86,8 +86,8 @@ test('ends what a delivery began to give up, with its reason', async () => {
   await world.requests.fail(request, 'internal_error');
   unfinished.broken = [{ request, progress: { sentTo: '', files: 0 }, reason: 'internal_error' }];
   await run();
-  expect(world.requests.requests.get(requestId)).toMatchObject({ state: 'failed', reason: 'internal_error' });
-  expect(world.deliveries.sent).toEqual([requestId]);
+  expect(world.requests.requests.get(exportId)).toMatchObject({ state: 'failed', reason: 'internal_error' });
+  expect(world.deliveries.sent).toEqual([exportId]);
 });
 
 test('leaves the rest to the next unfinished when its time ends', async () => {
@@ -99,12 +99,12 @@ test('leaves the rest to the next unfinished when its time ends', async () => {
 
 test('a fan-out that cannot be closed keeps no other waiting, and the unfinished fails at its end', async () => {
   const other = 'a2c1f0de-7777-4aaa-8bbb-1234567890ab';
-  const small = { ...request, requestId: other };
+  const small = { ...request, exportId: other };
   for (const one of [request, small]) await world.requests.accept(one, []);
   unfinished.broken = [request, small].map((one) => ({ request: one, progress: { sentTo: '', files: 0 } }));
   const fail = world.requests.fail.bind(world.requests);
   world.requests.fail = async (refused, reason) => {
-    if (refused.requestId === requestId) throw new Error('its position is none');
+    if (refused.exportId === exportId) throw new Error('its position is none');
     return await fail(refused, reason);
   };
   await expect(run()).rejects.toThrow('its position is none');
@@ -113,7 +113,7 @@ test('a fan-out that cannot be closed keeps no other waiting, and the unfinished
 
 test('small fan-outs that are broken end one after the other, not all in the last round', async () => {
   world.catalogue.addDataset('EGAD1', { released: true, fileIds: ['F1'] });
-  const other = { ...request, requestId: 'a2c1f0de-7777-4aaa-8bbb-1234567890ab' };
+  const other = { ...request, exportId: 'a2c1f0de-7777-4aaa-8bbb-1234567890ab' };
   for (const one of [request, other]) await world.requests.accept(one, []);
   unfinished.broken = [request, other].map((one) => ({ request: one, progress: { sentTo: '', files: 0 } }));
   const before = world.calls.names.length;
@@ -131,7 +131,7 @@ test('a large fan-out that is broken keeps no other waiting, and the next unfini
   const other = 'a2c1f0de-7777-4aaa-8bbb-1234567890ab';
   world.catalogue.addDataset('EGAD1', { released: true, fileIds: Array.from({ length: 40 }, (_, n) => `F${n + 10}`) });
   world.catalogue.addDataset('EGAD2', { released: true, fileIds: ['G1'] });
-  const small = { ...request, requestId: other, datasetId: 'EGAD2' };
+  const small = { ...request, exportId: other, datasetId: 'EGAD2' };
   for (const one of [request, small]) {
     await world.requests.accept(one, []);
   }
@@ -146,7 +146,7 @@ test('a large fan-out that is broken keeps no other waiting, and the next unfini
   const asked = () => (++steps > 10 ? 0 : 240_000);
   expect(await run(asked)).toMatchObject({ failed: 1, sentAgain: 1 });
   expect(world.deliveries.sent).toEqual(['waiting', other]);
-  expect(world.requests.requests.get(requestId)).toMatchObject({
+  expect(world.requests.requests.get(exportId)).toMatchObject({
     isFannedOut: false,
     closedTo: expect.stringMatching(/^F1/),
   });
@@ -155,6 +155,6 @@ test('a large fan-out that is broken keeps no other waiting, and the next unfini
   const pages = world.calls.names.slice(before).filter((name) => name === 'requests.closeUnsent');
   // Of 40 files, two a page: those of the first unfinished are not closed again.
   expect(pages.length).toBeLessThan(21);
-  expect(world.requests.statesOf(requestId)).toHaveLength(40);
-  expect(world.deliveries.sent).toEqual(['waiting', other, requestId]);
+  expect(world.requests.statesOf(exportId)).toHaveLength(40);
+  expect(world.deliveries.sent).toEqual(['waiting', other, exportId]);
 });

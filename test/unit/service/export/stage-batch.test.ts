@@ -7,7 +7,7 @@ import { stageFiles } from '../../../../lib/service/export/stage.ts';
 import { ExportWorld, vector, vectorKey } from '../../../helpers/export-world.ts';
 
 const MiB = 1024 * 1024;
-const requestId = '11111111-1111-4111-8111-111111111111';
+const exportId = '11111111-1111-4111-8111-111111111111';
 const recipient = 'ab'.repeat(32);
 const ids = Array.from({ length: 10 }, (_, n) => `F${n}`);
 const body = vector('split/body.bin');
@@ -32,7 +32,7 @@ const message = (fileId: string, overrides: Record<string, unknown> = {}) => ({
   redelivered: false,
   isLast: false,
   body: JSON.stringify({
-    requestId,
+    requestId: exportId,
     requestedAt: '2026-11-21T09:00:00.000Z',
     fileId,
     datasetId: 'EGAD1',
@@ -90,7 +90,13 @@ test('ten small files: one query, one insert, one read and one write a file', as
   expect(ends).toEqual(
     ids.map((fileId) => ({
       status: 'fulfilled',
-      value: { outcome: 'staged', requestId, fileId, bytes: containerBytes, headerSha256: headerSha256Of(fileId) },
+      value: {
+        outcome: 'staged',
+        exportId,
+        fileId,
+        bytes: containerBytes,
+        headerSha256: headerSha256Of(fileId),
+      },
     })),
   );
   const counts = Object.groupBy(world.calls.names, (name) => name.split(' ')[0] ?? '');

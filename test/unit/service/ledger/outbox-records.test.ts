@@ -52,8 +52,8 @@ async function found(filter: ContainerFilter, withdrawn = false): Promise<readon
   for await (const page of records.containers(filter, { withdrawn })) all.push(...page);
   return all;
 }
-const container = (requestId: string, fileId: string, datasetId = 'EGAD1'): RecordedContainer => ({
-  requestId,
+const container = (exportId: string, fileId: string, datasetId = 'EGAD1'): RecordedContainer => ({
+  exportId,
   fileId,
   datasetId,
   recipient: jane,
@@ -95,7 +95,7 @@ describe('containers', () => {
     await row(three, 'EGAF2', 'pending', 'null');
     const ofOne = [container(one, 'EGAF1'), { ...container(one, 'EGAF2'), state: 'given_up' }];
     expect(await found({ datasetId: 'EGAD1' })).toEqual(ofOne);
-    expect(await found({ requestId: one.toUpperCase() })).toEqual(ofOne);
+    expect(await found({ exportId: one.toUpperCase() })).toEqual(ofOne);
     expect(await found({ recipient: jane })).toEqual([...ofOne, container(two, 'EGAF1', 'EGAD2')]);
     expect(await found({ recipient: 'cd'.repeat(32) })).toEqual([]);
   });
@@ -250,7 +250,7 @@ describe('copies', () => {
          values ('${id}', 'EGAF1', '${id}', 1, '${keyOf('EGAF1')}', 'upload of ${id}')`,
       );
     }
-    const copy = { requestId: one, fileId: 'EGAF1', key: keyOf('EGAF1'), uploadId: `upload of ${one}` };
+    const copy = { exportId: one, fileId: 'EGAF1', key: keyOf('EGAF1'), uploadId: `upload of ${one}` };
     expect(await records.copies('EGAD1')).toEqual([copy]);
     await records.forgetUpload({ ...copy, uploadId: 'another' });
     expect(await records.copies('EGAD1')).toEqual([copy]);

@@ -1,8 +1,8 @@
 import { ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { type FauxqsServer, startFauxqs } from 'fauxqs';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { FileExportMessage } from '../../../../lib/contract/messages.ts';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import type { FileExport } from '../../../../lib/service/export/ports.ts';
 import { sqsClient } from '../../../../lib/service/stores/clients.ts';
 import { batches } from '../../../../lib/service/stores/sqs/messages.ts';
 import { SqsDeliveries, SqsExportRequests, SqsFileExports } from '../../../../lib/service/stores/sqs/queues.ts';
@@ -102,8 +102,8 @@ describe('SqsDeliveries', () => {
 });
 
 describe('SqsFileExports', () => {
-  const message = (n: number): FileExportMessage => ({
-    requestId: '6f2c3d1e-0000-4000-8000-000000000001',
+  const message = (n: number): FileExport => ({
+    exportId: '6f2c3d1e-0000-4000-8000-000000000001',
     requestedAt: '2026-01-02T03:04:05.678Z',
     fileId: `EGAF${n}`,
     datasetId: 'EGAD1',
@@ -123,10 +123,10 @@ describe('SqsFileExports', () => {
   });
 
   it('sends an identifier with any character', async () => {
-    const odd = { ...message(1), fileId: 'EGAF 😀\ufffe' };
-    await new SqsFileExports({ client, queueUrl }).send([odd]);
+    const { exportId, ...odd } = { ...message(1), fileId: 'EGAF 😀\ufffe' };
+    await new SqsFileExports({ client, queueUrl }).send([{ exportId, ...odd }]);
     const [{ Body = '' } = {}] = await received();
-    expect(JSON.parse(Body)).toEqual(odd);
+    expect(JSON.parse(Body)).toEqual({ requestId: exportId, ...odd });
     expect(Body).toMatch(sendable);
   });
 

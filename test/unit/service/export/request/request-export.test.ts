@@ -30,7 +30,7 @@ async function post(parts: RequestParts, requests = new RecordingExportRequests(
   const { reply } = await requestExport(request, {
     archiveKind: 'fega',
     requests,
-    newRequestId: () => uuid,
+    newExportId: () => uuid,
     clock: () => now,
   });
   return { reply, published: requests.published };

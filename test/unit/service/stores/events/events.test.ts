@@ -6,7 +6,7 @@ import { brokenConnection, httpHandler, type SdkReply, testClient, textOf } from
 
 const busArn = 'arn:aws:events:eu-north-1:111122223333:event-bus/default';
 const id = (n: number) => `6f2c3d1e-0000-4000-8000-00000000000${n}`;
-const accepted = (n: number): OperatorEvent => ({ requestId: id(n), state: 'accepted' });
+const accepted = (n: number): OperatorEvent => ({ exportId: id(n), state: 'accepted' });
 
 /** EventBridge that gives these answers in turn, and what it was sent: request ids, call by call. */
 function bridge(answers: readonly (SdkReply | Error)[], msEach = 0) {
@@ -58,7 +58,7 @@ test.each([
   ['withdrawn', 'Delivery Settled'],
 ] as const)('an event of the state %s names request, state and deployment, and nothing else', async (state, type) => {
   const { events, entries } = bridge([reply(undefined)]);
-  const known = { requestId: id(1), state, datasetId: 'EGAD1', reason: 'not_entitled', visa: 'a.b.c' };
+  const known = { exportId: id(1), state, datasetId: 'EGAD1', reason: 'not_entitled', visa: 'a.b.c' };
   expect(await events.publish([known], 3000)).toEqual([]);
   const detail = { requestId: id(1), state, deployment: 'DataOutService-test' };
   const wanted = { EventBusName: busArn, Source: 'data-out', DetailType: type };
