@@ -9,7 +9,7 @@ import { entityTag } from './put-object.ts';
 import { compareChecksum, crcHeader, receiveDocument } from './received-body.ts';
 import { notImplemented, s3Limits } from './refusals.ts';
 import type { Part, Upload } from './uploads.ts';
-import { element, elements, malformedXml, textOf, xmlReply } from './xml.ts';
+import { elements, malformedXml, textOf, xmlReply } from './xml.ts';
 
 /** Join the parts to an object: their files become the object's. No byte is read or written. */
 export const completeMultipartUpload: Operation = async (s3, request, { bucket }) => {
@@ -31,15 +31,10 @@ export const completeMultipartUpload: Operation = async (s3, request, { bucket }
   const etag = `${entityTag(bucket, digestOfDigests(parts)).slice(0, -1)}-${parts.length}"`;
   bucket.put({ key, owner, extents, size, etag, lastModified, crc64nvme: crc, headers: upload.headers });
   bucket.uploads.end(upload, contentsOf(extents));
-  return xmlReply(
-    'CompleteMultipartUploadResult',
-    element('Location', `/${bucket.name}/${encodeURIComponent(key)}`) +
-      element('Bucket', bucket.name) +
-      element('Key', key) +
-      element('ETag', etag) +
-      element('ChecksumCRC64NVME', crc) +
-      element('ChecksumType', 'FULL_OBJECT'),
-  );
+  return xmlReply('CompleteMultipartUploadResult', {
+    ...{ Location: `/${bucket.name}/${encodeURIComponent(key)}`, Bucket: bucket.name, Key: key, ETag: etag },
+    ...{ ChecksumCRC64NVME: crc, ChecksumType: 'FULL_OBJECT' },
+  });
 };
 
 /** The parts that the request names. @throws AwsError MalformedXML, InvalidPartOrder, InvalidPart, EntityTooSmall */

@@ -3,8 +3,6 @@ import { AwsError } from '../endpoint/errors.ts';
 import { noSuchKey, notImplemented, preconditionFailed } from './refusals.ts';
 import type { StoredObject } from './stored-object.ts';
 
-type Conditions = Readonly<Record<'match' | 'noneMatch' | 'modifiedSince' | 'unmodifiedSince', string | undefined>>;
-
 /**
  * Whether a writer's conditions hold for the object under the key now (S3 user guide, "Conditional requests").
  *
@@ -29,32 +27,20 @@ export function checkWrite(key: string, present: StoredObject | undefined, heade
  * @returns `false`: the reader has this already (304)
  */
 export function isModifiedFor(object: StoredObject, headers: IncomingHttpHeaders): boolean {
-  return judged(object, {
-    match: headers['if-match'],
-    noneMatch: headers['if-none-match'],
-    modifiedSince: headers['if-modified-since'],
-    unmodifiedSince: headers['if-unmodified-since'],
-  });
+  return judged(object, headers, '');
 }
 
 /** Whether a copier's conditions hold for the source. @throws AwsError PreconditionFailed */
 export function checkCopySource(source: StoredObject, headers: IncomingHttpHeaders): void {
-  const condition = (name: string) => {
-    const value = headers[`x-amz-copy-source-${name}`];
-    return value === undefined ? undefined : String(value);
-  };
-  const holds = judged(source, {
-    match: condition('if-match'),
-    noneMatch: condition('if-none-match'),
-    modifiedSince: condition('if-modified-since'),
-    unmodifiedSince: condition('if-unmodified-since'),
-  });
-  if (!holds) throw preconditionFailed('x-amz-copy-source-If-None-Match');
+  const prefix = 'x-amz-copy-source-';
+  if (!judged(source, headers, prefix)) throw preconditionFailed(`${prefix}If-None-Match`);
 }
 
 /** A condition on the entity tag wins over one on the date. */
-function judged({ etag, lastModified }: StoredObject, conditions: Conditions): boolean {
-  const { match, noneMatch, modifiedSince, unmodifiedSince } = conditions;
+function judged({ etag, lastModified }: StoredObject, headers: IncomingHttpHeaders, prefix: string): boolean {
+  const [match, unmodifiedSince, noneMatch, modifiedSince] = [
+    ...['if-match', 'if-unmodified-since', 'if-none-match', 'if-modified-since'],
+  ].map((name) => headers[prefix + name]?.toString());
   if (match !== undefined) {
     if (!named(match, etag)) throw preconditionFailed('If-Match');
   } else if (unmodifiedSince !== undefined && lastModified > time(unmodifiedSince)) {

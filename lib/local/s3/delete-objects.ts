@@ -2,7 +2,7 @@ import { checkWrite } from './conditions.ts';
 import { emptyReply, type Operation } from './operation.ts';
 import { receiveDocument } from './received-body.ts';
 import { notImplemented, s3Limits } from './refusals.ts';
-import { element, elements, malformedXml, textOf, xmlReply } from './xml.ts';
+import { elements, malformedXml, textOf, xmlReply } from './xml.ts';
 
 /** It succeeds for a missing object, too, unless If-Match asks for one (S3 user guide, "Conditional deletes"). */
 export const deleteObject: Operation = ({ key }, { headers }, { bucket }) => {
@@ -21,9 +21,6 @@ export const deleteObjects: Operation = async (_, request, { bucket }) => {
     if (elements(document, name).length > 0) throw notImplemented(`the ${name} of DeleteObjects`);
   }
   const quiet = textOf(document, 'Quiet') === 'true';
-  const deleted = keys.map((key = '') => {
-    bucket.delete(key);
-    return quiet ? '' : `<Deleted>${element('Key', key)}</Deleted>`;
-  });
-  return xmlReply('DeleteResult', deleted.join(''));
+  for (const key of keys) bucket.delete(key ?? '');
+  return xmlReply('DeleteResult', quiet ? [] : keys.map((key) => ({ Deleted: { Key: key } })));
 };

@@ -1,7 +1,8 @@
+import type { XmlContent } from '../endpoint/xml.ts';
 import type { Bucket } from './bucket.ts';
 import type { Operation } from './operation.ts';
 import { invalidArgument, s3Limits } from './refusals.ts';
-import { element, xmlReply } from './xml.ts';
+import { xmlReply } from './xml.ts';
 
 /** ListObjectsV2. */
 export const listObjectsV2: Operation = ({ parameters }, _, { bucket }) => {
@@ -13,25 +14,24 @@ export const listObjectsV2: Operation = ({ parameters }, _, { bucket }) => {
   const startAfter = parameters.get('start-after') ?? '';
   const after = token === null ? startAfter : decodeToken(token);
   const { rows, last, truncated } = page(bucket, { prefix, delimiter, after, limit });
-  const contents = rows.map((row) =>
-    row.isPrefix
-      ? `<CommonPrefixes>${element('Prefix', shown(row.key))}</CommonPrefixes>`
-      : objectRow(bucket, row.key, shown),
+  const contents = rows.map(({ key, isPrefix }) =>
+    isPrefix ? { CommonPrefixes: { Prefix: shown(key) } } : { Contents: objectRow(bucket, key, shown) },
   );
-  return xmlReply(
-    'ListBucketResult',
-    element('Name', bucket.name) +
-      element('Prefix', shown(prefix)) +
-      element('MaxKeys', limit) +
-      element('KeyCount', rows.length) +
-      element('IsTruncated', truncated) +
-      (delimiter === '' ? '' : element('Delimiter', shown(delimiter))) +
-      (parameters.get('encoding-type') === 'url' ? element('EncodingType', 'url') : '') +
-      (startAfter === '' ? '' : element('StartAfter', shown(startAfter))) +
-      (token === null ? '' : element('ContinuationToken', token)) +
-      (truncated ? element('NextContinuationToken', encodeToken(last)) : '') +
-      contents.join(''),
-  );
+  return xmlReply('ListBucketResult', [
+    {
+      Name: bucket.name,
+      Prefix: shown(prefix),
+      MaxKeys: limit,
+      KeyCount: rows.length,
+      IsTruncated: truncated,
+      Delimiter: delimiter === '' ? undefined : shown(delimiter),
+      EncodingType: parameters.get('encoding-type') === 'url' ? 'url' : undefined,
+      StartAfter: startAfter === '' ? undefined : startAfter,
+      ContinuationToken: token ?? undefined,
+      NextContinuationToken: truncated ? encodeToken(last) : undefined,
+    },
+    ...contents,
+  ]);
 };
 
 /** Rows of one page: keys, and the prefixes up to the delimiter that stand for several. */
@@ -57,17 +57,12 @@ function page(
   return { rows, last, truncated: false };
 }
 
-function objectRow(bucket: Bucket, key: string, shown: (key: string) => string): string {
-  const object = bucket.find(key);
-  if (!object) return '';
-  return (
-    `<Contents>${element('Key', shown(key))}` +
-    element('LastModified', new Date(object.lastModified).toISOString()) +
-    element('ETag', object.etag) +
-    element('ChecksumAlgorithm', 'CRC64NVME') +
-    element('ChecksumType', 'FULL_OBJECT') +
-    `${element('Size', object.size)}${element('StorageClass', 'STANDARD')}</Contents>`
-  );
+function objectRow(bucket: Bucket, key: string, shown: (key: string) => string): XmlContent {
+  const { lastModified = 0, etag, size } = bucket.find(key) ?? {};
+  return {
+    ...{ Key: shown(key), LastModified: new Date(lastModified).toISOString(), ETag: etag },
+    ...{ ChecksumAlgorithm: 'CRC64NVME', ChecksumType: 'FULL_OBJECT', Size: size, StorageClass: 'STANDARD' },
+  };
 }
 
 /** How many rows a page may have. @throws AwsError InvalidArgument */

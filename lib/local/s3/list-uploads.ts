@@ -4,7 +4,7 @@ import { crcOfPart, uploadId } from './multipart.ts';
 import type { Operation } from './operation.ts';
 import { notImplemented } from './refusals.ts';
 import { compareUtf8 } from './sorted-keys.ts';
-import { element, xmlReply } from './xml.ts';
+import { xmlReply } from './xml.ts';
 
 export const listMultipartUploads: Operation = ({ parameters }, _, { bucket }) => {
   if (parameters.has('delimiter')) throw notImplemented('a delimiter in ListMultipartUploads');
@@ -22,23 +22,20 @@ export const listMultipartUploads: Operation = ({ parameters }, _, { bucket }) =
   const page = rest.slice(0, limit);
   const last = page.at(-1);
   const truncated = last !== undefined && rest.length > page.length;
-  const rows = page.map(
-    ({ key, id, initiated, tellsChecksums }) =>
-      `<Upload>${element('Key', shown(key))}${element('UploadId', id)}${element('StorageClass', 'STANDARD')}` +
-      `${element('Initiated', new Date(initiated).toISOString())}` +
-      `${tellsChecksums ? element('ChecksumAlgorithm', 'CRC64NVME') : ''}</Upload>`,
-  );
-  return xmlReply(
-    'ListMultipartUploadsResult',
-    element('Bucket', bucket.name) +
-      element('KeyMarker', shown(keyMarker)) +
-      element('UploadIdMarker', idMarker) +
-      element('Prefix', shown(prefix)) +
-      element('MaxUploads', limit) +
-      element('IsTruncated', truncated) +
-      (truncated ? element('NextKeyMarker', shown(last.key)) + element('NextUploadIdMarker', last.id) : '') +
-      rows.join(''),
-  );
+  const rows = page.map(({ key, id, initiated, tellsChecksums }) => ({
+    Upload: {
+      ...{ Key: shown(key), UploadId: id, StorageClass: 'STANDARD', Initiated: new Date(initiated).toISOString() },
+      ChecksumAlgorithm: tellsChecksums ? 'CRC64NVME' : undefined,
+    },
+  }));
+  return xmlReply('ListMultipartUploadsResult', [
+    {
+      ...{ Bucket: bucket.name, KeyMarker: shown(keyMarker), UploadIdMarker: idMarker, Prefix: shown(prefix) },
+      ...{ MaxUploads: limit, IsTruncated: truncated },
+      ...(truncated && { NextKeyMarker: shown(last.key), NextUploadIdMarker: last.id }),
+    },
+    ...rows,
+  ]);
 };
 
 export const listParts: Operation = (s3, _, { bucket }) => {
@@ -49,21 +46,19 @@ export const listParts: Operation = (s3, _, { bucket }) => {
   const rest = [...upload.parts.values()].sort((a, b) => a.number - b.number).filter(({ number }) => number > marker);
   const page = rest.slice(0, limit);
   const truncated = page.length > 0 && rest.length > page.length;
-  const rows = page.map(
-    (part) =>
-      `<Part>${element('PartNumber', part.number)}${element('ETag', part.etag)}${element('Size', part.size)}` +
-      `${element('LastModified', new Date(part.lastModified).toISOString())}` +
-      `${upload.tellsChecksums ? element('ChecksumCRC64NVME', formatCrc(crcOfPart(part))) : ''}</Part>`,
-  );
-  return xmlReply(
-    'ListPartsResult',
-    element('Bucket', bucket.name) +
-      element('Key', key) +
-      element('UploadId', upload.id) +
-      element('PartNumberMarker', marker) +
-      element('MaxParts', limit) +
-      element('IsTruncated', truncated) +
-      (truncated ? element('NextPartNumberMarker', page.at(-1)?.number ?? 0) : '') +
-      rows.join(''),
-  );
+  const rows = page.map((part) => ({
+    Part: {
+      ...{ PartNumber: part.number, ETag: part.etag, Size: part.size },
+      LastModified: new Date(part.lastModified).toISOString(),
+      ChecksumCRC64NVME: upload.tellsChecksums ? formatCrc(crcOfPart(part)) : undefined,
+    },
+  }));
+  return xmlReply('ListPartsResult', [
+    {
+      ...{ Bucket: bucket.name, Key: key, UploadId: upload.id, PartNumberMarker: marker },
+      ...{ MaxParts: limit, IsTruncated: truncated },
+      NextPartNumberMarker: truncated ? (page.at(-1)?.number ?? 0) : undefined,
+    },
+    ...rows,
+  ]);
 };

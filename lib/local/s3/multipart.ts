@@ -9,7 +9,7 @@ import { invalidArgument, notImplemented, s3Limits, wholeSeconds } from './refus
 import type { S3Request } from './s3-request.ts';
 import { headersToKeep } from './stored-object.ts';
 import type { Part } from './uploads.ts';
-import { element, xmlReply } from './xml.ts';
+import { xmlReply } from './xml.ts';
 
 export const createMultipartUpload: Operation = ({ key }, { headers }, { bucket, now }) => {
   const algorithm = headers['x-amz-checksum-algorithm'];
@@ -22,10 +22,7 @@ export const createMultipartUpload: Operation = ({ key }, { headers }, { bucket,
     headers: headersToKeep(headers),
     tellsChecksums: algorithm !== undefined,
   });
-  const reply = xmlReply(
-    'InitiateMultipartUploadResult',
-    element('Bucket', bucket.name) + element('Key', key) + element('UploadId', id),
-  );
+  const reply = xmlReply('InitiateMultipartUploadResult', { Bucket: bucket.name, Key: key, UploadId: id });
   const told = { 'x-amz-checksum-algorithm': 'CRC64NVME', 'x-amz-checksum-type': type };
   return algorithm === undefined ? reply : { ...reply, headers: { ...reply.headers, ...told } };
 };
@@ -65,12 +62,10 @@ export const uploadPartCopy: Operation = async (s3, request, context) => {
     const etag = entityTag(bucket, digest);
     const lastModified = wholeSeconds(now());
     bucket.uploads.addPart(upload, { number, extents, size: end - start, etag, crc: hex(crc), lastModified });
-    return xmlReply(
-      'CopyPartResult',
-      element('ETag', etag) +
-        element('LastModified', new Date(lastModified).toISOString()) +
-        (upload.tellsChecksums ? element('ChecksumCRC64NVME', formatCrc(crc)) : ''),
-    );
+    return xmlReply('CopyPartResult', {
+      ...{ ETag: etag, LastModified: new Date(lastModified).toISOString() },
+      ChecksumCRC64NVME: upload.tellsChecksums ? formatCrc(crc) : undefined,
+    });
   } finally {
     release();
   }

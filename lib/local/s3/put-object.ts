@@ -10,7 +10,7 @@ import { receiveBody } from './received-body.ts';
 import { invalidArgument, noSuchKey, notImplemented, s3Limits, wholeSeconds } from './refusals.ts';
 import type { S3Request } from './s3-request.ts';
 import { headersToKeep, type StoredObject } from './stored-object.ts';
-import { element, xmlReply } from './xml.ts';
+import { xmlReply } from './xml.ts';
 
 /** The digest of the bytes, or any other value for an encrypted object (S3 API reference, Object). With quotes. */
 export function entityTag(bucket: Bucket, md5: string | undefined): string {
@@ -59,7 +59,7 @@ export const copyObject: Operation = (s3, request, context) => {
   };
   commit(bucket, object, request.headers);
   const modified = new Date(object.lastModified).toISOString();
-  return xmlReply('CopyObjectResult', element('ETag', object.etag) + element('LastModified', modified));
+  return xmlReply('CopyObjectResult', { ETag: object.etag, LastModified: modified });
 };
 
 /** The object that a request copies from, if its conditions hold. @throws AwsError NoSuchKey, PreconditionFailed */

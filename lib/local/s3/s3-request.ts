@@ -23,8 +23,11 @@ export function parseS3Request(method: string, path: string, query: string, head
   const [bucket = '', ...rest] = path.slice(1).split('/');
   const key = decode(rest.join('/'));
   const copySource = parseCopySource(headers['x-amz-copy-source']);
-  const action = actionOf(method, bucket, key, parameters, copySource !== undefined);
-  if (!action) throw notImplemented(`${method} ${key === '' ? 'of a bucket' : 'of an object'} with these parameters`);
+  const request = `${method} ${key === '' ? 'bucket' : 'object'}`;
+  const [action] =
+    Object.entries(actions).find(([, known]) => isLike(known, request, parameters, copySource !== undefined)) ?? [];
+  if (!action || bucket === '')
+    throw notImplemented(`${method} ${key === '' ? 'of a bucket' : 'of an object'} with these parameters`);
   refuseUnknown(action, parameters, headers);
   if (Buffer.byteLength(key) > s3Limits.keyBytes) {
     throw new AwsError(400, 'KeyTooLongError', 'Your key is too long', {
@@ -47,21 +50,60 @@ export function parseS3Request(method: string, path: string, query: string, head
 /** Query parameters of any action: its own, and those of the SDK and of a signature. */
 const commonParameters =
   /^(x-id|x-amz-(algorithm|credential|date|expires|signedheaders|signature|security-token|content-sha256|checksum-mode))$/i;
-const listing = ['prefix', 'encoding-type'];
-const parametersOf: Readonly<Record<string, readonly string[]>> = {
-  ListObjectsV2: [
-    ...listing,
-    ...['list-type', 'delimiter', 'max-keys', 'start-after', 'continuation-token', 'fetch-owner'],
-  ],
-  ListMultipartUploads: [...listing, 'uploads', 'delimiter', 'max-uploads', 'key-marker', 'upload-id-marker'],
-  ListParts: ['uploadId', 'max-parts', 'part-number-marker'],
-  UploadPart: ['uploadId', 'partNumber'],
-  UploadPartCopy: ['uploadId', 'partNumber'],
-  CreateMultipartUpload: ['uploads'],
-  CompleteMultipartUpload: ['uploadId'],
-  AbortMultipartUpload: ['uploadId'],
-  DeleteObjects: ['delete'],
+
+/** What is known of an API action. */
+interface Action {
+  /** Method, and whether the request is about a bucket or an object. */
+  readonly request: string;
+  /** Query parameter that the request has, with its value if only that one will do. @default - none is needed */
+  readonly by?: string;
+  /** Whether it has a source to copy from. */
+  readonly copies?: true;
+  /** IAM action, if it is another one. */
+  readonly permission?: string;
+  /** Query parameters beside {@link by}. */
+  readonly parameters?: readonly string[];
+}
+/** The first that a request is like is the one that it is. */
+const actions: Readonly<Record<string, Action>> = {
+  ListMultipartUploads: {
+    ...{ request: 'GET bucket', by: 'uploads', permission: 'ListBucketMultipartUploads' },
+    parameters: ['prefix', 'encoding-type', 'delimiter', 'max-uploads', 'key-marker', 'upload-id-marker'],
+  },
+  ListObjectsV2: {
+    ...{ request: 'GET bucket', by: 'list-type=2', permission: 'ListBucket' },
+    parameters: [
+      ...['prefix', 'encoding-type', 'delimiter', 'max-keys', 'start-after', 'continuation-token', 'fetch-owner'],
+    ],
+  },
+  HeadBucket: { request: 'HEAD bucket', permission: 'ListBucket' },
+  CreateBucket: { request: 'PUT bucket' },
+  DeleteObjects: { request: 'POST bucket', by: 'delete', permission: 'DeleteObject' },
+  ListParts: {
+    ...{ request: 'GET object', by: 'uploadId', permission: 'ListMultipartUploadParts' },
+    parameters: ['max-parts', 'part-number-marker'],
+  },
+  GetObject: { request: 'GET object' },
+  HeadObject: { request: 'HEAD object', permission: 'GetObject' },
+  UploadPartCopy: {
+    ...{ request: 'PUT object', by: 'uploadId', copies: true, permission: 'PutObject' },
+    parameters: ['partNumber'],
+  },
+  UploadPart: { request: 'PUT object', by: 'uploadId', permission: 'PutObject', parameters: ['partNumber'] },
+  CopyObject: { request: 'PUT object', copies: true, permission: 'PutObject' },
+  PutObject: { request: 'PUT object' },
+  CreateMultipartUpload: { request: 'POST object', by: 'uploads', permission: 'PutObject' },
+  CompleteMultipartUpload: { request: 'POST object', by: 'uploadId', permission: 'PutObject' },
+  AbortMultipartUpload: { request: 'DELETE object', by: 'uploadId' },
+  DeleteObject: { request: 'DELETE object' },
 };
+
+function isLike({ request, by, copies }: Action, given: string, parameters: URLSearchParams, copy: boolean): boolean {
+  const [name, value] = by?.split('=') ?? [];
+  const isNamed = name === undefined || (value === undefined ? parameters.has(name) : parameters.get(name) === value);
+  return request === given && isNamed && (copy || !copies);
+}
+
 /** `response-content-type` and its like. */
 const replyHeader = /^response-(cache-control|content-(disposition|encoding|language|type)|expires)$/;
 /** Headers of S3 that this engine obeys, or that have no effect on one machine. */
@@ -75,7 +117,9 @@ const knownHeaders = [
 /** Refuse by name what is not modelled. @throws AwsError NotImplemented */
 function refuseUnknown(action: string, parameters: URLSearchParams, headers: IncomingHttpHeaders): void {
   for (const name of parameters.keys()) {
-    const own = parametersOf[action]?.includes(name) || (/^(Get|Head)Object$/.test(action) && replyHeader.test(name));
+    const { by = '', parameters: others = [] } = actions[action] ?? {};
+    const isReplyHeader = /^(Get|Head)Object$/.test(action) && replyHeader.test(name);
+    const own = by.split('=')[0] === name || others.includes(name) || isReplyHeader;
     if (!own && !commonParameters.test(name)) throw notImplemented(`the parameter ${name} of ${action}`);
   }
   for (const name of Object.keys(headers)) {
@@ -83,64 +127,6 @@ function refuseUnknown(action: string, parameters: URLSearchParams, headers: Inc
     throw notImplemented(`the header ${name}`);
   }
 }
-
-function actionOf(
-  method: string,
-  bucket: string,
-  key: string,
-  query: URLSearchParams,
-  copy: boolean,
-): string | undefined {
-  if (bucket === '') return undefined;
-  if (key === '') return bucketAction(method, query);
-  const inUpload = query.has('uploadId');
-  switch (method) {
-    case 'GET':
-      return inUpload ? 'ListParts' : 'GetObject';
-    case 'HEAD':
-      return 'HeadObject';
-    case 'PUT':
-      if (inUpload) return copy ? 'UploadPartCopy' : 'UploadPart';
-      return copy ? 'CopyObject' : 'PutObject';
-    case 'POST':
-      return query.has('uploads') ? 'CreateMultipartUpload' : inUpload ? 'CompleteMultipartUpload' : undefined;
-    case 'DELETE':
-      return inUpload ? 'AbortMultipartUpload' : 'DeleteObject';
-    default:
-      return undefined;
-  }
-}
-
-function bucketAction(method: string, query: URLSearchParams): string | undefined {
-  switch (method) {
-    case 'GET':
-      if (query.has('uploads')) return 'ListMultipartUploads';
-      return query.get('list-type') === '2' ? 'ListObjectsV2' : undefined;
-    case 'HEAD':
-      return 'HeadBucket';
-    case 'PUT':
-      return 'CreateBucket';
-    case 'POST':
-      return query.has('delete') ? 'DeleteObjects' : undefined;
-    default:
-      return undefined;
-  }
-}
-
-/** IAM action of an API action where the two differ. */
-const iamActions: Readonly<Record<string, string>> = {
-  ListObjectsV2: 'ListBucket',
-  HeadBucket: 'ListBucket',
-  ListMultipartUploads: 'ListBucketMultipartUploads',
-  ListParts: 'ListMultipartUploadParts',
-  HeadObject: 'GetObject',
-  CopyObject: 'PutObject',
-  CreateMultipartUpload: 'PutObject',
-  UploadPart: 'PutObject',
-  UploadPartCopy: 'PutObject',
-  CompleteMultipartUpload: 'PutObject',
-  DeleteObjects: 'DeleteObject',
-};
 
 function permissionsOf(
   action: string,
@@ -154,7 +140,7 @@ function permissionsOf(
   const prefix = parameters.get('prefix');
   const permissions: Permission[] = [
     {
-      action: `s3:${iamActions[action] ?? action}`,
+      action: `s3:${actions[action]?.permission ?? action}`,
       // DeleteObjects names its keys in the body; a grant for part of a bucket does not cover it here.
       resource: action === 'DeleteObjects' ? `${bucketArn}/*` : key === '' ? bucketArn : `${bucketArn}/${key}`,
       ...(prefix !== null && action.startsWith('ListObjects') && { context: { 's3:prefix': prefix } }),

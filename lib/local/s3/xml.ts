@@ -1,19 +1,11 @@
 import { AwsError } from '../endpoint/errors.ts';
-import { xml } from '../endpoint/xml.ts';
+import { type XmlContent, xml } from '../endpoint/xml.ts';
 import type { S3Reply } from './operation.ts';
 
-/** One element with a text. */
-export function element(name: string, value: string | number | boolean): string {
-  return xml({ [name]: value });
-}
-
 /** Reply 200 with a document. */
-export function xmlReply(root: string, content: string): S3Reply {
-  return {
-    status: 200,
-    headers: { 'content-type': 'application/xml' },
-    body: `<?xml version="1.0" encoding="UTF-8"?>\n<${root} xmlns="http://s3.amazonaws.com/doc/2006-03-01/">${content}</${root}>`,
-  };
+export function xmlReply(root: string, content: XmlContent): S3Reply {
+  const head = `<?xml version="1.0" encoding="UTF-8"?>\n<${root} xmlns="http://s3.amazonaws.com/doc/2006-03-01/">`;
+  return { status: 200, headers: { 'content-type': 'application/xml' }, body: `${head}${xml(content)}</${root}>` };
 }
 
 /** The texts inside every element of a name, as they stand in the document. Enough for the few documents that S3 takes. */
