@@ -1,3 +1,5 @@
+import { problemIn } from '../api/json.ts';
+
 /** A reply of the service that is no answer. */
 export interface RefusedReply {
   /** 0: there was no reply. */
@@ -28,7 +30,10 @@ const labels: Readonly<Record<string, string>> = {
 
 /** Explains a reply with a status that refuses, or that is no JSON. @param isOrder whether the call was to send an order */
 export function readRefusal({ status, text, retryAfter }: RefusedReply, isOrder: boolean): Refusal {
-  const { code, detail, requestId, violations } = problemIn(text);
+  const { code, detail, requestId, violations: broken } = problemIn(text);
+  const violations = broken.map(
+    ({ field, message }) => `${Object.hasOwn(labels, field) ? labels[field] : field}: ${message}`,
+  );
   const seconds = /^\d{1,5}$/.test(retryAfter ?? '') ? Number(retryAfter) : undefined;
   const later = seconds === undefined ? 'in a minute' : `in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}`;
   const named = requestId === undefined ? '' : ` (request ${requestId})`;
@@ -70,33 +75,4 @@ export function readRefusal({ status, text, retryAfter }: RefusedReply, isOrder:
   const unknown =
     'The order may have been sent or not: look for it in the table first. To send it twice does no harm: the same files are written again.';
   return { ...about, isTemporary: true, what, remedy: isOrder ? `${unknown} ${help}` : help };
-}
-
-interface Problem {
-  readonly code: string | undefined;
-  readonly detail: string | undefined;
-  readonly requestId: string | undefined;
-  readonly violations: readonly string[];
-}
-
-/** What a problem document (RFC 9457) says; nothing for any other text. */
-function problemIn(text: string): Problem {
-  try {
-    const { code, detail, requestId, violations }: Readonly<Record<string, unknown>> = Object(JSON.parse(text));
-    const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
-    return {
-      code: textOf(code),
-      detail: textOf(detail),
-      requestId: textOf(requestId),
-      violations: Array.isArray(violations) ? violations.flatMap(violationIn) : [],
-    };
-  } catch {
-    return { code: undefined, detail: undefined, requestId: undefined, violations: [] };
-  }
-}
-
-function violationIn(value: unknown): string[] {
-  const { field, message }: Readonly<Record<string, unknown>> = Object(value);
-  if (typeof field !== 'string' || typeof message !== 'string') return [];
-  return [`${Object.hasOwn(labels, field) ? labels[field] : field}: ${message}`];
 }

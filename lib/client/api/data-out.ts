@@ -1,7 +1,8 @@
+import * as z from 'zod/mini';
 import { visasIn } from '../../common/untrusted-json.ts';
 import { authorized, type Credentials, headersFit, readAuthorized, type ServiceConnection } from './connection.ts';
 import { ClientError, ServiceError } from './errors.ts';
-import { readJson, text } from './json.ts';
+import { optional, parsed, readJson, text } from './json.ts';
 import { fileSize, type TransportReply, type TransportRequest } from './transport.ts';
 import { type ChosenVisa, datasetVisa, oversize, type VisaChoice, visasForAll } from './visa-choice.ts';
 
@@ -87,9 +88,9 @@ export class DataOutApi {
   }
 
   async #datasetsOf(request: Pick<TransportRequest, 'url' | 'signal'>, connection: ServiceConnection) {
-    const parsed = await this.#json('the datasets', request, { connection });
-    if (!Array.isArray(parsed)) throw new ClientError('protocol', 'the service gave no list of datasets');
-    return parsed.filter((id) => typeof id === 'string');
+    const ids = await this.#json('the datasets', request, { connection });
+    if (!Array.isArray(ids)) throw new ClientError('protocol', 'the service gave no list of datasets');
+    return ids.filter((id) => typeof id === 'string');
   }
 
   /** All files that can be served, in the order of the service, from as many pages as they take. @throws ClientError */
@@ -99,9 +100,9 @@ export class DataOutApi {
     const query = { choice: datasetVisa(datasetId) };
     url.searchParams.set('per_page', `${rowsPerPage}`);
     for (const files: DatasetFile[] = []; ; ) {
-      const parsed = await this.#json(what, { url, ...options }, query);
-      if (!Array.isArray(parsed)) throw new ClientError('protocol', 'the service gave no list of files');
-      const page = parsed.map(datasetFile);
+      const rows = await this.#json(what, { url, ...options }, query);
+      if (!Array.isArray(rows)) throw new ClientError('protocol', 'the service gave no list of files');
+      const page = parsed(rowsOfDataset, rows).map(datasetFile);
       // A service that ignores `after` would give the same page for ever.
       if (page[0]?.fileId === files[0]?.fileId && files.length > 0) return files;
       for (const file of page) files.push(file);
@@ -216,29 +217,30 @@ export class DataOutApi {
   }
 }
 
-function datasetFile(row: unknown): DatasetFile {
-  const { decryptedFileSize, decryptedFileChecksum, decryptedFileChecksumType } = row as Record<string, unknown>;
-  const hasChecksum = typeof decryptedFileChecksum === 'string' && typeof decryptedFileChecksumType === 'string';
-  return {
-    fileId: text(row, 'fileId'),
-    datasetId: text(row, 'datasetId'),
-    displayName: text(row, 'displayFileName'),
-    path: text(row, 'fileName'),
-    size: typeof decryptedFileSize === 'number' ? decryptedFileSize : undefined,
-    checksum: hasChecksum ? { value: decryptedFileChecksum, type: decryptedFileChecksumType } : undefined,
-  };
+const rowsOfDataset = z.array(
+  z.object({
+    ...{ fileId: text, datasetId: text, displayFileName: text, fileName: text },
+    decryptedFileSize: optional(z.number()),
+    decryptedFileChecksum: optional(z.string()),
+    decryptedFileChecksumType: optional(z.string()),
+  }),
+);
+
+function datasetFile(row: z.infer<typeof rowsOfDataset>[number]): DatasetFile {
+  const { fileId, datasetId, displayFileName: displayName, fileName: path, decryptedFileSize: size } = row;
+  const { decryptedFileChecksum: value, decryptedFileChecksumType: type } = row;
+  const checksum = value === undefined || type === undefined ? undefined : { value, type };
+  return { fileId, datasetId, displayName, path, size, checksum };
 }
+
+const drsObject = z.object({ checksums: z.array(z.object({ type: z.string(), checksum: z.string() })) });
 
 /** DRS 1.5, Checksum: a type has its name in the IANA registry of named information. */
 function sha256In(object: unknown): string | undefined {
-  const { checksums } = object as { readonly checksums?: unknown };
-  for (const each of Array.isArray(checksums) ? (checksums as unknown[]) : []) {
-    const { type, checksum } = each as { readonly type?: unknown; readonly checksum?: unknown };
-    if (type === 'sha-256' && typeof checksum === 'string' && /^[0-9a-f]{64}$/i.test(checksum)) {
-      return checksum.toLowerCase();
-    }
-  }
-  return undefined;
+  const { checksums = [] } = drsObject.safeParse(object).data ?? {};
+  const isSha256 = ({ type, checksum }: (typeof checksums)[number]) =>
+    type === 'sha-256' && /^[0-9a-f]{64}$/i.test(checksum);
+  return checksums.find(isSha256)?.checksum.toLowerCase();
 }
 
 /** The file name in UTF-8 if there is one, else the plain one (RFC 6266 § 4). */

@@ -1,12 +1,7 @@
+import * as z from 'zod/mini';
 import type { FileState } from '../../contract/delivery.ts';
-import {
-  type ExportedFile,
-  type ExportRequestState,
-  exportStates,
-  type ListedExport,
-  type ShownExport,
-} from '../../contract/export-state.ts';
-import { count, optionalText, rowsOf, text, unexpected, wholeNumber } from './json.ts';
+import { type ExportedFile, exportStates, type ListedExport, type ShownExport } from '../../contract/export-state.ts';
+import { parsed, text, wholeNumber } from './json.ts';
 
 /** One export with one page of its files. */
 export interface ExportPage {
@@ -15,73 +10,63 @@ export interface ExportPage {
   readonly files: readonly ExportedFile[];
 }
 
+const request = {
+  requestId: text,
+  state: z.enum(exportStates),
+  reason: z.nullable(text),
+  kind: z.catch(z.nullable(z.enum(['dataset', 'file'])), null),
+  dataset: z.nullable(text),
+  file: z.nullable(text),
+  recipient: z.nullable(text),
+  keyFingerprint: z.nullable(text),
+  requestedAt: text,
+  sealedAt: z.nullable(text),
+  settledAt: z.nullable(text),
+  generation: wholeNumber,
+  receipt: z.nullable(text),
+};
+
+const [count, maybe] = [wholeNumber, z.nullable(wholeNumber)];
+
+const shownExport = z.object({
+  ...request,
+  counts: z.object({
+    ...{ total: count, staged: count, superseded: count, withdrawn: count },
+    ...{ rejected: count, retrying: count, pending: count, given_up: count },
+  }),
+  bytes: count,
+});
+
+const exportedFiles = z.object({
+  files: z.array(
+    z.object({
+      fileId: text,
+      // A newer service may know more states. They are shown as they come.
+      state: text as unknown as z.ZodMiniType<FileState>,
+      reason: z.nullable(text),
+      supersededBy: z.nullable(text),
+      bytes: maybe,
+      changedAt: text,
+    }),
+  ),
+});
+
+const exportList = z.object({
+  exports: z.array(
+    z.object({
+      ...request,
+      counts: z.object({ total: count, staged: maybe, pending: maybe, retrying: maybe }),
+      bytes: maybe,
+    }),
+  ),
+});
+
 /** @throws ClientError `protocol` */
 export function exportPage(value: unknown): ExportPage {
-  const { counts } = value as { counts?: unknown };
-  const of = (state: FileState | 'total') => wholeNumber(counts, state);
-  const shown = {
-    ...requestState(value),
-    counts: {
-      total: of('total'),
-      staged: of('staged'),
-      superseded: of('superseded'),
-      withdrawn: of('withdrawn'),
-      rejected: of('rejected'),
-      retrying: of('retrying'),
-      pending: of('pending'),
-      given_up: of('given_up'),
-    },
-    bytes: wholeNumber(value, 'bytes'),
-  };
-  return { shown, files: rowsOf(value, 'files').map(exportedFile) };
+  return { shown: parsed(shownExport, value), ...parsed(exportedFiles, value) };
 }
 
 /** @throws ClientError `protocol` */
 export function listedExports(value: unknown): ListedExport[] {
-  return rowsOf(value, 'exports').map((row) => {
-    const { counts } = row as { counts?: unknown };
-    return {
-      ...requestState(row),
-      counts: {
-        total: wholeNumber(counts, 'total'),
-        staged: count(counts, 'staged'),
-        pending: count(counts, 'pending'),
-        retrying: count(counts, 'retrying'),
-      },
-      bytes: count(row, 'bytes'),
-    };
-  });
-}
-
-function requestState(row: unknown): ExportRequestState {
-  const state = exportStates.find((each) => each === text(row, 'state'));
-  if (state === undefined) throw unexpected('has a state that this version does not know');
-  const kind = optionalText(row, 'kind');
-  return {
-    requestId: text(row, 'requestId'),
-    state,
-    reason: optionalText(row, 'reason'),
-    kind: kind === 'dataset' || kind === 'file' ? kind : null,
-    dataset: optionalText(row, 'dataset'),
-    file: optionalText(row, 'file'),
-    recipient: optionalText(row, 'recipient'),
-    keyFingerprint: optionalText(row, 'keyFingerprint'),
-    requestedAt: text(row, 'requestedAt'),
-    sealedAt: optionalText(row, 'sealedAt'),
-    settledAt: optionalText(row, 'settledAt'),
-    generation: wholeNumber(row, 'generation'),
-    receipt: optionalText(row, 'receipt'),
-  };
-}
-
-function exportedFile(row: unknown): ExportedFile {
-  return {
-    fileId: text(row, 'fileId'),
-    // A newer service may know more states. They are shown as they come.
-    state: text(row, 'state') as FileState,
-    reason: optionalText(row, 'reason'),
-    supersededBy: optionalText(row, 'supersededBy'),
-    bytes: count(row, 'bytes'),
-    changedAt: text(row, 'changedAt'),
-  };
+  return parsed(exportList, value).exports;
 }

@@ -6,6 +6,7 @@ import {
   ServiceError,
   UnavailableError,
 } from './errors.ts';
+import { type ProblemDocument, problemIn } from './json.ts';
 import { retryAfterMs } from './retry.ts';
 import type { TransportReply } from './transport.ts';
 
@@ -21,7 +22,7 @@ const problemBytes = 64 * 1024;
  * @param what names the request, such as `the listing`
  */
 export async function refusal(reply: TransportReply, what: string, now: Date): Promise<ClientError> {
-  const problem = await problemIn(reply);
+  const problem = await problemOf(reply);
   const { status } = reply;
   const { code: problemCode, requestId = reply.header('x-request-id') ?? reply.header('x-amzn-requestid') } = problem;
   const said = status === 431 ? headersTooLarge : wordsOf(problem);
@@ -117,49 +118,18 @@ const visaRemedies: Readonly<Record<string, string>> = {
   denied: 'Ask the archive why it does not take this visa any more.',
 };
 
-interface Problem {
-  readonly detail?: string | undefined;
-  readonly title?: string | undefined;
-  readonly code?: string | undefined;
-  readonly requestId?: string | undefined;
-  readonly violations?: readonly string[];
-}
-
-async function problemIn(reply: TransportReply): Promise<Problem> {
-  const type = reply.header('content-type') ?? '';
-  if (!/^application\/(problem\+)?json\b/i.test(type)) {
-    await reply.discard();
-    return {};
+async function problemOf(reply: TransportReply): Promise<ProblemDocument> {
+  if (/^application\/(problem\+)?json\b/i.test(reply.header('content-type') ?? '')) {
+    return problemIn(await reply.text(problemBytes).catch(() => ''));
   }
-  try {
-    const parsed: unknown = JSON.parse(await reply.text(problemBytes));
-    if (typeof parsed !== 'object' || parsed === null) return {};
-    const text = (name: string) => {
-      const value = (parsed as Record<string, unknown>)[name];
-      return typeof value === 'string' && value !== '' ? oneLine(value) : undefined;
-    };
-    const violations = (parsed as { violations?: unknown }).violations;
-    return {
-      // DRS calls it `msg`.
-      detail: text('detail') ?? text('msg'),
-      title: text('title'),
-      code: text('code'),
-      requestId: text('requestId'),
-      violations: Array.isArray(violations) ? violations.flatMap(violationOf) : [],
-    };
-  } catch {
-    return {};
-  }
+  await reply.discard();
+  return { violations: [] };
 }
 
-function violationOf(violation: unknown): string[] {
-  if (typeof violation !== 'object' || violation === null) return [];
-  const { field, message } = violation as { field?: unknown; message?: unknown };
-  return typeof field === 'string' && typeof message === 'string' ? [oneLine(`${field} ${message}`)] : [];
-}
-
-function wordsOf({ detail, title, violations = [] }: Problem): string | undefined {
-  return violations.length > 0 ? violations.join('; ') : (detail ?? title);
+function wordsOf({ detail, title, violations }: ProblemDocument): string | undefined {
+  if (violations.length > 0) return violations.map(({ field, message }) => oneLine(`${field} ${message}`)).join('; ');
+  const words = detail ?? title;
+  return words && oneLine(words);
 }
 
 /** Text from the network as one line of at most 500 characters: it is shown to the user. */

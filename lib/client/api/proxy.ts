@@ -1,3 +1,4 @@
+import * as z from 'zod/mini';
 import type { ListedExport } from '../../contract/export-state.ts';
 import { limits } from '../../contract/limits.ts';
 import {
@@ -9,7 +10,7 @@ import {
 } from './connection.ts';
 import { ClientError } from './errors.ts';
 import { type ExportPage, exportPage, listedExports } from './export-state.ts';
-import { readJson, rowsOf, text, wholeNumber } from './json.ts';
+import { optional, parsed, readJson, text, wholeNumber } from './json.ts';
 import type { TransportReply, TransportRequest } from './transport.ts';
 import { outboxVisa } from './visa-choice.ts';
 
@@ -64,6 +65,9 @@ const asResearcher: Credentials = ({ visa, basic }) => ({
   headers: { 'x-ga4gh-visa': visa, ...(basic !== undefined && { authorization: basic }) },
 });
 
+const accepted = z.object({ requestId: text, message: optional(z.string()) });
+const locationReply = z.object({ url: text, expiresAt: text, size: wholeNumber });
+
 /** The proxy API: administrators ask for exports, researchers read their outbox. */
 export class ProxyApi {
   readonly connection: ServiceConnection;
@@ -110,8 +114,8 @@ export class ProxyApi {
     if (after !== undefined) query.set('after', after);
     url.search = query.toString();
     // A listing that breaks off does not parse; the whole page is asked for again then.
-    const parsed = await this.#read('the listing', { url, signal }, (reply) => readJson(reply, pageBytes));
-    return { files: rowsOf(parsed, 'files').map(listedFile) };
+    const reply = await this.#read('the listing', { url, signal }, (each) => readJson(each, pageBytes));
+    return { files: parsed(listing, reply).files.map(listedFile) };
   }
 
   /**
@@ -155,9 +159,8 @@ export class ProxyApi {
       body: JSON.stringify({ id, type, visaToken: visa, userPublicKey: publicKey }),
       ...options,
     });
-    const parsed = await readJson(reply);
-    const { message } = parsed as { message?: unknown };
-    return { requestId: text(parsed, 'requestId'), message: typeof message === 'string' ? message : undefined };
+    const { requestId, message } = parsed(accepted, await readJson(reply));
+    return { requestId, message };
   }
 
   /**
@@ -216,15 +219,14 @@ export class ProxyApi {
 
 /** The body of a reply to `redirect=false`. @throws ClientError `protocol`; UnavailableError */
 export async function parseLocation(reply: TransportReply, name: string): Promise<Location> {
-  const parsed = await readJson(reply);
-  const address = text(parsed, 'url');
-  const expiresAt = new Date(text(parsed, 'expiresAt'));
+  const { url: address, expiresAt: expiry, size } = parsed(locationReply, await readJson(reply));
+  const expiresAt = new Date(expiry);
   if (!URL.canParse(address) || Number.isNaN(expiresAt.getTime())) {
     throw new ClientError('protocol', `${JSON.stringify(name)}: the service gave no address that can be used`);
   }
   const sentAt = Date.parse(reply.header('date') ?? '') || Date.now();
   const lifetimeMs = expiresAt.getTime() - sentAt;
-  return { url: new URL(address), expiresAt, lifetimeMs, size: wholeNumber(parsed, 'size') };
+  return { url: new URL(address), expiresAt, lifetimeMs, size };
 }
 
 function samePage(): ClientError {
@@ -233,18 +235,22 @@ function samePage(): ClientError {
   });
 }
 
-function listedFile(row: unknown): ListedFile {
-  const { modifiedDate, expiryDate, etag } = row as Record<string, unknown>;
-  return {
-    name: text(row, 'fileName'),
-    size: wholeNumber(row, 'size'),
-    modified: date(modifiedDate),
-    expires: date(expiryDate),
-    ...(typeof etag === 'string' && { etag }),
-  };
+const listing = z.object({
+  files: z.array(
+    z.object({
+      fileName: text,
+      size: wholeNumber,
+      ...{ modifiedDate: optional(text), expiryDate: optional(text), etag: optional(z.string()) },
+    }),
+  ),
+});
+
+function listedFile({ fileName: name, size, etag, ...dates }: z.infer<typeof listing>['files'][number]): ListedFile {
+  const [modified, expires] = [date(dates.modifiedDate), date(dates.expiryDate)];
+  return { name, size, modified, expires, ...(etag !== undefined && { etag }) };
 }
 
-function date(value: unknown): Date | undefined {
-  const parsed = typeof value === 'string' ? new Date(value) : undefined;
-  return parsed && !Number.isNaN(parsed.getTime()) ? parsed : undefined;
+function date(text = ''): Date | undefined {
+  const time = new Date(text);
+  return Number.isNaN(time.getTime()) ? undefined : time;
 }

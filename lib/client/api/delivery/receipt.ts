@@ -1,3 +1,4 @@
+import * as z from 'zod/mini';
 import { fileNameBytes } from '../../../common/names.ts';
 import {
   type DeliveredFile,
@@ -6,10 +7,12 @@ import {
   type MissingFile,
 } from '../../../contract/delivery.ts';
 import { ClientError, type ClientErrorOptions } from '../errors.ts';
+import { text, wholeNumber } from '../json.ts';
 
 /** A receipt that must not be relied on. `file`: its name, if it is one of a folder. */
 export class ReceiptError extends ClientError {
   readonly file: string | undefined;
+
   constructor(message: string, { file, ...options }: ClientErrorOptions & { readonly file?: string } = {}) {
     const remedy = 'Download the receipt again. If that does not help, tell the operator.';
     super('not_verified', message, { remedy, ...options });
@@ -17,12 +20,43 @@ export class ReceiptError extends ClientError {
   }
 }
 
-const sha256Hex = /^[0-9a-f]{64}$/;
+const like = (pattern: RegExp) => z.string().check(z.regex(pattern));
+const sha256Hex = like(/^[0-9a-f]{64}$/);
 /** Base64 of eight bytes. */
-const crcBase64 = /^[A-Za-z0-9+/]{10}[AEIMQUYcgkosw048]=$/;
+const crcBase64 = like(/^[A-Za-z0-9+/]{10}[AEIMQUYcgkosw048]=$/);
 /** An outbox name is one path segment of these characters and begins with no dot. */
-const outboxName = new RegExp(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,${fileNameBytes - 1}}$`);
-const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const outboxName = like(new RegExp(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,${fileNameBytes - 1}}$`));
+const uuid = like(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+const time = like(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/).check(
+  z.refine((value) => !Number.isNaN(Date.parse(value))),
+);
+
+const receipt = z.object({
+  iss: text,
+  iat: wholeNumber,
+  jti: uuid,
+  requested_at: time,
+  generation: wholeNumber.check(z.positive()),
+  dataset: text,
+  kind: z.enum(['dataset', 'file']),
+  key_fingerprint: sha256Hex,
+  complete: z.boolean(),
+  files: z.array(z.unknown()),
+  missing: z.array(z.unknown()),
+});
+
+const delivered = z.object({
+  name: outboxName,
+  file_id: text,
+  path: z.string(),
+  size: wholeNumber,
+  header_sha256: sha256Hex,
+  plaintext_size: z.optional(wholeNumber),
+  plaintext_sha256: z.optional(sha256Hex),
+  crc64nvme: z.optional(crcBase64),
+});
+
+const missed = z.object({ file_id: text, path: z.string(), reason: text, by: z.optional(uuid) });
 
 /**
  * The payload of a receipt, member by member. Unknown members are ignored.
@@ -36,110 +70,30 @@ export function parseReceipt<T extends { readonly length: number }>(
   files: T,
   missing: readonly MissingFile[],
 ): Omit<DeliveryReceipt, 'files'> & { readonly files: T } {
-  const row = new Row(payload, 'it');
-  const receipt = {
-    iss: row.text('iss'),
-    iat: row.count('iat'),
-    jti: row.text('jti', uuid),
-    requested_at: row.time('requested_at'),
-    generation: row.count('generation', 1),
-    dataset: row.text('dataset'),
-    kind: row.oneOf('kind', ['dataset', 'file'] as const),
-    key_fingerprint: row.text('key_fingerprint', sha256Hex),
-    complete: row.flag('complete'),
-    files,
-    missing,
-  };
-  if (row.rows('files').length !== files.length) throw malformed('a file is not an object');
-  if (row.rows('missing').length !== missing.length) throw malformed('a missing file is not an object');
-  if (receipt.complete && receipt.missing.length > 0) throw malformed('it says "complete" and lists missing files');
-  return receipt;
+  const found = read(receipt, payload, 'it');
+  if (found.files.length !== files.length) throw malformed('a file is not an object');
+  if (found.missing.length !== missing.length) throw malformed('a missing file is not an object');
+  if (found.complete && missing.length > 0) throw malformed('it says "complete" and lists missing files');
+  return { ...found, files, missing };
 }
 
 /** @throws ReceiptError. The names of files become local paths, so any other than an outbox name is refused. */
 export function deliveredFile(value: unknown): DeliveredFile {
-  const row = new Row(value, 'a file');
-  const name = row.text('name', outboxName);
-  if (isReceiptName(name)) throw malformed('a file has the name of a receipt');
-  return {
-    name,
-    file_id: row.text('file_id'),
-    path: row.text('path', /^/),
-    size: row.count('size'),
-    header_sha256: row.text('header_sha256', sha256Hex),
-    ...row.optional('plaintext_size', (key) => row.count(key)),
-    ...row.optional('plaintext_sha256', (key) => row.text(key, sha256Hex)),
-    ...row.optional('crc64nvme', (key) => row.text(key, crcBase64)),
-  };
+  const file = read(delivered, value, 'a file');
+  if (isReceiptName(file.name)) throw malformed('a file has the name of a receipt');
+  return file as DeliveredFile;
 }
 
 /** @throws ReceiptError */
 export function missingFile(value: unknown): MissingFile {
-  const row = new Row(value, 'a missing file');
-  return {
-    file_id: row.text('file_id'),
-    path: row.text('path', /^/),
-    reason: row.text('reason'),
-    ...row.optional('by', (key) => row.text(key, uuid)),
-  };
+  return read(missed, value, 'a missing file') as MissingFile;
 }
 
-/** The members of one object. */
-class Row {
-  readonly #members: Readonly<Record<string, unknown>>;
-  readonly #what: string;
-
-  constructor(value: unknown, what: string) {
-    if (typeof value !== 'object' || value === null || Array.isArray(value))
-      throw malformed(`${what} is not an object`);
-    this.#members = value as Readonly<Record<string, unknown>>;
-    this.#what = what;
-  }
-
-  text(key: string, pattern = /./s): string {
-    const value = this.#members[key];
-    if (typeof value === 'string' && pattern.test(value)) return value;
-    throw this.#wrong(key);
-  }
-
-  count(key: string, from = 0): number {
-    const value = this.#members[key];
-    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= from) return value;
-    throw this.#wrong(key);
-  }
-
-  time(key: string): string {
-    const value = this.text(key, /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/);
-    if (Number.isNaN(Date.parse(value))) throw this.#wrong(key);
-    return value;
-  }
-
-  flag(key: string): boolean {
-    const value = this.#members[key];
-    if (typeof value === 'boolean') return value;
-    throw this.#wrong(key);
-  }
-
-  oneOf<T extends string>(key: string, values: readonly T[]): T {
-    const value = values.find((each) => each === this.#members[key]);
-    if (value !== undefined) return value;
-    throw this.#wrong(key);
-  }
-
-  rows(key: string): readonly unknown[] {
-    const value = this.#members[key];
-    if (Array.isArray(value)) return value;
-    throw this.#wrong(key);
-  }
-
-  /** The member as an object with it alone; without it, an empty object. */
-  optional<K extends string, T>(key: K, read: (key: K) => T): { readonly [Key in K]?: T } {
-    return this.#members[key] === undefined ? {} : ({ [key]: read(key) } as { readonly [Key in K]?: T });
-  }
-
-  #wrong(key: string): ReceiptError {
-    return malformed(`${this.#what} has no usable ${key}`);
-  }
+function read<T>(schema: z.ZodMiniType<T>, value: unknown, what: string): T {
+  const { data, error } = schema.safeParse(value);
+  if (error === undefined) return data;
+  const [name] = error.issues[0]?.path ?? [];
+  throw malformed(name === undefined ? `${what} is not an object` : `${what} has no usable ${String(name)}`);
 }
 
 export function malformed(what: string): ReceiptError {

@@ -1,4 +1,5 @@
 import { open, readFile, rename, rm } from 'node:fs/promises';
+import * as z from 'zod/mini';
 import type { ByteRange } from '../../../../crypt4gh/index.ts';
 import { isRecognizable, type ObjectVersion } from '../remote/remote-file.ts';
 import { ifThere, onDisk } from './local-disk.ts';
@@ -69,41 +70,33 @@ export async function removeJournal(path: string): Promise<void> {
   });
 }
 
+const size = z.int().check(z.nonnegative());
+const ranges = z.array(z.tuple([size, size])).check(z.maxLength(mostRanges));
+
+const saved = z.object({
+  ...{ format: z.literal(currentFormat), name: z.string(), form: z.enum(['container', 'plaintext']), size },
+  ...{ etag: z.optional(z.string()), lastModified: z.optional(z.string()), boot: z.optional(z.string()) },
+  ...{ done: ranges, synced: ranges },
+});
+
 function parseJournal(text: string): Journal | undefined {
   try {
-    const { format, name, form, size, etag, lastModified, boot, ...lists } = JSON.parse(text) as Record<
-      string,
-      unknown
-    >;
-    if (format !== currentFormat || typeof name !== 'string' || (form !== 'container' && form !== 'plaintext'))
-      return undefined;
-    if (!isSize(size) || ![etag, lastModified, boot].every(isOptionalText)) return undefined;
+    const { name, form, size, etag, lastModified, boot, ...lists } = saved.parse(JSON.parse(text));
     const [done, synced] = [rangesIn(lists.done, size), rangesIn(lists.synced, size)];
     if (done === undefined || synced === undefined) return undefined;
-    const version = { size, etag, lastModified } as ObjectVersion;
-    return { name, form, version, done, synced, boot: boot as string | undefined };
+    return { name, form, version: { size, etag, lastModified }, done, synced, boot };
   } catch {
     return undefined;
   }
 }
 
-function rangesIn(list: unknown, size: number): readonly ByteRange[] | undefined {
-  if (!Array.isArray(list) || list.length > mostRanges) return undefined;
-  const ranges = new RangeSet();
-  for (const range of list as unknown[]) {
-    const [start, end, ...more] = Array.isArray(range) ? (range as unknown[]) : [];
-    if (!isSize(start) || !isSize(end) || start >= end || end > size || more.length > 0) return undefined;
-    ranges.add(start, end);
+function rangesIn(list: z.infer<typeof ranges>, size: number): readonly ByteRange[] | undefined {
+  const found = new RangeSet();
+  for (const [start, end] of list) {
+    if (start >= end || end > size) return undefined;
+    found.add(start, end);
   }
-  return ranges.ranges;
-}
-
-function isSize(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
-}
-
-function isOptionalText(value: unknown): value is string | undefined {
-  return value === undefined || typeof value === 'string';
+  return found.ranges;
 }
 
 /** The rest of an earlier run, if it is of the same file in the same form; `exists`: whether there is any rest. */
