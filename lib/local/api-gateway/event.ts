@@ -75,6 +75,14 @@ export function parameterOf(request: ApiRequest, source: string, route?: Route):
   return header === undefined ? undefined : request.headers[header]?.at(-1);
 }
 
+/** What callers have who do not sign by AWS credentials, have no API key and no certificate. */
+const noIdentity = Object.fromEntries(
+  [
+    ...['accessKey', 'accountId', 'apiKey', 'apiKeyId', 'caller', 'clientCert', 'principalOrgId', 'user', 'userArn'],
+    ...['cognitoAuthenticationProvider', 'cognitoAuthenticationType', 'cognitoIdentityId', 'cognitoIdentityPoolId'],
+  ].map((name) => [name, null]),
+);
+
 /** The parts that the proxy event (version 1.0) and the authorizer's event share. */
 export function eventOf(request: ApiRequest, route: Route, api: RestApi) {
   const query = [...new Set(request.query.keys())];
@@ -99,21 +107,9 @@ export function eventOf(request: ApiRequest, route: Route, api: RestApi) {
       extendedRequestId: request.requestId,
       httpMethod: request.httpMethod,
       identity: {
-        accessKey: null,
-        accountId: null,
-        apiKey: null,
-        apiKeyId: null,
-        caller: null,
-        clientCert: null,
-        cognitoAuthenticationProvider: null,
-        cognitoAuthenticationType: null,
-        cognitoIdentityId: null,
-        cognitoIdentityPoolId: null,
-        principalOrgId: null,
+        ...noIdentity,
         sourceIp: request.sourceIp,
-        user: null,
         userAgent: parameterOf(request, 'header.User-Agent') ?? null,
-        userArn: null,
       },
       path: `${request.prefix}${request.path}`,
       protocol: 'HTTP/1.1',

@@ -11,7 +11,7 @@ import { parsePolicy, type Statement } from './policy.ts';
  * policies is not in the template or would be evaluated wrongly here
  */
 export function statementsOfRole(roleArn: string, taker: string, deployment: Deployment): readonly Statement[] {
-  const role = deployment.resources('AWS::IAM::Role').find((candidate) => candidate.attribute('Arn') === roleArn);
+  const role = roleOf(roleArn, deployment);
   if (!role) throw new UnsupportedTemplateError(roleArn, 'the role is not in the template');
   if (!isTrusted(taker, role.property('AssumeRolePolicyDocument'))) {
     throw new UnsupportedTemplateError(whereOf(role), `${taker} may not assume the role`);
@@ -21,8 +21,12 @@ export function statementsOfRole(roleArn: string, taker: string, deployment: Dep
 
 /** What the policies of a role say to the sessions that it has. A role that is gone allows nothing. */
 export function statementsOfSession(roleArn: string, deployment: Deployment): readonly Statement[] {
-  const role = deployment.resources('AWS::IAM::Role').find((candidate) => candidate.attribute('Arn') === roleArn);
+  const role = roleOf(roleArn, deployment);
   return role ? statementsNow(role, deployment) : [];
+}
+
+function roleOf(arn: string, deployment: Deployment): Resource | undefined {
+  return deployment.resources('AWS::IAM::Role').find((role) => role.attribute('Arn') === arn);
 }
 
 function statementsNow(role: Resource, deployment: Deployment): readonly Statement[] {

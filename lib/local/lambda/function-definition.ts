@@ -130,20 +130,15 @@ function lambdaVariables(resource: Resource, runtime: string, memoryMb: number, 
   };
 }
 
+/** Services that functions call, as the SDK names their endpoints. */
+const called = 'CLOUDFORMATION EVENTBRIDGE KMS LAMBDA RDS RDS_DATA S3 SECRETS_MANAGER SQS'.split(' ');
+
 function endpointVariables(endpoint: string, { accessKeyId, secretAccessKey, sessionToken = '' }: Principal) {
   return {
     AWS_ACCESS_KEY_ID: accessKeyId,
     AWS_SECRET_ACCESS_KEY: secretAccessKey,
     AWS_SESSION_TOKEN: sessionToken,
-    AWS_ENDPOINT_URL_CLOUDFORMATION: endpoint,
-    AWS_ENDPOINT_URL_EVENTBRIDGE: endpoint,
-    AWS_ENDPOINT_URL_KMS: endpoint,
-    AWS_ENDPOINT_URL_LAMBDA: endpoint,
-    AWS_ENDPOINT_URL_RDS: endpoint,
-    AWS_ENDPOINT_URL_RDS_DATA: endpoint,
-    AWS_ENDPOINT_URL_S3: endpoint,
-    AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint,
-    AWS_ENDPOINT_URL_SQS: endpoint,
+    ...Object.fromEntries(called.map((service) => [`AWS_ENDPOINT_URL_${service}`, endpoint])),
   };
 }
 

@@ -1,4 +1,3 @@
-import type { OutgoingHttpHeaders } from 'node:http';
 import { type BufferedService, type JsonObject, parseJson, targetAction } from '../endpoint/buffered-service.ts';
 import { readAll } from '../http.ts';
 import { traceHeaderAttribute } from '../lambda/worker-protocol.ts';
@@ -30,12 +29,10 @@ export function localSqs(
       return { action, input, permissions: [{ action: `sqs:${iamActions[action] ?? action}`, resource }] };
     },
     async handle(action, input, body, headers) {
-      const { 'content-length': _, ...others } = endToEnd(headers);
       const sent = rewritten(action, input, isPersistent) ?? body;
-      const response = await queueServer.forward(others, sent);
+      const response = await queueServer.forward(endToEnd(headers), sent);
       const reply = (await readAll(response, 16 * 1024 * 1024)) ?? Buffer.alloc(0);
-      const { 'content-length': __, ...rest } = endToEnd(response.headers);
-      return { status: response.statusCode ?? 502, headers: rest as Record<string, string>, body: reply.toString() };
+      return { status: response.statusCode ?? 502, headers: endToEnd(response.headers), body: reply.toString() };
     },
   };
 }
@@ -70,18 +67,12 @@ function keepTrace({ MessageSystemAttributes: system, ...entry }: JsonObject): J
   return { ...entry, MessageAttributes: { ...record(entry.MessageAttributes), [traceHeaderAttribute]: header } };
 }
 
-/** Headers that belong to one connection, RFC 9110 § 7.6.1. */
-const hopByHop = new Set([
-  'connection',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'host',
-  'expect',
-]);
+/** Headers that belong to one connection, RFC 9110 § 7.6.1, or to the body as it was. */
+const hopByHop = new Set(
+  'connection keep-alive te trailer transfer-encoding upgrade host expect content-length'.split(' '),
+);
 
-function endToEnd(headers: Readonly<Record<string, string | string[] | undefined>>): OutgoingHttpHeaders {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !hopByHop.has(name)));
+function endToEnd(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
+  const kept = Object.entries(headers).filter(([name]) => !hopByHop.has(name));
+  return Object.fromEntries(kept) as Record<string, string>;
 }

@@ -3,7 +3,7 @@ import type { Stack } from './assembly.ts';
 import { attributeOf, type Identity } from './attributes.ts';
 import { resolveCondition, resolveValue, type Scope } from './intrinsics.ts';
 import { accountId, defaultRegion, generatedName, namePropertyOf, stackId } from './names.ts';
-import { isIgnoredType, supportedTypes } from './resource-types.ts';
+import { isKnownType } from './resource-types.ts';
 import { type Resource, type ResourceDeclaration, text } from './template.ts';
 
 /** The local addresses that take the place of AWS's own. */
@@ -124,7 +124,7 @@ function deployStack(
   const isActive = (condition: string | undefined) => condition === undefined || scope.condition(condition);
   for (const [logicalId, declaration] of Object.entries(template.Resources ?? {})) {
     if (!isActive(declaration.Condition)) continue;
-    if (!supportedTypes.has(declaration.Type) && !isIgnoredType(declaration.Type)) {
+    if (!isKnownType(declaration.Type)) {
       throw new UnsupportedTemplateError(`${stack.name}/${logicalId}`, `${declaration.Type} cannot be run locally`);
     }
     resources.set(logicalId, toResource(stack.name, logicalId, declaration, region, scope, addresses));
