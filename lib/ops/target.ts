@@ -3,7 +3,6 @@ import { resolve } from 'node:path';
 import { type Connection, connection, connectionVariable, defaultConnectionFile } from '../contract/connection.ts';
 import { outputs, requiredOutputs, type StackOutputs, stackNames } from '../contract/outputs.ts';
 import { NotFoundError, TemporarilyUnavailableError } from '../errors.ts';
-import { RdsArchiveUsers } from '../service/catalogue/users.ts';
 import type { OutboxRecords } from '../service/export/ports.ts';
 import { RdsExportLog } from '../service/ledger/delivery-log.ts';
 import { RdsLastFailures } from '../service/ledger/export-status.ts';
@@ -15,6 +14,7 @@ import { usageError } from '../terminal/errors.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { RdsErasure } from './audit/erasure.ts';
 import { RdsAuditTrail } from './audit/trail.ts';
+import { ArchiveUserWriter } from './catalogue/archive-users.ts';
 import { RdsArchiveHeaders } from './catalogue/headers.ts';
 import { RdsArchiveInventory } from './catalogue/inventory.ts';
 import { RdsArchiveWriter } from './catalogue/writer.ts';
@@ -220,7 +220,7 @@ export function targetOf(deployment: Deployment) {
     bodies: publicPart(new S3ArchiveWriter({ client: s3, bucket, location: `${endpoint}/${bucket}` })),
     catalogue: catalogueOf(db),
     archiveHeaders: publicPart(new RdsArchiveHeaders(db)),
-    archiveUsers: publicPart(new RdsArchiveUsers(db)),
+    archiveUsers: publicPart(new ArchiveUserWriter(db)),
     audit: publicPart(new RdsAuditTrail(databaseOf(deployment, stack[outputs.databaseAuditorSecretArn]))),
     outbox: publicPart(new S3OutboxRemover({ client: s3, bucket: stack[outputs.outboxBucket] })),
     outboxRecords: new RdsOutboxRecords({ db, expiryDays: longestExpiryDays }) as OutboxRecords,

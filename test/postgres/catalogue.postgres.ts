@@ -3,12 +3,12 @@ import * as z from 'zod';
 import { type DatabaseRole, databaseRoles } from '../../lib/contract/database-roles.ts';
 import { ForbiddenError, TemporarilyUnavailableError } from '../../lib/errors.ts';
 import { RdsAuditTrail } from '../../lib/ops/audit/trail.ts';
+import { ArchiveUserWriter } from '../../lib/ops/catalogue/archive-users.ts';
 import { RdsArchiveInventory } from '../../lib/ops/catalogue/inventory.ts';
 import { FileIdTakenError, RdsArchiveWriter } from '../../lib/ops/catalogue/writer.ts';
 import { accessQuery } from '../../lib/service/catalogue/access-query.ts';
 import { RdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
 import { RdsDirectCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
-import { RdsArchiveUsers } from '../../lib/service/catalogue/users.ts';
 import { RdsDeliveryLog, RdsExportLog } from '../../lib/service/ledger/delivery-log.ts';
 import { RdsLedger } from '../../lib/service/ledger/ledger.ts';
 import { noteAttempts } from '../../lib/service/ledger/transitions.ts';
@@ -354,8 +354,8 @@ describe('a request', () => {
 
 describe('the archive users', () => {
   it('are saved and disabled by the operator, and found by the proxy', async () => {
-    const operator = new RdsArchiveUsers(as());
-    const proxy = new RdsArchiveUsers(as(databaseRoles.proxy));
+    const operator = new ArchiveUserWriter(as());
+    const proxy = new ArchiveUserWriter(as(databaseRoles.proxy));
     await operator.save('central', '$scrypt$1');
     await operator.save('central', '$scrypt$2');
     expect(await proxy.find('central')).toEqual({ username: 'central', passwordHash: '$scrypt$2' });

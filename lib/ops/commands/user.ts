@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { hashPassword } from '../../common/password-hash.ts';
 import { NotFoundError } from '../../errors.ts';
-import type { ListedUser } from '../../service/catalogue/users.ts';
 import { printable } from '../../terminal/output.ts';
+import type { ListedUser } from '../catalogue/archive-users.ts';
 import { OpsError } from '../errors.ts';
 import type { Target } from '../target.ts';
 import { checkUsername, newPassword, type PasswordOptions, withPasswordOptions } from './password.ts';

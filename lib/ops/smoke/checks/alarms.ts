@@ -1,5 +1,5 @@
 import { smokeDetailType } from '../../../contract/events.ts';
-import { sendSmokeEvent } from '../../../service/stores/events/events.ts';
+import { sendSmokeEvent } from '../../stores/smoke-event.ts';
 import { messagesDelivered, type TopicFacts, topicFacts } from '../../stores/topic.ts';
 import { type Check, NotApplicable, poll } from '../check.ts';
 import type { Run } from '../run.ts';

@@ -1,8 +1,7 @@
 import { type EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge';
-import { eventDetailTypes, eventSource, type OperatorEvent, smokeDetailType } from '../../../contract/events.ts';
+import { eventDetailTypes, eventSource, type OperatorEvent } from '../../../contract/events.ts';
 import type { Events, LostEvent } from '../../export/ports.ts';
-import { errorName, isTransient, storeFailure } from '../aws-failure.ts';
-import { type AwsClientOptions, eventBridgeClient } from '../clients.ts';
+import { errorName, isTransient } from '../aws-failure.ts';
 import { type RetryEnvironment, retrying } from '../retry.ts';
 
 interface EventsOptions extends RetryEnvironment {
@@ -57,21 +56,6 @@ export class EventBridgeEvents implements Events {
       const { EventId: id, ErrorCode: name = 'InternalFailure', ErrorMessage: message } = entries[index] ?? {};
       return id === undefined ? [{ event, error: Object.assign(new Error(message), { name }) }] : [];
     });
-  }
-}
-
-/** Send the event by which the smoke test tries the messages about keys. @throws when EventBridge does not take it */
-export async function sendSmokeEvent(
-  topicArn: string,
-  options: AwsClientOptions,
-  client: Pick<EventBridgeClient, 'send'> = eventBridgeClient(options),
-): Promise<void> {
-  const entry = { Source: eventSource, DetailType: smokeDetailType, Detail: '{}', Resources: [topicArn] };
-  try {
-    const { Entries: [result] = [] } = await client.send(new PutEventsCommand({ Entries: [entry] }));
-    if (result?.ErrorCode) throw Object.assign(new Error(result.ErrorMessage), { name: result.ErrorCode });
-  } catch (error) {
-    throw storeFailure(error, 'EventBridge');
   }
 }
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { NotFoundError } from '../../../../lib/errors.ts';
+import { ArchiveUserWriter } from '../../../../lib/ops/catalogue/archive-users.ts';
 import {
   type ArchiveRegistration,
   FileIdTakenError,
@@ -7,7 +8,6 @@ import {
   RdsArchiveWriter,
 } from '../../../../lib/ops/catalogue/writer.ts';
 import { RdsCatalogue } from '../../../../lib/service/catalogue/catalogue.ts';
-import { RdsArchiveUsers } from '../../../../lib/service/catalogue/users.ts';
 import type { ExportEvent } from '../../../../lib/service/export/ports.ts';
 import { RdsCopyRecords } from '../../../../lib/service/ledger/copy-records.ts';
 import { RdsExportLog } from '../../../../lib/service/ledger/delivery-log.ts';
@@ -269,9 +269,9 @@ describe('removeFile', () => {
   });
 });
 
-describe('RdsArchiveUsers', () => {
+describe('ArchiveUserWriter', () => {
   it('lists users, active and disabled, over pages and without hashes', async () => {
-    const users = new RdsArchiveUsers(test.dataApi());
+    const users = new ArchiveUserWriter(test.dataApi());
     await test.sql(
       `insert into data_out.archive_users (username, password_hash, created_at, disabled_at)
        select 'u' || lpad(n::text, 5, '0'), 'secret', '2026-01-02T03:04:05Z', case when n = 1 then timestamptz '2026-02-03T00:00:00Z' end
@@ -288,7 +288,7 @@ describe('RdsArchiveUsers', () => {
   });
 
   it('finds a saved user, with the newest hash, until disabled', async () => {
-    const users = new RdsArchiveUsers(test.dataApi());
+    const users = new ArchiveUserWriter(test.dataApi());
     expect(await users.find('ana')).toBeUndefined();
     lostAnswer();
     await users.save('ana', '$scrypt$1');
@@ -301,7 +301,7 @@ describe('RdsArchiveUsers', () => {
   });
 
   it.each(['Ana', "ana' or ''='", 'an\0a', ''])('does not find %j', async (name) => {
-    const users = new RdsArchiveUsers(test.dataApi());
+    const users = new ArchiveUserWriter(test.dataApi());
     await users.save('ana', '$scrypt$1');
     expect(await users.find(name)).toBeUndefined();
   });

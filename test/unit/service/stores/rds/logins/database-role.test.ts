@@ -1,6 +1,7 @@
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { TemporarilyUnavailableError } from '../../../../../../lib/errors.ts';
+import { ArchiveUserWriter } from '../../../../../../lib/ops/catalogue/archive-users.ts';
 import { RdsCatalogue } from '../../../../../../lib/service/catalogue/catalogue.ts';
 import { RdsDirectCatalogue } from '../../../../../../lib/service/catalogue/direct-catalogue.ts';
 import { RdsArchiveUsers } from '../../../../../../lib/service/catalogue/users.ts';
@@ -45,7 +46,7 @@ describe('the role of list and stream', () => {
   });
 
   it('reads the archive users', async () => {
-    await new RdsArchiveUsers(test.dataApi()).save('central', '$scrypt$hash');
+    await new ArchiveUserWriter(test.dataApi()).save('central', '$scrypt$hash');
     const user = { username: 'central', passwordHash: '$scrypt$hash' };
     expect(await new RdsArchiveUsers(proxy()).find('central')).toEqual(user);
   });
