@@ -1,5 +1,5 @@
 import { MetricUnit } from '@aws-lambda-powertools/metrics';
-import type { Context, SQSRecord } from 'aws-lambda';
+import type { Context } from 'aws-lambda';
 import { environment } from '../../lib/contract/environment.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import { RdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
@@ -14,17 +14,9 @@ import type { OutboxQuota } from '../../lib/service/ledger/outbox-quota.ts';
 import { s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
 import { S3OutboxRemover } from '../../lib/service/stores/s3/outbox-remover.ts';
 import { SqsDeliveries, SqsFileExports } from '../../lib/service/stores/sqs/queues.ts';
-import { announce } from '../shared/events.ts';
 import { logger, metrics } from '../shared/observability.ts';
-import {
-  isLastReceive,
-  oneByOne,
-  type QueueReceives,
-  queueHandler,
-  receiveCount,
-  receivedMessage,
-  reportRejection,
-} from '../shared/queue.ts';
+import { announce, reportRejection } from '../shared/outcomes.ts';
+import { type DeliveredMessage, oneByOne, queueHandler } from '../shared/queue.ts';
 import { keepMemorySmall, optionalNumber, required, requiredNumber } from '../shared/runtime.ts';
 import { exportFields, traceOf } from '../shared/traces.ts';
 import { database, deployedEvents, deployedVisaRules } from '../shared/wiring.ts';
@@ -34,20 +26,21 @@ keepMemorySmall();
 
 const sqs = sqsClient();
 const data = database();
-const queue = {
-  url: required(environment.exportRequestsQueueUrl),
-  receives: requiredNumber(environment.exportRequestsReceives),
-};
 const ledger = new RdsLedger(data, requiredNumber(environment.filesInFlight), quotaOfOutbox());
 
 /** Consumer of `export-requests`: decides on one export request and fans it out into files. */
 export const handler = queueHandler({
   sqs,
-  queueUrls: [queue.url],
+  queues: [
+    {
+      url: required(environment.exportRequestsQueueUrl),
+      receives: requiredNumber(environment.exportRequestsReceives),
+    },
+  ],
   retryDelaysSeconds: required(environment.retryDelaysSeconds),
   stage: 'consume',
   handle: oneByOne(
-    consumeRecord(
+    consumeMessage(
       {
         catalogue: new RdsCatalogue(data),
         fileExports: new SqsFileExports({ client: sqs, queueUrl: required(environment.fileExportsQueueUrl), traceOf }),
@@ -62,7 +55,6 @@ export const handler = queueHandler({
         outbox: new S3OutboxRemover({ client: s3Client(), bucket: required(environment.outboxBucket) }),
         rules: deployedVisaRules(),
       },
-      queue,
       deployedEvents(),
     ),
   ),
@@ -74,25 +66,19 @@ function quotaOfOutbox(): OutboxQuota | undefined {
 }
 
 /**
- * Handles one record of `export-requests`: carried out or rejected, and reported. A throw brings the message back.
+ * Handles one message of `export-requests`: carried out or rejected, and reported. A throw brings the message back.
  *
  * @param events `undefined` while the setting `events` is off
  */
-export function consumeRecord(
+export function consumeMessage(
   dependencies: ConsumeDependencies,
-  queue: QueueReceives,
   events?: Events,
-): (record: SQSRecord, context: Context) => Promise<void> {
-  return async (record, context) => {
-    const strings = Object.entries(record.messageAttributes).map(([name, value]) => [name, value.stringValue]);
-    const result = await consumeExportRequest(
-      { ...receivedMessage(record), attributes: Object.fromEntries(strings) },
-      dependencies,
-      {
-        receive: { count: receiveCount(record), isLast: isLastReceive(record, [queue]) },
-        remainingMs: () => context.getRemainingTimeInMillis(),
-      },
-    );
+): (message: DeliveredMessage, context: Context) => Promise<void> {
+  return async (message, context) => {
+    const result = await consumeExportRequest(message, dependencies, {
+      receive: { count: message.receives, isLast: message.isLast },
+      remainingMs: () => context.getRemainingTimeInMillis(),
+    });
     if (result.outcome === 'rejected') reportRejection(names.exportRejected, result);
     else reportAcceptance(result);
     await announce(events, { exportId: result.exportId, state: result.outcome }, context);

@@ -1,19 +1,19 @@
 import { MetricUnit } from '@aws-lambda-powertools/metrics';
-import type { Context, SQSRecord } from 'aws-lambda';
+import type { Context } from 'aws-lambda';
+import { parseJson } from '../../lib/common/untrusted-json.ts';
 import { receiptMediaType } from '../../lib/contract/delivery.ts';
 import { environment } from '../../lib/contract/environment.ts';
 import { deliveryMessage } from '../../lib/contract/messages.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import type { Events } from '../../lib/service/export/ports.ts';
 import { type FinalizeDependencies, finalizeDelivery } from '../../lib/service/export/receipt/finalize.ts';
-import { parseJson } from '../../lib/service/export/received.ts';
 import { RdsDeliveryLog } from '../../lib/service/ledger/delivery-log.ts';
 import { kmsClient, s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
 import { KmsReceiptSigner } from '../../lib/service/stores/kms/receipt-signer.ts';
 import { S3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
-import { announce } from '../shared/events.ts';
 import { countBy, logger, metrics } from '../shared/observability.ts';
-import { oneByOne, queueHandler } from '../shared/queue.ts';
+import { announce } from '../shared/outcomes.ts';
+import { type DeliveredMessage, oneByOne, queueHandler } from '../shared/queue.ts';
 import { keepMemorySmall, required } from '../shared/runtime.ts';
 import { exportFields } from '../shared/traces.ts';
 import { database, deployedEvents } from '../shared/wiring.ts';
@@ -24,11 +24,11 @@ keepMemorySmall();
 /** Consumer of `deliveries`: finalizes a request and writes its delivery receipt. */
 export const handler = queueHandler({
   sqs: sqsClient(),
-  queueUrls: [required(environment.deliveriesQueueUrl)],
+  queues: [{ url: required(environment.deliveriesQueueUrl) }],
   retryDelaysSeconds: required(environment.retryDelaysSeconds),
   stage: 'settle',
   handle: oneByOne(
-    finalizeRecord(
+    finalizeMessage(
       { log: new RdsDeliveryLog(database()), ...deployedReceipts(), now: () => new Date() },
       deployedEvents(),
     ),
@@ -49,16 +49,16 @@ function deployedReceipts(): Pick<FinalizeDependencies, 'receipts'> {
 }
 
 /**
- * Handles one record of `deliveries`. A throw brings the message back.
+ * Handles one message of `deliveries`. A throw brings the message back.
  *
  * @param events `undefined` while the setting `events` is off
  */
-export function finalizeRecord(
+export function finalizeMessage(
   dependencies: FinalizeDependencies,
   events?: Events,
-): (record: SQSRecord, context: Context) => Promise<void> {
-  return async (record, context) => {
-    const { requestId: exportId } = deliveryMessage.parse(parseJson(record.body));
+): (message: Pick<DeliveredMessage, 'body'>, context: Context) => Promise<void> {
+  return async ({ body }, context) => {
+    const { requestId: exportId } = deliveryMessage.parse(parseJson(body));
     const { outcome, ...result } = await finalizeDelivery(exportId, dependencies, () =>
       context.getRemainingTimeInMillis(),
     );

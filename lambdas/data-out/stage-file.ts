@@ -14,15 +14,8 @@ import { s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
 import { S3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
 import { SqsDeliveries } from '../../lib/service/stores/sqs/queues.ts';
 import { countBy, logger, metrics } from '../shared/observability.ts';
-import {
-  type HandleRecords,
-  isLastReceive,
-  type QueueReceives,
-  queueHandler,
-  receiveCount,
-  receivedMessage,
-  reportRejection,
-} from '../shared/queue.ts';
+import { reportRejection } from '../shared/outcomes.ts';
+import { type HandleMessages, queueHandler } from '../shared/queue.ts';
 import { keepMemorySmall, required, requiredNumber } from '../shared/runtime.ts';
 import { exportFields, traceOf } from '../shared/traces.ts';
 import { database, deployedArchive, visaDenyList } from '../shared/wiring.ts';
@@ -35,45 +28,39 @@ const { archiveBuckets, archive, archiveKeys } = deployedArchive(client);
 const data = database();
 const denyList = visaDenyList();
 const sqs = sqsClient();
-const large = {
-  url: required(environment.fileExportsQueueUrl),
-  receives: requiredNumber(environment.fileExportsReceives),
-};
-const small = {
-  url: required(environment.smallFileExportsQueueUrl),
-  receives: requiredNumber(environment.smallFileExportsReceives),
-};
 
 /** Consumer of both queues of file exports: stages files, each for one recipient. */
 export const handler = queueHandler({
   sqs,
-  queueUrls: [large.url, small.url],
+  queues: [
+    {
+      url: required(environment.fileExportsQueueUrl),
+      receives: requiredNumber(environment.fileExportsReceives),
+    },
+    {
+      url: required(environment.smallFileExportsQueueUrl),
+      receives: requiredNumber(environment.smallFileExportsReceives),
+    },
+  ],
   retryDelaysSeconds: required(environment.retryDelaysSeconds),
   stage: 'stage',
-  handle: stageRecords(
-    {
-      catalogue: new RdsCatalogue(data, noteAttempts),
-      archive,
-      outbox: new S3OutboxWriter({ client, bucket: required(environment.outboxBucket), archiveBuckets }),
-      archiveKeys,
-      requestFiles: new RdsLedger(data, requiredNumber(environment.filesInFlight)),
-      deliveries: new SqsDeliveries({ client: sqs, queueUrl: required(environment.deliveriesQueueUrl), traceOf }),
-      copies: new RdsCopyRecords(data),
-      denied: () => denyList.current(),
-      now: () => new Date(),
-    },
-    [large, small],
-  ),
+  handle: stageMessages({
+    catalogue: new RdsCatalogue(data, noteAttempts),
+    archive,
+    outbox: new S3OutboxWriter({ client, bucket: required(environment.outboxBucket), archiveBuckets }),
+    archiveKeys,
+    requestFiles: new RdsLedger(data, requiredNumber(environment.filesInFlight)),
+    deliveries: new SqsDeliveries({ client: sqs, queueUrl: required(environment.deliveriesQueueUrl), traceOf }),
+    copies: new RdsCopyRecords(data),
+    denied: () => denyList.current(),
+    now: () => new Date(),
+  }),
 });
 
-/** Handles records of file exports: each is staged or rejected, and reported, or comes back. */
-export function stageRecords(dependencies: StageDependencies, queues: readonly QueueReceives[]): HandleRecords {
-  return async (records, context) => {
-    const messages = records.map((record) => ({
-      ...receivedMessage(record),
-      redelivered: receiveCount(record) > 1,
-      isLast: isLastReceive(record, queues),
-    }));
+/** Handles messages of file exports: each is staged or rejected, and reported, or comes back. */
+export function stageMessages(dependencies: StageDependencies): HandleMessages {
+  return async (delivered, context) => {
+    const messages = delivered.map((message) => ({ ...message, redelivered: message.receives > 1 }));
     const ends = await stageFiles(messages, dependencies, () => context.getRemainingTimeInMillis());
     for (const [index, end] of ends.entries()) {
       const message = messages[index];

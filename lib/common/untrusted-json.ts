@@ -25,6 +25,15 @@ export function isNestedTooDeeply(json: Uint8Array): boolean {
   return false;
 }
 
+/** `undefined` for what is not JSON. The parser's own error goes no further: it quotes the input, which may hold a token. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Claims of a token before it is verified. Use them to choose and count tokens; never trust them. */
 export type UnverifiedClaims = Readonly<Record<string, unknown>>;
 

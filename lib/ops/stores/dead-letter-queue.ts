@@ -9,19 +9,14 @@ import {
 } from '@aws-sdk/client-sqs';
 import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts';
 import * as z from 'zod';
-import { unverifiedClaims, visasIn } from '../../common/untrusted-json.ts';
-import {
-  deliveryMessage,
-  exportRequestAttributes,
-  exportRequestMessage,
-  fileExportMessage,
-} from '../../contract/messages.ts';
+import { parseJson, unverifiedClaims, visasIn } from '../../common/untrusted-json.ts';
+import { deliveryMessage, exportRequestAttributes } from '../../contract/messages.ts';
 import { outboxPrefix } from '../../contract/outbox-key.ts';
 import { ForbiddenError } from '../../errors.ts';
 import { forEachConcurrently } from '../../service/archive/concurrency.ts';
-import { parseJson } from '../../service/export/received.ts';
 import { errorName, storeFailure } from '../../service/stores/aws-failure.ts';
 import type { AwsClientOptions } from '../../service/stores/clients.ts';
+import { idsOf } from '../../service/stores/sqs/received.ts';
 
 /** What may be told of a message that failed for good. It holds no visa and no key. */
 export interface DeadLetter {
@@ -63,11 +58,9 @@ interface DeadLettersOptions {
   readonly workQueueUrl: string;
 }
 
-const uuid = z.uuid();
 /** Batches that are released at once. */
 const parallel = 10;
 const subjectClaims = z.object({ iss: z.string(), sub: z.string() });
-const anyMessage = z.union([exportRequestMessage, fileExportMessage, deliveryMessage]);
 
 /** The dead-letter queue of one work queue. @throws ForbiddenError, TemporarilyUnavailableError */
 export class SqsDeadLetters {
@@ -179,17 +172,15 @@ function sendAgain({ Body, MessageAttributes, Attributes }: Message, workQueueUr
 }
 
 function letterOf(queue: string, { MessageId = '', Body = '', MessageAttributes, Attributes }: Message): DeadLetter {
-  const named = uuid.safeParse(MessageAttributes?.[exportRequestAttributes.exportId]?.StringValue).data;
-  const parsed: Readonly<Partial<Record<'requestId' | 'datasetId' | 'fileId', string | undefined>>> =
-    anyMessage.safeParse(parseJson(Body)).data ?? {};
+  const ids = idsOf(Body, MessageAttributes?.[exportRequestAttributes.exportId]?.StringValue);
   return {
     queue,
     messageId: MessageId,
     sentAt: new Date(Number(Attributes?.SentTimestamp ?? 0)).toISOString(),
     receives: Number(Attributes?.ApproximateReceiveCount ?? 0),
-    requestId: named ?? parsed.requestId ?? null,
-    datasetId: parsed.datasetId ?? null,
-    fileId: parsed.fileId ?? null,
+    requestId: ids.exportId ?? null,
+    datasetId: ids.datasetId ?? null,
+    fileId: ids.fileId ?? null,
   };
 }
 

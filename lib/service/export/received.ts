@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { parseJson } from '../../common/untrusted-json.ts';
 import {
   type ExportRequestMessage,
   exportRequestAttributes,
@@ -88,13 +89,4 @@ function parseBody<T>(schema: z.ZodType<T>, body: string): T {
   if (parsed.success) return parsed.data;
   const fields = parsed.error.issues.map((issue) => issue.path.join('.') || 'message');
   throw rejection('malformed_message', `malformed: ${[...new Set(fields)].join(', ')}`);
-}
-
-/** `undefined` for what is no JSON. The parser's own error goes no further: its text quotes the input, which holds the visa. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,6 @@
 import { GetSecretValueCommand, type SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import type * as z from 'zod';
+import { parseJson } from '../../../common/untrusted-json.ts';
 import type { Clock } from '../../archive/ports.ts';
 import { storeFailure } from '../aws-failure.ts';
 
@@ -33,39 +34,30 @@ interface Cached<Value> {
   readonly failedAt?: number;
 }
 
+interface SecretContent<Shape, Value> {
+  readonly shape: z.ZodType<Shape>;
+  /** Turns the validated JSON into the value to keep. @throws MalformedSecretError */
+  readonly parse: (shape: Shape) => Value | Promise<Value>;
+  /** How long the value is used before the secret is read again. */
+  readonly lifetimeMs: number;
+  /** Greatest age of a value that is used while the secret cannot be read. @default 0, none is used */
+  readonly servesMs?: number;
+}
+
 /** A JSON secret, read when needed, parsed once, kept for a while. */
 export class CachedSecret<Shape, Value> {
   readonly #options: SecretOptions;
-  readonly #shape: z.ZodType<Shape>;
-  readonly #parse: (shape: Shape) => Value | Promise<Value>;
-  readonly #lifetimeMs: number;
-  readonly #servesMs: number;
+  readonly #content: SecretContent<Shape, Value>;
   #cached: Cached<Value> | undefined;
 
-  /**
-   * @param content.parse turns the validated JSON into the value to keep; it may throw {@link MalformedSecretError}
-   * @param content.lifetimeMs how long the value is used before the secret is read again
-   * @param content.servesMs greatest age of a value that is used while the secret cannot be read; @default 0, none is used
-   */
-  constructor(
-    options: SecretOptions,
-    content: {
-      readonly shape: z.ZodType<Shape>;
-      readonly parse: (shape: Shape) => Value | Promise<Value>;
-      readonly lifetimeMs: number;
-      readonly servesMs?: number;
-    },
-  ) {
+  constructor(options: SecretOptions, content: SecretContent<Shape, Value>) {
     this.#options = options;
-    this.#shape = content.shape;
-    this.#parse = content.parse;
-    this.#lifetimeMs = content.lifetimeMs;
-    this.#servesMs = content.servesMs ?? 0;
+    this.#content = content;
   }
 
   /** The value, at most as old as its lifetime. @throws TemporarilyUnavailableError @throws MalformedSecretError */
   get(): Promise<Value> {
-    return this.#atMost(this.#lifetimeMs);
+    return this.#atMost(this.#content.lifetimeMs);
   }
 
   /** The value, at most ten seconds old. */
@@ -81,7 +73,7 @@ export class CachedSecret<Shape, Value> {
   #atMost(age: number): Promise<Value> {
     const now = (this.#options.clock?.() ?? new Date()).getTime();
     const before = this.#cached;
-    const serves = before !== undefined && now - before.readAt < this.#servesMs;
+    const serves = before !== undefined && now - before.readAt < (this.#content.servesMs ?? 0);
     if (before && now - before.readAt < age) return before.value;
     // While reading fails, most callers get the old value at once, and one in ten seconds tries again.
     if (serves && now - (before.failedAt ?? Number.NEGATIVE_INFINITY) < minRefreshMs) return before.value;
@@ -109,19 +101,10 @@ export class CachedSecret<Shape, Value> {
         throw storeFailure(error, 'Secrets Manager');
       },
     );
-    const parsed = this.#shape.safeParse(jsonOf(text));
-    if (parsed.success) return this.#parse(parsed.data);
+    const parsed = this.#content.shape.safeParse(parseJson(text ?? ''));
+    if (parsed.success) return this.#content.parse(parsed.data);
     // The path and the kind of each problem; zod's own messages could repeat what was there.
     const problems = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'secret'}: ${issue.code}`);
     throw new MalformedSecretError(`the secret ${secretArn} is malformed: ${problems.join('; ')}`);
-  }
-}
-
-/** Parsed JSON; `undefined`, which no shape allows, for anything else: a syntax error quotes the text around it. */
-function jsonOf(text: string | undefined): unknown {
-  try {
-    return text === undefined ? undefined : JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

@@ -38,10 +38,10 @@ afterEach(() => log.restore());
 async function deliver(body: string) {
   const handler = queueHandler({
     sqs: { send: () => Promise.resolve({}) },
-    queueUrls: ['https://sqs.example/1/queue'],
+    queues: [{ url: 'https://sqs.example/1/queue' }],
     retryDelaysSeconds: '10',
     stage: 'settle',
-    handle: oneByOne(module.finalizeRecord(world.dependencies())),
+    handle: oneByOne(module.finalizeMessage(world.dependencies())),
   });
   return handler(sqsEvent(sqsRecord({ body, messageId: 'm1' })), lambdaContext());
 }

@@ -1,7 +1,8 @@
 import { ChangeMessageVisibilityCommand } from '@aws-sdk/client-sqs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { oneByOne, parseRetryDelays, queueHandler } from '../../../../lambdas/shared/queue.ts';
+import { oneByOne, queueHandler } from '../../../../lambdas/shared/queue.ts';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import { parseRetryDelays } from '../../../../lib/service/stores/sqs/received.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { lambdaContext, metricsOf, sqsEvent, sqsRecord } from '../../../helpers/sqs-event.ts';
 
@@ -28,10 +29,10 @@ const sqs = {
 function handler(handle: (body: string) => Promise<void>) {
   return queueHandler({
     sqs,
-    queueUrls: [queueUrl],
+    queues: [{ url: queueUrl }],
     retryDelaysSeconds: '10,60,300,900',
     stage: 'stage',
-    handle: oneByOne((record) => handle(record.body)),
+    handle: oneByOne(({ body }) => handle(body)),
   });
 }
 
@@ -76,7 +77,7 @@ test.each([
 test('a message goes back to the queue that it came from', async () => {
   const failing = queueHandler({
     sqs,
-    queueUrls: ['https://sqs.example/123456789012/file-queue', queueUrl],
+    queues: [{ url: 'https://sqs.example/123456789012/file-queue' }, { url: queueUrl }],
     retryDelaysSeconds: '10',
     stage: 'stage',
     handle: oneByOne(() => Promise.reject(new Error('no'))),

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { queueHandler } from '../../../../lambdas/shared/queue.ts';
+import { type QueueHandlerOptions, queueHandler } from '../../../../lambdas/shared/queue.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { ExportWorld, vector, vectorKey } from '../../../helpers/export-world.ts';
 import { lambdaContext, metricsOf, sqsEvent, sqsRecord } from '../../../helpers/sqs-event.ts';
@@ -17,10 +17,10 @@ const fileExport = (fileId: string) =>
     publicKey: Buffer.from(vectorKey('bob').publicKey).toString('base64'),
   });
 
-let stageRecords: typeof import('../../../../lambdas/data-out/stage-file.ts').stageRecords;
+let stageMessages: typeof import('../../../../lambdas/data-out/stage-file.ts').stageMessages;
 beforeAll(async () => {
   for (const [name, value] of Object.entries(stageFileEnvironment)) vi.stubEnv(name, value);
-  ({ stageRecords } = await import('../../../../lambdas/data-out/stage-file.ts'));
+  ({ stageMessages } = await import('../../../../lambdas/data-out/stage-file.ts'));
 });
 afterAll(() => {
   vi.unstubAllEnvs();
@@ -40,14 +40,14 @@ afterEach(() => log.restore());
 function deliver(
   records: readonly { body: string; received?: number }[],
   remainingMs?: number,
-  queues: Parameters<typeof stageRecords>[1] = [],
+  queues: QueueHandlerOptions['queues'] = [{ url: 'https://sqs.example/1/q' }],
 ) {
   const handler = queueHandler({
     sqs: { send: () => Promise.resolve({}) },
-    queueUrls: ['https://sqs.example/1/q'],
+    queues,
     retryDelaysSeconds: '10',
     stage: 'stage',
-    handle: stageRecords(world.staging, queues),
+    handle: stageMessages(world.staging),
   });
   const event = sqsEvent(...records.map((record, index) => sqsRecord({ ...record, messageId: `m${index}` })));
   return handler(event, lambdaContext(remainingMs));
@@ -55,7 +55,7 @@ function deliver(
 
 test('the last receive of the queue that a message came from gives its file up', async () => {
   world.catalogue.damaged.add('F1');
-  const queues = [
+  const queues: QueueHandlerOptions['queues'] = [
     { url: 'https://sqs.example/123456789012/other-queue', receives: 1 },
     { url: 'https://sqs.example/123456789012/queue', receives: 5 },
   ];

@@ -4,7 +4,7 @@ import type { OperatorEvent } from '../../lib/contract/events.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import type { Events } from '../../lib/service/export/ports.ts';
 import { workingMs } from './deployment.ts';
-import { describeError, logger, metrics } from './observability.ts';
+import { countBy, describeError, logger, metrics } from './observability.ts';
 import { exportFields } from './traces.ts';
 
 const patienceMs = 3000;
@@ -21,4 +21,24 @@ export async function announce(events: Events | undefined, told: OperatorEvent, 
     metrics.addMetric(names.eventLost, MetricUnit.Count, 1);
     logger.error('event lost', { ...exportFields(event), state: event.state, ...describeError(error) });
   }
+}
+
+/** A request or a file that was rejected. */
+interface Rejection {
+  readonly exportId: string;
+  readonly fileId?: string;
+  readonly reason: string;
+  /** For operators, beside the reason. Holds no token and no key. */
+  readonly detail: string;
+}
+
+/** Log line and metric of a rejected request or file. The audit row has been written by then. */
+export function reportRejection(
+  name: typeof names.exportRejected | typeof names.fileRejected,
+  rejection: Rejection,
+): void {
+  const { fileId, reason, detail } = rejection;
+  countBy(name, reason);
+  const file = fileId !== undefined && { fileId };
+  logger.warn('export rejected', { ...exportFields(rejection), ...file, reason, detail });
 }

@@ -3,7 +3,7 @@ import type { OperatorEvent } from '../../../../lib/contract/events.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { lambdaContext, metricsOf } from '../../../helpers/sqs-event.ts';
 
-const { announce } = await import('../../../../lambdas/shared/events.ts');
+const { announce } = await import('../../../../lambdas/shared/outcomes.ts');
 const { metrics } = await import('../../../../lambdas/shared/observability.ts');
 
 const settled: OperatorEvent = { exportId: '6f2c3d1e-0000-4000-8000-000000000001', state: 'complete' };

@@ -12,7 +12,7 @@ const requestId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
 const publicKey = Buffer.from(vectorKey('bob').publicKey).toString('base64');
 const subject = { iss: 'https://issuer.example', sub: 'r1' };
 
-/** What the function itself starts with. These tests give `consumeRecord` a world of their own. */
+/** What the function itself starts with. These tests give `consumeMessage` a world of their own. */
 const variables = {
   AWS_REGION: 'eu-north-1',
   VISA_DENY_LIST_SECRET_ARN: 'arn:aws:secretsmanager:eu-north-1:123456789012:secret:denied',
@@ -29,11 +29,11 @@ const variables = {
   RETRY_DELAYS_SECONDS: '10,60,300,900',
 };
 
-let consumeRecord: typeof import('../../../../lambdas/data-out/consume-export.ts').consumeRecord;
+let consumeMessage: typeof import('../../../../lambdas/data-out/consume-export.ts').consumeMessage;
 beforeAll(async () => {
   for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
   mockBundledJson(() => []);
-  ({ consumeRecord } = await import('../../../../lambdas/data-out/consume-export.ts'));
+  ({ consumeMessage } = await import('../../../../lambdas/data-out/consume-export.ts'));
 });
 afterAll(() => {
   unmockBundledJson();
@@ -64,10 +64,10 @@ const recording: Events = {
 function deliver(body: unknown, events = recording) {
   const handler = queueHandler({
     sqs: { send: () => Promise.resolve({}) },
-    queueUrls: ['https://sqs.example/1/q'],
+    queues: [{ url: 'https://sqs.example/1/q', receives: 5 }],
     retryDelaysSeconds: '10',
     stage: 'consume',
-    handle: oneByOne(consumeRecord(world.consuming, { url: 'https://sqs.example/1/q', receives: 5 }, events)),
+    handle: oneByOne(consumeMessage(world.consuming, events)),
   });
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   return handler(sqsEvent(sqsRecord({ body: text, attributes: { requestId, archiveKind: 'fega' } })), lambdaContext());

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { sendBody } from '../../../../lambdas/shared/http.ts';
+import { sendBody } from '../../../../lib/service/http/send-body.ts';
 
 const segment = 65_536;
 
