@@ -3,7 +3,6 @@ import { defineConfig } from 'vitest/config';
 
 /** Files that mock modules or change what a whole process has: each runs in a process of its own. */
 export const alone = [
-  'test/infra/security-rules.test.ts',
   'test/unit/crypt4gh/header/open-header.test.ts',
   'test/unit/crypt4gh/keys/kdf.test.ts',
   'test/unit/lambdas/**/*.test.ts',
@@ -18,7 +17,7 @@ export default defineConfig({
     env: {
       // Of the functions that unit tests import.
       STACK_NAME: 'DataOutService-test',
-      // The CDK's own validation takes two thirds of a synth. test/infra/security-rules.test.ts and `npm run synth` have it.
+      // The CDK's own validation takes two thirds of a synth. `npm run synth` has it, and test/resilience/security-rules.resilience.ts.
       CDK_VALIDATION: 'false',
       // Processes that tests start compile the same sources again and again.
       NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url)),

@@ -14,6 +14,7 @@ import {
   requestTransitions,
 } from '../../lib/service/ledger/transitions.ts';
 import { TestDatabase } from '../helpers/data-api.ts';
+import { runs } from '../helpers/runs.ts';
 
 const exportId = '6f2c3d1e-0000-4000-8000-000000000001';
 const fileIds = ['F1', 'F2'];
@@ -175,6 +176,6 @@ test('any order of events, with some delivered twice, leaves what the tables of 
         generation = Number(row?.[2] ?? 0);
       }
     }),
-    { numRuns: 60 },
+    { numRuns: runs(60) },
   );
 });

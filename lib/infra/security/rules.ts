@@ -49,7 +49,7 @@ export function acceptForTheWhole(app: App, { logKeys = 'aws' }: Settings): void
       'The database takes no connection from a network: functions use the RDS Data API. A network for the functions would need a way out and close nothing.',
     functionConcurrency:
       "The throttling of the APIs and the settings `concurrency` limit how many functions run. A reservation for each function would take it from the account's limit.",
-    // test/infra/security-rules.test.ts holds who invokes functions. Secrets Manager does so synchronously (Lambda developer guide).
+    // test/resilience/security-rules.resilience.ts holds who invokes functions. Secrets Manager does so synchronously (Lambda developer guide).
     deadLettersOfFunctions:
       'Only schedules invoke these functions asynchronously. Their events are always the same, and the next one starts the same work. Work that carries data comes from queues, which have dead-letter queues.',
     inlinePolicy:

@@ -2,10 +2,10 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { formatPrivateKey, generateKeyPair, publicKeyFingerprint } from '../../lib/crypt4gh/index.ts';
-import { runCli } from '../helpers/cli-run.ts';
-import { settleRequest } from '../helpers/requests.ts';
-import { Service } from '../helpers/service.ts';
+import { formatPrivateKey, generateKeyPair, publicKeyFingerprint } from '../../../lib/crypt4gh/index.ts';
+import { runCli } from '../../helpers/cli-run.ts';
+import { settleRequest } from '../../helpers/requests.ts';
+import { Service } from '../../helpers/service.ts';
 
 const { privateKey, publicKey } = generateKeyPair();
 const files = [

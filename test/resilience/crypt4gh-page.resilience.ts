@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { decrypt, formatPrivateKey, formatPublicKey, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
-import { crypt4ghErrorCodes } from '../../helpers/crypt4gh-error-codes.ts';
-import { collect, generatedPlaintext } from '../../helpers/crypt4gh-vectors.ts';
+import { decrypt, formatPrivateKey, formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
+import { crypt4ghErrorCodes } from '../helpers/crypt4gh-error-codes.ts';
+import { collect, generatedPlaintext } from '../helpers/crypt4gh-vectors.ts';
 
-const page = readFileSync(new URL('../../../docs/crypt4gh.md', import.meta.url), 'utf8');
-const library = new URL('../../../lib/crypt4gh/index.ts', import.meta.url).href;
+const page = readFileSync(new URL('../../docs/crypt4gh.md', import.meta.url), 'utf8');
+const library = new URL('../../lib/crypt4gh/index.ts', import.meta.url).href;
 const folder = mkdtempSync(join(tmpdir(), 'crypt4gh-recipes-'));
 const plaintext = generatedPlaintext('recipes', 4 * 65_536 + 1_234);
 const [colleague, newReader] = [generateKeyPair(), generateKeyPair()];

@@ -1,11 +1,11 @@
 import { DeleteObjectCommand, HeadObjectCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import { collect } from '../helpers/crypt4gh-vectors.ts';
-import { bytesOf } from '../helpers/made-files.ts';
-import { readPlainly } from '../helpers/plain-crypt4gh.ts';
-import { expectProblem, type RawReply, type RawRequest } from '../helpers/raw-http.ts';
-import { Service } from '../helpers/service.ts';
+import { formatPublicKey, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
+import { collect } from '../../helpers/crypt4gh-vectors.ts';
+import { bytesOf } from '../../helpers/made-files.ts';
+import { readPlainly } from '../../helpers/plain-crypt4gh.ts';
+import { expectProblem, type RawReply, type RawRequest } from '../../helpers/raw-http.ts';
+import { Service } from '../../helpers/service.ts';
 
 /**
  * `GET|HEAD /files/{fileId}?destinationFormat=CRYPT4GH`, `…/header` and `…/content`, as a client of the field meets

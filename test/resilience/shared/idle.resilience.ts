@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { settings } from '../../bin/settings.ts';
-import { openMarkerKey } from '../../lib/contract/outbox-key.ts';
-import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import { shortName } from '../../lib/local/template/names.ts';
-import { Service, until } from '../helpers/service.ts';
-import { templatesOf } from '../helpers/synthesized.ts';
+import { settings } from '../../../bin/settings.ts';
+import { openMarkerKey } from '../../../lib/contract/outbox-key.ts';
+import { generateKeyPair } from '../../../lib/crypt4gh/index.ts';
+import { shortName } from '../../../lib/local/template/names.ts';
+import { Service, until } from '../../helpers/service.ts';
+import { templatesOf } from '../../helpers/synthesized.ts';
 
 const hour = 3_600_000;
 const minutesOf: Readonly<Record<string, number>> = { minute: 1, hour: 60, day: 1440 };

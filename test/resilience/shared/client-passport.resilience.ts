@@ -2,9 +2,9 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { runCli } from '../helpers/cli-run.ts';
-import { bytesOf } from '../helpers/made-files.ts';
-import { Service } from '../helpers/service.ts';
+import { runCli } from '../../helpers/cli-run.ts';
+import { bytesOf } from '../../helpers/made-files.ts';
+import { Service } from '../../helpers/service.ts';
 
 /** A passport with 200 visas, which no header can hold as a whole, with the commands that a researcher gives. */
 

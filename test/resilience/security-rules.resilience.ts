@@ -13,7 +13,7 @@ import { shortest } from '../../lib/ops/commands/password.ts';
 import { acknowledgements, findings } from '../helpers/security-findings.ts';
 import { show } from '../helpers/template.ts';
 import { stacksOfVariants } from '../helpers/variants.ts';
-import { pagePath, withAcceptedRules } from './accepted-rules.ts';
+import { pagePath, withAcceptedRules } from '../infra/accepted-rules.ts';
 
 const outdir = mkdtempSync(join(tmpdir(), 'data-out-'));
 afterAll(() => rmSync(outdir, { recursive: true }));

@@ -3,15 +3,15 @@ import { createHash } from 'node:crypto';
 import { connect } from 'node:net';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
-import type { AddedFile } from '../../lib/ops/archive/add-file.ts';
-import { collect } from '../helpers/crypt4gh-vectors.ts';
-import { invokeAlone } from '../helpers/function-process.ts';
-import { gatewayEvent } from '../helpers/gateway-event.ts';
-import { bytesOf } from '../helpers/made-files.ts';
-import { expectProblem, type RawReply, type RawRequest } from '../helpers/raw-http.ts';
-import { Service, until } from '../helpers/service.ts';
-import { watchMark, writeWatch } from '../helpers/write-watch.ts';
+import type { AwsCall, Fault } from '../../../lib/local/endpoint/traffic.ts';
+import type { AddedFile } from '../../../lib/ops/archive/add-file.ts';
+import { collect } from '../../helpers/crypt4gh-vectors.ts';
+import { invokeAlone } from '../../helpers/function-process.ts';
+import { gatewayEvent } from '../../helpers/gateway-event.ts';
+import { bytesOf } from '../../helpers/made-files.ts';
+import { expectProblem, type RawReply, type RawRequest } from '../../helpers/raw-http.ts';
+import { Service, until } from '../../helpers/service.ts';
+import { watchMark, writeWatch } from '../../helpers/write-watch.ts';
 
 /** `GET|HEAD /files/{fileId}`: the plaintext of a file, on the whole service. */
 

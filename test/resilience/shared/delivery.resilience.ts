@@ -7,15 +7,15 @@ import { promisify } from 'node:util';
 import { HeadObjectCommand } from '@aws-sdk/client-s3';
 import { compactVerify, createLocalJWKSet, type JSONWebKeySet } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { DeliveryReceipt } from '../../lib/contract/delivery.ts';
-import { publicKeyFingerprint } from '../../lib/crypt4gh/index.ts';
-import { localTarget } from '../../lib/ops/target.ts';
-import { vectorKey } from '../helpers/export-world.ts';
-import { bytesOf } from '../helpers/made-files.ts';
-import { runTool } from '../helpers/ops-world.ts';
-import { blocksOf } from '../helpers/pages.ts';
-import { settleRequest } from '../helpers/requests.ts';
-import { Service, until } from '../helpers/service.ts';
+import type { DeliveryReceipt } from '../../../lib/contract/delivery.ts';
+import { publicKeyFingerprint } from '../../../lib/crypt4gh/index.ts';
+import { localTarget } from '../../../lib/ops/target.ts';
+import { vectorKey } from '../../helpers/export-world.ts';
+import { bytesOf } from '../../helpers/made-files.ts';
+import { runTool } from '../../helpers/ops-world.ts';
+import { blocksOf } from '../../helpers/pages.ts';
+import { settleRequest } from '../../helpers/requests.ts';
+import { Service, until } from '../../helpers/service.ts';
 
 let service: Service;
 beforeAll(async () => {

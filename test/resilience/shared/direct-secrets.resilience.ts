@@ -1,12 +1,12 @@
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import { collect } from '../helpers/crypt4gh-vectors.ts';
-import { bytesOf } from '../helpers/made-files.ts';
-import { type Finding, findSecrets, type Secret, type Trace } from '../helpers/secret-search.ts';
-import { Service } from '../helpers/service.ts';
-import { archivePrivateKey, derivedSenderKey, engineSecrets, tokenSecrets } from '../helpers/service-secrets.ts';
-import { TraceRecorder } from '../helpers/traces.ts';
+import { formatPublicKey, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
+import { collect } from '../../helpers/crypt4gh-vectors.ts';
+import { bytesOf } from '../../helpers/made-files.ts';
+import { type Finding, findSecrets, type Secret, type Trace } from '../../helpers/secret-search.ts';
+import { Service } from '../../helpers/service.ts';
+import { archivePrivateKey, derivedSenderKey, engineSecrets, tokenSecrets } from '../../helpers/service-secrets.ts';
+import { TraceRecorder } from '../../helpers/traces.ts';
 
 /**
  * As `secrets.test.ts`, for direct access: calls that succeed, are refused or break, then a search for every secret.
