@@ -79,6 +79,7 @@ export class DownloadWorld {
       folder: this.folder,
       parallel: 2,
       connections: 3,
+      wholeBytes: 2 ** 21,
       existing: 'fail',
       onEvent: (event) => this.events.push(event),
       ...rest,

@@ -31,6 +31,7 @@ export interface DownloadFileOptions {
   readonly remote: RemoteFile;
   readonly paths: LocalPaths;
   readonly connections: number;
+  readonly wholeBytes?: TransferOptions['wholeBytes'];
   readonly existing: Existing;
   readonly decrypt?: Decryption | undefined;
   /** Whether only its owner may read the file; default: no. Files that are decrypted here are always private. */
@@ -167,7 +168,7 @@ async function compareWithRemote(whole: DownloadFileOptions): Promise<Compared |
 
 function transferTo(
   part: Target,
-  { remote, connections, decrypt, transport, onEvent, signal }: DownloadFileOptions,
+  { remote, connections, wholeBytes, decrypt, transport, onEvent, signal }: DownloadFileOptions,
   {
     edited,
     passing,
@@ -178,6 +179,7 @@ function transferTo(
   return new Transfer({
     remote,
     connections,
+    wholeBytes,
     transport,
     signal,
     ...more,

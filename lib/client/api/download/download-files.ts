@@ -21,6 +21,8 @@ export interface DownloadFilesOptions {
   readonly parallel: number;
   /** Connections for each file. */
   readonly connections: number;
+  /** A file up to this size is fetched by one request, a larger one in pieces that are no smaller. Default: 8 MiB. */
+  readonly wholeBytes?: number | undefined;
   readonly existing: Existing;
   /** Keeps the plaintext, under the name without `.c4gh`. Default: keeps the container. Delivery receipts stay as they are. */
   readonly decrypt?: Decryption | undefined;
@@ -135,7 +137,7 @@ class Run {
   }
 
   async one({ file, paths, problem }: Job): Promise<void> {
-    const { proxy, connections, existing, sync, signal } = this.#options;
+    const { proxy, connections, wholeBytes, existing, sync, signal } = this.#options;
     const onEvent = this.#options.onEvent ?? (() => undefined);
     const { name } = file;
     const { transport } = proxy.connection;
@@ -149,7 +151,7 @@ class Run {
       const expected = this.#options.expected?.(file);
       // The file may fail before it is compared.
       if (expected instanceof Promise) expected.catch(() => undefined);
-      const common = { remote, paths, connections, existing, sync, smallFiles, transport, onEvent, signal };
+      const common = { remote, paths, connections, wholeBytes, existing, sync, smallFiles, transport, onEvent, signal };
       const downloaded = await downloadFile({ ...common, decrypt, expected });
       this.#unavailable = 0;
       result = { name, size: remote.size, path: paths.final, ...downloaded };

@@ -6,8 +6,7 @@ import { RangeSet } from './disk/range-set.ts';
 import type { ObjectVersion, RemoteFile, RemoteReply } from './remote/remote-file.ts';
 import type { Edit, Sink } from './sink.ts';
 
-/** A file up to this size is fetched by one request. */
-const wholeBytes = 8 * 1024 * 1024;
+const defaultWholeBytes = 8 * 1024 * 1024;
 const mostPieceBytes = 64 * 1024 * 1024;
 /** First guess at what holds a header; that of one recipient has 124 bytes. */
 const defaultHeadBytes = 64 * 1024;
@@ -22,6 +21,8 @@ export interface TransferOptions {
   readonly remote: RemoteFile;
   readonly makeSink: (size: number, damaged: (segment: number, start: number, end: number) => void) => Sink;
   readonly connections: number;
+  /** A file up to this size is fetched by one request, a larger one in pieces that are no smaller. Default: 8 MiB. */
+  readonly wholeBytes?: number | undefined;
   readonly transport: Transport;
   readonly signal: AbortSignal | undefined;
   /** The bytes kept from an earlier run. */
@@ -98,6 +99,7 @@ export class Transfer {
   /** Fetches what is needed first, by one connection: the header of a container to decrypt, or an empty file. */
   async #fetchHead(signal: AbortSignal): Promise<void> {
     const backoff = this.#options.transport.backoff(signal);
+    const { wholeBytes = defaultWholeBytes } = this.#options;
     let headBytes = defaultHeadBytes;
     let unreadable = false;
     while (this.#sink.needsHead || (this.#size === 0 && this.#version === undefined)) {
@@ -172,7 +174,7 @@ export class Transfer {
   }
 
   #pieceBytes(): number {
-    const { connections, remote } = this.#options;
+    const { connections, remote, wholeBytes = defaultWholeBytes } = this.#options;
     const most = remote.maximumRangeBytes ?? Number.MAX_SAFE_INTEGER;
     if (connections === 1) return most;
     const even = Math.ceil(this.#size / (connections * piecesPerConnection));

@@ -39,14 +39,14 @@ async function container(plaintext: Uint8Array, editList?: readonly bigint[]): P
 const inside = (bytes: Buffer, segment: number) =>
   (headerLength(bytes) ?? 0) + segment * ENCRYPTED_SEGMENT_BYTES + ENCRYPTED_SEGMENT_BYTES / 2;
 
-const large = randomBytes(20 * mebibyte + 5);
+const large = randomBytes(5 * mebibyte + 5);
 let largeContainer: Buffer;
 beforeAll(async () => {
   largeContainer = await container(large);
 });
 
 describe('decrypting while downloading', () => {
-  test.each([0, 1, SEGMENT_BYTES - 1, SEGMENT_BYTES, SEGMENT_BYTES + 1, 3 * SEGMENT_BYTES, 40 * SEGMENT_BYTES + 7])(
+  test.each([0, 1, SEGMENT_BYTES - 1, SEGMENT_BYTES, SEGMENT_BYTES + 1, 3 * SEGMENT_BYTES, 30 * SEGMENT_BYTES + 7])(
     'gives the plaintext of %d bytes with two requests, for its owner only',
     async (size) => {
       const plaintext = randomBytes(size);
@@ -73,20 +73,20 @@ describe('decrypting while downloading', () => {
   });
 
   test('keeps what an edit list leaves', async () => {
-    const editList = [100_000n, 5n, 9_000_000n, 1_000_000n, 3n, 70_000n];
+    const editList = [100_000n, 5n, 3_000_000n, 1_000_000n, 3n, 70_000n];
     world.server.put('a.c4gh', await container(large, editList));
     expect((await world.download({ decrypt })).error).toBeUndefined();
     const expected = Buffer.concat([
       large.subarray(100_000, 100_005),
-      large.subarray(9_100_005, 10_100_005),
-      large.subarray(10_100_008, 10_170_008),
+      large.subarray(3_100_005, 4_100_005),
+      large.subarray(4_100_008, 4_170_008),
     ]);
     expect((await world.read('a')).equals(expected)).toBe(true);
   });
 
   test('goes on after cuts and stops where it was', async () => {
     world.server.put('a.c4gh', largeContainer);
-    world.faults.break({ on: 'storage', fault: { kind: 'cut', bytes: 2_000_001 }, times: 3, skip: 1 });
+    world.faults.break({ on: 'storage', fault: { kind: 'cut', bytes: 500_001 }, times: 3, skip: 1 });
     const stop = new AbortController();
     let kept = 0;
     const stopped = await world.download({
@@ -94,7 +94,7 @@ describe('decrypting while downloading', () => {
       signal: stop.signal,
       onEvent: (event) => {
         if (event.type === 'progress') kept += event.bytes;
-        if (kept > 8 * mebibyte) stop.abort();
+        if (kept > 2 * mebibyte) stop.abort();
       },
     });
     expect(stopped.error).toMatchObject({ code: 'interrupted' });
@@ -102,7 +102,7 @@ describe('decrypting while downloading', () => {
     world.faults.reset();
     expect((await world.download({ decrypt })).error).toBeUndefined();
     expect((await world.read('a')).equals(large)).toBe(true);
-    expect(world.storageBytes).toBeLessThan(largeContainer.length - 7 * mebibyte);
+    expect(world.storageBytes).toBeLessThan(largeContainer.length - mebibyte);
     expect(await world.names()).toEqual(['a']);
   });
 
@@ -128,18 +128,18 @@ describe('damage', () => {
     world.server.put('a.c4gh', largeContainer);
     world.faults.break(
       { on: 'storage', fault: { kind: 'corrupt', at: inside(largeContainer, 17) }, times: 2 },
-      { on: 'storage', fault: { kind: 'corrupt', at: inside(largeContainer, 200) }, times: 4 },
+      { on: 'storage', fault: { kind: 'corrupt', at: inside(largeContainer, 50) }, times: 4 },
     );
     expect((await world.download({ decrypt })).error).toBeUndefined();
     expect((await world.read('a')).equals(large)).toBe(true);
     const again = world.events.flatMap((event) => (event.type === 'refetching' ? [event.segment] : []));
-    expect(again.sort((one, other) => one - other)).toEqual([17, 200]);
+    expect(again.sort((one, other) => one - other)).toEqual([17, 50]);
   });
 
   test('that stays is named by its segments; all others are kept and not fetched again', async () => {
     const damaged = Buffer.from(largeContainer);
     const last = Math.floor(large.length / SEGMENT_BYTES);
-    for (const segment of [3, 4, 250])
+    for (const segment of [3, 4, 70])
       damaged.writeUInt8(damaged.readUInt8(inside(damaged, segment)) ^ 1, inside(damaged, segment));
     damaged.writeUInt8(damaged.readUInt8(damaged.length - 1) ^ 1, damaged.length - 1);
     world.server.put('a.c4gh', damaged);
@@ -149,7 +149,7 @@ describe('damage', () => {
       expect(error).toBeInstanceOf(DamagedFileError);
       expect(error).toMatchObject({
         code: 'damaged',
-        message: expect.stringContaining(`a.c4gh: 4 segments (3, 4, 250, ${last}) do`),
+        message: expect.stringContaining(`a.c4gh: 4 segments (3, 4, 70, ${last}) do`),
       });
       expect(await world.names()).toEqual(['a.part', 'a.part.json']);
       if (round === 2) expect(world.storageBytes).toBeLessThan(mebibyte);

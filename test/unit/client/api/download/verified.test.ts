@@ -14,7 +14,7 @@ import { deliveredFile, receiptOf } from '../../../../helpers/receipts.ts';
 const { privateKey, publicKey } = generateKeyPair();
 const smallPlain = randomBytes(3000);
 const small = await containerOf(smallPlain, publicKey);
-const largePlain = randomBytes(24 * 2 ** 20 + 1);
+const largePlain = randomBytes(6 * 2 ** 20 + 1);
 /** Four pieces. */
 const large = await containerOf(largePlain, publicKey);
 const [smallName, largeName] = ['EGAF1-small.c4gh', 'EGAF2-large.c4gh'];
@@ -78,7 +78,7 @@ async function outcomes(options: Partial<DownloadFilesOptions>) {
 
 /** A run whose connections all break. @returns the code of its error */
 async function broken(options: Partial<DownloadFilesOptions>): Promise<string | undefined> {
-  world.faults.break({ on: 'storage', fault: { kind: 'cut', bytes: 5_000_000 }, times: 100 });
+  world.faults.break({ on: 'storage', fault: { kind: 'cut', bytes: 1_250_000 }, times: 100 });
   const { error } = await world.download({ ...options, retries: { attempts: 1, firstMs: 1, longestMs: 1 } });
   return error?.code;
 }
