@@ -10,7 +10,7 @@ import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import { runChecks } from '../../lib/ops/smoke/check.ts';
 import { CleanUp } from '../../lib/ops/smoke/clean-up.ts';
 import { makeIssuer, smokeVisa, visaFor } from '../../lib/ops/smoke/issuer.ts';
-import { Run, runIds } from '../../lib/ops/smoke/run.ts';
+import { runIds, startRun } from '../../lib/ops/smoke/run.ts';
 import { suite } from '../../lib/ops/smoke/suite.ts';
 import { newUsers } from '../../lib/ops/smoke/users.ts';
 import { findDeployment, targetOf } from '../../lib/ops/target.ts';
@@ -281,7 +281,7 @@ describe('a deployment without a connection file', () => {
     const before = await target.administrators.read();
     const ids = runIds(new Date());
     const { outputs, issuer } = service.connection;
-    await using run = new Run({
+    await using run = startRun({
       ...{ ids, deployment, target, signal: terminal.signal, resources: async () => [] },
       expected: { archiveKind: 'fega', deliveryReceipt: true },
       access: { proxyUrl: outputs.ProxyUrl, dataOutUrl: outputs.DataOutUrl, ...newUsers(ids.username) },

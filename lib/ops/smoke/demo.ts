@@ -5,7 +5,7 @@ import { type Check, NotApplicable } from './check.ts';
 import { archiveChecks, deliveryChecks } from './checks/delivery.ts';
 import { exportChecks } from './checks/routes.ts';
 import { visaFor } from './issuer.ts';
-import { type Expected, type IssueVisa, Run, runIds } from './run.ts';
+import { type Expected, type IssueVisa, type Run, runIds, startRun } from './run.ts';
 import { expectThat, type Steps } from './steps.ts';
 
 /** What staging has cost so far. */
@@ -36,7 +36,7 @@ export async function demonstrate({ connection, steps, signal, ...given }: Demon
   const ids = runIds(new Date());
   const deployment = localDeployment(connection);
   const issueVisa: IssueVisa = (...request) => visaFor(connection.issuer, ...request);
-  await using run = new Run({
+  await using run = startRun({
     ...{ ids, deployment, steps, signal, issueVisa, expected: given.expected, access: connection },
     target: given.target ?? targetOf(deployment),
     visa: await issueVisa(ids.username, ids.datasetId, new Date()),

@@ -14,7 +14,7 @@ import { type Deployment, findDeployment, targetOf } from '../target.ts';
 import { type Check, type CheckResult, messageOf, runChecks } from './check.ts';
 import { CleanUp } from './clean-up.ts';
 import { makeIssuer, smokeVisa, visaFor } from './issuer.ts';
-import { type Expected, type IssueVisa, Run, type RunIds, runIds } from './run.ts';
+import { type Expected, type IssueVisa, type Run, type RunIds, runIds, startRun } from './run.ts';
 import { suite } from './suite.ts';
 import { newUsers } from './users.ts';
 
@@ -134,7 +134,7 @@ async function test(
   }
   const issueVisa = issuerOf(options, deployment, terminal);
   const visa = await visaOf(options, issueVisa, ids, terminal);
-  await using run = new Run({
+  await using run = startRun({
     ids,
     deployment,
     target: targetOf(deployment),

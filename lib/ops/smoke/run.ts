@@ -3,7 +3,7 @@ import { basicAuthorization } from '../../client/api/connection.ts';
 import type { ListedFile } from '../../client/api/proxy.ts';
 import type { TransportReply, TransportRequest } from '../../client/api/transport.ts';
 import { smokeIdPrefix } from '../../contract/messages.ts';
-import { generateKeyPair, type KeyPair } from '../../crypt4gh/index.ts';
+import { generateKeyPair } from '../../crypt4gh/index.ts';
 import type { StackResource } from '../stores/stacks.ts';
 import type { Deployment, Target } from '../target.ts';
 import { type Access, Users } from './callers.ts';
@@ -43,97 +43,68 @@ export type ApiRequest = Omit<TransportRequest, 'url' | 'signal'> & {
   readonly path: string;
 };
 
-/** One run of the suite on one deployment, and what its checks hand on to each other. */
-export class Run implements AsyncDisposable {
+/** What a run begins with. */
+interface RunParts {
   readonly ids: RunIds;
   readonly deployment: Deployment;
   readonly target: Target;
   readonly expected: Expected;
-  readonly users: Users;
   readonly access: Access;
   readonly visa: string;
   /** Signs another visa, for one hour from a date on; `undefined` when no test issuer is at hand. */
-  readonly issueVisa: IssueVisa | undefined;
-  readonly steps: Steps;
+  readonly issueVisa?: IssueVisa | undefined;
+  /** @default - they print nothing */
+  readonly steps?: Steps;
   readonly signal: AbortSignal;
   /** Resources of both stacks. @throws the errors of CloudFormation */
   readonly resources: () => Promise<readonly StackResource[]>;
-  readonly recipient: KeyPair = generateKeyPair();
+}
+
+/** What checks hand on to later ones. */
+interface Found {
   /** Set by the check `archive`. */
-  files: readonly ArchivedFile[] = [];
+  files: readonly ArchivedFile[];
   hidden: ArchivedFile | undefined;
   /** Set by the check of `POST /export/{archive_kind}`. */
-  requestId = '';
+  requestId: string;
   /** Set by the check `outbox`: the containers. */
-  listed: readonly ListedFile[] = [];
+  listed: readonly ListedFile[];
+}
 
-  constructor(parts: {
-    readonly ids: RunIds;
-    readonly deployment: Deployment;
-    readonly target: Target;
-    readonly expected: Expected;
-    readonly access: Access;
-    readonly visa: string;
-    readonly issueVisa?: IssueVisa | undefined;
-    /** @default - they print nothing */
-    readonly steps?: Steps;
-    readonly signal: AbortSignal;
-    readonly resources: () => Promise<readonly StackResource[]>;
-  }) {
-    this.ids = parts.ids;
-    this.deployment = parts.deployment;
-    this.target = parts.target;
-    this.expected = parts.expected;
-    this.access = parts.access;
-    this.visa = parts.visa;
-    this.issueVisa = parts.issueVisa;
-    this.steps = parts.steps ?? quietSteps;
-    this.signal = parts.signal;
-    this.resources = parts.resources;
-    this.users = new Users(parts.access);
-  }
+/** One run of the suite on one deployment. Dispose of it at the end: it ends connections. */
+export type Run = ReturnType<typeof startRun>;
 
-  /** The largest file of the run: more than 8 MiB. */
-  get large(): ArchivedFile {
-    return this.file((a, b) => a.decryptedSize >= b.decryptedSize);
-  }
+export function startRun(parts: RunParts) {
+  const { access, visa, signal } = parts;
+  const users = new Users(access);
+  const found: Found = { files: [], hidden: undefined, requestId: '', listed: [] };
+  return {
+    ...{ steps: quietSteps, ...parts, ...found, users, recipient: generateKeyPair() },
+    /** Those that the deployment has, whatever the settings say. */
+    apis: (access.dataOutUrl === undefined ? ['proxy'] : ['proxy', 'data-out']) as readonly ApiRequest['api'][],
+    /** Headers of a researcher at the proxy. */
+    asResearcher: { authorization: basicAuthorization(access.archiveUser), 'x-ga4gh-visa': visa },
+    asAdministrator: { authorization: basicAuthorization(access.admin) },
+    asReader: { authorization: `Bearer ${visa}` },
 
-  /** The file whose id needs every kind of encoding in a path. */
-  get awkward(): ArchivedFile {
-    return this.file((a, b) => a.fileId.length >= b.fileId.length);
-  }
+    /** The largest file of the run: more than 8 MiB. */
+    get large(): ArchivedFile {
+      return this.files.reduce((best, each) => (each.decryptedSize >= best.decryptedSize ? each : best));
+    },
 
-  file(better: (a: ArchivedFile, b: ArchivedFile) => boolean): ArchivedFile {
-    return this.files.reduce((best, each) => (better(each, best) ? each : best));
-  }
+    /** The file whose id needs every kind of encoding in a path. */
+    get awkward(): ArchivedFile {
+      return this.files.reduce((best, each) => (each.fileId.length >= best.fileId.length ? each : best));
+    },
 
-  /** Those that the deployment has, whatever the settings say. */
-  get apis(): readonly ApiRequest['api'][] {
-    return this.access.dataOutUrl === undefined ? ['proxy'] : ['proxy', 'data-out'];
-  }
+    /** Send one request, once. */
+    send({ api, path, ...request }: ApiRequest): Promise<TransportReply> {
+      const base = api === 'proxy' ? access.proxyUrl : access.dataOutUrl;
+      if (base === undefined) throw new Error('the deployment has no data-out API');
+      const url = new URL(`${base.replace(/\/$/, '')}/${path}`);
+      return users.transport.send({ ...request, url, signal });
+    },
 
-  /** Headers of a researcher at the proxy. */
-  get asResearcher(): Record<string, string> {
-    return { authorization: basicAuthorization(this.access.archiveUser), 'x-ga4gh-visa': this.visa };
-  }
-
-  get asAdministrator(): Record<string, string> {
-    return { authorization: basicAuthorization(this.access.admin) };
-  }
-
-  get asReader(): Record<string, string> {
-    return { authorization: `Bearer ${this.visa}` };
-  }
-
-  /** Send one request, once. */
-  send({ api, path, ...request }: ApiRequest): Promise<TransportReply> {
-    const base = api === 'proxy' ? this.access.proxyUrl : this.access.dataOutUrl;
-    if (base === undefined) throw new Error('the deployment has no data-out API');
-    const url = new URL(`${base.replace(/\/$/, '')}/${path}`);
-    return this.users.transport.send({ ...request, url, signal: this.signal });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.users[Symbol.asyncDispose]();
-  }
+    [Symbol.asyncDispose]: () => users[Symbol.asyncDispose](),
+  };
 }

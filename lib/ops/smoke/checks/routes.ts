@@ -10,49 +10,71 @@ const exportSeconds = 180;
 const administratorSeconds = 90;
 const drs = 'ga4gh/drs/v1';
 
+type Sent = Pick<ApiRequest, 'headers' | 'body'>;
+interface Shown {
+  readonly text: string;
+  header(name: string): string | undefined;
+}
+
+/** A route whose path is asked for with the ids of the run. */
 interface Route {
   /** As in `docs/openapi`: `proxy GET /files`. */
   readonly operation: string;
-  readonly request: (run: Run) => Omit<ApiRequest, 'api' | 'method'>;
+  /** @default - none */
+  readonly query?: string;
+  /** @default - the visa for `visaRoutes`, else nothing */
+  readonly send?: (run: Run) => Sent;
   /** @default 200 */
   readonly status?: number;
   /** Looks at the reply. @returns what was seen. @throws when it is not the promised one. @default - the status is all */
-  readonly inspect?: (run: Run, reply: { readonly text: string; header(name: string): string | undefined }) => string;
+  readonly inspect?: (run: Run, reply: Shown) => string;
   readonly needs?: readonly string[];
 }
 
-const withKey = (run: Run) => ({
-  ...run.asReader,
-  'public-key': Buffer.from(run.recipient.publicKey).toString('base64'),
+const asAdministrator = (run: Run): Sent => ({ headers: run.asAdministrator });
+const asResearcher = (run: Run): Sent => ({ headers: run.asResearcher });
+const asReader = (run: Run): Sent => ({ headers: run.asReader });
+const ofTenBytes = (run: Run): Sent => ({ headers: { ...run.asReader, range: 'bytes=0-9' } });
+const withKey = ({ asReader, recipient }: Run): Sent => ({
+  headers: { ...asReader, 'public-key': Buffer.from(recipient.publicKey).toString('base64') },
 });
-const passports = (run: Run) => ({
+const withPassport = (run: Run): Sent => ({
   headers: { 'content-type': 'application/json' },
   body: JSON.stringify({ passports: [run.visa] }),
 });
-const fileId = (run: Run) => encodeURIComponent(run.large.fileId);
-/** Its path has one segment. */
-const namedFile = (run: Run) => `files/${fileId(run)}/${encodeURIComponent(run.large.path)}`;
-const staged = (run: Run) => encodeURIComponent(run.listed[0]?.name ?? '');
 const json = (text: string): Record<string, unknown> => JSON.parse(text);
+
+/** What stands for the braces of a path. A file's own path has one segment. */
+function pathOf(template: string, { ids, listed, large, expected }: Run): string {
+  const values: Readonly<Record<string, string | undefined>> = {
+    archive_kind: expected.archiveKind,
+    file: listed[0]?.name,
+    datasetId: ids.datasetId,
+    fileId: large.fileId,
+    name: large.path,
+    object_id: large.fileId,
+    access_id: 'plaintext',
+  };
+  return template.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? '')).slice(1);
+}
 
 /** `POST /export/{archive_kind}` and the wait for its end are the checks `export` and `exported`. */
 const outboxRoutes: readonly Route[] = [
   {
     operation: 'proxy GET /export/{archive_kind}',
-    request: (run) => ({ path: `export/${run.expected.archiveKind}`, headers: run.asAdministrator }),
+    send: asAdministrator,
     needs: ['exported'],
     inspect: (run, { text }) => {
       const { exports } = json(text) as { exports: { requestId: string }[] };
-      expectThat(
-        exports.some(({ requestId }) => requestId === run.requestId),
-        'the export is not in the list',
-      );
+      const isListed = exports.some(({ requestId }) => requestId === run.requestId);
+      expectThat(isListed, 'the export is not in the list');
       return `${counted(exports.length, 'export')}, this one among them`;
     },
   },
   {
     operation: 'proxy GET /files',
-    request: (run) => ({ path: 'files?inbox=false&per_page=1', headers: run.asResearcher }),
+    query: 'inbox=false&per_page=1',
+    send: asResearcher,
     needs: ['exported'],
     inspect: (_run, { text }) => {
       const { files } = json(text) as { files: unknown[] };
@@ -62,7 +84,7 @@ const outboxRoutes: readonly Route[] = [
   },
   {
     operation: 'proxy GET /stream/{file}',
-    request: (run) => ({ path: `stream/${staged(run)}`, headers: run.asResearcher }),
+    send: asResearcher,
     needs: ['outbox'],
     status: 307,
     inspect: (_run, { header }) => {
@@ -73,9 +95,9 @@ const outboxRoutes: readonly Route[] = [
   },
   {
     operation: 'proxy HEAD /stream/{file}',
-    request: (run) => ({ path: `stream/${staged(run)}`, headers: run.asResearcher }),
+    send: asResearcher,
     needs: ['outbox'],
-    inspect: (run, { header }) => saysSize(header, run.listed[0]?.size),
+    inspect: (run, reply) => saysSize(reply, run.listed[0]?.size),
   },
 ];
 
@@ -83,7 +105,6 @@ const outboxRoutes: readonly Route[] = [
 const visaRoutes: readonly Route[] = [
   {
     operation: 'data-out GET /metadata/datasets',
-    request: (run) => ({ path: 'metadata/datasets', headers: run.asReader }),
     inspect: (run, { text }) => {
       expectThat((JSON.parse(text) as unknown[]).includes(run.ids.datasetId), 'the dataset is not listed');
       return run.ids.datasetId;
@@ -91,123 +112,78 @@ const visaRoutes: readonly Route[] = [
   },
   {
     operation: 'data-out GET /metadata/datasets/{datasetId}/files',
-    request: (run) => ({
-      path: `metadata/datasets/${encodeURIComponent(run.ids.datasetId)}/files`,
-      headers: run.asReader,
-    }),
     inspect: (run, { text }) => {
       const { length } = JSON.parse(text) as unknown[];
       expectThat(length === run.files.length, `${length} files are listed, not ${run.files.length}`);
       return `${length} files`;
     },
   },
-  {
-    operation: 'data-out GET /files/{fileId}',
-    request: (run) => ({ path: `files/${fileId(run)}`, headers: { ...run.asReader, range: 'bytes=0-9' } }),
-    status: 206,
-  },
-  {
-    operation: 'data-out HEAD /files/{fileId}',
-    request: (run) => ({ path: `files/${fileId(run)}`, headers: run.asReader }),
-    inspect: (run, { header }) => saysSize(header, run.large.decryptedSize),
-  },
-  {
-    operation: 'data-out GET /files/{fileId}/{name}',
-    request: (run) => ({ path: namedFile(run), headers: { ...run.asReader, range: 'bytes=0-9' } }),
-    status: 206,
-  },
-  {
-    operation: 'data-out HEAD /files/{fileId}/{name}',
-    request: (run) => ({ path: namedFile(run), headers: run.asReader }),
-    inspect: (run, { header }) => saysSize(header, run.large.decryptedSize),
-  },
+  { operation: 'data-out GET /files/{fileId}', send: ofTenBytes, status: 206 },
+  { operation: 'data-out HEAD /files/{fileId}', inspect: saysPlaintextSize },
+  { operation: 'data-out GET /files/{fileId}/{name}', send: ofTenBytes, status: 206 },
+  { operation: 'data-out HEAD /files/{fileId}/{name}', inspect: saysPlaintextSize },
   {
     operation: 'data-out GET /files/{fileId}/header',
-    request: (run) => ({ path: `files/${fileId(run)}/header`, headers: withKey(run) }),
+    send: withKey,
     inspect: (_run, { text }) => {
       expectThat(text.startsWith('crypt4gh'), 'this is no Crypt4GH header');
       return 'a Crypt4GH header';
     },
   },
-  {
-    operation: 'data-out HEAD /files/{fileId}/header',
-    request: (run) => ({ path: `files/${fileId(run)}/header`, headers: withKey(run) }),
-  },
-  {
-    operation: 'data-out GET /files/{fileId}/content',
-    request: (run) => ({ path: `files/${fileId(run)}/content`, headers: run.asReader }),
-    status: 307,
-  },
+  { operation: 'data-out HEAD /files/{fileId}/header', send: withKey },
+  { operation: 'data-out GET /files/{fileId}/content', status: 307 },
   {
     operation: 'data-out HEAD /files/{fileId}/content',
-    request: (run) => ({ path: `files/${fileId(run)}/content`, headers: run.asReader }),
-    inspect: (run, { header }) => saysSize(header, run.large.archivedSize),
+    inspect: (run, reply) => saysSize(reply, run.large.archivedSize),
   },
-  {
-    operation: `data-out GET /${drs}/objects/{object_id}`,
-    request: (run) => ({ path: `${drs}/objects/${fileId(run)}`, headers: run.asReader }),
-    inspect: isLargeObject,
-  },
-  {
-    operation: `data-out POST /${drs}/objects/{object_id}`,
-    request: (run) => ({ path: `${drs}/objects/${fileId(run)}`, ...passports(run) }),
-    inspect: isLargeObject,
-  },
-  {
-    operation: `data-out GET /${drs}/objects/{object_id}/access/{access_id}`,
-    request: (run) => ({ path: `${drs}/objects/${fileId(run)}/access/plaintext`, headers: run.asReader }),
-  },
-  {
-    operation: `data-out POST /${drs}/objects/{object_id}/access/{access_id}`,
-    request: (run) => ({ path: `${drs}/objects/${fileId(run)}/access/plaintext`, ...passports(run) }),
-  },
+  { operation: `data-out GET /${drs}/objects/{object_id}`, inspect: isLargeObject },
+  { operation: `data-out POST /${drs}/objects/{object_id}`, send: withPassport, inspect: isLargeObject },
+  { operation: `data-out GET /${drs}/objects/{object_id}/access/{access_id}` },
+  { operation: `data-out POST /${drs}/objects/{object_id}/access/{access_id}`, send: withPassport },
 ];
 
 /** Routes that ask for no credentials. */
 const openRoutes: readonly Route[] = [
-  {
-    operation: 'proxy GET /.well-known/jwks.json',
-    request: () => ({ path: '.well-known/jwks.json' }),
-    inspect: hasKeys,
-  },
-  { operation: 'proxy GET /openapi.json', request: () => ({ path: 'openapi.json' }) },
-  {
-    operation: `data-out OPTIONS /${drs}/objects/{object_id}`,
-    request: (run) => ({ path: `${drs}/objects/${fileId(run)}` }),
-  },
-  { operation: `data-out GET /${drs}/service-info`, request: () => ({ path: `${drs}/service-info` }) },
-  { operation: 'data-out GET /service-info', request: () => ({ path: 'service-info' }) },
-  { operation: 'data-out GET /openapi.json', request: () => ({ path: 'openapi.json' }) },
+  { operation: 'proxy GET /.well-known/jwks.json', inspect: hasKeys },
+  { operation: 'proxy GET /openapi.json' },
+  { operation: `data-out OPTIONS /${drs}/objects/{object_id}` },
+  { operation: `data-out GET /${drs}/service-info` },
+  { operation: 'data-out GET /service-info' },
+  { operation: 'data-out GET /openapi.json' },
 ];
 
 const routes: readonly Route[] = [
   ...outboxRoutes,
-  ...visaRoutes.map((route) => ({ ...route, needs: ['visa'] })),
+  ...visaRoutes.map((route) => ({ send: asReader, needs: ['visa'], ...route })),
   ...openRoutes,
 ];
 
 const remedy =
   'Look for the request in the access log of the API and in the log of its function: docs/runbook.md says where they are.';
 
-function saysSize(header: (name: string) => string | undefined, size: number | undefined): string {
+function saysSize({ header }: Shown, size: number | undefined): string {
   expectThat(header('x-file-size') === String(size), `X-File-Size is ${header('x-file-size')}, not ${size}`);
   return `X-File-Size is right, Content-Length is ${header('content-length') ?? 'absent'}`;
 }
 
-function hasKeys(_run: Run, { text }: { readonly text: string }): string {
+function saysPlaintextSize(run: Run, reply: Shown): string {
+  return saysSize(reply, run.large.decryptedSize);
+}
+
+function hasKeys(_run: Run, { text }: Shown): string {
   const { keys } = json(text) as { keys: unknown[] };
   expectThat(keys.length > 0, 'there is no key');
   return counted(keys.length, 'key');
 }
 
-function isLargeObject(run: Run, { text }: { readonly text: string }): string {
+function isLargeObject(run: Run, { text }: Shown): string {
   const { id, size } = json(text);
   expectThat(id === run.large.fileId && size === run.large.decryptedSize, 'id or size is another one');
   return `${size} bytes`;
 }
 
-function routeCheck({ operation, request, status = 200, inspect, needs = [] }: Route): Check {
-  const [api, method] = operation.split(' ') as [ApiRequest['api'], NonNullable<ApiRequest['method']>];
+function routeCheck({ operation, query, send, status = 200, inspect, needs = [] }: Route): Check {
+  const [api, method, path] = operation.split(' ') as [ApiRequest['api'], NonNullable<ApiRequest['method']>, string];
   return {
     id: operation,
     title: operation,
@@ -215,7 +191,8 @@ function routeCheck({ operation, request, status = 200, inspect, needs = [] }: R
     remedy,
     async run(run) {
       if (api === 'data-out') needsDirectAccess(run);
-      const reply = await run.send({ api, method, ...request(run) });
+      const asked = `${pathOf(path, run)}${query === undefined ? '' : `?${query}`}`;
+      const reply = await run.send({ api, method, path: asked, ...send?.(run) });
       // The archived body is fetched by its address. A reply of a route is small.
       const text = await reply.text();
       expectThat(reply.status === status, `${reply.status}, expected ${status}${problemCode(text)}`);
