@@ -16,7 +16,6 @@ import { RdsErasure } from './audit/erasure.ts';
 import { RdsAuditTrail } from './audit/trail.ts';
 import { ArchiveUserWriter } from './catalogue/archive-users.ts';
 import { RdsArchiveHeaders } from './catalogue/headers.ts';
-import { RdsArchiveInventory } from './catalogue/inventory.ts';
 import { RdsArchiveWriter } from './catalogue/writer.ts';
 import { OpsError } from './errors.ts';
 import { S3ArchiveWriter } from './stores/archive-writer.ts';
@@ -218,7 +217,7 @@ export function targetOf(deployment: Deployment) {
       file: new RegExp(stack[outputs.fileIdPattern], 'u'),
     },
     bodies: publicPart(new S3ArchiveWriter({ client: s3, bucket, location: `${endpoint}/${bucket}` })),
-    catalogue: catalogueOf(db),
+    catalogue: publicPart(new RdsArchiveWriter(db)),
     archiveHeaders: publicPart(new RdsArchiveHeaders(db)),
     archiveUsers: publicPart(new ArchiveUserWriter(db)),
     audit: publicPart(new RdsAuditTrail(databaseOf(deployment, stack[outputs.databaseAuditorSecretArn]))),
@@ -238,18 +237,4 @@ function deadLettersOf(stack: StackOutputs, client: ConstructorParameters<typeof
   return Object.entries(deadLetterQueues).map(
     ([name, [dead, work]]) => new SqsDeadLetters({ client, name, queueUrl: stack[dead], workQueueUrl: stack[work] }),
   );
-}
-
-function catalogueOf(db: DataApi) {
-  const [inventory, writer] = [new RdsArchiveInventory(db), new RdsArchiveWriter(db)];
-  return {
-    findFile: inventory.findFile.bind(inventory),
-    findDataset: inventory.findDataset.bind(inventory),
-    datasets: inventory.datasets.bind(inventory),
-    files: inventory.files.bind(inventory),
-    removeFile: writer.removeFile.bind(writer),
-    registerFile: writer.registerFile.bind(writer),
-    addToDataset: writer.addToDataset.bind(writer),
-    appendDatasetEvent: writer.appendDatasetEvent.bind(writer),
-  };
 }

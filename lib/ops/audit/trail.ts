@@ -1,32 +1,6 @@
 import * as z from 'zod';
-import { count, isoTime, timeFormat } from '../../service/stores/rds/columns.ts';
+import { camelRow, count, isoTime, timeFormat } from '../../service/stores/rds/columns.ts';
 import type { SqlExecutor } from '../../service/stores/rds/data-api.ts';
-
-/** One row of `data_out.export_log`, as an operator reads it. */
-export interface AuditRow {
-  /** Position in the trail: a later row has a greater one. */
-  readonly id: number;
-  readonly requestId: string;
-  readonly event: string;
-  /** Reason code of a rejection. */
-  readonly reason: string | null;
-  readonly archiveKind: string | null;
-  readonly datasetId: string | null;
-  readonly fileId: string | null;
-  /** Outbox prefix. */
-  readonly recipient: string | null;
-  /** Fingerprint of the recipient's public key. */
-  readonly keyFingerprint: string | null;
-  /** Container size, for `staged`. */
-  readonly bytes: number | null;
-  /**
-   * For `staged`: `crc64nvme:` and the base64 of the CRC that S3 found as expected, or `none`: the archive has no checksum of the
-   * body. `null` in rows of earlier versions, too.
-   */
-  readonly checksum: string | null;
-  /** ISO 8601, UTC. */
-  readonly recordedAt: string;
-}
 
 /** Which rows; all conditions together. @default - all */
 export interface AuditFilter {
@@ -42,37 +16,33 @@ export interface AuditFilter {
 const pageSize = 400;
 
 const text = z.string().nullable();
-const auditRow = z
-  .object({
-    id: count,
-    request_id: z.string(),
-    event: z.string(),
-    reason: text,
-    archive_kind: text,
-    dataset_id: text,
-    file_id: text,
-    recipient: text,
-    key_fingerprint: text,
-    bytes: count.nullable(),
-    checksum: text,
-    recorded_at: z.string(),
-  })
-  .transform(
-    (row): AuditRow => ({
-      id: row.id,
-      requestId: row.request_id,
-      event: row.event,
-      reason: row.reason,
-      archiveKind: row.archive_kind,
-      datasetId: row.dataset_id,
-      fileId: row.file_id,
-      recipient: row.recipient,
-      keyFingerprint: row.key_fingerprint,
-      bytes: row.bytes,
-      checksum: row.checksum,
-      recordedAt: row.recorded_at,
-    }),
-  );
+const auditRow = camelRow({
+  /** Position in the trail: a later row has a greater one. */
+  id: count,
+  request_id: z.string(),
+  event: z.string(),
+  /** Code of a rejection. */
+  reason: text,
+  archive_kind: text,
+  dataset_id: text,
+  file_id: text,
+  /** Outbox prefix. */
+  recipient: text,
+  /** Fingerprint of the recipient's public key. */
+  key_fingerprint: text,
+  /** Container size, for `staged`. */
+  bytes: count.nullable(),
+  /**
+   * For `staged`: `crc64nvme:` and the base64 of the CRC that S3 found as expected, or `none`: the archive has no checksum of the
+   * body. `null` in rows of earlier versions, too.
+   */
+  checksum: text,
+  /** ISO 8601, UTC. */
+  recorded_at: z.string(),
+});
+
+/** One row of `data_out.export_log`, as an operator reads it. */
+export type AuditRow = z.infer<typeof auditRow>;
 
 /** The audit trail, newest first. `RdsExportLog` writes it. */
 export class RdsAuditTrail {

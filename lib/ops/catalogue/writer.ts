@@ -5,7 +5,7 @@ import { newestEvent, newestEventFirst } from '../../service/catalogue/dataset-e
 import { headerHex } from '../../service/catalogue/stored-header.ts';
 import { isForeignKeyViolation } from '../../service/stores/aws-failure.ts';
 import { idRow } from '../../service/stores/rds/columns.ts';
-import type { SqlExecutor } from '../../service/stores/rds/data-api.ts';
+import { RdsArchiveInventory } from './inventory.ts';
 
 /** A checksum of an archived file; `checksum` in lower-case hex. */
 interface ArchiveChecksum {
@@ -101,14 +101,8 @@ const intoDataset = `dataset as (
          on conflict (file_id, dataset_id) do nothing
        )`;
 
-/** The operator's side of the catalogue: fills it the way an ingestion pipeline would. */
-export class RdsArchiveWriter {
-  readonly #db: SqlExecutor;
-
-  constructor(db: SqlExecutor) {
-    this.#db = db;
-  }
-
+/** The operator's side of the catalogue: also fills it, the way an ingestion pipeline would. */
+export class RdsArchiveWriter extends RdsArchiveInventory {
   /**
    * Put a file into a dataset, in one statement, so that it is added as a whole or not at all. The same registration
    * again (same stable id, same body) replaces the first and leaves one row.
@@ -120,7 +114,7 @@ export class RdsArchiveWriter {
     if (file.header.length > limits.headerBytes) {
       throw new RangeError(`expected a header of at most ${limits.headerBytes} bytes, got ${file.header.length}`);
     }
-    const entered = await this.#db.query(
+    const entered = await this.db.query(
       z.object({ same_as: z.string().nullable() }),
       // The other parts select from "file", which is empty when its stable id has another body.
       `with file as (
@@ -185,7 +179,7 @@ export class RdsArchiveWriter {
    * @throws NotFoundError when the catalogue has no such file; then no dataset is made.
    */
   async addToDataset(fileId: string, datasetId: string): Promise<void> {
-    const found = await this.#db.query(
+    const found = await this.db.query(
       idRow,
       `with file as (
          select id, stable_id from sda.files where stable_id = :file_id
@@ -204,7 +198,7 @@ export class RdsArchiveWriter {
    * @throws FileReferredToError when tables of an ingestion pipeline refer to the file; nothing is changed.
    */
   async removeFile({ removalId, fileId, datasetId }: Removal): Promise<RemovalOutcome | undefined> {
-    const found = await this.#db
+    const found = await this.db
       .query(
         z.object({ outcome: z.enum(removalOutcomes) }),
         `with file as materialized (
@@ -258,7 +252,7 @@ export class RdsArchiveWriter {
    * @throws NotFoundError when the catalogue has no such dataset.
    */
   async appendDatasetEvent(datasetId: string, event: DatasetEvent): Promise<void> {
-    const found = await this.#db.query(
+    const found = await this.db.query(
       idRow,
       `with dataset as (
          select stable_id from sda.datasets where stable_id = :dataset_id

@@ -12,6 +12,21 @@ export const isoTime = (column: string) => `to_char(${column} at time zone 'UTC'
 /** The format is a parameter, because the Data API might take colons in a statement for parameters. */
 export const timeFormat = { time_format: 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"' };
 
+type CamelCase<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<CamelCase<Rest>>}` : Name;
+
+/** A row by the names of its columns, which the result has in camel case: `request_id` becomes `requestId`. */
+export function camelRow<Shape extends z.ZodRawShape>(shape: Shape) {
+  type Row = z.infer<z.ZodObject<Shape>>;
+  const camelCase = (name: string) => name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+  return z.object(shape).transform((row) => {
+    const entries = Object.entries(row).map(([name, value]) => [camelCase(name), value]);
+    return Object.fromEntries(entries) as { readonly [Name in keyof Row as CamelCase<Name> & string]: Row[Name] };
+  });
+}
+
+/** A column that may be null, which a result without it is, too. */
+export const optional = <T extends z.ZodType>(type: T) => type.nullable().transform((value) => value ?? undefined);
+
 /** The stable id of a file or a dataset. */
 export const idRow = z.object({ stable_id: z.string() });
 
