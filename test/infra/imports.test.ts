@@ -40,7 +40,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
   'service/ledger': ['service/stores', 'service/http', 'service/archive', 'service/export', 'service/catalogue'],
   'client/api': ['crypt4gh'],
-  'client/cli': ['client/api', 'crypt4gh', 'terminal'],
+  'client/serve': ['client/api', 'crypt4gh', 'terminal'],
+  'client/cli': ['client/api', 'client/serve', 'crypt4gh', 'terminal'],
   // Runs in a browser. Its tsconfig has no types of Node, so what it imports needs none either.
   'client/admin-page': ['client/api', 'crypt4gh'],
   'ops/stores': ['service/stores', 'service/archive', 'service/export'],
@@ -117,7 +118,9 @@ const reserved: readonly { readonly packages: RegExp; readonly areas: readonly s
   { packages: /^(aws-cdk-lib|constructs|cdk-nag)(\/|$)/, areas: ['infra', 'bin/app.ts'] },
   { packages: /^@aws-lambda-powertools\//, areas: ['lambdas'] },
   { packages: /^(fauxqs|@electric-sql\/)/, areas: ['local'] },
-  // Visas are verified without a network call. Outside the local engine no area can open a socket.
+  // Visas are verified without a network call. Outside the local engine no area can open a socket,
+  // but for files that the client shows on the loopback.
+  { packages: /^(node:)?http$/, areas: ['local', 'client/serve'] },
   { packages: /^(node:)?(http|https|http2|dgram|dns)(\/|$)/, areas: ['local'] },
   // The client sets how its HTTP library opens a connection: which authorities it trusts, how much it reads at once.
   { packages: /^(node:)?(net|tls)(\/|$)/, areas: ['local', 'client/api'] },

@@ -32,6 +32,8 @@ export interface FileQuery {
   readonly publicKey?: string | undefined;
   /** Bytes [start, end) of the plaintext. Default: all. */
   readonly coordinates?: { readonly start: number; readonly end: number } | undefined;
+  /** One half of the container: its header for `publicKey`, or the archived body, for which there is no key. Default: both. */
+  readonly half?: 'header' | 'content';
 }
 
 /** Files of one request. */
@@ -153,11 +155,11 @@ export class DataOutApi {
    */
   request(
     fileId: string,
-    { publicKey, coordinates }: FileQuery,
+    { publicKey, coordinates, half }: FileQuery,
     options: Pick<TransportRequest, 'method' | 'headers' | 'signal'> & { readonly redirect?: false },
   ): Promise<TransportReply> {
-    const url = new URL(`files/${encodeURIComponent(fileId)}`, this.#url);
-    if (publicKey !== undefined) url.searchParams.set('destinationFormat', 'CRYPT4GH');
+    const url = new URL(`files/${encodeURIComponent(fileId)}${half ? `/${half}` : ''}`, this.#url);
+    if (publicKey !== undefined && !half) url.searchParams.set('destinationFormat', 'CRYPT4GH');
     if (coordinates) {
       url.searchParams.set('startCoordinate', `${coordinates.start}`);
       url.searchParams.set('endCoordinate', `${coordinates.end}`);

@@ -13,6 +13,7 @@ import { registerKeys } from './commands/keys.ts';
 import { registerList } from './commands/list.ts';
 import { registerReceiptKeys } from './commands/receipt-keys.ts';
 import { registerReencrypt } from './commands/reencrypt.ts';
+import { registerServe } from './commands/serve.ts';
 import { registerSetup } from './commands/setup.ts';
 import { registerVerify } from './commands/verify.ts';
 import { clientFailure } from './failure.ts';
@@ -29,6 +30,7 @@ const registrations: readonly ((program: Command, context: CommandContext) => vo
   registerDatasets,
   registerFiles,
   registerFetch,
+  registerServe,
   registerDecrypt,
   registerEncrypt,
   registerReencrypt,

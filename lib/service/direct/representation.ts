@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { selectedRange } from '../../common/http-ranges.ts';
 import { safeFileName } from '../../common/names.ts';
 import { fileSizeHeader } from '../../contract/http.ts';
 import { limits } from '../../contract/limits.ts';
@@ -6,7 +7,7 @@ import type { ByteRange } from '../../crypt4gh/index.ts';
 import { ArchiveDamagedError, RangeNotSatisfiableError, ReplyTooLargeError } from '../../errors.ts';
 import { submittedName } from '../archive/container-name.ts';
 import type { ArchivedFile } from '../archive/ports.ts';
-import { notModified, rangeIsMeant, selectedRange } from '../http/conditions.ts';
+import { notModified, rangeIsMeant } from '../http/conditions.ts';
 import { attachment, commonHeaders, type HttpReply, type ReplyBody } from '../http/reply.ts';
 import { type HttpRequest, singleHeader } from '../http/request.ts';
 

@@ -1,7 +1,7 @@
 import type { ByteRange } from '../../../../crypt4gh/index.ts';
 import type { DataOutApi, FileQuery } from '../../data-out.ts';
 import { ClientError } from '../../errors.ts';
-import { parseLocation } from '../../proxy.ts';
+import { type Location, parseLocation } from '../../proxy.ts';
 import { Locations } from './locations.ts';
 import { checkedReply, type RangeRequest, type RemoteFile, type RemoteReply, rangeHeaders } from './remote-file.ts';
 import { StagedFile } from './staged-file.ts';
@@ -82,15 +82,48 @@ export async function directContainer(
     return undefined;
   };
   const first = await location(signal);
-  if (first === undefined) return new DirectFile(api, { fileId, name, size, query });
-  let unused: typeof first | undefined = first;
+  return first === undefined
+    ? new DirectFile(api, { fileId, name, size, query })
+    : inStorage(api, { name, size }, first, location);
+}
+
+/**
+ * The two halves of a container for a key: its header, and the archived body, which storage serves by ranges. Nothing is
+ * assembled for them.
+ * @param file.publicKey base64 of the 32 bytes
+ * @throws ClientError
+ */
+export async function directHalves(
+  api: DataOutApi,
+  { fileId, name, publicKey }: { readonly fileId: string; readonly name: string; readonly publicKey: string },
+): Promise<{ readonly header: Uint8Array; readonly body: RemoteFile }> {
+  const location = async (signal?: AbortSignal) =>
+    await parseLocation(await api.request(fileId, { half: 'content' }, { redirect: false, signal }), name);
+  const header = async () => {
+    const chunks: Uint8Array[] = [];
+    const reply = await api.request(fileId, { half: 'header', publicKey }, {});
+    for await (const chunk of reply.body) chunks.push(chunk);
+    return Buffer.concat(chunks);
+  };
+  const [bytes, first] = await Promise.all([header(), location()]);
+  return { header: bytes, body: inStorage(api, { name, size: first.size }, first, location) };
+}
+
+/** A file that storage serves. @param renewed gives the next address, after `first` */
+function inStorage(
+  { connection: { transport } }: DataOutApi,
+  { name, size }: { readonly name: string; readonly size: number },
+  first: Location,
+  renewed: (signal: AbortSignal | undefined) => Promise<Location | undefined>,
+): RemoteFile {
+  let unused: Location | undefined = first;
   const locations = new Locations({
     async location(_name, given = {}) {
-      const found = unused ?? (await location(given.signal));
+      const found = unused ?? (await renewed(given.signal));
       unused = undefined;
       if (found === undefined) throw new ClientError('protocol', `${name}: the service stopped giving an address`);
       return found;
     },
   });
-  return new StagedFile({ name, size, locations, transport: api.connection.transport });
+  return new StagedFile({ name, size, locations, transport });
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { selectedRange } from '../../../../lib/service/http/conditions.ts';
+import { selectedRange } from '../../../lib/common/http-ranges.ts';
 
 describe('of 10,000 bytes (the examples of RFC 9110 § 14.1.2, and around them)', () => {
   test.each([

@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { generateKeyPair } from '../../../crypt4gh/index.ts';
+import { usageError } from '../../../terminal/errors.ts';
+import { failureOf } from '../../../terminal/failure.ts';
+import { printable } from '../../../terminal/output.ts';
+import { DataOutApi } from '../../api/data-out.ts';
+import { isFolder } from '../../api/download/disk/local-disk.ts';
+import { ClientError } from '../../api/errors.ts';
+import { connectionOwner } from '../../serve/connection-owner.ts';
+import { Datasets } from '../../serve/datasets.ts';
+import { DiskFolder } from '../../serve/disk-folder.ts';
+import type { Place } from '../../serve/place.ts';
+import { mostBlocks } from '../../serve/plain-file.ts';
+import { Recent } from '../../serve/recent.ts';
+import { serve } from '../../serve/server.ts';
+import { clientFailure } from '../failure.ts';
+import { readPrivateKeys } from '../key-files.ts';
+import { collect, parseCount, withKeyOptions, withServiceOptions } from '../options.ts';
+import { type CommandContext, openSession, type Session } from '../session.ts';
+
+interface ServeCommandOptions {
+  readonly port: string;
+  readonly allowOrigin?: readonly string[];
+}
+
+/** A tool waits for its answer, so a lost network is told after two seconds. */
+const retries = { attempts: 4, firstMs: 250, longestMs: 1_000 };
+
+const afterHelp = `
+Any tool on this machine reads the files decrypted, at the address that is printed: datasets/ has what you may fetch directly, with
+the paths that submitters gave; folder/ has the .c4gh files of FOLDER, without .c4gh. Add ?format=json to an index for JSON. Nothing
+plain is written to the disk, and nothing is prepared at the service. Ctrl-C ends it.
+
+The address has a secret that is new at each start: keep it to yourself. Only this machine can connect, and on Linux only you. Files
+of datasets are encrypted for a key that is made at the start and never written. Those of FOLDER need your private key.
+
+Examples:
+  data-out serve
+  data-out serve --port 8080 data --key me.sec.pem
+  data-out serve --allow-origin https://igv.org`;
+
+/** `serve [folder]`: what the caller may read, as plain HTTP on this machine. */
+export function registerServe(program: Command, context: CommandContext): void {
+  const command = program
+    .command('serve')
+    .description('show files decrypted to the tools on this machine, over HTTP')
+    .argument('[folder]', 'a folder with downloaded .c4gh files to show as well')
+    .option('--port <n>', 'port on 127.0.0.1 (default: a free one)', '0')
+    .option(
+      '--allow-origin <origin>',
+      'web pages that may read, as https://igv.org; may be given several times',
+      collect,
+    );
+  withKeyOptions(command);
+  withServiceOptions(command)
+    .addHelpText('after', afterHelp)
+    .action(async (folder: string | undefined, options: ServeCommandOptions, self: Command) => {
+      const port = parseCount('--port', options.port, { from: 0, to: 65_535 });
+      const origins = (options.allowOrigin ?? []).map(checkedOrigin);
+      await using session = await openSession(context, self, retries);
+      const { output, terminal } = session;
+      const { signal } = terminal;
+      // Of other systems, none tells whose a connection is without more rights.
+      const ownerOf = process.platform === 'linux' ? connectionOwner : undefined;
+      if (!ownerOf)
+        output.warn(
+          'this system does not say who connects: other users of this machine can read, if they learn the address',
+        );
+      let last = '';
+      const served = await serve({
+        port,
+        places: await placesOf(session, folder),
+        admission: { token: randomBytes(24).toString('base64url'), origins, ownerOf, user: process.getuid?.() ?? -1 },
+        failureOf: (error) => failureOf(error, clientFailure),
+        failed: (path, { code, message }) => {
+          // Tools ask again and again.
+          if (last !== `${code} ${path}`) output.warn(printable(`${path}: ${message}`));
+          last = `${code} ${path}`;
+        },
+      }).catch((error: unknown) => {
+        throw (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
+          ? usageError('--port', `${port} is in use on this machine`, 'Give another one, or leave --port out.')
+          : error;
+      });
+      output.result({ url: served.url, port: served.port }, served.url);
+      output.note('Keep this address to yourself. Ctrl-C ends it.');
+      if (!signal.aborted) await once(signal, 'abort');
+      await served.close();
+    });
+}
+
+/** @throws UsageError, ClientError */
+async function placesOf(session: Session, folder: string | undefined): Promise<ReadonlyMap<string, Place>> {
+  const { terminal, settings } = session;
+  const now = () => terminal.now().getTime();
+  const blocks = new Recent<Uint8Array>({ most: mostBlocks, milliseconds: Number.POSITIVE_INFINITY }, now);
+  const places = new Map<string, Place>();
+  if (folder === undefined || settings.directUrl !== undefined) {
+    places.set('datasets', new Datasets(new DataOutApi(await session.service()), generateKeyPair(), blocks, now));
+  }
+  if (folder !== undefined) {
+    const root = resolve(terminal.folder, folder);
+    if (!(await isFolder(root))) throw new ClientError('not_found', `there is no folder ${printable(folder)}`);
+    const keys = await readPrivateKeys(session);
+    places.set(
+      'folder',
+      new DiskFolder(
+        root,
+        keys.map(({ privateKey }) => privateKey),
+        blocks,
+        now,
+      ),
+    );
+  }
+  return places;
+}
+
+function checkedOrigin(text: string): string {
+  if (URL.canParse(text) && new URL(text).origin === text && text !== 'null') return text;
+  throw usageError(
+    '--allow-origin',
+    'expected an origin as browsers send it: https://igv.org, with a port if it has one',
+  );
+}
