@@ -4,13 +4,19 @@ import { type FileExportMessage, fileExportMessage } from '../../lib/contract/me
 import type { ArchiveKey } from '../../lib/service/archive/ports.ts';
 import type { ConsumeDependencies } from '../../lib/service/export/consume.ts';
 import type { StageDependencies } from '../../lib/service/export/export-order.ts';
-import type { Deliveries, ExportEvent, FileExport, FileExports } from '../../lib/service/export/ports.ts';
+import type {
+  Deliveries,
+  ExportEvent,
+  FileEnd,
+  FileExport,
+  FileExports,
+  RequestFiles,
+} from '../../lib/service/export/ports.ts';
 import { type DatasetGrant, VisaError, type VisaErrorCode } from '../../lib/visas/index.ts';
 import { FakeArchive } from './fake-archive.ts';
 import { FakeCatalogue } from './fake-catalogue.ts';
 import { FakeCopyRecords } from './fake-copy-records.ts';
 import { FakeOutbox } from './fake-outbox.ts';
-import { FakeRequests } from './fake-requests.ts';
 import { PortCalls } from './port-calls.ts';
 
 export const vector = (path: string): Buffer => readFileSync(new URL(`../vectors/${path}`, import.meta.url));
@@ -58,13 +64,34 @@ class FakeDeliveries implements Deliveries {
   }
 }
 
-/** All ports of the export, in memory, with one record of the calls they received. Archive key: alice of the vectors. */
+/** Keeps what is recorded of files, and knows no request. */
+class RecordedEnds implements RequestFiles {
+  readonly events = new Map<string, ExportEvent>();
+  /** Ids of files whose rows the database refuses. */
+  readonly refused = new Set<string>();
+  readonly #calls: PortCalls;
+  constructor(calls: PortCalls) {
+    this.#calls = calls;
+  }
+  record(ends: readonly FileEnd[], events: readonly ExportEvent[]): Promise<readonly string[]> {
+    return this.#calls.run(`requestFiles.record ${ends.map(({ state }) => state).join(' ')}`, () => {
+      if (events.some(({ fileId = '' }) => this.refused.has(fileId))) throw new Error('the database refuses a row');
+      for (const one of events) this.events.set(`${one.exportId} ${one.event} ${one.fileId ?? ''}`, one);
+      return [];
+    });
+  }
+  finalizable(): Promise<readonly string[]> {
+    return Promise.reject(new Error('no request is known'));
+  }
+}
+
+/** All ports that stage files, in memory, with one record of the calls they received. Archive key: alice of the vectors. */
 export class ExportWorld {
   readonly calls = new PortCalls();
   readonly catalogue = new FakeCatalogue(this.calls);
   readonly archive = new FakeArchive(this.calls);
   readonly outbox = new FakeOutbox(this.calls, this.archive);
-  readonly requests = new FakeRequests(this.calls, this.catalogue);
+  readonly recorded = new RecordedEnds(this.calls);
   readonly deliveries = new FakeDeliveries(this.calls);
   readonly copies = new FakeCopyRecords(this.calls);
   readonly fileExports = new FakeFileExports(this.calls, 'fileExports');
@@ -98,25 +125,15 @@ export class ExportWorld {
   }
 
   get rows(): readonly ExportEvent[] {
-    return [...this.requests.events.values()];
+    return [...this.recorded.events.values()];
   }
 
-  get consuming(): ConsumeDependencies {
-    const { catalogue, fileExports, smallFileExports, requests, deliveries } = this;
-    return {
-      catalogue,
-      fileExports,
-      smallFileExports,
-      requests,
-      requestFiles: requests,
-      deliveries,
-      outbox: { markOpen: () => this.calls.run('outbox.markOpen', () => undefined) },
-      rules: { verify: (token) => this.#verify(token) },
-    };
+  get requestFiles(): RequestFiles {
+    return this.recorded;
   }
 
   get staging(): StageDependencies {
-    const { catalogue, archive, outbox, requests: requestFiles, deliveries, copies } = this;
+    const { catalogue, archive, outbox, requestFiles, deliveries, copies } = this;
     const candidates = () => this.calls.run('archiveKeys.candidates', () => this.archiveKeys);
     const denied = () => this.calls.run('denyList.current', () => denyListOf({ denied: this.deniedEntries }));
     return {
@@ -126,7 +143,7 @@ export class ExportWorld {
     };
   }
 
-  #verify(token: string): ReturnType<ConsumeDependencies['rules']['verify']> {
+  protected verify(token: string): ReturnType<ConsumeDependencies['rules']['verify']> {
     return this.calls.run('verify', () => {
       const result = this.visas.get(token) ?? 'malformed_token';
       if (result instanceof Error) throw result;

@@ -9,16 +9,22 @@ interface Dataset {
   readonly fileIds: string[];
 }
 
+/** Primary key of a file, whose order is that of the stable ids. */
+export function rowIdOf(fileId: string): string {
+  const digits = Buffer.from(fileId.padEnd(16, '\0')).toString('hex');
+  return digits.replace(/(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}
+
 /** A catalogue in memory. Pages hold three ids, so that small datasets have several. */
 export class FakeCatalogue implements ExportCatalogue {
   readonly datasets = new Map<string, Dataset>();
   readonly files = new Map<string, Omit<ArchivedFile, 'datasetId'>>();
-  /** Ids of files whose rows hold no header. */
   /** Numbers of files that no test makes. */
   readonly counts = new Map<string, number>();
+  /** Ids of files whose rows hold no header. */
   readonly damaged = new Set<string>();
   /** Receives the attempts that a query notes. */
-  onAttempts: (attempts: readonly Attempt[]) => void = () => {};
+  onAttempts: (attempts: readonly Attempt[]) => Promise<void> = async () => {};
   readonly #calls: PortCalls;
 
   constructor(calls: PortCalls) {
@@ -72,7 +78,7 @@ export class FakeCatalogue implements ExportCatalogue {
   }
 
   async *exportableFiles(datasetId: string, after: string): AsyncGenerator<ExportablePage> {
-    const ids = (this.datasets.get(datasetId)?.fileIds.toSorted() ?? []).filter((id) => id > after);
+    const ids = (this.datasets.get(datasetId)?.fileIds.toSorted() ?? []).filter((id) => rowIdOf(id) > after);
     for (let start = 0; start === 0 || start < ids.length; start += 3) {
       const page = ids.slice(start, start + 3);
       yield await this.#calls.run('catalogue.exportableFiles', () => this.#page(page));
@@ -88,7 +94,11 @@ export class FakeCatalogue implements ExportCatalogue {
   }
 
   #page(ids: readonly string[]): ExportablePage {
-    return { files: ids.map((fileId) => ({ fileId, archiveFileSize: this.#sizeOf(fileId) })), end: ids.at(-1) ?? '' };
+    const last = ids.at(-1);
+    return {
+      files: ids.map((fileId) => ({ fileId, archiveFileSize: this.#sizeOf(fileId) })),
+      end: last === undefined ? '' : rowIdOf(last),
+    };
   }
 
   #sizeOf(fileId: string): number | undefined {
@@ -100,9 +110,9 @@ export class FakeCatalogue implements ExportCatalogue {
   }
 
   findReleasedFiles(attempts: readonly Attempt[]): Promise<readonly PromiseSettledResult<ArchivedFile | undefined>[]> {
-    return this.#calls.run('catalogue.findReleasedFiles', () => {
+    return this.#calls.run('catalogue.findReleasedFiles', async () => {
       if (attempts.length === 0 || attempts.length > 10) throw new Error('one to ten files at a time');
-      this.onAttempts(attempts);
+      await this.onAttempts(attempts);
       return Promise.allSettled(attempts.map(async (reference) => this.#released(reference)));
     });
   }

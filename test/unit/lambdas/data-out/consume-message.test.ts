@@ -5,7 +5,9 @@ import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
 import type { Events } from '../../../../lib/service/export/ports.ts';
 import { mockBundledJson, unmockBundledJson } from '../../../helpers/bundled-json.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
-import { ExportWorld, vectorKey } from '../../../helpers/export-world.ts';
+import { TestDatabase } from '../../../helpers/data-api.ts';
+import { vectorKey } from '../../../helpers/export-world.ts';
+import { LedgerWorld } from '../../../helpers/ledger-world.ts';
 import { lambdaContext, metricsOf, sqsEvent, sqsRecord } from '../../../helpers/sqs-event.ts';
 
 const requestId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
@@ -31,21 +33,24 @@ const variables = {
 
 let consumeMessage: typeof import('../../../../lambdas/data-out/consume-export.ts').consumeMessage;
 beforeAll(async () => {
+  database = await TestDatabase.shared();
   for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
   mockBundledJson(() => []);
   ({ consumeMessage } = await import('../../../../lambdas/data-out/consume-export.ts'));
 });
-afterAll(() => {
+afterAll(async () => {
+  await database[Symbol.asyncDispose]();
   unmockBundledJson();
   vi.unstubAllEnvs();
 });
 
-let world: ExportWorld;
+let database: TestDatabase;
+let world: LedgerWorld;
 let log: ReturnType<typeof captureOutput>;
-beforeEach(() => {
+beforeEach(async () => {
+  world = await LedgerWorld.on(database);
   log = captureOutput();
   published = [];
-  world = new ExportWorld();
   world.catalogue.addDataset('EGAD1', { released: true, fileIds: ['F1', 'F2'] });
   const expiresAt = new Date('2026-11-21T11:00:00Z');
   world.visas.set('good-visa', [{ subject, datasetId: 'EGAD1', expiresAt, dependsOn: [] }]);
@@ -80,7 +85,7 @@ test('accepted: messages, one audit row, event, metric and log line', async () =
     ['F1', '2026-11-21T09:59:00.123Z'],
     ['F2', '2026-11-21T09:59:00.123Z'],
   ]);
-  expect(world.rows).toEqual([
+  expect(await world.audit()).toEqual([
     expect.objectContaining({ exportId: requestId, event: 'accepted', archiveKind: 'fega' }),
   ]);
   expect(metricsOf(log.documents())).toEqual([{ ExportAccepted: 1 }]);
@@ -97,7 +102,7 @@ test.each([
   expect(await deliver(body)).toEqual({ batchItemFailures: [] });
   expect(world.fileExports.sent).toEqual([]);
   expect(published).toEqual([{ exportId: requestId, state: 'rejected' }]);
-  expect(world.rows).toEqual([expect.objectContaining({ exportId: requestId, event: 'rejected', reason })]);
+  expect(await world.audit()).toEqual([expect.objectContaining({ exportId: requestId, event: 'rejected', reason })]);
   expect(metricsOf(log.documents())).toEqual([{ ExportRejected: 1, reason }]);
   expect(log.documents()).toContainEqual(
     expect.objectContaining({ level: 'WARN', message: 'export rejected', requestId, reason }),
@@ -111,7 +116,7 @@ test('failed: the message comes back, nothing is on record or announced', async 
   expect(await deliver(wanted)).toEqual({
     batchItemFailures: [{ itemIdentifier: '99999999-9999-4999-8999-999999999999' }],
   });
-  expect([world.rows, published]).toEqual([[], []]);
+  expect([await world.audit(), published]).toEqual([[], []]);
   expect(metricsOf(log.documents())).toEqual([{ MessageFailed: 1, stage: 'consume' }]);
 });
 

@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
 import { consumeExportRequest } from '../../../../lib/service/export/consume.ts';
 import { stageFiles } from '../../../../lib/service/export/stage.ts';
-import { ExportWorld, vector, vectorKey } from '../../../helpers/export-world.ts';
+import { TestDatabase } from '../../../helpers/data-api.ts';
+import { vector, vectorKey } from '../../../helpers/export-world.ts';
+import { rowIdOf } from '../../../helpers/fake-catalogue.ts';
+import { LedgerWorld } from '../../../helpers/ledger-world.ts';
 
 const exportId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
 const newerId = '7f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
@@ -14,13 +17,18 @@ const ids = ['F1', 'F2', 'F3', 'F4'];
 const down = new TemporarilyUnavailableError('down');
 const ample = () => 900_000;
 
-let world: ExportWorld;
-beforeEach(() => {
-  world = worldWith();
+let database: TestDatabase;
+let world: LedgerWorld;
+beforeAll(async () => {
+  database = await TestDatabase.shared();
+});
+afterAll(() => database[Symbol.asyncDispose]());
+beforeEach(async () => {
+  world = await worldWith();
 });
 
-function worldWith(): ExportWorld {
-  const made = new ExportWorld();
+async function worldWith(): Promise<LedgerWorld> {
+  const made = await LedgerWorld.on(database);
   made.catalogue.addDataset('EGAD1', { released: true, fileIds: ids });
   for (const id of ids) made.addFile(id, vector('split/body.bin'));
   made.visas.set('good-visa', [
@@ -46,26 +54,23 @@ const messagesFor = (fileIds: readonly string[], { redelivered = false, isLast =
   });
 const stage = (fileIds: readonly string[], how?: Parameters<typeof messagesFor>[1]) =>
   stageFiles(messagesFor(fileIds, how), world.staging, ample);
-const states = () => world.requests.statesOf(exportId);
+const states = () => world.statesOf(exportId);
 const all = (state: string) => ids.map((id) => `${id}: ${state}`);
-const row = () => world.requests.requests.get(exportId);
-const eventsOf = (event: string) => world.rows.filter((one) => one.event === event);
+const row = () => world.row(exportId);
+const eventsOf = async (event: string) => (await world.audit()).filter((one) => one.event === event);
 const turns = async (count: number) => {
   for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
 /** As the receipt does it. */
-function close(): void {
-  const request = row();
-  if (request) request.settledGeneration = request.generation;
-}
+const close = () => database.sql('update data_out.requests set settled_generation = generation');
 
 describe('a request is sent on as settled', () => {
   test('by the last file that is staged, once', async () => {
     await consume();
-    expect(states()).toEqual(all('pending'));
+    expect(await states()).toEqual(all('pending'));
     for (const id of ids) await stage([id]);
-    expect(states()).toEqual(all('staged'));
+    expect(await states()).toEqual(all('staged'));
     expect(world.deliveries.sent).toEqual([exportId]);
   });
 
@@ -81,44 +86,47 @@ describe('a request is sent on as settled', () => {
   });
 
   test('in every order of two batches and the end of the fan-out', async () => {
-    for (let first = 0; first < 14; first += 1) {
-      for (let second = 0; second < 14; second += 1) {
-        world = worldWith();
+    // Calls of the others that each batch waits for.
+    for (const first of [0, 3, 99]) {
+      for (const second of [0, 3, 99]) {
+        world = await worldWith();
         // The messages of all files are sent; the fan-out has not ended.
         world.calls.crashAt(10, 'before');
         await expect(consume()).rejects.toThrow();
         world.calls.revive();
-        expect(row()?.isFannedOut).toBe(false);
-        const late = async (lead: number, work: () => Promise<unknown>) => {
-          await turns(lead);
-          await work();
+        expect((await row())?.isFannedOut).toBe(false);
+        const begun = world.calls.names.length;
+        let isOver = false;
+        const late = async (lead: number, fileIds: readonly string[]) => {
+          while (!isOver && world.calls.names.length < begun + lead) await turns(1);
+          await stage(fileIds);
         };
-        await Promise.all([late(first, () => stage(['F1', 'F2'])), late(second, () => stage(['F3', 'F4'])), consume()]);
-        expect(states()).toEqual(all('staged'));
+        const fanOut = consume().finally(() => {
+          isOver = true;
+        });
+        await Promise.all([late(first, ['F1', 'F2']), late(second, ['F3', 'F4']), fanOut]);
+        expect(await states()).toEqual(all('staged'));
         expect(new Set(world.deliveries.sent)).toEqual(new Set([exportId]));
       }
     }
   });
 
   test('after a crash at any call, before or after its effect', async () => {
-    for (const when of ['before', 'after'] as const) {
-      for (let at = 0; ; at += 1) {
-        world = worldWith();
-        world.calls.crashAt(at, when);
-        const steps = [() => consume(), () => stage(['F1', 'F2']), () => stage(['F3', 'F4'])];
-        for (const step of steps) {
-          const ended = await step().catch(() => undefined);
-          const isDone = Array.isArray(ended) ? ended.every((end) => end.status === 'fulfilled') : ended !== undefined;
-          if (isDone) continue;
-          world.calls.revive();
-          await step();
-        }
-        const met = world.calls.revive();
-        expect(states()).toEqual(all('staged'));
-        expect(new Set(world.deliveries.sent)).toEqual(new Set([exportId]));
-        expect(row()).toMatchObject({ state: 'accepted', isFannedOut: true, generation: 1 });
-        if (!met) break;
+    for (let at = 0, met = true; met; at += 1) {
+      world = await worldWith();
+      world.calls.crashAt(at, at % 2 ? 'before' : 'after');
+      const steps = [() => consume(), () => stage(['F1', 'F2']), () => stage(['F3', 'F4'])];
+      for (const step of steps) {
+        const ended = await step().catch(() => undefined);
+        const isDone = Array.isArray(ended) ? ended.every((end) => end.status === 'fulfilled') : ended !== undefined;
+        if (isDone) continue;
+        world.calls.revive();
+        await step();
       }
+      met = world.calls.revive();
+      expect(await states()).toEqual(all('staged'));
+      expect(new Set(world.deliveries.sent)).toEqual(new Set([exportId]));
+      expect(await row()).toMatchObject({ state: 'accepted', isFannedOut: true, generation: 1 });
     }
   });
 
@@ -127,29 +135,37 @@ describe('a request is sent on as settled', () => {
     await stage(ids);
     await stage(['F1'], { redelivered: true });
     expect(world.deliveries.sent).toEqual([exportId, exportId]);
-    close();
+    await close();
     await stage(['F1'], { redelivered: true });
     await consume();
     expect(world.deliveries.sent).toHaveLength(2);
-    expect(states()).toEqual(all('staged'));
+    expect(await states()).toEqual(all('staged'));
   });
 });
 
 describe('a file', () => {
-  const keyOf = (id: string) => `${row()?.recipient}/${id}-${id}.bin.c4gh`;
-  const endOf = (id: string, request = exportId) => world.requests.files.get(`${request} ${id}`)?.end;
+  /** SHA-256 of `22:https://issuer.exampler1`, the byte length of `iss` first. */
+  const prefix = createHash('sha256').update('22:https://issuer.exampler1').digest('hex');
+  const keyOf = (id: string) => `${prefix}/${id}-${id}.bin.c4gh`;
+  const endOf = (id: string) => world.fileRow(exportId, id);
 
   test('that is staged says where, how large, and what its header is; the next delivery says it again', async () => {
     await consume();
     await stage(['F1']);
     const bytes = world.outbox.objects.get(keyOf('F1'))?.bytes ?? new Uint8Array();
     const headerSha256 = createHash('sha256').update(bytes.subarray(0, 124)).digest('hex');
-    const expected = { outboxKey: keyOf('F1'), bytes: bytes.length, headerSha256 };
-    expect(endOf('F1')).toMatchObject(expected);
+    const expected = { outbox_key: keyOf('F1'), bytes: bytes.length, header_sha256: headerSha256 };
+    expect(await endOf('F1')).toMatchObject(expected);
     // The row was lost: the container is asked for its checksum.
-    world.requests.files.set(`${exportId} F1`, { state: 'pending', isTried: false, isLastTry: false });
+    await database.sql(
+      "update data_out.request_files set state = 'pending', outbox_key = null, bytes = null where file_id = 'F1'",
+    );
     await stage(['F1'], { redelivered: true });
-    expect(endOf('F1')).toMatchObject({ ...expected, state: 'staged', crc64nvme: expect.stringMatching(/^.{11}=$/) });
+    expect(await endOf('F1')).toMatchObject({
+      ...expected,
+      state: 'staged',
+      crc64nvme: expect.stringMatching(/^.{11}=$/),
+    });
   });
 
   test('of which the outbox has a newer container names the newer request', async () => {
@@ -158,9 +174,9 @@ describe('a file', () => {
     world.smallFileExports.sent.length = 0;
     await consume();
     await stage(ids);
-    expect(states()).toEqual(all('superseded'));
+    expect(await states()).toEqual(all('superseded'));
     // By its key the receipt finds the newer container.
-    expect(endOf('F1')).toMatchObject({ supersededBy: newerId, outboxKey: keyOf('F1') });
+    expect(await endOf('F1')).toMatchObject({ superseded_by: newerId, outbox_key: keyOf('F1') });
     expect(world.deliveries.sent).toEqual([newerId, exportId]);
   });
 
@@ -168,23 +184,23 @@ describe('a file', () => {
     await consume();
     world.catalogue.setReleased('EGAD1', false);
     await stage(ids);
-    expect(states()).toEqual(all('rejected'));
-    expect(endOf('F1')?.reason).toBe('not_released');
+    expect(await states()).toEqual(all('rejected'));
+    expect(await endOf('F1')).toMatchObject({ reason: 'not_released' });
     expect(world.deliveries.sent).toEqual([exportId]);
   });
 
   test('of a denied visa is settled, whatever the other batch does', async () => {
     let refused = 0;
     for (let lead = 0; lead < 10; lead += 1) {
-      world = worldWith();
+      world = await worldWith();
       await consume();
       const staging = stage(['F1', 'F2']);
       await turns(lead);
       world.deniedEntries.push(subject);
       await Promise.all([staging, stage(['F3', 'F4'])]);
-      expect(states().filter((state) => /: (staged|rejected)$/.test(state))).toHaveLength(4);
+      expect((await states()).filter((state) => /: (staged|rejected)$/.test(`${state}`))).toHaveLength(4);
       expect(world.deliveries.sent).toContain(exportId);
-      refused += eventsOf('rejected').length;
+      refused += (await eventsOf('rejected')).length;
     }
     expect(refused).toBeGreaterThan(20);
   });
@@ -193,13 +209,13 @@ describe('a file', () => {
     await consume();
     world.catalogue.damaged.add('F1');
     await stage(ids);
-    expect(states()).toEqual(['F1: retrying', 'F2: staged', 'F3: staged', 'F4: staged']);
-    expect(world.requests.files.get(`${exportId} F1`)?.reason).toBe('archive_damaged');
+    expect(await states()).toEqual(['F1: retrying', 'F2: staged', 'F3: staged', 'F4: staged']);
+    expect(await endOf('F1')).toMatchObject({ reason: 'archive_damaged' });
     expect(world.deliveries.sent).toEqual([]);
     const [end] = await stage(['F1'], { redelivered: true, isLast: true });
     expect(end?.status).toBe('rejected');
-    expect(states()[0]).toBe('F1: given_up');
-    expect(eventsOf('given_up')).toEqual([expect.objectContaining({ fileId: 'F1', reason: 'archive_damaged' })]);
+    expect((await states())[0]).toBe('F1: given_up');
+    expect(await eventsOf('given_up')).toEqual([expect.objectContaining({ fileId: 'F1', reason: 'archive_damaged' })]);
     expect(world.deliveries.sent).toEqual([exportId]);
   });
 
@@ -208,24 +224,23 @@ describe('a file', () => {
     await stage(['F2', 'F3', 'F4']);
     world.catalogue.damaged.add('F1');
     await stage(['F1'], { redelivered: true, isLast: true });
-    close();
+    await close();
     // A late duplicate changes nothing.
     await stage(['F1'], { redelivered: true });
-    expect(states()[0]).toBe('F1: given_up');
-    expect(row()?.generation).toBe(1);
+    expect((await states())[0]).toBe('F1: given_up');
+    expect((await row())?.generation).toBe(1);
     world.catalogue.damaged.clear();
     await stage(['F1']);
-    expect(states()).toEqual(all('staged'));
-    expect(row()).toMatchObject({ generation: 2, settledGeneration: 1 });
+    expect(await states()).toEqual(all('staged'));
+    expect(await row()).toMatchObject({ generation: 2, settledGeneration: 1 });
     expect(world.deliveries.sent).toEqual([exportId, exportId]);
   });
 
   test('of a request from before the rows is staged, and nothing is settled', async () => {
     await consume();
-    world.requests.requests.clear();
-    world.requests.files.clear();
+    await world.forget();
     expect(await stage(ids)).toMatchObject(ids.map(() => ({ value: { outcome: 'staged' } })));
-    expect(states()).toEqual([]);
+    expect(await states()).toEqual([]);
     expect(world.deliveries.sent).toEqual([]);
   });
 });
@@ -235,14 +250,14 @@ describe('a fan-out', () => {
     // The second page is not sent.
     world.calls.failAt(9, 'before', down);
     await expect(consume(asked, true)).rejects.toBe(down);
-    expect(row()).toMatchObject({
+    expect(await row()).toMatchObject({
       state: 'failed',
       reason: 'temporarily_unavailable',
       isFannedOut: true,
-      sentTo: 'F3',
+      sentTo: rowIdOf('F3'),
     });
-    expect(states()).toEqual(['F1: pending', 'F2: pending', 'F3: pending', 'F4: given_up']);
-    expect(eventsOf('failed')).toEqual([expect.objectContaining({ reason: 'temporarily_unavailable' })]);
+    expect(await states()).toEqual(['F1: pending', 'F2: pending', 'F3: pending', 'F4: given_up']);
+    expect(await eventsOf('failed')).toEqual([expect.objectContaining({ reason: 'temporarily_unavailable' })]);
     expect(world.deliveries.sent).toEqual([]);
     await stage(['F1', 'F2', 'F3']);
     expect(world.deliveries.sent).toEqual([exportId]);
@@ -252,12 +267,12 @@ describe('a fan-out', () => {
     world.calls.failAt(9, 'before', down);
     await expect(consume(asked, true)).rejects.toBe(down);
     await stage(['F1', 'F2', 'F3']);
-    close();
+    await close();
     expect(await consume()).toMatchObject({ outcome: 'accepted', files: 4 });
     expect(world.smallFileExports.sent.map(({ fileId }) => fileId)).toEqual(ids);
-    expect(row()).toMatchObject({ state: 'accepted', generation: 2, isFannedOut: true });
+    expect(await row()).toMatchObject({ state: 'accepted', generation: 2, isFannedOut: true });
     await stage(['F4']);
-    expect(states()).toEqual(all('staged'));
+    expect(await states()).toEqual(all('staged'));
     expect(world.deliveries.sent).toEqual([exportId, exportId]);
   });
 
@@ -283,20 +298,20 @@ describe('a fan-out', () => {
       const error = await receive(count, () => (++steps > 1 ? 0 : 300_000));
       expect(error).toMatchObject({ code: 'temporarily_unavailable', retryAfterSeconds: 0 });
     }
-    expect(row()).toMatchObject({ state: 'accepted', isFannedOut: false, files: 24 });
+    expect(await row()).toMatchObject({ state: 'accepted', isFannedOut: false, files: 24 });
     const { send } = world.fileExports;
     world.fileExports.send = world.smallFileExports.send = () => Promise.reject(down);
     for (let count = 9; count <= 12; count += 1) expect(await receive(count, ample)).toBe(down);
-    expect(row()).toMatchObject({ state: 'accepted' });
+    expect(await row()).toMatchObject({ state: 'accepted' });
     expect(await receive(13, ample)).toBe(down);
-    expect(row()).toMatchObject({ state: 'failed', reason: 'temporarily_unavailable', isFannedOut: true });
+    expect(await row()).toMatchObject({ state: 'failed', reason: 'temporarily_unavailable', isFannedOut: true });
     // SQS still delivers the message, which stays given up.
     world.fileExports.send = world.smallFileExports.send = send;
     expect(await receive(14, ample)).toMatchObject({
       message: expect.stringContaining('5 deliveries'),
       retryAfterSeconds: 0,
     });
-    expect(row()).toMatchObject({ state: 'failed' });
+    expect(await row()).toMatchObject({ state: 'failed' });
     // It comes from the dead letters.
     expect(await receive(1, ample)).toMatchObject({ outcome: 'accepted', files: 30 });
   });
@@ -304,10 +319,10 @@ describe('a fan-out', () => {
   test('that fails before it decides is on record, and a replay carries it out', async () => {
     world.calls.failAt(1, 'before', down);
     await expect(consume(asked, true)).rejects.toBe(down);
-    expect(row()).toMatchObject({ state: 'failed', requestedAt: sentAt });
-    expect(states()).toEqual([]);
+    expect(await row()).toMatchObject({ state: 'failed', requestedAt: sentAt });
+    expect(await states()).toEqual([]);
     expect(await consume()).toMatchObject({ outcome: 'accepted', files: 4 });
-    expect(row()).toMatchObject({ state: 'accepted', generation: 2 });
+    expect(await row()).toMatchObject({ state: 'accepted', generation: 2 });
   });
 
   test('that has sent everything does not fail when the request cannot be sent on as settled', async () => {
@@ -315,8 +330,8 @@ describe('a fan-out', () => {
     await consume();
     await stage(ids);
     await expect(consume(asked, true)).rejects.toBe(down);
-    expect(row()).toMatchObject({ state: 'accepted', isFannedOut: true });
-    expect(eventsOf('failed')).toEqual([]);
+    expect(await row()).toMatchObject({ state: 'accepted', isFannedOut: true });
+    expect(await eventsOf('failed')).toEqual([]);
   });
 
   test('that cannot be given up fails with its first failure; the sweep goes on', async () => {
@@ -324,7 +339,7 @@ describe('a fan-out', () => {
     requests.fail = () => Promise.reject(new Error('another'));
     world.calls.failAt(9, 'before', down);
     await expect(consume(asked, true)).rejects.toBe(down);
-    expect(row()).toMatchObject({ state: 'accepted', isFannedOut: false });
+    expect(await row()).toMatchObject({ state: 'accepted', isFannedOut: false });
   });
 
   test('of a dataset that is withdrawn between two deliveries refuses what it did not send', async () => {
@@ -332,8 +347,8 @@ describe('a fan-out', () => {
     await expect(consume()).rejects.toBe(down);
     world.catalogue.setReleased('EGAD1', false);
     expect(await consume()).toMatchObject({ outcome: 'rejected', reason: 'not_released' });
-    expect(row()).toMatchObject({ state: 'accepted', isFannedOut: true });
-    expect(states()).toEqual(['F1: pending', 'F2: pending', 'F3: pending', 'F4: rejected']);
+    expect(await row()).toMatchObject({ state: 'accepted', isFannedOut: true });
+    expect(await states()).toEqual(['F1: pending', 'F2: pending', 'F3: pending', 'F4: rejected']);
     await stage(['F1', 'F2', 'F3']);
     expect(world.deliveries.sent).toEqual([exportId]);
   });
@@ -346,13 +361,13 @@ describe('a request that is refused', () => {
     [{ ...asked, datasetId: 'EGAD9' }, 'unknown_dataset', { datasetId: 'EGAD9' }],
   ])('%j is on record with what is known of it, and final', async (body, reason, known) => {
     await consume(body as object);
-    expect(row()).toMatchObject({ state: 'rejected', reason, requestedAt: sentAt, isFannedOut: true, ...known });
+    expect(await row()).toMatchObject({ state: 'rejected', reason, requestedAt: sentAt, isFannedOut: true, ...known });
     expect(world.deliveries.sent).toEqual([]);
   });
 
   test('because its dataset is empty is final, too', async () => {
     world.catalogue.addDataset('EGAD1', { released: true, fileIds: [] });
     expect(await consume()).toMatchObject({ outcome: 'rejected', reason: 'nothing_to_export' });
-    expect(row()).toMatchObject({ state: 'rejected', reason: 'nothing_to_export' });
+    expect(await row()).toMatchObject({ state: 'rejected', reason: 'nothing_to_export' });
   });
 });

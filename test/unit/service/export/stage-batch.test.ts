@@ -224,7 +224,7 @@ describe('the audit rows', () => {
   test.each(ids)(
     'the database refuses that of %s: that message alone comes back, and its next delivery ends',
     async (id) => {
-      world.requests.refused.add(id);
+      world.recorded.refused.add(id);
       const ends = await stageFiles(
         ids.map((one) => message(one)),
         world.staging,
@@ -233,7 +233,7 @@ describe('the audit rows', () => {
       expect(ids.filter((_id, at) => ends[at]?.status === 'rejected')).toEqual([id]);
       expect(stagedIds()).toEqual(ids);
       expect(rowsOf('staged')).toEqual(others(id));
-      world.requests.refused.clear();
+      world.recorded.refused.clear();
       const [again] = await stageFiles([{ ...message(id), redelivered: true }], world.staging, ample);
       expect(again).toMatchObject({ value: { outcome: 'already_staged', bytes: containerBytes } });
       expect(rowsOf('staged').sort()).toEqual(ids);

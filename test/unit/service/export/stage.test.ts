@@ -133,7 +133,7 @@ describe('bodies of every size', () => {
 describe('again and at once', () => {
   test('a redelivered message whose container is there only makes sure of the audit row', async () => {
     await stageFile(message(), world.staging, fresh);
-    world.requests.events.clear();
+    world.recorded.events.clear();
     const again = await stageFile(message(), world.staging, { ...fresh, redelivered: true });
     expect(again).toMatchObject({ outcome: 'already_staged', bytes: 66_181 });
     expect(world.outbox.writes).toBe(1);

@@ -1,0 +1,132 @@
+import { RdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
+import type { ConsumeDependencies } from '../../lib/service/export/consume.ts';
+import type { ExportEvent, RequestFiles } from '../../lib/service/export/ports.ts';
+import { RdsLedger } from '../../lib/service/ledger/ledger.ts';
+import { noteAttempts } from '../../lib/service/ledger/transitions.ts';
+import type { TestDatabase } from './data-api.ts';
+import { ExportWorld } from './export-world.ts';
+import { rowIdOf } from './fake-catalogue.ts';
+
+/** The row of a request, by the names of the code. */
+interface LedgerRow {
+  readonly state: string;
+  readonly reason: string | null;
+  readonly isFannedOut: boolean;
+  readonly generation: number;
+  readonly settledGeneration: number;
+  readonly sentTo: string;
+  readonly files: number;
+  readonly requestedAt: Date;
+  readonly datasetId: string | null;
+  readonly recipient: string | null;
+}
+
+/** The ports of the export, with the ledger on PostgreSQL. Its methods are ports as the others: named in `calls`, and can fail. */
+export class LedgerWorld extends ExportWorld {
+  readonly database: TestDatabase;
+  readonly requests: RdsLedger;
+
+  private constructor(database: TestDatabase) {
+    super();
+    this.database = database;
+    this.requests = this.#counted(new RdsLedger(database.dataApi(), 10));
+    const noting = new RdsCatalogue(database.dataApi(), noteAttempts);
+    this.catalogue.onAttempts = async (attempts) => void (await noting.findReleasedFiles(attempts));
+  }
+
+  /** With a ledger that has no rows. */
+  static async on(database: TestDatabase): Promise<LedgerWorld> {
+    const world = new LedgerWorld(database);
+    await world.forget();
+    return world;
+  }
+
+  /** Delete all rows of the ledger. */
+  async forget(): Promise<void> {
+    await this.database.deleteFrom('data_out.requests', 'data_out.request_files', 'data_out.export_log');
+  }
+
+  override get requestFiles(): RequestFiles {
+    return this.requests;
+  }
+
+  get consuming(): ConsumeDependencies {
+    const { catalogue, fileExports, smallFileExports, requests, requestFiles, deliveries } = this;
+    return {
+      ...{ catalogue, fileExports, smallFileExports, requests, requestFiles, deliveries },
+      outbox: { markOpen: () => this.calls.run('outbox.markOpen', () => undefined) },
+      rules: { verify: (token) => this.verify(token) },
+    };
+  }
+
+  async row(exportId: string): Promise<LedgerRow | undefined> {
+    const [row] = await this.database.sql(`select json_build_object('state', state, 'reason', reason,
+        'isFannedOut', sealed_at is not null, 'generation', generation, 'settledGeneration', settled_generation,
+        'sentTo', sent_to, 'files', files, 'requestedAt', extract(epoch from requested_at) * 1000,
+        'datasetId', dataset_id, 'recipient', recipient)
+      from data_out.requests where request_id = '${exportId}'`);
+    if (!row) return undefined;
+    const columns = JSON.parse(row[0] ?? '');
+    return { ...columns, requestedAt: new Date(columns.requestedAt) };
+  }
+
+  /** The row of a file, by its columns. */
+  async fileRow(exportId: string, fileId: string): Promise<Readonly<Record<string, unknown>>> {
+    const [row] = await this.database.sql(
+      `select to_json(f) from data_out.request_files f where request_id = '${exportId}' and file_id = '${fileId}'`,
+    );
+    return JSON.parse(row?.[0] ?? '{}');
+  }
+
+  /** `file id: state` of a request, sorted. */
+  async statesOf(exportId: string): Promise<readonly (string | null)[]> {
+    const rows = await this.database.sql(
+      `select file_id || ': ' || state from data_out.request_files where request_id = '${exportId}' order by file_id`,
+    );
+    return rows.flat();
+  }
+
+  /** The audit trail, oldest first. */
+  async audit(): Promise<readonly ExportEvent[]> {
+    const rows =
+      await this.database.sql(`select json_strip_nulls(json_build_object('exportId', request_id, 'event', event,
+        'reason', reason, 'archiveKind', archive_kind, 'datasetId', dataset_id, 'fileId', file_id, 'recipient', recipient,
+        'keyFingerprint', key_fingerprint, 'bytes', bytes, 'checksum', checksum))
+      from data_out.export_log order by id`);
+    return rows.map(([text]) => JSON.parse(text ?? ''));
+  }
+
+  /** Its calls take their turn in `calls`. It finds the datasets of the catalogue where it reads them. */
+  #counted(ledger: RdsLedger): RdsLedger {
+    return new Proxy(ledger, {
+      get: (target, name: keyof RdsLedger) => {
+        const method = target[name];
+        return (...given: readonly unknown[]) =>
+          this.calls.run(callName(name, given), async () => {
+            if (name === 'closeUnsent') await this.#fillCatalogue();
+            return Reflect.apply(method, target, given);
+          });
+      },
+    });
+  }
+
+  async #fillCatalogue(): Promise<void> {
+    await this.database.deleteFrom('sda.file_dataset', 'sda.files', 'sda.datasets');
+    const members = [...this.catalogue.datasets].flatMap(([dataset, { fileIds }]) =>
+      fileIds.map((file) => ({ dataset, file, id: rowIdOf(file) })),
+    );
+    const given = `jsonb_to_recordset('${JSON.stringify(members)}') as g (dataset text, file text, id uuid)`;
+    await this.database.sql(`insert into sda.datasets (id, stable_id)
+      select row_number() over (), dataset from (select distinct dataset from ${given}) d`);
+    await this.database.sql(`insert into sda.files (id, stable_id, archive_file_path, archive_file_size, header)
+      select distinct id, file, 'body', 1, '00' from ${given}`);
+    await this.database.sql(`insert into sda.file_dataset (file_id, dataset_id)
+      select g.id, d.id from ${given} join sda.datasets d on d.stable_id = g.dataset`);
+  }
+}
+
+function callName(name: string, [first]: readonly unknown[]): string {
+  if (name === 'finalizable') return 'requestFiles.finalizable';
+  if (name !== 'record') return `requests.${name}`;
+  return `requestFiles.record ${(first as readonly { readonly state: string }[]).map(({ state }) => state).join(' ')}`;
+}
