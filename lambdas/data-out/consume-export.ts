@@ -13,7 +13,7 @@ import { RdsLedger } from '../../lib/service/ledger/ledger.ts';
 import type { OutboxQuota } from '../../lib/service/ledger/outbox-quota.ts';
 import { s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
 import { S3OutboxRemover } from '../../lib/service/stores/s3/outbox-remover.ts';
-import { SqsDeliveries, SqsFileExports } from '../../lib/service/stores/sqs/queues.ts';
+import { deliveriesQueue, fileExportsQueue } from '../../lib/service/stores/sqs/queues.ts';
 import { logger, metrics } from '../shared/observability.ts';
 import { announce, reportRejection } from '../shared/outcomes.ts';
 import { type DeliveredMessage, oneByOne, queueHandler } from '../shared/queue.ts';
@@ -43,15 +43,15 @@ export const handler = queueHandler({
     consumeMessage(
       {
         catalogue: new RdsCatalogue(data),
-        fileExports: new SqsFileExports({ client: sqs, queueUrl: required(environment.fileExportsQueueUrl), traceOf }),
-        smallFileExports: new SqsFileExports({
+        fileExports: fileExportsQueue({ client: sqs, queueUrl: required(environment.fileExportsQueueUrl), traceOf }),
+        smallFileExports: fileExportsQueue({
           client: sqs,
           queueUrl: required(environment.smallFileExportsQueueUrl),
           traceOf,
         }),
         requests: ledger,
         requestFiles: ledger,
-        deliveries: new SqsDeliveries({ client: sqs, queueUrl: required(environment.deliveriesQueueUrl), traceOf }),
+        deliveries: deliveriesQueue({ client: sqs, queueUrl: required(environment.deliveriesQueueUrl), traceOf }),
         outbox: new S3OutboxRemover({ client: s3Client(), bucket: required(environment.outboxBucket) }),
         rules: deployedVisaRules(),
       },

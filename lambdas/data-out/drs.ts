@@ -1,7 +1,7 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { environment } from '../../lib/contract/environment.ts';
 import { directChallenge } from '../../lib/contract/http.ts';
-import { drsErrorReply } from '../../lib/service/direct/drs/model.ts';
+import { drsErrorReply } from '../../lib/service/direct/drs/error-reply.ts';
 import {
   type DrsAccess,
   describeObject,
@@ -13,7 +13,7 @@ import { baseUrlOf, resultOf } from '../../lib/service/http/api-gateway.ts';
 import type { HttpReply } from '../../lib/service/http/reply.ts';
 import type { HttpRequest } from '../../lib/service/http/request.ts';
 import { lambdaClient } from '../../lib/service/stores/clients.ts';
-import { LambdaFileDescriptions } from '../../lib/service/stores/lambda/file-descriptions.ts';
+import { fileDescriptions } from '../../lib/service/stores/lambda/file-descriptions.ts';
 import { directAccess, serviceInfo } from '../shared/direct.ts';
 import { answer } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';
@@ -21,10 +21,7 @@ import { required } from '../shared/runtime.ts';
 
 const endpoint = {
   ...directAccess(),
-  descriptions: new LambdaFileDescriptions({
-    client: lambdaClient(),
-    functionArn: required(environment.describeFileFunctionArn),
-  }),
+  describeFile: fileDescriptions(lambdaClient(), required(environment.describeFileFunctionArn)),
   served: (access: DrsAccess) => logger.info('described', { ...access }),
 };
 const info = serviceInfo();

@@ -12,7 +12,7 @@ import { RdsLedger } from '../../lib/service/ledger/ledger.ts';
 import { noteAttempts } from '../../lib/service/ledger/transitions.ts';
 import { s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
 import { S3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
-import { SqsDeliveries } from '../../lib/service/stores/sqs/queues.ts';
+import { deliveriesQueue } from '../../lib/service/stores/sqs/queues.ts';
 import { countBy, logger, metrics } from '../shared/observability.ts';
 import { reportRejection } from '../shared/outcomes.ts';
 import { type HandleMessages, queueHandler } from '../shared/queue.ts';
@@ -50,7 +50,7 @@ export const handler = queueHandler({
     outbox: new S3OutboxWriter({ client, bucket: required(environment.outboxBucket), archiveBuckets }),
     archiveKeys,
     requestFiles: new RdsLedger(data, requiredNumber(environment.filesInFlight)),
-    deliveries: new SqsDeliveries({ client: sqs, queueUrl: required(environment.deliveriesQueueUrl), traceOf }),
+    deliveries: deliveriesQueue({ client: sqs, queueUrl: required(environment.deliveriesQueueUrl), traceOf }),
     copies: new RdsCopyRecords(data),
     denied: () => denyList.current(),
     now: () => new Date(),

@@ -6,7 +6,7 @@ import { RdsLedger } from '../../lib/service/ledger/ledger.ts';
 import { RdsRetention } from '../../lib/service/ledger/retention.ts';
 import { s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
 import { S3OutboxRemover } from '../../lib/service/stores/s3/outbox-remover.ts';
-import { SqsDeliveries } from '../../lib/service/stores/sqs/queues.ts';
+import { deliveriesQueue } from '../../lib/service/stores/sqs/queues.ts';
 import { countBy, logger } from '../shared/observability.ts';
 import { optionalNumber, required, requiredNumber } from '../shared/runtime.ts';
 import { database } from '../shared/wiring.ts';
@@ -18,7 +18,7 @@ const dependencies = {
   unfinished: ledger,
   requests: ledger,
   requestFiles: ledger,
-  deliveries: new SqsDeliveries({ client: sqsClient(), queueUrl: required(environment.deliveriesQueueUrl) }),
+  deliveries: deliveriesQueue({ client: sqsClient(), queueUrl: required(environment.deliveriesQueueUrl) }),
   now: () => new Date(),
 };
 

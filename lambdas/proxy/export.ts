@@ -5,7 +5,7 @@ import { proxyChallenge } from '../../lib/contract/http.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import { requestExport } from '../../lib/service/export/request/request-export.ts';
 import { sqsClient } from '../../lib/service/stores/clients.ts';
-import { SqsExportRequests } from '../../lib/service/stores/sqs/queues.ts';
+import { exportRequestsQueue } from '../../lib/service/stores/sqs/queues.ts';
 import { bufferedHandler } from '../shared/http.ts';
 import { logger, metrics } from '../shared/observability.ts';
 import { required } from '../shared/runtime.ts';
@@ -13,7 +13,7 @@ import { traceField, traceOf } from '../shared/traces.ts';
 
 const endpoint = {
   archiveKind: required(environment.archiveKind),
-  requests: new SqsExportRequests({
+  requests: exportRequestsQueue({
     client: sqsClient(),
     queueUrl: required(environment.exportRequestsQueueUrl),
     traceOf,

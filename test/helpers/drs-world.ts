@@ -42,17 +42,15 @@ export class DrsWorld {
     return {
       rules: rulesOf(this.issuer, () => new Date('2026-06-01')),
       catalogue,
-      descriptions: {
-        describe: (reference) =>
-          describeFile(reference, {
-            catalogue: {
-              findReleasedFile: (released) => catalogue.findReleasedFile(released),
-              factsOf: async (id) => (catalogue.files.has(id) ? this.facts : undefined),
-            },
-            archive,
-            archiveKeys: { candidates: async () => this.ports.archiveKeys },
-          }),
-      },
+      describeFile: (reference) =>
+        describeFile(reference, {
+          catalogue: {
+            findReleasedFile: (released) => catalogue.findReleasedFile(released),
+            factsOf: async (id) => (catalogue.files.has(id) ? this.facts : undefined),
+          },
+          archive,
+          archiveKeys: { candidates: async () => this.ports.archiveKeys },
+        }),
       served: (access) => this.served.push(access),
     };
   }

@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { newestEvent } from '../../service/catalogue/dataset-events.ts';
-import { datasetNamed, nextMembers, rowId } from '../../service/catalogue/dataset-files.ts';
+import { datasetNamed, newestEvent, nextMembers, rowId } from '../../service/catalogue/datasets.ts';
 import { boundedPage, camelRow, count, idRow, optional, pageSize } from '../../service/stores/rds/columns.ts';
 import type { SqlExecutor } from '../../service/stores/rds/data-api.ts';
 

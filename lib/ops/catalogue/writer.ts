@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { limits } from '../../contract/limits.ts';
 import { NotFoundError } from '../../errors.ts';
-import { newestEvent, newestEventFirst } from '../../service/catalogue/dataset-events.ts';
+import { newestEvent, newestEventFirst } from '../../service/catalogue/datasets.ts';
 import { headerHex } from '../../service/catalogue/stored-header.ts';
-import { isForeignKeyViolation } from '../../service/stores/aws-failure.ts';
+import { isSqlError } from '../../service/stores/aws-failure.ts';
 import { idRow } from '../../service/stores/rds/columns.ts';
 import { RdsArchiveInventory } from './inventory.ts';
 
@@ -241,7 +241,7 @@ export class RdsArchiveWriter extends RdsArchiveInventory {
         { removal_id: removalId, file_id: fileId, dataset_id: datasetId ?? null },
       )
       .catch((error: unknown) => {
-        throw isForeignKeyViolation(error) ? new FileReferredToError(fileId, { cause: error }) : error;
+        throw isSqlError(error, 'foreignKeyViolation') ? new FileReferredToError(fileId, { cause: error }) : error;
       });
     return found[0]?.outcome;
   }

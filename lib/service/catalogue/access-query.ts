@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { smokeIdPrefix } from '../../contract/messages.ts';
 import type { RequestedData } from '../archive/ports.ts';
 import { pageSize } from '../stores/rds/columns.ts';
-import { newestEvent } from './dataset-events.ts';
+import { newestEvent } from './datasets.ts';
 
 /** One row for each dataset that may be given out; if there is none, one row with nulls. */
 export const accessRow = z.object({

@@ -5,8 +5,7 @@ import type { Attempt, ExportableFile, ExportablePage, ExportCatalogue } from '.
 import { count, pageSize } from '../stores/rds/columns.ts';
 import type { SqlExecutor } from '../stores/rds/data-api.ts';
 import { accessQuery, accessRow } from './access-query.ts';
-import { newestEvent } from './dataset-events.ts';
-import { datasetNamed, isIngested, nextMembers, rowId } from './dataset-files.ts';
+import { datasetNamed, isIngested, newestEvent, nextMembers, rowId } from './datasets.ts';
 import { headerBytes, headerColumns, headerRow, headerSlice, sliceRow, wholeHeader } from './stored-header.ts';
 
 const exportableRow = z.object({

@@ -4,8 +4,7 @@ import type { Checksum, DatasetFile, DirectCatalogue, FileFacts } from '../direc
 import { boundedPage, count, nilUuid } from '../stores/rds/columns.ts';
 import type { SqlExecutor } from '../stores/rds/data-api.ts';
 import { RdsCatalogue } from './catalogue.ts';
-import { newestEvent } from './dataset-events.ts';
-import { isIngested, nextMembers } from './dataset-files.ts';
+import { isIngested, newestEvent, nextMembers } from './datasets.ts';
 
 /** In order of preference: every client knows the first. */
 const checksumTypes: readonly Checksum['type'][] = ['SHA256', 'SHA512', 'SHA384', 'MD5'];

@@ -5,8 +5,8 @@ import type { VisaRules } from '../../visas/index.ts';
 import { grantedAndReleased } from '../archive/entitlement.ts';
 import type { Catalogue } from '../archive/ports.ts';
 import { bearerToken, verifiedToken } from '../http/authorization.ts';
-import { rowsPerPage, slice } from '../http/pages.ts';
-import { commonHeaders, type HttpReply, jsonReply } from '../http/reply.ts';
+import { listReply, rowsPerPage, slice } from '../http/pages.ts';
+import { type HttpReply, jsonReply } from '../http/reply.ts';
 import { collected, type HttpRequest, singleQuery } from '../http/request.ts';
 import { entitlementsTo, pathIdentifier } from './access.ts';
 import type { DatasetFile, DirectCatalogue } from './ports.ts';
@@ -51,9 +51,8 @@ export interface DatasetListing {
 }
 
 /**
- * `GET /metadata/datasets/{datasetId}/files[?per_page][&after]`: the dataset's files, as the field's clients read them. The first page is
- * read before this resolves, so that a failing database still becomes a status. A later failure makes the body throw. The
- * reply must then break off rather than end as valid JSON.
+ * `GET /metadata/datasets/{datasetId}/files[?per_page][&after]`: the dataset's files, as the field's clients read them,
+ * by {@link listReply}.
  * @throws UnauthenticatedError, ForbiddenError, InvalidRequestError, TemporarilyUnavailableError
  */
 export async function listDatasetFiles(
@@ -63,13 +62,11 @@ export async function listDatasetFiles(
   const { grants } = await verifiedToken(bearerToken(request), rules);
   const wanted = { datasetId: pathIdentifier(request, 'datasetId') };
   const [{ datasetId }] = await entitlementsTo(wanted, grants, catalogue);
-  const pages = (await wantedFiles(request, datasetId, catalogue))[Symbol.asyncIterator]();
-  const first = await pages.next();
-  return {
-    status: 200,
-    headers: { ...commonHeaders(request.requestId), 'Content-Type': 'application/json' },
-    body: listing(datasetId, first, pages, (rows) => served({ requestId: request.requestId, datasetId, rows })),
-  };
+  return listReply(request.requestId, await wantedFiles(request, datasetId, catalogue), {
+    around: ['[', ']'],
+    entry: (file) => entry(datasetId, file),
+    ended: (rows) => served({ requestId: request.requestId, datasetId, rows }),
+  });
 }
 
 async function wantedFiles(
@@ -95,29 +92,6 @@ async function wantedFiles(
   }
   if (violations.length > 0 || perPage === undefined) throw new InvalidRequestError(violations);
   return slice(catalogue.filesOfDataset(datasetId, place), 0, perPage);
-}
-
-async function* listing(
-  datasetId: string,
-  first: IteratorResult<readonly DatasetFile[], unknown>,
-  rest: AsyncIterator<readonly DatasetFile[]>,
-  ended: (rows: number) => void,
-): AsyncGenerator<string> {
-  let rows = 0;
-  try {
-    yield '[';
-    for (let page = first; !page.done; page = await rest.next()) {
-      // Entries of one page are written at once: a write for each would cost more than the entry.
-      const entries = page.value.map((file) => JSON.stringify(entry(datasetId, file))).join(',');
-      const separator = rows > 0 && entries !== '' ? ',' : '';
-      rows += page.value.length;
-      yield separator + entries;
-    }
-    yield ']';
-  } finally {
-    await rest.return?.();
-    ended(rows);
-  }
 }
 
 /** Members that are not known are null, not absent: clients in the field read them all. */

@@ -57,12 +57,10 @@ export interface DirectUrls {
   body(address: BodyAddress, fileName: string): Promise<SignedUrl>;
 }
 
-/** Facts about files that only their headers tell. Opening those takes the archive's keys. */
-export interface FileDescriptions {
-  /**
-   * Describe a file that the caller may have. The release is checked once more.
-   *
-   * @throws ForbiddenError when its dataset was withdrawn meanwhile; ArchiveDamagedError, TemporarilyUnavailableError
-   */
-  describe(reference: FileReference): Promise<FileDescription>;
-}
+/**
+ * Facts about a file that only its header tells, which takes the archive's keys to open. The caller may have the file; the
+ * release is checked once more.
+ *
+ * @throws ForbiddenError when its dataset was withdrawn meanwhile; ArchiveDamagedError, TemporarilyUnavailableError
+ */
+export type DescribeFile = (reference: FileReference) => Promise<FileDescription>;

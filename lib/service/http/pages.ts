@@ -1,5 +1,6 @@
 import { limits } from '../../contract/limits.ts';
 import { InvalidRequestError } from '../../errors.ts';
+import { commonHeaders, type HttpReply } from './reply.ts';
 import { type HttpRequest, singleQuery } from './request.ts';
 
 /**
@@ -35,5 +36,49 @@ export async function* slice<T>(
     position += batch.length;
     if (rows.length > 0) yield rows;
     if (position >= skip + count) return;
+  }
+}
+
+interface List<Row> {
+  /** The JSON before and behind the entries. */
+  readonly around: readonly [string, string];
+  readonly entry: (row: Row) => unknown;
+  /** Called once, when the listing has ended or has broken off, with the number of rows that were handed over. */
+  readonly ended: (rows: number) => void;
+}
+
+/**
+ * A JSON document with a list, sent page by page. The first page is read before this resolves, so that a failure until then still
+ * becomes a status. A later failure makes the body throw: the reply must then break off rather than end as valid JSON.
+ */
+export async function listReply<Row>(
+  requestId: string,
+  pages: AsyncIterable<readonly Row[]>,
+  list: List<Row>,
+): Promise<HttpReply<AsyncIterable<string>>> {
+  const rest = pages[Symbol.asyncIterator]();
+  const first = await rest.next();
+  const headers = { ...commonHeaders(requestId), 'Content-Type': 'application/json' };
+  return { status: 200, headers, body: listing(first, rest, list) };
+}
+
+async function* listing<Row>(
+  first: IteratorResult<readonly Row[], unknown>,
+  rest: AsyncIterator<readonly Row[]>,
+  { around: [head, tail], entry, ended }: List<Row>,
+): AsyncGenerator<string> {
+  let rows = 0;
+  try {
+    for (let page = first; !page.done; page = await rest.next()) {
+      if (page.value.length === 0) continue;
+      const before = rows === 0 ? head : ',';
+      rows += page.value.length;
+      // Entries of one page are written at once: a write for each would cost more than the entry.
+      yield before + page.value.map((row) => JSON.stringify(entry(row))).join(',');
+    }
+    yield rows === 0 ? head + tail : tail;
+  } finally {
+    ended(rows);
+    await rest.return?.();
   }
 }

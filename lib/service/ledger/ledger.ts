@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { requestStates } from '../../contract/delivery.ts';
-import { datasetNamed, isIngested, nextMembers, rowId } from '../catalogue/dataset-files.ts';
+import { datasetNamed, isIngested, nextMembers, rowId } from '../catalogue/datasets.ts';
 import { mostWithoutProgress } from '../export/finalizing.ts';
 import type {
   AcceptedRequest,

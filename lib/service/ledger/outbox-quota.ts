@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { rowId } from '../catalogue/dataset-files.ts';
+import { rowId } from '../catalogue/datasets.ts';
 import type { AcceptedRequest } from '../export/ports.ts';
 import type { SqlExecutor } from '../stores/rds/data-api.ts';
 import { expiryParameter, mayBeThere, mayHaveObjects } from './retention.ts';

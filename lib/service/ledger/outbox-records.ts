@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { directExpiryDays } from '../../contract/direct-key.ts';
 import { outboxKey } from '../../contract/outbox-key.ts';
 import { outboxFileName } from '../archive/container-name.ts';
-import { newestEvent, newestEventFirst } from '../catalogue/dataset-events.ts';
+import { newestEvent, newestEventFirst } from '../catalogue/datasets.ts';
 import type {
   ContainerFilter,
   DeprecatedDataset,

@@ -2,8 +2,8 @@ import { isReceiptName, receiptMediaType } from '../../contract/delivery.ts';
 import { isOutboxFileName } from '../../contract/outbox-key.ts';
 import { InvalidRequestError, type Violation } from '../../errors.ts';
 import type { VisaRules } from '../../visas/index.ts';
-import { rowsPerPage, slice, wholeNumber } from '../http/pages.ts';
-import { commonHeaders, type HttpReply } from '../http/reply.ts';
+import { listReply, rowsPerPage, slice, wholeNumber } from '../http/pages.ts';
+import type { HttpReply } from '../http/reply.ts';
 import { collected, type HttpRequest, singleQuery } from '../http/request.ts';
 import { type Access, accessOf, callerOf, type Recipient } from './caller.ts';
 import type { OutboxReader, StagedFile } from './ports.ts';
@@ -26,9 +26,7 @@ export interface ListingAccess extends Access {
 }
 
 /**
- * `GET /files?inbox=false[&page][&per_page][&after]`: the caller's outbox, as the field's clients read it. The first rows are
- * read before this resolves, so that an S3 failure still becomes a status. A later failure makes the body throw: the reply
- * must then break off rather than end as valid JSON.
+ * `GET /files?inbox=false[&page][&per_page][&after]`: the caller's outbox, as the field's clients read it, by {@link listReply}.
  * @throws UnauthenticatedError, InvalidRequestError, TemporarilyUnavailableError
  */
 export async function listFiles(
@@ -39,36 +37,11 @@ export async function listFiles(
   const { recipients } = caller;
   const page = parsePage(request);
   const rows = slice(mergedListing(outbox, recipients, page.after), page.page * page.perPage, page.perPage);
-  const first = await rows.next();
-  return {
-    status: 200,
-    headers: { ...commonHeaders(request.requestId), 'Content-Type': 'application/json' },
-    body: listing(first, rows, page, expiryDays, (count) =>
-      served({ ...accessOf(request, caller, recipients), page: page.page, rows: count }),
-    ),
-  };
-}
-
-async function* listing(
-  first: IteratorResult<readonly OutboxRow[], void>,
-  rest: AsyncGenerator<readonly OutboxRow[], void>,
-  { page }: Page,
-  expiryDays: number,
-  ended: (rows: number) => void,
-): AsyncGenerator<string> {
-  let count = 0;
-  // Entries of one S3 page are written at once: a write for each would cost more than the entry.
-  const entries = (rows: readonly OutboxRow[]) => {
-    count += rows.length;
-    return rows.map((row) => JSON.stringify(entry(row, expiryDays))).join(',');
-  };
-  try {
-    yield `{"statusCode":200,"statusText":"OK","files":[${first.done ? '' : entries(first.value)}`;
-    for await (const rows of rest) yield `,${entries(rows)}`;
-    yield `],"page":${JSON.stringify(String(page))}}`;
-  } finally {
-    ended(count);
-  }
+  return listReply(request.requestId, rows, {
+    around: ['{"statusCode":200,"statusText":"OK","files":[', `],"page":${JSON.stringify(String(page.page))}}`],
+    entry: (row) => entry(row, expiryDays),
+    ended: (count) => served({ ...accessOf(request, caller, recipients), page: page.page, rows: count }),
+  });
 }
 
 function entry(row: OutboxRow, expiryDays: number) {

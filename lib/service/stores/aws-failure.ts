@@ -77,19 +77,18 @@ export function isTransientSqlState(error: unknown): boolean {
   return /SQLState: (?:08|28P01|40001|40P01|53|57P0)/.test(field(error, 'message'));
 }
 
-/** Whether other tables refer to a row that was to be deleted. */
-export function isForeignKeyViolation(error: unknown): boolean {
-  return /SQLState: 23503/.test(field(error, 'message'));
-}
+const sqlStates = {
+  /** Other tables refer to a row that was to be deleted. */
+  foreignKeyViolation: '23503',
+  /** A row with the same key exists, or two statements create the same index. */
+  uniqueViolation: '23505',
+  /** A statement names a column that its table does not have. */
+  undefinedColumn: '42703',
+} as const;
 
-/** Whether a row with the same key exists. PostgreSQL also reports this when two statements create the same index. */
-export function isUniqueViolation(error: unknown): boolean {
-  return /SQLState: 23505/.test(field(error, 'message'));
-}
-
-/** Whether a statement names a column that its table does not have. */
-export function isUndefinedColumn(error: unknown): boolean {
-  return /SQLState: 42703/.test(field(error, 'message'));
+/** Whether PostgreSQL refused a statement for this reason. */
+export function isSqlError(error: unknown, reason: keyof typeof sqlStates): boolean {
+  return field(error, 'message').includes(`SQLState: ${sqlStates[reason]}`);
 }
 
 /**

@@ -10,21 +10,17 @@ import { bearerToken, verifiedToken } from '../../http/authorization.ts';
 import { type HttpReply, jsonReply } from '../../http/reply.ts';
 import { type HttpRequest, jsonBody } from '../../http/request.ts';
 import { accessRefused, entitlementsTo, pathIdentifier } from '../access.ts';
-import type { Checksum, FileDescriptions } from '../ports.ts';
+import type { Checksum, DescribeFile } from '../ports.ts';
 import { displayFileName } from '../representation.ts';
-import {
-  type DrsAccessUrl,
-  type DrsAuthorizations,
-  type DrsChecksum,
-  type DrsObject,
-  plaintextAccessId,
-} from './model.ts';
+
+/** The one way to the bytes: the plaintext through this service. */
+const plaintextAccessId = 'plaintext';
 
 /** What the routes below `/ga4gh/drs/v1/objects/{object_id}` need. */
 export interface DrsEndpoint {
   readonly rules: VisaRules;
   readonly catalogue: Pick<Catalogue, 'evaluateAccess' | 'findReleasedFile'>;
-  readonly descriptions: FileDescriptions;
+  readonly describeFile: DescribeFile;
   /** Called for every object that was described or whose URL was given, before the reply goes out. */
   readonly served: (access: DrsAccess) => void;
 }
@@ -41,7 +37,7 @@ interface CallersGrant extends DatasetGrant {
 }
 
 /** An object that the caller may have now. */
-export interface GrantedObject {
+interface GrantedObject {
   readonly fileId: string;
   /** Whether the token came in a header. Then it fits into one again. */
   readonly fromHeader: boolean;
@@ -56,7 +52,7 @@ export interface GrantedObject {
  * @throws UnauthenticatedError when every token is refused
  * @throws ForbiddenError, the same for an object that is unknown, not released or not granted. @throws InvalidRequestError
  */
-export async function grantedObject(
+async function grantedObject(
   request: HttpRequest,
   rules: VisaRules,
   catalogue: Pick<Catalogue, 'evaluateAccess'>,
@@ -103,7 +99,7 @@ const body = z.object(
  * The passports of a POST. Nothing in them is verified; their visas are counted.
  * @throws InvalidRequestError with every broken rule; never repeats a value. @throws UnauthenticatedError when there is none
  */
-export function parsePassports(request: HttpRequest): readonly string[] {
+function parsePassports(request: HttpRequest): readonly string[] {
   const parsed = body.safeParse(jsonBody(request, maxBodyBytes));
   if (!parsed.success) {
     throw new InvalidRequestError(
@@ -137,7 +133,7 @@ const checksumNames: Readonly<Record<Checksum['type'], string>> = {
  * @throws UnauthenticatedError, ForbiddenError, InvalidRequestError, ArchiveDamagedError, TemporarilyUnavailableError
  */
 export async function describeObject(request: HttpRequest, baseUrl: string, endpoint: DrsEndpoint): Promise<HttpReply> {
-  const { rules, catalogue, descriptions } = endpoint;
+  const { rules, catalogue, describeFile } = endpoint;
   // The path of the bulk request is that of an object with this id, so API Gateway cannot tell them apart.
   if (request.method === 'POST' && request.pathParameters.get('object_id') === 'access') {
     throw new NotFoundError('bulk requests are not served: ask for each object by its own path');
@@ -146,10 +142,11 @@ export async function describeObject(request: HttpRequest, baseUrl: string, endp
     fileId,
     entitlements: [{ datasetId }],
   } = await grantedObject(request, rules, catalogue);
-  const described = await descriptions.describe({ fileId, datasetId });
-  const object: DrsObject = {
+  const described = await describeFile({ fileId, datasetId });
+  const object = {
     id: fileId,
     name: portableName(described.fileName),
+    // Hostname-based: names neither port nor path.
     self_uri: `drs://${new URL(baseUrl).hostname}/${encodeURIComponent(fileId)}`,
     size: described.size,
     created_time: described.createdAt,
@@ -167,7 +164,7 @@ export async function describeObject(request: HttpRequest, baseUrl: string, endp
  * The checksums that ingestion computed over the served plaintext. DRS wants at least one. Without any, it is the entity tag
  * of the served bytes, which the file's reply repeats as `ETag`: a digest would take reading and decrypting the whole file.
  */
-function checksumsOf({ checksums, etag }: FileDescription): readonly DrsChecksum[] {
+function checksumsOf({ checksums, etag }: FileDescription) {
   if (checksums.length === 0) return [{ type: 'etag', checksum: etag.replaceAll('"', '') }];
   return checksums.map(({ type, value }) => ({ type: checksumNames[type], checksum: value }));
 }
@@ -177,12 +174,14 @@ function portableName(name: string): string {
 }
 
 /** How to ask for an object and for its access URL. It is the same for every object. */
-export function authorizationsFor(objectId: string, { issuers }: TrustedIssuers): DrsAuthorizations {
+function authorizationsFor(objectId: string, { issuers }: TrustedIssuers) {
   const all = [...issuers.values()];
   return {
     drs_object_id: objectId,
     supported_types: ['BearerAuth', 'PassportAuth'],
+    // `iss` of visas that count here.
     passport_auth_issuers: all.filter((issuer) => issuer.issues.has('visas')).map(({ iss }) => iss),
+    // `iss` of tokens that are taken as Bearer: visas, and passports around them.
     bearer_auth_issuers: all.map(({ iss }) => iss),
   };
 }
@@ -225,7 +224,7 @@ export async function giveAccessUrl(request: HttpRequest, baseUrl: string, endpo
   const { token, datasetId } = await headerToken(granted, rules);
   const file = await catalogue.findReleasedFile({ fileId, datasetId });
   if (!file) throw accessRefused();
-  const access: DrsAccessUrl = {
+  const access = {
     url: [baseUrl, 'files', ...segmentsOf(file).map(encodeURIComponent)].join('/'),
     headers: [`Authorization: Bearer ${token}`],
   };

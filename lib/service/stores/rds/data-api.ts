@@ -10,7 +10,7 @@ import {
   type SqlParameter,
 } from '@aws-sdk/client-rds-data';
 import type * as z from 'zod';
-import { errorName, isTransient, isTransientSqlState, isUniqueViolation } from '../aws-failure.ts';
+import { errorName, isSqlError, isTransient, isTransientSqlState } from '../aws-failure.ts';
 import { type RetryEnvironment, retrying } from '../retry.ts';
 
 export interface DataApiOptions extends RetryEnvironment {
@@ -77,7 +77,7 @@ export class DataApi implements SqlExecutor {
         await this.#send(sql, {}, abortAfter(remainingMs), { continueAfterTimeout: true });
       } catch (error) {
         // A repeated statement waits for the one before it, and is refused once that one has made the index.
-        if (errorName(error) === 'StatementTimeoutException' || isUniqueViolation(error)) running = error;
+        if (errorName(error) === 'StatementTimeoutException' || isSqlError(error, 'uniqueViolation')) running = error;
         throw error;
       }
     };

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
-import { isUndefinedColumn } from '../aws-failure.ts';
+import { isSqlError } from '../aws-failure.ts';
 import type { DataApi, SqlExecutor } from './data-api.ts';
 
 /** One migration: an SQL file named `NNNN-name.sql`. */
@@ -98,7 +98,7 @@ async function makeIndexes(db: DataApi, migrations: readonly Migration[]): Promi
       await db.makeIndex(statement, () => exists(db, `${schema}.${index}`));
     } catch (error) {
       // The same migrations add the column.
-      if (!isUndefinedColumn(error)) throw error;
+      if (!isSqlError(error, 'undefinedColumn')) throw error;
     }
   }
 }

@@ -26,7 +26,6 @@ interface Whole {
 
 interface Opened {
   readonly stream: Readable;
-  readonly length: number | undefined;
   readonly crc64nvme: string | undefined;
 }
 
@@ -101,34 +100,23 @@ export class S3Archive implements ExportArchive {
   }
 
   async #open(address: BodyAddress, wanted: Range | Whole): Promise<Opened> {
-    const body = await this.#request(address, wanted);
-    if (!('size' in wanted) || body.length === wanted.size) return body;
-    body.stream.destroy();
-    throw new ArchiveDamagedError(
-      `the catalogue says ${wanted.size} bytes of body, the archive has ${body.length ?? 'an unknown number'}`,
-    );
-  }
-
-  async #request(address: BodyAddress, wanted: Range | Whole): Promise<Opened> {
+    const object = this.#object(address);
     // The SDK compares the bytes of a whole body with the checksum that comes with them.
     const part =
       'size' in wanted
         ? { ChecksumMode: 'ENABLED' as const }
         : { Range: `bytes=${wanted.start}-${wanted.end - 1}`, IfMatch: wanted.etag };
-    try {
-      const {
-        Body,
-        ContentLength: length,
-        ChecksumCRC64NVME: crc64nvme,
-      } = await this.#client.send(new GetObjectCommand({ ...this.#object(address), ...part }));
-      const stream = Body instanceof Readable ? Body : Readable.from([]);
-      return { stream, length, crc64nvme };
-    } catch (error) {
-      const { Bucket, Key } = this.#object(address);
-      const damage = bodyDamage(error, `${Bucket}/${Key}`);
-      if (damage) throw damage;
-      throw storeFailure(error, what);
-    }
+    const { Body, ContentLength, ChecksumCRC64NVME } = await this.#client
+      .send(new GetObjectCommand({ ...object, ...part }))
+      .catch((error: unknown) => {
+        throw bodyDamage(error, `${object.Bucket}/${object.Key}`) ?? storeFailure(error, what);
+      });
+    const stream = Body instanceof Readable ? Body : Readable.from([]);
+    if (!('size' in wanted) || ContentLength === wanted.size) return { stream, crc64nvme: ChecksumCRC64NVME };
+    stream.destroy();
+    throw new ArchiveDamagedError(
+      `the catalogue says ${wanted.size} bytes of body, the archive has ${ContentLength ?? 'an unknown number'}`,
+    );
   }
 
   #object({ archiveLocation, archiveFilePath }: BodyAddress): { Bucket: string; Key: string } {

@@ -1,4 +1,4 @@
-import { ListObjectsV2Command, type S3Client } from '@aws-sdk/client-s3';
+import { paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3';
 import { isOutboxFileName, outboxKey, parseOutboxKey } from '../../../contract/outbox-key.ts';
 import type { Clock } from '../../archive/ports.ts';
 import type { OutboxReader, StagedFile } from '../../outbox/ports.ts';
@@ -26,31 +26,21 @@ export class S3OutboxReader implements OutboxReader {
   }
 
   async *list(prefix: string, after?: string): AsyncGenerator<readonly StagedFile[]> {
-    const { client, bucket } = this.#options;
-    let token: string | undefined;
-    do {
-      const page = await client
-        .send(
-          new ListObjectsV2Command({
-            Bucket: bucket,
-            Prefix: `${prefix}/`,
-            MaxKeys: 1000,
-            ...(after !== undefined && { StartAfter: outboxKey(prefix, after) }),
-            ...(token && { ContinuationToken: token }),
-          }),
-        )
-        .catch((error: unknown) => {
-          throw storeFailure(error, what);
+    const { client, bucket: Bucket } = this.#options;
+    const StartAfter = after === undefined ? undefined : outboxKey(prefix, after);
+    try {
+      for await (const page of paginateListObjectsV2({ client }, { Bucket, Prefix: `${prefix}/`, StartAfter })) {
+        const files = (page.Contents ?? []).flatMap(({ Key, Size, LastModified, ETag }) => {
+          const parsed = Key === undefined ? undefined : parseOutboxKey(Key);
+          // Only what this service staged for this recipient; anything else in the bucket is not the caller's.
+          if (parsed?.prefix !== prefix || Size === undefined || !LastModified || !ETag) return [];
+          return [{ name: parsed.name, size: Size, lastModified: LastModified, etag: ETag }];
         });
-      const files = (page.Contents ?? []).flatMap(({ Key, Size, LastModified, ETag }) => {
-        const parsed = Key === undefined ? undefined : parseOutboxKey(Key);
-        // Only what this service staged for this recipient; anything else in the bucket is not the caller's.
-        if (parsed?.prefix !== prefix || Size === undefined || !LastModified || !ETag) return [];
-        return [{ name: parsed.name, size: Size, lastModified: LastModified, etag: ETag }];
-      });
-      if (files.length > 0) yield files;
-      token = page.IsTruncated ? page.NextContinuationToken : undefined;
-    } while (token);
+        if (files.length > 0) yield files;
+      }
+    } catch (error) {
+      throw storeFailure(error, what);
+    }
   }
 
   async find(prefix: string, name: string): Promise<StagedFile | undefined> {

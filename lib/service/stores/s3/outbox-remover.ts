@@ -64,11 +64,8 @@ export class S3OutboxRemover implements RemovableOutbox {
   async abortUploads(key: string, kept: ReadonlySet<string>): Promise<void> {
     try {
       const uploads = await unfinishedUploads(this.#client, this.#bucket, key);
-      await abortAll(
-        this.#client,
-        this.#bucket,
-        uploads.filter(({ uploadId }) => !kept.has(uploadId)),
-      );
+      const others = uploads.filter(({ uploadId }) => !kept.has(uploadId));
+      await abortAll(this.#client, this.#bucket, others);
     } catch (error) {
       throw storeFailure(error, what);
     }

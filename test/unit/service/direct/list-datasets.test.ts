@@ -229,8 +229,7 @@ describe('the files of a dataset', () => {
     catalogue.pages = [[file('EGAF1')], [file('EGAF2')], [file('EGAF3')]];
     const body = (await reply('EGAD1')).body[Symbol.asyncIterator]();
     expect(catalogue.read).toBe(1);
-    expect((await body.next()).value).toBe('[');
-    expect((await body.next()).value).toContain('EGAF1');
+    expect((await body.next()).value).toMatch(/^\[.*EGAF1/);
     expect(catalogue.read).toBe(1);
     await body.return?.();
     expect(catalogue.ended).toBe(true);

@@ -5,7 +5,7 @@ import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
 import type { FileExport } from '../../../../lib/service/export/ports.ts';
 import { sqsClient } from '../../../../lib/service/stores/clients.ts';
 import { batches } from '../../../../lib/service/stores/sqs/messages.ts';
-import { SqsDeliveries, SqsExportRequests, SqsFileExports } from '../../../../lib/service/stores/sqs/queues.ts';
+import { deliveriesQueue, exportRequestsQueue, fileExportsQueue } from '../../../../lib/service/stores/sqs/queues.ts';
 import {
   brokenConnection,
   httpHandler,
@@ -43,7 +43,7 @@ const elsewhere = 'https://sqs.eu-north-1.amazonaws.com/1/q';
 /** SendMessage, "A message can include only XML, JSON, and unformatted text", without what is beyond U+FFFF. */
 const sendable = /^[\t\n\r\x20-\ud7ff\ue000-\ufffd]+$/;
 
-describe('SqsExportRequests', () => {
+describe('exportRequestsQueue', () => {
   const request = {
     exportId: '6f2c3d1e-0000-4000-8000-000000000001',
     requestedAt: new Date('2026-11-21T09:59:00.123Z'),
@@ -52,7 +52,7 @@ describe('SqsExportRequests', () => {
   };
 
   it('publishes one message, in the form of the field, with its three attributes', async () => {
-    await new SqsExportRequests({ client, queueUrl }).publish(request);
+    await exportRequestsQueue({ client, queueUrl }).publish(request);
     const messages = await received();
     expect(messages).toHaveLength(1);
     expect(JSON.parse(messages[0]?.Body ?? '')).toEqual({ jwtToken: 'a.b.c', publicKey: 'key', datasetId: 'EGAD1' });
@@ -65,7 +65,7 @@ describe('SqsExportRequests', () => {
 
   it('publishes an identifier with any character', async () => {
     const message = { ...request.message, datasetId: 'EGAD 😀\uffff' };
-    await new SqsExportRequests({ client, queueUrl }).publish({ ...request, message });
+    await exportRequestsQueue({ client, queueUrl }).publish({ ...request, message });
     const [{ Body = '' } = {}] = await received();
     expect(JSON.parse(Body)).toEqual(message);
     expect(Body).toMatch(sendable);
@@ -79,29 +79,29 @@ describe('SqsExportRequests', () => {
     ['there is no answer', [brokenConnection()]],
   ])('says "come back" and nothing of the visa when %s', async (_name, replies) => {
     const { handler } = scripted(replies);
-    const failing = new SqsExportRequests({ client: inProcess(handler), queueUrl: elsewhere });
+    const failing = exportRequestsQueue({ client: inProcess(handler), queueUrl: elsewhere });
     const failure = await failing.publish(request).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(TemporarilyUnavailableError);
     expect(String(failure)).not.toContain('a.b.c');
   });
 });
 
-describe('SqsDeliveries', () => {
+describe('deliveriesQueue', () => {
   it('sends the id of each request, and nothing else', async () => {
     const ids = ['6f2c3d1e-0000-4000-8000-000000000001', '6f2c3d1e-0000-4000-8000-000000000002'];
-    await new SqsDeliveries({ client, queueUrl }).send(ids);
+    await deliveriesQueue({ client, queueUrl }).send(ids);
     const bodies = (await received()).map(({ Body }) => Body).sort();
     expect(bodies).toEqual(ids.map((id) => `{"requestId":"${id}"}`));
   });
 
   it('says "come back" when the queue does not take them in time', async () => {
     const { handler } = scripted([{ status: 503, body: '{}' }]);
-    const failing = new SqsDeliveries({ client: inProcess(handler), queueUrl: elsewhere, remainingMs: () => 0 });
+    const failing = deliveriesQueue({ client: inProcess(handler), queueUrl: elsewhere, remainingMs: () => 0 });
     await expect(failing.send(['6f2c3d1e-0000-4000-8000-000000000001'])).rejects.toThrow(TemporarilyUnavailableError);
   });
 });
 
-describe('SqsFileExports', () => {
+describe('fileExportsQueue', () => {
   const message = (n: number): FileExport => ({
     exportId: '6f2c3d1e-0000-4000-8000-000000000001',
     requestedAt: '2026-01-02T03:04:05.678Z',
@@ -115,7 +115,7 @@ describe('SqsFileExports', () => {
     bodies.map((body) => JSON.parse(body ?? '').fileId as string).sort();
 
   it.each([0, 1, 10, 11, 137])('sends %i messages, each once', async (count) => {
-    await new SqsFileExports({ client, queueUrl }).send(messages(count));
+    await fileExportsQueue({ client, queueUrl }).send(messages(count));
     const found = await received();
     const sent = messages(count).map(({ fileId }) => fileId);
     expect(fileIds(found.map(({ Body }) => Body))).toEqual(sent.sort());
@@ -124,7 +124,7 @@ describe('SqsFileExports', () => {
 
   it('sends an identifier with any character', async () => {
     const { exportId, ...odd } = { ...message(1), fileId: 'EGAF 😀\ufffe' };
-    await new SqsFileExports({ client, queueUrl }).send([{ exportId, ...odd }]);
+    await fileExportsQueue({ client, queueUrl }).send([{ exportId, ...odd }]);
     const [{ Body = '' } = {}] = await received();
     expect(JSON.parse(Body)).toEqual({ requestId: exportId, ...odd });
     expect(Body).toMatch(sendable);
@@ -139,7 +139,7 @@ describe('SqsFileExports', () => {
       const ids = entries.map(({ Id = '' }) => Id);
       return reply(ids, []);
     });
-    await new SqsFileExports({ client: inProcess(handler), queueUrl: elsewhere }).send([
+    await fileExportsQueue({ client: inProcess(handler), queueUrl: elsewhere }).send([
       message(1),
       { ...message(2), recipient: 'b'.repeat(64) },
     ]);
@@ -169,7 +169,7 @@ describe('SqsFileExports', () => {
       );
       return reply;
     });
-    const fileExports = new SqsFileExports({
+    const fileExports = fileExportsQueue({
       client: inProcess(handler),
       queueUrl: elsewhere,
       now: () => now,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ForbiddenError, InvalidRequestError, NotFoundError } from '../../../../../lib/errors.ts';
-import { drsErrorReply } from '../../../../../lib/service/direct/drs/model.ts';
+import { drsErrorReply } from '../../../../../lib/service/direct/drs/error-reply.ts';
 import { objectAuthorizations } from '../../../../../lib/service/direct/drs/objects.ts';
 import { drsServiceInfo } from '../../../../../lib/service/direct/service-info.ts';
 import { problemReply } from '../../../../../lib/service/http/problem.ts';

@@ -1,7 +1,7 @@
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import { describe, expect, test } from 'vitest';
 import { ArchiveDamagedError, ForbiddenError, TemporarilyUnavailableError } from '../../../../../lib/errors.ts';
-import { LambdaFileDescriptions } from '../../../../../lib/service/stores/lambda/file-descriptions.ts';
+import { fileDescriptions } from '../../../../../lib/service/stores/lambda/file-descriptions.ts';
 import { brokenConnection, type SdkReply, scripted, testClient, textOf } from '../../../../helpers/http-handler.ts';
 
 const functionArn = 'arn:aws:lambda:eu-north-1:111122223333:function:describe';
@@ -18,18 +18,18 @@ const description = {
 function over(replies: readonly (SdkReply | Error)[]) {
   const { handler, requests, left } = scripted(replies);
   const client = new LambdaClient({ ...testClient, maxAttempts: 1, requestHandler: handler });
-  return { descriptions: new LambdaFileDescriptions({ client, functionArn }), requests, left };
+  return { describeFile: fileDescriptions(client, functionArn), requests, left };
 }
 const reply = (body: unknown, headers = {}) => ({ status: 200, headers, body: JSON.stringify(body) });
 const failure = (answer: SdkReply | Error) =>
   over([answer])
-    .descriptions.describe(reference)
+    .describeFile(reference)
     .catch((error: unknown) => error);
 
 test('a description is asked for by the two ids and nothing else', async () => {
-  const { descriptions, requests } = over([reply({ description })]);
+  const { describeFile, requests } = over([reply({ description })]);
   const wanted = { ...reference, token: 'not to be sent' };
-  expect(await descriptions.describe(wanted)).toEqual(description);
+  expect(await describeFile(wanted)).toEqual(description);
   expect(requests).toHaveLength(1);
   expect(requests[0]).toMatchObject({
     method: 'POST',

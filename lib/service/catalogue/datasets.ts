@@ -1,5 +1,15 @@
 import { nilUuid, pageSize } from '../stores/rds/columns.ts';
 
+/** Newest event `e` of a dataset first. Ties of one instant are broken by id. */
+export const newestEventFirst = 'order by e.event_date desc nulls last, e.id desc';
+
+/** Newest event of the dataset `d`: the state of the dataset. */
+export const newestEvent = `(
+  select e.event from sda.dataset_event_log e
+  where e.dataset_id = d.stable_id
+  ${newestEventFirst}
+  limit 1)`;
+
 /** Whether ingestion has finished the file `f`: it has a stable id, a header and an archived body. Never null. */
 export const isIngested = `(f.stable_id is not null and coalesce(f.header, '') <> '' and coalesce(f.archive_file_path, '') <> '')`;
 
