@@ -13,14 +13,14 @@ const quietMilliseconds = 500;
 const defaultSize = { columns: 80, rows: 24 };
 
 /** One piece of work that is measured in bytes. */
-export interface ProgressTask {
+export interface ProgressTask extends Disposable {
   /** Sets the size, which may be known late or change. */
   setTotal(bytes: number): void;
   /** Sets the bytes done since the beginning. */
   set(bytes: number): void;
   /** Adds bytes done since the last call. Negative: bytes that have to be done again. */
   add(bytes: number): void;
-  /** Ends the work, done or failed. Its line goes away; its bytes stay in the sum. */
+  /** Ends the work, done or failed, as its disposal does. Its line goes away; its bytes stay in the sum. */
   end(): void;
 }
 
@@ -55,7 +55,7 @@ interface TaskState {
 }
 
 export const noProgress: Progress = {
-  task: () => ({ setTotal: () => {}, set: () => {}, add: () => {}, end: () => {} }),
+  task: () => ({ setTotal: () => {}, set: () => {}, add: () => {}, end: () => {}, [Symbol.dispose]: () => {} }),
   counter: () => ({ add: () => {}, end: () => {} }),
   expect: () => {},
   around: (write) => write(),
@@ -141,19 +141,21 @@ export function createProgress(terminal: Terminal): Progress {
         state.done = to;
         changed(now);
       };
+      const end = () => {
+        if (!running.delete(state)) return;
+        finished.tasks += 1;
+        finished.bytes += state.done;
+        finished.total += state.total ?? state.done;
+        ended();
+      };
       return {
         setTotal(bytes) {
           state.total = bytes;
         },
         set: move,
         add: (bytes) => move(state.done + bytes),
-        end() {
-          if (!running.delete(state)) return;
-          finished.tasks += 1;
-          finished.bytes += state.done;
-          finished.total += state.total ?? state.done;
-          ended();
-        },
+        end,
+        [Symbol.dispose]: end,
       };
     },
     counter(label, total) {

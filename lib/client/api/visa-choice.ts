@@ -1,5 +1,6 @@
-import { unverifiedClaims, visasIn } from '../../common/untrusted-json.ts';
+import { unverifiedClaims } from '../../common/untrusted-json.ts';
 import { grantType } from '../../contract/reasons.ts';
+import { type DecodedVisa, decodeVisaOrPassport } from './order/decoded-visa.ts';
 
 /** One visa out of a passport that is too large for a header. */
 export interface ChosenVisa {
@@ -14,58 +15,50 @@ export type VisaChoice = (
   fits: (visa: string) => boolean,
 ) => ChosenVisa | undefined | Promise<ChosenVisa | undefined>;
 
-interface Grant {
-  readonly visa: string;
-  readonly iss: string;
-  readonly sub: string;
-  /** The issuer's name of the dataset. */
-  readonly value: string;
-  /** Seconds since 1970. */
-  readonly exp: number;
-}
-
 /**
  * Chooses for the outbox. The service shows the files of each identity in a passport, and any visa of an identity shows the
  * files of that identity. The passport's own identity comes first; the others follow in code unit order, as in the service.
  */
 export const outboxVisa: VisaChoice = (passport, fits) => {
-  const grants = grantsIn(passport).filter(({ visa }) => fits(visa));
+  const grants = grantsIn(passport).filter(({ token }) => fits(token));
   const { iss, sub } = unverifiedClaims(passport) ?? {};
-  const own = (grant: Grant) => Number(grant.iss === iss && grant.sub === sub);
-  grants.sort((a, b) => own(b) - own(a) || compare(a.iss, b.iss) || compare(a.sub, b.sub) || b.exp - a.exp);
+  const own = ({ issuer, subject }: DecodedVisa) => Number(issuer === iss && subject === sub);
+  grants.sort(
+    (a, b) => own(b) - own(a) || compare(a.issuer, b.issuer) || compare(a.subject, b.subject) || expiry(b) - expiry(a),
+  );
   const [chosen] = grants;
   if (!chosen) return undefined;
-  const others = new Set(grantsIn(passport).map((grant) => JSON.stringify([grant.iss, grant.sub]))).size - 1;
+  const others = new Set(grantsIn(passport).map((grant) => JSON.stringify([grant.issuer, grant.subject]))).size - 1;
   const missing = others > 0 ? ` Other identities in it: ${others}; their files are not reached.` : '';
-  return { visa: chosen.visa, note: `${sending(passport, chosen)}.${missing}` };
+  return { visa: chosen.token, note: `${sending(passport, chosen)}.${missing}` };
 };
 
 /** Chooses for a dataset: the visa that names it. Of several, the one that lasts longest. */
 export function datasetVisa(datasetId: string): VisaChoice {
   return (passport, fits) => {
-    const named = grantsIn(passport).filter(({ visa, value }) => fits(visa) && namesDataset(value, datasetId));
-    const [chosen] = named.sort((a, b) => b.exp - a.exp);
-    return chosen && { visa: chosen.visa, note: `${sending(passport, chosen)}.` };
+    const named = grantsIn(passport).filter(({ token, value }) => fits(token) && namesDataset(value, datasetId));
+    const [chosen] = named.sort((a, b) => expiry(b) - expiry(a));
+    return chosen && { visa: chosen.token, note: `${sending(passport, chosen)}.` };
   };
 }
 
 /** One visa for each dataset that the passport grants. */
 export function visasForAll(passport: string, fits: (visa: string) => boolean): readonly string[] {
-  const grants = grantsIn(passport).filter(({ visa }) => fits(visa));
-  grants.sort((a, b) => a.exp - b.exp);
-  return [...new Map(grants.map(({ iss, value, visa }) => [JSON.stringify([iss, value]), visa])).values()];
+  const grants = grantsIn(passport).filter(({ token }) => fits(token));
+  grants.sort((a, b) => expiry(a) - expiry(b));
+  return [...new Map(grants.map(({ issuer, value, token }) => [JSON.stringify([issuer, value]), token])).values()];
 }
 
 /** Visas that can grant by themselves. A visa with conditions needs others beside it. */
-function grantsIn(passport: string): Grant[] {
-  return (visasIn(passport) ?? []).flatMap((visa) => {
-    const { iss, sub, exp, ga4gh_visa_v1: object } = unverifiedClaims(visa) ?? {};
-    if (typeof iss !== 'string' || typeof sub !== 'string' || typeof object !== 'object' || object === null) return [];
-    const { type, value, conditions = [] } = object as Readonly<Record<string, unknown>>;
-    if (type !== grantType || typeof value !== 'string' || !Array.isArray(conditions) || conditions.length > 0)
-      return [];
-    return { visa, iss, sub, value, exp: typeof exp === 'number' ? exp : 0 };
-  });
+function grantsIn(passport: string): DecodedVisa[] {
+  const { kind, visas = [] } = decodeVisaOrPassport(passport) ?? {};
+  const isGrant = ({ type, value, issuer, subject, hasConditions }: DecodedVisa) =>
+    type === grantType && !hasConditions && [value, issuer, subject].every((text) => text !== '');
+  return kind === 'passport' ? visas.filter(isGrant) : [];
+}
+
+function expiry({ expires }: DecodedVisa): number {
+  return expires?.getTime() ?? 0;
 }
 
 /** Whether `value` of a visa names the dataset: by its id alone, or by an address or URN that ends with the id. */
@@ -74,8 +67,8 @@ export function namesDataset(value: string, datasetId: string): boolean {
   return text.endsWith(datasetId) && /(?:^|[/:#=?])$/.test(text.slice(0, text.length - datasetId.length));
 }
 
-function sending(passport: string, { iss, sub, value }: Grant): string {
-  const which = `for ${sub}, by ${iss}, for ${value}`;
+function sending(passport: string, { issuer, subject, value }: DecodedVisa): string {
+  const which = `for ${subject}, by ${issuer}, for ${value}`;
   return `${oversize(passport)}: of its visas, only that ${which} is sent`;
 }
 

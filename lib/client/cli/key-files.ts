@@ -26,8 +26,21 @@ const ifPrivateKeyCame =
 /** A private key and the file it comes from. */
 export interface PrivateKeyFile {
   readonly path: string;
-  /** 32 bytes; overwrite them after use. */
+  /** 32 bytes. */
   readonly privateKey: Uint8Array;
+}
+
+/** Private keys, which are overwritten at the end of their scope. */
+export class PrivateKeys implements Disposable {
+  readonly files: PrivateKeyFile[] = [];
+
+  get raw(): readonly Uint8Array[] {
+    return this.files.map(({ privateKey }) => privateKey);
+  }
+
+  [Symbol.dispose](): void {
+    for (const key of this.raw) key.fill(0);
+  }
 }
 
 type KeyReader = { readonly terminal: Terminal; readonly output: Output; readonly settings: Settings };
@@ -36,16 +49,16 @@ type KeyReader = { readonly terminal: Terminal; readonly output: Output; readonl
  * The private keys that the settings name.
  * @throws UsageError for no key, or an unusable one; ClientError `not_found`, or `forbidden` for a wrong passphrase
  */
-export async function readPrivateKeys(reader: KeyReader): Promise<readonly PrivateKeyFile[]> {
+export async function readPrivateKeys(reader: KeyReader): Promise<PrivateKeys> {
   const { keyFiles } = reader.settings;
   if (keyFiles.length === 0) {
     throw new UsageError('no private key is set', {
       remedy: 'data-out setup makes or names one; or give yours with --key FILE or DATA_OUT_KEY_FILE.',
     });
   }
-  const keys: PrivateKeyFile[] = [];
+  const keys = new PrivateKeys();
   // One after the other: a person can answer one question at a time.
-  for (const path of keyFiles) keys.push({ path, privateKey: await readPrivateKey(path, reader) });
+  for (const path of keyFiles) keys.files.push({ path, privateKey: await readPrivateKey(path, reader) });
   return keys;
 }
 

@@ -3,6 +3,7 @@ import { grantType } from '../../../contract/reasons.ts';
 
 /** The claims of a visa. Not verified: only the service knows which issuers it trusts. */
 export interface DecodedVisa {
+  readonly token: string;
   readonly issuer: string;
   readonly subject: string;
   readonly expires: Date | undefined;
@@ -11,6 +12,8 @@ export interface DecodedVisa {
   readonly type: string;
   /** With `ControlledAccessGrants`: the issuer's name of the dataset. */
   readonly value: string;
+  /** Whether it can grant only together with other visas. */
+  readonly hasConditions: boolean;
 }
 
 /** The claims of a visa, or of a passport with several visas. Not verified. */
@@ -30,13 +33,13 @@ export function decodeVisaOrPassport(token: string): DecodedToken | undefined {
   const claims = unverifiedClaims(token);
   if (claims === undefined) return undefined;
   const about = { issuer: text(claims.iss), expires: date(claims.exp), notBefore: date(claims.nbf) };
-  const single = visaIn(claims);
+  const single = visaIn(token, claims);
   if (single) return { kind: 'visa', ...about, visas: [single], unreadable: 0 };
   const tokens: unknown = claims.ga4gh_passport_v1;
   if (!Array.isArray(tokens)) return undefined;
   const visas = tokens.flatMap((each: unknown) => {
-    const inner = typeof each === 'string' ? unverifiedClaims(each) : undefined;
-    return (inner && visaIn(inner)) ?? [];
+    const inner = typeof each === 'string' && unverifiedClaims(each);
+    return (inner && visaIn(each, inner)) || [];
   });
   return { kind: 'passport', ...about, visas, unreadable: tokens.length - visas.length };
 }
@@ -61,17 +64,19 @@ export function expiryOf({ expires, visas }: DecodedToken): Date | undefined {
   return expires < last ? expires : last;
 }
 
-function visaIn(claims: UnverifiedClaims): DecodedVisa | undefined {
+function visaIn(token: string, claims: UnverifiedClaims): DecodedVisa | undefined {
   const visa: unknown = claims.ga4gh_visa_v1;
   if (typeof visa !== 'object' || visa === null) return undefined;
-  const { type, value } = visa as UnverifiedClaims;
+  const { type, value, conditions = [] } = visa as UnverifiedClaims;
   return {
+    token,
     issuer: text(claims.iss),
     subject: text(claims.sub),
     expires: date(claims.exp),
     notBefore: date(claims.nbf),
     type: text(type),
     value: text(value),
+    hasConditions: !Array.isArray(conditions) || conditions.length > 0,
   };
 }
 

@@ -15,7 +15,7 @@ import { filesHelp, type OutputFileOptions, outputOf, reportWritten, withOutputO
 import { type Sink, writeOutput } from '../files/output-file.ts';
 import { counted, sliced } from '../files/streams.ts';
 import { threadsFor, whileGrowing } from '../files/threads.ts';
-import { readPrivateKeys, readPublicKey } from '../key-files.ts';
+import { type PrivateKeys, readPrivateKeys, readPublicKey } from '../key-files.ts';
 import { withKeyOptions } from '../options.ts';
 import { type ByteRangeOption, checkWithin, rangeOption } from '../range.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
@@ -78,7 +78,7 @@ export function registerDecrypt(program: Command, context: CommandContext): void
       });
       if (options.force) await keepInputs(wanted, options, session);
       if (isMany) await decryptMany(session, wanted, options);
-      else for (const file of wanted) await decryptOne(session, file, options, () => readPrivateKeys(session));
+      else for (const file of wanted) await decryptOne(session, file, options);
     });
 }
 
@@ -167,24 +167,18 @@ async function keepInputs(
 async function decryptMany(session: Session, files: readonly FileToDecrypt[], options: DecryptOptions): Promise<void> {
   const { terminal, output } = session;
   // A wrong key or passphrase fails before the first file, and is asked for once.
-  const keys = await readPrivateKeys(session);
+  using keys = await readPrivateKeys(session);
   const errors: { readonly error: unknown; readonly code: string; readonly message: string }[] = [];
-  try {
-    for (const file of files) {
-      try {
-        await makeFolder(dirname(resolve(terminal.folder, file.output)));
-        // Each file wipes its copies.
-        const copies = keys.map(({ privateKey }) => ({ privateKey: Uint8Array.from(privateKey) }));
-        await decryptOne(session, file, options, async () => copies);
-      } catch (error) {
-        const { code, message } = failureOf(error, clientFailure);
-        if (code === 'unexpected' || terminal.signal.aborted) throw error;
-        output.warn(printable(`${file.input}: ${message}`));
-        errors.push({ error, code, message });
-      }
+  for (const file of files) {
+    try {
+      await makeFolder(dirname(resolve(terminal.folder, file.output)));
+      await decryptOne(session, file, options, keys);
+    } catch (error) {
+      const { code, message } = failureOf(error, clientFailure);
+      if (code === 'unexpected' || terminal.signal.aborted) throw error;
+      output.warn(printable(`${file.input}: ${message}`));
+      errors.push({ error, code, message });
     }
-  } finally {
-    for (const { privateKey } of keys) privateKey.fill(0);
   }
   const [first] = errors;
   output.note(`${files.length - errors.length} of ${files.length} files decrypted`);
@@ -199,7 +193,7 @@ async function decryptOne(
   session: Session,
   { input, output: name }: FileToDecrypt,
   options: DecryptOptions,
-  readKeys: () => Promise<readonly { readonly privateKey: Uint8Array }[]>,
+  known?: PrivateKeys,
 ): Promise<void> {
   const { terminal } = session;
   const { range } = options;
@@ -209,13 +203,9 @@ async function decryptOne(
   // Only the owner can read the plaintext, as with download --decrypt.
   const output = { ...outputOf(name, options, terminal), mode: 0o600 };
   await writeOutput(output, async (sink) => {
-    const keys = await readKeys();
-    const privateKeys = keys.map(({ privateKey }) => privateKey);
-    try {
-      await decryptTo(sink, { session, container, range, opening: { privateKeys, ...sender } });
-    } finally {
-      for (const key of privateKeys) key.fill(0);
-    }
+    using own = known ? undefined : await readPrivateKeys(session);
+    const privateKeys = (known ?? own)?.raw ?? [];
+    await decryptTo(sink, { session, container, range, opening: { privateKeys, ...sender } });
   });
   reportWritten(session.output, { file: input, output: name });
 }
@@ -253,15 +243,8 @@ async function decryptTo(sink: Sink, { session, container, range, opening }: Job
     );
     return;
   }
-  const task = progress.task(input.label, input.size);
-  try {
-    const plaintext = decrypt(counted(container.stream(), task.add), {
-      ...opening,
-      ...(workers && { workers }),
-      reuseMemory: true,
-    });
-    await sink.write(range ? sliced(plaintext, range) : plaintext);
-  } finally {
-    task.end();
-  }
+  using task = progress.task(input.label, input.size);
+  const how = { ...opening, ...(workers && { workers }), reuseMemory: true };
+  const plaintext = decrypt(counted(container.stream(), task.add), how);
+  await sink.write(range ? sliced(plaintext, range) : plaintext);
 }

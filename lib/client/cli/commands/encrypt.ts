@@ -122,21 +122,17 @@ async function encryptTo(
     );
     return;
   }
-  const task = progress.task(input.label, part.size);
-  try {
-    const plaintext = counted(part.stream(), task.add);
-    const container = encrypt(plaintext, { recipients, senderKey, ...(workers && { workers }), reuseMemory: true });
-    if (headerOutput === undefined) {
-      await sink.write(container);
-      return;
-    }
-    const { value: header } = await container.next();
-    await writeOutput(headerOutput, async (headerSink) => {
-      await headerSink.write(header ? [header] : []);
-      // The header gets its name after the body is written: neither is of use without the other.
-      await sink.write(container);
-    });
-  } finally {
-    task.end();
+  using task = progress.task(input.label, part.size);
+  const plaintext = counted(part.stream(), task.add);
+  const container = encrypt(plaintext, { recipients, senderKey, ...(workers && { workers }), reuseMemory: true });
+  if (headerOutput === undefined) {
+    await sink.write(container);
+    return;
   }
+  const { value: header } = await container.next();
+  await writeOutput(headerOutput, async (headerSink) => {
+    await headerSink.write(header ? [header] : []);
+    // The header gets its name after the body is written: neither is of use without the other.
+    await sink.write(container);
+  });
 }

@@ -156,15 +156,11 @@ async function toOutput(
 ): Promise<void> {
   const { transport } = api.connection;
   const { signal } = terminal;
-  const task = progress.task(printable(remote.name), remote.size);
+  using task = progress.task(printable(remote.name), remote.size);
   const retrying = (error: Error) => output.note(printable(`${error.message}; trying again`));
   const bytes = counted(inOrder(remote, { connections, transport, signal, retrying }), task.add);
   const checked = sha256 === undefined ? bytes : verified(bytes, remote.name, sha256);
-  try {
-    await writeOutput({ name: '-', terminal, toTerminal: true }, (sink) => sink.write(checked));
-  } finally {
-    task.end();
-  }
+  await writeOutput({ name: '-', terminal, toTerminal: true }, (sink) => sink.write(checked));
 }
 
 async function toFile(

@@ -11,7 +11,7 @@ import {
 } from '../../../crypt4gh/index.ts';
 import { counted, formatBytes, printable } from '../../../terminal/output.ts';
 import { openContainerInput } from '../files/container.ts';
-import { type PrivateKeyFile, readPrivateKeys } from '../key-files.ts';
+import { type PrivateKeyFile, PrivateKeys, readPrivateKeys } from '../key-files.ts';
 import { withKeyOptions } from '../options.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
@@ -59,9 +59,8 @@ export function registerInspect(program: Command, context: CommandContext): void
       await body.return?.();
       const { size } = container.input;
       const bodySize = size === undefined ? undefined : container.header ? size : size - header.length;
-      const keys = session.settings.keyFiles.length > 0 ? await readPrivateKeys(session) : [];
-      const inspection = inspect(file, header, bodySize, keys);
-      for (const { privateKey } of keys) privateKey.fill(0);
+      using keys = session.settings.keyFiles.length > 0 ? await readPrivateKeys(session) : new PrivateKeys();
+      const inspection = inspect(file, header, bodySize, keys.files);
       session.output.result(inspection, describe(inspection).join('\n'));
     });
 }

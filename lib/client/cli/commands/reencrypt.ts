@@ -56,26 +56,16 @@ export function registerReencrypt(program: Command, context: CommandContext): vo
     const name = options.output ?? '-';
     const output = outputOf(name, options, terminal);
     await writeOutput(output, async (sink) => {
-      const keys = await readPrivateKeys(session);
-      const readerKeys = keys.map(({ privateKey }) => privateKey);
-      const task = progress.task(input.label, input.size);
-      try {
-        const { header: old, body } = await splitContainer(counted(input.stream(), task.add));
-        const header = options.add
-          ? addRecipients({ header: old, readerKeys, recipients })
-          : reencryptHeader({
-              header: old,
-              readerKeys,
-              recipients,
-              derivation: { random: randomBytes },
-              foreignPackets: options.trim ? 'drop' : 'keep',
-            });
-        await sink.write(options.headerOnly ? [header] : joined(header, body));
-        await body.return?.();
-      } finally {
-        task.end();
-        for (const key of readerKeys) key.fill(0);
-      }
+      using keys = await readPrivateKeys(session);
+      const readerKeys = keys.raw;
+      using task = progress.task(input.label, input.size);
+      const { header: old, body } = await splitContainer(counted(input.stream(), task.add));
+      const foreignPackets = options.trim ? 'drop' : 'keep';
+      const header = options.add
+        ? addRecipients({ header: old, readerKeys, recipients })
+        : reencryptHeader({ header: old, readerKeys, recipients, derivation: { random: randomBytes }, foreignPackets });
+      await sink.write(options.headerOnly ? [header] : joined(header, body));
+      await body.return?.();
     });
     reportWritten(session.output, { file, output: name, recipients: recipients.length });
   });

@@ -15,7 +15,7 @@ import { ClientError } from '../../api/errors.ts';
 import { ProxyApi } from '../../api/proxy.ts';
 import { incompleteError, incompleteText } from '../download/delivery-summary.ts';
 import { threadsFor } from '../files/threads.ts';
-import { type PrivateKeyFile, readPrivateKeys } from '../key-files.ts';
+import { PrivateKeys, readPrivateKeys } from '../key-files.ts';
 import { withKeyOptions, withServiceOptions } from '../options.ts';
 import { findOwnKeys, recipientsOf, warnOfReceipts } from '../own-keys.ts';
 import { receiptKeys } from '../receipt-keys.ts';
@@ -91,22 +91,19 @@ async function verify(session: Session, name: string, options: VerifyOptions): P
     });
   }
   const keys = await keysOf(session, options);
-  const keyFiles = options.key ? await readPrivateKeys(session) : [];
-  try {
-    const own = await findOwnKeys(session, keyFiles);
-    const { issuer, partial = false } = options;
-    const read = await readReceipts(folder, names, keys, { issuer, ownKeys: recipientsOf(own) });
-    warnOfReceipts(session, read, own);
-    const claims = new Claims(read.receipts);
-    const files = await filesOf(session, folder, claims, { isOffline: options.keys !== undefined, keyFiles });
-    show(session, files);
-    const lacking = claims.lacking();
-    for (const receipt of lacking) output.warn(incompleteText(receipt));
-    const incomplete = partial ? undefined : lacking[0];
-    conclude(session, files, { partial, problem: read.refused[0] ?? (incomplete && incompleteError(incomplete)) });
-  } finally {
-    for (const { privateKey } of keyFiles) privateKey.fill(0);
-  }
+  using keyFiles = options.key ? await readPrivateKeys(session) : new PrivateKeys();
+  const own = await findOwnKeys(session, keyFiles.files);
+  const { issuer, partial = false } = options;
+  const read = await readReceipts(folder, names, keys, { issuer, ownKeys: recipientsOf(own) });
+  warnOfReceipts(session, read, own);
+  const claims = new Claims(read.receipts);
+  const isOffline = options.keys !== undefined;
+  const files = await filesOf(session, folder, claims, { isOffline, privateKeys: keyFiles.raw });
+  show(session, files);
+  const lacking = claims.lacking();
+  for (const receipt of lacking) output.warn(incompleteText(receipt));
+  const incomplete = partial ? undefined : lacking[0];
+  conclude(session, files, { partial, problem: read.refused[0] ?? (incomplete && incompleteError(incomplete)) });
 }
 
 async function keysOf(session: Session, { keys }: VerifyOptions): Promise<ReceiptKeys> {
@@ -120,11 +117,10 @@ async function filesOf(
   session: Session,
   folder: string,
   claims: Claims,
-  { isOffline, keyFiles }: { readonly isOffline: boolean; readonly keyFiles: readonly PrivateKeyFile[] },
+  { isOffline, privateKeys }: { readonly isOffline: boolean; readonly privateKeys: readonly Uint8Array[] },
 ) {
   const { terminal, progress } = session;
   const { signal } = terminal;
-  const privateKeys = keyFiles.map(({ privateKey }) => privateKey);
   let bytes = 0;
   for (const { file } of claims.all()) bytes += file.size;
   progress.expect(bytes, claims.size);

@@ -137,24 +137,18 @@ async function* keysAndHeaders(
   proxy: ProxyApi | undefined,
 ): AsyncGenerator<CheckResult, void> {
   const { results, keys } = await checkKeys(session);
-  try {
-    yield* results;
-    if (header !== undefined) {
-      const bytes = yield* attempt('header', () => readLocalHeader(header, session.terminal.folder));
-      if (bytes) yield checkHeader(header, bytes, keys);
-    }
-    if (staged !== undefined && proxy === undefined) {
-      yield {
-        check: 'header',
-        verdict: 'skipped',
-        text: `${staged}: not tried, because the address of the service does not work`,
-      };
-    } else if (staged !== undefined && proxy) {
-      const bytes = yield* attempt('header', () => readStagedHeader(proxy, staged, session.terminal.signal));
-      if (bytes) yield checkHeader(staged, bytes, keys);
-    }
-  } finally {
-    for (const { privateKey } of keys) privateKey.fill(0);
+  using _wiped = keys;
+  yield* results;
+  if (header !== undefined) {
+    const bytes = yield* attempt('header', () => readLocalHeader(header, session.terminal.folder));
+    if (bytes) yield checkHeader(header, bytes, keys.files);
+  }
+  if (staged !== undefined && proxy === undefined) {
+    const text = `${staged}: not tried, because the address of the service does not work`;
+    yield { check: 'header', verdict: 'skipped', text };
+  } else if (staged !== undefined && proxy) {
+    const bytes = yield* attempt('header', () => readStagedHeader(proxy, staged, session.terminal.signal));
+    if (bytes) yield checkHeader(staged, bytes, keys.files);
   }
 }
 

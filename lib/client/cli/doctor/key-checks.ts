@@ -13,7 +13,7 @@ import { Locations } from '../../api/download/remote/locations.ts';
 import { StagedFile } from '../../api/download/remote/staged-file.ts';
 import { ClientError } from '../../api/errors.ts';
 import type { ProxyApi } from '../../api/proxy.ts';
-import { type PrivateKeyFile, readPrivateKey } from '../key-files.ts';
+import { type PrivateKeyFile, PrivateKeys, readPrivateKey } from '../key-files.ts';
 import type { Session } from '../session.ts';
 import { type CheckResult, failed } from './check.ts';
 
@@ -23,14 +23,14 @@ const firstBytes = 64 * 1024;
 /** Reads every private key that the settings name. */
 export async function checkKeys(
   session: Session,
-): Promise<{ readonly results: readonly CheckResult[]; readonly keys: readonly PrivateKeyFile[] }> {
+): Promise<{ readonly results: readonly CheckResult[]; readonly keys: PrivateKeys }> {
   const check = 'key';
   const results: CheckResult[] = [];
-  const keys: PrivateKeyFile[] = [];
+  const keys = new PrivateKeys();
   for (const path of session.settings.keyFiles) {
     try {
       const privateKey = await readPrivateKey(path, session);
-      keys.push({ path, privateKey });
+      keys.files.push({ path, privateKey });
       const fingerprint = publicKeyFingerprint(publicKeyOf(privateKey));
       const text = `${path}: public key with SHA-256 ${fingerprint}`;
       results.push({ check, verdict: 'ok', text, details: { path, fingerprint } });

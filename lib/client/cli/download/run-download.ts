@@ -17,7 +17,7 @@ import type { Expectation, Expected } from '../../api/download/expected.ts';
 import { ClientError, UnavailableError } from '../../api/errors.ts';
 import { type ListedFile, ProxyApi } from '../../api/proxy.ts';
 import { threadsFor } from '../files/threads.ts';
-import { readPrivateKeys } from '../key-files.ts';
+import { PrivateKeys, readPrivateKeys } from '../key-files.ts';
 import { findOwnKeys, type OwnKeys, recipientsOf, warnOfReceipts } from '../own-keys.ts';
 import { addressOf, isPinned, PinFile, receiptKeys } from '../receipt-keys.ts';
 import type { Session } from '../session.ts';
@@ -50,26 +50,21 @@ export async function runDownload(session: Session, wanted: WantedDownload): Pro
   const { terminal, output } = session;
   const proxy = new ProxyApi(await session.service());
   // A wrong key or passphrase fails before the first download.
-  const keyFiles = wanted.decrypt ? await readPrivateKeys(session) : [];
-  const privateKeys = keyFiles.map(({ privateKey }) => privateKey);
+  using keys = wanted.decrypt ? await readPrivateKeys(session) : new PrivateKeys();
   await using scratch = await ReceiptFolder.open(cachePath(terminal), terminal.now);
-  try {
-    const target = { ...wanted, folder: resolve(terminal.folder, wanted.folder) };
-    const run = new DownloadRun(session, proxy, target, scratch, await findOwnKeys(session, keyFiles));
-    const delivery = await run.awaited();
-    const { files, receipts, gone } = await run.listed(delivery);
-    // The files come meanwhile.
-    const reading = run.read(receipts);
-    const error = await run.download(files, reading, privateKeys);
-    if (error?.code === 'interrupted') output.note('Downloaded bytes are kept: run the same command again to go on.');
-    if (error) throw error;
-    const { refused } = await reading;
-    if (refused[0]) throw refused[0];
-    if (delivery?.complete === false) throw incompleteError(delivery);
-    if (gone !== undefined) throw gone;
-  } finally {
-    for (const key of privateKeys) key.fill(0);
-  }
+  const target = { ...wanted, folder: resolve(terminal.folder, wanted.folder) };
+  const run = new DownloadRun(session, proxy, target, scratch, await findOwnKeys(session, keys.files));
+  const delivery = await run.awaited();
+  const { files, receipts, gone } = await run.listed(delivery);
+  // The files come meanwhile.
+  const reading = run.read(receipts);
+  const error = await run.download(files, reading, keys.raw);
+  if (error?.code === 'interrupted') output.note('Downloaded bytes are kept: run the same command again to go on.');
+  if (error) throw error;
+  const { refused } = await reading;
+  if (refused[0]) throw refused[0];
+  if (delivery?.complete === false) throw incompleteError(delivery);
+  if (gone !== undefined) throw gone;
 }
 
 /** Receipts of the outbox that a download needs. */

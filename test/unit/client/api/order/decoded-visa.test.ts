@@ -9,8 +9,8 @@ import { unverifiedToken, visaClaims } from '../../../../helpers/unverified-toke
 
 describe('a visa', () => {
   test('says issuer, subject, type, dataset and times', () => {
-    const token = decodeVisaOrPassport(unverifiedToken(visaClaims('EGAD1', { nbf: 1_795_000_000 })));
-    expect(token).toEqual({
+    const visa = unverifiedToken(visaClaims('EGAD1', { nbf: 1_795_000_000 }));
+    expect(decodeVisaOrPassport(visa)).toEqual({
       kind: 'visa',
       issuer: 'https://issuer.example.org/',
       expires: new Date('2026-11-21T10:00:00Z'),
@@ -18,12 +18,14 @@ describe('a visa', () => {
       unreadable: 0,
       visas: [
         {
+          token: visa,
           issuer: 'https://issuer.example.org/',
           subject: 'jane',
           expires: new Date('2026-11-21T10:00:00Z'),
           notBefore: new Date(1_795_000_000_000),
           type: 'ControlledAccessGrants',
           value: 'EGAD1',
+          hasConditions: false,
         },
       ],
     });

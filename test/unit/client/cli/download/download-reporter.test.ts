@@ -17,6 +17,7 @@ function reporterOf({ json = false, quiet = false, files = 2 } = {}) {
         set: (bytes) => void told.push(`at ${bytes}`),
         add: (bytes) => void told.push(`plus ${bytes}`),
         end: () => void told.push('end'),
+        [Symbol.dispose]: () => undefined,
       };
     },
     counter: () => ({ add: () => undefined, end: () => undefined }),
