@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { PeerCertificate } from 'node:tls';
 import type { Transport } from './transport.ts';
 
 /** The certificate of a server, which was accepted. */
@@ -59,14 +60,7 @@ export async function probe(transport: Transport, url: URL, signal: AbortSignal 
 
 interface ConnectedMessage {
   readonly connectParams?: { readonly protocol?: string; readonly host?: string };
-  readonly socket?: { getPeerCertificate?(): PeerCertificate };
-}
-
-interface PeerCertificate {
-  readonly subject?: { readonly CN?: string };
-  readonly issuer?: { readonly CN?: string; readonly O?: string };
-  readonly subjectaltname?: string;
-  readonly valid_to?: string;
+  readonly socket?: { getPeerCertificate?(): Partial<PeerCertificate> };
 }
 
 function certificateOf(socket: ConnectedMessage['socket']): ServerCertificate | undefined {
@@ -75,7 +69,8 @@ function certificateOf(socket: ConnectedMessage['socket']): ServerCertificate | 
   if (found === undefined || Number.isNaN(validUntil.getTime())) return undefined;
   const { subject, issuer, subjectaltname = '' } = found;
   const names = subjectaltname.replaceAll(/\b(DNS|IP Address):/g, '');
-  return { subject: names || (subject?.CN ?? ''), issuer: issuer?.O ?? issuer?.CN ?? '', validUntil };
+  const [name = '', by = ''] = [names || subject?.CN, issuer?.O ?? issuer?.CN].map((each) => each?.toString());
+  return { subject: name, issuer: by, validUntil };
 }
 
 function parsed(text: string): unknown {

@@ -2,21 +2,14 @@ import { readFile } from 'node:fs/promises';
 import { parse, stringify, TomlError } from 'smol-toml';
 import { UsageError, usageError } from '../../terminal/errors.ts';
 
-/** `config.toml`. Paths begin at the folder of the file. */
-export interface ConfigFile {
-  readonly url?: string | undefined;
-  readonly direct_url?: string | undefined;
-  readonly visa_file?: string | undefined;
-  readonly username?: string | undefined;
-  readonly password_file?: string | undefined;
-  readonly key_files?: readonly string[] | undefined;
-  readonly passphrase_file?: string | undefined;
-  readonly ca_file?: string | undefined;
-  readonly insecure_http?: boolean | undefined;
+interface Values {
+  readonly string: string;
+  readonly boolean: boolean;
+  readonly list: readonly string[];
 }
+type Kind = keyof Values;
 
-type Kind = 'string' | 'boolean' | 'list';
-const kinds: Readonly<Record<keyof ConfigFile, Kind>> = {
+const kinds = {
   url: 'string',
   direct_url: 'string',
   visa_file: 'string',
@@ -26,7 +19,11 @@ const kinds: Readonly<Record<keyof ConfigFile, Kind>> = {
   passphrase_file: 'string',
   ca_file: 'string',
   insecure_http: 'boolean',
-};
+} as const satisfies Readonly<Record<string, Kind>>;
+
+/** `config.toml`. Paths begin at the folder of the file. */
+export type ConfigFile = { readonly [Name in keyof typeof kinds]?: Values[(typeof kinds)[Name]] | undefined };
+
 const expected: Readonly<Record<Kind, string>> = {
   string: 'expected a text that is not empty, in quotes',
   boolean: 'expected true or false',
