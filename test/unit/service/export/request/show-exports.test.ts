@@ -3,30 +3,12 @@ import type { ListedExport, ShownExport } from '../../../../../lib/contract/expo
 import { ForbiddenError, InvalidRequestError, NotFoundError } from '../../../../../lib/errors.ts';
 import type { ExportFilter, ExportRecords } from '../../../../../lib/service/export/ports.ts';
 import { listExports, showExport } from '../../../../../lib/service/export/request/show-exports.ts';
+import { shownExport } from '../../../../helpers/export-states.ts';
 import { httpRequest, type RequestParts } from '../../../../helpers/http-request.ts';
 
 const requestId = '0b9d7a52-5f6e-4c1a-9a39-0d2f3f1f2a11';
-const request = {
-  requestId,
-  state: 'staging',
-  reason: null,
-  kind: 'dataset',
-  dataset: 'EGAD00000000001',
-  file: null,
-  recipient: 'aa',
-  keyFingerprint: 'bb',
-  requestedAt: '2026-11-21T10:00:00.000Z',
-  sealedAt: null,
-  settledAt: null,
-  generation: 1,
-  receipt: null,
-} as const;
-const shown: ShownExport = {
-  ...request,
-  counts: { total: 1, staged: 0, superseded: 0, withdrawn: 0, rejected: 0, retrying: 0, pending: 1, given_up: 0 },
-  bytes: 0,
-};
-const listed: ListedExport = { ...request, counts: { total: 1, staged: 0, pending: 1, retrying: 0 }, bytes: 0 };
+const shown: ShownExport = shownExport({ requestId }, { pending: 1 });
+const listed: ListedExport = { ...shown, counts: { total: 1, staged: 0, pending: 1, retrying: 0 } };
 const file = {
   fileId: 'EGAF00000000001',
   state: 'pending',
