@@ -105,15 +105,7 @@ async function placesOf(session: Session, folder: string | undefined): Promise<R
     const root = resolve(terminal.folder, folder);
     if (!(await isFolder(root))) throw new ClientError('not_found', `there is no folder ${printable(folder)}`);
     const keys = await readPrivateKeys(session);
-    places.set(
-      'folder',
-      new DiskFolder(
-        root,
-        keys.map(({ privateKey }) => privateKey),
-        blocks,
-        now,
-      ),
-    );
+    places.set('folder', new DiskFolder(root, keys.raw, blocks, now));
   }
   return places;
 }
