@@ -2,8 +2,7 @@ import type { Context } from 'aws-lambda';
 import { type DatabaseRole, databaseRoles } from '../lib/contract/database-roles.ts';
 import { environment } from '../lib/contract/environment.ts';
 import { RdsRetention } from '../lib/service/ledger/retention.ts';
-import { rdsDataClient, s3Client, secretsManagerClient } from '../lib/service/stores/clients.ts';
-import { DataApi } from '../lib/service/stores/rds/data-api.ts';
+import { s3Client, secretsManagerClient } from '../lib/service/stores/clients.ts';
 import {
   closeRole,
   currentLogin,
@@ -16,18 +15,13 @@ import { S3OutboxRemover } from '../lib/service/stores/s3/outbox-remover.ts';
 import { retriedUntilConsistent, roleSecrets, workingMs } from './shared/deployment.ts';
 import { describeError, logger } from './shared/observability.ts';
 import { optionalNumber, required } from './shared/runtime.ts';
+import { database } from './shared/wiring.ts';
 
 /** Imported, so that the bundle holds the text and a changed file makes another function version. */
 const migrations = [migration('0001-baseline.sql', baseline)];
 
 let remainingMs = (): number => 0;
-const db = new DataApi({
-  client: rdsDataClient(),
-  clusterArn: required(environment.databaseClusterArn),
-  secretArn: required(environment.databaseSecretArn),
-  database: required(environment.databaseName),
-  remainingMs: () => remainingMs(),
-});
+const db = database({ remainingMs: () => remainingMs() });
 
 /**
  * Run by a deploy-time trigger before anything reads the database, and by an operator who changed the password in the

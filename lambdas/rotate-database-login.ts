@@ -1,29 +1,18 @@
 import type { Context } from 'aws-lambda';
 import * as z from 'zod';
-import { environment } from '../lib/contract/environment.ts';
-import { rdsDataClient, secretsManagerClient } from '../lib/service/stores/clients.ts';
-import { DataApi } from '../lib/service/stores/rds/data-api.ts';
+import { secretsManagerClient } from '../lib/service/stores/clients.ts';
 import { RotationError, rotateLogin, rotationSteps } from '../lib/service/stores/rds/logins/rotate-login.ts';
 import { roleSecrets, workingMs } from './shared/deployment.ts';
 import { describeError, logger } from './shared/observability.ts';
-import { required } from './shared/runtime.ts';
+import { database } from './shared/wiring.ts';
 
 const request = z.object({ SecretId: z.string(), ClientRequestToken: z.string(), Step: z.enum(rotationSteps) });
 
 const trialMs = 20_000;
 
 const client = secretsManagerClient();
-const cluster = {
-  client: rdsDataClient(),
-  clusterArn: required(environment.databaseClusterArn),
-  database: required(environment.databaseName),
-};
 let remainingMs = (): number => 0;
-const owner = new DataApi({
-  ...cluster,
-  secretArn: required(environment.databaseSecretArn),
-  remainingMs: () => remainingMs(),
-});
+const owner = database({ remainingMs: () => remainingMs() });
 
 /** Rotates the secret of a database role. Called by Secrets Manager, once for each step; a failure makes it call again. */
 export async function handler(event: unknown, context: Context): Promise<void> {
@@ -31,7 +20,7 @@ export async function handler(event: unknown, context: Context): Promise<void> {
   const { SecretId, ClientRequestToken: versionId, Step: step } = request.parse(event);
   const secret = roleSecrets.find(({ secretArn }) => secretArn === SecretId);
   if (!secret) throw new RotationError(`${SecretId} is not the secret of a database role`);
-  const user = new DataApi({ ...cluster, secretArn: secret.secretArn, remainingMs: () => trialMs });
+  const user = database({ secretArn: secret.secretArn, remainingMs: () => trialMs });
   try {
     const outcome = await rotateLogin(step, versionId, { ...secret, client, owner, user });
     logger.info('rotation', { step, role: secret.role, versionId, outcome });

@@ -5,7 +5,7 @@ import { serveFile } from '../../lib/service/direct/serve-file.ts';
 import { serveContent, serveHeader } from '../../lib/service/direct/serve-header-and-content.ts';
 import { s3Client } from '../../lib/service/stores/clients.ts';
 import { S3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
-import { S3DirectUrls } from '../../lib/service/stores/s3/presigned.ts';
+import { directUrls } from '../../lib/service/stores/s3/presigned.ts';
 import { directAccess } from '../shared/direct.ts';
 import { streamedHandler } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';
@@ -24,7 +24,7 @@ const endpoint = {
   archive,
   archiveKeys,
   outbox: new S3OutboxWriter({ client, bucket: outboxBucket, archiveBuckets }),
-  urls: new S3DirectUrls({ client, archiveBuckets, outboxBucket, urlLifetimeSeconds }),
+  urls: directUrls({ client, archiveBuckets, outboxBucket, urlLifetimeSeconds }),
   now: () => new Date(),
   served: (file: ServedFile) => logger.info('served', { ...file }),
 };

@@ -26,7 +26,6 @@ keepMemorySmall();
 const client = s3Client();
 const { archiveBuckets, archive, archiveKeys } = deployedArchive(client);
 const data = database();
-const denyList = visaDenyList();
 const sqs = sqsClient();
 
 /** Consumer of both queues of file exports: stages files, each for one recipient. */
@@ -52,7 +51,7 @@ export const handler = queueHandler({
     requestFiles: new RdsLedger(data, requiredNumber(environment.filesInFlight)),
     deliveries: deliveriesQueue({ client: sqs, queueUrl: required(environment.deliveriesQueueUrl), traceOf }),
     copies: new RdsCopyRecords(data),
-    denied: () => denyList.current(),
+    denied: visaDenyList(),
     now: () => new Date(),
   }),
 });

@@ -12,7 +12,7 @@ import { DataApi, type DataApiOptions } from '../../lib/service/stores/rds/data-
 import { S3Archive } from '../../lib/service/stores/s3/archive.ts';
 import { parseArchiveBuckets } from '../../lib/service/stores/s3/archive-buckets.ts';
 import { SecretArchiveKeys } from '../../lib/service/stores/secrets/archive-keys.ts';
-import { SecretDenyList } from '../../lib/service/stores/secrets/deny-list.ts';
+import { secretDenyList } from '../../lib/service/stores/secrets/deny-list.ts';
 import { parseTrustedIssuers, type VisaRules, visaRules } from '../../lib/visas/index.ts';
 import { bundledJson, required } from './runtime.ts';
 
@@ -23,8 +23,10 @@ const databasePatienceMs = 8000;
 
 /**
  * The catalogue's database. A call may wait for a paused cluster to resume, unless `remainingMs` gives it less time.
+ *
+ * @param options.secretArn Default: the secret of the function's role
  */
-export function database(options: Pick<DataApiOptions, 'remainingMs'> = {}): DataApi {
+export function database(options: Partial<Pick<DataApiOptions, 'remainingMs' | 'secretArn'>> = {}): DataApi {
   return new DataApi({
     client: rdsDataClient(),
     clusterArn: required(environment.databaseClusterArn),
@@ -61,14 +63,13 @@ export function deployedEvents(): Events | undefined {
 }
 
 /** The deny list of visas and subjects. */
-export function visaDenyList(): SecretDenyList {
+export function visaDenyList() {
   const secretArn = required(environment.visaDenyListSecretArn);
-  return new SecretDenyList({ client: secretsManagerClient({}, withinAuthorizer), secretArn });
+  return secretDenyList({ client: secretsManagerClient({}, withinAuthorizer), secretArn });
 }
 
 /** The one set-up of everything that verifies: the trusted issuers, the deny list, the clock. */
 export function deployedVisaRules(): VisaRules {
-  const denyList = visaDenyList();
   const issuers = parseTrustedIssuers(bundledJson(trustedIssuersFile));
-  return visaRules({ issuers, denied: () => denyList.current(), now: () => new Date() });
+  return visaRules({ issuers, denied: visaDenyList(), now: () => new Date() });
 }

@@ -1,6 +1,6 @@
 import { identifier } from '../../contract/messages.ts';
 import type { DatasetGrant } from '../../visas/index.ts';
-import type { Catalogue, RequestedData } from './ports.ts';
+import type { AccessResult, Catalogue, RequestedData } from './ports.ts';
 
 /** A dataset that the caller may have, and the grants that say so. */
 export interface Entitlement<Grant extends DatasetGrant = DatasetGrant> {
@@ -10,11 +10,7 @@ export interface Entitlement<Grant extends DatasetGrant = DatasetGrant> {
   readonly grants: readonly [Grant, ...Grant[]];
 }
 
-export interface EvaluatedAccess<Grant extends DatasetGrant = DatasetGrant> {
-  /** Whether the catalogue has such a dataset, or a dataset that holds such a file. */
-  readonly known: boolean;
-  /** Whether any of these datasets is granted at all, released or not. */
-  readonly granted: boolean;
+export interface EvaluatedAccess<Grant extends DatasetGrant = DatasetGrant> extends Omit<AccessResult, 'entitled'> {
   /** Granted ∩ released, in the order of the dataset ids. */
   readonly entitlements: readonly Entitlement<Grant>[];
 }

@@ -64,13 +64,15 @@ export interface Catalogue {
   findReleasedFile(reference: FileReference): Promise<ArchivedFile | undefined>;
 }
 
+/** Metadata of an object in the outbox, by the keys of `outboxMetadata`. */
+export type ObjectMetadata = Readonly<Record<string, string>>;
+
 /** An object without its bytes. */
 export interface ObjectHead {
   readonly size: number;
   readonly etag: string;
   readonly lastModified: Date;
-  /** Object metadata, keys of `outboxMetadata`. */
-  readonly metadata: Readonly<Record<string, string>>;
+  readonly metadata: ObjectMetadata;
   /** CRC-64/NVME of the whole object, base64 of its 8 bytes. Absent: it was not asked for, or S3 has none. */
   readonly crc64nvme?: string;
 }
@@ -101,6 +103,9 @@ export interface ContainerSource {
  */
 export type WriteResult = 'written' | 'conflict';
 
+/** Asks for the ids of uploads that others continue. */
+export type KeptUploads = () => Promise<ReadonlySet<string>>;
+
 /** Write access to the outbox. An object becomes visible only when it is whole. */
 export interface OutboxWriter {
   /** With the CRC-64/NVME, if S3 has one. */
@@ -114,7 +119,7 @@ export interface OutboxWriter {
   put(
     key: string,
     bytes: Uint8Array,
-    metadata: Readonly<Record<string, string>>,
+    metadata: ObjectMetadata,
     replaces: string | undefined,
     crc64nvme?: string,
   ): Promise<WriteResult>;
@@ -122,19 +127,11 @@ export interface OutboxWriter {
    * Start a multipart upload; the bytes of every part stay invisible until `complete`. With `kept`, uploads of this key that
    * a lost first try may have left are aborted. Only a caller who may list uploads gives it.
    *
-   * @param kept ids of uploads that others go on with. @default - lost uploads are left to the lifecycle rule
+   * @param kept Default: lost uploads are left to the lifecycle rule
    */
-  startUpload(
-    key: string,
-    metadata: Readonly<Record<string, string>>,
-    kept?: () => Promise<ReadonlySet<string>>,
-  ): Promise<MultipartUpload>;
+  startUpload(key: string, metadata: ObjectMetadata, kept?: KeptUploads): Promise<MultipartUpload>;
   /** An upload that began earlier, with the same metadata; `undefined` when S3 no longer has it. */
-  resumeUpload(
-    key: string,
-    metadata: Readonly<Record<string, string>>,
-    uploadId: string,
-  ): Promise<MultipartUpload | undefined>;
+  resumeUpload(key: string, metadata: ObjectMetadata, uploadId: string): Promise<MultipartUpload | undefined>;
   /** Abort unfinished uploads of this key that began before `olderThan`, except those of `kept`. */
   abortUploads(key: string, olderThan: Date, kept?: ReadonlySet<string>): Promise<number>;
   /** Drop the parts of one upload. Never throws: the lifecycle rule removes any that stay. */
@@ -183,6 +180,12 @@ export interface ArchiveKey {
 export interface ArchiveKeys {
   /** The keys to try for a header, best match first: the key with that hash, or all when the hash is unknown. Never none. */
   candidates(keyHash: string | undefined): Promise<readonly ArchiveKey[]>;
+}
+
+/** What opening an archived file takes. */
+export interface OpenableArchive {
+  readonly archive: Archive;
+  readonly archiveKeys: ArchiveKeys;
 }
 
 /** A presigned URL for GET. */

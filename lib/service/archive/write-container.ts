@@ -3,7 +3,15 @@ import { systemTiming, type Timing } from '../../common/timing.ts';
 import { ArchiveDamagedError, SlowDownError, TemporarilyUnavailableError } from '../../errors.ts';
 import { AdaptiveConcurrency, forEachConcurrently } from './concurrency.ts';
 import { type MultipartPlan, planContainer } from './plan.ts';
-import type { Archive, ContainerSource, MultipartUpload, OutboxWriter, UploadedPart, WriteResult } from './ports.ts';
+import type {
+  Archive,
+  ContainerSource,
+  MultipartUpload,
+  ObjectMetadata,
+  OutboxWriter,
+  UploadedPart,
+  WriteResult,
+} from './ports.ts';
 
 /** Time that is kept for ending cleanly: the copies in flight, the abort or the record of the parts, the reply. */
 export const cleanUpMs = 20_000;
@@ -12,7 +20,7 @@ export const cleanUpMs = 20_000;
 export interface OutboxContainer {
   /** Outbox key. */
   readonly key: string;
-  readonly metadata: Readonly<Record<string, string>>;
+  readonly metadata: ObjectMetadata;
   /** The header for the recipient. */
   readonly header: Uint8Array;
   readonly body: ContainerSource;

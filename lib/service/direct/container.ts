@@ -11,7 +11,7 @@ import {
 import { ArchiveDamagedError, RangeNotSatisfiableError } from '../../errors.ts';
 import { bodySource, headerFor, storedEditList } from '../archive/archived-file.ts';
 import { outboxFileName, submittedName } from '../archive/container-name.ts';
-import type { Archive, ArchivedFile, ArchiveKeys, ContainerSource } from '../archive/ports.ts';
+import type { Archive, ArchivedFile, ContainerSource, OpenableArchive } from '../archive/ports.ts';
 import { type Representation, sha256 } from './representation.ts';
 
 /** A Crypt4GH container: a header for the caller's key, and segments of the archived body as they are. */
@@ -29,11 +29,6 @@ export interface Container extends Representation {
   readonly digest: string;
 }
 
-export interface ContainerDependencies {
-  readonly archive: Archive;
-  readonly archiveKeys: ArchiveKeys;
-}
-
 /**
  * The whole file as a container for `recipient`: a new header, the body unchanged. Every call gives the same bytes, so another
  * call can resume a download that broke off.
@@ -44,7 +39,7 @@ export interface ContainerDependencies {
 export async function containerOf(
   file: ArchivedFile,
   recipient: Uint8Array,
-  { archive, archiveKeys }: ContainerDependencies,
+  { archive, archiveKeys }: OpenableArchive,
 ): Promise<Container> {
   const source = await bodySource(file, archive);
   const header = headerFor(file, await archiveKeys.candidates(file.keyHash), recipient);
@@ -163,7 +158,7 @@ export async function partOf(
   file: ArchivedFile,
   recipient: Uint8Array,
   { start, end }: Coordinates,
-  { archive, archiveKeys }: ContainerDependencies,
+  { archive, archiveKeys }: OpenableArchive,
 ): Promise<Container> {
   const source = await bodySource(file, archive);
   const { bodySize } = source;

@@ -1,14 +1,12 @@
 import type { FileDescription } from '../../contract/messages.ts';
 import { storedEditList } from '../archive/archived-file.ts';
-import type { Archive, ArchiveKeys, FileReference } from '../archive/ports.ts';
+import type { FileReference, OpenableArchive } from '../archive/ports.ts';
 import { accessRefused } from './access.ts';
 import { plaintextOf } from './plaintext.ts';
 import type { DirectCatalogue } from './ports.ts';
 
-export interface DescriptionDependencies {
+export interface DescriptionDependencies extends OpenableArchive {
   readonly catalogue: Pick<DirectCatalogue, 'findReleasedFile' | 'factsOf'>;
-  readonly archive: Archive;
-  readonly archiveKeys: ArchiveKeys;
 }
 
 /**

@@ -1,7 +1,7 @@
 import { type ContainerReader, Crypt4ghError, openContainer } from '../../crypt4gh/index.ts';
 import { ArchiveDamagedError, RangeNotSatisfiableError } from '../../errors.ts';
 import { bodySource } from '../archive/archived-file.ts';
-import type { Archive, ArchivedFile, ArchiveKeys, ContainerSource } from '../archive/ports.ts';
+import type { Archive, ArchivedFile, ContainerSource, OpenableArchive } from '../archive/ports.ts';
 import type { Coordinates } from './container.ts';
 import { displayFileName, type Representation, sha256 } from './representation.ts';
 
@@ -14,18 +14,13 @@ const segmentsPerFetch = 16;
 /** The first read is shorter, so that the reply begins sooner. */
 const segmentsInFirstFetch = 1;
 
-export interface PlaintextDependencies {
-  readonly archive: Archive;
-  readonly archiveKeys: ArchiveKeys;
-}
-
 /**
  * The file decrypted, as the edit list of its stored header leaves it. Only the segments that hold wanted bytes are read.
  * Plaintext exists in memory only, some segments at a time.
  *
  * @throws ArchiveDamagedError, TemporarilyUnavailableError
  */
-export async function plaintextOf(file: ArchivedFile, dependencies: PlaintextDependencies): Promise<Representation> {
+export async function plaintextOf(file: ArchivedFile, dependencies: OpenableArchive): Promise<Representation> {
   const { archive, archiveKeys } = dependencies;
   const [source, candidates] = await Promise.all([bodySource(file, archive), archiveKeys.candidates(file.keyHash)]);
   const reader = await asDamage(() =>

@@ -1,17 +1,17 @@
 import { bodySource } from '../archive/archived-file.ts';
 import { outboxFileName } from '../archive/container-name.ts';
-import type { Archive } from '../archive/ports.ts';
+import type { Archive, OpenableArchive } from '../archive/ports.ts';
 import { notModified } from '../http/conditions.ts';
 import { type HttpReply, locationReply, type ReplyBody, redirectWanted } from '../http/reply.ts';
 import type { HttpRequest } from '../http/request.ts';
 import { type EntitledFileEndpoint, entitledFileReply } from './access.ts';
-import { bodyBytes, type ContainerDependencies, containerOf, headerAlone } from './container.ts';
+import { bodyBytes, containerOf, headerAlone } from './container.ts';
 import { requiredRecipientKey } from './file-request.ts';
 import type { DirectUrls } from './ports.ts';
 import { representationReply } from './representation.ts';
 
 /** What `GET|HEAD /files/{fileId}/header` needs. */
-export interface HeaderEndpoint extends EntitledFileEndpoint, ContainerDependencies {}
+export interface HeaderEndpoint extends EntitledFileEndpoint, OpenableArchive {}
 
 /**
  * `GET|HEAD /files/{fileId}/header`: the Crypt4GH header alone, for the key in one of the key headers. The content of the

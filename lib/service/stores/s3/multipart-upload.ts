@@ -8,7 +8,14 @@ import {
 import { outboxMetadata } from '../../../contract/outbox-key.ts';
 import type { ByteRange } from '../../../crypt4gh/index.ts';
 import { TemporarilyUnavailableError } from '../../../errors.ts';
-import type { ContainerSource, MultipartUpload, ObjectHead, UploadedPart, WriteResult } from '../../archive/ports.ts';
+import type {
+  ContainerSource,
+  MultipartUpload,
+  ObjectHead,
+  ObjectMetadata,
+  UploadedPart,
+  WriteResult,
+} from '../../archive/ports.ts';
 import { errorName, isTransient, storeFailure } from '../aws-failure.ts';
 import { patient } from '../clients.ts';
 import { bodyDamage } from './archive.ts';
@@ -23,7 +30,7 @@ interface MultipartUploadOptions {
   readonly key: string;
   readonly uploadId: string;
   /** Metadata the upload was started with; request id and generation tell our object from another one. */
-  readonly metadata: Readonly<Record<string, string>>;
+  readonly metadata: ObjectMetadata;
 }
 
 const what = 'the outbox bucket';

@@ -1,5 +1,12 @@
 import { CreateMultipartUploadCommand, ListPartsCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
-import type { MultipartUpload, ObjectHead, OutboxWriter, WriteResult } from '../../archive/ports.ts';
+import type {
+  KeptUploads,
+  MultipartUpload,
+  ObjectHead,
+  ObjectMetadata,
+  OutboxWriter,
+  WriteResult,
+} from '../../archive/ports.ts';
 import { errorName, storeFailure } from '../aws-failure.ts';
 import { patient } from '../clients.ts';
 import type { ArchiveBuckets } from './archive-buckets.ts';
@@ -35,7 +42,7 @@ export class S3OutboxWriter implements OutboxWriter {
   async put(
     key: string,
     bytes: Uint8Array,
-    metadata: Readonly<Record<string, string>>,
+    metadata: ObjectMetadata,
     replaces: string | undefined,
     crc64nvme?: string,
   ): Promise<WriteResult> {
@@ -60,11 +67,7 @@ export class S3OutboxWriter implements OutboxWriter {
     }
   }
 
-  async startUpload(
-    key: string,
-    metadata: Readonly<Record<string, string>>,
-    kept?: () => Promise<ReadonlySet<string>>,
-  ): Promise<MultipartUpload> {
+  async startUpload(key: string, metadata: ObjectMetadata, kept?: KeptUploads): Promise<MultipartUpload> {
     const { client, bucket, contentType } = this.#options;
     try {
       const { UploadId: uploadId, $metadata: sent } = await client.send(
@@ -85,11 +88,7 @@ export class S3OutboxWriter implements OutboxWriter {
     }
   }
 
-  async resumeUpload(
-    key: string,
-    metadata: Readonly<Record<string, string>>,
-    uploadId: string,
-  ): Promise<MultipartUpload | undefined> {
+  async resumeUpload(key: string, metadata: ObjectMetadata, uploadId: string): Promise<MultipartUpload | undefined> {
     const { client, bucket } = this.#options;
     try {
       // Only whether it lives: S3 advises against completing from this list.
@@ -105,7 +104,7 @@ export class S3OutboxWriter implements OutboxWriter {
     await this.#multipart(key, {}, uploadId).abort();
   }
 
-  #multipart(key: string, metadata: Readonly<Record<string, string>>, uploadId: string): S3MultipartUpload {
+  #multipart(key: string, metadata: ObjectMetadata, uploadId: string): S3MultipartUpload {
     const { client, bucket, archiveBuckets } = this.#options;
     return new S3MultipartUpload({
       ...{ client, bucket, key, uploadId, metadata },
@@ -129,7 +128,7 @@ export class S3OutboxWriter implements OutboxWriter {
    * An upload that another delivery started in those seconds, and has not recorded yet, looks the same and is aborted,
    * too; that delivery begins again.
    */
-  async #abortLost(key: string, uploadId: string, kept: () => Promise<ReadonlySet<string>>): Promise<void> {
+  async #abortLost(key: string, uploadId: string, kept: KeptUploads): Promise<void> {
     const { client, bucket } = this.#options;
     try {
       const others = await kept();

@@ -2,7 +2,7 @@ import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { parseDirectKey } from '../../../contract/direct-key.ts';
 import { isOutboxFileName } from '../../../contract/outbox-key.ts';
-import type { BodyAddress, Clock, SignedUrl } from '../../archive/ports.ts';
+import type { Clock, SignedUrl } from '../../archive/ports.ts';
 import type { DirectUrls } from '../../direct/ports.ts';
 import { type ArchiveBuckets, bucketAt } from './archive-buckets.ts';
 
@@ -46,25 +46,17 @@ interface DirectUrlsOptions extends PresignOptions {
 }
 
 /** Presigned URLs of direct access: for short-lived containers in the outbox bucket, and for archived bodies as they are. */
-export class S3DirectUrls implements DirectUrls {
-  readonly #options: DirectUrlsOptions;
-
-  constructor(options: DirectUrlsOptions) {
-    this.#options = options;
-  }
-
-  /** @throws RangeError for a key outside the short-lived part: containers of the outbox are never signed here. */
-  async container(key: string): Promise<SignedUrl> {
-    const parsed = parseDirectKey(key);
-    if (!parsed) throw new RangeError('expected the key of a short-lived container');
-    const { client, outboxBucket: bucket } = this.#options;
-    return presignedGet(client, { bucket, key, fileName: parsed.name }, this.#options);
-  }
-
-  /** @throws ArchiveLocationUnknownError */
-  async body({ archiveLocation, archiveFilePath: key }: BodyAddress, fileName: string): Promise<SignedUrl> {
-    const { client, archiveBuckets } = this.#options;
-    const bucket = bucketAt(archiveLocation, archiveBuckets);
-    return presignedGet(client, { bucket, key, fileName }, this.#options);
-  }
+export function directUrls({ client, archiveBuckets, outboxBucket, ...options }: DirectUrlsOptions): DirectUrls {
+  return {
+    /** @throws RangeError for a key outside the short-lived part: containers of the outbox are never signed here. */
+    async container(key) {
+      const parsed = parseDirectKey(key);
+      if (!parsed) throw new RangeError('expected the key of a short-lived container');
+      return presignedGet(client, { bucket: outboxBucket, key, fileName: parsed.name }, options);
+    },
+    /** @throws ArchiveLocationUnknownError */
+    async body({ archiveLocation, archiveFilePath: key }, fileName) {
+      return presignedGet(client, { bucket: bucketAt(archiveLocation, archiveBuckets), key, fileName }, options);
+    },
+  };
 }

@@ -1,7 +1,7 @@
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ArchiveLocationUnknownError } from '../../../../../lib/errors.ts';
-import { S3DirectUrls } from '../../../../../lib/service/stores/s3/presigned.ts';
+import { directUrls } from '../../../../../lib/service/stores/s3/presigned.ts';
 import { S3Server } from '../../../../helpers/s3-server.ts';
 
 const key = `direct/${'0a'.repeat(32)}/EGAF1-a.c4gh`;
@@ -18,7 +18,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 function urls(clock?: () => Date) {
   const client = server.client();
   const buckets = { archiveBuckets: ['archive', 'second'], outboxBucket: 'outbox' } as const;
-  return new S3DirectUrls({ client, ...buckets, urlLifetimeSeconds: 600, ...(clock && { clock }) });
+  return directUrls({ client, ...buckets, urlLifetimeSeconds: 600, ...(clock && { clock }) });
 }
 
 it('signs a short-lived container, to be fetched whole and in ranges as an attachment', async () => {

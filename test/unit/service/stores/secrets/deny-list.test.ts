@@ -2,7 +2,7 @@ import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { entryHash } from '../../../../../lib/contract/deny-list.ts';
 import { TemporarilyUnavailableError } from '../../../../../lib/errors.ts';
-import { SecretDenyList } from '../../../../../lib/service/stores/secrets/deny-list.ts';
+import { secretDenyList } from '../../../../../lib/service/stores/secrets/deny-list.ts';
 import { brokenConnection, httpHandler, testClient } from '../../../../helpers/http-handler.ts';
 
 const iss = 'https://issuer.example.org';
@@ -11,7 +11,7 @@ const minutes = 60 * seconds;
 const denies = (sub: string) => JSON.stringify({ denied: [{ iss, sub }] });
 
 let secret: { text: string; reads: number; now: number; failure: Error | undefined };
-let list: SecretDenyList;
+let list: ReturnType<typeof secretDenyList>;
 beforeEach(() => {
   secret = { text: denies('ana'), reads: 0, now: 0, failure: undefined };
   const requestHandler = httpHandler(() => {
@@ -19,14 +19,14 @@ beforeEach(() => {
     if (secret.failure) throw secret.failure;
     return { status: 200, body: JSON.stringify({ SecretString: secret.text }) };
   });
-  list = new SecretDenyList({
+  list = secretDenyList({
     client: new SecretsManagerClient({ ...testClient, maxAttempts: 1, requestHandler }),
     secretArn: 'arn:aws:secretsmanager:eu-north-1:1:secret:denied',
     clock: () => new Date(secret.now),
   });
 });
 
-const isDenied = async (sub: string) => (await list.current()).has(entryHash({ iss, sub }));
+const isDenied = async (sub: string) => (await list()).has(entryHash({ iss, sub }));
 
 test('is read once a minute', async () => {
   expect(await Promise.all([isDenied('ana'), isDenied('bo')])).toEqual([true, false]);
@@ -44,23 +44,23 @@ describe.each([
   ['has been spoilt', () => Object.assign(secret, { text: '{"denied":[{"iss":"x"}]}' })],
 ])('a secret that %s', (_, break_) => {
   test('is served from memory until the list is five minutes old', async () => {
-    await list.current();
+    await list();
     break_();
     secret.now = 5 * minutes - 1;
     expect(await isDenied('ana')).toBe(true);
     secret.now = 5 * minutes;
-    await expect(list.current()).rejects.toThrow(TemporarilyUnavailableError);
+    await expect(list()).rejects.toThrow(TemporarilyUnavailableError);
     Object.assign(secret, { text: denies('bo'), failure: undefined });
     expect(await isDenied('bo')).toBe(true);
   });
 
   test('is tried again every ten seconds, so that callers do not wait each time', async () => {
-    await list.current();
+    await list();
     break_();
     secret.now = minutes;
-    await Promise.all([list.current(), list.current()]);
+    await Promise.all([list(), list()]);
     secret.now = minutes + 9 * seconds;
-    await list.current();
+    await list();
     expect(secret.reads).toBe(2);
     secret.now = minutes + 10 * seconds;
     expect(await isDenied('ana')).toBe(true);
@@ -69,7 +69,7 @@ describe.each([
 
   test('and was never read: no token is accepted', async () => {
     break_();
-    await expect(list.current()).rejects.toThrow(TemporarilyUnavailableError);
-    await expect(list.current()).rejects.toThrow(TemporarilyUnavailableError);
+    await expect(list()).rejects.toThrow(TemporarilyUnavailableError);
+    await expect(list()).rejects.toThrow(TemporarilyUnavailableError);
   });
 });
