@@ -1,8 +1,8 @@
-/** State of a request in `data_out.requests`. Until it is settled, it is `accepted`. */
+/** State of a request in `data_out.requests`. Until it is finalized, it is `accepted`. */
 export const requestStates = ['accepted', 'rejected', 'complete', 'incomplete', 'failed', 'withdrawn'] as const;
 export type RequestState = (typeof requestStates)[number];
 
-/** State of a file in `data_out.request_files`. `pending` and `retrying` are open, the others are settled. */
+/** State of a file in `data_out.request_files`. `pending` and `retrying` are open, the others are final. */
 export const fileStates = ['pending', 'retrying', 'staged', 'superseded', 'withdrawn', 'rejected', 'given_up'] as const;
 export type FileState = (typeof fileStates)[number];
 
@@ -32,7 +32,7 @@ export interface DeliveryReceipt {
   /** Request id. */
   readonly jti: string;
   readonly requested_at: string;
-  /** From 1. Higher whenever the request is settled again; it may skip numbers. */
+  /** From 1. Higher whenever the request is finalized again; it may skip numbers. */
   readonly generation: number;
   /** Stable id, `EGAD…`. */
   readonly dataset: string;

@@ -31,7 +31,7 @@ export const environment = {
   smallFileExportsQueueUrl: 'SMALL_FILE_EXPORTS_QUEUE_URL',
   /** ARN of the EventBridge bus that takes the events for operators. Absent: none are sent. */
   eventBusArn: 'EVENT_BUS_ARN',
-  /** URL of the queue with one message for each settled request. */
+  /** URL of the queue with one message for each request to finalize. */
   deliveriesQueueUrl: 'DELIVERIES_QUEUE_URL',
   /** Receives after which a message of `export-requests` is put aside. */
   exportRequestsReceives: 'EXPORT_REQUESTS_RECEIVES',

@@ -1,8 +1,8 @@
 import type { FileState } from './delivery.ts';
 
 /**
- * State of an export as `GET /export/{archive_kind}` shows it. `accepted`: no file has settled yet. `staging`: some files
- * have, or all have and the request is about to be settled. The others are final.
+ * State of an export as `GET /export/{archive_kind}` shows it. `accepted`: every file is still open. `staging`: some
+ * files are final, or all are and the request is about to be finalized. The others are final.
  */
 export const exportStates = [
   'accepted',
@@ -41,7 +41,7 @@ export interface ExportRequestState {
   /** When the last message was sent: until then `counts.total` grows. */
   readonly sealedAt: string | null;
   readonly settledAt: string | null;
-  /** From 1. Higher whenever the request is settled again; it may skip numbers. */
+  /** From 1. Higher whenever the request is finalized again; it may skip numbers. */
   readonly generation: number;
   /** Outbox name of the delivery receipt, once it is written. */
   readonly receipt: string | null;
@@ -50,7 +50,7 @@ export interface ExportRequestState {
 /** A row of the list. */
 export interface ListedExport extends ExportRequestState {
   /**
-   * Number of files. Those that are not counted are `null`: too many files of this page are under way. Of a settled export,
+   * Number of files. Those that are not counted are `null`: too many files of this page are under way. Of a finalized export,
    * `staged` counts the files that its receipt lists: also those that a newer export with the same key wrote.
    */
   readonly counts: {

@@ -16,7 +16,7 @@ export const metrics = {
   exportRejected: 'ExportRejected',
   /** Export requests that were fanned out into files. */
   exportAccepted: 'ExportAccepted',
-  /** Deliveries that were settled, also by state. One that is settled again counts again. */
+  /** Requests that were finalized, also by state. One that is finalized again counts again. */
   deliverySettled: 'DeliverySettled',
   /** Containers written to the outbox. */
   fileStaged: 'FileStaged',
@@ -30,7 +30,7 @@ export const metrics = {
   fileWithdrawn: 'FileWithdrawn',
   /** Seconds from the request to each of its containers in the outbox. */
   secondsToStaged: 'SecondsToStaged',
-  /** Seconds from the request to its first settlement. */
+  /** Seconds from the request to when it is first finalized. */
   secondsToSettled: 'SecondsToSettled',
   /** Messages put back for another try, also by stage. */
   messageFailed: 'MessageFailed',
@@ -42,7 +42,7 @@ export const metrics = {
   withdrawnInOutbox: 'WithdrawnInOutbox',
 } as const;
 
-/** Where an export can fail: when it is decided on and fanned out, when a file is staged, when a request is settled. */
+/** Where an export can fail: when it is decided on and fanned out, when a file is staged, when a request is finalized. */
 export const failureStages = ['consume', 'stage', 'settle'] as const;
 export type FailureStage = (typeof failureStages)[number];
 

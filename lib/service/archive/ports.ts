@@ -154,8 +154,8 @@ export interface MultipartUpload {
   /** Let S3 copy bytes [start, end) of the archived body as a part, while its ETag is the source's. @throws SlowDownError */
   copyPart(partNumber: number, source: ContainerSource, range: ByteRange): Promise<UploadedPart>;
   /**
-   * Make the object of exactly these parts visible. `size` is checked by S3 (MpuObjectSize); a lost answer is settled by a
-   * HEAD. `replaces` and `crc64nvme` as in `OutboxWriter.put`. After a conflict the parts are still there, to be aborted. An
+   * Make the object of exactly these parts visible. `size` is checked by S3 (MpuObjectSize); after a lost answer, a HEAD
+   * tells whether it is. `replaces` and `crc64nvme` as in `OutboxWriter.put`. After a conflict the parts are still there, to be aborted. An
    * upload that S3 cannot complete is aborted.
    *
    * @throws ArchiveDamagedError when the object would have another CRC

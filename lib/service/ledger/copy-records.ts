@@ -11,7 +11,7 @@ const savedParts = z
   .pipe(z.record(z.string(), z.tuple([z.string(), z.string().nullable()])));
 
 const takenRow = z.object({
-  fruitless: z.number(),
+  without_progress: z.number(),
   outbox_key: z.string().nullable(),
   upload_id: z.string().nullable(),
   source_etag: z.string().nullable(),
@@ -42,18 +42,18 @@ export class RdsCopyRecords implements CopyRecords {
   ): Promise<{ withoutProgress: number; upload: RecordedUpload | undefined }> {
     const [row] = await this.#db.query(
       takenRow,
-      `insert into data_out.uploads as known (request_id, file_id, holder, fruitless)
+      `insert into data_out.uploads as known (request_id, file_id, holder, without_progress)
        values (cast(:request_id as uuid), :file_id, cast(:holder as uuid), 1)
        on conflict (request_id, file_id) do update set
          holder = excluded.holder,
-         fruitless = case when :is_first then 1 when known.holder = excluded.holder then known.fruitless
-           else known.fruitless + 1 end,
+         without_progress = case when :is_first then 1 when known.holder = excluded.holder then known.without_progress
+           else known.without_progress + 1 end,
          taken_at = now()
-       returning fruitless, outbox_key, upload_id, source_etag, header_digest, part_size, parts`,
+       returning without_progress, outbox_key, upload_id, source_etag, header_digest, part_size, parts`,
       { ...keyOf(id), holder: { uuid: holder }, is_first: isFirst },
     );
     if (!row) throw new TypeError('the database took a copy and gave no row');
-    return { withoutProgress: row.fruitless, upload: uploadOf(row) };
+    return { withoutProgress: row.without_progress, upload: uploadOf(row) };
   }
 
   async begin(id: CopyId, holder: string, upload: UploadFacts & { readonly uploadId: string }): Promise<boolean> {
@@ -82,7 +82,7 @@ export class RdsCopyRecords implements CopyRecords {
     );
     const rows = await this.#db.query(
       anyRow,
-      `update data_out.uploads set parts = parts || cast(:parts as jsonb), fruitless = 0
+      `update data_out.uploads set parts = parts || cast(:parts as jsonb), without_progress = 0
        where ${held}
        returning file_id`,
       { ...keyOf(id), holder: { uuid: holder }, parts: { json: saved } },
@@ -91,9 +91,9 @@ export class RdsCopyRecords implements CopyRecords {
   }
 
   async setWithoutProgress(id: CopyId, withoutProgress: number): Promise<void> {
-    await this.#db.execute(`update data_out.uploads set fruitless = :fruitless where ${ofCopy}`, {
+    await this.#db.execute(`update data_out.uploads set without_progress = :without_progress where ${ofCopy}`, {
       ...keyOf(id),
-      fruitless: withoutProgress,
+      without_progress: withoutProgress,
     });
   }
 

@@ -73,7 +73,7 @@ const brokenRow = requestRow.extend({
   reason: z.string().nullable(),
 });
 
-/** A request of which something is still to be done, in the words of the partial index `requests_unsettled`. */
+/** A request of which something is still to be done, in the words of the partial index `requests_unfinalized`. */
 const isUnfinalized = "r.state <> 'rejected' and r.settled_generation < r.generation";
 
 /** When a fanned-out request changed, or was sent on again: its fan-out is over, so that `tried_at` is free for that. */

@@ -19,7 +19,7 @@ const refusals = new Set([
   'UnrecognizedClientException',
 ]);
 
-/** IAM and RDS settle within a minute or two. A permission that is missing should fail the deployment soon after. */
+/** IAM and RDS become consistent within a minute or two. A permission that is missing should fail the deployment soon after. */
 const longestMs = 5 * 60_000;
 
 interface ConsistencyOptions extends RetryEnvironment {

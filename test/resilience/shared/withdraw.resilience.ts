@@ -191,7 +191,7 @@ describe("with withdrawal: 'purge'", () => {
     const Key = `${service.prefix(jane)}/${fileId}-direct.bam.c4gh`;
     const { UploadId } = await service.s3For(Key).send(new CreateMultipartUploadCommand({ Bucket, Key }));
     await service.sql(
-      `insert into data_out.uploads (request_id, file_id, holder, fruitless, outbox_key, upload_id)
+      `insert into data_out.uploads (request_id, file_id, holder, without_progress, outbox_key, upload_id)
        values ('${requestId}', '${fileId}', '${requestId}', 1, '${Key}', '${UploadId}')`,
     );
     await service.sql(

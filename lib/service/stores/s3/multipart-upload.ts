@@ -89,7 +89,7 @@ export class S3MultipartUpload implements MultipartUpload {
 
   /**
    * S3 refuses (`InvalidRequest`) when the parts do not add up to `size`. A success is checked once more by HeadObject,
-   * and the same HeadObject settles an answer that was lost: a repeated Complete finds the upload gone, or its own
+   * and the same HeadObject shows what became of a lost answer: a repeated Complete finds the upload gone, or its own
    * object in the way.
    *
    * @throws TemporarilyUnavailableError when the upload was not completed and a new one may succeed.

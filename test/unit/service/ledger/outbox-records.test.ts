@@ -246,7 +246,7 @@ describe('copies', () => {
     await request(two, 'EGAD2');
     for (const id of [one, two]) {
       await test.sql(
-        `insert into data_out.uploads (request_id, file_id, holder, fruitless, outbox_key, upload_id)
+        `insert into data_out.uploads (request_id, file_id, holder, without_progress, outbox_key, upload_id)
          values ('${id}', 'EGAF1', '${id}', 1, '${keyOf('EGAF1')}', 'upload of ${id}')`,
       );
     }

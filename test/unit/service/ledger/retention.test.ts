@@ -172,7 +172,7 @@ describe('erasure', () => {
 
   it('forgets unfinished copies, which name the outbox of the person', async () => {
     for (const [number, recipient] of [jane, joe].entries()) {
-      await test.sql(`insert into data_out.uploads (request_id, file_id, holder, fruitless, outbox_key, upload_id)
+      await test.sql(`insert into data_out.uploads (request_id, file_id, holder, without_progress, outbox_key, upload_id)
         values ('${exportId(number)}', 'EGAF1', '${exportId(50)}', 5, '${recipient}/EGAF1-a.bam.c4gh', 'upload')`);
     }
     expect(await erasure().erase(jane, erasureId)).toBe(1);

@@ -191,7 +191,7 @@ create table if not exists data_out.uploads (
   request_id uuid not null,
   file_id text not null,
   holder uuid not null,
-  fruitless integer not null,
+  without_progress integer not null,
   taken_at timestamptz not null default now(),
   outbox_key text,
   upload_id text,
@@ -244,7 +244,7 @@ create index if not exists requests_of_recipient on data_out.requests (recipient
 create index if not exists requests_of_dataset on data_out.requests (dataset_id, requested_at desc);
 
 -- statement: what the sweep looks at
-create index if not exists requests_unsettled on data_out.requests (updated_at)
+create index if not exists requests_unfinalized on data_out.requests (updated_at)
   where state <> 'rejected' and settled_generation < generation;
 
 -- statement: one row for each file of a request
@@ -265,7 +265,7 @@ create table if not exists data_out.request_files (
   primary key (request_id, file_id)
 );
 
--- statement: whether a request has files that are not settled
+-- statement: whether a request has files that are still open
 create index if not exists request_files_open on data_out.request_files (request_id)
   where state in ('pending', 'retrying');
 
@@ -287,7 +287,7 @@ create table if not exists data_out.retention (
 );
 
 -- statement: the requests that may be deleted, so that those that stay are never looked at. A request whose recipient was erased
--- is never settled again
+-- is never finalized again
 create index if not exists requests_closed on data_out.requests (updated_at)
   where state = 'rejected' or settled_generation >= generation or recipient is null;
 
