@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { accessRefused } from '../direct/access.ts';
 import type { Checksum, DatasetFile, DirectCatalogue, FileFacts } from '../direct/ports.ts';
-import { boundedPage, count, nilUuid } from '../stores/rds/columns.ts';
+import { boundedPage, camelRow, count, nilUuid, optional } from '../stores/rds/columns.ts';
 import type { SqlExecutor } from '../stores/rds/data-api.ts';
 import { RdsCatalogue } from './catalogue.ts';
 import { isIngested, newestEvent, nextMembers } from './datasets.ts';
@@ -9,21 +9,35 @@ import { isIngested, newestEvent, nextMembers } from './datasets.ts';
 /** In order of preference: every client knows the first. */
 const checksumTypes: readonly Checksum['type'][] = ['SHA256', 'SHA512', 'SHA384', 'MD5'];
 
-const text = z.string().nullable();
-const listedRow = z.object({
+/** A value that is not hexadecimal is not a checksum, and is left out. */
+const checksums = z
+  .string()
+  .nullable()
+  .transform((joined): readonly Checksum[] => {
+    const values = new Map((joined ?? '').split(' ').map((one) => one.split(':', 2) as [string, string]));
+    return checksumTypes.flatMap((type) => {
+      const value = values.get(type)?.toLowerCase() ?? '';
+      return /^(?:[0-9a-f]{2})+$/.test(value) ? [{ type, value }] : [];
+    });
+  });
+
+const listedRow = camelRow({
   id: z.string(),
-  /** Null for a file that ingestion has not finished. */
-  stable_id: text,
-  submission_file_path: text,
-  archive_file_size: count.nullable(),
-  decrypted_file_size: count.nullable(),
-  plaintext: text,
+  /** Absent for a file that ingestion has not finished. */
+  file_id: optional(z.string()),
+  submission_file_path: z
+    .string()
+    .nullable()
+    .transform((path) => path ?? ''),
+  archive_file_size: optional(count),
+  decrypted_file_size: optional(count),
+  plaintext_checksums: checksums,
 });
-const factsRow = z.object({
-  decrypted_file_size: count.nullable(),
-  created_ms: count.nullable(),
-  plaintext: text,
-  archived: text,
+const factsRow = camelRow({
+  decrypted_file_size: optional(count),
+  created_at: optional(count.transform((ms) => new Date(ms))),
+  plaintext_checksums: checksums,
+  archived_checksums: checksums,
 });
 
 /** Checksums of the file `f` as one text: `SHA256:<hex> MD5:<hex>`. */
@@ -46,21 +60,21 @@ export class RdsDirectCatalogue extends RdsCatalogue implements DirectCatalogue 
       const rows = await this.#db.query(
         listedRow,
         boundedPage(
-          `select cast(f.id as text) as id, case when ${isIngested} then f.stable_id end as stable_id, f.submission_file_path,
-             f.archive_file_size, f.decrypted_file_size, ${checksumsOf('UNENCRYPTED')} as plaintext
+          `select cast(f.id as text) as id, case when ${isIngested} then f.stable_id end as file_id, f.submission_file_path,
+             f.archive_file_size, f.decrypted_file_size, ${checksumsOf('UNENCRYPTED')} as plaintext_checksums
            from ${nextMembers(released, ':after')} page
            join sda.files f on f.id = page.file_id
            order by f.id`,
           {
             order: 'cast(id as uuid)',
-            texts: "coalesce(stable_id, '') || coalesce(submission_file_path, '') || coalesce(plaintext, '')",
+            texts: "coalesce(file_id, '') || coalesce(submission_file_path, '') || coalesce(plaintext_checksums, '')",
           },
         ),
         { id: datasetId, after: { uuid: after } },
       );
       const last = rows.at(-1);
       if (!last) break;
-      yield rows.flatMap(toDatasetFile);
+      yield rows.flatMap(({ id: _, fileId, ...file }) => (fileId === undefined ? [] : [{ fileId, ...file }]));
       after = last.id;
     }
     // No rows mean the end, or that the dataset is no longer released. A listing that was cut short must not look
@@ -84,40 +98,11 @@ export class RdsDirectCatalogue extends RdsCatalogue implements DirectCatalogue 
   async factsOf(fileId: string): Promise<FileFacts | undefined> {
     const [row] = await this.#db.query(
       factsRow,
-      `select f.decrypted_file_size, cast(extract(epoch from f.created_at) * 1000 as bigint) as created_ms,
-         ${checksumsOf('UNENCRYPTED')} as plaintext, ${checksumsOf('ARCHIVED')} as archived
+      `select f.decrypted_file_size, cast(extract(epoch from f.created_at) * 1000 as bigint) as created_at,
+         ${checksumsOf('UNENCRYPTED')} as plaintext_checksums, ${checksumsOf('ARCHIVED')} as archived_checksums
        from sda.files f where f.stable_id = :id`,
       { id: fileId },
     );
-    return (
-      row && {
-        decryptedFileSize: row.decrypted_file_size ?? undefined,
-        createdAt: row.created_ms === null ? undefined : new Date(row.created_ms),
-        plaintextChecksums: parseChecksums(row.plaintext),
-        archivedChecksums: parseChecksums(row.archived),
-      }
-    );
+    return row;
   }
-}
-
-function toDatasetFile(row: z.infer<typeof listedRow>): DatasetFile[] {
-  if (row.stable_id === null) return [];
-  return [
-    {
-      fileId: row.stable_id,
-      submissionFilePath: row.submission_file_path ?? '',
-      archiveFileSize: row.archive_file_size ?? undefined,
-      decryptedFileSize: row.decrypted_file_size ?? undefined,
-      plaintextChecksums: parseChecksums(row.plaintext),
-    },
-  ];
-}
-
-/** A value that is not hexadecimal is no checksum, and is left out. */
-function parseChecksums(joined: string | null): readonly Checksum[] {
-  const values = new Map((joined ?? '').split(' ').map((one) => one.split(':', 2) as [string, string]));
-  return checksumTypes.flatMap((type) => {
-    const value = values.get(type)?.toLowerCase() ?? '';
-    return /^(?:[0-9a-f]{2})+$/.test(value) ? [{ type, value }] : [];
-  });
 }

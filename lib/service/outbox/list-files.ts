@@ -122,64 +122,39 @@ export async function* mergedListing(
   recipients: readonly Recipient[],
   after?: string,
 ): AsyncGenerator<readonly OutboxRow[]> {
-  const cursors = recipients.map((recipient) => new Cursor(outbox.list(recipient.prefix, after), recipient.sub));
+  const listings = recipients.map(({ prefix, sub: owner }) => ({
+    owner,
+    pages: outbox.list(prefix, after)[Symbol.asyncIterator](),
+    rows: [] as readonly StagedFile[],
+  }));
   try {
     for (;;) {
-      await Promise.all(cursors.map((cursor) => cursor.fill()));
-      const batch: OutboxRow[] = [];
-      while (cursors.every((cursor) => cursor.row || cursor.ended)) {
-        const row = firstOf(cursors);
-        if (!row) break;
-        batch.push(row);
-        for (const cursor of cursors) cursor.skip(row.name);
+      const spent = listings.filter(({ rows }) => rows.length === 0);
+      await Promise.all(spent.map(async (listing) => (listing.rows = await nextRows(listing.pages))));
+      // What is still to be read of a listing follows its last row here. Names are ASCII, so S3 sorts them by code units too.
+      const ends = listings.flatMap(({ rows }) => rows.at(-1)?.name ?? []);
+      if (ends.length === 0) return;
+      const end = ends.reduce((least, name) => (name < least ? name : least));
+      const batch = new Map<string, OutboxRow>();
+      for (const listing of listings) {
+        const count = listing.rows.findLastIndex(({ name }) => name <= end) + 1;
+        for (const file of listing.rows.slice(0, count)) {
+          if (!batch.has(file.name)) batch.set(file.name, { ...file, owner: listing.owner });
+        }
+        listing.rows = listing.rows.slice(count);
       }
-      if (batch.length === 0) return;
-      yield batch;
+      yield [...batch.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
     }
   } finally {
-    await Promise.all(cursors.map((cursor) => cursor.close()));
+    await Promise.all(listings.map(({ pages }) => pages.return?.()));
   }
 }
 
-/** The row with the least name; of equal names the first recipient's. Names are ASCII, so S3 sorts them by code units too. */
-function firstOf(cursors: readonly Cursor[]): OutboxRow | undefined {
-  let first: OutboxRow | undefined;
-  for (const { row } of cursors) if (row && (!first || row.name < first.name)) first = row;
-  return first;
-}
-
-/** Position in one recipient's listing. */
-class Cursor {
-  readonly #pages: AsyncIterator<readonly StagedFile[]>;
-  readonly #owner: string;
-  #page: readonly StagedFile[] = [];
-  #index = 0;
-  ended = false;
-
-  constructor(pages: AsyncIterable<readonly StagedFile[]>, owner: string) {
-    this.#pages = pages[Symbol.asyncIterator]();
-    this.#owner = owner;
-  }
-
-  get row(): OutboxRow | undefined {
-    const file = this.#page[this.#index];
-    return file && { ...file, owner: this.#owner };
-  }
-
-  async fill(): Promise<void> {
-    while (!this.ended && this.#index >= this.#page.length) {
-      const next = await this.#pages.next();
-      this.ended = next.done === true;
-      this.#page = next.done ? [] : next.value;
-      this.#index = 0;
-    }
-  }
-
-  skip(name: string): void {
-    if (this.#page[this.#index]?.name === name) this.#index += 1;
-  }
-
-  async close(): Promise<void> {
-    await this.#pages.return?.();
+/** The next page that has rows; none at the end. */
+async function nextRows(pages: AsyncIterator<readonly StagedFile[]>): Promise<readonly StagedFile[]> {
+  for (;;) {
+    const { done, value } = await pages.next();
+    if (done) return [];
+    if (value.length > 0) return value;
   }
 }
