@@ -44,14 +44,6 @@ describe('the inventory of this deployment', () => {
 });
 
 describe('npm run cost', () => {
-  test('ends without a fault when its reader closes the pipe', async () => {
-    const cost = spawn(process.execPath, ['bin/cost.ts', '--help'], { cwd: root });
-    cost.stdout.destroy();
-    const faults = text(cost.stderr);
-    expect(await once(cost, 'exit')).toEqual([0, null]);
-    expect(await faults).toBe('');
-  });
-
   test('ends the process with its exit code', async () => {
     const cost = spawn(process.execPath, ['bin/cost.ts', '--wish'], { cwd: root });
     const faults = text(cost.stderr);

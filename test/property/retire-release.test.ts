@@ -101,5 +101,5 @@ test('no run ever deletes a version that lacks the exact tag, or more than one',
     { numRuns: runs(100) },
   );
   // The property says something only when runs do delete.
-  expect(deletions).toBeGreaterThan(0);
+  expect(deletions).toBeGreaterThan(runs(100) < 100 ? 0 : 9);
 });
