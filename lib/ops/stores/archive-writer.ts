@@ -9,6 +9,7 @@ import {
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
 import { ArchiveLocationUnknownError } from '../../errors.ts';
+import { forEachConcurrently } from '../../service/archive/concurrency.ts';
 import { storeFailure } from '../../service/stores/aws-failure.ts';
 import { patient } from '../../service/stores/clients.ts';
 import { bucketAt } from '../../service/stores/s3/archive-buckets.ts';
@@ -47,22 +48,19 @@ export class S3ArchiveWriter {
     options: { readonly expectedSize?: number } = {},
   ): Promise<{ size: number }> {
     const partSize = Math.max(defaultPartSize, Math.ceil((options.expectedSize ?? 0) / maxParts));
-    const chunks = inChunks(source, partSize)[Symbol.asyncIterator]();
+    const chunks = inChunks(source, partSize);
     try {
-      const first = await chunks.next();
-      const bytes = first.done ? new Uint8Array() : first.value;
-      if (bytes.length < partSize) {
-        await this.#client.send(
-          new PutObjectCommand({ Bucket: this.#bucket, Key: key, Body: bytes, ...checksums }),
-          patient,
-        );
-        return { size: bytes.length };
-      }
-      return { size: await this.#multipart(key, bytes, chunks) };
+      const { value: first = new Uint8Array() } = await chunks.next();
+      if (first.length === partSize) return { size: await this.#multipart(key, startingWith(first, chunks)) };
+      await this.#client.send(
+        new PutObjectCommand({ Bucket: this.#bucket, Key: key, Body: first, ...checksums }),
+        patient,
+      );
+      return { size: first.length };
     } catch (error) {
       throw storeFailure(error, what);
     } finally {
-      await chunks.return?.(undefined);
+      await chunks.return(undefined);
     }
   }
 
@@ -83,54 +81,40 @@ export class S3ArchiveWriter {
     });
   }
 
-  async #multipart(key: string, first: Uint8Array, rest: AsyncIterator<Uint8Array>): Promise<number> {
+  async #multipart(key: string, chunks: AsyncIterable<Uint8Array>): Promise<number> {
     const upload = { Bucket: this.#bucket, Key: key };
     const { UploadId } = await this.#client.send(
       new CreateMultipartUploadCommand({ ...upload, ...checksums, ChecksumType: 'FULL_OBJECT' }),
     );
     const parts: CompletedPart[] = [];
-    const inFlight = new Set<Promise<unknown>>();
-    const failures: unknown[] = [];
-    const send = async (partNumber: number, bytes: Uint8Array): Promise<void> => {
-      const { ETag, ChecksumCRC64NVME } = await this.#client.send(
-        new UploadPartCommand({ ...upload, UploadId, PartNumber: partNumber, Body: bytes, ...checksums }),
-        patient,
-      );
-      parts[partNumber - 1] = { PartNumber: partNumber, ETag, ChecksumCRC64NVME };
-    };
+    let size = 0;
+    let count = 0;
     try {
-      let size = 0;
-      let chunk: IteratorResult<Uint8Array> = { done: false, value: first };
-      for (let partNumber = 1; !chunk.done; partNumber += 1) {
-        if (partNumber > maxParts) throw new RangeError(`expected at most ${maxParts} parts: give the expected size`);
-        size += chunk.value.length;
-        const part = send(partNumber, chunk.value)
-          .catch((error: unknown) => failures.push(error))
-          .finally(() => inFlight.delete(part));
-        inFlight.add(part);
-        if (inFlight.size >= partsInFlight) await Promise.race(inFlight);
-        chunk = await rest.next();
-        if (failures.length > 0) throw failures[0];
-      }
-      await Promise.all(inFlight);
-      if (failures.length > 0) throw failures[0];
-      await this.#client.send(
-        new CompleteMultipartUploadCommand({
-          ...upload,
-          UploadId,
-          MpuObjectSize: size,
-          MultipartUpload: { Parts: parts },
-        }),
-        patient,
-      );
+      await forEachConcurrently(chunks, partsInFlight, async (bytes) => {
+        size += bytes.length;
+        count += 1;
+        const part = count;
+        if (part > maxParts) throw new RangeError(`expected at most ${maxParts} parts: give the expected size`);
+        const { ETag, ChecksumCRC64NVME } = await this.#client.send(
+          new UploadPartCommand({ ...upload, UploadId, PartNumber: part, Body: bytes, ...checksums }),
+          patient,
+        );
+        parts[part - 1] = { PartNumber: part, ETag, ChecksumCRC64NVME };
+      });
+      const whole = { ...upload, UploadId, MpuObjectSize: size, MultipartUpload: { Parts: parts } };
+      await this.#client.send(new CompleteMultipartUploadCommand(whole), patient);
       return size;
     } catch (error) {
-      // A part that arrives after the abort would stay: wait for all of them first.
-      await Promise.all(inFlight);
+      // No part is on its way any more: one that arrived after the abort would stay.
       await this.#client.send(new AbortMultipartUploadCommand({ ...upload, UploadId })).catch(() => undefined);
       throw error;
     }
   }
+}
+
+async function* startingWith<T>(first: T, rest: AsyncIterable<T>): AsyncGenerator<T> {
+  yield first;
+  yield* rest;
 }
 
 /** Regroup bytes into chunks of exactly `size`, the last one shorter. Every chunk has memory of its own. */

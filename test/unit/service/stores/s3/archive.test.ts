@@ -195,7 +195,10 @@ describe('S3ArchiveWriter', () => {
     await expect(head).rejects.toMatchObject({ name: 'NotFound' });
   });
 
-  it('leaves nothing behind when a part is refused, and closes the source', async () => {
+  it.each([
+    ['CreateMultipartUpload', 'CreateMultipartUpload'],
+    ['UploadPart', 'AbortMultipartUpload'],
+  ])('leaves nothing behind when %s is refused, and closes the source', async (action, last) => {
     let closed = false;
     async function* endless() {
       try {
@@ -204,9 +207,9 @@ describe('S3ArchiveWriter', () => {
         closed = true;
       }
     }
-    server.faults.push({ action: 'UploadPart', error: { status: 403, code: 'AccessDenied' } });
+    server.faults.push({ action, error: { status: 403, code: 'AccessDenied' } });
     await expect(writer().upload('refused', endless())).rejects.toMatchObject({ name: 'AccessDenied' });
-    expect(server.requests.at(-1)?.action).toBe('AbortMultipartUpload');
+    expect(server.requests.at(-1)?.action).toBe(last);
     expect(closed).toBe(true);
   });
 
