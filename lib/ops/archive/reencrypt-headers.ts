@@ -5,17 +5,18 @@ import { headerFor } from '../../service/archive/archived-file.ts';
 import { forEachConcurrently } from '../../service/archive/concurrency.ts';
 import type { ArchiveKey } from '../../service/archive/ports.ts';
 import { keyHashOf } from '../../service/stores/secrets/archive-keys.ts';
-import type { DamagedHeader, StoredHeader } from '../catalogue/headers.ts';
+import type { StoredHeader } from '../catalogue/headers.ts';
 import { OpsError } from '../errors.ts';
 import type { Target } from '../target.ts';
 
 /** Headers that are changed at once. */
 const parallel = 8;
-const batchSize = 64;
+/** Files after which progress is told. */
+const reported = 64;
 
 export interface ReencryptOptions {
   readonly signal: AbortSignal;
-  /** Called after each batch with the number of files so far. */
+  /** Called with the number of files so far. */
   readonly onProgress: (files: number) => void;
   /** Called for a file whose header stays as it is, because no key opens it. */
   readonly onDamaged: (error: ArchiveDamagedError) => void;
@@ -37,7 +38,8 @@ export async function reencryptHeaders(
   const newHash = keyHashOf(keys[0].publicKey);
   let changed = 0;
   let left = 0;
-  const reencrypt = async (stored: StoredHeader | DamagedHeader) => {
+  await forEachConcurrently(headers.stored([newHash]), parallel, async (stored) => {
+    signal.throwIfAborted();
     try {
       if ('damage' in stored) throw stored.damage;
       const isChanged = await headers.replace(stored, renewed(stored, keys), newHash);
@@ -48,19 +50,9 @@ export async function reencryptHeaders(
       left += 1;
       onDamaged(error);
     }
-  };
-  let batch: (StoredHeader | DamagedHeader)[] = [];
-  const flush = async () => {
-    signal.throwIfAborted();
-    await forEachConcurrently(batch, parallel, reencrypt);
-    batch = [];
-    onProgress(changed);
-  };
-  for await (const stored of headers.stored([newHash])) {
-    batch.push(stored);
-    if (batch.length === batchSize) await flush();
-  }
-  if (batch.length > 0) await flush();
+    if ((changed + left) % reported === 0) onProgress(changed);
+  });
+  if ((changed + left) % reported > 0) onProgress(changed);
   if (left === 0) return changed;
   throw new OpsError(
     'partial',
