@@ -55,15 +55,7 @@ export interface Deployment {
   /** The local engine's connection file; `undefined` for deployed stacks. */
   readonly connection: Connection | undefined;
   readonly outputs: StackOutputs;
-  readonly clients: {
-    readonly s3: AwsClientOptions;
-    readonly rdsData: AwsClientOptions;
-    readonly secretsManager: AwsClientOptions;
-    readonly sqs: Omit<AwsClientOptions, 'credentials'>;
-    readonly sts: AwsClientOptions;
-    readonly cloudFormation: AwsClientOptions;
-    readonly sns: AwsClientOptions;
-  };
+  readonly clientOptions: (service: keyof Connection['endpoints']) => AwsClientOptions;
 }
 
 /**
@@ -103,19 +95,13 @@ export function localTarget(connection: Connection): Target {
 
 /** The local engine that a connection file describes. */
 export function localDeployment(connection: Connection): Deployment {
-  const { endpoints, region, credentials } = connection;
-  const at = (endpoint: string): AwsClientOptions => ({ endpoint, region, credentials });
-  const description = `local engine ${connection.proxyUrl}`;
-  const clients = {
-    s3: at(endpoints.s3),
-    rdsData: at(endpoints.rdsData),
-    secretsManager: at(endpoints.secretsManager),
-    sqs: { endpoint: endpoints.sqs, region },
-    sts: at(endpoints.sts),
-    cloudFormation: at(endpoints.cloudFormation),
-    sns: at(endpoints.sns),
+  const { endpoints, region, credentials, proxyUrl, outputs } = connection;
+  return {
+    description: `local engine ${proxyUrl}`,
+    connection,
+    outputs,
+    clientOptions: (service) => ({ endpoint: endpoints[service], region, credentials }),
   };
-  return { description, connection, outputs: connection.outputs, clients };
 }
 
 async function deployedStacks(options: GlobalOptions, signal: AbortSignal): Promise<Deployment> {
@@ -134,8 +120,7 @@ async function deployedStacks(options: GlobalOptions, signal: AbortSignal): Prom
   const aws = { region: stacks.region };
   const found = stacks.outputs as StackOutputs;
   const description = `stacks ${names.join(' and ')} in ${stacks.region}`;
-  const clients = { s3: aws, rdsData: aws, secretsManager: aws, sqs: aws, sts: aws, cloudFormation: aws, sns: aws };
-  return { description, connection: undefined, outputs: found, clients };
+  return { description, connection: undefined, outputs: found, clientOptions: () => aws };
 }
 
 /** The connection file: the option, else the environment variable, else the default one in the working folder. */
@@ -184,9 +169,9 @@ function jsonOf(text: string): unknown {
 }
 
 /** The database of a deployment. @param secretArn secret of the role. @default - the owner of the tables */
-export function databaseOf({ connection, outputs: stack, clients }: Deployment, secretArn?: string): DataApi {
+export function databaseOf({ connection, outputs: stack, clientOptions }: Deployment, secretArn?: string): DataApi {
   return new DataApi({
-    client: rdsDataClient(clients.rdsData),
+    client: rdsDataClient(clientOptions('rdsData')),
     clusterArn: stack[outputs.databaseClusterArn],
     secretArn: secretArn ?? stack[outputs.databaseSecretArn],
     database: stack[outputs.databaseName],
@@ -202,12 +187,13 @@ const publicPart = <T>(instance: T): Pick<T, keyof T> => instance;
 
 /** Open a deployment for the operator's tool. */
 export function targetOf(deployment: Deployment) {
-  const { description, connection, outputs: stack, clients } = deployment;
+  const { description, connection, outputs: stack, clientOptions } = deployment;
   const db = databaseOf(deployment);
-  const secrets = secretsManagerClient(clients.secretsManager);
+  const secrets = secretsManagerClient(clientOptions('secretsManager'));
   const bucket = stack[outputs.archiveBucket];
-  const s3 = s3Client(clients.s3);
-  const endpoint = clients.s3.endpoint ?? `https://s3.${clients.s3.region}.amazonaws.com`;
+  const s3Options = clientOptions('s3');
+  const s3 = s3Client(s3Options);
+  const endpoint = s3Options.endpoint ?? `https://s3.${s3Options.region}.amazonaws.com`;
   return {
     description,
     connection,
@@ -225,7 +211,7 @@ export function targetOf(deployment: Deployment) {
     outboxRecords: new RdsOutboxRecords({ db, expiryDays: longestExpiryDays }) as OutboxRecords,
     erasure: publicPart(new RdsErasure(db)),
     exportLog: publicPart(new RdsExportLog(db)),
-    deadLetters: deadLettersOf(stack, redriveClient(stack[outputs.redriveRoleArn], clients)),
+    deadLetters: deadLettersOf(stack, redriveClient(stack[outputs.redriveRoleArn], clientOptions)),
     failures: publicPart(new RdsLastFailures(db)),
     administrators: publicPart(new JsonSecret({ client: secrets, secretArn: stack[outputs.adminSecretArn] })),
     archiveKeys: publicPart(new JsonSecret({ client: secrets, secretArn: stack[outputs.archiveKeysSecretArn] })),

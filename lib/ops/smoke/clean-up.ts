@@ -119,7 +119,7 @@ export class CleanUp {
   }
 
   #objects(bucket: 'ArchiveBucketName' | 'OutboxBucketName', prefix: string, before: Date): Promise<number> {
-    const client = s3Client(this.#deployment.clients.s3);
+    const client = s3Client(this.#deployment.clientOptions('s3'));
     return removeSmokeObjects(client, { bucket: this.#deployment.outputs[bucket], prefix, before });
   }
 }

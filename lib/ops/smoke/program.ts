@@ -210,12 +210,12 @@ function accessTo({ connection, outputs: stack }: Deployment, { username }: RunI
 }
 
 /** Asked for once, when the first check needs it. */
-function resourcesOf({ clients }: Deployment, stage: string | undefined): Run['resources'] {
+function resourcesOf({ clientOptions }: Deployment, stage: string | undefined): Run['resources'] {
   const { storage, service } = stackNames(stage);
   let asked: ReturnType<Run['resources']> | undefined;
   return () => {
-    asked ??= Promise.all([storage, service].map((name) => stackResources(name, clients.cloudFormation))).then((all) =>
-      all.flat(),
+    asked ??= Promise.all([storage, service].map((name) => stackResources(name, clientOptions('cloudFormation')))).then(
+      (all) => all.flat(),
     );
     return asked;
   };

@@ -6,7 +6,7 @@ import {
   paginateGetRestApis,
 } from '@aws-sdk/client-api-gateway';
 import { CloudControlClient, GetResourceCommand, paginateListResources } from '@aws-sdk/client-cloudcontrol';
-import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
+import { CloudFormationClient } from '@aws-sdk/client-cloudformation';
 import { CloudTrailClient, DescribeTrailsCommand } from '@aws-sdk/client-cloudtrail';
 import { KMSClient, paginateListAliases, paginateListKeys } from '@aws-sdk/client-kms';
 import { GetAccountSettingsCommand, LambdaClient } from '@aws-sdk/client-lambda';
@@ -19,7 +19,7 @@ import type { Connection } from '../../contract/connection.ts';
 import { errorName, errorStatus } from '../../service/stores/aws-failure.ts';
 import { type AwsClientOptions, forOperators, rdsDataClient } from '../../service/stores/clients.ts';
 import { DataApi } from '../../service/stores/rds/data-api.ts';
-import { MissingRegionError } from './stacks.ts';
+import { describeStack, regionOf } from './stacks.ts';
 
 /** A cluster, as far as a deployment depends on it. */
 export interface ClusterFacts {
@@ -74,9 +74,7 @@ export class AwsAccount {
 
   /** @throws MissingRegionError */
   async region(): Promise<string> {
-    return await this.#clients.sts.config.region().catch((cause: unknown) => {
-      throw new MissingRegionError('no usable AWS region', { cause });
-    });
+    return await regionOf(this.#clients.sts);
   }
 
   /** Account and ARN of the credentials. */
@@ -89,15 +87,8 @@ export class AwsAccount {
   }
 
   /** State and outputs of a stack; `undefined` when there is none. */
-  async stack(
-    name: string,
-  ): Promise<{ readonly status: string; readonly outputs: Readonly<Record<string, string>> } | undefined> {
-    const request = this.#clients.cloudFormation.send(new DescribeStacksCommand({ StackName: name }), this.#stop);
-    // CloudFormation has no error of its own for an unknown name.
-    const [found] = (await unless('ValidationError', request))?.Stacks ?? [];
-    if (!found) return undefined;
-    const outputs = (found.Outputs ?? []).map(({ OutputKey = '', OutputValue = '' }) => [OutputKey, OutputValue]);
-    return { status: found.StackStatus ?? '', outputs: Object.fromEntries(outputs) };
+  stack(name: string): ReturnType<typeof describeStack> {
+    return describeStack(this.#clients.cloudFormation, name, this.#stop);
   }
 
   /** Concurrent invocations that the account may have, and those of them that no function has reserved. */

@@ -210,12 +210,9 @@ function peopleOfToken(token: string): readonly string[] | undefined {
  *
  * @returns a client whose calls throw ForbiddenError when the caller may not take on the role
  */
-export function redriveClient(
-  roleArn: string,
-  options: { readonly sqs: Omit<AwsClientOptions, 'credentials'>; readonly sts: AwsClientOptions },
-): SQSClient {
-  const sts = new STSClient(options.sts);
-  return new SQSClient({ ...options.sqs, credentials: () => assume(roleArn, sts) });
+export function redriveClient(roleArn: string, clientOptions: (service: 'sqs' | 'sts') => AwsClientOptions): SQSClient {
+  const sts = new STSClient(clientOptions('sts'));
+  return new SQSClient({ ...clientOptions('sqs'), credentials: () => assume(roleArn, sts) });
 }
 
 async function assume(roleArn: string, sts: STSClient) {

@@ -28,36 +28,43 @@ export async function readStackOutputs(
   signal?: AbortSignal,
 ): Promise<{ readonly outputs: Readonly<Record<string, string | undefined>>; readonly region: string }> {
   const client = new CloudFormationClient({ ...forOperators, ...options });
-  const region = await client.config.region().catch((cause: unknown) => {
-    throw new MissingRegionError('no usable AWS region', { cause });
-  });
+  const region = await regionOf(client);
   const found: Record<string, string> = {};
-  for (const stackName of stackNames) Object.assign(found, await outputsOf(client, stackName, region, signal));
+  for (const name of stackNames) {
+    const stack = await describeStack(client, name, signal && { abortSignal: signal }).catch((error: unknown) => {
+      throw storeFailure(error, `CloudFormation in ${region}`);
+    });
+    if (!stack) {
+      throw new NotFoundError(
+        `there is no stack ${name} in ${region}: look at --stage, --region and AWS_PROFILE, or deploy it`,
+      );
+    }
+    Object.assign(found, stack.outputs);
+  }
   return { outputs: found, region };
 }
 
-async function outputsOf(
+/** The region that a client works in. @throws MissingRegionError */
+export async function regionOf({ config }: { readonly config: { region(): Promise<string> } }): Promise<string> {
+  return await config.region().catch((cause: unknown) => {
+    throw new MissingRegionError('no usable AWS region', { cause });
+  });
+}
+
+/** State and outputs of a stack; `undefined` when there is none. @throws the errors of CloudFormation */
+export async function describeStack(
   client: CloudFormationClient,
-  stackName: string,
-  region: string,
-  signal: AbortSignal | undefined,
-): Promise<Record<string, string>> {
+  name: string,
+  stop: { readonly abortSignal?: AbortSignal } = {},
+): Promise<{ readonly status: string; readonly outputs: Readonly<Record<string, string>> } | undefined> {
   try {
-    const { Stacks: stacks } = await client.send(
-      new DescribeStacksCommand({ StackName: stackName }),
-      signal === undefined ? {} : { abortSignal: signal },
-    );
-    const pairs = stacks?.[0]?.Outputs?.map(
-      ({ OutputKey: key = '', OutputValue: value = '' }) => [key, value] as const,
-    );
-    return Object.fromEntries(pairs ?? []);
+    const { Stacks: [stack] = [] } = await client.send(new DescribeStacksCommand({ StackName: name }), stop);
+    const outputs = stack?.Outputs?.map(({ OutputKey: key = '', OutputValue: value = '' }) => [key, value] as const);
+    return stack && { status: stack.StackStatus ?? '', outputs: Object.fromEntries(outputs ?? []) };
   } catch (error) {
     // CloudFormation has no error of its own for this: an unknown name is a validation error.
-    if (errorName(error) === 'ValidationError')
-      throw new NotFoundError(
-        `there is no stack ${stackName} in ${region}: look at --stage, --region and AWS_PROFILE, or deploy it`,
-      );
-    throw storeFailure(error, `CloudFormation in ${region}`);
+    if (errorName(error) === 'ValidationError') return undefined;
+    throw error;
   }
 }
 

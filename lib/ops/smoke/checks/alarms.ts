@@ -14,7 +14,7 @@ async function topicOf({ resources }: Run): Promise<string> {
 }
 
 async function factsOf(run: Run): Promise<TopicFacts> {
-  return await topicFacts(await topicOf(run), run.deployment.clients.sns);
+  return await topicFacts(await topicOf(run), run.deployment.clientOptions('sns'));
 }
 
 const policy: Check = {
@@ -48,7 +48,7 @@ const keyMessages: Check = {
   needs: [policy.id, subscription.id],
   remedy: 'Look at the failed invocations of the rules about key deletion, and at the policy of the alarm topic.',
   async run(run) {
-    const options = run.deployment.clients.sns;
+    const options = run.deployment.clientOptions('sns');
     const topicArn = await topicOf(run);
     const sent = new Date();
     await sendSmokeEvent(topicArn, options);

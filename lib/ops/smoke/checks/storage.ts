@@ -15,7 +15,10 @@ const fiveMebibytes = 5 * 1024 * 1024;
 function outbox({ deployment }: Run): { readonly bucket: string; readonly writer: S3OutboxWriter } {
   const bucket = deployment.outputs[outputs.outboxBucket];
   const archiveBuckets = [deployment.outputs[outputs.archiveBucket]] as const;
-  return { bucket, writer: new S3OutboxWriter({ client: s3Client(deployment.clients.s3), bucket, archiveBuckets }) };
+  return {
+    bucket,
+    writer: new S3OutboxWriter({ client: s3Client(deployment.clientOptions('s3')), bucket, archiveBuckets }),
+  };
 }
 
 /** A key of the outbox that no recipient sees, and that the clean-up removes. */
@@ -26,7 +29,7 @@ export async function presignedUrl(run: Run, seconds: number): Promise<URL> {
   const { bucket, writer } = outbox(run);
   const key = probeKey(run, 'expiring');
   await writer.put(key, Buffer.from('probe'), {}, undefined);
-  const client = s3Client(run.deployment.clients.s3);
+  const client = s3Client(run.deployment.clientOptions('s3'));
   const { url } = await presignedGet(client, { bucket, key, fileName: 'probe' }, { urlLifetimeSeconds: seconds });
   return new URL(url);
 }
@@ -80,7 +83,7 @@ const copies: Check = {
       key: archiveFilePath,
       what: 'the archive bucket',
     };
-    const source = await headObject(s3Client(run.deployment.clients.s3), body);
+    const source = await headObject(s3Client(run.deployment.clientOptions('s3')), body);
     expectThat(source !== undefined, 'the archived body is gone');
     const upload = await writer.startUpload(probeKey(run, 'copy'), {});
     const first = await upload.uploadPart(1, randomBytes(fiveMebibytes));
