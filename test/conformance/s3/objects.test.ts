@@ -148,14 +148,14 @@ describe('keys', () => {
 });
 
 describe('listings', () => {
-  documented('give 1,100 objects in pages, each once and in order', async () => {
-    const keys = Array.from({ length: 1100 }, (_, index) => `page/n-${String(index).padStart(4, '0')}`);
+  documented('give 110 objects in pages, each once and in order', async () => {
+    const keys = Array.from({ length: 110 }, (_, index) => `page/n-${String(index).padStart(3, '0')}`);
     for (let start = 0; start < keys.length; start += 50) {
       await Promise.all(keys.slice(start, start + 50).map((key) => put(key)));
     }
     expect((await list('page/')).keys).toEqual(keys);
-    expect((await list('page/', { MaxKeys: 97 })).keys).toEqual(keys);
-    expect((await list('page/', { StartAfter: 'page/n-1097' })).keys).toEqual(keys.slice(1098));
+    for (const MaxKeys of [1, 97]) expect((await list('page/', { MaxKeys })).keys).toEqual(keys);
+    expect((await list('page/', { StartAfter: 'page/n-107' })).keys).toEqual(keys.slice(108));
   });
 
   documented('give what is behind a delimiter once', async () => {
@@ -166,12 +166,12 @@ describe('listings', () => {
   });
 
   documented(
-    'give 1,100 uploads in pages, each once',
+    'give 100 uploads in pages, each once',
     async () => {
       const started = new Set<string>();
-      for (let start = 0; start < 1100; start += 50) {
+      for (let start = 0; start < 100; start += 50) {
         const batch = Array.from({ length: 50 }, (_, index) => {
-          const Key = `uploads/${String((start + index) % 550).padStart(4, '0')}`;
+          const Key = `uploads/${String((start + index) % 50).padStart(4, '0')}`;
           return s3.client.send(new CreateMultipartUploadCommand({ Bucket: s3.bucket, Key }));
         });
         for (const { UploadId = '' } of await Promise.all(batch)) started.add(UploadId);
@@ -179,13 +179,13 @@ describe('listings', () => {
       const listed: string[] = [];
       for (let from: { KeyMarker?: string; UploadIdMarker?: string } = {}; ; ) {
         const page = await s3.client.send(
-          new ListMultipartUploadsCommand({ Bucket: s3.bucket, Prefix: 'uploads/', ...from }),
+          new ListMultipartUploadsCommand({ Bucket: s3.bucket, Prefix: 'uploads/', MaxUploads: 97, ...from }),
         );
         listed.push(...(page.Uploads ?? []).map(({ UploadId = '' }) => UploadId));
         if (!page.IsTruncated) break;
         from = { KeyMarker: page.NextKeyMarker ?? '', UploadIdMarker: page.NextUploadIdMarker ?? '' };
       }
-      expect(listed).toHaveLength(1100);
+      expect(listed).toHaveLength(100);
       expect(new Set(listed)).toEqual(started);
     },
     { versitygw: 'it refuses the upload id that it gave as a marker' },

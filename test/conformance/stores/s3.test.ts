@@ -83,7 +83,7 @@ async function staged(key: string): Promise<Buffer> {
 
 describe('the archive', () => {
   it('gives back every byte of a body that came in pieces, and ranges of it', async () => {
-    const { address, body, source } = await archived('pieces.bin', 20 * mebibyte + 17);
+    const { address, body, source } = await archived('pieces.bin', 9 * mebibyte + 17);
     expect((await archive.head(address)).size).toBe(body.length);
     const { archiveEtag: etag } = source;
     expect(Buffer.from(await archive.read(address, { start: 0, end: 5, etag })).equals(body.subarray(0, 5))).toBe(true);
@@ -106,7 +106,7 @@ describe('the archive', () => {
 });
 
 describe('the outbox', () => {
-  it.each(['plain.bin', 'with space.bin', 'plus+percent%25.bin', 'größe/Δ (1).bin', "quote'&=;,@!~*.bin"])(
+  it.each(['with space, plus+percent%25.bin', 'größe/Δ (1).bin', "quote'&=;,@!~*.bin"])(
     'copies the body %s inside S3, behind bytes of its own',
     async (name) => {
       const { body, source } = await archived(name, 12 * mebibyte);

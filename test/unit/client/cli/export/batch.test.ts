@@ -108,7 +108,13 @@ describe('several requests at once', () => {
 
   test('do not send one order twice', async () => {
     await writeFile(path, `id,visa,public_key\n${'EGAD1,jane.jwt,jane.pub\n'.repeat(3)}`);
-    expect((await run({ parallel: 3 })).outcomes).toEqual(['2 accepted', '3 accepted-before', '4 accepted-before']);
+    // Any of the rows may be the first whose files are read.
+    const { outcomes } = await run({ parallel: 3 });
+    expect(outcomes.map((outcome) => outcome.slice(2)).sort()).toEqual([
+      'accepted',
+      'accepted-before',
+      'accepted-before',
+    ]);
     expect(sent).toEqual(['EGAD1']);
   });
 

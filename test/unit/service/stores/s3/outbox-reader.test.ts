@@ -22,7 +22,7 @@ beforeAll(async () => {
   await put(`${ana}/deeper/EGAF3.c4gh`, 'x');
   await put(`${ana}b/EGAF4.c4gh`, 'x');
   await put(`${bob}/EGAF5-b.c4gh`, 'x');
-  for (let start = 0; start < 2500; start += 100) {
+  for (let start = 0; start < 1100; start += 100) {
     await Promise.all(Array.from({ length: 100 }, (_, n) => put(`${many}/EGAF${10_000 + start + n}.c4gh`, 'x')));
   }
 });
@@ -46,19 +46,19 @@ describe('list', () => {
     expect(page?.every(({ lastModified }) => Math.abs(Date.now() - lastModified.getTime()) < 120_000)).toBe(true);
   });
 
-  it('gives 2,500 containers once each, a page of S3 at a time', async () => {
+  it('gives 1,100 containers once each, a page of S3 at a time', async () => {
     const found = await pages(many);
-    expect(found.map((page) => page.length)).toEqual([1000, 1000, 500]);
+    expect(found.map((page) => page.length)).toEqual([1000, 100]);
     expect(found.flat().map(({ name }) => name)).toEqual(
-      Array.from({ length: 2500 }, (_, n) => `EGAF${10_000 + n}.c4gh`),
+      Array.from({ length: 1100 }, (_, n) => `EGAF${10_000 + n}.c4gh`),
     );
   });
 
   it('begins behind a name, which need not exist, and reads nothing before it', async () => {
     server.requests.length = 0;
     const found: string[] = [];
-    for await (const page of reader.list(many, 'EGAF12197.c4ga')) found.push(...page.map(({ name }) => name));
-    expect(found).toEqual(Array.from({ length: 303 }, (_, n) => `EGAF${12_197 + n}.c4gh`));
+    for await (const page of reader.list(many, 'EGAF10797.c4ga')) found.push(...page.map(({ name }) => name));
+    expect(found).toEqual(Array.from({ length: 303 }, (_, n) => `EGAF${10_797 + n}.c4gh`));
     expect(server.requests).toHaveLength(1);
   });
 
