@@ -3,11 +3,9 @@ import type { AuthorizerContext } from '../../lib/contract/http.ts';
 import { UnauthenticatedError } from '../../lib/errors.ts';
 import { describeError, logger } from './observability.ts';
 
-/** A caller who may go on to the function. */
 export interface Admission {
   /** The caller's name in the access log; no secret. */
   readonly principalId: string;
-  /** What the function learns about the caller. */
   readonly context?: AuthorizerContext;
 }
 

@@ -57,7 +57,6 @@ export function openApiHandler(): (event: APIGatewayProxyEvent) => Promise<APIGa
   return async (event) => resultOf(openApiReply(event.requestContext.requestId, document, baseUrlOf(event)));
 }
 
-/** What an endpoint learns about its invocation, beside the request. */
 export interface Invocation {
   /** The route, with the names of its variable segments: `/files/{fileId}`. */
   readonly resource: string;

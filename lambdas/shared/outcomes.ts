@@ -23,7 +23,6 @@ export async function announce(events: Events | undefined, told: OperatorEvent, 
   }
 }
 
-/** A request or a file that was rejected. */
 interface Rejection {
   readonly exportId: string;
   readonly fileId?: string;

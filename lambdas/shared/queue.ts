@@ -8,14 +8,12 @@ import { delayAfter, idsOf, parseRetryDelays, redeliverAfter } from '../../lib/s
 import { countBy, describeError, logger, metrics } from './observability.ts';
 import { exportFields, followTraces } from './traces.ts';
 
-/** A queue that a function consumes. */
 interface Queue {
   readonly url: string;
   /** Receives after which it puts a message aside. @default - the function does not ask which is the last */
   readonly receives?: number;
 }
 
-/** A message at one of its deliveries. */
 export interface DeliveredMessage extends ReceivedExportRequest {
   /** How often the queue has delivered it, this time included. */
   readonly receives: number;
@@ -31,7 +29,6 @@ export type HandleMessages = (
 
 export interface QueueHandlerOptions {
   readonly sqs: Pick<SQSClient, 'send'>;
-  /** The queues that the function consumes. */
   readonly queues: readonly [Queue, ...Queue[]];
   /** Comma-separated seconds before the 2nd, 3rd, … receive of a message that failed; the last one repeats. */
   readonly retryDelaysSeconds: string;

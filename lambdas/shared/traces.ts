@@ -4,7 +4,6 @@ const field = /(?:^|;)((?:Root=1-[0-9a-f]{8}-[0-9a-f]{24})|(?:Parent=[0-9a-f]{16
 /** X-Ray headers of the messages at hand, by the export that each is of. */
 let followed: ReadonlyMap<string, string> = new Map();
 
-/** A message, as far as its trace goes. */
 interface TracedMessage {
   readonly exportId: string;
   /** Its system attribute `AWSTraceHeader`. */

@@ -62,7 +62,6 @@ export function deployedEvents(): Events | undefined {
   return new EventBridgeEvents({ client: eventBridgeClient(), busArn, deployment: required(environment.stackName) });
 }
 
-/** The deny list of visas and subjects. */
 export function visaDenyList() {
   const secretArn = required(environment.visaDenyListSecretArn);
   return secretDenyList({ client: secretsManagerClient({}, withinAuthorizer), secretArn });

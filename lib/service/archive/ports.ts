@@ -195,5 +195,4 @@ export interface SignedUrl {
   readonly expiresAt: Date;
 }
 
-/** The current time. */
 export type Clock = () => Date;

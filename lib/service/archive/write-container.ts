@@ -18,7 +18,6 @@ export const cleanUpMs = 20_000;
 
 /** A container on its way to the outbox. */
 export interface OutboxContainer {
-  /** Outbox key. */
   readonly key: string;
   readonly metadata: ObjectMetadata;
   /** The header for the recipient. */

@@ -71,7 +71,6 @@ export function decodedSegment(segment: string): string {
   }
 }
 
-/** What every route at and below `/files/{fileId}` needs. */
 export interface EntitledFileEndpoint {
   readonly rules: VisaRules;
   readonly catalogue: Pick<Catalogue, 'evaluateAccess' | 'findReleasedFile'>;
@@ -79,7 +78,6 @@ export interface EntitledFileEndpoint {
   readonly served: (file: ServedFile) => void;
 }
 
-/** Which file was handed over, and how that went. */
 export interface ServedFile extends ReplyOutcome {
   readonly requestId: string;
   readonly fileId: string;

@@ -21,7 +21,6 @@ export interface AssemblyDependencies {
   readonly now: Clock;
 }
 
-/** The request that takes the container. */
 export interface AssemblyRequest {
   readonly requestId: string;
   /** Milliseconds until the invocation ends. */

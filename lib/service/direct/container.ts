@@ -21,7 +21,6 @@ export interface Container extends Representation {
   readonly keyFingerprint: string;
   /** The first bytes of the container. */
   readonly header: Uint8Array;
-  /** The archived body. */
   readonly source: ContainerSource;
   /** The ranges of the archived body behind the header: ascending, not empty, not touching. */
   readonly ranges: readonly ByteRange[];

@@ -12,7 +12,6 @@ import { entitlementsTo, pathIdentifier } from './access.ts';
 import type { DatasetFile, DirectCatalogue } from './ports.ts';
 import { displayFileName } from './representation.ts';
 
-/** What `GET /metadata/datasets` needs. */
 export interface DatasetsEndpoint {
   readonly rules: VisaRules;
   readonly catalogue: Pick<Catalogue, 'evaluateAccess'>;
@@ -34,19 +33,15 @@ export async function listDatasets(
   );
 }
 
-/** What `GET /metadata/datasets/{datasetId}/files` needs. */
 export interface DatasetFilesEndpoint {
   readonly rules: VisaRules;
   readonly catalogue: Pick<DirectCatalogue, 'evaluateAccess' | 'filesOfDataset' | 'placeInDataset' | 'hasMoreFiles'>;
-  /** Called once, when the listing has ended or has broken off. */
   readonly served: (access: DatasetListing) => void;
 }
 
-/** Which listing was given, for the log. */
 export interface DatasetListing {
   readonly requestId: string;
   readonly datasetId: string;
-  /** Rows that were handed over. */
   readonly rows: number;
 }
 

@@ -20,7 +20,6 @@ export interface Representation {
   readonly size: number;
   /** Strong entity tag with its quotes (RFC 9110 § 8.8.3): other bytes have another one. */
   readonly etag: string;
-  /** Media type of the bytes. */
   readonly mediaType: string;
   /** The name under which a browser saves the file: the submitter's base name, untrusted text. */
   readonly fileName: string;
@@ -50,7 +49,6 @@ export function isNameOf(file: Named, name: string): boolean {
   return name === displayFileName(file) || name === file.submissionFilePath.split(/[\\/]/).at(-1);
 }
 
-/** How a reply went. */
 export interface ReplyOutcome {
   readonly status: number;
   /** Bytes that were handed to Lambda. AWS does not say how many of them the reader took. */

@@ -10,7 +10,6 @@ import { requestedCoordinates, requestedRecipient } from './file-request.ts';
 import { between, plaintextOf } from './plaintext.ts';
 import { representationReply } from './representation.ts';
 
-/** What `GET|HEAD /files/{fileId}` needs. */
 export interface FileEndpoint extends EntitledFileEndpoint, AssemblyDependencies {
   readonly catalogue: Pick<Catalogue, 'evaluateAccess' | 'isReleased' | 'findReleasedFile'>;
   readonly archiveKeys: ArchiveKeys;

@@ -10,7 +10,6 @@ import { requiredRecipientKey } from './file-request.ts';
 import type { DirectUrls } from './ports.ts';
 import { representationReply } from './representation.ts';
 
-/** What `GET|HEAD /files/{fileId}/header` needs. */
 export interface HeaderEndpoint extends EntitledFileEndpoint, OpenableArchive {}
 
 /**
@@ -27,7 +26,6 @@ export function serveHeader(request: HttpRequest, endpoint: HeaderEndpoint): Pro
   );
 }
 
-/** What `GET|HEAD /files/{fileId}/content` needs. */
 export interface ContentEndpoint extends EntitledFileEndpoint {
   readonly archive: Archive;
   readonly urls: Pick<DirectUrls, 'body'>;

@@ -38,7 +38,6 @@ function valuesByName(multi: Multi, single: Single): Map<string, readonly string
   return values;
 }
 
-/** A buffered reply in the shape the gateway reads. */
 export function resultOf(reply: HttpReply): APIGatewayProxyResult {
   return { statusCode: reply.status, headers: { ...reply.headers }, body: reply.body };
 }

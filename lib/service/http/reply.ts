@@ -28,7 +28,6 @@ export function commonHeaders(requestId: string): Record<string, string> {
   };
 }
 
-/** A reply with a small JSON document. */
 export function jsonReply(requestId: string, document: unknown, status = 200): HttpReply {
   return {
     status,

@@ -5,14 +5,12 @@ import { parseBearer, token68, verifiedToken } from '../http/authorization.ts';
 import { type HttpRequest, singleHeader } from '../http/request.ts';
 import type { ArchiveCredentials } from './archive-credentials.ts';
 
-/** One part of the outbox that belongs to the caller. */
 export interface Recipient {
   readonly prefix: string;
   /** The visa's `sub`, shown as the owner of the files. */
   readonly sub: string;
 }
 
-/** Who calls list or stream. */
 export interface Caller {
   readonly recipients: readonly Recipient[];
   /** The user of the central archive whose credentials were right; absent when none were sent. */

@@ -8,7 +8,6 @@ import { type HttpRequest, singleQuery } from '../http/request.ts';
 import { type Access, accessOf, callerOf, type Recipient } from './caller.ts';
 import type { OutboxReader, StagedFile } from './ports.ts';
 
-/** What `GET|HEAD /stream/{file}` needs. */
 export interface DownloadEndpoint {
   readonly rules: VisaRules;
   readonly outbox: Pick<OutboxReader, 'find' | 'presign'>;

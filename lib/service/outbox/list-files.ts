@@ -8,20 +8,16 @@ import { collected, type HttpRequest, singleQuery } from '../http/request.ts';
 import { type Access, accessOf, callerOf, type Recipient } from './caller.ts';
 import type { OutboxReader, StagedFile } from './ports.ts';
 
-/** What `GET /files` needs. */
 export interface FilesEndpoint {
   readonly rules: VisaRules;
   readonly outbox: Pick<OutboxReader, 'list'>;
   /** Days after which the bucket's lifecycle rule removes a container. */
   readonly expiryDays: number;
-  /** Called once, when the listing has ended or has broken off. */
   readonly served: (access: ListingAccess) => void;
 }
 
-/** A listing and its caller, for the log. */
 export interface ListingAccess extends Access {
   readonly page: number;
-  /** Rows that were handed over. */
   readonly rows: number;
 }
 
@@ -105,7 +101,6 @@ function requireOutbox(request: HttpRequest): void {
   throw new InvalidRequestError([{ field: 'inbox', message }]);
 }
 
-/** A staged container and its owner. */
 export interface OutboxRow extends StagedFile {
   readonly owner: string;
 }

@@ -12,7 +12,6 @@ export interface ArchiveUsers {
   find(username: string): Promise<ArchiveUser | undefined>;
 }
 
-/** A staged container as the listing shows it. */
 export interface StagedFile {
   readonly name: string;
   readonly size: number;

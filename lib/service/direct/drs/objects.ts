@@ -16,7 +16,6 @@ import { displayFileName } from '../representation.ts';
 /** The one way to the bytes: the plaintext through this service. */
 const plaintextAccessId = 'plaintext';
 
-/** What the routes below `/ga4gh/drs/v1/objects/{object_id}` need. */
 export interface DrsEndpoint {
   readonly rules: VisaRules;
   readonly catalogue: Pick<Catalogue, 'evaluateAccess' | 'findReleasedFile'>;
@@ -25,7 +24,6 @@ export interface DrsEndpoint {
   readonly served: (access: DrsAccess) => void;
 }
 
-/** Which object was given, for the log. */
 export interface DrsAccess extends FileReference {
   readonly requestId: string;
   /** Absent: only the description. */
@@ -36,7 +34,6 @@ interface CallersGrant extends DatasetGrant {
   readonly token: string;
 }
 
-/** An object that the caller may have now. */
 interface GrantedObject {
   readonly fileId: string;
   /** Whether the token came in a header. Then it fits into one again. */

@@ -11,7 +11,6 @@ interface EventsOptions extends RetryEnvironment {
   readonly deployment: string;
 }
 
-/** Events on an EventBridge bus. */
 export class EventBridgeEvents implements Events {
   readonly #options: EventsOptions;
 

@@ -29,7 +29,6 @@ interface Opened {
   readonly crc64nvme: string | undefined;
 }
 
-/** Archived bodies in S3. */
 export class S3Archive implements ExportArchive {
   readonly #client: S3Client;
   readonly #buckets: ArchiveBuckets;

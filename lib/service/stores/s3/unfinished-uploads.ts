@@ -23,7 +23,6 @@ export async function unfinishedUploads(
   return (await uploadsBelow(client, bucket, key)).filter((upload) => upload.key === key);
 }
 
-/** Unfinished multipart uploads of all keys that begin with `prefix`. */
 export async function uploadsBelow(
   client: S3Client,
   bucket: string,

@@ -22,7 +22,6 @@ const maxEntries = 10;
 const maxBytes = 1024 * 1024;
 const batchesInFlight = 8;
 
-/** A message as it is sent. */
 export interface Outgoing {
   /** Export that the message is of. */
   readonly exportId: string;

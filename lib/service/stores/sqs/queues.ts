@@ -50,7 +50,6 @@ export function fileExportsQueue(options: QueueOptions): FileExports {
   return { send: (files) => sendAll(files.map(outgoing), options, 'the queue of file exports') };
 }
 
-/** The queue `deliveries`. */
 export function deliveriesQueue(options: QueueOptions): Deliveries {
   const outgoing = (exportId: string) => ({
     exportId,

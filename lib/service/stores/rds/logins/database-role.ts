@@ -35,7 +35,6 @@ const grants: Readonly<Record<DatabaseRole, readonly string[]>> = {
   ],
 };
 
-/** Name and password of a database login, as in the secret of a role. */
 export interface RoleLogin {
   readonly username: DatabaseLogin;
   readonly password: string;
