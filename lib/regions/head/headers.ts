@@ -1,0 +1,91 @@
+import type { ByteReader } from '../blocks/byte-reader.ts';
+import { LyingFileError } from '../errors.ts';
+import type { Reference } from './head.ts';
+
+/** Most bytes of one field or line. A reader of the whole header holds no more than its inflated limit either. */
+const mostFieldBytes = 32 * 2 ** 20;
+
+/** Reads a BAM header up to its first record (SAMv1 § 4.2). */
+export async function readBamHeader(reader: ByteReader): Promise<Reference[]> {
+  await magic(reader, 'BAM\x01', 'BAM');
+  await skip(reader, await length(reader, 'the length of its text'), 'its text');
+  const count = await length(reader, 'the number of its references');
+  const references: Reference[] = [];
+  while (references.length < count) {
+    const nameBytes = await length(reader, 'the length of a reference name');
+    await reader.need(nameBytes + 4, 'a reference');
+    const name = untilNul(reader.take(nameBytes));
+    references.push({ name, length: reader.u32() });
+  }
+  return references;
+}
+
+/** Reads a BCF header up to its first record (VCFv4.3 § 6.2). Contigs are numbered by `IDX`, else by their order. */
+export async function readBcfHeader(reader: ByteReader): Promise<Reference[]> {
+  await magic(reader, 'BCF\x02', 'BCF');
+  await reader.need(1, 'its version');
+  reader.take(1);
+  const bytes = await length(reader, 'the length of its text');
+  await reader.need(bytes, 'its text');
+  return contigs(untilNul(reader.take(bytes)).split('\n'));
+}
+
+/** Reads the lines of a VCF header up to the first record (VCFv4.3 § 1): those that start with `#`. */
+export async function readVcfHeader(reader: ByteReader): Promise<Reference[]> {
+  const lines: string[] = [];
+  for (let first = true; await reader.fill(1); first = false) {
+    if (reader.peek() !== 0x23) {
+      if (first) break;
+      return contigs(lines);
+    }
+    let end = reader.newline();
+    while (end < 0 && (await reader.fill(reader.buffered + 1))) end = reader.newline();
+    const line = reader.take(end < 0 ? reader.buffered : end + 1).toString();
+    if (first && !line.startsWith('##fileformat=VCF')) throw new LyingFileError('it does not start as a VCF file does');
+    if (line.startsWith('##contig=')) lines.push(line.trimEnd());
+  }
+  if (reader.position === 0) throw new LyingFileError('it does not start as a VCF file does');
+  return contigs(lines);
+}
+
+/** Contigs of VCF header lines (VCFv4.3 § 1.4.7), by number. */
+function contigs(lines: readonly string[]): Reference[] {
+  const references: Reference[] = [];
+  const names = new Set<string>();
+  for (const line of lines) {
+    const fields = /^##contig=<(.*)>\s*$/.exec(line)?.[1];
+    const name = fields && /(?:^|,)ID=([^,]+)/.exec(fields)?.[1];
+    if (!name || names.has(name)) continue;
+    const bases = /(?:^|,)length=(\d+)/.exec(fields)?.[1];
+    const index = Number(/(?:^|,)IDX=(\d+)/.exec(fields)?.[1] ?? names.size);
+    if (index > lines.length * 2 + 2 ** 20) throw new LyingFileError(`a contig has the number ${index}`);
+    names.add(name);
+    references[index] = { name, ...(bases ? { length: Number(bases) } : {}) };
+  }
+  return references;
+}
+
+async function magic(reader: ByteReader, expected: string, format: string): Promise<void> {
+  const found = (await reader.fill(4)) ? reader.take(4).toString('latin1') : '';
+  if (found !== expected) throw new LyingFileError(`it does not start as a ${format} file does`);
+}
+
+async function length(reader: ByteReader, what: string): Promise<number> {
+  await reader.need(4, what);
+  const value = reader.i32();
+  if (value < 0 || value > mostFieldBytes)
+    throw new LyingFileError(`${what} is ${value}, outside of 0 to ${mostFieldBytes}`);
+  return value;
+}
+
+async function skip(reader: ByteReader, bytes: number, what: string): Promise<void> {
+  for (let left = bytes; left > 0; ) {
+    await reader.need(1, what);
+    left -= reader.take(Math.min(left, reader.buffered)).length;
+  }
+}
+
+function untilNul(bytes: Buffer): string {
+  const end = bytes.indexOf(0);
+  return bytes.toString('utf8', 0, end < 0 ? bytes.length : end);
+}

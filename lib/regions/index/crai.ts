@@ -1,0 +1,98 @@
+import type { ByteReader } from '../blocks/byte-reader.ts';
+import { RegionIndexError } from '../errors.ts';
+import type { FileHead } from '../head/head.ts';
+import type { Place, VirtualRange } from '../places.ts';
+import type { Budget } from './offsets.ts';
+import type { Interval, RegionIndex } from './region-index.ts';
+
+/** A slice without a reference, and one that holds several (CRAM 3.0 § 8.5). */
+const unplaced = -1;
+const severalReferences = -2;
+/** Most bytes of a line, which has six numbers. */
+const mostLineBytes = 200;
+/** What an entry takes in memory, about. */
+const entryBytes = 56;
+
+/** One slice: positions [start, end) from 0, and the offset of its container. */
+interface Slice extends Interval {
+  readonly reference: number;
+  readonly container: number;
+}
+
+/** CRAI: a line for each slice and each of its references (CRAM 3.0 § 12). */
+export async function readCrai(reader: ByteReader, budget: Budget): Promise<CramIndex> {
+  const slices: Slice[] = [];
+  while (await reader.fill(1)) {
+    if (reader.newline() < 0) await reader.fill(mostLineBytes);
+    const end = reader.newline();
+    if (end < 0 && reader.buffered >= mostLineBytes)
+      throw new RegionIndexError(`it has a line above ${mostLineBytes} bytes`);
+    const line = reader
+      .take(end < 0 ? reader.buffered : end + 1)
+      .toString('latin1')
+      .trimEnd();
+    if (line === '') continue;
+    const fields = /^(-?\d+)\t(-?\d+)\t(-?\d+)\t(\d+)\t(\d+)\t(\d+)$/.exec(line)?.slice(1).map(Number);
+    const [reference, start, span, container] = fields ?? [];
+    if (
+      reference === undefined ||
+      start === undefined ||
+      span === undefined ||
+      container === undefined ||
+      reference < severalReferences
+    ) {
+      throw new RegionIndexError('it has a line that is not six numbers');
+    }
+    budget.take(entryBytes);
+    slices.push({ reference, start: start - 1, end: start - 1 + Math.max(span, 1), container });
+  }
+  return new CramIndex(slices, budget);
+}
+
+/** The slices of a CRAM file. Containers are given whole. */
+export class CramIndex implements RegionIndex {
+  readonly #slices: readonly Slice[];
+  readonly #budget: Budget;
+  /** Offsets of all containers, in order. */
+  readonly #containers: readonly number[];
+
+  constructor(slices: readonly Slice[], budget: Budget) {
+    this.#slices = slices;
+    this.#budget = budget;
+    this.#containers = [...new Set(slices.map(({ container }) => container))].sort((a, b) => a - b);
+  }
+
+  get memoryBytes(): number {
+    return this.#budget.used;
+  }
+
+  chunksOf(reference: number, intervals: readonly Interval[], head: FileHead): Iterable<VirtualRange> {
+    return this.#containersOf(
+      head,
+      (slice) =>
+        slice.reference === reference &&
+        intervals.some((interval) => interval.start < slice.end && slice.start < interval.end),
+    );
+  }
+
+  unplaced(head: FileHead): Iterable<VirtualRange> {
+    return this.#containersOf(head, ({ reference }) => reference === unplaced);
+  }
+
+  *places(): Generator<Place> {
+    for (const block of this.#containers) yield { block, within: 0 };
+  }
+
+  /** Nobody knows what a slice of several references holds, so it belongs to every answer. */
+  *#containersOf(head: FileHead, fits: (slice: Slice) => boolean): Generator<VirtualRange> {
+    const chosen = new Set(
+      this.#slices
+        .filter((slice) => slice.reference === severalReferences || fits(slice))
+        .map(({ container }) => container),
+    );
+    for (const [index, block] of this.#containers.entries()) {
+      if (!chosen.has(block)) continue;
+      yield { start: { block, within: 0 }, end: { block: this.#containers[index + 1] ?? head.dataEnd, within: 0 } };
+    }
+  }
+}

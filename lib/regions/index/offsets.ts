@@ -1,0 +1,70 @@
+import { IndexTooLargeError } from '../errors.ts';
+import type { Place } from '../places.ts';
+
+/** What the lists of one index may hold together. */
+export class Budget {
+  #left: number;
+  readonly #limit: number;
+  constructor(bytes: number) {
+    this.#left = bytes;
+    this.#limit = bytes;
+  }
+
+  get used(): number {
+    return this.#limit - this.#left;
+  }
+
+  /** @throws IndexTooLargeError if nothing is left. */
+  take(bytes: number): void {
+    this.#left -= bytes;
+    if (this.#left < 0) throw new IndexTooLargeError(`it needs more than ${this.#limit} bytes of memory`);
+  }
+}
+
+/** A growing list of whole numbers from 0 to 2^32 - 1, at four bytes each. */
+export class Numbers {
+  readonly #budget: Budget;
+  #values = new Uint32Array(64);
+  length = 0;
+
+  constructor(budget: Budget) {
+    this.#budget = budget;
+  }
+
+  push(value: number): void {
+    if (this.length === this.#values.length) {
+      this.#budget.take(this.length * 4);
+      const grown = new Uint32Array(this.length * 2);
+      grown.set(this.#values);
+      this.#values = grown;
+    }
+    this.#values[this.length++] = value;
+  }
+
+  at(index: number): number {
+    return this.#values[index] ?? 0;
+  }
+}
+
+/** A growing list of virtual offsets (SAMv1 § 4.1.1): 48 bits of block and 16 bits within. */
+export class Offsets {
+  readonly #halves: Numbers;
+  constructor(budget: Budget) {
+    this.#halves = new Numbers(budget);
+  }
+
+  get length(): number {
+    return this.#halves.length / 2;
+  }
+
+  /** Adds an offset by its lower and its upper 32 bits. */
+  push(low: number, high: number): void {
+    this.#halves.push(low);
+    this.#halves.push(high);
+  }
+
+  at(index: number): Place {
+    const low = this.#halves.at(index * 2);
+    return { block: this.#halves.at(index * 2 + 1) * 2 ** 16 + (low >>> 16), within: low & 0xffff };
+  }
+}

@@ -1,0 +1,73 @@
+import { pipeline, Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import { ByteReader } from '../blocks/byte-reader.ts';
+import { IndexTooLargeError, RegionIndexError, RegionsError } from '../errors.ts';
+import { readBai, readCsi, readTabix } from './binned-formats.ts';
+import { readCrai } from './crai.ts';
+import { Budget } from './offsets.ts';
+import type { RegionIndex } from './region-index.ts';
+
+/** Limits of one index. */
+export interface IndexLimits {
+  /** Most bytes of memory that it may hold; default 64 MiB, enough for 4 million chunks. */
+  readonly memoryBytes?: number;
+  /** Most bytes that it may have once it is inflated; default 1 GiB. */
+  readonly inflatedBytes?: number;
+}
+
+/**
+ * Reads an index in one pass: BAI (SAMv1 § 5.2), CSI (CSIv1), Tabix (Tabix § 2), or CRAI (CRAM 3.0 § 12), told by its first bytes;
+ * compressed by gzip or not.
+ *
+ * @throws RegionIndexError for the first rule that is broken. @throws IndexTooLargeError beyond a limit.
+ */
+export async function readIndex(bytes: AsyncIterable<Uint8Array>, limits: IndexLimits = {}): Promise<RegionIndex> {
+  const budget = new Budget(limits.memoryBytes ?? 64 * 2 ** 20);
+  const reader = new ByteReader(limited(await plainOf(bytes), limits.inflatedBytes ?? 2 ** 30));
+  try {
+    await reader.fill(4);
+    const magic = reader.peekText(4);
+    if (magic === 'BAI\x01') return await readBai(reader, budget);
+    if (magic === 'CSI\x01') return await readCsi(reader, budget);
+    if (magic === 'TBI\x01') return await readTabix(reader, budget);
+    if (/^(-?\d|$)/.test(magic)) return await readCrai(reader, budget);
+    throw new RegionIndexError('it starts as none of BAI, CSI, TBI and CRAI does');
+  } catch (error) {
+    if (error instanceof RegionsError || !isOfZlib(error)) throw error;
+    throw new RegionIndexError('its compression is damaged');
+  } finally {
+    await reader.close();
+  }
+}
+
+/** Inflates what starts as gzip does, with all of its members. */
+async function plainOf(bytes: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array>> {
+  const reader = new ByteReader(bytes);
+  await reader.fill(2);
+  async function* rest() {
+    try {
+      while (await reader.fill(1)) yield reader.take(reader.buffered);
+    } finally {
+      await reader.close();
+    }
+  }
+  if (reader.peekText(2) !== '\x1f\x8b') return rest();
+  const gunzip = createGunzip({ chunkSize: 2 ** 18 });
+  pipeline(Readable.from(rest(), { objectMode: false, highWaterMark: 2 ** 18 }), gunzip, () => {
+    // The reader of `gunzip` sees the same error.
+  });
+  return gunzip;
+}
+
+async function* limited(bytes: AsyncIterable<Uint8Array>, limit: number): AsyncGenerator<Uint8Array> {
+  let total = 0;
+  for await (const piece of bytes) {
+    total += piece.length;
+    if (total > limit) throw new IndexTooLargeError(`it has more than ${limit} bytes`);
+    yield piece;
+  }
+}
+
+function isOfZlib(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && /^Z_|^ERR_STREAM_PREMATURE/.test(String(error.code));
+}

@@ -1,0 +1,52 @@
+/** Random access to the bytes of a data file. */
+export interface PlainSource {
+  /** Bytes in the whole file. */
+  readonly size: number;
+  /** Gives exactly the bytes [start, end), which lie within the file. */
+  read(start: number, end: number): Promise<Uint8Array>;
+}
+
+/** Bytes [start, end) of the compressed file. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * A place between two bytes of a file's records (a virtual offset, SAMv1 § 4.1.1). In CRAM, `block` is the offset of a
+ * container and `within` is 0.
+ */
+export interface Place {
+  /** Offset in the file at which the BGZF block or CRAM container starts. */
+  readonly block: number;
+  /** Bytes into the block once it is inflated, 0 to 65,535. */
+  readonly within: number;
+  /**
+   * If true, nobody knows yet where a block starts: the place is the first start of a BGZF block at or after offset
+   * `block`, or exactly this offset in CRAM. {@link openPart} finds it, the same one for both neighbours.
+   */
+  readonly nominal?: boolean;
+}
+
+/** The records from one place to another: [start, end). */
+export interface VirtualRange {
+  readonly start: Place;
+  readonly end: Place;
+}
+
+/** Negative if `a` lies before `b`, 0 if they are the same place. */
+export function comparePlaces(a: Place, b: Place): number {
+  return a.block - b.block || a.within - b.within;
+}
+
+/** The same records as sorted, disjoint ranges. Ranges that meet in one block become one, so that no block is sent twice. */
+export function mergeRanges(ranges: readonly VirtualRange[]): VirtualRange[] {
+  const merged: VirtualRange[] = [];
+  for (const range of ranges.toSorted((a, b) => comparePlaces(a.start, b.start))) {
+    const last = merged.at(-1);
+    if (comparePlaces(range.start, range.end) >= 0) continue;
+    if (!last || range.start.block > last.end.block) merged.push(range);
+    else if (comparePlaces(range.end, last.end) > 0) merged[merged.length - 1] = { start: last.start, end: range.end };
+  }
+  return merged;
+}

@@ -1,0 +1,63 @@
+import { RegionIndexError, UnknownReferenceError } from './errors.ts';
+import type { FileHead } from './head/head.ts';
+import type { Interval, RegionIndex } from './index/region-index.ts';
+import { comparePlaces, mergeRanges, type VirtualRange } from './places.ts';
+
+/** Records that overlap positions [start, end) of a reference, from 0; `*` stands for reads without a reference. */
+export interface Region {
+  readonly referenceName: string;
+  /** Default 0. */
+  readonly start?: number;
+  /** Default: the end of the reference. */
+  readonly end?: number;
+}
+
+/**
+ * Where the records of the regions lie: sorted, disjoint, none for none. Records beside the regions can be among them.
+ * Two ranges never share a block.
+ *
+ * @throws UnknownReferenceError if neither header nor index has a reference of that name.
+ * @throws RegionIndexError if the index names places outside of the records, so that it belongs to another file.
+ */
+export function virtualRangesOf(index: RegionIndex, head: FileHead, regions: readonly Region[]): VirtualRange[] {
+  const ranges: VirtualRange[] = [];
+  for (const [referenceName, intervals] of intervalsByName(regions)) {
+    ranges.push(...chunksOf(index, head, referenceName, intervals));
+  }
+  const end = { block: head.dataEnd, within: 0 };
+  for (const range of ranges) {
+    if (comparePlaces(range.start, head.end) < 0) throw new RegionIndexError('it names records within the header');
+    if (comparePlaces(range.end, end) > 0) throw new RegionIndexError('it names records behind the end of the file');
+  }
+  return mergeRanges(ranges);
+}
+
+function chunksOf(
+  index: RegionIndex,
+  head: FileHead,
+  name: string,
+  intervals: readonly Interval[],
+): Iterable<VirtualRange> {
+  if (name === '*' && (head.format === 'BAM' || head.format === 'CRAM')) return index.unplaced(head);
+  const inHeader = head.references.findIndex((reference) => reference?.name === name);
+  const number = index.names ? index.names.indexOf(name) : inHeader;
+  if (number < 0 && inHeader < 0) throw new UnknownReferenceError(name);
+  return number < 0 ? [] : index.chunksOf(number, intervals, head);
+}
+
+/** Intervals by reference, sorted and disjoint. */
+function intervalsByName(regions: readonly Region[]): Map<string, Interval[]> {
+  const byName = new Map<string, Interval[]>();
+  for (const { referenceName, start = 0, end = Number.POSITIVE_INFINITY } of regions.toSorted(
+    (a, b) => (a.start ?? 0) - (b.start ?? 0),
+  )) {
+    if (!(start >= 0 && end >= start)) throw new RangeError(`expected a region from 0 up, got ${start} to ${end}`);
+    const intervals = byName.get(referenceName) ?? [];
+    byName.set(referenceName, intervals);
+    const last = intervals.at(-1);
+    if (last && start <= last.end)
+      intervals[intervals.length - 1] = { start: last.start, end: Math.max(last.end, end) };
+    else if (start < end) intervals.push({ start, end });
+  }
+  return byName;
+}
