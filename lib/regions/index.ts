@@ -14,5 +14,7 @@ export { type DataFormat, endMarkers, formatOf, indexPathsOf } from './formats.t
 export { type FileHead, type Reference, readHead, wholeFile } from './head/head.ts';
 export { type IndexLimits, readIndex } from './index/read-index.ts';
 export type { RegionIndex } from './index/region-index.ts';
+export { type KeptOptions, keptRanges } from './kept.ts';
+export { openPart, type Part, partsOf } from './parts.ts';
 export type { ByteRange, Place, PlainSource, VirtualRange } from './places.ts';
 export { type Region, virtualRangesOf } from './select.ts';

@@ -22,6 +22,7 @@ interface Leaf extends Interval {
 
 /** The bins, chunks and windows of BAI, CSI and Tabix (SAMv1 § 5.1), in flat lists. */
 export class BinnedIndex implements RegionIndex {
+  readonly namesAllBlocks = false;
   readonly names?: readonly string[];
   readonly #scheme: Scheme;
   readonly #budget: Budget;
@@ -129,10 +130,8 @@ export class BinnedIndex implements RegionIndex {
     if (this.#unplacedReads !== 0) yield { start: this.#lastEnd ?? head.end, end: { block: head.dataEnd, within: 0 } };
   }
 
-  *places(): Generator<Place> {
-    for (const list of [this.#starts, this.#ends, this.#windows]) {
-      for (let index = 0; index < list.length; index++) yield list.at(index);
-    }
+  eachPlace(visit: (block: number, within: number) => void): void {
+    for (const list of [this.#starts, this.#ends, this.#windows]) list.each(visit);
   }
 
   #chunksEnd(bin: number): number {

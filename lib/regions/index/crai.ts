@@ -1,7 +1,7 @@
 import type { ByteReader } from '../blocks/byte-reader.ts';
 import { RegionIndexError } from '../errors.ts';
 import type { FileHead } from '../head/head.ts';
-import type { Place, VirtualRange } from '../places.ts';
+import type { VirtualRange } from '../places.ts';
 import type { Budget } from './offsets.ts';
 import type { Interval, RegionIndex } from './region-index.ts';
 
@@ -51,6 +51,7 @@ export async function readCrai(reader: ByteReader, budget: Budget): Promise<Cram
 
 /** The slices of a CRAM file. Containers are given whole. */
 export class CramIndex implements RegionIndex {
+  readonly namesAllBlocks = true;
   readonly #slices: readonly Slice[];
   readonly #budget: Budget;
   /** Offsets of all containers, in order. */
@@ -79,8 +80,8 @@ export class CramIndex implements RegionIndex {
     return this.#containersOf(head, ({ reference }) => reference === unplaced);
   }
 
-  *places(): Generator<Place> {
-    for (const block of this.#containers) yield { block, within: 0 };
+  eachPlace(visit: (block: number, within: number) => void): void {
+    for (const block of this.#containers) visit(block, 0);
   }
 
   /** Nobody knows what a slice of several references holds, so it belongs to every answer. */

@@ -67,4 +67,12 @@ export class Offsets {
     const low = this.#halves.at(index * 2);
     return { block: this.#halves.at(index * 2 + 1) * 2 ** 16 + (low >>> 16), within: low & 0xffff };
   }
+
+  /** Calls `visit` for each offset but 0, which stands for none. */
+  each(visit: (block: number, within: number) => void): void {
+    for (let index = 0; index < this.#halves.length; index += 2) {
+      const [low, high] = [this.#halves.at(index), this.#halves.at(index + 1)];
+      if (low > 0 || high > 0) visit(high * 2 ** 16 + (low >>> 16), low & 0xffff);
+    }
+  }
 }

@@ -1,5 +1,5 @@
 import type { FileHead } from '../head/head.ts';
-import type { Place, VirtualRange } from '../places.ts';
+import type { VirtualRange } from '../places.ts';
 
 /** Positions [start, end) of a reference, from 0. */
 export interface Interval {
@@ -17,6 +17,8 @@ export interface RegionIndex {
   chunksOf(reference: number, intervals: readonly Interval[], head: FileHead): Iterable<VirtualRange>;
   /** Places with all reads that have no reference. */
   unplaced(head: FileHead): Iterable<VirtualRange>;
-  /** Every place at which, by the index, a record starts or the one before it ends; in no order. */
-  places(): Iterable<Place>;
+  /** Calls `visit` for every place at which, by the index, a record starts or the records end; in no order. */
+  eachPlace(visit: (block: number, within: number) => void): void;
+  /** Whether {@link eachPlace} names every block, as a CRAI names every container. */
+  readonly namesAllBlocks: boolean;
 }

@@ -1,0 +1,120 @@
+import { readBlock } from './blocks/bgzf.ts';
+import { CannotCutError } from './errors.ts';
+import type { DataFormat } from './formats.ts';
+import type { FileHead } from './head/head.ts';
+import type { RegionIndex } from './index/region-index.ts';
+import type { ByteRange, Place, PlainSource, VirtualRange } from './places.ts';
+
+/** Limits and means of {@link keptRanges}. */
+export interface KeptOptions {
+  /** Most ranges, header and end marker included; default 10. */
+  readonly most?: number;
+  /** Most bytes that are kept only because no nearer cut is known; default 16 MiB. */
+  readonly widestBytes?: number;
+  /**
+   * The file. With it, up to two blocks per range are opened to prove that a record ends with the block, so that the cut is
+   * near. Without it, the index alone must name a record that starts with a block.
+   */
+  readonly source?: PlainSource;
+}
+
+/**
+ * The bytes of the file that make a valid file of header, ranges and end marker while no block is changed: sorted, disjoint,
+ * each from a record's start at the border of a block to another one. Neighbours are joined until at most `most` are left,
+ * so records beside the ranges can be among them.
+ *
+ * @throws CannotCutError if more than `widestBytes` would be kept only for want of a nearer cut.
+ */
+export async function keptRanges(
+  head: FileHead,
+  index: RegionIndex,
+  ranges: readonly VirtualRange[],
+  options: KeptOptions = {},
+): Promise<ByteRange[]> {
+  const { most = 10, widestBytes = 16 * 2 ** 20, source } = options;
+  if (most < 2) throw new RangeError(`expected at least 2 ranges, got ${most}`);
+  const header: VirtualRange = { start: { block: 0, within: 0 }, end: head.end };
+  const marker: VirtualRange = { start: { block: head.dataEnd, within: 0 }, end: { block: head.size, within: 0 } };
+  const wanted = joined([header, ...ranges, marker], most);
+  const cuts = nearestCuts(head, index, wanted);
+  const kept: ByteRange[] = [];
+  let widened = 0;
+  for (const { start, end, before, record, after } of cuts) {
+    const proven = source && record.block > before ? await recordEnd(source, head.format, record) : undefined;
+    const from = start.within === 0 ? start.block : (proven ?? before);
+    const to = end.within === 0 ? end.block : ((source && (await recordEnd(source, head.format, end))) ?? after);
+    const last = kept.at(-1);
+    widened += Math.max(0, start.block - Math.max(from, last?.end ?? 0)) + Math.max(0, to - end.block);
+    if (last && from <= last.end) kept[kept.length - 1] = { start: last.start, end: Math.max(last.end, to) };
+    else if (from < to) kept.push({ start: from, end: to });
+  }
+  if (widened > widestBytes) {
+    throw new CannotCutError(`the nearest cuts would add ${widened} bytes, above ${widestBytes}`);
+  }
+  return kept;
+}
+
+/** A range with what the index knows near it. */
+interface Cuts extends VirtualRange {
+  /** Offset of the last block at or before the start that starts with a record; 0, the file's own start, if none is known. */
+  readonly before: number;
+  /** The last place before the start's block at which a record starts. */
+  readonly record: Place;
+  /** Offset of the first block at or behind the end that starts with a record, or where the records end. */
+  readonly after: number;
+}
+
+function nearestCuts(head: FileHead, index: RegionIndex, ranges: readonly VirtualRange[]): Cuts[] {
+  const cuts = ranges.map(({ start, end }) => ({
+    start,
+    end,
+    before: 0,
+    record: { block: 0, within: 0 },
+    after: head.dataEnd,
+  }));
+  const visit = (block: number, within: number) => {
+    for (const cut of cuts) {
+      if (within === 0 && block <= cut.start.block && block > cut.before) cut.before = block;
+      if (within === 0 && block > cut.end.block && block < cut.after) cut.after = block;
+      if (block < cut.start.block && block >= cut.record.block && block > 0) cut.record = { block, within };
+    }
+  };
+  visit(head.end.block, head.end.within);
+  index.eachPlace(visit);
+  return cuts;
+}
+
+/**
+ * The end of a record's block if a record ends there, too. By the chain of records from a known start this is a proof:
+ * lengths (SAMv1 § 4.2, VCFv4.3 § 6.3) or lines.
+ */
+async function recordEnd(source: PlainSource, format: DataFormat, record: Place): Promise<number | undefined> {
+  const { data, end } = await readBlock(source, record.block);
+  if (format === 'VCF') return data.at(-1) === 0x0a ? end : undefined;
+  const view = new DataView(data.buffer, data.byteOffset, data.length);
+  let at = record.within;
+  while (at + 8 <= data.length) {
+    at += format === 'BAM' ? 4 + view.getUint32(at, true) : 8 + view.getUint32(at, true) + view.getUint32(at + 4, true);
+  }
+  return at === data.length ? end : undefined;
+}
+
+/** At most `most` ranges, joined where the gaps are smallest. */
+function joined(ranges: readonly VirtualRange[], most: number): VirtualRange[] {
+  const gaps = ranges
+    .slice(1)
+    .map((range, index) => ({ index: index + 1, bytes: range.start.block - (ranges[index]?.end.block ?? 0) }));
+  const cuts = new Set(
+    gaps
+      .sort((a, b) => b.bytes - a.bytes)
+      .slice(0, most - 1)
+      .map(({ index }) => index),
+  );
+  const result: VirtualRange[] = [];
+  for (const [index, range] of ranges.entries()) {
+    const last = result.at(-1);
+    if (last && !cuts.has(index)) result[result.length - 1] = { start: last.start, end: range.end };
+    else result.push(range);
+  }
+  return result;
+}
