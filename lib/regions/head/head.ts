@@ -32,6 +32,8 @@ export interface FileHead {
 
 /** Most bytes that are read to find the end of a header, and most that it can have once it is inflated. */
 const limits = { read: 16 * 2 ** 20, inflated: 32 * 2 ** 20 };
+/** Most blocks of a header: inflating one takes time even if it is empty. */
+const mostBlocks = 8192;
 
 /**
  * Reads the header (SAMv1 § 4.2, VCFv4.3 § 1 and § 6, CRAM 3.0 § 7) and looks for the end marker: two reads, or more for
@@ -51,6 +53,7 @@ export async function readHead(source: PlainSource, format: DataFormat): Promise
       blocks.push({ ...block, plainStart: plain });
       plain += block.data.length;
       if (plain > limits.inflated) throw new LyingFileError(`the header does not end within ${limits.inflated} bytes`);
+      if (blocks.length > mostBlocks) throw new LyingFileError(`the header does not end within ${mostBlocks} blocks`);
       yield block.data;
     }
   }

@@ -39,7 +39,8 @@ export async function readVcfHeader(reader: ByteReader): Promise<Reference[]> {
       return contigs(lines);
     }
     let end = reader.newline();
-    while (end < 0 && (await reader.fill(reader.buffered + 1))) end = reader.newline();
+    // Twice as much each time, so that a long line is not copied once per block.
+    while (end < 0 && (await reader.fill(reader.buffered * 2))) end = reader.newline();
     const line = reader.take(end < 0 ? reader.buffered : end + 1).toString();
     if (first && !line.startsWith('##fileformat=VCF')) throw new LyingFileError('it does not start as a VCF file does');
     if (line.startsWith('##contig=')) lines.push(line.trimEnd());

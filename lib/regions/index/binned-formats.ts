@@ -54,14 +54,16 @@ async function readReferences(
 ): Promise<BinnedIndex> {
   for (let reference = 0; reference < count; reference++) {
     index.startReference();
-    const bins = await counted(reader, 'the number of bins');
+    // Waiting takes far longer than a field, so only an empty buffer is waited for.
+    if (reader.buffered < 4) await reader.need(4, 'the number of bins');
+    const bins = nonNegative(reader.i32(), 'the number of bins');
     for (let bin = 0; bin < bins; bin++) {
-      await reader.need(lowest === 'perBin' ? 16 : 8, 'a bin');
+      if (reader.buffered < 16) await reader.need(lowest === 'perBin' ? 16 : 8, 'a bin');
       const number = reader.u32();
       const [low, high] = lowest === 'perBin' ? [reader.u32(), reader.u32()] : [0, 0];
       index.startBin(number, low, high);
       for (let left = nonNegative(reader.i32(), 'the number of chunks'); left > 0; ) {
-        await reader.need(16, 'a chunk');
+        if (reader.buffered < 16) await reader.need(16, 'a chunk');
         for (; left > 0 && reader.buffered >= 16; left--)
           index.addChunk(reader.u32(), reader.u32(), reader.u32(), reader.u32());
       }

@@ -1,0 +1,76 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import {
+  endMarkers,
+  keptRanges,
+  partsOf,
+  type Region,
+  virtualRangesOf,
+  wholeFile,
+} from '../../../lib/regions/index.ts';
+import { joined, type Named, opened, recordsOf, vector } from './files.ts';
+
+/** Names of records by file and region, as htslib lists them. */
+const answers: Record<string, Record<string, { count: number; sha256: string }>> = JSON.parse(
+  vector('answers.json').toString(),
+);
+const files = [
+  ['reads.bam', 'reads.bam.bai'],
+  ['reads.bam', 'reads.bam.csi'],
+  ['spanning.bam', 'spanning.bam.bai'],
+  ['empty.bam', 'empty.bam.bai'],
+  ['variants.vcf.gz', 'variants.vcf.gz.tbi'],
+  ['variants.vcf.gz', 'variants.vcf.gz.csi'],
+  ['variants.bcf', 'variants.bcf.csi'],
+] as const;
+const cases = files.flatMap(([data, index]) =>
+  Object.keys(answers[data]!).map((regions) => [data, index, regions] as const),
+);
+
+describe('htslib finds the same records', () => {
+  test.each(cases)('in %s with %s: %s', async (data, index, text) => {
+    const file = await opened(data, index);
+    const regions = parsed(text);
+    const ranges = text === 'whole' ? [wholeFile(file.head)] : virtualRangesOf(file.index, file.head, regions);
+    const parts = await joined(file.source, file.format, partsOf(ranges, { partBytes: 65_536, index: file.index }));
+    const answer = Buffer.concat([file.head.bytes, parts, endMarkers[file.format]]);
+    expect(digest(within(recordsOf(file.format, answer), regions))).toEqual(answers[data]![text]);
+  });
+
+  test.each(cases)('in what is kept of %s with %s: %s', async (data, index, text) => {
+    const file = await opened(data, index);
+    const regions = parsed(text);
+    const ranges = text === 'whole' ? [wholeFile(file.head)] : virtualRangesOf(file.index, file.head, regions);
+    for (const source of [undefined, file.source]) {
+      const kept = await keptRanges(file.head, file.index, ranges, source ? { source } : {});
+      expect(kept.length).toBeLessThanOrEqual(10);
+      const answer = Buffer.concat(kept.map(({ start, end }) => vector(data).subarray(start, end)));
+      expect(digest(within(recordsOf(file.format, answer), regions))).toEqual(answers[data]![text]);
+    }
+  });
+});
+
+function parsed(text: string): Region[] {
+  if (text === 'whole') return [];
+  return text.split(' ').map((region) => {
+    const [referenceName = '', from, to] = region.split(/[:-]/);
+    return from ? { referenceName, start: Number(from) - 1, end: Number(to) } : { referenceName };
+  });
+}
+
+function within(records: readonly Named[], regions: readonly Region[]): string[] {
+  const fits = ({ reference, start, end }: Named) =>
+    regions.some(
+      (region) =>
+        reference === region.referenceName &&
+        (reference === '*' || (start < (region.end ?? Number.POSITIVE_INFINITY) && end > (region.start ?? 0))),
+    );
+  return records.filter((record) => regions.length === 0 || fits(record)).map(({ name }) => name);
+}
+
+function digest(names: readonly string[]) {
+  const sha256 = createHash('sha256')
+    .update(names.map((name) => `${name}\n`).join(''))
+    .digest('hex');
+  return { count: names.length, sha256 };
+}
