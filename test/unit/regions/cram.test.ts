@@ -1,0 +1,112 @@
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import {
+  endMarkers,
+  keptRanges,
+  partsOf,
+  type Region,
+  readIndex,
+  UnknownReferenceError,
+  virtualRangesOf,
+  wholeFile,
+} from '../../../lib/regions/index.ts';
+import { joined, opened, streamed, vector } from './files.ts';
+
+/** The first two and the last containers of `reads.cram` begin here, by its CRAI; three slices each. */
+const [first, second, third, fourth, fifth] = [548, 13_765, 27_099, 40_481, 53_854];
+const unplaced = 100_930;
+/** Bytes of the file without its end marker of 38 bytes. */
+const dataEnd = 111_842;
+const at = (start: number, end: number) => ({ start: { block: start, within: 0 }, end: { block: end, within: 0 } });
+
+describe('regions of a CRAM file', () => {
+  test.each<[what: string, regions: readonly Region[], containers: readonly (readonly [number, number])[]]>([
+    ['the first position with a read', [{ referenceName: 'one', start: 9, end: 10 }], [[first, second]]],
+    ['positions before all reads', [{ referenceName: 'one', start: 0, end: 9 }], []],
+    [
+      'a slice that reaches over two containers',
+      [{ referenceName: 'one', start: 60_000, end: 60_010 }],
+      [[second, third]],
+    ],
+    [
+      'both ends of a reference',
+      [
+        { referenceName: 'one', start: 0, end: 10 },
+        { referenceName: 'one', start: 299_900 },
+      ],
+      [
+        [first, second],
+        [67_254, 80_068],
+      ],
+    ],
+    ['neighbours as one', [{ referenceName: 'one', start: 100_000, end: 200_000 }], [[second, 67_254]]],
+    ['a reference without reads', [{ referenceName: 'three' }], []],
+    ['reads without a reference', [{ referenceName: '*' }], [[unplaced, dataEnd]]],
+    [
+      'the last reference and what is unplaced',
+      [{ referenceName: '*' }, { referenceName: 'two', start: 65_000 }],
+      [[93_452, dataEnd]],
+    ],
+    ['no regions', [], []],
+  ])('hold the containers of %s', async (_, regions, containers) => {
+    const { index, head } = await opened('reads.cram', 'reads.cram.crai');
+    expect(virtualRangesOf(index, head, regions)).toEqual(containers.map(([start, end]) => at(start, end)));
+  });
+
+  test('take a container that two references share for both', async () => {
+    const { index, head } = await opened('several.cram', 'several.cram.crai');
+    const of = (referenceName: string, start: number, end: number) =>
+      virtualRangesOf(index, head, [{ referenceName, start, end }]);
+    expect(of('one', 295_000, 300_000)).toEqual([at(68_732, 80_209)]);
+    expect(of('two', 0, 100)).toEqual([at(68_732, 80_209)]);
+    expect(virtualRangesOf(index, head, [{ referenceName: '*' }])).toEqual([at(91_509, head.dataEnd)]);
+  });
+
+  test('have every container whose references the index does not tell (-2), and an index need not be compressed', async () => {
+    const { head } = await opened('reads.cram', 'reads.cram.crai');
+    const text = `0\t10\t14097\t${first}\t0\t1\n-2\t0\t0\t${second}\t0\t1\n0\t93028\t100\t${third}\t0\t1\n`;
+    for (const bytes of [Buffer.from(text), Buffer.from(text.trimEnd()), gzipSync(text)]) {
+      const index = await readIndex(streamed(bytes, 7));
+      expect(virtualRangesOf(index, head, [{ referenceName: 'two' }])).toEqual([at(second, third)]);
+      expect(virtualRangesOf(index, head, [{ referenceName: 'one', start: 93_027, end: 93_028 }])).toEqual([
+        at(second, dataEnd),
+      ]);
+      expect(virtualRangesOf(index, head, [{ referenceName: 'one', start: 0, end: 20 }])).toEqual([at(first, third)]);
+    }
+  });
+
+  test('are unknown for a name that the header has not', async () => {
+    const { index, head } = await opened('reads.cram', 'reads.cram.crai');
+    expect(() => virtualRangesOf(index, head, [{ referenceName: 'four' }])).toThrow(new UnknownReferenceError('four'));
+  });
+
+  test('are parts of whole containers, and without an index of any bytes', async () => {
+    const { index, head, source } = await opened('reads.cram', 'reads.cram.crai');
+    const whole = [wholeFile(head)];
+    expect(partsOf(whole, { partBytes: 65_536, index })).toEqual([at(first, fifth), at(fifth, dataEnd)]);
+    const blind = partsOf(whole, { partBytes: 65_536 });
+    expect(blind.map(({ start, end }) => [start.block, end.block])).toEqual([
+      [first, first + 65_536],
+      [first + 65_536, dataEnd],
+    ]);
+    for (const parts of [blind, partsOf(whole, { partBytes: 65_536, index })]) {
+      const answer = Buffer.concat([head.bytes, await joined(source, 'CRAM', parts), endMarkers.CRAM]);
+      expect(answer.equals(vector('reads.cram'))).toBe(true);
+    }
+  });
+
+  test('keep header, containers and end marker where nothing is changed', async () => {
+    const { index, head } = await opened('reads.cram', 'reads.cram.crai');
+    const ranges = [at(second, third), at(fourth, fifth)];
+    expect(await keptRanges(head, index, ranges)).toEqual([
+      { start: 0, end: first },
+      { start: second, end: third },
+      { start: fourth, end: fifth },
+      { start: dataEnd, end: dataEnd + 38 },
+    ]);
+    expect(await keptRanges(head, index, ranges, { most: 2 })).toEqual([
+      { start: 0, end: fifth },
+      { start: dataEnd, end: dataEnd + 38 },
+    ]);
+  });
+});

@@ -1,0 +1,162 @@
+import { describe, expect, test } from 'vitest';
+import {
+  CannotCutError,
+  type DataFormat,
+  formatOf,
+  indexPathsOf,
+  keptRanges,
+  openPart,
+  partsOf,
+  readHead,
+  readIndex,
+  UnknownReferenceError,
+  virtualRangesOf,
+  wholeFile,
+} from '../../../lib/regions/index.ts';
+import { bai, bamHeader, bgzf, joined, memory, offset, opened, recordsOf, streamed, vector } from './files.ts';
+
+const references = [
+  { name: 'one', length: 300_000 },
+  { name: 'two', length: 70_000 },
+  { name: 'three', length: 20_000 },
+];
+const contigs = [{ name: 'unused', length: 1000 }, ...references];
+
+describe('the format and the index of a file by its name', () => {
+  test.each([
+    ['a/x.bam', 'BAM', ['a/x.bam.bai', 'a/x.bai', 'a/x.bam.csi', 'a/x.csi']],
+    ['x.cram.c4gh', 'CRAM', ['x.cram.crai', 'x.crai']],
+    ['X.VCF.GZ.C4GH', 'VCF', ['X.VCF.GZ.tbi', 'X.tbi', 'X.VCF.GZ.csi', 'X.csi']],
+    ['x.vcf.bgz', 'VCF', ['x.vcf.bgz.tbi', 'x.tbi', 'x.vcf.bgz.csi', 'x.csi']],
+    ['x.bcf', 'BCF', ['x.bcf.csi', 'x.csi']],
+  ])('%s is %s', (path, format, indexes) => {
+    expect(formatOf(path)).toBe(format);
+    expect(indexPathsOf(path)).toEqual(indexes.flatMap((index) => [index, `${index}.c4gh`]));
+  });
+
+  test.each(['x.vcf', 'x.bam.bai', 'x.fastq.gz', '.bam', 'bam', 'x.bam.gpg'])('%s has none', (path) => {
+    expect(formatOf(path)).toBeUndefined();
+    expect(indexPathsOf(path)).toEqual([]);
+  });
+});
+
+describe('the header of a file', () => {
+  // Ends and sizes of blocks as bgzip and a hex dump of the containers show them.
+  test.each<[file: string, format: DataFormat, names: typeof references, end: object, dataEnd: number]>([
+    ['reads.bam', 'BAM', references, { block: 198, within: 0 }, 249_414],
+    ['empty.bam', 'BAM', references, { block: 200, within: 0 }, 200],
+    ['reads.cram', 'CRAM', references, { block: 548, within: 0 }, 111_842],
+    ['several.cram', 'CRAM', references, { block: 563, within: 0 }, 107_377],
+  ])('of %s ends with a block', async (file, format, names, end, dataEnd) => {
+    const bytes = vector(file);
+    const source = memory(bytes);
+    const head = await readHead(source, format);
+    expect(head).toMatchObject({ format, references: names, end, dataEnd, size: bytes.length, sharesBlock: false });
+    expect(bytes.subarray(0, head.end.block).equals(head.bytes)).toBe(true);
+    expect(source.bytesRead).toBeLessThan(270_000);
+  });
+
+  test.each<[file: string, format: DataFormat, names: typeof references]>([
+    ['spanning.bam', 'BAM', references],
+    ['variants.vcf.gz', 'VCF', contigs],
+    ['variants.bcf', 'BCF', contigs],
+  ])('of %s is compressed again, as records share its block', async (file, format, names) => {
+    const head = await readHead(memory(vector(file)), format);
+    expect(head).toMatchObject({ references: names, sharesBlock: true });
+    expect(head.end.block).toBe(0);
+    expect(head.end.within).toBeGreaterThan(100);
+    expect(recordsOf(format, head.bytes)).toEqual([]);
+  });
+
+  test('ends with the file that has nothing else, with or without an end marker', async () => {
+    const { bytes } = bgzf(bamHeader(), [20, 10, 1000]);
+    const head = await readHead(memory(bytes), 'BAM');
+    expect(head).toMatchObject({ end: { block: bytes.length, within: 0 }, dataEnd: bytes.length });
+    expect(wholeFile(head)).toEqual({ start: head.end, end: head.end });
+    expect(await joined(memory(bytes), 'BAM', [wholeFile(head)])).toHaveLength(0);
+    expect(await keptRanges(head, await readIndex(streamed(bai(0))), [])).toEqual([{ start: 0, end: bytes.length }]);
+  });
+
+  test('of a file without an end marker is followed by all records', async () => {
+    const bytes = vector('reads.bam').subarray(0, -28);
+    const source = memory(bytes);
+    const head = await readHead(source, 'BAM');
+    expect(head.dataEnd).toBe(bytes.length);
+    const records = await joined(source, 'BAM', partsOf([wholeFile(head)], { partBytes: 65_536 }));
+    expect(records.equals(bytes.subarray(198))).toBe(true);
+  });
+
+  test('numbers the contigs of BCF by IDX where it has one', async () => {
+    const text = '##fileformat=VCFv4.3\n##contig=<ID=b,length=5,IDX=2>\n##contig=<ID=a,IDX=0>\n#CHROM\n\0';
+    const plain = Buffer.concat([Buffer.from('BCF\x02\x02'), Buffer.from([text.length, 0, 0, 0]), Buffer.from(text)]);
+    const head = await readHead(memory(bgzf(plain, [plain.length]).bytes), 'BCF');
+    expect(head.references).toEqual([{ name: 'a' }, undefined, { name: 'b', length: 5 }]);
+  });
+});
+
+describe('regions', () => {
+  test('of references that only the header has are empty, others unknown', async () => {
+    const { index, head } = await opened('variants.vcf.gz', 'variants.vcf.gz.tbi');
+    expect(virtualRangesOf(index, head, [{ referenceName: 'three' }])).toEqual([]);
+    expect(() => virtualRangesOf(index, head, [{ referenceName: 'four' }])).toThrow(new UnknownReferenceError('four'));
+    expect(() => virtualRangesOf(index, head, [{ referenceName: '*' }])).toThrow(new UnknownReferenceError('*'));
+  });
+
+  test('read two blocks for each range, beside what is sent as it is', async () => {
+    const { index, head } = await opened('reads.bam', 'reads.bam.bai');
+    const ranges = virtualRangesOf(index, head, [{ referenceName: 'one', start: 99_000, end: 100_000 }]);
+    // One of reads in a small bin, one of those that reach over several.
+    expect(ranges).toHaveLength(2);
+    const source = memory(vector('reads.bam'));
+    for (const range of ranges) expect((await openPart(source, 'BAM', range)).size).toBeLessThan(60_000);
+    expect(source.bytesRead).toBeLessThanOrEqual(4 * 65_536);
+  });
+
+  test.each([
+    [-1, 5],
+    [5, 4],
+    [Number.NaN, 4],
+  ])('from %d to %d are refused', async (start, end) => {
+    const { index, head } = await opened('reads.bam', 'reads.bam.bai');
+    expect(() => virtualRangesOf(index, head, [{ referenceName: 'one', start, end }])).toThrow(RangeError);
+  });
+});
+
+describe('what is kept of a file whose blocks are not changed', () => {
+  test('is cut near the region where records end with blocks', async () => {
+    const { index, head, source } = await opened('reads.bam', 'reads.bam.bai');
+    const ranges = virtualRangesOf(index, head, [{ referenceName: 'one', start: 150_000, end: 160_000 }]);
+    const kept = await keptRanges(head, index, ranges, { source, widestBytes: 65_536 });
+    expect(kept).toHaveLength(3);
+    expect(kept[0]).toEqual({ start: 0, end: 198 });
+    expect(kept[2]).toEqual({ start: 249_414, end: 249_442 });
+    expect(kept[1]!.end - kept[1]!.start).toBeLessThan(80_000);
+  });
+
+  test('cannot be cut where no near block starts with a record', async () => {
+    const { index, head, source } = await opened('spanning.bam', 'spanning.bam.bai');
+    const ranges = virtualRangesOf(index, head, [{ referenceName: 'one', start: 150_000, end: 160_000 }]);
+    await expect(keptRanges(head, index, ranges, { source, widestBytes: 65_536 })).rejects.toThrow(CannotCutError);
+    expect(await keptRanges(head, index, ranges, { source })).toEqual([{ start: 0, end: head.size }]);
+  });
+
+  test('is at most ten ranges, header and end marker included', async () => {
+    const bytes = Buffer.alloc(2_000_000);
+    const head = {
+      ...(await opened('reads.bam', 'reads.bam.bai')).head,
+      size: bytes.length,
+      dataEnd: bytes.length - 28,
+    };
+    const starts = Array.from({ length: 40 }, (_, number) => 1000 + number * 40_000 + (number % 7) * 1000);
+    const index = await readIndex(
+      streamed(bai(4681, ...starts.map((start) => [offset(start), offset(start + 500)] as const))),
+    );
+    const ranges = virtualRangesOf(index, head, [{ referenceName: 'one', start: 0, end: 100 }]);
+    expect(ranges).toHaveLength(40);
+    const kept = await keptRanges(head, index, ranges);
+    expect(kept).toHaveLength(10);
+    for (const start of starts) {
+      expect(kept.some((range) => range.start <= start && start + 500 <= range.end)).toBe(true);
+    }
+  });
+});
