@@ -11,7 +11,8 @@ export {
   UnknownReferenceError,
 } from './errors.ts';
 export { type DataFormat, endMarkers, formatOf, indexPathsOf } from './formats.ts';
-export { type FileHead, type Reference, readHead, wholeFile } from './head/head.ts';
+export type { FileHead, Reference } from './head/file-head.ts';
+export { readHead, wholeFile } from './head/head.ts';
 export { type IndexLimits, readIndex } from './index/read-index.ts';
 export type { RegionIndex } from './index/region-index.ts';
 export { type KeptOptions, keptRanges } from './kept.ts';

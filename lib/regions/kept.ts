@@ -1,7 +1,7 @@
 import { readBlock } from './blocks/bgzf.ts';
 import { CannotCutError } from './errors.ts';
 import type { DataFormat } from './formats.ts';
-import type { FileHead } from './head/head.ts';
+import type { FileHead } from './head/file-head.ts';
 import type { RegionIndex } from './index/region-index.ts';
 import type { ByteRange, Place, PlainSource, VirtualRange } from './places.ts';
 

@@ -1,5 +1,5 @@
 import { RegionIndexError, UnknownReferenceError } from './errors.ts';
-import type { FileHead } from './head/head.ts';
+import type { FileHead } from './head/file-head.ts';
 import type { Interval, RegionIndex } from './index/region-index.ts';
 import { comparePlaces, mergeRanges, type VirtualRange } from './places.ts';
 

@@ -14,6 +14,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   common: [],
   errors: [],
   crypt4gh: [],
+  regions: [],
   visas: [],
   terminal: [],
   'service/http': ['crypt4gh', 'visas'],

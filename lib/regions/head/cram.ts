@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { LyingFileError } from '../errors.ts';
 import type { Place, PlainSource } from '../places.ts';
-import type { Reference } from './head.ts';
+import type { Reference } from './file-head.ts';
 
 /** Bytes of the file definition: magic, version, file id (CRAM 3.0 § 6). */
 const definitionBytes = 26;

@@ -2,33 +2,10 @@ import { type Block, blocksOf, compressBlocks } from '../blocks/bgzf.ts';
 import { ByteReader } from '../blocks/byte-reader.ts';
 import { LyingFileError } from '../errors.ts';
 import { type DataFormat, endMarkers } from '../formats.ts';
-import type { Place, PlainSource, VirtualRange } from '../places.ts';
+import type { PlainSource, VirtualRange } from '../places.ts';
 import { readCramHeader } from './cram.ts';
+import type { FileHead } from './file-head.ts';
 import { readBamHeader, readBcfHeader, readVcfHeader } from './headers.ts';
-
-/** A reference sequence, at its index in the file's own numbering. */
-export interface Reference {
-  readonly name: string;
-  /** Bases; undefined where the header does not say. */
-  readonly length?: number;
-}
-
-/** What stands before the records of a file, and where they end. */
-export interface FileHead {
-  readonly format: DataFormat;
-  /** By the number that the records and the index use. A number that a BCF header leaves out is a hole. */
-  readonly references: readonly (Reference | undefined)[];
-  /** Exactly the header as a valid start of the file; ends at the border of a BGZF block or CRAM container. */
-  readonly bytes: Uint8Array;
-  /** Where the first record starts. */
-  readonly end: Place;
-  /** Whether records follow in the header's last block. {@link bytes} then ends with a block that was compressed again. */
-  readonly sharesBlock: boolean;
-  /** Bytes of the whole file. */
-  readonly size: number;
-  /** Offset of the end marker, or the end of a file that has none. */
-  readonly dataEnd: number;
-}
 
 /** Most bytes that are read to find the end of a header, and most that it can have once it is inflated. */
 const limits = { read: 16 * 2 ** 20, inflated: 32 * 2 ** 20 };

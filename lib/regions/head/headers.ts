@@ -1,6 +1,6 @@
 import type { ByteReader } from '../blocks/byte-reader.ts';
 import { LyingFileError } from '../errors.ts';
-import type { Reference } from './head.ts';
+import type { Reference } from './file-head.ts';
 
 /** Most bytes of one field or line. A reader of the whole header holds no more than its inflated limit either. */
 const mostFieldBytes = 32 * 2 ** 20;

@@ -1,5 +1,5 @@
 import { RegionIndexError } from '../errors.ts';
-import type { FileHead } from '../head/head.ts';
+import type { FileHead } from '../head/file-head.ts';
 import { comparePlaces, type Place, type VirtualRange } from '../places.ts';
 import { type Budget, Numbers, Offsets } from './offsets.ts';
 import type { Interval, RegionIndex } from './region-index.ts';

@@ -1,6 +1,6 @@
 import type { ByteReader } from '../blocks/byte-reader.ts';
 import { RegionIndexError } from '../errors.ts';
-import type { FileHead } from '../head/head.ts';
+import type { FileHead } from '../head/file-head.ts';
 import type { VirtualRange } from '../places.ts';
 import type { Budget } from './offsets.ts';
 import type { Interval, RegionIndex } from './region-index.ts';

@@ -1,4 +1,4 @@
-import type { FileHead } from '../head/head.ts';
+import type { FileHead } from '../head/file-head.ts';
 import type { VirtualRange } from '../places.ts';
 
 /** Positions [start, end) of a reference, from 0. */

@@ -126,11 +126,15 @@ describe('what is kept of a file whose blocks are not changed', () => {
   test('is cut near the region where records end with blocks', async () => {
     const { index, head, source } = await opened('reads.bam', 'reads.bam.bai');
     const ranges = virtualRangesOf(index, head, [{ referenceName: 'one', start: 150_000, end: 160_000 }]);
-    const kept = await keptRanges(head, index, ranges, { source, widestBytes: 65_536 });
-    expect(kept).toHaveLength(3);
-    expect(kept[0]).toEqual({ start: 0, end: 198 });
-    expect(kept[2]).toEqual({ start: 249_414, end: 249_442 });
-    expect(kept[1]!.end - kept[1]!.start).toBeLessThan(80_000);
+    // The records from byte 54,888 of one block to byte 3,136 of another.
+    expect(ranges.map(({ start, end }) => [start.block, end.block])).toEqual([[69_933, 185_476]]);
+    // The second block ends at byte 208,598, as its header says.
+    expect(await keptRanges(head, index, ranges, { source, widestBytes: 65_536 })).toEqual([
+      { start: 0, end: 198 },
+      { start: 69_933, end: 208_598 },
+      { start: 249_414, end: 249_442 },
+    ]);
+    await expect(keptRanges(head, index, ranges, { widestBytes: 65_536 })).rejects.toThrow(CannotCutError);
   });
 
   test('cannot be cut where no near block starts with a record', async () => {
