@@ -1,19 +1,8 @@
-import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import {
-  endMarkers,
-  keptRanges,
-  partsOf,
-  type Region,
-  virtualRangesOf,
-  wholeFile,
-} from '../../../lib/regions/index.ts';
-import { joined, type Named, opened, recordsOf, vector } from './files.ts';
+import { endMarkers, keptRanges, partsOf, virtualRangesOf, wholeFile } from '../../../lib/regions/index.ts';
+import { answers, digest, parsed, within } from './answers.ts';
+import { joined, opened, recordsOf, vector } from './files.ts';
 
-/** Names of records by file and region, as htslib lists them. */
-const answers: Record<string, Record<string, { count: number; sha256: string }>> = JSON.parse(
-  vector('answers.json').toString(),
-);
 const files = [
   ['reads.bam', 'reads.bam.bai'],
   ['reads.bam', 'reads.bam.csi'],
@@ -49,28 +38,3 @@ describe('htslib finds the same records', () => {
     }
   });
 });
-
-function parsed(text: string): Region[] {
-  if (text === 'whole') return [];
-  return text.split(' ').map((region) => {
-    const [referenceName = '', from, to] = region.split(/[:-]/);
-    return from ? { referenceName, start: Number(from) - 1, end: Number(to) } : { referenceName };
-  });
-}
-
-function within(records: readonly Named[], regions: readonly Region[]): string[] {
-  const fits = ({ reference, start, end }: Named) =>
-    regions.some(
-      (region) =>
-        reference === region.referenceName &&
-        (reference === '*' || (start < (region.end ?? Number.POSITIVE_INFINITY) && end > (region.start ?? 0))),
-    );
-  return records.filter((record) => regions.length === 0 || fits(record)).map(({ name }) => name);
-}
-
-function digest(names: readonly string[]) {
-  const sha256 = createHash('sha256')
-    .update(names.map((name) => `${name}\n`).join(''))
-    .digest('hex');
-  return { count: names.length, sha256 };
-}
