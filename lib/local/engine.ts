@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Connection } from '../contract/connection.ts';
 import type { StackOutputs } from '../contract/outputs.ts';
 import { type LocalAccount, localAccount } from './account/account.ts';
-import { accountServices, type Protection, protectionOf } from './account/services.ts';
+import { accountServices } from './account/services.ts';
 import { type Accounts, addArchiveUser, fillSecrets, prepareAccounts } from './accounts.ts';
 import type { GatewayBehaviour } from './api-gateway/exchange.ts';
 import { type RestApi, readApis, stageArn } from './api-gateway/model.ts';
@@ -85,7 +85,6 @@ export interface Engine {
   readonly account: LocalAccount;
   /** What EventBridge took, the last thousand events. */
   readonly events: readonly BusEvent[];
-  readonly protection: Protection;
   /**
    * Update the running stacks to those of another assembly, as CloudFormation does: one resource at a time, while callers and
    * queues are served. Each step is carried out when it is given; the next one waits until it is asked for. When a step
@@ -196,7 +195,6 @@ async function start(
 
   const traffic = new Traffic();
   const bus = new EventBus(deployment.region, now, (event) => logs.write('events', JSON.stringify(event)));
-  const protection = protectionOf(deployment);
   const cluster = {
     arn: outputs.DatabaseClusterArn,
     secretArn: outputs.DatabaseSecretArn,
@@ -228,7 +226,7 @@ async function start(
       events: bus.service(),
       sts: sts(deployment, credentials, now),
       kms: kms(signingKeys, account),
-      ...accountServices(account, deployment, protection),
+      ...accountServices(account, deployment),
     },
     ...authority,
     traffic,
@@ -286,7 +284,6 @@ async function start(
     access: authority.access,
     account,
     events: bus.events,
-    protection,
     update: (assemblyDir) => update(running, assemblyDir),
     inspector: inspected && `127.0.0.1:${inspected.port}`,
   };

@@ -1,5 +1,6 @@
 import type { Stack } from '../template/assembly.ts';
 import type { Deployment } from '../template/deployment.ts';
+import { stackId } from '../template/names.ts';
 import { list, optionalNumber, optionalText, type Resource, record, text } from '../template/template.ts';
 
 /** A stack, as CloudFormation describes it. */
@@ -44,6 +45,9 @@ export interface LocalAccount {
   readonly serverlessVersions: Map<string, boolean>;
   /** By ARN. */
   readonly clusters: Map<string, AccountCluster>;
+  /** Whether each deployed stack and each cluster is protected against deletion, by ARN. */
+  readonly protectedStacks: Map<string, boolean>;
+  readonly protectedClusters: Map<string, boolean>;
   /** Ids of VPCs. */
   readonly networks: Set<string>;
   /** Names of the service-linked roles. */
@@ -91,6 +95,11 @@ export function localAccount(deployment: Deployment, stacks: readonly Stack[], n
     restApis: new Map(deployment.resources('AWS::ApiGateway::RestApi').map((api) => [api.id, endpointTypes(api)])),
     serverlessVersions: new Map(clusters.map((cluster) => [factsOf(cluster).version, true])),
     clusters: new Map(clusters.map((cluster) => [cluster.attribute('DBClusterArn'), factsOf(cluster)])),
+    // Stacks are deployed without it.
+    protectedStacks: new Map(stacks.map(({ name }) => [stackId(name, deployment.region), false])),
+    protectedClusters: new Map(
+      clusters.map((cluster) => [cluster.attribute('DBClusterArn'), cluster.property('DeletionProtection') === true]),
+    ),
     networks: new Set(['vpc-default', ...ids('AWS::EC2::VPC')]),
     serviceRoles: new Set(clusters.length > 0 ? ['AWSServiceRoleForRDS'] : []),
     trails: new Set(ids('AWS::CloudTrail::Trail')),

@@ -1,36 +1,19 @@
 import { type BufferedService, jsonService, queryService } from '../endpoint/buffered-service.ts';
 import { AwsError } from '../endpoint/errors.ts';
-import type { Deployment, RunningDeployment } from '../template/deployment.ts';
+import type { Deployment } from '../template/deployment.ts';
 import { accountId, stackId } from '../template/names.ts';
 import { list } from '../template/template.ts';
 import type { AccountCluster, LocalAccount } from './account.ts';
 
-/** Whether each stack and each database cluster is protected against deletion, by its ARN. */
-export interface Protection {
-  readonly stacks: Map<string, boolean>;
-  readonly clusters: Map<string, boolean>;
-}
-
-/** Protection as the template has it. Stacks are deployed without it. */
-export function protectionOf(deployment: RunningDeployment): Protection {
-  const clusters = deployment.resources('AWS::RDS::DBCluster');
-  return {
-    stacks: new Map(deployment.stacks.map(({ name }) => [stackId(name, deployment.region), false])),
-    clusters: new Map(
-      clusters.map((cluster) => [cluster.attribute('DBClusterArn'), cluster.property('DeletionProtection') === true]),
-    ),
-  };
-}
-
 /** The services that answer what an operator asks about the account, by their names in a signature's scope. */
-export function accountServices(account: LocalAccount, deployment: Deployment, { stacks, clusters }: Protection) {
+export function accountServices(account: LocalAccount, deployment: Deployment) {
   return {
     acm: acm(account),
     apigateway: apiGateway(account, deployment.region),
     cloudcontrolapi: cloudControl(account),
-    cloudformation: cloudFormation(stacks, deployment, account),
+    cloudformation: cloudFormation(deployment, account),
     cloudtrail: cloudTrail(account),
-    rds: rds(clusters, account),
+    rds: rds(account),
     servicequotas: serviceQuotas(account, deployment.region),
     sns: sns(deployment),
   };
@@ -131,9 +114,8 @@ function cloudControl(account: Pick<LocalAccount, 'logPolicies' | 'networks' | '
 
 /** CloudFormation, as far as this service and its tools use it: one stack, or all of its resources on one page. */
 function cloudFormation(
-  protectedStacks: Protection['stacks'],
   deployment: Pick<Deployment, 'region' | 'resourcesOf'>,
-  account: Pick<LocalAccount, 'stacks'>,
+  { stacks, protectedStacks }: Pick<LocalAccount, 'stacks' | 'protectedStacks'>,
 ): BufferedService {
   /** CloudFormation has no error of its own for this. */
   const unknownStack = (nameOrArn: string) =>
@@ -151,7 +133,7 @@ function cloudFormation(
         parameters: ['StackName'],
         resource: ({ StackName: name = '' }) => stackId(name, deployment.region),
         run({ StackName: name = '' }) {
-          const stack = account.stacks.get(name);
+          const stack = stacks.get(name);
           if (!stack) throw unknownStack(name);
           const outputs = Object.entries(stack.outputs);
           const member = {
@@ -210,10 +192,11 @@ function cloudTrail({ trails }: Pick<LocalAccount, 'trails'>): BufferedService {
 }
 
 /** RDS, as far as this service and its tools use it: one cluster, its protection, and the offer of Aurora Serverless v2. */
-function rds(
-  protectedClusters: Protection['clusters'],
-  account: Pick<LocalAccount, 'clusters' | 'serverlessVersions'>,
-): BufferedService {
+function rds({
+  clusters,
+  protectedClusters,
+  serverlessVersions,
+}: Pick<LocalAccount, 'clusters' | 'protectedClusters' | 'serverlessVersions'>): BufferedService {
   const identifierOf = (arn: string) => arn.split(':')[6] ?? '';
   /** Known by its ARN or identifier. */
   const arnOf = (identifier = '', known: Iterable<string> = protectedClusters.keys()) => {
@@ -227,8 +210,8 @@ function rds(
       DescribeDBClusters: {
         parameters: ['DBClusterIdentifier'],
         run({ DBClusterIdentifier: identifier }) {
-          const arn = arnOf(identifier, account.clusters.keys());
-          const { engine, version, dataApi } = account.clusters.get(arn) as AccountCluster;
+          const arn = arnOf(identifier, clusters.keys());
+          const { engine, version, dataApi } = clusters.get(arn) as AccountCluster;
           const names = { DBClusterIdentifier: identifierOf(arn), DBClusterArn: arn };
           const facts = { Engine: engine, EngineVersion: version, HttpEndpointEnabled: dataApi };
           return { DBClusters: { DBCluster: { ...names, ...facts } } };
@@ -238,7 +221,7 @@ function rds(
         parameters: ['Engine', 'EngineVersion', 'DBInstanceClass'],
         run({ Engine: engine, EngineVersion: asked, DBInstanceClass: instanceClass }) {
           // A major version stands for all of its minor ones.
-          const found = [...account.serverlessVersions].filter(([each]) => `${each}.`.startsWith(`${asked}.`));
+          const found = [...serverlessVersions].filter(([each]) => `${each}.`.startsWith(`${asked}.`));
           if (engine !== 'aurora-postgresql' || found.length === 0) {
             throw new AwsError(400, 'InvalidParameterCombination', `Cannot find version ${asked} for ${engine}`);
           }
