@@ -30,6 +30,11 @@ export interface PrivateKeyFile {
   readonly privateKey: Uint8Array;
 }
 
+/** Overwrites a secret at the end of the scope. */
+export function wiping(secret: Uint8Array | undefined): Disposable {
+  return { [Symbol.dispose]: () => void secret?.fill(0) };
+}
+
 /** Private keys, which are overwritten at the end of their scope. */
 export class PrivateKeys implements Disposable {
   readonly files: PrivateKeyFile[] = [];

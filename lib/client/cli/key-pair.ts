@@ -2,6 +2,7 @@ import { formatPrivateKey, formatPublicKey, generateKeyPair, publicKeyFingerprin
 import { UsageError } from '../../terminal/errors.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { writeOutput } from './files/output-file.ts';
+import { wiping } from './key-files.ts';
 
 /** The two files of a pair of keys, as the user named them. */
 export interface KeyPairFiles {
@@ -32,22 +33,19 @@ export function keyPairFiles(name: string): KeyPairFiles {
 export async function writeKeyPair(pair: NewKeyPair): Promise<string> {
   const { terminal, force = false, comment } = pair;
   const { privateKey, publicKey } = generateKeyPair();
-  try {
-    await writeOutput({ name: pair.privateKey, terminal, force, mode: 0o600 }, async (secretSink) => {
-      // A name that is taken fails before the user types a passphrase.
-      await writeOutput({ name: pair.publicKey, terminal, force }, async (publicSink) => {
-        const passphrase = await pair.passphrase();
-        const text = await formatPrivateKey(privateKey, {
-          ...(passphrase !== undefined && { passphrase: notEmpty(passphrase) }),
-          ...(comment !== undefined && { comment }),
-        });
-        await secretSink.write([Buffer.from(text)]);
-        await publicSink.write([Buffer.from(formatPublicKey(publicKey))]);
+  using _wiped = wiping(privateKey);
+  await writeOutput({ name: pair.privateKey, terminal, force, mode: 0o600 }, async (secretSink) => {
+    // A name that is taken fails before the user types a passphrase.
+    await writeOutput({ name: pair.publicKey, terminal, force }, async (publicSink) => {
+      const passphrase = await pair.passphrase();
+      const text = await formatPrivateKey(privateKey, {
+        ...(passphrase !== undefined && { passphrase: notEmpty(passphrase) }),
+        ...(comment !== undefined && { comment }),
       });
+      await secretSink.write([Buffer.from(text)]);
+      await publicSink.write([Buffer.from(formatPublicKey(publicKey))]);
     });
-  } finally {
-    privateKey.fill(0);
-  }
+  });
   return publicKeyFingerprint(publicKey);
 }
 

@@ -7,7 +7,7 @@ import {
 } from '../../crypt4gh/index.ts';
 import { printable } from '../../terminal/output.ts';
 import type { ReadReceipts } from '../api/delivery/receipt-files.ts';
-import { type PrivateKeyFile, readKeyFile } from './key-files.ts';
+import { type PrivateKeyFile, readKeyFile, wiping } from './key-files.ts';
 import type { Session } from './session.ts';
 
 /** The user's keys, as far as they are known. */
@@ -73,11 +73,8 @@ async function publicPart(
     const text = await readKeyFile('--key', path);
     const given = inspectPrivateKey(text).isProtected ? await passphrase?.() : undefined;
     const privateKey = await parsePrivateKey(text, given);
-    try {
-      return publicKeyOf(privateKey);
-    } finally {
-      privateKey.fill(0);
-    }
+    using _wiped = wiping(privateKey);
+    return publicKeyOf(privateKey);
   } catch {
     // A command that needs the private key says what is wrong with it.
     return undefined;

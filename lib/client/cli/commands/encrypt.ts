@@ -14,7 +14,7 @@ import {
 import { type OutputOptions, type Sink, writeOutput } from '../files/output-file.ts';
 import { counted, sliced } from '../files/streams.ts';
 import { threadsFor, whileGrowing } from '../files/threads.ts';
-import { readPrivateKey } from '../key-files.ts';
+import { readPrivateKey, wiping } from '../key-files.ts';
 import { publicKeyForms, withKeyOptions } from '../options.ts';
 import { type ByteRangeOption, checkWithin, rangeOption } from '../range.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
@@ -62,11 +62,8 @@ export function registerEncrypt(program: Command, context: CommandContext): void
       const headerOutput = headerOf(output, options);
       await writeOutput(output, async (sink) => {
         const senderKey = await senderKeyOf(session, options);
-        try {
-          await encryptTo(sink, { session, input, range: options.range, recipients, senderKey, headerOutput });
-        } finally {
-          senderKey?.fill(0);
-        }
+        using _wiped = wiping(senderKey);
+        await encryptTo(sink, { session, input, range: options.range, recipients, senderKey, headerOutput });
       });
       reportWritten(session.output, { file, output: name, recipients: recipients.length });
     });

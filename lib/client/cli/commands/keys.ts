@@ -13,7 +13,7 @@ import { warnOfCommit } from '../../../terminal/git-warning.ts';
 import { printable } from '../../../terminal/output.ts';
 import { askNewSecret } from '../../../terminal/prompts.ts';
 import { writeOutput } from '../files/output-file.ts';
-import { readPrivateKey, readPublicKey } from '../key-files.ts';
+import { readPrivateKey, readPublicKey, wiping } from '../key-files.ts';
 import { keyPairFiles, notEmpty, writeKeyPair } from '../key-pair.ts';
 import { readSecretFile } from '../secrets.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
@@ -126,22 +126,19 @@ async function changePassphrase(session: Session, file: string, options: NewPass
     throw usageError(printable(file), 'this is a key of OpenSSH', 'Use ssh-keygen -p -f FILE.');
   }
   const privateKey = await readPrivateKey(path, session);
+  using _wiped = wiping(privateKey);
   const { comment } = inspectPrivateKey(bytes);
   // A comment that is not UTF-8 cannot be written back as it was.
   const kept = comment?.includes('\ufffd') ? undefined : comment;
   if (kept !== comment) output.note('the comment in the file is not UTF-8: it is left out');
-  try {
-    await writeOutput({ name: file, terminal, force: true, mode: 0o600 }, async (sink) => {
-      const passphrase = await newPassphrase(session, options);
-      const changed = await formatPrivateKey(privateKey, {
-        ...(passphrase !== undefined && { passphrase: notEmpty(passphrase) }),
-        ...(kept !== undefined && { comment: kept }),
-      });
-      await sink.write([Buffer.from(changed)]);
+  await writeOutput({ name: file, terminal, force: true, mode: 0o600 }, async (sink) => {
+    const passphrase = await newPassphrase(session, options);
+    const changed = await formatPrivateKey(privateKey, {
+      ...(passphrase !== undefined && { passphrase: notEmpty(passphrase) }),
+      ...(kept !== undefined && { comment: kept }),
     });
-  } finally {
-    privateKey.fill(0);
-  }
+    await sink.write([Buffer.from(changed)]);
+  });
   output.result({ file, protected: options.passphrase !== false }, `${printable(file)} has another passphrase`);
   await warnOfCommit(path, output);
 }
@@ -162,9 +159,6 @@ async function anyPublicKey(session: Session, file: string): Promise<Uint8Array>
   const text = await readFile(path, 'latin1').catch(() => '');
   if (!/BEGIN [A-Z0-9 ]*PRIVATE KEY/.test(text)) return await readPublicKey('<file>', file, session.terminal);
   const privateKey = await readPrivateKey(path, session);
-  try {
-    return publicKeyOf(privateKey);
-  } finally {
-    privateKey.fill(0);
-  }
+  using _wiped = wiping(privateKey);
+  return publicKeyOf(privateKey);
 }

@@ -11,7 +11,7 @@ import { ProxyApi } from '../../api/proxy.ts';
 import type { CheckResult } from '../doctor/check.ts';
 import { checkAddress, checkCredentials } from '../doctor/examine.ts';
 import { checkVisa } from '../doctor/visa-check.ts';
-import { keyFileError, readKeyFile } from '../key-files.ts';
+import { keyFileError, readKeyFile, wiping } from '../key-files.ts';
 import { type KeyPairFiles, keyPairFiles, notEmpty } from '../key-pair.ts';
 import { checkedVisa, readSecretFile, refuseToken } from '../secrets.ts';
 import type { Session } from '../session.ts';
@@ -330,12 +330,11 @@ async function askKey(asking: Asking): Promise<Pick<Answers, 'keyFile' | 'newKey
       if (answer === '' || (answer === newKey && given.key === undefined)) return { value: answer };
       const file = pathOf({ value: answer, folder });
       const bytes = await readKeyFile(source, file);
+      using _wiped = wiping(bytes);
       try {
         inspectPrivateKey(bytes);
       } catch (error) {
         throw keyFileError(file, error, bytes);
-      } finally {
-        bytes.fill(0);
       }
       return { value: file };
     },
