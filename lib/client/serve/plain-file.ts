@@ -8,6 +8,8 @@ export const mostBlocks = 512;
 const firstBlocks = 2;
 /** Bytes of one later read. */
 const largestRead = 4 * 1024 * 1024;
+/** Reads of that size that are under way while one goes out: storage gives more over several connections. */
+const mostAhead = 3;
 
 /**
  * The plaintext of one container, read at any position. A read begins with few bytes, and each further one takes twice as
@@ -35,19 +37,21 @@ export class PlainFile {
     let position = Math.min(last, (Math.floor(start / SEGMENT_BYTES) + firstBlocks) * SEGMENT_BYTES);
     if (start < position) yield await this.#fromBlocks(start, position);
     let length = firstBlocks * SEGMENT_BYTES;
-    const next = () => {
-      length = Math.min(length * 2, largestRead);
-      const from = position;
-      position = Math.min(last, from + length);
-      const read = this.#reader.read(from, position - from);
-      // Awaited below, unless the client goes away before.
-      read.catch(() => undefined);
-      return read;
+    const ahead: Promise<Uint8Array>[] = [];
+    const fill = () => {
+      while (position < last && ahead.length < (length < largestRead ? 1 : mostAhead)) {
+        length = Math.min(length * 2, largestRead);
+        const from = position;
+        position = Math.min(last, from + length);
+        const read = this.#reader.read(from, position - from);
+        // Awaited below, unless the client goes away before.
+        read.catch(() => undefined);
+        ahead.push(read);
+      }
     };
-    let ahead = position < last ? next() : undefined;
-    while (ahead !== undefined) {
-      const current: Promise<Uint8Array> = ahead;
-      ahead = position < last ? next() : undefined;
+    fill();
+    for (let current = ahead.shift(); current !== undefined; current = ahead.shift()) {
+      fill();
       yield await current;
     }
   }
