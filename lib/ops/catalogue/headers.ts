@@ -4,7 +4,6 @@ import { ArchiveDamagedError } from '../../errors.ts';
 import {
   headerBytes,
   headerColumns,
-  headerHex,
   headerRow,
   headerSlice,
   sliceRow,
@@ -12,6 +11,11 @@ import {
 } from '../../service/catalogue/stored-header.ts';
 import { boundedPage, count, nilUuid, pageSize } from '../../service/stores/rds/columns.ts';
 import type { SqlExecutor } from '../../service/stores/rds/data-api.ts';
+
+/** A header as the column `sda.files.header` has it. */
+export function headerHex(header: Uint8Array): string {
+  return Buffer.from(header.buffer, header.byteOffset, header.byteLength).toString('hex');
+}
 
 /** The header of an archived file. */
 export interface StoredHeader {

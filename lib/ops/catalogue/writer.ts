@@ -2,9 +2,9 @@ import * as z from 'zod';
 import { limits } from '../../contract/limits.ts';
 import { NotFoundError } from '../../errors.ts';
 import { newestEvent, newestEventFirst } from '../../service/catalogue/datasets.ts';
-import { headerHex } from '../../service/catalogue/stored-header.ts';
 import { isSqlError } from '../../service/stores/aws-failure.ts';
 import { idRow } from '../../service/stores/rds/columns.ts';
+import { headerHex } from './headers.ts';
 import { RdsArchiveInventory } from './inventory.ts';
 
 /** A checksum of an archived file; `checksum` in lower-case hex. */

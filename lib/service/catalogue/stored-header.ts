@@ -60,8 +60,3 @@ export function headerBytes(hex: string, name: string): Uint8Array {
   }
   return new Uint8Array(Buffer.from(hex, 'hex'));
 }
-
-/** The reverse of {@link headerBytes}. */
-export function headerHex(header: Uint8Array): string {
-  return Buffer.from(header.buffer, header.byteOffset, header.byteLength).toString('hex');
-}

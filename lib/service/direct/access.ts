@@ -6,7 +6,7 @@ import { type Entitlement, grantedAndReleased } from '../archive/entitlement.ts'
 import type { ArchivedFile, Catalogue, RequestedData } from '../archive/ports.ts';
 import { bearerToken, verifiedToken } from '../http/authorization.ts';
 import type { HttpReply, ReplyBody } from '../http/reply.ts';
-import type { HttpRequest } from '../http/request.ts';
+import { decodedSegment, type HttpRequest } from '../http/request.ts';
 import { isNameOf, type ReplyOutcome } from './representation.ts';
 
 /**
@@ -60,15 +60,6 @@ export function pathIdentifier(request: HttpRequest, name: string): string {
   const id = decodedSegment(request.pathParameters.get(name) ?? '');
   if (!identifier.safeParse(id).success) throw accessRefused();
   return id;
-}
-
-/** A segment without percent-encoding; as it is when its encoding is broken. */
-export function decodedSegment(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return segment;
-  }
 }
 
 export interface EntitledFileEndpoint {

@@ -38,6 +38,15 @@ export function singleQuery(request: HttpRequest, name: string): string | undefi
   return values[0];
 }
 
+/** A segment without percent-encoding; as it is when its encoding is broken. */
+export function decodedSegment(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}
+
 /**
  * Reads one part of a request. The rules that it breaks are added to `violations`: one reply then names those of all parts.
  *

@@ -4,7 +4,7 @@ import { isOutboxFileName } from '../../contract/outbox-key.ts';
 import { NotFoundError } from '../../errors.ts';
 import type { VisaRules } from '../../visas/index.ts';
 import { commonHeaders, type HttpReply, locationReply, redirectWanted } from '../http/reply.ts';
-import { type HttpRequest, singleQuery } from '../http/request.ts';
+import { decodedSegment, type HttpRequest, singleQuery } from '../http/request.ts';
 import { type Access, accessOf, callerOf, type Recipient } from './caller.ts';
 import type { OutboxReader, StagedFile } from './ports.ts';
 
@@ -78,11 +78,5 @@ export async function findFile(
  * `+` or `%`: however a client or the gateway encodes these, there is no file of such a name.
  */
 function requestedName(request: HttpRequest): string {
-  const fileName = singleQuery(request, 'fileName');
-  if (fileName) return fileName;
-  try {
-    return decodeURIComponent(request.pathParameters.get('file') ?? '');
-  } catch {
-    return '';
-  }
+  return singleQuery(request, 'fileName') || decodedSegment(request.pathParameters.get('file') ?? '');
 }
