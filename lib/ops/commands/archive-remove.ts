@@ -67,8 +67,7 @@ async function removeDataset(
   const dataset = await catalogue.findDataset(datasetId);
   if (!dataset) throw new NotFoundError(`there is no dataset ${datasetId}`);
   if (dataset.newestEvent === 'released') throw releasedError(datasetId, datasetId);
-  const fileIds: string[] = [];
-  for await (const { fileId } of catalogue.files(datasetId)) fileIds.push(fileId);
+  const fileIds = await Array.fromAsync(catalogue.files(datasetId), ({ fileId }) => fileId);
   if (fileIds.length === 0) {
     output.note('note: the dataset has no files');
     return;

@@ -71,8 +71,7 @@ async function expectOnlyReceipts({ outbox, erasure }: Target, recipient: string
       `${counted(open, 'open request')} for this person: deny the visa, and try again when they are settled, which takes minutes`,
     );
   }
-  const keys: string[] = [];
-  for await (const page of outbox.keysOf(recipient)) keys.push(...page);
+  const keys = (await Array.fromAsync(outbox.keysOf(recipient))).flat();
   const containers = keys.filter((key) => !isReceiptName(key)).length;
   if (containers === 0) return keys;
   throw new OpsError(

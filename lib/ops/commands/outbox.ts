@@ -131,11 +131,8 @@ async function find(filter: ContainerFilter, { outbox, outboxRecords }: Target):
     const seen = await look(page, filter, outbox);
     for (const container of seen) if (container.holds === 'it') staged.push(container);
   }
-  const direct: HeldContainer[] = [];
-  if ('datasetId' in filter) {
-    for await (const page of directContainers(new Set([filter.datasetId]), outbox)) direct.push(...page);
-  }
-  return { staged, direct };
+  const direct = 'datasetId' in filter ? directContainers(new Set([filter.datasetId]), outbox) : [];
+  return { staged, direct: (await Array.fromAsync(direct)).flat() };
 }
 
 /** Each object once, in the order of the keys. */

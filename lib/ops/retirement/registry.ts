@@ -34,10 +34,6 @@ export class Registry {
     this.#package = names.package;
   }
 
-  get client(): ApiClient {
-    return this.#client;
-  }
-
   /**
    * All versions of all pages, each once. Pages shift while others push or delete: a version may be on two, as it was and
    * as it is, and may be on none.

@@ -70,10 +70,6 @@ export class Repository {
     this.#names = { owner: names.org, repo: names.repository };
   }
 
-  get client(): ApiClient {
-    return this.#client;
-  }
-
   /** @throws RetirementError; organization and repository told apart */
   async facts(): Promise<RepositoryFacts> {
     try {

@@ -101,8 +101,7 @@ export class CleanUp {
       await this.#objects(outputs.outboxBucket, `${recipient}/${idPart(datasetId)}`, ever);
     }
     await this.#direct(datasetId);
-    const files: string[] = [];
-    for await (const { fileId } of catalogue.files(datasetId)) files.push(fileId);
+    const files = await Array.fromAsync(catalogue.files(datasetId), ({ fileId }) => fileId);
     for (const fileId of files) await removeFile(this.#target, { fileId, datasetId, removalId: randomUUID() });
     await this.#rows.remove(datasetId);
   }

@@ -110,10 +110,8 @@ const receipt: Check = {
   },
 };
 
-async function allListed({ users, visa, signal }: Run) {
-  const listed = [];
-  for await (const file of users.researcher(visa).list({ signal })) listed.push(file);
-  return listed;
+function allListed({ users, visa, signal }: Run) {
+  return Array.fromAsync(users.researcher(visa).list({ signal }));
 }
 
 export const archiveChecks = [archive];

@@ -31,9 +31,8 @@ export const rejected: Check = {
       });
     }
     await steps.run('list the outbox of those three', async () => {
-      const listed = [];
       const outbox = run.users.researcher(await visaFor(ids.datasetId)).list({ signal: run.signal });
-      for await (const file of outbox) listed.push(file);
+      const listed = await Array.fromAsync(outbox);
       expectThat(listed.length === 0, `${listed.length} files were staged`);
       return { value: undefined, detail: 'empty, nothing was staged' };
     });
