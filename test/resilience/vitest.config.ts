@@ -9,8 +9,8 @@ const clientFiles =
   'test/resilience/{client-{commands,disk,download,network,scale,stop},set-up,walk-researcher}.resilience.ts';
 const hasExecutable = process.platform === 'linux' && ['x64', 'arm64'].includes(process.arch);
 
-/** The properties of which `npm test` makes a quarter of the runs. */
-const properties = globSync('test/property/*.test.ts', { cwd: root }).filter((file) =>
+/** The files of which `npm test` makes a part of the runs. */
+const properties = globSync('test/{property,unit}/**/*.test.ts', { cwd: root }).filter((file) =>
   readFileSync(`${root}/${file}`, 'utf8').includes('helpers/runs.ts'),
 );
 

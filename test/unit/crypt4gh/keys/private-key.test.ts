@@ -37,12 +37,12 @@ async function codeOf(text: string, passphrase?: string): Promise<unknown> {
 }
 
 describe('written private keys', () => {
-  test.each(['scrypt', 'bcrypt', 'pbkdf2_hmac_sha256'] as const)('protected by %s are read again', async (kdf) => {
+  // bcrypt takes seconds, and is held to the bytes of the Python reference in test/conformance.
+  test.each(['scrypt', 'pbkdf2_hmac_sha256'] as const)('protected by %s are read again', async (kdf) => {
     const comment = 'Kari Nordmann, Tromsø';
     const text = await formatPrivateKey(alice, { passphrase: 'pässwörd', kdf, comment });
     expect(inspectPrivateKey(text)).toEqual({ format: 'crypt4gh', isProtected: true, kdf, comment });
     expect(Buffer.from(await parsePrivateKey(text, 'pässwörd'))).toEqual(alice);
-    if (kdf === 'bcrypt') return;
     expect(await codeOf(text, 'passwörd')).toBe('wrong-passphrase');
     expect(await codeOf(text)).toBe('passphrase-required');
   });
