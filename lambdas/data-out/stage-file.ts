@@ -9,7 +9,7 @@ import { parseFileExport, type ReceivedMessage } from '../../lib/service/export/
 import { giveUpReason, type StageOutcome, stageFiles } from '../../lib/service/export/stage.ts';
 import { RdsCopyRecords } from '../../lib/service/ledger/copy-records.ts';
 import { RdsLedger } from '../../lib/service/ledger/ledger.ts';
-import { noteAttempts } from '../../lib/service/ledger/transitions.ts';
+import { noteAttempts } from '../../lib/service/ledger/transition-sql.ts';
 import { s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
 import { S3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
 import { deliveriesQueue } from '../../lib/service/stores/sqs/queues.ts';

@@ -2,7 +2,7 @@ import { RdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
 import type { ConsumeDependencies } from '../../lib/service/export/consume.ts';
 import type { ExportEvent, RequestFiles } from '../../lib/service/export/ports.ts';
 import { RdsLedger } from '../../lib/service/ledger/ledger.ts';
-import { noteAttempts } from '../../lib/service/ledger/transitions.ts';
+import { noteAttempts } from '../../lib/service/ledger/transition-sql.ts';
 import type { TestDatabase } from './data-api.ts';
 import { ExportWorld } from './export-world.ts';
 import { rowIdOf } from './fake-catalogue.ts';

@@ -47,7 +47,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'client/admin-page': ['client/api', 'crypt4gh'],
   'ops/stores': ['service/stores', 'service/archive', 'service/export'],
   'ops/catalogue': ['service/catalogue', 'service/stores'],
-  'ops/audit': ['service/stores'],
+  'ops/audit': ['service/ledger', 'service/stores'],
   // An operator's command and a function take containers out of the outbox by the same code.
   // The operator reads what the reason codes of an export and of a visa mean.
   ops: [

@@ -11,7 +11,7 @@ import { RdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
 import { RdsDirectCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
 import { RdsDeliveryLog, RdsExportLog } from '../../lib/service/ledger/delivery-log.ts';
 import { RdsLedger } from '../../lib/service/ledger/ledger.ts';
-import { noteAttempts } from '../../lib/service/ledger/transitions.ts';
+import { noteAttempts } from '../../lib/service/ledger/transition-sql.ts';
 import type { DataApi } from '../../lib/service/stores/rds/data-api.ts';
 import { prepareRole } from '../../lib/service/stores/rds/logins/database-role.ts';
 import { migrate } from '../../lib/service/stores/rds/migrate.ts';

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { isUnfinalized } from '../../service/ledger/transition-sql.ts';
 import { count } from '../../service/stores/rds/columns.ts';
 import type { SqlExecutor } from '../../service/stores/rds/data-api.ts';
 
@@ -19,8 +20,8 @@ export class RdsErasure {
   async openRequests(recipient: string): Promise<number> {
     const [row] = await this.#db.query(
       changedRow,
-      `select count(*) as changed from data_out.requests
-       where recipient = :recipient and state <> 'rejected' and settled_generation < generation`,
+      `select count(*) as changed from data_out.requests r
+       where r.recipient = :recipient and ${isUnfinalized}`,
       { recipient },
     );
     return row?.changed ?? 0;

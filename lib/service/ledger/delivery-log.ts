@@ -10,7 +10,8 @@ import type {
 } from '../export/ports.ts';
 import { boundedPage, count, isoTime, pageSize, timeFormat } from '../stores/rds/columns.ts';
 import type { SqlExecutor } from '../stores/rds/data-api.ts';
-import { assignments, hasOpenFiles, requestTakes } from './transitions.ts';
+import { assignments, requestTakes } from './transition-sql.ts';
+import { hasOpenFiles } from './transitions.ts';
 
 const text = z.string().nullable();
 const fileState = z.enum(fileStates);
@@ -138,7 +139,6 @@ export class RdsDeliveryLog implements DeliveryLog {
       `with finalized as (
          update data_out.requests r set ${assignments('finalized')}
          where r.request_id = :request and ${requestTakes('finalized')}
-           and r.generation = :generation and not ${hasOpenFiles('r.request_id')}
          returning r.request_id, r.state, r.archive_kind, r.dataset_id, r.file_id, r.recipient, r.key_fingerprint,
            r.staged_bytes),
        logged as (
@@ -158,9 +158,8 @@ export class RdsDeliveryLog implements DeliveryLog {
     hasReceipt: boolean,
   ): Promise<void> {
     await this.#db.execute(
-      `update data_out.requests set settled_generation = :generation,
-         receipt_generation = case when :has_receipt then :generation else receipt_generation end, updated_at = now()
-       where request_id = :request and settled_generation < :generation`,
+      `update data_out.requests r set ${assignments('closed')}
+       where r.request_id = :request and ${requestTakes('closed')}`,
       { request: { uuid: exportId }, generation: receiptRevision, has_receipt: hasReceipt },
     );
   }

@@ -21,16 +21,20 @@ import type { DataApi, SqlExecutor } from '../stores/rds/data-api.ts';
 import { auditRows, insertEvents } from './delivery-log.ts';
 import { fitsQuota, lockRecipient, type OutboxQuota } from './outbox-quota.ts';
 import {
+  alsoFor,
   assignments,
-  hasOpenFiles,
+  ends as endings,
+  fileAssignments,
+  isFinalizable,
+  isUnfinalized,
   mayFinalize,
-  raiseRevision,
+  newRow,
+  newState,
   requestTakes,
-  requestTransitions,
   stateAfter,
-  takes,
-  takesEnd,
-} from './transitions.ts';
+  takesOneOf,
+} from './transition-sql.ts';
+import { type RequestEvent, requestTransitions, takes } from './transitions.ts';
 
 const requestRow = z.object({ request_id: z.string() });
 const knownRow = z.object({
@@ -43,20 +47,29 @@ const knownRow = z.object({
 });
 
 const ofRequest = 'request_id = cast(:request_id as uuid)';
+const excluded = (column: string) => `excluded.${column}`;
 
 /** Records files as `pending`, also those that were given up: their messages are about to be sent. */
 const addPending = `insert into data_out.request_files as f (request_id, file_id, state)
-  select cast(:request_id as uuid), file_id, 'pending'
+  select cast(:request_id as uuid), file_id, '${newState('sent')}'
   from jsonb_array_elements_text(cast(:file_ids as jsonb)) as ids (file_id)
   order by file_id
-  on conflict (request_id, file_id) do update set state = 'pending', reason = null, updated_at = now()
+  on conflict (request_id, file_id) do update
+    set state = ${stateAfter('f', 'sent')}, ${fileAssignments('sent', excluded)}
   where ${takes('f', 'sent')}`;
 
-/** Adds the row of a request with its columns from the parameters of {@link columnsOf}. */
-const insertRequest = (more: string, values: string) => `insert into data_out.requests as r
-    (request_id, requested_at, archive_kind, kind, dataset_id, file_id, recipient, key_fingerprint, ${more})
-  values (cast(:request_id as uuid), cast(:requested_at as timestamptz), :archive_kind, :kind, :dataset_id, :file_id,
-    :recipient, :key_fingerprint, ${values})`;
+/** Adds the row of a request with its columns from the parameters of {@link columnsOf}, or changes the row that it has. */
+function insertRequest(event: RequestEvent): string {
+  const columns = newRow(event);
+  const isChange = Object.keys(requestTransitions[event].steps).some((phase) => phase !== 'absent');
+  return `insert into data_out.requests as r
+      (request_id, requested_at, archive_kind, kind, dataset_id, file_id, recipient, key_fingerprint,
+       ${Object.keys(columns).join(', ')})
+    values (cast(:request_id as uuid), cast(:requested_at as timestamptz), :archive_kind, :kind, :dataset_id, :file_id,
+      :recipient, :key_fingerprint, ${Object.values(columns).join(', ')})
+    on conflict (request_id) do
+      ${isChange ? `update set ${assignments(event)} where ${requestTakes(event)}` : 'nothing'}`;
+}
 
 /** Most requests of one statement. Their rows stay below the 1 MiB of a result of the Data API. */
 const mostRequests = 500;
@@ -72,9 +85,6 @@ const brokenRow = requestRow.extend({
   files: count,
   reason: z.string().nullable(),
 });
-
-/** A request of which something is still to be done, in the words of the partial index `requests_unfinalized`. */
-const isUnfinalized = "r.state <> 'rejected' and r.settled_generation < r.generation";
 
 /** When a fanned-out request changed, or was sent on again: its fan-out is over, so that `tried_at` is free for that. */
 const lastSign = 'greatest(r.updated_at, r.tried_at)';
@@ -102,7 +112,7 @@ export class RdsLedger implements Requests, RequestFiles, UnfinishedRequests {
          update data_out.requests r set ${assignments('begun')} where ${ofRequest} and ${requestTakes('begun')}
        )
        select state, sent_to, files, sealed_at is not null as is_fanned_out, dataset_id,
-         ${requestTransitions.begun.set.came_further_at} as came_further_at
+         ${requestTransitions.begun.set?.came_further_at} as came_further_at
        from data_out.requests r where ${ofRequest}`,
       { request_id: { uuid: exportId }, receive: receive.count, is_last_try: receive.isLast },
     );
@@ -131,8 +141,7 @@ export class RdsLedger implements Requests, RequestFiles, UnfinishedRequests {
   ): Promise<void> {
     await db.execute(
       `with accepted as (
-         ${insertRequest('state, tried_at, is_last_try', "'accepted', now(), :is_last_try")}
-         on conflict (request_id) do update set ${assignments('accepted')} where ${requestTakes('accepted')}
+         ${insertRequest('accepted')}
        ), audited as (
          ${insertEvents}
        )
@@ -155,9 +164,7 @@ export class RdsLedger implements Requests, RequestFiles, UnfinishedRequests {
   ): Promise<void> {
     await this.#db.execute(
       `with saved as (
-         update data_out.requests set sent_to = :sent_to, files = :files, came_further_at = :receive,
-           is_last_try = :is_last_try, updated_at = now()
-         where ${ofRequest} and sent_to < :sent_to
+         update data_out.requests r set ${assignments('page_sent')} where ${ofRequest} and ${requestTakes('page_sent')}
        )
        ${addPending}`,
       {
@@ -171,40 +178,32 @@ export class RdsLedger implements Requests, RequestFiles, UnfinishedRequests {
   async completeFanOut(exportId: string, { sentTo, files }: FanOutProgress): Promise<boolean> {
     const [row] = await this.#db.query(
       z.object({ may_finalize: z.boolean() }),
-      `update data_out.requests r set ${assignments('fan_out_complete')} where ${ofRequest}
-       returning ${mayFinalize('cast(:request_id as uuid)', this.#mostInFlight)} as may_finalize`,
+      `with completed as (
+         update data_out.requests r set ${assignments('fan_out_complete')}
+         where ${ofRequest} and ${requestTakes('fan_out_complete')}
+       )
+       select ${mayFinalize('r.request_id', this.#mostInFlight)} as may_finalize
+       from data_out.requests r where ${ofRequest}`,
       { request_id: { uuid: exportId }, sent_to: sentTo, files },
     );
     return row?.may_finalize ?? false;
   }
 
   reject(request: RefusedRequest, reason: string): Promise<void> {
-    return this.#refuse(request, 'rejected', reason, 'nothing');
+    return this.#refuse(request, 'refused', reason);
   }
 
   fail(request: RefusedRequest, reason: string): Promise<void> {
-    const update = `update set ${assignments('fan_out_failed')} where ${requestTakes('fan_out_failed')}`;
-    return this.#refuse(request, 'failed', reason, update);
+    return this.#refuse(request, 'fan_out_failed', reason);
   }
 
   /** A request that was not accepted before gets no receipt: nothing remains to be done. */
-  async #refuse(
-    request: RefusedRequest,
-    state: 'rejected' | 'failed',
-    reason: string,
-    otherwise: string,
-  ): Promise<void> {
-    await this.#db.execute(
-      `with refused as (
-         ${insertRequest(
-           'state, reason, sealed_at, settled_at, settled_generation',
-           ':state, cast(:reason as text), now(), now(), 1',
-         )}
-         on conflict (request_id) do ${otherwise}
-       )
-       ${insertEvents}`,
-      { ...columnsOf(request), state, reason, events: auditRows([eventOf(request, state, reason)]) },
-    );
+  async #refuse(request: RefusedRequest, event: 'refused' | 'fan_out_failed', reason: string): Promise<void> {
+    const events = auditRows([eventOf(request, event === 'refused' ? 'rejected' : 'failed', reason)]);
+    await this.#db.execute(`with refused as (${insertRequest(event)}) ${insertEvents}`, {
+      ...columnsOf(request),
+      ...{ reason, events },
+    });
   }
 
   async closeUnsent(exportId: string, { sentTo, files }: FanOutProgress, { state, reason }: Unsent): Promise<boolean> {
@@ -212,7 +211,7 @@ export class RdsLedger implements Requests, RequestFiles, UnfinishedRequests {
       z.object({ looked_at: count }),
       `with request as materialized (
          select r.kind, r.dataset_id, r.file_id, greatest(r.closed_to, ${rowId(':sent_to')}) as after
-         from data_out.requests r where r.${ofRequest}
+         from data_out.requests r where r.${ofRequest} and ${requestTakes('page_closed')}
        ), page as materialized (
          select f.id, f.stable_id as file_id, ${isIngested} as is_unsent
          from request r cross join lateral ${nextMembers(datasetNamed('r.dataset_id'), 'r.after')} page
@@ -225,14 +224,11 @@ export class RdsLedger implements Requests, RequestFiles, UnfinishedRequests {
          insert into data_out.request_files as f (request_id, file_id, state, reason)
          select cast(:request_id as uuid), file_id, cast(:state as text), cast(:reason as text) from page where is_unsent
          order by file_id
-         on conflict (request_id, file_id) do update set
-           state = excluded.state, reason = excluded.reason, is_last_try = false, updated_at = now()
-         where ${takes('f', 'given_up_unsent')}
+         on conflict (request_id, file_id) do update
+           set state = excluded.state, ${fileAssignments('given_up_unsent', excluded)}
+         where ${takesOneOf(['refused_unsent', 'given_up_unsent'], 'f', 'excluded')}
        ), saved as (
-         update data_out.requests r set
-           sent_to = greatest(sent_to, :sent_to), files = greatest(files, cast(:files as integer)),
-           closed_to = (select p.id from page p order by p.id desc limit 1),
-           closed = closed + (select count(*) from page p where p.is_unsent), updated_at = now()
+         update data_out.requests r set ${assignments('page_closed')}
          where r.${ofRequest} and exists (select from page)
        )
        select count(*) as looked_at from page`,
@@ -256,15 +252,13 @@ export class RdsLedger implements Requests, RequestFiles, UnfinishedRequests {
          order by f.request_id, f.file_id for update of f
        ), ended as (
          update data_out.request_files f set
-           state = e.state, reason = e.reason, superseded_by = e.superseded_by, outbox_key = e.outbox_key,
-           bytes = e.bytes, crc64nvme = e.crc64nvme, header_sha256 = e.header_sha256, is_last_try = false,
-           updated_at = now()
+           state = e.state, ${fileAssignments('staged', (column) => `e.${column}`)}
          from before b join ends e on e.request_id = b.request_id and e.file_id = b.file_id
          where f.request_id = b.request_id and f.file_id = b.file_id
-           and ${takesEnd('b', 'e')}
+           and ${takesOneOf(endings, 'b', 'e')}
          returning f.request_id
        ), raised as (
-         ${raiseRevision('select d.request_id from ended d')}
+         ${alsoFor('select d.request_id from ended d', 'file_changed')}
        ), audited as (
          ${insertEvents}
        )
@@ -281,8 +275,7 @@ export class RdsLedger implements Requests, RequestFiles, UnfinishedRequests {
       requestRow,
       `select cast(r.request_id as text) as request_id from data_out.requests r
        where r.request_id in (select cast(id as uuid) from jsonb_array_elements_text(cast(:ids as jsonb)) as ids (id))
-         and r.sealed_at is not null and r.settled_generation < r.generation
-         and not ${hasOpenFiles('r.request_id')}`,
+         and ${isFinalizable}`,
       { ids: { json: exportIds } },
     );
     return rows.map((row) => row.request_id);
@@ -292,7 +285,7 @@ export class RdsLedger implements Requests, RequestFiles, UnfinishedRequests {
     return this.#giveUp(
       'no_answer',
       `select f.request_id, f.file_id from data_out.request_files f
-       where ${takes('f', 'given_up')} and f.is_last_try and f.tried_at < cast(:before as timestamptz)
+       where ${takes('f', 'lost')} and f.is_last_try and f.tried_at < cast(:before as timestamptz)
        limit ${pageSize} for update of f skip locked`,
       triedBefore,
     );
@@ -304,7 +297,7 @@ export class RdsLedger implements Requests, RequestFiles, UnfinishedRequests {
       `select f.request_id, f.file_id
        from data_out.requests r join data_out.request_files f on f.request_id = r.request_id
        where ${isUnfinalized} and r.updated_at < cast(:before as timestamptz)
-         and ${takes('f', 'given_up')} and f.updated_at < cast(:before as timestamptz)
+         and ${takes('f', 'lost')} and f.updated_at < cast(:before as timestamptz)
        limit ${pageSize} for update of f skip locked`,
       before,
     );
@@ -317,7 +310,7 @@ export class RdsLedger implements Requests, RequestFiles, UnfinishedRequests {
       `with lost as materialized (
          ${lost}
        ), given_up as (
-         update data_out.request_files f set state = ${stateAfter('f', 'given_up')}, reason = :reason, is_last_try = false, updated_at = now()
+         update data_out.request_files f set state = ${stateAfter('f', 'lost')}, ${fileAssignments('lost', () => ':reason')}
          from lost l where f.request_id = l.request_id and f.file_id = l.file_id
          returning f.request_id, f.file_id
        ), audited as (
@@ -383,9 +376,8 @@ export class RdsLedger implements Requests, RequestFiles, UnfinishedRequests {
       requestRow,
       `with unclosed as materialized (
          select r.request_id from data_out.requests r
-         where ${isUnfinalized} and r.sealed_at is not null and r.recipient is not null and ${lastSign} < cast(:quiet_since as timestamptz)
+         where ${isFinalizable} and r.recipient is not null and ${lastSign} < cast(:quiet_since as timestamptz)
            and now() - ${lastSign} >= ${lastSign} - r.updated_at
-           and not ${hasOpenFiles('r.request_id')}
          order by r.updated_at
          limit ${mostRequests}
        )

@@ -14,7 +14,8 @@ import type {
 import { nilUuid } from '../stores/rds/columns.ts';
 import type { SqlExecutor } from '../stores/rds/data-api.ts';
 import { expiryParameter, lateDays, mayBeThere, mayHaveObjects } from './retention.ts';
-import { stateAfter, takes } from './transitions.ts';
+import { alsoFor, fileAssignments, newState, stateAfter, takesOneOf } from './transition-sql.ts';
+import { takes } from './transitions.ts';
 
 interface OutboxRecordsOptions {
   readonly db: SqlExecutor;
@@ -142,26 +143,27 @@ export class RdsOutboxRecords implements OutboxRecords {
        ), own as (
          insert into data_out.request_files as f (request_id, file_id, state, superseded_by, outbox_key)
          select request_id, file_id, state, superseded_by, outbox_key from given order by request_id, file_id
-         on conflict (request_id, file_id) do update set state = excluded.state, reason = null,
-           superseded_by = excluded.superseded_by, outbox_key = excluded.outbox_key, updated_at = now()
-         where ${takes('f', 'removed')}
+         on conflict (request_id, file_id) do update
+           set state = excluded.state, ${fileAssignments('removed', (column) => `excluded.${column}`)}
+         where ${takesOneOf(['removed', 'replaced'], 'f', 'excluded')}
          returning f.request_id, f.state
        ), others as (
-         update data_out.request_files f set state = ${stateAfter('f', 'key_removed')}, superseded_by = null, updated_at = now()
-         where ${takes('f', 'key_removed')} and f.outbox_key in (select outbox_key from given where state = 'withdrawn')
+         update data_out.request_files f set state = ${stateAfter('f', 'key_removed')}, ${fileAssignments('key_removed', (column) => column)}
+         where ${takes('f', 'key_removed')} and f.outbox_key in (select outbox_key from given where state = '${newState('removed')}')
            and (f.request_id, f.file_id) not in (select request_id, file_id from given)
          returning f.request_id
        )
-       update data_out.requests set generation = generation + 1, updated_at = now()
-       where request_id in (
-         select request_id from own where state = 'withdrawn' union select request_id from others)`,
+       ${alsoFor(
+         `select request_id from own where state = '${newState('removed')}' union select request_id from others`,
+         'container_removed',
+       )}`,
       {
         containers: {
           json: containers.map(({ exportId, fileId, key, end, by }) => ({
             request_id: exportId,
             file_id: fileId,
             outbox_key: key,
-            state: end,
+            state: newState(end === 'withdrawn' ? 'removed' : 'replaced'),
             superseded_by: by ?? null,
           })),
         },

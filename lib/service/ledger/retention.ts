@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { count } from '../stores/rds/columns.ts';
 import type { SqlExecutor } from '../stores/rds/data-api.ts';
+import { isReceiptOwed } from './transitions.ts';
 
 /** What one statement deletes at most, besides 5,000 files of the requests. */
 const mostRequests = 100;
@@ -51,7 +52,7 @@ export const mayBeThere = (writtenAt: string) => `${writtenAt} > now() - make_in
  * Whether a request `r` may have such an object. Closing a request changes its row after the last of its files, and a file that
  * changes later opens the request again.
  */
-export const mayHaveObjects = `(r.settled_generation < r.generation or ${mayBeThere('r.updated_at')})`;
+export const mayHaveObjects = `(${isReceiptOwed} or ${mayBeThere('r.updated_at')})`;
 
 /** @param expiryDays days after which the lifecycle rule of the bucket deletes an object */
 export const expiryParameter = (expiryDays: number) => ({ days: expiryDays + lateDays });

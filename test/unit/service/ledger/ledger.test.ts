@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RdsCatalogue } from '../../../../lib/service/catalogue/catalogue.ts';
 import type { AcceptedRequest, FileEnd } from '../../../../lib/service/export/ports.ts';
 import { RdsLedger } from '../../../../lib/service/ledger/ledger.ts';
-import { noteAttempts } from '../../../../lib/service/ledger/transitions.ts';
+import { noteAttempts } from '../../../../lib/service/ledger/transition-sql.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 import { brokenConnection } from '../../../helpers/http-handler.ts';
 

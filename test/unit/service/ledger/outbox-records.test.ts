@@ -39,8 +39,8 @@ const event = (dataset: string, name: string, days = 0) =>
   );
 const request = (id: string, dataset: string, recipient = jane) =>
   test.sql(
-    `insert into data_out.requests (request_id, requested_at, dataset_id, recipient, state, settled_generation)
-     values ('${id}', now(), '${dataset}', '${recipient}', 'complete', 1)`,
+    `insert into data_out.requests (request_id, requested_at, dataset_id, recipient, state, sealed_at, settled_generation)
+     values ('${id}', now(), '${dataset}', '${recipient}', 'complete', now(), 1)`,
   );
 const row = (id: string, file: string, state = 'staged', key = `'${keyOf(file)}'`, days = 0) =>
   test.sql(

@@ -9,7 +9,7 @@ import type { RecordedContainer } from '../../../../../../lib/service/export/por
 import { RdsDeliveryLog, RdsExportLog } from '../../../../../../lib/service/ledger/delivery-log.ts';
 import { RdsLedger } from '../../../../../../lib/service/ledger/ledger.ts';
 import { RdsOutboxRecords } from '../../../../../../lib/service/ledger/outbox-records.ts';
-import { noteAttempts } from '../../../../../../lib/service/ledger/transitions.ts';
+import { noteAttempts } from '../../../../../../lib/service/ledger/transition-sql.ts';
 import { closeRole, currentLogin, prepareRole } from '../../../../../../lib/service/stores/rds/logins/database-role.ts';
 import { migrate } from '../../../../../../lib/service/stores/rds/migrate.ts';
 import { MalformedSecretError } from '../../../../../../lib/service/stores/secrets/cached-secret.ts';
