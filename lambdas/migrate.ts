@@ -11,6 +11,7 @@ import {
 } from '../lib/service/stores/rds/logins/database-role.ts';
 import { migrate, migration } from '../lib/service/stores/rds/migrate.ts';
 import baseline from '../lib/service/stores/rds/migrations/0001-baseline.sql';
+import filesByPath from '../lib/service/stores/rds/migrations/0002-files-by-path.sql';
 import { S3OutboxRemover } from '../lib/service/stores/s3/outbox-remover.ts';
 import { retriedUntilConsistent, roleSecrets, workingMs } from './shared/deployment.ts';
 import { describeError, logger } from './shared/observability.ts';
@@ -18,7 +19,7 @@ import { optionalNumber, required } from './shared/runtime.ts';
 import { database } from './shared/wiring.ts';
 
 /** Imported, so that the bundle holds the text and a changed file makes another function version. */
-const migrations = [migration('0001-baseline.sql', baseline)];
+const migrations = [migration('0001-baseline.sql', baseline), migration('0002-files-by-path.sql', filesByPath)];
 
 let remainingMs = (): number => 0;
 const db = database({ remainingMs: () => remainingMs() });

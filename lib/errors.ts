@@ -6,6 +6,9 @@
  */
 export type ErrorCode =
   | 'invalid_request'
+  | 'invalid_range'
+  | 'unsupported_format'
+  | 'request_too_large'
   | 'unauthenticated'
   | 'forbidden'
   | 'foreign_origin'
@@ -52,6 +55,21 @@ export class InvalidRequestError extends DataOutError {
     super(told.map((violation) => `${violation.field}: ${violation.message}`).join('; '));
     this.violations = told;
   }
+}
+
+/** The caller asked for a region that ends before it starts. */
+export class InvalidRangeError extends DataOutError {
+  readonly code = 'invalid_range';
+}
+
+/** The file cannot be cut as the caller asked: the caller must ask for another format, or for the whole file. */
+export class UnsupportedFormatError extends DataOutError {
+  readonly code = 'unsupported_format';
+}
+
+/** The request, or what it asks for, is larger than one reply can describe: the caller must ask for less at once. */
+export class RequestTooLargeError extends DataOutError {
+  readonly code = 'request_too_large';
 }
 
 /** The caller must present (other) credentials. */

@@ -1,6 +1,7 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { openApiFile } from '../../lib/contract/environment.ts';
 import { UnauthenticatedError } from '../../lib/errors.ts';
+import { allowedOrigin } from '../../lib/service/http/allowed-origins.ts';
 import { baseUrlOf, originOf, requestOf, resultOf } from '../../lib/service/http/api-gateway.ts';
 import { refuseCrossOrigin } from '../../lib/service/http/cross-origin.ts';
 import { problemOf, problemReply } from '../../lib/service/http/problem.ts';
@@ -18,16 +19,18 @@ const cleanUpMs = 2000;
  * refused first. Logs the outcome by request id, never the event: its headers and body hold credentials.
  *
  * @param challenge `WWW-Authenticate` of a 401
+ * @param origins foreign origins whose pages are not refused
  */
 export async function answer<Body extends ReplyBody>(
   event: APIGatewayProxyEvent,
   challenge: string,
   endpoint: (request: HttpRequest) => Promise<HttpReply<Body>>,
+  origins: ReadonlySet<string> = new Set(),
 ): Promise<HttpReply<Body | string>> {
   const request = requestOf(event);
   const { requestId } = request;
   try {
-    refuseCrossOrigin(request, originOf(event));
+    if (!allowedOrigin(request, origins)) refuseCrossOrigin(request, originOf(event));
     const reply = await endpoint(request);
     logger.info('answered', { requestId, status: reply.status });
     return reply;
@@ -60,8 +63,18 @@ export function openApiHandler(): (event: APIGatewayProxyEvent) => Promise<APIGa
 export interface Invocation {
   /** The route, with the names of its variable segments: `/files/{fileId}`. */
   readonly resource: string;
+  /** URL of the API as the caller sees it, without a slash at the end. */
+  readonly baseUrl: () => string;
   /** Milliseconds until the invocation ends. */
   readonly remainingMs: () => number;
+}
+
+/** What an endpoint has of its own around its replies. */
+export interface StreamedOptions {
+  /** Pages of these origins may use it. Default: none */
+  readonly origins?: ReadonlySet<string>;
+  /** The last word on every reply, also on that of an error. Default: none */
+  readonly finish?: (reply: HttpReply<ReplyBody>, request: HttpRequest) => HttpReply<ReplyBody>;
 }
 
 /**
@@ -73,10 +86,16 @@ export interface Invocation {
 export function streamedHandler(
   challenge: string,
   endpoint: (request: HttpRequest, invocation: Invocation) => Promise<HttpReply<ReplyBody>>,
+  { origins, finish = (reply) => reply }: StreamedOptions = {},
 ) {
   return awslambda.streamifyResponse<APIGatewayProxyEvent>(async (event, responseStream, context) => {
-    const invocation = { resource: event.resource, remainingMs: () => context.getRemainingTimeInMillis() };
-    const { status, headers, body } = await answer(event, challenge, (request) => endpoint(request, invocation));
+    const invocation = {
+      resource: event.resource,
+      baseUrl: () => baseUrlOf(event),
+      remainingMs: () => context.getRemainingTimeInMillis(),
+    };
+    const reply = await answer(event, challenge, (request) => endpoint(request, invocation), origins);
+    const { status, headers, body } = finish(reply, requestOf(event));
     const stream = awslambda.HttpResponseStream.from(responseStream, { statusCode: status, headers });
     try {
       // Status and headers go out with the first write, and a body may be empty.

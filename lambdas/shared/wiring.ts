@@ -1,5 +1,6 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import { environment, trustedIssuersFile } from '../../lib/contract/environment.ts';
+import type { TicketKeys } from '../../lib/service/direct/htsget/token.ts';
 import type { Events } from '../../lib/service/export/ports.ts';
 import {
   eventBridgeClient,
@@ -13,6 +14,7 @@ import { S3Archive } from '../../lib/service/stores/s3/archive.ts';
 import { parseArchiveBuckets } from '../../lib/service/stores/s3/archive-buckets.ts';
 import { SecretArchiveKeys } from '../../lib/service/stores/secrets/archive-keys.ts';
 import { secretDenyList } from '../../lib/service/stores/secrets/deny-list.ts';
+import { secretTicketKeys } from '../../lib/service/stores/secrets/ticket-keys.ts';
 import { parseTrustedIssuers, type VisaRules, visaRules } from '../../lib/visas/index.ts';
 import { bundledJson, required } from './runtime.ts';
 
@@ -65,6 +67,12 @@ export function deployedEvents(): Events | undefined {
 export function visaDenyList() {
   const secretArn = required(environment.visaDenyListSecretArn);
   return secretDenyList({ client: secretsManagerClient({}, withinAuthorizer), secretArn });
+}
+
+/** The key of the tokens in htsget tickets. */
+export function deployedTicketKeys(): TicketKeys {
+  const secretArn = required(environment.ticketKeySecretArn);
+  return secretTicketKeys({ client: secretsManagerClient({}, withinAuthorizer), secretArn });
 }
 
 /** The one set-up of everything that verifies: the trusted issuers, the deny list, the clock. */

@@ -51,6 +51,10 @@ export const environment = {
   storageStackId: 'STORAGE_STACK_ID',
   /** ARN of the secret with the tokens and subjects that are denied. */
   visaDenyListSecretArn: 'VISA_DENY_LIST_SECRET_ARN',
+  /** ARN of the secret with the key of the tokens in htsget tickets. */
+  ticketKeySecretArn: 'TICKET_KEY_SECRET_ARN',
+  /** Origins of the web pages that may use htsget, separated by commas. Absent: none. */
+  htsgetOrigins: 'HTSGET_ORIGINS',
   /** ARN of the Aurora cluster (RDS Data API). */
   databaseClusterArn: 'DATABASE_CLUSTER_ARN',
   /** ARN of the secret with the credentials that the function uses in the database (RDS Data API). */

@@ -29,6 +29,9 @@ export const proxyChallenge = 'Basic realm="data-out", charset="UTF-8"';
 /** Of direct access. */
 export const directChallenge = 'Bearer realm="data-out"';
 
+/** Route of the data URLs in htsget tickets. */
+export const ticketPartsRoute = '/htsget/parts/{id}/{part}';
+
 /**
  * Size of a file in bytes, on every reply about one. A reply without a body needs it, because `Content-Length` does not
  * arrive: API Gateway sets its own on a buffered reply and renames the function's. For a streamed reply nothing is

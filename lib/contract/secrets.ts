@@ -19,3 +19,6 @@ export const archiveKeysDocument = z.object({
   keys: z.array(z.object({ privateKey: text, passphrase: z.string().optional() })),
 });
 export type ArchiveKeysDocument = z.infer<typeof archiveKeysDocument>;
+
+/** The document in the secret of the tokens in htsget tickets: `{"key":"…"}`, 64 random letters and digits. */
+export const ticketKeyDocument = z.object({ key: z.string().min(32) });

@@ -51,6 +51,12 @@ const hostName = match(
   'a host name in lower case',
 );
 
+/** Of a page (RFC 6454 § 6.1): `null` and wildcards are none. */
+const origin = match(
+  /^(https:\/\/([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,63}|http:\/\/(localhost|127\.0\.0\.1))(:[1-9]\d{0,4})?$/,
+  'an origin such as https://genome.example.org',
+);
+
 /** A limit that API Gateway keeps approximately: past it, requests are answered with 429. */
 const throttling = {
   /** Requests a second, 1–10,000. */
@@ -223,6 +229,13 @@ export const settingsSchema = fields({
    * @default - no limit
    */
   outboxQuotaGib: optional(whole(1, 10_000_000)),
+  /** htsget of the direct API. @default - no web page can use it */
+  htsget: optional(
+    fields({
+      /** Origins of web pages that may use it, such as `https://genome.example.org`: genome browsers. @default - none */
+      origins: optional(z.array(origin, { error: 'expected a list of origins' }).readonly()),
+    }),
+  ),
   /** Whether the direct API is there. With `off` its routes, functions and rights on keys are gone. @default 'on' */
   directAccess: optional(oneOf('on', 'off')),
   /** Life of a presigned URL in seconds, 60–3,600. Usual: 900 (15 minutes). */

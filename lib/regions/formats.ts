@@ -9,6 +9,9 @@ const suffixes: readonly (readonly [suffix: string, format: DataFormat, indexes:
   ['.bcf', 'BCF', ['.csi']],
 ];
 
+/** Endings of the names of data files, in lower case. */
+export const fileSuffixes: readonly string[] = suffixes.map(([suffix]) => suffix);
+
 /** Tells the format by the file's name, in any case; a trailing `.c4gh` is ignored. Undefined for other names. */
 export function formatOf(path: string): DataFormat | undefined {
   return kindOf(path)?.[1];

@@ -10,7 +10,7 @@ export {
   RegionsError,
   UnknownReferenceError,
 } from './errors.ts';
-export { type DataFormat, endMarkers, formatOf, indexPathsOf } from './formats.ts';
+export { type DataFormat, endMarkers, fileSuffixes, formatOf, indexPathsOf } from './formats.ts';
 export type { FileHead, Reference } from './head/file-head.ts';
 export { readHead, wholeFile } from './head/head.ts';
 export { type IndexLimits, readIndex } from './index/read-index.ts';

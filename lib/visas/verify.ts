@@ -64,6 +64,8 @@ export interface VisaRules {
    * @throws VisaError when the token is refused; also the errors of reading the deny list
    */
   readonly verify: (token: string) => Promise<VerifiedGrants>;
+  /** The current deny list, for what was made out of a token that has been verified. */
+  readonly denied: () => Promise<DenyList>;
 }
 
 /** @param parts.denied reads the current deny list. Called before each token is verified. */
@@ -75,6 +77,7 @@ export function visaRules(parts: {
   const { issuers, denied, now } = parts;
   return {
     issuers,
+    denied,
     verify: async (token) => verifyVisaOrPassport(token, { issuers, denied: await denied(), now: now() }),
   };
 }

@@ -87,15 +87,18 @@ test.each([
   const files = [await archived('small.vcf', small, place), await archived('large.bam', large, place)] as const;
   await service.settled(await exported(), 2);
   const token = await visa();
-  const [{ fileId }] = files;
+  const [{ fileId }, { fileId: reads }] = files;
   expect((await service.direct(`files/${fileId}`, token)).status).toBe(200);
   const redirect = await service.direct(`files/${fileId}/content`, token);
   expect((await fetch(String(redirect.headers.location))).status).toBe(200);
   expect((await service.direct(`ga4gh/drs/v1/objects/${fileId}`, token)).status).toBe(200);
+  // Its bytes are no BAM, which takes reading them.
+  expect((await service.direct(`htsget/reads/${reads}`, token)).status).toBe(400);
 
   for (const { loseBody } of files) await loseBody();
   expect((await service.direct(`files/${fileId}`, token)).status).toBe(500);
   expect((await service.direct(`ga4gh/drs/v1/objects/${fileId}`, token)).status).toBe(500);
+  expect((await service.direct(`htsget/reads/${reads}`, token)).status).toBe(500);
   const requestId = await exported();
   for (const file of files) await rejected(requestId, file.fileId);
 });

@@ -7,6 +7,7 @@ import {
 import { expect } from 'vitest';
 import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
+import { streamed, vector } from '../unit/regions/files.ts';
 import { exportRows, requestIdOf } from './export-rows.ts';
 import { OpenApi } from './openapi.ts';
 import { type RawReply, type RawRequest, rawRequest } from './raw-http.ts';
@@ -34,6 +35,9 @@ export const small = 'EGAF00000000011';
 export const large = 'EGAF00000000012';
 /** Its plaintext is larger than what one reply carries. */
 export const huge = 'EGAF00000000013';
+/** A BAM and a VCF. */
+export const reads = 'EGAF00000000014';
+export const variants = 'EGAF00000000015';
 /** A recorded export. */
 export const exported = requestIdOf(1);
 export const crypt4gh = 'destinationFormat=CRYPT4GH';
@@ -41,6 +45,8 @@ export const drs = 'ga4gh/drs/v1';
 
 let service: Service;
 let visa: string;
+/** Path of the header of `reads`, as a piece of a ticket. */
+let header: string;
 /** One for each operation of the documents, as `proxy GET /files`. */
 export let good: Readonly<Record<string, GoodCall>>;
 
@@ -53,6 +59,10 @@ export async function documentedService(around: Service): Promise<string> {
   await service.archive('EGAD1', 'study/c.bam', 10, huge);
   await Promise.all([
     grow(huge),
+    service.archiveBytes('EGAD1', 'study/d.bam', streamed(vector('reads.bam')), reads),
+    service.archiveBytes('EGAD1', 'study/e.vcf.gz', streamed(vector('variants.vcf.gz')), variants),
+    service.archiveBytes('EGAD1', 'study/d.bam.bai', streamed(vector('reads.bam.bai'))),
+    service.archiveBytes('EGAD1', 'study/e.vcf.gz.tbi', streamed(vector('variants.vcf.gz.tbi'))),
     service.setDataset('EGAD1', 'released'),
     service.putStaged('researcher', staged, 'header and body'),
   ]);
@@ -61,8 +71,15 @@ export async function documentedService(around: Service): Promise<string> {
   }
   // The document lists the reasons that there are.
   await service.sql("update data_out.request_files set reason = 'archive_damaged' where reason is not null");
+  header = `htsget/parts/${reads}/${await versionOf(reads)}.header`;
   good = goodCalls();
   return visa;
+}
+
+/** The version in the URLs of the file's tickets. */
+async function versionOf(fileId: string): Promise<string> {
+  const reply = await service.direct(`htsget/reads/${fileId}`, visa, { headers: { 'Public-Key': key } });
+  return /\/([0-9a-f]{32})\./.exec(reply.text)?.[1] ?? '';
 }
 
 /** Give the archived body more than 200 MB of zeros, as copies of one part. They are never read. */
@@ -123,6 +140,19 @@ function goodCalls(): Record<string, GoodCall> {
   }
   add('data-out', `OPTIONS /${drs}${object}`, `${drs}/objects/${small}`);
   add('data-out', `GET /${drs}/service-info`, `${drs}/service-info`);
+  const asked = { headers: { ...direct.headers, 'Content-Type': 'application/json' }, body: '{}' };
+  for (const [datatype, id] of [
+    ['reads', reads],
+    ['variants', variants],
+  ] as const) {
+    add('data-out', `GET /htsget/${datatype}/{id}`, `htsget/${datatype}/${id}`, direct);
+    add('data-out', `POST /htsget/${datatype}/{id}`, `htsget/${datatype}/${id}`, asked);
+    add('data-out', `OPTIONS /htsget/${datatype}/{id}`, `htsget/${datatype}/${id}`);
+    add('data-out', `GET /htsget/${datatype}/service-info`, `htsget/${datatype}/service-info`);
+  }
+  const part = '/htsget/parts/{id}/{part}';
+  for (const method of ['GET', 'HEAD']) add('data-out', `${method} ${part}`, header, direct);
+  add('data-out', `OPTIONS ${part}`, header);
   add('data-out', 'GET /service-info', 'service-info');
   for (const api of ['proxy', 'data-out'] as const) add(api, 'GET /openapi.json', 'openapi.json');
   return calls;

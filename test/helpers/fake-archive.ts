@@ -1,5 +1,6 @@
 import { ArchiveDamagedError, ArchiveLocationUnknownError, BodyMissingError } from '../../lib/errors.ts';
 import type { BodyAddress, ObjectHead } from '../../lib/service/archive/ports.ts';
+import type { BegunBody, DirectArchive } from '../../lib/service/direct/ports.ts';
 import type { ExportArchive } from '../../lib/service/export/ports.ts';
 import type { PortCalls } from './port-calls.ts';
 
@@ -10,7 +11,7 @@ interface Body {
 }
 
 /** Archived bodies in memory, all in one bucket, the default. Counts what is read; refuses what S3 or the port's contract refuses. */
-export class FakeArchive implements ExportArchive {
+export class FakeArchive implements ExportArchive, DirectArchive {
   bytesRead = 0;
   #versions = 0;
   readonly #calls: PortCalls;
@@ -44,6 +45,21 @@ export class FakeArchive implements ExportArchive {
       const { bytes, etag, crc64nvme } = this.object(address);
       const told = options.checksum && crc64nvme !== undefined ? { crc64nvme } : {};
       return { size: bytes.length, etag, lastModified: new Date(0), metadata: {}, ...told };
+    });
+  }
+
+  begin(address: BodyAddress, end = Number.POSITIVE_INFINITY): Promise<BegunBody> {
+    return this.#calls.run('archive.begin', () => {
+      const { bytes, etag } = this.object(address);
+      const part = Uint8Array.from(bytes.subarray(0, end));
+      this.bytesRead += part.length;
+      return {
+        size: bytes.length,
+        etag,
+        bytes: (async function* () {
+          yield part;
+        })(),
+      };
     });
   }
 

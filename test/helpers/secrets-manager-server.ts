@@ -2,8 +2,11 @@ import { createServer } from 'node:http';
 import { stopServer } from '../../lib/local/http.ts';
 import { listenLocally } from './loopback.ts';
 
-/** Secrets Manager over HTTP with one secret. Knows `GetSecretValue` for its ARN only; anything else is an error. */
-export async function secretsManagerServer(secretArn: string) {
+/**
+ * Secrets Manager over HTTP with one secret that tests change, and others by their ARNs. Knows `GetSecretValue` for these ARNs
+ * only; anything else is an error.
+ */
+export async function secretsManagerServer(secretArn: string, others: Readonly<Record<string, unknown>> = {}) {
   const state: { secret: unknown; failure: number | undefined } = { secret: undefined, failure: undefined };
   const server = createServer(async (request, response) => {
     let body = '';
@@ -16,8 +19,9 @@ export async function secretsManagerServer(secretArn: string) {
       return answer(400, { __type: 'InvalidAction' });
     }
     const { SecretId } = JSON.parse(body) as { SecretId?: string };
-    if (SecretId !== secretArn) return answer(400, { __type: 'ResourceNotFoundException' });
-    return answer(200, { ARN: secretArn, SecretString: JSON.stringify(state.secret) });
+    const secrets: Readonly<Record<string, unknown>> = { ...others, [secretArn]: state.secret };
+    if (SecretId === undefined || !(SecretId in secrets)) return answer(400, { __type: 'ResourceNotFoundException' });
+    return answer(200, { ARN: SecretId, SecretString: JSON.stringify(secrets[SecretId]) });
   });
   return {
     url: await listenLocally(server),

@@ -152,9 +152,19 @@ export class Service {
 
   /** Fill the archive with the operator's code. Content is a function of path and size. */
   async archive(datasetId: string, path: string, size: number, fileId?: string): Promise<AddedFile> {
+    return await this.archiveBytes(datasetId, path, bytesOf({ path, size }), fileId);
+  }
+
+  /** The same with this content, a plaintext or a container. */
+  async archiveBytes(
+    datasetId: string,
+    path: string,
+    bytes: AsyncIterable<Uint8Array>,
+    fileId?: string,
+  ): Promise<AddedFile> {
     const target = localTarget(this.connection);
     const keys = await readArchiveKeys(target.archiveKeys);
-    const input = { label: path, size: undefined, bytes: bytesOf({ path, size }) };
+    const input = { label: path, size: undefined, bytes };
     return await addFile(target, { datasetId, path, input, keys, ...(fileId && { fileId }) });
   }
 

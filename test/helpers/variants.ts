@@ -20,6 +20,7 @@ const everything: Required<Omit<Settings, Named>> = {
   receiptKeys: 2,
   withdrawal: 'purge',
   outboxQuotaGib: 1000,
+  htsget: { origins: ['https://genome.example.org'] },
   directAccess: 'on',
   firewall: { requestsPerFiveMinutes: 10_000, exportRequestsPerFiveMinutes: 100 },
   domains: {

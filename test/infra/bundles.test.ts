@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { assembly } from '../helpers/assembly.ts';
 import { stackTemplate } from '../helpers/template.ts';
 
-const direct = ['AuthorizeVisa', 'Datasets', 'DatasetFiles', 'DirectFile', 'Drs'];
+const direct = ['AuthorizeVisa', 'Datasets', 'DatasetFiles', 'DirectFile', 'Drs', 'Htsget'];
 const verifying = ['AuthorizeOutbox', 'Files', 'Stream', 'ConsumeExport', ...direct];
 const names = [
   'AuthorizeAdmin',
@@ -34,6 +34,7 @@ const metafiles: Readonly<Record<string, string>> = {
   DatasetFiles: 'data-out-dataset-files',
   DirectFile: 'data-out-file',
   Drs: 'data-out-drs',
+  Htsget: 'data-out-htsget',
   DescribeFile: 'data-out-describe-file',
   StageFile: 'data-out-stage-file',
   Withdraw: 'data-out-withdraw',

@@ -34,6 +34,11 @@ const denyList = [
   `kms:Decrypt VisaDenyListKey ${throughSecretsManager}`,
   'secretsmanager:GetSecretValue VisaDenyListSecret',
 ];
+/** The token of a ticket is made by one function and checked by two. */
+const ticketKey = [
+  `kms:Decrypt FunctionsTicketKey ${throughSecretsManager}`,
+  'secretsmanager:GetSecretValue FunctionsTicketKeySecret',
+];
 const workerSecret = [
   `kms:Decrypt CatalogueWorkerKey ${throughSecretsManager}`,
   'secretsmanager:GetSecretValue CatalogueWorkerSecret',
@@ -71,7 +76,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     `s3:ListBucket OutboxBucketArn ${under(ofRecipients)}`,
   ],
   ServiceInfo: [],
-  AuthorizeVisa: denyList,
+  AuthorizeVisa: [...denyList, ...ticketKey],
   Datasets: datasetsAndFiles,
   DatasetFiles: datasetsAndFiles,
   DirectFile: [
@@ -90,6 +95,16 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   ],
   // Anyone can call it, so it has no key of the archive and sees no bucket.
   Drs: [...datasetsAndFiles, 'lambda:InvokeFunction FunctionsDescribeFileFunction'],
+  // It decrypts, and has nothing to write.
+  Htsget: [
+    ...datasetsAndFiles,
+    ...ticketKey,
+    `kms:Decrypt ArchiveBucketKey ${through('s3')}`,
+    `kms:Decrypt ArchiveKeysKey ${throughSecretsManager}`,
+    's3:GetObject ArchiveBucketArn/*',
+    's3:ListBucket ArchiveBucketArn',
+    'secretsmanager:GetSecretValue ArchiveKeysSecret',
+  ],
   // It may read a body's size, but not use the key that reading the body takes.
   DescribeFile: [
     ...reading,

@@ -21,7 +21,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'service/archive': ['crypt4gh', 'visas'],
   'service/export': ['service/http', 'service/archive', 'crypt4gh', 'visas'],
   'service/outbox': ['service/http', 'service/archive', 'visas'],
-  'service/direct': ['service/http', 'service/archive', 'crypt4gh', 'visas'],
+  'service/direct': ['service/http', 'service/archive', 'crypt4gh', 'visas', 'regions'],
   // Of a story, the stores know its ports. The SQL of a story lives with it.
   'service/stores': [
     'service/http',

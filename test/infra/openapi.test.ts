@@ -12,7 +12,7 @@ beforeAll(async () => {
   service = await stackTemplate('DataOutService');
 });
 
-/** `GET /files` as the document has it: the kind of the archive is a parameter there, a literal in the template. */
+/** `GET /files` as the document has it: the kind of the archive is a parameter there, a literal in the template; no name ends with `+`. */
 function operationOf({ Properties }: Resource): string {
   const parts: string[] = [];
   for (let id: string | undefined = Properties.ResourceId.Ref; id; ) {
@@ -20,7 +20,9 @@ function operationOf({ Properties }: Resource): string {
     parts.unshift(PathPart);
     id = ParentId.Ref;
   }
-  return `${Properties.HttpMethod} /${parts.join('/')}`.replace('/export/fega', '/export/{archive_kind}');
+  return `${Properties.HttpMethod} /${parts.join('/')}`
+    .replace('/export/fega', '/export/{archive_kind}')
+    .replace('{id+}', '{id}');
 }
 
 describe.each([

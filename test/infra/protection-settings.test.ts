@@ -300,7 +300,9 @@ describe('keys of the logs', () => {
       UpdateReplacePolicy: 'Retain',
       Properties: { EnableKeyRotation: true },
     });
-    served.resourceCountIs('AWS::KMS::Key', 0);
+    expect(propertiesOf(served, 'AWS::KMS::Key').map(({ Description }) => Description)).toEqual([
+      'Secret of the tokens in htsget tickets',
+    ]);
   });
 
   test('are used by CloudWatch Logs for log groups of this account and region, and by no other service', () => {
@@ -354,6 +356,7 @@ describe('direct access', () => {
       'DescribeFile',
       'DirectFile',
       'Drs',
+      'Htsget',
       'ServiceInfo',
     ]);
     expect(propertiesOf(off.served, 'AWS::ApiGateway::RestApi').map(({ Name }) => Name)).toEqual([

@@ -77,7 +77,7 @@ describe('functions', () => {
     for (const name of ['Files', 'Stream']) {
       expect(Object.keys(variables(name)).filter((variable) => variable.startsWith('DATABASE_'))).toEqual([]);
     }
-    for (const name of ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs', 'DescribeFile'])
+    for (const name of ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs', 'DescribeFile', 'Htsget'])
       expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueReaderSecret');
     for (const name of ['ConsumeExport', 'StageFile', 'SweepDeliveries', 'Withdraw'])
       expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueWorkerSecret');
@@ -112,6 +112,7 @@ describe('functions', () => {
       'DatasetFiles',
       'DirectFile',
       'Drs',
+      'Htsget',
     ];
     for (const name of [...verifying, 'ConsumeExport', 'StageFile']) {
       const { Variables } = service.at(`Functions/${name}/Function`).Properties.Environment;
@@ -126,7 +127,7 @@ describe('functions', () => {
 
   test('that use the catalogue wait for its migration', () => {
     const migration = Object.keys(service.template.Resources).find((id) => /^Migration/.test(id));
-    const direct = ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs', 'DescribeFile'];
+    const direct = ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs', 'DescribeFile', 'Htsget'];
     for (const name of [
       'AuthorizeOutbox',
       'ExportStatus',

@@ -59,9 +59,9 @@ describe('an operator who has an archive already', () => {
     const conditionsOfKey = (name: string) =>
       statementsOf(name).flatMap(({ Resource, Condition }) => ([Resource].flat().includes(keyArn) ? [Condition] : []));
     const throughS3 = { StringEquals: { 'kms:ViaService': 's3.eu-north-1.amazonaws.com' } };
-    for (const name of ['StageFile', 'DirectFile']) expect(conditionsOfKey(name)).toEqual([throughS3]);
+    for (const name of ['StageFile', 'DirectFile', 'Htsget']) expect(conditionsOfKey(name)).toEqual([throughS3]);
     expect(conditionsOfKey('DescribeFile')).toEqual([]);
-    for (const name of ['StageFile', 'DirectFile', 'DescribeFile']) {
+    for (const name of ['StageFile', 'DirectFile', 'DescribeFile', 'Htsget']) {
       for (const bucket of ['the-archive', 'archive-2', 'archive-3']) {
         expect(JSON.stringify(statementsOf(name))).toContain(`:s3:::${bucket}/*`);
       }
@@ -69,7 +69,7 @@ describe('an operator who has an archive already', () => {
     const named = Object.values(template.findResources('AWS::Lambda::Function'))
       .map(({ Properties }) => Properties.Environment?.Variables.ARCHIVE_BUCKETS)
       .filter((value) => value !== undefined);
-    expect(named).toEqual(Array(3).fill('the-archive,archive-2,archive-3'));
+    expect(named).toEqual(Array(4).fill('the-archive,archive-2,archive-3'));
   });
 
   describe('and the database secrets of the roles', () => {

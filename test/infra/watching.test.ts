@@ -237,7 +237,7 @@ describe('a key that is disabled or deleted', () => {
   test('no event pattern is longer than EventBridge takes, whatever the number of keys', () => {
     const arn = `arn:aws:kms:ap-southeast-1:${account}:key/mrk-1234abcd12ab34cd56ef1234567890ab`;
     const all = calls(of('manyKeys'));
-    expect(all.flatMap(({ EventPattern }) => EventPattern.detail.resources.ARN)).toHaveLength(31);
+    expect(all.flatMap(({ EventPattern }) => EventPattern.detail.resources.ARN)).toHaveLength(32);
     for (const { EventPattern } of all) {
       const { detail } = EventPattern;
       const resources = { ARN: detail.resources.ARN.map(() => arn) };

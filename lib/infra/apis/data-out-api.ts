@@ -8,7 +8,7 @@ import {
   ResponseTransferMode,
 } from 'aws-cdk-lib/aws-apigateway';
 import type { Construct } from 'constructs';
-import { directChallenge } from '../../contract/http.ts';
+import { directChallenge, ticketPartsRoute } from '../../contract/http.ts';
 import type { ServiceFunction } from '../functions/service-function.ts';
 import { acknowledge } from '../security/rules.ts';
 import { OpenApiDocument } from './openapi-document.ts';
@@ -21,6 +21,7 @@ interface DataOutApiProps extends Omit<ServiceApiProps, 'challenge' | 'domain' |
   readonly datasetFiles: ServiceFunction;
   readonly directFile: ServiceFunction;
   readonly drs: ServiceFunction;
+  readonly htsget: ServiceFunction;
 }
 
 const open = { authorizationType: AuthorizationType.NONE } as const;
@@ -62,6 +63,7 @@ export class DataOutApi extends ServiceApi {
       this.#behindVisas(resource, ['GET', 'HEAD'], props.directFile, streamed);
     }
     this.#addDrs(root, props.drs);
+    this.#addHtsget(root, props.htsget);
     const { logRetentionDays } = props.settings;
     new OpenApiDocument(this, 'OpenApi', { api: this, name: 'data-out', logRetentionDays });
     acknowledge(this.api, {
@@ -92,6 +94,29 @@ export class DataOutApi extends ServiceApi {
       base.addResource('service-info').addMethod('GET', integration, open),
       'GA4GH service-info 1.0 is public by definition.',
     );
+  }
+
+  /** htsget 1.3. An id may be a dataset and a path, with slashes of its own. */
+  #addHtsget(root: IResource, htsget: ServiceFunction): void {
+    const base = root.addResource('htsget');
+    const preflight = (resource: IResource) =>
+      acknowledge(resource.addMethod('OPTIONS', this.integrate(htsget, streamed), open), {
+        'AwsSolutions-APIG4': 'The reply tells a browser what a page may send, and nothing else.',
+      });
+    for (const datatype of ['reads', 'variants']) {
+      const tickets = base.addResource(datatype);
+      const ticket = tickets.addResource('{id+}');
+      this.#behindVisas(ticket, ['GET', 'POST'], htsget, streamed);
+      preflight(ticket);
+      this.#withoutCredentials(
+        tickets.addResource('service-info').addMethod('GET', this.integrate(htsget, streamed), open),
+        'GA4GH service-info 1.0 is public by definition.',
+      );
+    }
+    const [, , parts = '', ...variables] = ticketPartsRoute.split('/');
+    const part = variables.reduce((parent, name) => parent.addResource(name), base.addResource(parts));
+    this.#behindVisas(part, ['GET', 'HEAD'], htsget, streamed);
+    preflight(part);
   }
 
   #behindVisas(

@@ -1,10 +1,11 @@
 import { Duration } from 'aws-cdk-lib';
 import { environment } from '../../contract/environment.ts';
+import type { TicketKey } from '../security/ticket-key.ts';
 import { reservedForDirectFiles } from '../settings.ts';
 import { apiTimeout, type FunctionsProps, type Make, streamTimeout } from './make.ts';
 
 /** Functions of the data-out API, which serve files directly to callers with a visa. */
-export function directFunctions(make: Make, { settings, storage }: FunctionsProps) {
+export function directFunctions(make: Make, { settings, storage }: FunctionsProps, ticketKey: TicketKey) {
   const reserved = reservedForDirectFiles(settings);
   const serviceInfo = make('ServiceInfo', {
     entry: 'data-out/service-info.ts',
@@ -71,14 +72,28 @@ export function directFunctions(make: Make, { settings, storage }: FunctionsProp
   storage.archiveKeys.grantRead(describeFile);
   describeFile.grantInvoke(drs, environment.describeFileFunctionArn);
 
-  for (const target of [datasets, datasetFiles, directFile, drs, describeFile]) {
+  // As for a whole file: it decrypts, and streams parts.
+  const htsget = make('Htsget', {
+    entry: 'data-out/htsget.ts',
+    description: 'Serves regions of reads and variants by htsget',
+    memoryMegabytes: 1769,
+    timeout: streamTimeout,
+    verifiesVisas: true,
+  });
+  storage.archive.grantRead(htsget);
+  storage.archiveKeys.grantRead(htsget);
+  for (const target of [authorizeVisa, htsget]) ticketKey.grantRead(target);
+  const { origins = [] } = settings.htsget ?? {};
+  if (origins.length > 0) htsget.configure(environment.htsgetOrigins, origins.join(','));
+
+  for (const target of [datasets, datasetFiles, directFile, drs, describeFile, htsget]) {
     storage.catalogue.grantRead(target);
   }
-  for (const target of [serviceInfo, drs]) {
+  for (const target of [serviceInfo, drs, htsget]) {
     target.configure(environment.serviceId, settings.service.id);
     target.configure(environment.organizationName, settings.service.organizationName);
     target.configure(environment.organizationUrl, settings.service.organizationUrl);
   }
 
-  return { serviceInfo, authorizeVisa, datasets, datasetFiles, directFile, drs, describeFile };
+  return { serviceInfo, authorizeVisa, datasets, datasetFiles, directFile, drs, describeFile, htsget };
 }

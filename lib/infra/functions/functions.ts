@@ -1,4 +1,5 @@
 import { Construct } from 'constructs';
+import { TicketKey } from '../security/ticket-key.ts';
 import { deploymentFunctions } from './deployment.ts';
 import { directFunctions } from './direct.ts';
 import type { FunctionsProps, Make } from './make.ts';
@@ -23,7 +24,8 @@ export class Functions extends Construct {
       return made;
     };
     this.proxy = proxyFunctions(make, props);
-    this.direct = settings.directAccess === 'off' ? undefined : directFunctions(make, props);
+    this.direct =
+      settings.directAccess === 'off' ? undefined : directFunctions(make, props, new TicketKey(this, 'TicketKey'));
     this.workers = workerFunctions(make, props);
     this.deployment = deploymentFunctions(make, props);
   }
@@ -43,8 +45,8 @@ export class Functions extends Construct {
   /** Functions of direct access. */
   get servingDirectly(): readonly ServiceFunction[] {
     if (!this.direct) return [];
-    const { authorizeVisa, datasets, datasetFiles, directFile, drs, describeFile } = this.direct;
-    return [authorizeVisa, datasets, datasetFiles, directFile, drs, describeFile];
+    const { authorizeVisa, datasets, datasetFiles, directFile, drs, describeFile, htsget } = this.direct;
+    return [authorizeVisa, datasets, datasetFiles, directFile, drs, describeFile, htsget];
   }
 
   /** Every function. */

@@ -4,16 +4,17 @@ import type { RequestedData } from '../archive/ports.ts';
 import { pageSize } from '../stores/rds/columns.ts';
 import { newestEvent } from './datasets.ts';
 
+/** A JSON text: the Data API knows no arrays. */
+export const indexes = z
+  .string()
+  .transform((text) => z.array(z.number().int().nonnegative()).min(1).parse(JSON.parse(text)));
+
 /** One row for each dataset that may be given out; if there is none, one row with nulls. */
 export const accessRow = z.object({
   known: z.boolean(),
   granted: z.boolean(),
   stable_id: z.string().nullable(),
-  /** A JSON text: the Data API knows no arrays. */
-  named_by: z
-    .string()
-    .transform((text) => z.array(z.number().int().nonnegative()).min(1).parse(JSON.parse(text)))
-    .nullable(),
+  named_by: indexes.nullable(),
 });
 
 /**
@@ -23,7 +24,7 @@ export const accessRow = z.object({
  * An id of a smoke test is never an alias: the issuer of smoke tests grants every id that begins so, and an alias would lead
  * its visas to any dataset.
  */
-const datasetNamed = (id: string) => `(
+export const datasetNamed = (id: string) => `(
   select coalesce(max(n.id) filter (where n.own), case when count(distinct n.id) = 1 then max(n.id) end)
   from (
     select d.id, true as own from sda.datasets d where d.stable_id = ${id}
@@ -42,14 +43,8 @@ function candidates(wanted: RequestedData | undefined): string {
     where f.stable_id = :id and d.stable_id is not null`;
 }
 
-/**
- * The statement behind `Catalogue.evaluateAccess`; its parameters are `granted`, a JSON list of ids, and, with `wanted`, `id`.
- *
- * Aliases and releases are looked up for every granted id, whatever is wanted: the table `granted` is `materialized`,
- * and an aggregate reads all of it. Only the look-up of `wanted` comes on top.
- */
-export function accessQuery(wanted: RequestedData | undefined): string {
-  return `with granted as materialized (
+/** Table `granted`: the datasets that the JSON list `:granted` names, whether each is released, and the indexes in the list. */
+export const grantedTable = `granted as materialized (
        select d.id, d.stable_id, coalesce(${newestEvent} = 'released', false) as released, named.by as named_by
        from (
          select ${datasetNamed('asked.id')} as dataset_id, jsonb_agg(asked.position - 1 order by asked.position) as by
@@ -57,7 +52,16 @@ export function accessQuery(wanted: RequestedData | undefined): string {
          group by 1
        ) named
        join sda.datasets d on d.id = named.dataset_id
-     ), candidate as materialized (
+     )`;
+
+/**
+ * The statement behind `Catalogue.evaluateAccess`; its parameters are `granted`, a JSON list of ids, and, with `wanted`, `id`.
+ *
+ * Aliases and releases are looked up for every granted id, whatever is wanted: the table `granted` is `materialized`,
+ * and an aggregate reads all of it. Only the look-up of `wanted` comes on top.
+ */
+export function accessQuery(wanted: RequestedData | undefined): string {
+  return `with ${grantedTable}, candidate as materialized (
        ${candidates(wanted)}
      ), entitled as (
        select g.stable_id, cast(g.named_by as text) as named_by

@@ -23,6 +23,10 @@ const fileRow = headerRow.extend({
   key_hash: z.string().nullable(),
 });
 
+/** Of the file `f`: what serving it takes. */
+export const archivedColumns = `f.submission_file_path, f.archive_file_path, f.archive_file_size, f.archive_location, f.key_hash,
+         ${headerColumns}`;
+
 /** What is recorded of attempts by the query that finds their files. */
 export interface NoteAttempts {
   /** Common table expressions, which take the parameter `attempts`. */
@@ -134,8 +138,7 @@ export class RdsCatalogue implements ExportCatalogue {
     const rows = await this.#db.query(
       z.looseObject({ position: z.number() }),
       `${attempts ? `with ${this.#note?.sql}` : ''}
-       select w.position, f.submission_file_path, f.archive_file_path, f.archive_file_size, f.archive_location, f.key_hash,
-         ${headerColumns}
+       select w.position, ${archivedColumns}
        from jsonb_to_recordset(cast(:wanted as jsonb)) as w (position integer, file text, dataset text)
        join sda.files f on f.stable_id = w.file
        join sda.file_dataset fd on fd.file_id = f.id
@@ -151,12 +154,13 @@ export class RdsCatalogue implements ExportCatalogue {
     const found: PromiseSettledResult<ArchivedFile | undefined>[] = [];
     for (const [position, reference] of references.entries()) {
       const row = rows.find((candidate) => candidate.position === position);
-      found.push(...(await Promise.allSettled([row && this.#archivedFile(reference, row)])));
+      found.push(...(await Promise.allSettled([row && this.archivedFile(reference, row)])));
     }
     return found;
   }
 
-  async #archivedFile({ fileId, datasetId }: FileReference, columns: unknown): Promise<ArchivedFile> {
+  /** @param columns those of {@link archivedColumns} */
+  protected async archivedFile({ fileId, datasetId }: FileReference, columns: unknown): Promise<ArchivedFile> {
     const row = fileRow.parse(columns);
     if (!row.archive_file_path || row.archive_file_size === null || !row.header) {
       throw new ArchiveDamagedError(`the catalogue has no body, no size or no header for file ${fileId}`);

@@ -4,7 +4,7 @@ import { collected, type HttpRequest, singleQuery } from '../http/request.ts';
 import type { Coordinates } from './container.ts';
 
 /** Headers that carry the recipient's key; clients in the field send one or the other. */
-const keyHeaders = ['Public-Key', 'X-C4GH-Public-Key', 'Htsget-Context-Public-Key'] as const;
+export const keyHeaders = ['Public-Key', 'X-C4GH-Public-Key', 'Htsget-Context-Public-Key'] as const;
 
 const format = 'destinationFormat';
 
@@ -49,19 +49,20 @@ export function requiredRecipientKey(request: HttpRequest): Uint8Array {
 /**
  * The public key in one of the key headers; `undefined` when there is none.
  *
+ * @param names of the headers that the route knows
  * @returns raw public key
  * @throws InvalidRequestError for more than one header, even with the same value, and for a key that cannot be used
  */
-export function recipientKey(request: HttpRequest): Uint8Array | undefined {
-  const given = keyHeaders.flatMap((name) =>
+export function recipientKey(request: HttpRequest, names: readonly string[] = keyHeaders): Uint8Array | undefined {
+  const given = names.flatMap((name) =>
     (request.headers.get(name.toLowerCase()) ?? []).map((value) => ({ name, value })),
   );
   const [only, ...others] = given;
   if (!only) return undefined;
   if (others.length > 0) {
-    const names = new Set(given.map(({ name }) => name));
+    const sent = new Set(given.map(({ name }) => name));
     throw new InvalidRequestError(
-      Array.from(names, (field) => ({ field, message: `is one of ${given.length} public keys: send one` })),
+      Array.from(sent, (field) => ({ field, message: `is one of ${given.length} public keys: send one` })),
     );
   }
   const key = usablePublicKey(only.value);

@@ -80,7 +80,7 @@ function randomAccess({ address, archiveEtag: etag, bodySize: size }: ContainerS
   };
 }
 
-async function asDamage<T>(open: () => Promise<T>): Promise<T> {
+export async function asDamage<T>(open: () => Promise<T>): Promise<T> {
   try {
     return await open();
   } catch (error) {
@@ -89,7 +89,7 @@ async function asDamage<T>(open: () => Promise<T>): Promise<T> {
 }
 
 /** Header and body are the archive's, so an error of their format is damage of the archive. */
-function damageOf(error: unknown): unknown {
+export function damageOf(error: unknown): unknown {
   return error instanceof Crypt4ghError ? new ArchiveDamagedError(error.message, { cause: error }) : error;
 }
 

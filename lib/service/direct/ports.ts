@@ -1,5 +1,5 @@
 import type { FileDescription } from '../../contract/messages.ts';
-import type { BodyAddress, Catalogue, FileReference, SignedUrl } from '../archive/ports.ts';
+import type { Archive, BodyAddress, Catalogue, FileReference, SignedUrl } from '../archive/ports.ts';
 
 /** A checksum as ingestion recorded it: lower-case hex. */
 export interface Checksum {
@@ -47,6 +47,26 @@ export interface DirectCatalogue extends Catalogue {
   hasMoreFiles(datasetId: string, count: number): Promise<boolean>;
   /** `undefined` when there is no such file. Decides nothing about access. */
   factsOf(fileId: string): Promise<FileFacts | undefined>;
+}
+
+/** An archived body that is being read from its start. */
+export interface BegunBody {
+  /** Bytes of the whole body. */
+  readonly size: number;
+  readonly etag: string;
+  /** Breaks off by an error where S3 does. */
+  readonly bytes: AsyncIterable<Uint8Array>;
+}
+
+/** Read access to archived bodies, with what htsget alone asks. */
+export interface DirectArchive extends Archive {
+  /**
+   * The body from its first byte on, in one call, with its size and ETag. The consumer ends the stream by leaving it.
+   *
+   * @param end only bytes before this one. Default: all
+   * @throws as `head`
+   */
+  begin(address: BodyAddress, end?: number): Promise<BegunBody>;
 }
 
 /** Presigned URLs of objects. Signing sends nothing to S3, so the object may be missing. */

@@ -31,6 +31,9 @@ const reactions: Record<
   { status: number; title: string; detail: (error: Error) => string | undefined }
 > = {
   invalid_request: { status: 400, title: 'Bad Request', detail: () => 'Every broken rule is in "violations".' },
+  invalid_range: { status: 400, title: 'Bad Request', detail: (error) => error.message },
+  unsupported_format: { status: 400, title: 'Bad Request', detail: (error) => error.message },
+  request_too_large: { status: 413, title: 'Content Too Large', detail: (error) => error.message },
   unauthenticated: { status: 401, title: 'Unauthorized', detail: (error) => error.message },
   forbidden: { status: 403, title: 'Forbidden', detail: (error) => error.message },
   foreign_origin: { status: 403, title: 'Forbidden', detail: (error) => error.message },

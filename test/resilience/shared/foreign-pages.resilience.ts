@@ -27,6 +27,8 @@ test('the routes that are not safe are these', () => {
   expect(unsafe.sort()).toEqual([
     `data-out POST /${drs}/objects/{object_id}`,
     `data-out POST /${drs}/objects/{object_id}/access/{access_id}`,
+    'data-out POST /htsget/reads/{id}',
+    'data-out POST /htsget/variants/{id}',
     'proxy POST /export/{archive_kind}',
   ]);
 });
@@ -43,9 +45,12 @@ describe.each(unsafe)('%s', (operation) => {
   ])('refuses a page of %s', async (_, headers) => {
     service.engine.traffic.resetCounters();
     const { text } = await expectStatus(403, operation, headersOf(operation, headers));
-    expect(JSON.parse(text)).toMatchObject({ code: 'foreign_origin' });
+    const problem = JSON.parse(text);
+    expect(problem.htsget ?? problem).toMatchObject({ code: 'foreign_origin' });
     expect(text).toContain('A web page of another origin sent this request.');
-    expect(Object.keys(service.engine.traffic.counters()).filter((one) => /^(export|drs) /.test(one))).toEqual([]);
+    expect(Object.keys(service.engine.traffic.counters()).filter((one) => /^(export|drs|htsget) /.test(one))).toEqual(
+      [],
+    );
   });
 
   test('takes its own page, and programs', async () => {

@@ -105,10 +105,10 @@ describe('direct access', () => {
   test('datasets', async () => {
     await expectStatus(200, 'data-out GET /metadata/datasets');
     const files = await expectStatus(200, 'data-out GET /metadata/datasets/{datasetId}/files');
-    expect(JSON.parse(files.text)).toHaveLength(3);
-    const path = 'metadata/datasets/EGAD1/files?per_page=2';
+    expect(JSON.parse(files.text)).toHaveLength(7);
+    const path = 'metadata/datasets/EGAD1/files?per_page=4';
     const page = await expectStatus(200, 'data-out GET /metadata/datasets/{datasetId}/files', { path });
-    const [, last] = JSON.parse(page.text);
+    const last = JSON.parse(page.text).at(-1);
     const next = { path: `${path}&after=${last.fileId}` };
     const rest = await expectStatus(200, 'data-out GET /metadata/datasets/{datasetId}/files', next);
     expect([...JSON.parse(page.text), ...JSON.parse(rest.text)]).toEqual(JSON.parse(files.text));
@@ -168,7 +168,7 @@ describe('direct access', () => {
     for (const operation of Object.keys(good).filter((one) =>
       /(service-info|openapi\.json|jwks\.json)$|OPTIONS/.test(one),
     )) {
-      await expectStatus(200, operation);
+      await expectStatus(operation.includes('OPTIONS /htsget') ? 204 : 200, operation);
     }
   });
 
@@ -232,6 +232,44 @@ describe('DRS', () => {
       const sha256 = checksums.find(({ type }) => type === 'sha-256')?.checksum;
       expect(createHash('sha256').update(bytes).digest('hex')).toBe(sha256);
     }
+  });
+});
+
+describe('htsget', () => {
+  const tickets = ['reads', 'variants'].flatMap((datatype) =>
+    ['GET', 'POST'].map((method) => `data-out ${method} /htsget/${datatype}/{id}`),
+  );
+  const pieces = ['GET', 'HEAD'].map((method) => `data-out ${method} /htsget/parts/{id}/{part}`);
+  const [piece = ''] = pieces;
+
+  test('of a ticket', async () => {
+    for (const operation of tickets) {
+      const { path = '' } = good[operation] ?? {};
+      const isPost = operation.includes('POST');
+      await expectStatus(200, operation);
+      const asked = (more: object, query: string) =>
+        isPost ? { body: JSON.stringify(more) } : { path: `${path}?${query}` };
+      await expectStatus(400, operation, asked({ class: 'body' }, 'class=body'));
+      await expectStatus(404, operation, asked({ regions: [{ referenceName: 'nine' }] }, 'referenceName=nine'));
+      if (!isPost) continue;
+      await expectStatus(413, operation, { body: JSON.stringify({ fields: 'x'.repeat(1_000_000) }) });
+      await expectStatus(401, operation, headersOf(operation, { Authorization: 'Bearer a.b.c' }));
+      const other = await service.visa({ datasetId: 'EGAD2' });
+      await expectStatus(403, operation, headersOf(operation, { Authorization: `Bearer ${other}` }));
+    }
+  });
+
+  test('of a piece', async () => {
+    for (const operation of pieces) {
+      const { path = '' } = good[operation] ?? {};
+      const { headers } = await expectStatus(200, operation);
+      await expectStatus(304, operation, headersOf(operation, { 'If-None-Match': String(headers.etag) }));
+      await expectStatus(404, operation, { path: path.replace('header', 'trailer') });
+      await expectStatus(412, operation, headersOf(operation, { 'If-Match': '"other"' }));
+    }
+    await expectStatus(206, piece, headersOf(piece, { Range: 'bytes=0-9' }));
+    await expectStatus(416, piece, headersOf(piece, { Range: 'bytes=100000-' }));
+    await expectStatus(400, piece, headersOf(piece, { Range: ['bytes=0-1', 'bytes=0-2'] }));
   });
 });
 

@@ -9,6 +9,8 @@ const exportSeconds = 180;
 /** Seconds until a new administrator is known to all functions. */
 const administratorSeconds = 90;
 const drs = 'ga4gh/drs/v1';
+/** A part of htsget as a ticket names it, of a version that no file has. */
+const noPart = `${'0'.repeat(32)}.header`;
 
 type Sent = Pick<ApiRequest, 'headers' | 'body'>;
 interface Shown {
@@ -42,6 +44,10 @@ const withPassport = (run: Run): Sent => ({
   headers: { 'content-type': 'application/json' },
   body: JSON.stringify({ passports: [run.visa] }),
 });
+const withRegions = (run: Run): Sent => ({
+  headers: { ...run.asReader, 'content-type': 'application/json' },
+  body: JSON.stringify({ format: 'BAM' }),
+});
 const json = (text: string): Record<string, unknown> => JSON.parse(text);
 
 /** What stands for the braces of a path. A file's own path has one segment. */
@@ -54,6 +60,8 @@ function pathOf(template: string, { ids, listed, large, expected }: Run): string
     name: large.path,
     object_id: large.fileId,
     access_id: 'plaintext',
+    id: large.fileId,
+    part: noPart,
   };
   return template.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? '')).slice(1);
 }
@@ -140,6 +148,13 @@ const visaRoutes: readonly Route[] = [
   { operation: `data-out POST /${drs}/objects/{object_id}`, send: withPassport, inspect: isLargeObject },
   { operation: `data-out GET /${drs}/objects/{object_id}/access/{access_id}` },
   { operation: `data-out POST /${drs}/objects/{object_id}/access/{access_id}`, send: withPassport },
+  // The file of the run has the name of a BAM, and other bytes: whoever says so has opened and decrypted it.
+  { operation: 'data-out GET /htsget/reads/{id}', status: 400, inspect: cannotBeCut },
+  { operation: 'data-out POST /htsget/reads/{id}', send: withRegions, status: 400, inspect: cannotBeCut },
+  { operation: 'data-out GET /htsget/variants/{id}', status: 400, inspect: cannotBeCut },
+  { operation: 'data-out POST /htsget/variants/{id}', send: withRegions, status: 400, inspect: cannotBeCut },
+  { operation: 'data-out GET /htsget/parts/{id}/{part}', status: 404 },
+  { operation: 'data-out HEAD /htsget/parts/{id}/{part}', status: 404 },
 ];
 
 /** Routes that ask for no credentials. */
@@ -148,6 +163,12 @@ const openRoutes: readonly Route[] = [
   { operation: 'proxy GET /openapi.json' },
   { operation: `data-out OPTIONS /${drs}/objects/{object_id}` },
   { operation: `data-out GET /${drs}/service-info` },
+  ...['reads/{id}', 'variants/{id}', 'parts/{id}/{part}'].map((path) => ({
+    operation: `data-out OPTIONS /htsget/${path}`,
+    status: 204,
+  })),
+  { operation: 'data-out GET /htsget/reads/service-info' },
+  { operation: 'data-out GET /htsget/variants/service-info' },
   { operation: 'data-out GET /service-info' },
   { operation: 'data-out GET /openapi.json' },
 ];
@@ -174,6 +195,12 @@ function hasKeys(_run: Run, { text }: Shown): string {
   const { keys } = json(text) as { keys: unknown[] };
   expectThat(keys.length > 0, 'there is no key');
   return counted(keys.length, 'key');
+}
+
+function cannotBeCut(_run: Run, { text }: Shown): string {
+  const { error } = (json(text).htsget ?? {}) as { error?: string };
+  expectThat(error === 'UnsupportedFormat', `the error is ${error}`);
+  return error;
 }
 
 function isLargeObject(run: Run, { text }: Shown): string {

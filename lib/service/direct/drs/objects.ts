@@ -10,6 +10,7 @@ import { bearerToken, verifiedToken } from '../../http/authorization.ts';
 import { type HttpReply, jsonReply } from '../../http/reply.ts';
 import { type HttpRequest, jsonBody } from '../../http/request.ts';
 import { accessRefused, entitlementsTo, pathIdentifier } from '../access.ts';
+import { datatypeOf } from '../htsget/request.ts';
 import type { Checksum, DescribeFile } from '../ports.ts';
 import { displayFileName } from '../representation.ts';
 
@@ -140,6 +141,7 @@ export async function describeObject(request: HttpRequest, baseUrl: string, endp
     entitlements: [{ datasetId }],
   } = await grantedObject(request, rules, catalogue);
   const described = await describeFile({ fileId, datasetId });
+  const authorizations = authorizationsFor(fileId, rules.issuers);
   const object = {
     id: fileId,
     name: portableName(described.fileName),
@@ -150,7 +152,8 @@ export async function describeObject(request: HttpRequest, baseUrl: string, endp
     mime_type: described.mediaType,
     checksums: checksumsOf(described),
     access_methods: [
-      { type: 'https', access_id: plaintextAccessId, authorizations: authorizationsFor(fileId, rules.issuers) },
+      { type: 'https', access_id: plaintextAccessId, authorizations },
+      ...htsgetMethods(fileId, described.fileName, baseUrl, authorizations),
     ],
   };
   endpoint.served({ requestId: request.requestId, fileId, datasetId });
@@ -164,6 +167,16 @@ export async function describeObject(request: HttpRequest, baseUrl: string, endp
 function checksumsOf({ checksums, etag }: FileDescription) {
   if (checksums.length === 0) return [{ type: 'etag', checksum: etag.replaceAll('"', '') }];
   return checksums.map(({ type, value }) => ({ type: checksumNames[type], checksum: value }));
+}
+
+/** Tickets for regions, where the file has reads or variants. htsget takes no token in a body, so no passports. */
+function htsgetMethods(fileId: string, fileName: string, baseUrl: string, authorizations: object) {
+  const datatype = datatypeOf(fileName);
+  if (!datatype) return [];
+  const url = [baseUrl, 'htsget', datatype, encodeURIComponent(fileId)].join('/');
+  return [
+    { type: 'htsget', access_url: { url }, authorizations: { ...authorizations, supported_types: ['BearerAuth'] } },
+  ];
 }
 
 function portableName(name: string): string {

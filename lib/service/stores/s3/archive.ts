@@ -1,8 +1,14 @@
 import { addAbortSignal, Readable } from 'node:stream';
-import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import {
+  GetObjectCommand,
+  type GetObjectCommandInput,
+  type GetObjectCommandOutput,
+  type S3Client,
+} from '@aws-sdk/client-s3';
 import type { ByteRange } from '../../../crypt4gh/index.ts';
 import { ArchiveDamagedError, BodyMissingError } from '../../../errors.ts';
 import type { BodyAddress, ObjectHead } from '../../archive/ports.ts';
+import type { BegunBody, DirectArchive } from '../../direct/ports.ts';
 import type { ExportArchive } from '../../export/ports.ts';
 import { errorName, errorStatus, isTransient, storeFailure } from '../aws-failure.ts';
 import { type ArchiveBuckets, bucketAt } from './archive-buckets.ts';
@@ -29,7 +35,7 @@ interface Opened {
   readonly crc64nvme: string | undefined;
 }
 
-export class S3Archive implements ExportArchive {
+export class S3Archive implements ExportArchive, DirectArchive {
   readonly #client: S3Client;
   readonly #buckets: ArchiveBuckets;
   readonly #readTimeoutMs: number;
@@ -69,6 +75,14 @@ export class S3Archive implements ExportArchive {
     return bytes;
   }
 
+  async begin(address: BodyAddress, end?: number): Promise<BegunBody> {
+    const { stream, output } = await this.#request(address, end === undefined ? {} : { Range: `bytes=0-${end - 1}` });
+    const { ContentLength, ContentRange, ETag: etag } = output;
+    const size = ContentRange === undefined ? ContentLength : Number(ContentRange.split('/')[1]);
+    if (size === undefined || !etag) throw new TypeError('S3 gave an object without size or ETag');
+    return { size, etag, bytes: told(addAbortSignal(AbortSignal.timeout(this.#readTimeoutMs), stream)) };
+  }
+
   /** @throws RangeError for a size over 8 MiB */
   async readWhole(
     address: BodyAddress,
@@ -99,18 +113,13 @@ export class S3Archive implements ExportArchive {
   }
 
   async #open(address: BodyAddress, wanted: Range | Whole): Promise<Opened> {
-    const object = this.#object(address);
     // The SDK compares the bytes of a whole body with the checksum that comes with them.
     const part =
       'size' in wanted
         ? { ChecksumMode: 'ENABLED' as const }
         : { Range: `bytes=${wanted.start}-${wanted.end - 1}`, IfMatch: wanted.etag };
-    const { Body, ContentLength, ChecksumCRC64NVME } = await this.#client
-      .send(new GetObjectCommand({ ...object, ...part }))
-      .catch((error: unknown) => {
-        throw bodyDamage(error, `${object.Bucket}/${object.Key}`) ?? storeFailure(error, what);
-      });
-    const stream = Body instanceof Readable ? Body : Readable.from([]);
+    const { stream, output } = await this.#request(address, part);
+    const { ContentLength, ChecksumCRC64NVME } = output;
     if (!('size' in wanted) || ContentLength === wanted.size) return { stream, crc64nvme: ChecksumCRC64NVME };
     stream.destroy();
     throw new ArchiveDamagedError(
@@ -118,8 +127,27 @@ export class S3Archive implements ExportArchive {
     );
   }
 
+  async #request(
+    address: BodyAddress,
+    part: Pick<GetObjectCommandInput, 'ChecksumMode' | 'Range' | 'IfMatch'>,
+  ): Promise<{ readonly stream: Readable; readonly output: GetObjectCommandOutput }> {
+    const object = this.#object(address);
+    const output = await this.#client.send(new GetObjectCommand({ ...object, ...part })).catch((error: unknown) => {
+      throw bodyDamage(error, `${object.Bucket}/${object.Key}`) ?? storeFailure(error, what);
+    });
+    return { stream: output.Body instanceof Readable ? output.Body : Readable.from([]), output };
+  }
+
   #object({ archiveLocation, archiveFilePath }: BodyAddress): { Bucket: string; Key: string } {
     return { Bucket: bucketAt(archiveLocation, this.#buckets), Key: archiveFilePath };
+  }
+}
+
+async function* told(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  try {
+    yield* bytes;
+  } catch (error) {
+    throw storeFailure(error, what);
   }
 }
 

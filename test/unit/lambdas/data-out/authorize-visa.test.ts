@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { entryHash } from '../../../../lib/contract/deny-list.ts';
 import { outboxPrefix } from '../../../../lib/contract/outbox-key.ts';
+import { signTicket } from '../../../../lib/service/direct/htsget/token.ts';
 import { mockBundledJson, unmockBundledJson } from '../../../helpers/bundled-json.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { authorizerEvent } from '../../../helpers/gateway-event.ts';
@@ -7,6 +9,8 @@ import { makeTestIssuer, type TestIssuer } from '../../../helpers/issuer.ts';
 import { secretsManagerServer } from '../../../helpers/secrets-manager-server.ts';
 
 const denyListArn = 'arn:aws:secretsmanager:eu-north-1:111122223333:secret:denied-AbCdEf';
+const ticketKeyArn = 'arn:aws:secretsmanager:eu-north-1:111122223333:secret:ticket-AbCdEf';
+const ticketKey = '0123456789abcdef'.repeat(4);
 let issuer: TestIssuer;
 let secrets: Awaited<ReturnType<typeof secretsManagerServer>>;
 let handler: typeof import('../../../../lambdas/data-out/authorize-visa.ts').handler;
@@ -14,9 +18,10 @@ let output: ReturnType<typeof captureOutput>;
 
 beforeAll(async () => {
   issuer = await makeTestIssuer();
-  secrets = await secretsManagerServer(denyListArn);
+  secrets = await secretsManagerServer(denyListArn, { [ticketKeyArn]: { key: ticketKey } });
   secrets.state.secret = { denied: [{ iss: issuer.iss, jti: 'stolen' }] };
   vi.stubEnv('VISA_DENY_LIST_SECRET_ARN', denyListArn);
+  vi.stubEnv('TICKET_KEY_SECRET_ARN', ticketKeyArn);
   vi.stubEnv('AWS_REGION', 'eu-north-1');
   vi.stubEnv('AWS_ACCESS_KEY_ID', 'id');
   vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'key');
@@ -82,6 +87,38 @@ describe('a refusal with its reason, which the gateway makes a 401, for', () => 
     });
     expect(output.documents()).toMatchObject([{ level: 'INFO', message: 'refused', requestId: 'gateway-request' }]);
     if (typeof value === 'string' && value.length > 30) expect(output.text()).not.toContain(value.slice(7));
+  });
+});
+
+describe('the token of an htsget ticket', () => {
+  const principalId = 'ab'.repeat(32);
+  const token = (dependsOn: readonly string[] = [principalId]) =>
+    signTicket(
+      { path: 'EGAF 1/0.header', datasetId: 'EGAD1', expiresAt: new Date('2096-01-01'), principalId, dependsOn },
+      Buffer.from(ticketKey),
+    );
+  const answerTo = async (value: string, resource: string, id = 'EGAF%201') => {
+    const event = { ...authorizerEvent(`Bearer ${value}`), resource, pathParameters: { id, part: '0.header' } };
+    const { principalId: principal, policyDocument } = await handler(event);
+    return [principal, policyDocument.Statement.map(({ Effect }) => Effect)];
+  };
+  const parts = '/htsget/parts/{id}/{part}';
+
+  test('is let through on its own data URL, under the hash of its subject', async () => {
+    expect(await answerTo(token(), parts)).toEqual([principalId, ['Allow']]);
+    expect(output.text()).not.toContain(token());
+  });
+
+  test('is refused on any other route and URL, and when what it depends on is denied', async () => {
+    const denied = entryHash({ iss: issuer.iss, jti: 'stolen' });
+    for (const answer of [
+      answerTo(token(), '/htsget/reads/{id+}'),
+      answerTo(token(), '/files/{fileId}'),
+      answerTo(token(), parts, 'EGAF2'),
+      answerTo(token([denied]), parts),
+    ]) {
+      expect(await answer).toEqual(['refused', ['Deny']]);
+    }
   });
 });
 

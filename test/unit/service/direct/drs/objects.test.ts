@@ -59,6 +59,14 @@ describe('an object', () => {
           access_id: 'plaintext',
           authorizations: { drs_object_id: 'EGAF1', ...issuers, bearer_auth_issuers: [world.issuer.iss] },
         },
+        {
+          type: 'htsget',
+          access_url: { url: `${base}/htsget/reads/EGAF1` },
+          authorizations: {
+            ...{ drs_object_id: 'EGAF1', ...issuers, bearer_auth_issuers: [world.issuer.iss] },
+            supported_types: ['BearerAuth'],
+          },
+        },
       ],
     });
     expect(world.served).toEqual([{ requestId: 'gateway-request', fileId: 'EGAF1', datasetId: 'EGAD1' }]);

@@ -10,6 +10,7 @@ import {
 import { S3ArchiveWriter } from '../../../../../lib/ops/stores/archive-writer.ts';
 import { s3Client } from '../../../../../lib/service/stores/clients.ts';
 import { S3Archive } from '../../../../../lib/service/stores/s3/archive.ts';
+import { collect } from '../../../../helpers/crypt4gh-vectors.ts';
 import { testClient } from '../../../../helpers/http-handler.ts';
 import { S3Server } from '../../../../helpers/s3-server.ts';
 
@@ -42,6 +43,21 @@ describe('S3Archive', () => {
     const read = (start: number, end: number) => archive().read(at('a dir/b+ö%'), { start, end, etag });
     expect(Buffer.from(await read(2, 5)).toString()).toBe('234');
     expect(Buffer.from(await read(0, 10)).toString()).toBe('0123456789');
+  });
+
+  it('begins a body in one call, with its size and ETag: all of it, or its first bytes', async () => {
+    for (const [end, text] of [
+      [undefined, '0123456789'],
+      [4, '0123'],
+      [100, '0123456789'],
+    ] as const) {
+      server.requests.length = 0;
+      const { bytes, ...told } = await archive().begin(at('a dir/b+ö%'), end);
+      expect(told).toEqual({ size: 10, etag: '"781e5e245d69b566979b86e28d23f2c7"' });
+      expect(Buffer.from(await collect(bytes)).toString()).toBe(text);
+      expect(server.requests).toHaveLength(1);
+    }
+    await expect(archive().begin(at('missing'))).rejects.toThrow(ArchiveDamagedError);
   });
 
   it('reads nothing without asking S3, which has no empty ranges', async () => {

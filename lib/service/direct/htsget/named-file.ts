@@ -1,0 +1,57 @@
+import { identifier } from '../../../contract/messages.ts';
+import type { DatasetGrant } from '../../../visas/index.ts';
+import { decodedSegment, type HttpRequest } from '../../http/request.ts';
+import { accessRefused } from '../access.ts';
+import type { IndexedFile, IndexName, NamedFile, RegionCatalogue } from './ports.ts';
+
+/** Characters of a submitter's path that can be asked for. */
+const longestPath = 4_096;
+
+/**
+ * The file in the path of a request: a file id, or a dataset and the submitter's path behind the first slash, with
+ * percent-encoded slashes or plain ones.
+ *
+ * @throws ForbiddenError for what no catalogue can hold, the same as for an unknown file
+ */
+export function namedFile(request: HttpRequest): NamedFile {
+  const name = decodedSegment(request.pathParameters.get('id') ?? '');
+  const slash = name.indexOf('/');
+  const id = slash < 0 ? name : name.slice(0, slash);
+  if (!identifier.safeParse(id).success) throw accessRefused();
+  if (slash < 0) return { fileId: id };
+  const path = name.slice(slash + 1);
+  if (path === '' || path.length > longestPath || /[\p{Cc}\p{Cs}]/u.test(path)) throw accessRefused();
+  return { datasetId: id, path };
+}
+
+/** A file that the caller may have now, and the grant that says so. */
+export interface GrantedFile extends Pick<IndexedFile, 'data' | 'index'> {
+  /** Of the grants that name the dataset, the one that ends last. */
+  readonly grant: DatasetGrant;
+}
+
+/**
+ * The file with its index, if the grants give it and its dataset is released at this moment.
+ *
+ * @throws ForbiddenError, the same for what is unknown, not released or not granted; ArchiveDamagedError,
+ * TemporarilyUnavailableError
+ */
+export async function grantedFile(
+  wanted: NamedFile,
+  grants: readonly DatasetGrant[],
+  catalogue: RegionCatalogue,
+  indexNames: readonly IndexName[],
+): Promise<GrantedFile> {
+  // No catalogue can hold such an id, and the database would fail on it rather than answer.
+  const usable = grants.filter(({ datasetId }) => identifier.safeParse(datasetId).success);
+  const found = await catalogue.findIndexedFile(
+    usable.map(({ datasetId }) => datasetId),
+    wanted,
+    indexNames,
+  );
+  const [grant] = (found?.namedBy ?? [])
+    .flatMap((index) => usable[index] ?? [])
+    .sort((a, b) => b.expiresAt.getTime() - a.expiresAt.getTime());
+  if (!found || !grant) throw accessRefused();
+  return { data: found.data, index: found.index, grant };
+}

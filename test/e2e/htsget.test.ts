@@ -1,0 +1,345 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
+import { endMarkers } from '../../lib/regions/index.ts';
+import { readPlainly } from '../helpers/plain-crypt4gh.ts';
+import type { RawReply, RawRequest } from '../helpers/raw-http.ts';
+import { answers, digestOf, namesWithin, parsedRegions } from '../helpers/region-answers.ts';
+import { Service } from '../helpers/service.ts';
+import { recordsOf, streamed, vector } from '../unit/regions/files.ts';
+
+/** Tickets and their parts, as clients of htsget meet them. */
+
+const files = ['reads.bam', 'spanning.bam', 'reads.cram', 'variants.vcf.gz', 'variants.bcf'];
+const indexes = ['reads.bam.bai', 'spanning.bam.bai', 'reads.cram.crai', 'variants.vcf.gz.tbi', 'variants.bcf.csi'];
+const recipient = generateKeyPair();
+const key = { 'Public-Key': Buffer.from(recipient.publicKey).toString('base64') };
+const json = { 'Content-Type': 'application/json' };
+
+let service: Service;
+let visa: string;
+const ids: Record<string, string> = {};
+
+interface Url {
+  readonly url: string;
+  readonly headers?: Record<string, string>;
+  readonly class?: string;
+}
+
+beforeAll(async () => {
+  service = await Service.shared();
+  for (const name of [...files, ...indexes]) {
+    ids[name] = (await service.archiveBytes('EGAD1', `run 1/${name}`, streamed(vector(name)))).fileId;
+  }
+  ids['long.bam'] = (await service.archiveBytes('EGAD1', 'long.bam', streamed(long()))).fileId;
+  ids['reads.txt'] = (await service.archive('EGAD1', 'reads.txt', 1000)).fileId;
+  await service.setDataset('EGAD1', 'released');
+  visa = await service.visa();
+});
+afterAll(() => service?.stop());
+beforeEach(() => service.engine.traffic.resetCounters());
+
+/** A BAM of 12 MB, whose blocks are stored: more than a ticket holds. */
+function long(): Buffer {
+  const bytes = vector('reads.bam');
+  const records = bytes.subarray(0, -endMarkers.BAM.length);
+  return Buffer.concat([records, ...Array.from({ length: 50 }, () => records.subarray(headerBytes)), endMarkers.BAM]);
+}
+/** Where the records of reads.bam begin: the size of its first block, by its header (SAMv1 § 4.1). */
+const headerBytes = vector('reads.bam').readUInt16LE(16) + 1;
+
+const kindOf = (name: string) => (/bam|cram/.test(name) ? 'reads' : 'variants');
+const ticket = (name: string, query = '', init: RawRequest = {}, token = visa) =>
+  service.direct(`htsget/${kindOf(name)}/${ids[name] ?? name}${query}`, token, init);
+const posted = (name: string, body: unknown, headers: Record<string, string> = {}) =>
+  ticket(name, '', { method: 'POST', body: JSON.stringify(body), headers: { ...json, ...headers } });
+const urlsOf = (reply: RawReply): readonly Url[] => {
+  expect([reply.status, reply.headers['content-type']]).toEqual([
+    200,
+    'application/vnd.ga4gh.htsget.v1.3.0+json; charset=utf-8',
+  ]);
+  return JSON.parse(reply.text).htsget.urls;
+};
+const errorOf = (reply: RawReply) => [reply.status, JSON.parse(reply.text).htsget.error];
+/** Path below the API of a data URL. */
+const pathOf = ({ url }: Url) => url.slice(service.connection.dataOutUrl.replace(/\/$/, '').length + 1);
+const fetched = (url: Url, init: RawRequest = {}) =>
+  service.direct(pathOf(url), undefined, { ...init, headers: { ...url.headers, ...init.headers } });
+
+async function bytesOf(url: Url): Promise<Buffer> {
+  if (url.url.startsWith('data:;base64,')) {
+    expect(url.headers).toBeUndefined();
+    return Buffer.from(url.url.slice('data:;base64,'.length), 'base64');
+  }
+  const reply = await fetched(url);
+  expect([reply.status, reply.complete, reply.headers['content-length']]).toEqual([
+    200,
+    true,
+    String(reply.bytes.length),
+  ]);
+  return reply.bytes;
+}
+
+async function joined(reply: RawReply): Promise<Buffer> {
+  return Buffer.concat(await Promise.all(urlsOf(reply).map(bytesOf)));
+}
+
+const formatOf = (name: string) => (name.endsWith('.bam') ? 'BAM' : name.endsWith('.bcf') ? 'BCF' : 'VCF');
+const found = (name: string, bytes: Buffer, text: string) =>
+  digestOf(namesWithin(recordsOf(formatOf(name), bytes), parsedRegions(text)));
+
+const withRecords = files.filter((name) => !name.endsWith('.cram'));
+const regions = ['one:1-1000', 'one:16384-16385', 'one:200001-230000', 'two:1-70000', 'three:1-20000 one:50001-50100'];
+const cases = withRecords.flatMap((name) => [...regions, 'whole'].map((text) => [name, text] as const));
+
+describe('the records of a ticket are those of htslib', () => {
+  test.each(cases)('%s %s', async (name, text) => {
+    const reply = text === 'whole' ? await ticket(name) : await posted(name, { regions: parsedRegions(text) });
+    expect(found(name, await joined(reply), text)).toEqual(answers[name]?.[text]);
+  });
+
+  test.each(cases)('%s %s, encrypted for a key of the caller', async (name, text) => {
+    const body = { encryptionScheme: 'C4GH', ...(text !== 'whole' && { regions: parsedRegions(text) }) };
+    const reply = await posted(name, body, key);
+    expect(urlsOf(reply)[0]?.url).toMatch(/^data:;base64,Y3J5cHQ0Z2g/);
+    expect(found(name, Buffer.from(readPlainly(await joined(reply), recipient.privateKey)), text)).toEqual(
+      answers[name]?.[text],
+    );
+  });
+
+  test('also of unplaced reads, of a region in the query, and by the path of the file', async () => {
+    expect(found('reads.bam', await joined(await ticket('reads.bam', '?referenceName=*')), '*')).toEqual(
+      answers['reads.bam']?.['*'],
+    );
+    for (const id of ['EGAD1%2Frun%201%2Freads.bam', 'EGAD1/run%201/reads.bam']) {
+      const reply = await ticket(id, '?referenceName=one&start=0&end=1000&format=BAM');
+      expect(found('reads.bam', await joined(reply), 'one:1-1000')).toEqual(answers['reads.bam']?.['one:1-1000']);
+    }
+  });
+});
+
+describe('the pieces', () => {
+  test('of a small region are in the ticket: the header, the records, the end', async () => {
+    const urls = urlsOf(await ticket('spanning.bam', '?referenceName=one&start=50000&end=50100'));
+    expect(urls.map((url) => [url.class, url.headers])).toEqual(
+      urls.map((_, index) => [index === 0 ? 'header' : 'body', undefined]),
+    );
+    expect(await bytesOf(urls.at(-1)!)).toEqual(endMarkers.BAM);
+    expect(recordsOf('BAM', await bytesOf(urls[0]!))).toEqual([]);
+  });
+
+  test('of the header alone are the header and the end, also beside a reference name', async () => {
+    for (const query of ['?class=header', '?class=header&referenceName=na']) {
+      const urls = urlsOf(await ticket('spanning.bam', query));
+      expect(urls.map((url) => url.class)).toEqual(['header', 'body']);
+      expect(recordsOf('BAM', await joined(await ticket('spanning.bam', query)))).toEqual([]);
+    }
+  });
+
+  test('of a large file are parts of 5 MiB, and joined they are the file, each block sent once', async () => {
+    const urls = urlsOf(await ticket('long.bam'));
+    expect(urls.map((url) => [url.class, url.headers !== undefined])).toEqual([
+      ['header', false],
+      ...[1, 2, 3].map(() => ['body', true]),
+      ['body', false],
+    ]);
+    const bytes = await Promise.all(urls.map(bytesOf));
+    expect(Buffer.concat(bytes).equals(long())).toBe(true);
+  });
+
+  test('of a whole CRAM are the file', async () => {
+    expect((await joined(await ticket('reads.cram'))).equals(vector('reads.cram'))).toBe(true);
+  });
+
+  test('of a large file for a key are a container of the archived body', async () => {
+    const urls = urlsOf(await ticket('long.bam', '', { headers: key }));
+    expect(urls).toHaveLength(4);
+    const container = Buffer.concat(await Promise.all(urls.map(bytesOf)));
+    expect(Buffer.from(readPlainly(container, recipient.privateKey)).equals(long())).toBe(true);
+  });
+
+  test('asked for by Client-Public-Key are ranges, answered with 206', async () => {
+    const urls = urlsOf(await ticket('long.bam', '', { headers: { 'Client-Public-Key': key['Public-Key'] } }));
+    const reply = await fetched(urls[1]!);
+    expect([reply.status, reply.headers['content-range']]).toEqual([206, expect.stringMatching(/^bytes 0-\d+\/\d+$/)]);
+  });
+
+  test('can be had by range, described, and asked for with the visa', async () => {
+    const [, url] = urlsOf(await ticket('long.bam'));
+    const whole = await bytesOf(url!);
+    const part = await fetched(url!, { headers: { Range: 'bytes=1000000-1000009' } });
+    expect([part.status, part.bytes.equals(whole.subarray(1_000_000, 1_000_010))]).toEqual([206, true]);
+    const head = await fetched(url!, { method: 'HEAD' });
+    expect([head.status, head.headers['x-file-size']]).toEqual([200, String(whole.length)]);
+    const own = await service.direct(pathOf(url!), visa);
+    expect(own.bytes.equals(whole)).toBe(true);
+  });
+});
+
+describe('refused is', () => {
+  test.each<[string, string, number, string]>([
+    ['reads.bam', '?referenceName=nine', 404, 'NotFound'],
+    ['reads.bam', '?start=1', 400, 'InvalidInput'],
+    ['reads.bam', '?referenceName=one&start=2&end=1', 400, 'InvalidRange'],
+    ['reads.bam', '?format=CRAM', 400, 'UnsupportedFormat'],
+    ['reads.bam', '?encryptionScheme=crypt4gh', 400, 'InvalidInput'],
+    ['reads.bam', '?encryptionScheme=rot13', 400, 'InvalidInput'],
+    ['long.bam', '?referenceName=one', 400, 'UnsupportedFormat'],
+    ['EGAF404.bam', '', 403, 'PermissionDenied'],
+    ['EGAD1%2F..%2FEGAD1%2Frun%201%2Freads.bam', '', 403, 'PermissionDenied'],
+  ])('%s%s', async (name, query, status, error) => {
+    expect(errorOf(await ticket(name, query))).toEqual([status, error]);
+  });
+
+  test('the same for an unknown file, one of another dataset, and one that was withdrawn', async () => {
+    const { fileId } = await service.archive('EGAD2', 'other.bam', 100);
+    const replies = [
+      await ticket('EGAF404.bam'),
+      await ticket(`reads.bam`, '', {}, await service.visa({ datasetId: 'EGAD2' })),
+    ];
+    await service.setDataset('EGAD2', 'deprecated');
+    replies.push(await service.direct(`htsget/reads/${fileId}`, await service.visa({ datasetId: 'EGAD2' })));
+    const bodies = replies.map(({ status, text }) => [status, { ...JSON.parse(text).htsget, requestId: '' }]);
+    expect(bodies).toEqual(bodies.map(() => bodies[0]));
+  });
+
+  test('more than 1,000 regions, and more than 1 MB', async () => {
+    const region = { referenceName: 'one', start: 1, end: 2 };
+    expect(errorOf(await posted('reads.bam', { regions: Array(1001).fill(region) }))).toEqual([413, 'PayloadTooLarge']);
+    expect(errorOf(await posted('reads.bam', { fields: ['x'.repeat(1_000_000)] }))).toEqual([413, 'PayloadTooLarge']);
+    expect((await posted('reads.bam', { regions: Array(1000).fill(region) })).status).toBe(200);
+  });
+
+  test('a file of another kind, and one without a format', async () => {
+    expect(errorOf(await service.direct(`htsget/variants/${ids['reads.bam']}`, visa))).toEqual([
+      400,
+      'UnsupportedFormat',
+    ]);
+    expect(errorOf(await service.direct(`htsget/reads/${ids['reads.txt']}`, visa))).toEqual([400, 'UnsupportedFormat']);
+  });
+});
+
+describe('the token of a ticket', () => {
+  const stolen = async () => {
+    const [, url, next] = urlsOf(await ticket('long.bam'));
+    return { url: url!, next: next!, token: url!.headers!.Authorization!.slice('Bearer '.length) };
+  };
+  const statusOf = async (path: string, token: string) => (await service.direct(path, token)).status;
+
+  test('opens its own URL and no other range, form, key, file, ticket or route', async () => {
+    const { url, next, token } = await stolen();
+    const path = pathOf(url);
+    expect(await statusOf(path, token)).toBe(200);
+    const encrypted = urlsOf(await ticket('long.bam', '', { headers: key }));
+    const forAnother = pathOf(encrypted[1]!).replace(/[0-9a-f]{64}$/, createHash('sha256').update('x').digest('hex'));
+    const others = [
+      pathOf(next),
+      path.replace('.records.', '.header'),
+      path.replace(/records\..*/, 'header'),
+      path.replace(/-\d+/, '-1'),
+      path.replace(ids['long.bam'] ?? '', ids['reads.bam'] ?? ''),
+      pathOf(encrypted[1]!),
+      forAnother,
+      `htsget/reads/${ids['long.bam']}`,
+      `files/${ids['long.bam']}`,
+      'metadata/datasets',
+    ];
+    for (const other of others) expect([other, await statusOf(other, token)]).toEqual([other, 401]);
+    const encryptedToken = encrypted[1]!.headers!.Authorization!.slice('Bearer '.length);
+    expect([await statusOf(forAnother, encryptedToken), await statusOf(path, encryptedToken)]).toEqual([401, 401]);
+  });
+
+  test('is of no use when it is changed', async () => {
+    const { url, token } = await stolen();
+    const [payload = '', mac = ''] = token.split('.');
+    const claims = JSON.parse(Buffer.from(payload, 'base64url').toString());
+    const later = Buffer.from(JSON.stringify({ ...claims, e: claims.e + 1 })).toString('base64url');
+    for (const forged of [`${later}.${mac}`, `${payload}.`, `${payload}.${mac.slice(0, -2)}`, `.${mac}`, 'a.b']) {
+      expect(await statusOf(pathOf(url), forged)).toBe(401);
+    }
+  });
+
+  test('ends when the dataset is withdrawn', async () => {
+    const { url, token } = await stolen();
+    await service.setDataset('EGAD1', 'deprecated');
+    const reply = await service.direct(pathOf(url), token);
+    await service.setDataset('EGAD1', 'released');
+    expect(errorOf(reply)).toEqual([403, 'PermissionDenied']);
+  });
+
+  test('stands in no log', async () => {
+    const { url, token } = await stolen();
+    await fetched(url);
+    expect(service.logs.filter(({ line }) => line.includes(token.slice(-20)))).toEqual([]);
+  });
+});
+
+test('a piece that no ticket names is not found, whoever asks', async () => {
+  const versionIn = async (name: string) =>
+    /\/([0-9a-f]{32})\./.exec((await ticket(name, '', { headers: key })).text)?.[1];
+  const [bam, cram] = [await versionIn('long.bam'), await versionIn('reads.cram')];
+  const reader = 'ab'.repeat(32);
+  for (const [name, part, status] of [
+    ['long.bam', `${'0'.repeat(32)}.header`, 404],
+    ['long.bam', `${bam}.trailer`, 404],
+    ['long.bam', `${bam}.records.0_0-99999999_0`, 404],
+    ['long.bam', `${bam}.records.0_0-300000000_0`, 404],
+    ['long.bam', `${bam}.segments.0-99999999.${reader}`, 404],
+    ['reads.cram', `${cram}.records.0_0-100_5`, 404],
+    // No block starts there.
+    ['long.bam', `${bam}.records.1_1-100_0`, 400],
+  ] as const) {
+    expect([part, (await service.direct(`htsget/parts/${ids[name]}/${part}`, visa)).status]).toEqual([part, status]);
+  }
+});
+
+describe('calls', () => {
+  const callsOf = (caller: string) =>
+    Object.entries(service.engine.traffic.counters())
+      .filter(([name]) => name.startsWith(`${caller} `) && !name.endsWith('GetSecretValue'))
+      .map(([name, { calls }]) => `${name.slice(caller.length + 1)} ${calls}`)
+      .sort();
+
+  test('are one of the database for a ticket, and few of S3', async () => {
+    const region = '?referenceName=two&start=100&end=200';
+    await ticket('spanning.bam', region);
+    service.engine.traffic.resetCounters();
+    await ticket('spanning.bam', region);
+    expect(callsOf('htsget')).toEqual(['rds-data ExecuteStatement 1', 's3 GetObject 1', 's3 HeadObject 2']);
+  });
+
+  test('are one of the database for a part', async () => {
+    const [, url] = urlsOf(await ticket('long.bam', '', { headers: key }));
+    service.engine.traffic.resetCounters();
+    await fetched(url!);
+    expect(callsOf('htsget')).toEqual(['rds-data ExecuteStatement 1', 's3 GetObject 5', 's3 HeadObject 1']);
+    expect(callsOf('authorize-visa')).toEqual([]);
+  });
+});
+
+describe('a web page', () => {
+  // The engine itself refuses others than those of this machine.
+  const origin = { Origin: 'http://localhost:1' };
+
+  test('of a foreign origin gets nothing that a browser would show it', async () => {
+    const preflight = await service.direct(`htsget/reads/${ids['reads.bam']}`, undefined, {
+      method: 'OPTIONS',
+      headers: origin,
+    });
+    expect([preflight.status, preflight.headers['access-control-allow-origin']]).toEqual([204, undefined]);
+    expect(errorOf(await posted('reads.bam', {}, origin))).toEqual([403, 'PermissionDenied']);
+  });
+});
+
+test('service-info names formats and standard', async () => {
+  for (const [datatype, formats] of [
+    ['reads', ['BAM', 'CRAM']],
+    ['variants', ['VCF', 'BCF']],
+  ]) {
+    const reply = await service.direct(`htsget/${datatype}/service-info`);
+    expect(JSON.parse(reply.text)).toMatchObject({
+      type: { group: 'org.ga4gh', artifact: 'htsget', version: '1.3.0' },
+      htsget: { datatype, formats },
+    });
+  }
+});
