@@ -41,7 +41,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
   'service/ledger': ['service/stores', 'service/http', 'service/archive', 'service/export', 'service/catalogue'],
   'client/api': ['crypt4gh'],
-  'client/serve': ['client/api', 'crypt4gh', 'terminal'],
+  'client/serve': ['client/api', 'crypt4gh', 'regions', 'terminal'],
   'client/cli': ['client/api', 'client/serve', 'crypt4gh', 'terminal'],
   // Runs in a browser. Its tsconfig has no types of Node, so what it imports needs none either.
   'client/admin-page': ['client/api', 'crypt4gh'],

@@ -1,10 +1,12 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { namesEtag, selectedRange } from '../../common/http-ranges.ts';
 import { exitCodes } from '../../terminal/exit-codes.ts';
 import type { Failure } from '../../terminal/failure.ts';
 import { type Admission, Gatekeeper } from './admission.ts';
+import { Htsget, htsgetType } from './htsget.ts';
+import { HtsgetError, mostBytes, tooLarge } from './htsget-request.ts';
 import { indexJson, indexPage } from './index-page.ts';
 import { type Folder, isFolder, type Place, type ServedFile } from './place.ts';
 
@@ -38,6 +40,8 @@ const commonHeaders = {
 } as const;
 
 const methods = 'GET, HEAD, OPTIONS';
+/** Of tickets of htsget. */
+const ticketMethods = `${methods}, POST`;
 
 /** The status for a failure that a tool should see; every other is 500. */
 const statuses: Readonly<Record<number, number>> = {
@@ -55,7 +59,8 @@ export async function serve(options: ServeOptions): Promise<Served> {
   });
   const { port } = server.address() as { port: number };
   const gate = new Gatekeeper(options.admission, port);
-  server.on('request', (request, response) => void new Exchange(request, response, options, gate).answer());
+  const htsget = new Htsget((path) => findIn(options.places, path));
+  server.on('request', (request, response) => void new Exchange(request, response, options, { gate, htsget }).answer());
   return {
     url: `http://127.0.0.1:${port}/${options.admission.token}/`,
     port,
@@ -72,12 +77,21 @@ class Exchange {
   readonly #response: ServerResponse;
   readonly #options: ServeOptions;
   readonly #gate: Gatekeeper;
+  readonly #htsget: Htsget;
+  /** Whether errors have the form of htsget. */
+  #isHtsget = false;
 
-  constructor(request: IncomingMessage, response: ServerResponse, options: ServeOptions, gate: Gatekeeper) {
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    options: ServeOptions,
+    { gate, htsget }: { readonly gate: Gatekeeper; readonly htsget: Htsget },
+  ) {
     this.#request = request;
     this.#response = response;
     this.#options = options;
     this.#gate = gate;
+    this.#htsget = htsget;
   }
 
   async answer(): Promise<void> {
@@ -90,12 +104,15 @@ class Exchange {
       const refusal = await this.#gate.refusal(request, segments ?? []);
       if (refusal) return this.#problem(refusal.status, refusal);
       this.#allowOrigin();
-      if (request.method === 'OPTIONS') return void response.writeHead(204, { Allow: methods }).end();
-      if (request.method !== 'GET' && request.method !== 'HEAD') {
-        response.setHeader('Allow', methods);
+      const isTicket = path[0] === 'htsget' && path[1] !== 'parts';
+      const allow = isTicket ? ticketMethods : methods;
+      if (request.method === 'OPTIONS') return void response.writeHead(204, { Allow: allow }).end();
+      if (!allow.split(', ').includes(request.method ?? '')) {
+        response.setHeader('Allow', allow);
         return this.#problem(405, { code: 'method_not_allowed', detail: 'Files here can only be read.' });
       }
-      await this.#show(path);
+      if (path[0] === 'htsget') await this.#answerHtsget(path.slice(1));
+      else await this.#show(path);
     } catch (error) {
       this.#fail(`/${path.join('/')}`, error);
     }
@@ -103,7 +120,7 @@ class Exchange {
 
   async #show(path: readonly string[]): Promise<void> {
     const isSlashed = path.at(-1) === '';
-    const found = await this.#find(isSlashed ? path.slice(0, -1) : path);
+    const found = await findIn(this.#options.places, isSlashed ? path.slice(0, -1) : path);
     if (found === undefined || (isSlashed && !isFolder(found))) {
       return this.#problem(404, { code: 'not_found', detail: 'There is nothing at this path.' });
     }
@@ -115,12 +132,15 @@ class Exchange {
     this.#response.writeHead(308, { Location: location }).end();
   }
 
-  async #find([place, ...path]: readonly string[]): Promise<Folder | ServedFile | undefined> {
-    const { places } = this.#options;
-    if (place === undefined) return new Map([...places.keys()].map((name) => [name, new Map()]));
-    // No name of a file is one of these.
-    if (path.some((name) => name === '' || name === '.' || name === '..' || /[/\0]/.test(name))) return undefined;
-    return await places.get(place)?.find(path);
+  async #answerHtsget(path: readonly string[]): Promise<void> {
+    const { url = '', headers, method } = this.#request;
+    this.#isHtsget = true;
+    const body = method === 'POST' ? await bodyOf(this.#request) : undefined;
+    const base = `http://${headers.host}/${this.#options.admission.token}/htsget/`;
+    const query = new URLSearchParams(url.replace(/^[^?]*\??/, ''));
+    const reply = await this.#htsget.answer(base, path, query, body);
+    if ('document' in reply) return this.#json(200, htsgetType, reply.document);
+    await this.#send(200, { 'Content-Length': reply.size }, reply.stream());
   }
 
   #index(path: readonly string[], folder: Folder): void {
@@ -158,16 +178,19 @@ class Exchange {
       return this.#problem(416, { code: 'range_not_satisfiable', detail: `The file has ${size} bytes.` });
     }
     const { start, end } = range ?? { start: 0, end: size };
-    const content = opened.stream(start, end);
+    await this.#send(
+      range ? 206 : 200,
+      { 'Content-Length': end - start, ...(range && { 'Content-Range': `bytes ${start}-${end - 1}/${size}` }) },
+      opened.stream(start, end),
+    );
+  }
+
+  async #send(status: number, headers: OutgoingHttpHeaders, content: AsyncGenerator<Uint8Array>): Promise<void> {
     // An error of the first bytes still has a status.
-    const first = method === 'HEAD' ? undefined : await content.next();
-    response.writeHead(range ? 206 : 200, {
-      'Content-Type': 'application/octet-stream',
-      'Content-Length': end - start,
-      ...(range && { 'Content-Range': `bytes ${start}-${end - 1}/${size}` }),
-    });
-    if (first === undefined || first.done) return void response.end();
-    await pipeline(Readable.from(following(first.value, content), { highWaterMark: 1 }), response);
+    const first = this.#request.method === 'HEAD' ? undefined : await content.next();
+    this.#response.writeHead(status, { 'Content-Type': 'application/octet-stream', ...headers });
+    if (first === undefined || first.done) return void this.#response.end();
+    await pipeline(Readable.from(following(first.value, content), { highWaterMark: 1 }), this.#response);
   }
 
   /** CORS (Fetch § 3.2), for the origins that the user has named alone. */
@@ -176,7 +199,7 @@ class Exchange {
     if (origin === undefined) return;
     this.#response
       .setHeader('Access-Control-Allow-Origin', origin)
-      .setHeader('Access-Control-Allow-Methods', methods)
+      .setHeader('Access-Control-Allow-Methods', ticketMethods)
       .setHeader('Access-Control-Allow-Headers', 'Range, If-Range, If-Match, If-None-Match, Content-Type')
       .setHeader('Access-Control-Expose-Headers', 'Accept-Ranges, Content-Length, Content-Range, ETag')
       .setHeader('Vary', 'Origin');
@@ -190,12 +213,22 @@ class Exchange {
     const response = this.#response;
     // To go away is how tools end a read.
     if ((error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE') return;
+    if (error instanceof HtsgetError) {
+      this.#htsgetError(error.status, error.error, error.message);
+      return;
+    }
     const failure = this.#options.failureOf(error);
     this.#options.failed(path, failure);
     // A reply that has begun can only break off.
     if (response.headersSent) return void response.destroy();
     const { exitCode, code, message, remedy } = failure;
-    this.#problem(statuses[exitCode] ?? 500, { code, detail: message, remedy });
+    const status = statuses[exitCode] ?? 500;
+    if (this.#isHtsget) this.#htsgetError(status, status === 403 ? 'PermissionDenied' : 'InternalError', message);
+    else this.#problem(status, { code, detail: message, remedy });
+  }
+
+  #htsgetError(status: number, error: string, message: string): void {
+    this.#json(status, htsgetType, { htsget: { error, message } });
   }
 
   /** RFC 9457. */
@@ -204,13 +237,37 @@ class Exchange {
     problem: { readonly code: string; readonly detail: string; readonly remedy?: string | undefined },
   ): void {
     const { code, detail, remedy } = problem;
-    const text = `${JSON.stringify({ status, code, detail, remedy })}\n`;
-    this.#response.writeHead(status, {
-      'Content-Type': 'application/problem+json',
-      'Content-Length': Buffer.byteLength(text),
-    });
+    this.#json(status, 'application/problem+json', { status, code, detail, remedy });
+  }
+
+  #json(status: number, type: string, document: object): void {
+    const text = `${JSON.stringify(document)}\n`;
+    this.#response.writeHead(status, { 'Content-Type': type, 'Content-Length': Buffer.byteLength(text) });
     this.#response.end(this.#request.method === 'HEAD' ? undefined : text);
   }
+}
+
+/** What is at a path below the root. */
+async function findIn(
+  places: ReadonlyMap<string, Place>,
+  [place, ...path]: readonly string[],
+): Promise<Folder | ServedFile | undefined> {
+  if (place === undefined) return new Map([...places.keys()].map((name) => [name, new Map()]));
+  // No name of a file is one of these.
+  if (path.some((name) => name === '' || name === '.' || name === '..' || /[/\0]/.test(name))) return undefined;
+  return await places.get(place)?.find(path);
+}
+
+/** @throws HtsgetError */
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request) {
+    size += chunk.length;
+    if (size <= mostBytes) chunks.push(chunk);
+  }
+  if (size > mostBytes) throw tooLarge(`more than ${mostBytes} bytes`);
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 /** The names in a path, decoded; `undefined` if it cannot be decoded. */

@@ -253,7 +253,7 @@ describe('a page that the user has named', () => {
     expect(preflight.status).toBe(204);
     expect(preflight.headers).toMatchObject({
       'access-control-allow-origin': origin,
-      'access-control-allow-methods': 'GET, HEAD, OPTIONS',
+      'access-control-allow-methods': 'GET, HEAD, OPTIONS, POST',
       'access-control-allow-headers': expect.stringContaining('Range'),
       'access-control-allow-private-network': 'true',
       vary: 'Origin',
