@@ -1,0 +1,54 @@
+import { createReadStream } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { addFile } from '../../../lib/ops/archive/add-file.ts';
+import { readArchiveKeys } from '../../../lib/ops/secrets/archive-keys.ts';
+import { localTarget } from '../../../lib/ops/target.ts';
+import { Service } from '../../helpers/service.ts';
+import { genomes, makeGenomes } from './genomes.ts';
+
+/** A service whose released dataset `EGAD1` has the genomes and their indexes. */
+export class ArchivedGenomes {
+  readonly service: Service;
+  /** Of the plain files, as htslib wrote them. */
+  readonly folder: string;
+  readonly #fileIds: ReadonlyMap<string, string>;
+
+  private constructor(service: Service, folder: string, fileIds: ReadonlyMap<string, string>) {
+    this.service = service;
+    this.folder = folder;
+    this.#fileIds = fileIds;
+  }
+
+  static async make(): Promise<ArchivedGenomes> {
+    const folder = await mkdtemp(join(tmpdir(), 'data-out-regions-'));
+    const [service] = await Promise.all([Service.start(), makeGenomes(folder)]);
+    const target = localTarget(service.connection);
+    const keys = await readArchiveKeys(target.archiveKeys);
+    const fileIds = new Map<string, string>();
+    for (const name of genomes.flatMap(({ data, index }) => [data, index])) {
+      const input = { label: name, size: undefined, bytes: createReadStream(join(folder, name)) };
+      const { fileId } = await addFile(target, { datasetId: 'EGAD1', path: `study/${name}`, input, keys });
+      fileIds.set(name, fileId);
+    }
+    await service.setDataset('EGAD1', 'released');
+    return new ArchivedGenomes(service, folder, fileIds);
+  }
+
+  fileId(name: string): string {
+    const id = this.#fileIds.get(name);
+    if (id === undefined) throw new Error(`${name} was not archived`);
+    return id;
+  }
+
+  /** URL of a ticket. */
+  ticket({ kind, data }: { readonly kind: string; readonly data: string }): string {
+    return new URL(`htsget/${kind}/${this.fileId(data)}`, this.service.connection.dataOutUrl).href;
+  }
+
+  async remove(): Promise<void> {
+    await this.service.stop();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}

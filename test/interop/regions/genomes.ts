@@ -1,0 +1,131 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+/** Data files of {@link makeGenomes}, each with the index that the archive has beside it. */
+export const genomes = [
+  { data: 'bai.bam', index: 'bai.bam.bai', kind: 'reads', format: 'BAM' },
+  { data: 'csi.bam', index: 'csi.bam.csi', kind: 'reads', format: 'BAM' },
+  // Plain bgzip cuts anywhere: records span blocks, and the header shares one with them, as in files of htsjdk.
+  { data: 'spanning.bam', index: 'spanning.bam.bai', kind: 'reads', format: 'BAM' },
+  { data: 'reads.cram', index: 'reads.cram.crai', kind: 'reads', format: 'CRAM' },
+  { data: 'tbi.vcf.gz', index: 'tbi.vcf.gz.tbi', kind: 'variants', format: 'VCF' },
+  { data: 'csi.vcf.gz', index: 'csi.vcf.gz.csi', kind: 'variants', format: 'VCF' },
+  { data: 'calls.bcf', index: 'calls.bcf.csi', kind: 'variants', format: 'BCF' },
+] as const;
+
+export type Genome = (typeof genomes)[number];
+
+const references = [
+  { name: 'chr1', length: 1_000_000, reads: 100_000 },
+  { name: 'chr2', length: 200_000, reads: 20_000 },
+  { name: 'chrM', length: 16_569, reads: 2_000 },
+] as const;
+const unplacedReads = 500;
+const readLength = 100;
+
+/** 1-based and inclusive, as samtools and bcftools write them. */
+export const regions = [
+  'chr1:1-100',
+  'chr1:500001-600000',
+  'chr1:999901-1000000',
+  'chr2:1-200000',
+  'chr2:150001-150001',
+  'chrM:1-16569',
+] as const;
+
+/** Reads and variants that are the same each time, in every format, written and indexed by htslib's own tools. */
+export async function makeGenomes(folder: string): Promise<void> {
+  await writeFile(join(folder, 'reads.sam'), reads());
+  await writeFile(join(folder, 'calls.vcf'), variants());
+  await shell(
+    folder,
+    `samtools view -b -o bai.bam reads.sam && samtools index bai.bam
+     cp bai.bam csi.bam && samtools index -c csi.bam
+     bgzip -dc bai.bam | bgzip -c > spanning.bam && samtools index spanning.bam
+     samtools view -C --output-fmt-option no_ref=1 --output-fmt-option seqs_per_slice=2000 -o reads.cram reads.sam && samtools index reads.cram
+     bgzip -c calls.vcf > tbi.vcf.gz && tabix -p vcf tbi.vcf.gz
+     cp tbi.vcf.gz csi.vcf.gz && bcftools index -c csi.vcf.gz
+     bcftools view -O b -o calls.bcf calls.vcf && bcftools index -c calls.bcf`,
+  );
+}
+
+/** SHA-256 of the records of a region, as the tool of the format prints them. `file` is indexed first if it has no index. */
+export async function recordsOf(folder: string, file: string, { kind }: Genome, region: string): Promise<string> {
+  const [index, view] =
+    kind === 'reads' ? ['samtools index', 'samtools view'] : ['bcftools index -f', 'bcftools view -H'];
+  const hasIndex = genomes.some(({ data }) => data === file);
+  const stdout = await shell(
+    folder,
+    `${hasIndex ? '' : `${index} ${file} && `}${view} ${file} ${kind === 'variants' ? `-r ${region}` : `'${region}'`}`,
+  );
+  return `${stdout.split('\n').length - 1} records, ${createHash('sha256').update(stdout).digest('hex')}`;
+}
+
+/** What a command line prints. @throws Error with its standard error, when one of its commands fails */
+export async function shell(
+  cwd: string,
+  commands: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', commands], {
+    cwd,
+    env: { ...process.env, ...env },
+    maxBuffer: 1024 ** 3,
+  });
+  return stdout;
+}
+
+function reads(): string {
+  const random = generator(27);
+  const lines = [
+    '@HD\tVN:1.6\tSO:coordinate',
+    ...references.map(({ name, length }) => `@SQ\tSN:${name}\tLN:${length}`),
+    '@RG\tID:rg\tSM:sample',
+  ];
+  for (const { name, length, reads: count } of references) {
+    const starts = Array.from({ length: count }, () => 1 + random(length - readLength));
+    // The last read ends with its reference, the first begins with it.
+    starts.push(1, length - readLength + 1);
+    for (const [at, start] of starts.sort((one, other) => one - other).entries()) {
+      lines.push(`${name}.${at}\t0\t${name}\t${start}\t60\t${readLength}M\t*\t0\t0\t${letters(random)}`);
+    }
+  }
+  for (let at = 0; at < unplacedReads; at++) lines.push(`unplaced.${at}\t4\t*\t0\t0\t*\t*\t0\t0\t${letters(random)}`);
+  return `${lines.join('\n')}\n`;
+}
+
+/** Bases and their qualities. */
+function letters(random: (below: number) => number): string {
+  const of = (alphabet: string) => Array.from({ length: readLength }, () => alphabet[random(alphabet.length)]).join('');
+  return `${of('ACGT')}\t${of('5:?DIF')}`;
+}
+
+function variants(): string {
+  const random = generator(28);
+  const lines = [
+    '##fileformat=VCFv4.3',
+    ...references.map(({ name, length }) => `##contig=<ID=${name},length=${length}>`),
+    '##INFO=<ID=DP,Number=1,Type=Integer,Description="Depth">',
+    '##FORMAT=<ID=GT,Number=1,Type=String,Description="Genotype">',
+    '#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\tsample',
+  ];
+  for (const { name, length, reads: count } of references) {
+    const positions = new Set(Array.from({ length: count / 4 }, () => 1 + random(length))).add(1).add(length);
+    for (const position of [...positions].sort((one, other) => one - other)) {
+      lines.push(`${name}\t${position}\t.\tA\tG\t${random(1000)}\tPASS\tDP=${random(500)}\tGT\t0/${random(2)}`);
+    }
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+/** A linear congruential generator (the multiplier and increment are Knuth's for 64 bits). @returns an integer in [0, below) */
+function generator(seed: number): (below: number) => number {
+  let state = BigInt(seed);
+  return (below) => {
+    state = (state * 6364136223846793005n + 1442695040888963407n) & 0xffff_ffff_ffff_ffffn;
+    return Number((state >> 33n) % BigInt(below));
+  };
+}
