@@ -10,6 +10,7 @@ const suites: Readonly<Record<string, () => Promise<{ default: Suite }>>> = {
   engine: () => import('./engine/suite.ts'),
   listing: () => import('./listing.ts'),
   'data-out': () => import('./data-out/suite.ts'),
+  regions: () => import('./regions.ts'),
   start: () => import('./start.ts'),
   client: () => import('./client.ts'),
 };

@@ -18,11 +18,18 @@ export const genomes = [
 
 export type Genome = (typeof genomes)[number];
 
-const references = [
+export interface Reference {
+  readonly name: string;
+  /** Bases. */
+  readonly length: number;
+  readonly reads: number;
+}
+
+const references: readonly Reference[] = [
   { name: 'chr1', length: 1_000_000, reads: 100_000 },
   { name: 'chr2', length: 200_000, reads: 20_000 },
   { name: 'chrM', length: 16_569, reads: 2_000 },
-] as const;
+];
 const unplacedReads = 500;
 const readLength = 100;
 
@@ -38,7 +45,7 @@ export const regions = [
 
 /** Reads and variants that are the same each time, in every format, written and indexed by htslib's own tools. */
 export async function makeGenomes(folder: string): Promise<void> {
-  await writeFile(join(folder, 'reads.sam'), reads());
+  await writeFile(join(folder, 'reads.sam'), reads(references));
   await writeFile(join(folder, 'calls.vcf'), variants());
   await shell(
     folder,
@@ -78,29 +85,34 @@ export async function shell(
   return stdout;
 }
 
-function reads(): string {
+/** Seeded reads in SAM, ordered by coordinate, with some that have no place at the end. Line by line. */
+export function* reads(of: readonly Reference[]): Generator<string> {
   const random = generator(27);
-  const lines = [
-    '@HD\tVN:1.6\tSO:coordinate',
-    ...references.map(({ name, length }) => `@SQ\tSN:${name}\tLN:${length}`),
-    '@RG\tID:rg\tSM:sample',
-  ];
-  for (const { name, length, reads: count } of references) {
-    const starts = Array.from({ length: count }, () => 1 + random(length - readLength));
-    // The last read ends with its reference, the first begins with it.
-    starts.push(1, length - readLength + 1);
-    for (const [at, start] of starts.sort((one, other) => one - other).entries()) {
-      lines.push(`${name}.${at}\t0\t${name}\t${start}\t60\t${readLength}M\t*\t0\t0\t${letters(random)}`);
+  yield '@HD\tVN:1.6\tSO:coordinate\n';
+  for (const { name, length } of of) yield `@SQ\tSN:${name}\tLN:${length}\n`;
+  yield '@RG\tID:rg\tSM:sample\n';
+  for (const { name, length, reads: count } of of) {
+    const last = length - readLength + 1;
+    const starts = Float64Array.from({ length: count }, () => 1 + random(last));
+    // The first read begins with its reference, and the last one ends with it.
+    starts[0] = 1;
+    starts[1] = last;
+    for (const [at, start] of starts.sort().entries()) {
+      yield `${name}.${at}\t0\t${name}\t${start}\t60\t${readLength}M\t*\t0\t0\t${letters(random)}\n`;
     }
   }
-  for (let at = 0; at < unplacedReads; at++) lines.push(`unplaced.${at}\t4\t*\t0\t0\t*\t*\t0\t0\t${letters(random)}`);
-  return `${lines.join('\n')}\n`;
+  for (let at = 0; at < unplacedReads; at++) yield `unplaced.${at}\t4\t*\t0\t0\t*\t*\t0\t0\t${letters(random)}\n`;
 }
 
 /** Bases and their qualities. */
 function letters(random: (below: number) => number): string {
-  const of = (alphabet: string) => Array.from({ length: readLength }, () => alphabet[random(alphabet.length)]).join('');
-  return `${of('ACGT')}\t${of('5:?DIF')}`;
+  let bases = '';
+  let qualities = '';
+  for (let at = 0; at < readLength; at++) {
+    bases += 'ACGT'[random(4)];
+    qualities += '5:?DIF'[random(6)];
+  }
+  return `${bases}\t${qualities}`;
 }
 
 function variants(): string {
@@ -121,11 +133,13 @@ function variants(): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** A linear congruential generator (the multiplier and increment are Knuth's for 64 bits). @returns an integer in [0, below) */
+/** A xorshift generator (Marsaglia 2003, shifts 13, 17 and 5). @returns an integer in [0, below) */
 function generator(seed: number): (below: number) => number {
-  let state = BigInt(seed);
+  let state = seed;
   return (below) => {
-    state = (state * 6364136223846793005n + 1442695040888963407n) & 0xffff_ffff_ffff_ffffn;
-    return Number((state >> 33n) % BigInt(below));
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return Math.floor(((state >>> 0) / 2 ** 32) * below);
   };
 }
