@@ -26,6 +26,8 @@ beforeAll(async () => {
 afterAll(() => archived?.remove());
 
 const cases = genomes.flatMap((genome) => regions.map((region) => ({ genome, region, name: genome.data })));
+/** One region of each file: what a tool does with the ticket is the same for all. */
+const samples = cases.filter(({ region }) => region === 'chr1:500001-600000');
 
 /** The query of a region that is written as htslib writes it: 1-based and inclusive there, 0-based and half-open here. */
 function query({ format }: Genome, region: string) {
@@ -45,7 +47,7 @@ async function expectSame(genome: Genome, region: string, file: string): Promise
 }
 
 describe('a region in plaintext', () => {
-  test.each(cases)('samtools and bcftools: $name $region', async ({ genome, region }) => {
+  test.each(samples)('samtools and bcftools: $name $region', async ({ genome, region }) => {
     const file = outputOf('htslib', genome, region);
     const url = `${archived.ticket(genome)}?${new URLSearchParams(query(genome, region))}`;
     const option = { BAM: '-b', CRAM: '-C --output-fmt-option no_ref=1', VCF: '-O z', BCF: '-O b' }[genome.format];
@@ -61,7 +63,7 @@ describe('a region in plaintext', () => {
     await expectSame(genome, region, file);
   });
 
-  test.skipIf(!tools.python).each(cases)('htsget of PyPI: $name $region', async ({ genome, region }) => {
+  test.skipIf(!tools.python).each(samples)('htsget of PyPI: $name $region', async ({ genome, region }) => {
     const file = outputOf('pypi', genome, region);
     const { referenceName, start, end } = query(genome, region);
     const url = archived.ticket(genome);
@@ -72,7 +74,7 @@ describe('a region in plaintext', () => {
     await expectSame(genome, region, file);
   });
 
-  const pythonCases = cases.filter(({ genome }) => genome.kind === 'reads');
+  const pythonCases = samples.filter(({ genome }) => genome.kind === 'reads');
   test.skipIf(!tools.python).each(pythonCases)('pysam: $name $region', async ({ genome, region }) => {
     const file = outputOf('pysam', genome, region);
     const url = `${archived.ticket(genome)}?${new URLSearchParams(query(genome, region))}`;
@@ -84,7 +86,7 @@ with pysam.AlignmentFile(sys.argv[2], 'wb', template=source) as target:
     await expectSame(genome, region, `${file}.bam`);
   });
 
-  const bams = cases.filter(({ genome }) => genome.format === 'BAM');
+  const bams = samples.filter(({ genome }) => genome.format === 'BAM');
   test.skipIf(!tools.modules).each(bams)('@gmod/bam: $name $region', async ({ genome, region }) => {
     const { referenceName, start, end } = query(genome, region);
     const { HtsgetFile } = (await import(
@@ -161,7 +163,7 @@ describe('a region for the key of the caller', () => {
     await expectSame(genome, region, file);
   });
 
-  test.skipIf(!tools.python).each(cases)(
+  test.skipIf(!tools.python).each(samples)(
     'decrypted by the Python reference: $name $region',
     async ({ genome, region }) => {
       const file = outputOf('reference', genome, region);
