@@ -82,7 +82,7 @@ async function measured(
     start: `${region.start}`,
     end: `${region.end}`,
   });
-  const url = `${new URL(`htsget/reads/${id}`, service.connection.dataOutUrl)}?${query}`;
+  const url = `${service.connection.dataOutUrl.replace(/\/$/, '')}/htsget/reads/${id}?${query}`;
   const headers = { Authorization: `Bearer ${visa}` };
 
   const tickets: number[] = [];

@@ -44,7 +44,7 @@ export class ArchivedGenomes {
 
   /** URL of a ticket. */
   ticket({ kind, data }: { readonly kind: string; readonly data: string }): string {
-    return new URL(`htsget/${kind}/${this.fileId(data)}`, this.service.connection.dataOutUrl).href;
+    return `${this.service.connection.dataOutUrl.replace(/\/$/, '')}/htsget/${kind}/${this.fileId(data)}`;
   }
 
   async remove(): Promise<void> {
