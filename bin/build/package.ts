@@ -54,8 +54,11 @@ export async function buildPackage(outDir: string): Promise<void> {
   await cp(join(root, 'LICENSE'), join(outDir, 'LICENSE'));
   // The page of the client is the package's README.
   const readme = await readFile(join(root, 'docs/client.md'), 'utf8');
-  await writeFile(join(outDir, 'README.md'), readme.replaceAll(/\]\((crypt4gh|researchers)\.md/g, '](docs/$1.md'));
-  for (const page of ['docs/crypt4gh.md', 'docs/researchers.md']) {
+  await writeFile(
+    join(outDir, 'README.md'),
+    readme.replaceAll(/\]\((crypt4gh|regions|researchers)\.md/g, '](docs/$1.md'),
+  );
+  for (const page of ['docs/crypt4gh.md', 'docs/regions.md', 'docs/researchers.md']) {
     const text = await readFile(join(root, page), 'utf8');
     await writeFile(join(outDir, page), text.replaceAll('](client.md', '](../README.md'));
   }

@@ -1,11 +1,18 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
-import { serviceInfoReply } from '../../lib/service/direct/service-info.ts';
-import { resultOf } from '../../lib/service/http/api-gateway.ts';
-import { serviceInfo } from '../shared/direct.ts';
+import { htsgetPreflight, htsgetServiceInfo, serviceInfoReply } from '../../lib/service/direct/service-info.ts';
+import { shared } from '../../lib/service/http/allowed-origins.ts';
+import { requestOf, resultOf } from '../../lib/service/http/api-gateway.ts';
+import { htsgetOrigins, serviceInfo } from '../shared/direct.ts';
 
 const info = serviceInfo();
+const origins = htsgetOrigins();
 
-/** `GET /service-info` of the data-out API: GA4GH service-info, without credentials. */
+/** What strangers may ask of the data-out API: both kinds of `service-info`, and what web pages may send to htsget. */
 export async function handler(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
-  return resultOf(serviceInfoReply(event.requestContext.requestId, info));
+  const request = requestOf(event);
+  const { requestId } = request;
+  const [, datatype] = /^\/htsget\/(reads|variants)\/service-info$/.exec(event.resource) ?? [];
+  if (event.httpMethod === 'OPTIONS') return resultOf(shared(htsgetPreflight(request, origins), request, origins));
+  if (datatype === undefined) return resultOf(serviceInfoReply(requestId, info));
+  return resultOf(shared(htsgetServiceInfo(requestId, datatype as 'reads' | 'variants', info), request, origins));
 }

@@ -11,6 +11,12 @@ export function directAccess(): { readonly rules: VisaRules; readonly catalogue:
   return { rules: deployedVisaRules(), catalogue: new RdsDirectCatalogue(promptDatabase()) };
 }
 
+/** Origins of the web pages that may use htsget. */
+export function htsgetOrigins(): ReadonlySet<string> {
+  const listed = process.env[environment.htsgetOrigins] ?? '';
+  return new Set(listed.split(',').filter((origin) => origin !== ''));
+}
+
 /** What the operator's settings and this software's version say of the deployment. */
 export function serviceInfo(): ServiceInfo {
   return {

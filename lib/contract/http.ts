@@ -38,3 +38,6 @@ export const ticketPartsRoute = '/htsget/parts/{id}/{part}';
  * documented.
  */
 export const fileSizeHeader = 'X-File-Size';
+
+/** Headers that carry a recipient's public key; clients in the field send one or another. */
+export const keyHeaders = ['Public-Key', 'X-C4GH-Public-Key', 'Htsget-Context-Public-Key'] as const;

@@ -266,9 +266,9 @@ export const settingsSchema = fields({
     /** Files of at most 8 MiB, up to ten an invocation. @default - as `fileExports` */
     smallFileExports: optional(whole(2, 1_000)),
     /**
-     * How many direct files are streamed at once, 1–1,000. A stream holds its function for up to five minutes, so
-     * without a limit one caller can use up the concurrency of the whole account. The number is reserved from the
-     * account's limit, of which 100 must stay unreserved: a smaller account, such as a new one, needs `off`, which reserves
+     * How many direct files are streamed at once, and how many tickets and parts of htsget, 1–1,000 each. A stream holds its
+     * function for up to five minutes, so without a limit one caller can use up the concurrency of the whole account. The
+     * number is reserved twice from the account's limit, of which 100 must stay unreserved: a smaller account, such as a new one, needs `off`, which reserves
      * nothing. @default 100
      */
     directFiles: optional(

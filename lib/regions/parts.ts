@@ -2,7 +2,14 @@ import { type Block, compressBlocks, nextBlockStart, readBlock } from './blocks/
 import { LyingFileError } from './errors.ts';
 import type { DataFormat } from './formats.ts';
 import type { RegionIndex } from './index/region-index.ts';
-import { type ByteRange, comparePlaces, type Place, type PlainSource, type VirtualRange } from './places.ts';
+import {
+  type ByteRange,
+  comparePlaces,
+  firstIndex,
+  type Place,
+  type PlainSource,
+  type VirtualRange,
+} from './places.ts';
 
 /**
  * Splits ranges into parts of about `partBytes` each. Parts meet where the index names a block. Where it names none near
@@ -110,9 +117,9 @@ function blocksOf(index: RegionIndex): Float64Array {
 /** Where a part ends that starts at `from`: at the last known block within its size if that is above half, else nominally. */
 function cutBehind(from: number, partBytes: number, known: Float64Array, knowsAll: boolean): Place {
   const target = from + partBytes;
-  const behind = known.findIndex((block) => block > target);
-  const near = known[(behind < 0 ? known.length : behind) - 1] ?? 0;
+  const behind = firstIndex(known, (block) => block > target);
+  const near = known[behind - 1] ?? 0;
   if (near > from + (knowsAll ? 0 : partBytes / 2)) return { block: near, within: 0 };
   if (!knowsAll) return { block: target, within: 0, nominal: true };
-  return { block: behind < 0 ? Number.POSITIVE_INFINITY : (known[behind] ?? 0), within: 0 };
+  return { block: known[behind] ?? Number.POSITIVE_INFINITY, within: 0 };
 }

@@ -50,3 +50,14 @@ export function mergeRanges(ranges: readonly VirtualRange[]): VirtualRange[] {
   }
   return merged;
 }
+
+/** Index of the first element that has a property that all behind it have, too; the length if none has it. */
+export function firstIndex<Element>(sorted: ArrayLike<Element>, has: (element: Element) => boolean): number {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (has(sorted[middle] as Element)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}

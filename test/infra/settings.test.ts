@@ -154,15 +154,16 @@ describe('an operator who has an archive already', () => {
     ).toEqual(['DataOutService-test-Proxy', 'DataOutService-test-DataOut']);
   });
 
-  test('streams no more direct files at once than it says', () => {
-    served.hasResourceProperties('AWS::Lambda::Function', {
-      Description: 'Serves a file, decrypted or for a key of the caller',
-      ReservedConcurrentExecutions: 20,
-    });
-    const limited = Object.values(served.findResources('AWS::Lambda::Function')).filter(
-      ({ Properties }) => 'ReservedConcurrentExecutions' in Properties,
+  test('streams no more direct files, and parts of htsget, at once than it says', () => {
+    const limited = Object.values(served.findResources('AWS::Lambda::Function')).flatMap(({ Properties }) =>
+      'ReservedConcurrentExecutions' in Properties
+        ? [[Properties.Description, Properties.ReservedConcurrentExecutions]]
+        : [],
     );
-    expect(limited).toHaveLength(1);
+    expect(limited.toSorted()).toEqual([
+      ['Serves a file, decrypted or for a key of the caller', 20],
+      ['Serves regions of reads and variants by htsget', 20],
+    ]);
   });
 
   test.each([
@@ -174,7 +175,7 @@ describe('an operator who has an archive already', () => {
       templatesOf({ ...settings, ...change }).served.findResources('AWS::Lambda::Function'),
     );
     const found = functions.flatMap(({ Properties }) => Properties.ReservedConcurrentExecutions ?? []);
-    expect(found).toEqual(reserved === undefined ? [] : [reserved]);
+    expect(found).toEqual(reserved === undefined ? [] : [reserved, reserved]);
   });
 
   test('has stacks of the stage’s name', () => {

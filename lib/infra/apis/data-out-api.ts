@@ -63,7 +63,7 @@ export class DataOutApi extends ServiceApi {
       this.#behindVisas(resource, ['GET', 'HEAD'], props.directFile, streamed);
     }
     this.#addDrs(root, props.drs);
-    this.#addHtsget(root, props.htsget);
+    this.#addHtsget(root, props);
     const { logRetentionDays } = props.settings;
     new OpenApiDocument(this, 'OpenApi', { api: this, name: 'data-out', logRetentionDays });
     acknowledge(this.api, {
@@ -96,11 +96,14 @@ export class DataOutApi extends ServiceApi {
     );
   }
 
-  /** htsget 1.3. An id may be a dataset and a path, with slashes of its own. */
-  #addHtsget(root: IResource, htsget: ServiceFunction): void {
+  /**
+   * htsget 1.3. An id may be a dataset and a path, with slashes of its own. What strangers may ask goes to a function without
+   * keys.
+   */
+  #addHtsget(root: IResource, { htsget, serviceInfo }: Pick<DataOutApiProps, 'htsget' | 'serviceInfo'>): void {
     const base = root.addResource('htsget');
     const preflight = (resource: IResource) =>
-      acknowledge(resource.addMethod('OPTIONS', this.integrate(htsget, streamed), open), {
+      acknowledge(resource.addMethod('OPTIONS', this.integrate(serviceInfo), open), {
         'AwsSolutions-APIG4': 'The reply tells a browser what a page may send, and nothing else.',
       });
     for (const datatype of ['reads', 'variants']) {
@@ -109,7 +112,7 @@ export class DataOutApi extends ServiceApi {
       this.#behindVisas(ticket, ['GET', 'POST'], htsget, streamed);
       preflight(ticket);
       this.#withoutCredentials(
-        tickets.addResource('service-info').addMethod('GET', this.integrate(htsget, streamed), open),
+        tickets.addResource('service-info').addMethod('GET', this.integrate(serviceInfo), open),
         'GA4GH service-info 1.0 is public by definition.',
       );
     }

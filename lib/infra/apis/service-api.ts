@@ -143,9 +143,13 @@ export class ServiceApi extends Construct {
     return [...this.#counts].map(([label, filter]) => filter.metric({ statistic: 'Sum', period, label }));
   }
 
-  /** The methods whose reply is ready at once. A streamed reply takes as long as its bytes. */
+  /**
+   * The methods whose reply is ready at once. A streamed reply takes as long as its bytes. `OPTIONS` says nothing of how long
+   * callers wait, and an alarm can watch ten methods.
+   */
   get promptMethods(): readonly Method[] {
-    return this.api.methods.filter(({ node }) => {
+    return this.api.methods.filter(({ node, httpMethod }) => {
+      if (httpMethod === 'OPTIONS') return false;
       const { integration } = node.defaultChild as CfnMethod;
       return Stack.of(this).resolve(integration)?.responseTransferMode !== ResponseTransferMode.STREAM;
     });

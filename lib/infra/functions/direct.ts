@@ -79,17 +79,20 @@ export function directFunctions(make: Make, { settings, storage }: FunctionsProp
     memoryMegabytes: 1769,
     timeout: streamTimeout,
     verifiesVisas: true,
+    ...(reserved > 0 && { reservedConcurrency: reserved }),
   });
   storage.archive.grantRead(htsget);
   storage.archiveKeys.grantRead(htsget);
   for (const target of [authorizeVisa, htsget]) ticketKey.grantRead(target);
   const { origins = [] } = settings.htsget ?? {};
-  if (origins.length > 0) htsget.configure(environment.htsgetOrigins, origins.join(','));
+  for (const target of [htsget, serviceInfo]) {
+    if (origins.length > 0) target.configure(environment.htsgetOrigins, origins.join(','));
+  }
 
   for (const target of [datasets, datasetFiles, directFile, drs, describeFile, htsget]) {
     storage.catalogue.grantRead(target);
   }
-  for (const target of [serviceInfo, drs, htsget]) {
+  for (const target of [serviceInfo, drs]) {
     target.configure(environment.serviceId, settings.service.id);
     target.configure(environment.organizationName, settings.service.organizationName);
     target.configure(environment.organizationUrl, settings.service.organizationUrl);

@@ -157,7 +157,8 @@ async function stacks(described: () => ReturnType<typeof stacksOf>, settings: Se
 async function concurrency(account: AwsAccount, settings: Settings): Promise<Outcome> {
   const { all, unreserved } = await account.lambdaConcurrency();
   const { exportRequests, fileExports, smallFileExports = fileExports } = settings.concurrency;
-  const directFiles = reservedForDirectFiles(settings);
+  // Direct files and htsget reserve as many each.
+  const directFiles = 2 * reservedForDirectFiles(settings);
   // Two more close requests.
   const exports = exportRequests + fileExports + smallFileExports + 2;
   const found = `${all} in all, ${unreserved} unreserved; exports use up to ${exports}`;

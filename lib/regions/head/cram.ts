@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { LyingFileError } from '../errors.ts';
 import type { Place, PlainSource } from '../places.ts';
-import type { Reference } from './file-head.ts';
+import { expectReferences, type Reference } from './file-head.ts';
 
 /** Bytes of the file definition: magic, version, file id (CRAM 3.0 § 6). */
 const definitionBytes = 26;
@@ -62,11 +62,13 @@ function headerText(bytes: Buffer, at: number, limit: number): string {
 
 /** References of `@SQ` lines, in their order (SAMv1 § 1.3). */
 function references(header: string): Reference[] {
-  return [...header.matchAll(/^@SQ\t.*$/gm)].map(([line]) => {
+  const references: Reference[] = [];
+  for (const [line] of header.matchAll(/^@SQ\t.*$/gm)) {
     const name = /\tSN:([^\t]*)/.exec(line)?.[1] ?? '';
     const length = /\tLN:(\d+)/.exec(line)?.[1];
-    return length ? { name, length: Number(length) } : { name };
-  });
+    expectReferences(references.push(length ? { name, length: Number(length) } : { name }));
+  }
+  return references;
 }
 
 /** Fields of a CRAM container or block. @throws LyingFileError beyond the end. */

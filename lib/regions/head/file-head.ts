@@ -1,3 +1,4 @@
+import { LyingFileError } from '../errors.ts';
 import type { DataFormat } from '../formats.ts';
 import type { Place } from '../places.ts';
 
@@ -23,4 +24,12 @@ export interface FileHead {
   readonly size: number;
   /** Offset of the end marker, or the end of a file that has none. */
   readonly dataEnd: number;
+}
+
+/** Most references of one file: a header of a few kilobytes can inflate to many more. */
+const mostReferences = 2 ** 20;
+
+/** @throws LyingFileError for a count above the limit. */
+export function expectReferences(count: number): void {
+  if (count > mostReferences) throw new LyingFileError(`it has more than ${mostReferences} references`);
 }

@@ -1,6 +1,6 @@
 import type { ByteReader } from '../blocks/byte-reader.ts';
 import { LyingFileError } from '../errors.ts';
-import type { Reference } from './file-head.ts';
+import { expectReferences, type Reference } from './file-head.ts';
 
 /** Most bytes of one field or line. A reader of the whole header holds no more than its inflated limit either. */
 const mostFieldBytes = 32 * 2 ** 20;
@@ -10,6 +10,7 @@ export async function readBamHeader(reader: ByteReader): Promise<Reference[]> {
   await magic(reader, 'BAM\x01', 'BAM');
   await skip(reader, await length(reader, 'the length of its text'), 'its text');
   const count = await length(reader, 'the number of its references');
+  expectReferences(count);
   const references: Reference[] = [];
   while (references.length < count) {
     const nameBytes = await length(reader, 'the length of a reference name');
@@ -61,6 +62,7 @@ function contigs(lines: readonly string[]): Reference[] {
     const index = Number(/(?:^|,)IDX=(\d+)/.exec(fields)?.[1] ?? names.size);
     if (index > lines.length * 2 + 2 ** 20) throw new LyingFileError(`a contig has the number ${index}`);
     names.add(name);
+    expectReferences(names.size);
     references[index] = { name, ...(bases ? { length: Number(bases) } : {}) };
   }
   return references;

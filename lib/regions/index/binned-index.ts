@@ -1,6 +1,6 @@
 import { RegionIndexError } from '../errors.ts';
 import type { FileHead } from '../head/file-head.ts';
-import { comparePlaces, type Place, type VirtualRange } from '../places.ts';
+import { comparePlaces, firstIndex, type Place, type VirtualRange } from '../places.ts';
 import { type Budget, Numbers, Offsets } from './offsets.ts';
 import type { Interval, RegionIndex } from './region-index.ts';
 
@@ -174,17 +174,6 @@ export class BinnedIndex implements RegionIndex {
     }
     return leaves[firstIndex(leaves, (leaf) => leaf.start > position) - 1]?.lowest ?? beforeAll;
   }
-}
-
-/** Index of the first element that has a property that all behind it have, too; the length if none has it. */
-function firstIndex<Element>(sorted: readonly Element[], has: (element: Element) => boolean): number {
-  let [low, high] = [0, sorted.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (has(sorted[middle] as Element)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }
 
 function earlier(a: Place, b: Place): Place {

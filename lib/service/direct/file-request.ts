@@ -1,10 +1,8 @@
+import { keyHeaders } from '../../contract/http.ts';
 import { InvalidRequestError, type Violation } from '../../errors.ts';
 import { explainUnusablePublicKey, usablePublicKey } from '../http/recipient-public-key.ts';
 import { collected, type HttpRequest, singleQuery } from '../http/request.ts';
 import type { Coordinates } from './container.ts';
-
-/** Headers that carry the recipient's key; clients in the field send one or the other. */
-export const keyHeaders = ['Public-Key', 'X-C4GH-Public-Key', 'Htsget-Context-Public-Key'] as const;
 
 const format = 'destinationFormat';
 

@@ -1,4 +1,7 @@
-import { type HttpReply, jsonReply } from '../http/reply.ts';
+import { preflightHeaders } from '../http/allowed-origins.ts';
+import { commonHeaders, type HttpReply, jsonReply } from '../http/reply.ts';
+import type { HttpRequest } from '../http/request.ts';
+import { formatsOf, htsgetKeyHeaders } from './htsget/names.ts';
 
 /** The facts of a deployment in its service-info. */
 export interface ServiceInfo {
@@ -41,4 +44,37 @@ export function drsServiceInfo(requestId: string, { id, organization, version }:
     version,
     maxBulkRequestLength: 1,
   });
+}
+
+/** `GET /htsget/{reads,variants}/service-info`: GA4GH service-info 1.0.0 with what htsget 1.3 adds. */
+export function htsgetServiceInfo(
+  requestId: string,
+  datatype: keyof typeof formatsOf,
+  { id, organization, version }: ServiceInfo,
+): HttpReply {
+  return jsonReply(requestId, {
+    id: `${id}.htsget.${datatype}`,
+    name: `data-out htsget ${datatype}`,
+    type: { group: 'org.ga4gh', artifact: 'htsget', version: '1.3.0' },
+    description: 'Regions of a Crypt4GH archive, as plaintext or for a key of the caller, under GA4GH visas',
+    organization,
+    version,
+    htsget: {
+      datatype,
+      formats: formatsOf[datatype],
+      fieldsParametersEffective: false,
+      tagsParametersEffective: false,
+    },
+  });
+}
+
+const allowed = {
+  methods: 'GET, HEAD, POST',
+  headers: ['Authorization', 'Content-Type', 'Range', 'If-Range', ...htsgetKeyHeaders],
+};
+
+/** `OPTIONS` of the routes of htsget: what a web page of these origins may send. The reply depends on the origin alone. */
+export function htsgetPreflight(request: HttpRequest, origins: ReadonlySet<string>): HttpReply {
+  const headers = { ...commonHeaders(request.requestId), ...preflightHeaders(request, origins, allowed) };
+  return { status: 204, headers, body: '' };
 }

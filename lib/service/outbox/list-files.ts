@@ -141,7 +141,7 @@ export async function* mergedListing(
       yield [...batch.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
     }
   } finally {
-    await Promise.all(listings.map(({ pages }) => pages.return?.()));
+    await Promise.all(listings.map(async ({ pages }) => await pages.return?.()));
   }
 }
 

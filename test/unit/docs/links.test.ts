@@ -44,7 +44,7 @@ describe('links', () => {
 });
 
 test('pages that the package brings link to pages that it brings, too', () => {
-  const shipped = ['docs/client.md', 'docs/crypt4gh.md', 'docs/researchers.md'];
+  const shipped = ['docs/client.md', 'docs/crypt4gh.md', 'docs/regions.md', 'docs/researchers.md'];
   for (const page of shipped) {
     const targets = [...proseOf(readPage(page)).matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].map(([, target = '']) => target);
     const files = targets.filter((target) => !target.startsWith('https:'));

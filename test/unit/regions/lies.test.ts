@@ -190,6 +190,12 @@ describe('a file that lies is refused', () => {
       'the number of its references is 2147483647, outside of 0 to 33554432',
     ],
     [
+      'has more references than any reader can use',
+      'BAM',
+      bam(Buffer.concat([Buffer.from('BAM\x01'), words(0, 2 ** 20 + 1)])),
+      'it has more than 1048576 references',
+    ],
+    [
       'has a header that never ends',
       'BAM',
       bam(Buffer.concat([Buffer.from('BAM\x01'), words(2 ** 25), Buffer.alloc(2 ** 25)])),

@@ -2,8 +2,6 @@ import { DataOutError, NotFoundError, UnsupportedFormatError } from '../../../er
 import { type DataFormat, RegionsError, UnknownReferenceError } from '../../../regions/index.ts';
 import type { Problem } from '../../http/problem.ts';
 import { commonHeaders, type HttpReply, type ReplyBody } from '../../http/reply.ts';
-import type { ServiceInfo } from '../service-info.ts';
-import { type Datatype, formatsOf } from './request.ts';
 
 /** Models of htsget 1.3. */
 
@@ -18,7 +16,6 @@ export interface TicketUrl {
 
 /** Media type of tickets and errors. */
 const mediaType = 'application/vnd.ga4gh.htsget.v1.3.0+json; charset=utf-8';
-const version = '1.3.0';
 
 /** The document of a ticket. */
 export function ticketDocument(format: DataFormat, urls: readonly TicketUrl[]): string {
@@ -73,22 +70,4 @@ export function callersError(error: unknown): unknown {
   if (error instanceof DataOutError || !(error instanceof RegionsError)) return error;
   if (error instanceof UnknownReferenceError) return new NotFoundError(error.message, { cause: error });
   return new UnsupportedFormatError(`The file cannot be cut into regions: ${error.message}`, { cause: error });
-}
-
-/** `GET /htsget/{reads,variants}/service-info`: GA4GH service-info 1.0.0 with what htsget adds. */
-export function htsgetServiceInfo(datatype: Datatype, { id, organization, version: software }: ServiceInfo): object {
-  return {
-    id: `${id}.htsget.${datatype}`,
-    name: `data-out htsget ${datatype}`,
-    type: { group: 'org.ga4gh', artifact: 'htsget', version },
-    description: 'Regions of a Crypt4GH archive, as plaintext or for a key of the caller, under GA4GH visas',
-    organization,
-    version: software,
-    htsget: {
-      datatype,
-      formats: formatsOf[datatype],
-      fieldsParametersEffective: false,
-      tagsParametersEffective: false,
-    },
-  };
 }

@@ -8,16 +8,8 @@ import {
 } from '../../../errors.ts';
 import { type DataFormat, formatOf, type Region } from '../../../regions/index.ts';
 import { collected, type HttpRequest, jsonBody, singleQuery } from '../../http/request.ts';
-import { keyHeaders, recipientKey } from '../file-request.ts';
-
-/** The two kinds of data that htsget knows, as its paths have them. */
-export type Datatype = 'reads' | 'variants';
-
-/** Formats of each kind; the standard's default comes first. */
-export const formatsOf: Readonly<Record<Datatype, readonly DataFormat[]>> = {
-  reads: ['BAM', 'CRAM'],
-  variants: ['VCF', 'BCF'],
-};
+import { recipientKey } from '../file-request.ts';
+import { type Datatype, formatsOf, htsgetKeyHeaders, rangeHeader } from './names.ts';
 
 /** The kind of data that a file has, by its name; `undefined`: htsget cannot serve it. */
 export function datatypeOf(path: string): Datatype | undefined {
@@ -45,11 +37,6 @@ const bodyBytes = 1_000_000;
 const lastPosition = 2 ** 32 - 1;
 /** A reference name is one word (SAMv1 § 1.2.1). */
 const longestName = 1_024;
-
-/** Peers that send the key in this header take only a reply 206. */
-const rangeHeader = 'Client-Public-Key';
-/** Headers with the recipient's key. */
-export const htsgetKeyHeaders: readonly string[] = [...keyHeaders, rangeHeader];
 
 /** Names of encryption schemes, in lower case. */
 const schemes: ReadonlySet<string> = new Set(['crypt4gh', 'c4gh']);

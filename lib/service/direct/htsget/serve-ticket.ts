@@ -21,10 +21,11 @@ import type { HttpRequest } from '../../http/request.ts';
 import { indexNames } from './index-names.ts';
 import { asCallersError, ticketReply } from './model.ts';
 import { grantedFile, namedFile } from './named-file.ts';
+import { type Datatype, formatsOf } from './names.ts';
 import { partName } from './part-name.ts';
 import { inMemory, type OpenedFile, type PlainFiles } from './plain-files.ts';
 import type { RegionCatalogue } from './ports.ts';
-import { type Datatype, formatsOf, type TicketRequest, ticketRequest } from './request.ts';
+import { type TicketRequest, ticketRequest } from './request.ts';
 import { inlinedBytes, inlinedTicket, type Piece, segmentParts, type TicketOptions, ticketInParts } from './ticket.ts';
 import { claimsOf, signTicket, type TicketKeys, ticketExpiry } from './token.ts';
 
@@ -57,6 +58,8 @@ interface Wanted {
   readonly asked: TicketRequest;
 }
 
+/** Most ranges that an edit list keeps: a reader in the field fails at more. */
+const mostKept = 10;
 /** Most bytes of a block, which a range ends within. */
 const blockBytes = 65_536;
 
@@ -81,7 +84,9 @@ export async function serveTicket(
   const format = formatOf(data.submissionFilePath);
   if (!format || !formatsOf[datatype].includes(format) || (asked.format ?? format) !== format) {
     throw new UnsupportedFormatError(
-      `The file ${format ? `is ${format}` : 'has no format of htsget'}, and is served in no other.`,
+      format
+        ? `The file is ${format}; no other format of it is available.`
+        : 'The format of the file is not one of htsget.',
     );
   }
   const index = asked.regions ? files.index(expectIndex(indexFile)) : undefined;
@@ -176,6 +181,9 @@ async function encryptedTicket(
   const candidates = await archiveKeys.candidates(file.keyHash);
   const ranges = await keptPlaintext(wanted);
   const plan = ranges && planRearrangement({ ranges, editList: storedEditList(file, candidates), bodySize });
+  if ((plan?.editList?.length ?? 0) > 2 * mostKept) {
+    throw new UnsupportedFormatError('The archived file has an edit list of too many ranges: ask for plaintext.');
+  }
   const header = headerFor(file, candidates, recipient, plan && (plan.editList ?? null));
   const bodyRanges = plan?.bodyRanges.map(({ start, end = bodySize }) => ({ start, end })) ?? [
     { start: 0, end: bodySize },
