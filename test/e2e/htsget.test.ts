@@ -4,8 +4,8 @@ import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import { endMarkers } from '../../lib/regions/index.ts';
 import { readPlainly } from '../helpers/plain-crypt4gh.ts';
 import type { RawReply, RawRequest } from '../helpers/raw-http.ts';
-import { answers, digestOf, namesWithin, parsedRegions } from '../helpers/region-answers.ts';
 import { Service } from '../helpers/service.ts';
+import { answers, digest, parsed, within } from '../unit/regions/answers.ts';
 import { recordsOf, streamed, vector } from '../unit/regions/files.ts';
 
 /** Tickets and their parts, as clients of htsget meet them. */
@@ -86,7 +86,7 @@ async function joined(reply: RawReply): Promise<Buffer> {
 
 const formatOf = (name: string) => (name.endsWith('.bam') ? 'BAM' : name.endsWith('.bcf') ? 'BCF' : 'VCF');
 const found = (name: string, bytes: Buffer, text: string) =>
-  digestOf(namesWithin(recordsOf(formatOf(name), bytes), parsedRegions(text)));
+  digest(within(recordsOf(formatOf(name), bytes), parsed(text)));
 
 const withRecords = files.filter((name) => !name.endsWith('.cram'));
 const regions = ['one:1-1000', 'one:16384-16385', 'one:200001-230000', 'two:1-70000', 'three:1-20000 one:50001-50100'];
@@ -94,12 +94,12 @@ const cases = withRecords.flatMap((name) => [...regions, 'whole'].map((text) => 
 
 describe('the records of a ticket are those of htslib', () => {
   test.each(cases)('%s %s', async (name, text) => {
-    const reply = text === 'whole' ? await ticket(name) : await posted(name, { regions: parsedRegions(text) });
+    const reply = text === 'whole' ? await ticket(name) : await posted(name, { regions: parsed(text) });
     expect(found(name, await joined(reply), text)).toEqual(answers[name]?.[text]);
   });
 
   test.each(cases)('%s %s, encrypted for a key of the caller', async (name, text) => {
-    const body = { encryptionScheme: 'C4GH', ...(text !== 'whole' && { regions: parsedRegions(text) }) };
+    const body = { encryptionScheme: 'C4GH', ...(text !== 'whole' && { regions: parsed(text) }) };
     const reply = await posted(name, body, key);
     expect(urlsOf(reply)[0]?.url).toMatch(/^data:;base64,Y3J5cHQ0Z2g/);
     expect(found(name, Buffer.from(readPlainly(await joined(reply), recipient.privateKey)), text)).toEqual(
