@@ -130,7 +130,7 @@ test('the consumer of a request sends it on if its files are staged before it en
   const [staged] = [await exported()];
   await service.settled(staged);
   const isLate = once(
-    ({ caller, input }) => caller === 'consume-export' && /sealed_at = coalesce/.test(String(input?.sql)),
+    ({ caller, input }) => caller === 'consume-export' && /with completed as/.test(String(input?.sql)),
     {
       action: () => until(async () => ((await stagedFiles()) > 1 ? true : undefined), 'the file to be staged'),
     },

@@ -215,7 +215,7 @@ async function poisonMessages(): Promise<void> {
   service.engine.traffic.addFault(({ caller, input }) => {
     const text = JSON.stringify(input ?? {});
     // A request that cannot be recorded as failed is tried a hundred times, with pauses.
-    const isFailing = text.includes('always-fails') && !text.includes("set state = 'failed'");
+    const isFailing = text.includes('always-fails') && !text.includes('with refused as');
     return /consume-export|stage-file/.test(caller) && isFailing ? denied : undefined;
   });
   const requestId = randomUUID();
