@@ -73,7 +73,7 @@ export interface Invocation {
 export interface StreamedOptions {
   /** Pages of these origins may use it. Default: none */
   readonly origins?: ReadonlySet<string>;
-  /** The last word on every reply, also on that of an error. Default: none */
+  /** Changes every reply before it goes out, also the reply to an error. Default: none */
   readonly finish?: (reply: HttpReply<ReplyBody>, request: HttpRequest) => HttpReply<ReplyBody>;
 }
 
@@ -86,7 +86,7 @@ export interface StreamedOptions {
 export function streamedHandler(
   challenge: string,
   endpoint: (request: HttpRequest, invocation: Invocation) => Promise<HttpReply<ReplyBody>>,
-  { origins, finish = (reply) => reply }: StreamedOptions = {},
+  { origins, finish }: StreamedOptions = {},
 ) {
   return awslambda.streamifyResponse<APIGatewayProxyEvent>(async (event, responseStream, context) => {
     const invocation = {
@@ -95,7 +95,7 @@ export function streamedHandler(
       remainingMs: () => context.getRemainingTimeInMillis(),
     };
     const reply = await answer(event, challenge, (request) => endpoint(request, invocation), origins);
-    const { status, headers, body } = finish(reply, requestOf(event));
+    const { status, headers, body } = finish ? finish(reply, requestOf(event)) : reply;
     const stream = awslambda.HttpResponseStream.from(responseStream, { statusCode: status, headers });
     try {
       // Status and headers go out with the first write, and a body may be empty.

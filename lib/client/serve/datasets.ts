@@ -10,7 +10,7 @@ import { below, type Folder, isFolder, type Place, type ServedFile } from './pla
 import { PlainFile } from './plain-file.ts';
 import { Recent } from './recent.ts';
 
-/** Milliseconds for which a listing is shown again, and an opened file is read on. Then the service decides anew. */
+/** Milliseconds for which a listing is shown again, and an opened file is read on. After that the service decides again. */
 const keptMs = 5 * 60_000;
 /** Files that are open at a time. Each takes some kilobytes. */
 const mostOpen = 1_000;
