@@ -173,7 +173,7 @@ test('an account with a limit of 10 takes what reserves nothing: the line names 
 test('concurrency that deployed functions may have reserved already: a person looks', async () => {
   become(deployed);
   Object.assign(account, { concurrency: { all: 1000, unreserved: 400 } });
-  const reserving = { concurrency: { ...settings.concurrency, directFiles: 600 } };
+  const reserving = { concurrency: { ...settings.concurrency, directFiles: 300 } };
   expect((await ask(reserving)).get('lambda')).toMatchObject({
     result: 'look',
     found: '1000 in all, 400 unreserved; exports use up to 24; 600 are to be reserved, and 100 must stay',
@@ -234,7 +234,7 @@ describe('what an account lacks', () => {
       'lambda',
       'wrong',
       () => Object.assign(account, { concurrency: { all: 10, unreserved: 10 } }),
-      '10 in all, 10 unreserved; exports use up to 24; 100 are to be reserved, and 100 must stay',
+      '10 in all, 10 unreserved; exports use up to 24; 200 are to be reserved, and 100 must stay',
     ],
     ['log-role', 'look', () => Object.assign(account, { apiGatewayLogRole: 'arn:r' }), 'arn:r would be replaced'],
     ['quota-apis', 'wrong', () => account.quotas.set('apigateway/L-AA0FF27B', 2), '1 of 2 are used, 2 are needed'],
@@ -334,7 +334,7 @@ describe('what an account lacks', () => {
     });
     expect(results.get('account')).toMatchObject({ result: 'wrong', remedy: expect.stringContaining('eu-west-1') });
     expect(results.get('log-role')).toMatchObject({ result: 'wrong', found: 'the account has none' });
-    const reserving = await ask({ concurrency: { ...settings.concurrency, directFiles: 950 } });
+    const reserving = await ask({ concurrency: { ...settings.concurrency, directFiles: 475 } });
     expect(reserving.get('lambda')).toMatchObject({ result: 'wrong', found: expect.stringContaining('950 are to be') });
   });
 });
