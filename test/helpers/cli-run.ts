@@ -34,7 +34,8 @@ export async function runCli(argv: readonly string[], choices: Partial<Terminal>
     env: { HOME: home, ...choices.env },
   });
   const exitCode = await runClient(argv, { terminal, version: '1.2.3' });
-  await rm(home, { recursive: true });
+  // A request that the command no longer waits for can still be writing.
+  await rm(home, { recursive: true, maxRetries: 5 });
   return { exitCode, stdout: Buffer.concat(chunks), stderr: said.stderr };
 }
 
