@@ -31,7 +31,7 @@ export function migration(fileName: string, text: string): Migration {
     name,
     checksum: createHash('sha256').update(normal).digest('hex'),
     statements: normal
-      .split(/^-- statement\b.*$/m)
+      .split(/^-- statement(?::.*)?$/m)
       .slice(1)
       .map((statement) => statement.trim().replace(/;$/, '')),
   };

@@ -214,7 +214,8 @@ describe('migrate', () => {
 describe('migration', () => {
   it('splits at the marker lines, whatever a statement holds', () => {
     const text = [
-      '-- a file of its own',
+      '-- a file of its own, in which each',
+      '-- statement follows a marker',
       '-- statement: with a comment',
       "do $$ begin perform 'a;b'; end $$;",
       '-- statement',
@@ -225,6 +226,11 @@ describe('migration', () => {
       name: 'some-name',
       statements: ["do $$ begin perform 'a;b'; end $$", "select '-- statement'"],
     });
+  });
+
+  it('has no empty statement in any file, which the Data API need not accept', () => {
+    const empty = readMigrations().filter(({ statements }) => statements.length === 0 || statements.includes(''));
+    expect(empty.map(({ name }) => name)).toEqual([]);
   });
 
   it('has the SHA-256 of the file, the same with either kind of line end', () => {
