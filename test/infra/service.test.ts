@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { settings } from '../../bin/settings.ts';
 import { assembly } from '../helpers/assembly.ts';
+import { existing } from '../helpers/settings.ts';
 import { templatesOf } from '../helpers/synthesized.ts';
 import { show, stackTemplate } from '../helpers/template.ts';
 
@@ -141,6 +142,18 @@ describe('functions', () => {
       expect(service.at(`Functions/${name}/Function`).DependsOn).toContain(migration);
     }
   });
+});
+
+test('the migration changes when the settings name the cluster that was made: Lambda publishes no version otherwise', () => {
+  const named = templatesOf({ ...settings, database: existing.database }).served;
+  const [migrate] = Object.entries(named.findResources('AWS::Lambda::Function'))
+    .filter(([id]) => id.startsWith('FunctionsMigrate'))
+    .map(([, { Properties }]) => Properties);
+  // Its variables say the same, in other words.
+  const before = service.at('Functions/Migrate/Function').Properties;
+  expect(Object.keys(migrate?.Environment.Variables)).toContain('DATABASE_CLUSTER_ARN');
+  expect(before.Description).toBe("Brings the catalogue's tables up to date, in a cluster of its own");
+  expect(migrate?.Description).toBe("Brings the catalogue's tables up to date, in the cluster of the settings");
 });
 
 describe('the protection of the storage stack', () => {
