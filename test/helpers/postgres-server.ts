@@ -22,7 +22,8 @@ function user(): { uid: number; gid: number } | undefined {
   return { uid: id('-u'), gid: id('-g') };
 }
 
-async function startPostgres(): Promise<PostgresServer> {
+/** A server without a database of its own. */
+export async function startPostgres(): Promise<PostgresServer> {
   const host = mkdtempSync(join(tmpdir(), 'data-out-pg-'));
   const runAs = user();
   if (runAs) chownSync(host, runAs.uid, runAs.gid);

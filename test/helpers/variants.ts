@@ -12,7 +12,7 @@ type Named = 'stage' | 'target' | 'archiveBucket' | 'otherArchiveBuckets' | 'arc
 const certificateArn = (id: string) => `arn:aws:acm:eu-north-1:${account}:certificate/${id}`;
 
 /** Everything that an operator can switch on. The type asks for each optional setting, so that none is forgotten. */
-const everything: Required<Omit<Settings, Named>> = {
+export const everything: Required<Omit<Settings, Named>> = {
   ...settings,
   purpose: 'production',
   adminPage: true,

@@ -14,12 +14,15 @@ interface Workflow {
   >;
 }
 
-describe('the workflow', () => {
-  const workflow = parse(read('.github/workflows/ci.yml')) as Workflow;
+describe.each([
+  ['ci', '.ci/run'],
+  ['nightly', '.ci/second-cloud/run --all'],
+])('the workflow %s', (name, command) => {
+  const workflow = parse(read(`.github/workflows/${name}.yml`)) as Workflow;
   const steps = Object.values(workflow.jobs).flatMap((job) => job.steps);
 
-  test('runs what must pass before a change lands', () => {
-    expect(steps.map(({ run }) => run)).toContain('.ci/run');
+  test(`runs ${command}`, () => {
+    expect(steps.map(({ run }) => run)).toContain(command);
   });
 
   test('may only read, and names each action by its commit', () => {
@@ -64,9 +67,12 @@ test('versions are exact', () => {
 });
 
 test('versions of Python packages are exact', () => {
-  const lines = read('.ci/templates/requirements.txt').trim().split('\n');
-  expect(lines.map((line) => line.replace(/==.*/, ''))).toEqual(['cfn-lint', 'checkov']);
-  expect(lines.filter((line) => !/^[a-z0-9-]+==\d+\.\d+\.\d+$/.test(line))).toEqual([]);
+  const lines = ['templates', 'second-cloud'].flatMap((tool) =>
+    read(`.ci/${tool}/requirements.txt`).trim().split('\n'),
+  );
+  const names = ['cfn-lint', 'checkov', 'awscli', 'awscrt', 'ministack[full]'];
+  expect(lines.map((line) => line.replace(/==.*/, ''))).toEqual(names);
+  expect(lines.filter((line) => !/^[a-z0-9-]+(\[full\])?==\d+\.\d+\.\d+$/.test(line))).toEqual([]);
 });
 
 test('.node-version names the Node.js that the lock file pins', () => {
