@@ -35,7 +35,7 @@ const moveActions = [
 ];
 const throughSqs = 'StringEquals kms:ViaService sqs.AWS::Region.amazonaws.com';
 
-/** The roles that serve no function of the service. Each has a row in SECURITY.md. */
+/** The roles that serve no function of the service. Each has a row in docs/grants.md. */
 const expected: Readonly<Record<string, Allowed>> = {
   Redrive: {
     trusts: ['arn:AWS::Partition:iam::AWS::AccountId:root'],
@@ -86,8 +86,8 @@ describe('roles that serve no function of the service', () => {
     for (const { allowed, variant } of same) expect(allowed, variant).toStrictEqual(expected[name]);
   });
 
-  test.each(Object.keys(expected))('%s stands in SECURITY.md', (name) => {
-    const page = readFileSync(join(import.meta.dirname, '../../SECURITY.md'), 'utf8');
+  test.each(Object.keys(expected))('%s has a row in docs/grants.md', (name) => {
+    const page = readFileSync(join(import.meta.dirname, '../../docs/grants.md'), 'utf8');
     expect(page).toContain(`\n| \`${name}\` | `);
   });
 });

@@ -111,7 +111,7 @@ export interface WorkQueueProps {
 
 /**
  * A queue, the functions that send to it, the one that works on it, and the rules between them. The queue and its policy outlive
- * the stack, with the messages that wait (docs/decisions/retained-work-queues.md).
+ * the stack, with the messages that wait (docs/decisions/deployment.md#the-work-queues-outlive-their-stack).
  */
 export class WorkQueue extends Construct {
   readonly queue: Queue;

@@ -44,7 +44,7 @@ const alphanumeric = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
 
 /**
  * One step of the rotation of a role's secret. The two logins of the role take turns, so the login that functions use is
- * never changed: docs/decisions/two-logins-a-role.md.
+ * never changed: docs/decisions/deployment.md#two-logins-per-role.
  *
  * @param versionId of the new version of the secret
  * @throws RotationError when the version is not staged for rotation, or the new login does not work
