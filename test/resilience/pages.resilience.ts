@@ -90,11 +90,20 @@ const steps: readonly Step[] = [
   },
   {
     page: 'docs/api.md',
-    section: '`GET` and `HEAD /files/{fileId}`',
+    section: 'The API',
     async run(block) {
       await world.give(['visa.jwt', 'me.pub.pem'], 'researcher', 'program');
-      await world.follow(block, 'program');
+      const printed = await world.follow(block, 'program');
+      expect(printed).toContain('["EGAD00000000001"]');
+      expect(printed).toContain('"fileId":"EGAF00000000001"');
       expect((await world.file('program/first-mebibyte')).equals(sample)).toBe(true);
+    },
+  },
+  {
+    page: 'docs/api.md',
+    section: '`GET` and `HEAD /files/{fileId}`',
+    async run(block) {
+      await world.follow(block, 'program');
       expect((await world.file('program/sample.bam.c4gh')).equals(await world.file('researcher', container))).toBe(
         true,
       );
