@@ -1,4 +1,4 @@
-/** Exit codes of `data-out` and `data-out-ops`: a script can tell what to do next. `docs/client.md` has the same table. */
+/** Exit codes of `data-out` and `data-out-ops`: a script can tell what to do next. `docs/command-line.md` lists them. */
 export const exitCodes = {
   ok: 0,
   /** A defect, or something that no other code names. */

@@ -1,12 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { grammarOf } from '../../../lib/terminal/completion/grammar.ts';
 import { exitCodes, retirementExitCodes } from '../../../lib/terminal/exit-codes.ts';
 import { client, ops } from '../../helpers/command-lines.ts';
-
-const root = join(import.meta.dirname, '../../..');
-const page = readFileSync(join(root, 'docs/client.md'), 'utf8');
 
 describe.each([client, ops])('$name', ({ name, program, run }) => {
   test.each([
@@ -47,11 +42,6 @@ describe.each([client, ops])('$name', ({ name, program, run }) => {
   test('takes --quiet', async () => {
     expect((await run(['completion', 'bash', '--quiet'])).exitCode).toBe(0);
   });
-});
-
-test('the page has every exit code, once', () => {
-  const rows = [...page.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
-  expect(rows).toEqual(Object.values(exitCodes));
 });
 
 test('a finer code of a retirement begins with a class of the one table', () => {

@@ -199,7 +199,7 @@ describe('a folder', () => {
 });
 
 describe('a run', () => {
-  const [page] = blocksOf('docs/client.md').filter(({ section }) => section === 'Serve');
+  const [page] = blocksOf('docs/researchers.md').filter(({ section }) => section === 'Read files without opening them');
   const lines = page?.text.trim().split('\n') ?? [];
 
   test.each(lines.map((line) => line.replace(/ *#.*$/, '')))('begins as the page says: %s', async (line) => {
