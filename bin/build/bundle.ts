@@ -23,17 +23,32 @@ export function clientBundle(workerUrl: string) {
   return {
     ...shared,
     entryPoints: ['bin/data-out.ts'],
+    // Node.js loads a module of CommonJS when it is first used, and one that an ES module imports at the start.
+    format: 'cjs',
+    logOverride: { 'empty-import-meta': 'error' },
     minify: true,
     keepNames: true,
     plugins: [clientFiles(workerUrl)],
   } as const satisfies BuildOptions;
 }
 
+/** The rest of this package, such as fetch and WebSocket, is four times as much code. */
+const partsOfUndici = `
+exports.Agent = require('undici/lib/dispatcher/agent.js');
+exports.buildConnector = require('undici/lib/core/connect.js');
+exports.ProxyAgent = require('undici/lib/dispatcher/proxy-agent.js');
+`;
+
 /** The threads of the client run the given program; of the manifest the client needs its version alone. */
 function clientFiles(workerUrl: string): Plugin {
   return {
     name: 'client-files',
-    setup({ onLoad }) {
+    setup({ onLoad, onResolve }) {
+      onResolve({ filter: /^hash-wasm$/ }, () => ({
+        path: join(root, 'node_modules/hash-wasm/dist/crc64.umd.min.js'),
+      }));
+      onResolve({ filter: /^undici$/ }, () => ({ path: 'undici', namespace: 'client-files' }));
+      onLoad({ filter: /.*/, namespace: 'client-files' }, () => ({ contents: partsOfUndici, resolveDir: root }));
       const manifestPath = join(root, 'package.json');
       onLoad({ filter: /[\\/]package\.json$/ }, ({ path }) =>
         path === manifestPath
