@@ -101,8 +101,9 @@ export class Transport implements AsyncDisposable {
   headerBytes(request: TransportRequest): number {
     const { url, method = 'GET' } = request;
     const added = { host: url.host, connection: 'keep-alive', ...this.#headersOf(request) };
-    const line = `${method} ${url.pathname}${url.search} HTTP/1.1`;
-    return Object.entries(added).reduce((sum, [name, value]) => sum + name.length + value.length, line.length);
+    let bytes = `${method} ${url.pathname}${url.search} HTTP/1.1`.length;
+    for (const [name, value] of Object.entries(added)) bytes += name.length + value.length;
+    return bytes;
   }
 
   #headersOf({ url, headers, proxyAuthorization }: TransportRequest): Record<string, string> {
