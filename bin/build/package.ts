@@ -96,7 +96,7 @@ else {
 /** @returns the packages that are in it */
 async function bundleClient(folder: string): Promise<readonly string[]> {
   const { metafile } = await build({
-    ...clientBundle("require('node:url').pathToFileURL(`${__dirname}/../crypt4gh/threads/segment-worker.js`)"),
+    ...clientBundle("require('node:url').pathToFileURL(__dirname + '/../crypt4gh/threads/segment-worker.js')"),
     outfile: join(folder, 'client.js'),
   });
   await writeFile(join(folder, 'package.json'), '{"type":"commonjs"}\n');
