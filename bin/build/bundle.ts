@@ -38,6 +38,8 @@ const partsOfUndici = `
 exports.Agent = require('undici/lib/dispatcher/agent.js');
 exports.buildConnector = require('undici/lib/core/connect.js');
 exports.ProxyAgent = require('undici/lib/dispatcher/proxy-agent.js');
+// The package gives every dispatcher its methods; a proxy agent needs this one, to open a tunnel.
+require('undici/lib/dispatcher/dispatcher.js').prototype.connect = require('undici/lib/api/api-connect.js');
 `;
 
 /** The threads of the client run the given program; of the manifest the client needs its version alone. */
