@@ -90,7 +90,7 @@ const manifest = {
 
 /** In words that an old Node.js understands, too: npm warns of one that is too old, and installs all the same. */
 const start = `#!/usr/bin/env node
-if (parseInt(process.versions.node, 10) >= ${oldestNode}) import('./client.js');
+if (parseInt(process.versions.node, 10) >= ${oldestNode}) require('./client.js');
 else {
   process.stderr.write(
     'data-out: needs Node ${oldestNode} or newer, but this is Node ' + process.versions.node + '\\n' +
@@ -103,10 +103,10 @@ else {
 /** @returns the packages that are in it */
 async function bundleClient(folder: string): Promise<readonly string[]> {
   const { metafile } = await build({
-    ...clientBundle("new URL('../crypt4gh/threads/segment-worker.js', import.meta.url)"),
-    banner: { js: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);" },
+    ...clientBundle("require('node:url').pathToFileURL(__dirname + '/../crypt4gh/threads/segment-worker.js')"),
     outfile: join(folder, 'client.js'),
   });
+  await writeFile(join(folder, 'package.json'), '{"type":"commonjs"}\n');
   await writeFile(join(folder, 'data-out.js'), start, { mode: 0o755 });
   return packagesOf(metafile);
 }

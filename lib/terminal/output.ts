@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import stringWidth from 'string-width';
+import stringWidth from 'fast-string-width';
 import { notShown } from '../common/text.ts';
 import type { Terminal } from './terminal.ts';
 

@@ -1,4 +1,3 @@
-import { createLogUpdate } from 'log-update';
 import { countLine, sumLine, taskLines } from './progress-lines.ts';
 import { Speed } from './speed.ts';
 import type { Terminal } from './terminal.ts';
@@ -71,13 +70,8 @@ export function createProgress(terminal: Terminal): Progress {
   /** Of all work together. */
   let speed: Speed | undefined;
   let shown = 0;
-  let drawn = false;
-  const display = createLogUpdate(streamOf(terminal), { showCursor: true });
+  const display = displayOn(terminal);
 
-  const erase = () => {
-    if (drawn) display.clear();
-    drawn = false;
-  };
   const draw = (now: number) => {
     shown = now;
     const tasks = [...running];
@@ -85,7 +79,7 @@ export function createProgress(terminal: Terminal): Progress {
     // The count of many small files stays on the screen between two of them.
     const isBetween = tasks.length + counts.length === 0 && finished.tasks < (expected?.tasks ?? 0);
     if (terminal.isTerminal && tasks.length + counts.length === 0 && !isBetween) {
-      erase();
+      display.clear();
       return;
     }
     const done = finished.bytes + sumOf(tasks, (task) => task.done);
@@ -104,9 +98,7 @@ export function createProgress(terminal: Terminal): Progress {
     const shownTasks = tasks.slice(0, Math.max(1, rows - 3)).map((task) => ({ ...task, speed: task.speed.at(now) }));
     const isSummed = count > 1 && (tasks.length > 0 || isBetween);
     const lines = [...taskLines(shownTasks, columns), ...counts, ...(isSummed ? [sum(columns - 1)] : [])];
-    // The cursor is below the last line.
-    display(lines.slice(-Math.max(1, rows - 1)).join('\n'));
-    drawn = true;
+    display.show(lines.slice(Math.max(0, lines.length - rows + 1)));
   };
   const changed = (now: number) => {
     if (now - shown >= (terminal.isTerminal ? terminalPeriod : logPeriod)) draw(now);
@@ -176,14 +168,13 @@ export function createProgress(terminal: Terminal): Progress {
       expected = { bytes, tasks };
     },
     around(write) {
-      const redraw = drawn;
-      erase();
+      const redraw = display.clear();
       write();
       if (redraw) draw(terminal.now().getTime());
     },
     end() {
       stopTimer();
-      erase();
+      display.clear();
     },
   };
 }
@@ -198,20 +189,23 @@ function sumOf(tasks: readonly TaskState[], value: (task: TaskState) => number):
   return tasks.reduce((sum, task) => sum + value(task), 0);
 }
 
-/** Standard error in the form that the drawing library takes. */
-function streamOf(terminal: Terminal): NodeJS.WritableStream {
-  const stream = {
-    isTTY: terminal.isTerminal,
-    write: (text: string) => {
-      terminal.report(text);
-      return true;
+/** Shows lines at the bottom of a terminal, each time in place of those before. None may be wider than the terminal. */
+function displayOn({ report }: Terminal) {
+  let height = 0;
+  /** Terminals that know these marks show no half of a frame. */
+  const frame = (text: string) => report(`\x1b[?2026h${height > 0 ? `\x1b[${height}A` : ''}${text}\x1b[J\x1b[?2026l`);
+  return {
+    show(lines: readonly string[]) {
+      // The cursor is below the last line.
+      frame(lines.map((line) => `${line}\x1b[K\n`).join(''));
+      height = lines.length;
     },
-    get columns() {
-      return terminal.size()?.columns;
-    },
-    get rows() {
-      return terminal.size()?.rows;
+    /** @returns whether there were any */
+    clear() {
+      const isShown = height > 0;
+      if (isShown) frame('');
+      height = 0;
+      return isShown;
     },
   };
-  return stream as unknown as NodeJS.WritableStream;
 }

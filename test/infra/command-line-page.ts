@@ -14,11 +14,14 @@ const shared = 3;
 const generated = /(<!-- (settings|exit codes|commands) of (\S+) -->\n)[\s\S]*?(<!-- end -->)/g;
 
 /** The page with its settings, exit codes and commands as the programs declare them now. */
-export function commandLinePage(page: string): string {
+export async function commandLinePage(page: string): Promise<string> {
+  const programs = new Map(
+    await Promise.all([client, ops].map(async ({ name, program }) => [name, await program()] as const)),
+  );
   return page.replaceAll(generated, (_, begin: string, kind: string, name: string, end: string) => {
     if (kind === 'settings') return `${begin}${settings()}${end}`;
     if (kind === 'exit codes') return `${begin}${exitCodes()}${end}`;
-    const program = [client, ops].find((each) => each.name === name)?.program();
+    const program = programs.get(name);
     if (program === undefined) throw new Error(`there is no program ${name}`);
     return `${begin}${commandsOf(program)}${end}`;
   });
@@ -97,5 +100,5 @@ const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(
 const block = (text: string) => `${text.replaceAll(/^(?=.)/gm, '    ')}\n`;
 
 if (import.meta.main) {
-  writeFileSync(commandLinePagePath, commandLinePage(readFileSync(commandLinePagePath, 'utf8')));
+  writeFileSync(commandLinePagePath, await commandLinePage(readFileSync(commandLinePagePath, 'utf8')));
 }

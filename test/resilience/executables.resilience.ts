@@ -80,7 +80,7 @@ describe('beside the executables are', () => {
       'commander',
       'undici',
       'smol-toml',
-      'log-update',
+      '@clack/core',
       'bcrypt-pbkdf',
       'tweetnacl',
       'hash-wasm',

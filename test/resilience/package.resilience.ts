@@ -112,7 +112,7 @@ describe('the packed package', () => {
 
   test('brings the licences of what is bundled', () => {
     const licences = readFileSync(join(installed, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
-    for (const name of ['commander', 'undici', 'smol-toml', 'log-update', 'bcrypt-pbkdf', 'tweetnacl', 'hash-wasm']) {
+    for (const name of ['commander', 'undici', 'smol-toml', '@clack/core', 'bcrypt-pbkdf', 'tweetnacl', 'hash-wasm']) {
       expect(licences).toContain(`\n${name} `);
     }
     expect(licences).not.toContain('@aws-sdk');

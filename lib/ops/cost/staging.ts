@@ -16,7 +16,7 @@ export function transferCalls(bodySize: number): {
 }
 
 /**
- * Seconds of one call in AWS, and parts that S3 copies at once: docs/performance.md, "How long a large export takes". Those of S3
+ * Seconds of one call in AWS, and parts that S3 copies at once: docs/benchmarks.md, "How long a large export takes". Those of S3
  * are assumptions.
  */
 const seconds = { s3: 0.05, dataApi: 0.1, copyOfAPart: 1 };

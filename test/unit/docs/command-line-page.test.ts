@@ -4,14 +4,14 @@ import { exitCodes } from '../../../lib/terminal/exit-codes.ts';
 import { commandLinePage, commandLinePagePath } from '../../infra/command-line-page.ts';
 import { reasonsPage, reasonsPagePath } from '../../infra/reasons-page.ts';
 
-test('docs/command-line.md has the settings, exit codes and commands of the programs; npm run docs writes them', () => {
+test('docs/command-line.md has the settings, exit codes and commands of the programs; npm run docs writes them', async () => {
   const page = readFileSync(commandLinePagePath, 'utf8');
   expect(page.match(/<!-- (settings|exit codes|commands) of /g)).toHaveLength(4);
-  expect(page).toBe(commandLinePage(page));
+  expect(page).toBe(await commandLinePage(page));
 });
 
-test('the list of exit codes has each code, once', () => {
-  const page = commandLinePage('<!-- exit codes of both -->\n<!-- end -->');
+test('the list of exit codes has each code, once', async () => {
+  const page = await commandLinePage('<!-- exit codes of both -->\n<!-- end -->');
   expect([...page.matchAll(/^ {4} *(\d+) /gm)].map(([, code]) => Number(code))).toEqual(Object.values(exitCodes));
 });
 

@@ -25,7 +25,7 @@ describe.each([client, ops])('$name', ({ name, program, run }) => {
   });
 
   test('has an example in the help of every command', async () => {
-    const leaves = grammarOf(program()).filter(({ path, commands }) => path.length > 0 && commands.length === 0);
+    const leaves = grammarOf(await program()).filter(({ path, commands }) => path.length > 0 && commands.length === 0);
     expect(leaves.length).toBeGreaterThan(10);
     for (const { path } of leaves) {
       const { stdout } = await run([...path, '--help']);
