@@ -150,7 +150,7 @@ async function stacks(described: () => ReturnType<typeof stacksOf>, settings: Se
   );
   const remedy = 'A deployment changes these stacks. If you want another deployment, choose another stage.';
   return broken
-    ? wrong(states.join(', '), 'See docs/runbook.md#a-deployment-that-failed.')
+    ? wrong(states.join(', '), 'See docs/operations.md#a-deployment-that-failed.')
     : review(states.join(', '), remedy);
 }
 

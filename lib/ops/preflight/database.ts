@@ -40,7 +40,7 @@ function compared({ version }: ClusterFacts, major: string, { namesMinor }: { re
   if (isSame && namesMinor) {
     return review(
       `the deployed cluster has ${version}; its template names a minor version, and this one ${major} alone`,
-      'Read "Before an update that names the major version of the database" in docs/smoke-test.md.',
+      'Take a snapshot of the cluster, and deploy in a quiet hour.',
     );
   }
   if (isSame) return fine(`the deployed cluster has ${version}, the template ${major}`);

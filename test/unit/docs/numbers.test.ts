@@ -5,10 +5,12 @@ import { settings } from '../../../bin/settings.ts';
 import { denyListBytes } from '../../../lib/contract/deny-list.ts';
 import { limits } from '../../../lib/contract/limits.ts';
 import { encryptedBodySize, encryptedSize, headerLimits, headerSize } from '../../../lib/crypt4gh/index.ts';
+import { reservedForDirectFiles } from '../../../lib/infra/settings.ts';
 import { largestSmallBody } from '../../../lib/service/archive/plan.ts';
 import { inlinedBytes } from '../../../lib/service/direct/htsget/ticket.ts';
 import { mostWithoutProgress } from '../../../lib/service/export/finalizing.ts';
 import { lateDays } from '../../../lib/service/ledger/retention.ts';
+import { expiryDate } from '../../../lib/service/outbox/list-files.ts';
 import { readPage } from '../../helpers/pages.ts';
 
 /** A constant that its file does not export: a product of whole numbers. */
@@ -19,8 +21,21 @@ function constant(path: string, name: string): number {
   return value.split(' * ').reduce((product, factor) => product * Number(factor.replaceAll('_', '')), 1);
 }
 
+/** Time limit of a function. */
+function minutes(path: string, name: string): number {
+  const source = readFileSync(join(import.meta.dirname, '../../../lib/infra/functions', path), 'utf8');
+  const [, value] = new RegExp(`make\\('${name}', \\{[^}]*timeout: Duration\\.minutes\\((\\d+)\\)`).exec(source) ?? [];
+  if (value === undefined) throw new Error(`${path} has no ${name} with a time limit in minutes`);
+  return Number(value);
+}
+
 const mebibyte = 2 ** 20;
-const { throttling, urlLifetimeSeconds, outboxExpiryDays } = settings;
+const { throttling, urlLifetimeSeconds, outboxExpiryDays, concurrency, retryDelaysSeconds } = settings;
+const { exportRequests, fileExports, smallFileExports = fileExports } = concurrency;
+const usualReceives = constant('lib/infra/queues/queues.ts', 'usualReceives');
+const receivesOfLongWork = constant('lib/infra/queues/queues.ts', 'receivesOfLongWork');
+/** A queue hides a message for six times as long as its function may take. */
+const hiddenMinutes = (name: string) => 6 * minutes('workers.ts', name);
 const samplePlaintext = 73_400_320;
 const oneReader = { recipients: 1 };
 
@@ -77,8 +92,8 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ['docs/trusted-issuers.md', '# characters for `source`', constant('lib/visas/visa.ts', 'urlClaimLength')],
   ['docs/trusted-issuers.md', 'RSA keys under # bits', constant('lib/visas/keys.ts', 'minimumRsaBits')],
   ['docs/trusted-issuers.md', '# days after', constant('lib/ops/secrets/deny-list.ts', 'usefulMs') / 86_400_000],
-  ['docs/architecture.md', 'after # receives', constant('lib/infra/queues/queues.ts', 'usualReceives')],
-  ['docs/architecture.md', 'can take #,', constant('lib/infra/queues/queues.ts', 'receivesOfLongWork')],
+  ['docs/architecture.md', 'after # receives', usualReceives],
+  ['docs/architecture.md', 'can take #,', receivesOfLongWork],
   ['docs/architecture.md', 'gives up after # that bring it no further', mostWithoutProgress],
   ['docs/architecture.md', 'files over # MiB', largestSmallBody / mebibyte],
   ['docs/decisions/exports.md', 'body of up to # MiB', largestSmallBody / mebibyte],
@@ -88,9 +103,34 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
     'after # seconds',
     constant('lib/service/export/stage-large.ts', 'longestWaitMs') / 1000,
   ],
-  ['docs/decisions/exports.md', 'allows # receives', constant('lib/infra/queues/queues.ts', 'receivesOfLongWork')],
+  ['docs/decisions/exports.md', 'allows # receives', receivesOfLongWork],
   ['docs/decisions/exports.md', 'start # at a time', constant('lib/service/archive/concurrency.ts', 'mostInFlight')],
   ['docs/decisions/exports.md', 'is included for # days beyond', lateDays],
+  // Deliveries have as many workers as requests.
+  ['docs/operators.md', 'use up to # at once', 2 * exportRequests + fileExports + smallFileExports],
+  // Files, and as many for htsget.
+  ['docs/operators.md', 'direct access reserves #', 2 * reservedForDirectFiles(settings)],
+  ['docs/operators.md', 'AWS keeps # unreserved', constant('lib/ops/preflight/checks.ts', 'alwaysUnreserved')],
+  ['docs/settings.md', "1–1000, or 'off' | `#` |", reservedForDirectFiles(settings)],
+  ['docs/operations.md', 'It can take # minutes', minutes('deployment.ts', 'Migrate')],
+  ['docs/operations.md', 'until # days after `outboxExpiryDays`', lateDays],
+  ['docs/runbook.md', 'after # receives; in `export-requests`', usualReceives],
+  ['docs/runbook.md', '# deliveries without progress, or # receives', mostWithoutProgress, receivesOfLongWork],
+  ['docs/runbook.md', '(files of at most # MiB)', largestSmallBody / mebibyte],
+  [
+    'docs/runbook.md',
+    'the retries last (# minutes by default)',
+    Math.round(retryDelaysSeconds.slice(0, usualReceives - 1).reduce((sum, delay) => sum + delay) / 60),
+  ],
+  [
+    'docs/runbook.md',
+    'return after # minutes (`export-requests`) or #',
+    hiddenMinutes('ConsumeExport'),
+    hiddenMinutes('StageFile'),
+  ],
+  ['docs/runbook.md', 'longer than # bytes', limits.headerBytes],
+  ['docs/runbook.md', 'slows guessing to # attempts per second on each route', throttling.export.requestsPerSecond],
+  ['docs/runbook.md', 'if it is not #', constant('lib/infra/storage/catalogue.ts', 'usualConnections')],
   ['SECURITY.md', '# MB of JSON', Math.floor((limits.passportsPerRequest * limits.passportBytes) / 1e5) / 10],
   ['SECURITY.md', 'at most # visas', limits.visasPerRequest],
 ];
@@ -107,4 +147,10 @@ test('the sizes of the samples in docs/api.md belong to one file', () => {
   expect(page).toContain(`"decryptedFileSize": ${samplePlaintext},`);
   expect(page).toContain(`"fileSize": ${encryptedBodySize(samplePlaintext)},`);
   expect(page).toContain(`"size": ${encryptedSize(samplePlaintext, oneReader)},`);
+});
+
+test('the listing in docs/operators.md expires when S3 deletes', () => {
+  const [, staged = '', expires = ''] = /(\d{4}-\S+ \S+) {2}(\d{4}-\S+ \S+)/.exec(readPage('docs/operators.md')) ?? [];
+  const at = (text: string) => new Date(`${text.replace(' ', 'T')}Z`);
+  expect(at(expires)).toEqual(expiryDate(at(staged), outboxExpiryDays));
 });
