@@ -1,7 +1,7 @@
 import type { Context } from 'aws-lambda';
 import { type DatabaseRole, databaseRoles } from '../lib/contract/database-roles.ts';
 import { environment } from '../lib/contract/environment.ts';
-import { RdsRetention } from '../lib/service/ledger/retention.ts';
+import { keepRows } from '../lib/service/ledger/retention.ts';
 import { s3Client, secretsManagerClient } from '../lib/service/stores/clients.ts';
 import {
   closeRole,
@@ -56,7 +56,7 @@ async function bringUpToDate(): Promise<string[]> {
     logins.push({ role, login: await currentLogin({ client, secretArn }, role) });
   }
   const applied = await migrate(db, migrations);
-  await new RdsRetention(db).keep(optionalNumber(environment.auditRetentionDays));
+  await keepRows(db, optionalNumber(environment.auditRetentionDays));
   for (const { role, login } of logins) await prepareRole(db, role, login.password, login.username);
   const closed = Object.values(databaseRoles).find((role) => role === process.env[environment.databaseClosedRole]);
   if (closed) await closeRole(db, closed);

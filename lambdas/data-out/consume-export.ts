@@ -9,8 +9,8 @@ import {
   consumeExportRequest,
 } from '../../lib/service/export/consume.ts';
 import type { Events } from '../../lib/service/export/ports.ts';
-import { RdsLedger } from '../../lib/service/ledger/ledger.ts';
-import type { OutboxQuota } from '../../lib/service/ledger/outbox-quota.ts';
+import { fanOuts } from '../../lib/service/ledger/ledger.ts';
+import type { OutboxQuota } from '../../lib/service/ledger/outbox-contents.ts';
 import { s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
 import { S3OutboxRemover } from '../../lib/service/stores/s3/outbox-remover.ts';
 import { deliveriesQueue, fileExportsQueue } from '../../lib/service/stores/sqs/queues.ts';
@@ -26,7 +26,6 @@ keepMemorySmall();
 
 const sqs = sqsClient();
 const data = database();
-const ledger = new RdsLedger(data, requiredNumber(environment.filesInFlight), quotaOfOutbox());
 
 /** Consumer of `export-requests`: decides on one export request and fans it out into files. */
 export const handler = queueHandler({
@@ -49,8 +48,7 @@ export const handler = queueHandler({
           queueUrl: required(environment.smallFileExportsQueueUrl),
           traceOf,
         }),
-        requests: ledger,
-        requestFiles: ledger,
+        ledger: fanOuts(data, requiredNumber(environment.filesInFlight), quotaOfOutbox()),
         deliveries: deliveriesQueue({ client: sqs, queueUrl: required(environment.deliveriesQueueUrl), traceOf }),
         outbox: new S3OutboxRemover({ client: s3Client(), bucket: required(environment.outboxBucket) }),
         rules: deployedVisaRules(),

@@ -7,7 +7,7 @@ import { deliveryMessage } from '../../lib/contract/messages.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import type { Events } from '../../lib/service/export/ports.ts';
 import { type FinalizeDependencies, finalizeDelivery } from '../../lib/service/export/receipt/finalize.ts';
-import { RdsDeliveryLog } from '../../lib/service/ledger/delivery-log.ts';
+import { receiptRecords } from '../../lib/service/ledger/ledger.ts';
 import { kmsClient, s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
 import { KmsReceiptSigner } from '../../lib/service/stores/kms/receipt-signer.ts';
 import { S3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
@@ -29,7 +29,7 @@ export const handler = queueHandler({
   stage: 'settle',
   handle: oneByOne(
     finalizeMessage(
-      { log: new RdsDeliveryLog(database()), ...deployedReceipts(), now: () => new Date() },
+      { ledger: receiptRecords(database()), ...deployedReceipts(), now: () => new Date() },
       deployedEvents(),
     ),
   ),

@@ -7,9 +7,8 @@ import type { StageDependencies } from '../../lib/service/export/export-order.ts
 import { secondsSince } from '../../lib/service/export/finalizing.ts';
 import { parseFileExport, type ReceivedMessage } from '../../lib/service/export/received.ts';
 import { giveUpReason, type StageOutcome, stageFiles } from '../../lib/service/export/stage.ts';
-import { RdsCopyRecords } from '../../lib/service/ledger/copy-records.ts';
-import { RdsLedger } from '../../lib/service/ledger/ledger.ts';
-import { noteAttempts } from '../../lib/service/ledger/transition-sql.ts';
+import { copyRecords } from '../../lib/service/ledger/copy-records.ts';
+import { fileRecords, noteAttempts } from '../../lib/service/ledger/ledger.ts';
 import { s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
 import { S3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
 import { deliveriesQueue } from '../../lib/service/stores/sqs/queues.ts';
@@ -48,9 +47,9 @@ export const handler = queueHandler({
     archive,
     outbox: new S3OutboxWriter({ client, bucket: required(environment.outboxBucket), archiveBuckets }),
     archiveKeys,
-    requestFiles: new RdsLedger(data, requiredNumber(environment.filesInFlight)),
+    ledger: fileRecords(data, requiredNumber(environment.filesInFlight)),
     deliveries: deliveriesQueue({ client: sqs, queueUrl: required(environment.deliveriesQueueUrl), traceOf }),
-    copies: new RdsCopyRecords(data),
+    copies: copyRecords(data),
     denied: visaDenyList(),
     now: () => new Date(),
   }),

@@ -9,9 +9,7 @@ import { FileIdTakenError, RdsArchiveWriter } from '../../lib/ops/catalogue/writ
 import { accessQuery } from '../../lib/service/catalogue/access-query.ts';
 import { RdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
 import { RdsDirectCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
-import { RdsDeliveryLog, RdsExportLog } from '../../lib/service/ledger/delivery-log.ts';
-import { RdsLedger } from '../../lib/service/ledger/ledger.ts';
-import { noteAttempts } from '../../lib/service/ledger/transition-sql.ts';
+import { noteAttempts, outboxRecords, receiptRecords } from '../../lib/service/ledger/ledger.ts';
 import type { DataApi } from '../../lib/service/stores/rds/data-api.ts';
 import { prepareRole } from '../../lib/service/stores/rds/logins/database-role.ts';
 import { migrate } from '../../lib/service/stores/rds/migrate.ts';
@@ -19,6 +17,7 @@ import { TestDatabase } from '../helpers/data-api.ts';
 import { ServerDatabase } from '../helpers/postgres-database.ts';
 import { type PostgresServer, startPipelinePostgres } from '../helpers/postgres-server.ts';
 import { readMigrations } from '../helpers/read-migrations.ts';
+import { wholeLedger } from '../helpers/whole-ledger.ts';
 
 /**
  * Every query of this service over PostgreSQL's own server and the tables of an ingestion pipeline, each as the role that
@@ -178,10 +177,13 @@ describe('direct access', () => {
 
 describe('the audit trail', () => {
   it('is written by the worker, each event once, and read by the operator', async () => {
-    const log = new RdsExportLog(as(databaseRoles.worker));
+    const { recordRemoval } = outboxRecords(as(databaseRoles.worker), 30);
     for (const _ of [1, 2]) {
-      await log.record({ exportId, event: 'accepted', archiveKind: 'fega', datasetId: 'EGAD1' });
-      await log.record({ exportId, event: 'staged', datasetId: 'EGAD1', fileId: 'EGAF1', bytes: 9007199254740991 });
+      await recordRemoval([], [{ exportId, event: 'accepted', archiveKind: 'fega', datasetId: 'EGAD1' }]);
+      await recordRemoval(
+        [],
+        [{ exportId, event: 'staged', datasetId: 'EGAD1', fileId: 'EGAF1', bytes: 9007199254740991 }],
+      );
     }
     const trail = new RdsAuditTrail(as());
     const events = async (filter = {}) => (await all(trail.newest(filter, 10))).map(({ event }) => event);
@@ -206,7 +208,7 @@ describe('the log of deliveries', () => {
        values ('${exportId}', 'EGAF1', 'staged', '${recipient}/EGAF1-x.c4gh', 9007199254740991, 'd1'),
               ('${exportId}', 'EGAF2', 'given_up', null, null, null)`,
     );
-    const log = new RdsDeliveryLog(as(databaseRoles.worker));
+    const log = receiptRecords(as(databaseRoles.worker));
     const request = { exportId, receiptRevision: 1 };
     expect(await log.find(exportId)).toMatchObject({
       ...request,
@@ -235,8 +237,8 @@ describe('a request', () => {
     recipient: 'ab',
     keyFingerprint: 'cd',
   };
-  const requests = () => new RdsLedger(as(databaseRoles.worker), 10);
-  const files = () => new RdsLedger(as(databaseRoles.worker), 10);
+  const requests = () => wholeLedger(as(databaseRoles.worker), 10);
+  const files = () => wholeLedger(as(databaseRoles.worker), 10);
   const end = (fileId: string, state: 'staged' | 'given_up' = 'staged') => ({ exportId, fileId, state });
   const event = (fileId: string) => ({ exportId, fileId, event: 'staged' as const });
   const attempt = (fileId: string, isFirst = true) => ({
@@ -261,7 +263,7 @@ describe('a request', () => {
          where stable_id in ('EGAF2', 'EGAF3')`,
       );
     await sizes(600_000_000, 600_000_000);
-    const limited = new RdsLedger(as(databaseRoles.worker), 10, { gib: 1, expiryDays: 30 });
+    const limited = wholeLedger(as(databaseRoles.worker), 10, { gib: 1, expiryDays: 30 });
     const ask = (id: string, fileId: string) =>
       limited.accept({ ...request, exportId: id, datasetId: 'EGAD2', fileId }, [fileId], { count: 1, isLast: false });
     for (let round = 0; round < 10; round += 1) {
@@ -279,7 +281,7 @@ describe('a request', () => {
     await completeFanOut();
     await as(databaseRoles.worker).transaction(async (slow) => {
       expect(
-        await new RdsLedger(Object.assign(slow, { transaction: unexpected }), 10).record(
+        await wholeLedger(Object.assign(slow, { transaction: unexpected }), 10).record(
           [end('EGAF1')],
           [event('EGAF1')],
         ),
@@ -294,7 +296,7 @@ describe('a request', () => {
   it('that is sealed while its last file is staged is settled for the one that asks last', async () => {
     await files().record([end('EGAF1')], []);
     await as(databaseRoles.worker).transaction(async (slow) => {
-      await new RdsLedger(Object.assign(slow, { transaction: unexpected }), 10).record([end('EGAF2')], []);
+      await wholeLedger(Object.assign(slow, { transaction: unexpected }), 10).record([end('EGAF2')], []);
       expect(await completeFanOut()).toBe(true);
       expect(await files().finalizable([exportId])).toEqual([]);
     });
@@ -326,7 +328,7 @@ describe('a request', () => {
   });
 
   it('is given up and swept', async () => {
-    const sweep = new RdsLedger(as(databaseRoles.worker), 10);
+    const sweep = wholeLedger(as(databaseRoles.worker), 10);
     const later = new Date(Date.now() + 60_000);
     const progress = { sentTo: '', files: 0 };
     expect(await sweep.brokenFanOuts(later, new Date(0))).toEqual([{ request, progress }]);

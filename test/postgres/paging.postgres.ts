@@ -6,16 +6,15 @@ import { RdsArchiveHeaders } from '../../lib/ops/catalogue/headers.ts';
 import { RdsArchiveInventory } from '../../lib/ops/catalogue/inventory.ts';
 import { RdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
 import { RdsDirectCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
-import { RdsDeliveryLog } from '../../lib/service/ledger/delivery-log.ts';
-import { RdsLedger } from '../../lib/service/ledger/ledger.ts';
-import { fitsQuota } from '../../lib/service/ledger/outbox-quota.ts';
-import { RdsOutboxRecords } from '../../lib/service/ledger/outbox-records.ts';
+import { outboxRecords, receiptRecords } from '../../lib/service/ledger/ledger.ts';
+import { fitsQuota } from '../../lib/service/ledger/outbox-contents.ts';
 import type { DataApi, SqlExecutor } from '../../lib/service/stores/rds/data-api.ts';
 import { migrate } from '../../lib/service/stores/rds/migrate.ts';
 import { TestDatabase } from '../helpers/data-api.ts';
 import { ServerDatabase } from '../helpers/postgres-database.ts';
 import { type PostgresServer, startPipelinePostgres } from '../helpers/postgres-server.ts';
 import { readMigrations } from '../helpers/read-migrations.ts';
+import { wholeLedger } from '../helpers/whole-ledger.ts';
 
 /**
  * Every statement that pages, over a dataset of a million files: PostgreSQL says how many rows and blocks it read. A statement
@@ -154,7 +153,7 @@ const eventBeforeLast = async () => ({
 });
 const closing = { state: 'given_up', reason: 'not_sent' } as const;
 const start = { sentTo: '', files: 0 };
-const records = (db: DataApi) => new RdsOutboxRecords({ db, expiryDays: 30 });
+const records = (db: DataApi) => outboxRecords(db, 30);
 
 const statements: Readonly<Record<string, Paging>> = {
   'files to export': {
@@ -164,7 +163,7 @@ const statements: Readonly<Record<string, Paging>> = {
   'files that an export did not send': {
     run: async (db) => {
       await database.sql('update data_out.requests set closed_to = null');
-      await new RdsLedger(db, 10).closeUnsent(exportId, start, closing);
+      await wholeLedger(db, 10).closeUnsent(exportId, start, closing);
     },
     last: async () => ({ sent_to: await rowIdBeforeLast() }),
   },
@@ -189,7 +188,7 @@ const statements: Readonly<Record<string, Paging>> = {
     last: async () => ({ after: await rowIdBeforeLast() }),
   },
   'files of a receipt': {
-    run: (db) => first(new RdsDeliveryLog(db).files(exportId)),
+    run: (db) => first(receiptRecords(db).files(exportId)),
     last: async () => ({ after: await fileBeforeLast() }),
   },
   'containers of a dataset': {

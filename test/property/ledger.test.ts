@@ -1,11 +1,15 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { RdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
-import type { EndedContainer, FileEnd, RequestEnd, Unsent } from '../../lib/service/export/ports.ts';
-import { RdsDeliveryLog } from '../../lib/service/ledger/delivery-log.ts';
-import { RdsLedger } from '../../lib/service/ledger/ledger.ts';
-import { RdsOutboxRecords } from '../../lib/service/ledger/outbox-records.ts';
-import { noteAttempts } from '../../lib/service/ledger/transition-sql.ts';
+import type {
+  EndedContainer,
+  FileEnd,
+  OutboxRecords,
+  ReceiptRecords,
+  RequestEnd,
+  Unsent,
+} from '../../lib/service/export/ledger-port.ts';
+import { noteAttempts, outboxRecords, receiptRecords } from '../../lib/service/ledger/ledger.ts';
 import {
   type FileEvent,
   fileTransitions,
@@ -15,6 +19,7 @@ import {
   requestTransitions,
 } from '../../lib/service/ledger/transitions.ts';
 import { TestDatabase } from '../helpers/data-api.ts';
+import { type WholeLedger, wholeLedger } from '../helpers/whole-ledger.ts';
 
 const exportIds = ['6f2c3d1e-0000-4000-8000-000000000001', '6f2c3d1e-0000-4000-8000-000000000002'] as const;
 const fileIds = ['F1', 'F2'] as const;
@@ -23,9 +28,9 @@ const positions = ['', '00000000-0000-4000-8000-000000000001', '00000000-0000-40
 const receive = { count: 1, isLast: false };
 
 let database: TestDatabase;
-let ledger: RdsLedger;
-let log: RdsDeliveryLog;
-let records: RdsOutboxRecords;
+let ledger: WholeLedger;
+let log: ReceiptRecords;
+let records: OutboxRecords;
 let catalogue: RdsCatalogue;
 beforeAll(async () => {
   database = await TestDatabase.shared();
@@ -33,9 +38,9 @@ beforeAll(async () => {
   await database.sql(`insert into sda.files (id, stable_id, archive_file_path, archive_file_size, header)
     select cast('00000000-0000-4000-8000-00000000000' || n as uuid), 'F' || n, 'body', 1, '00' from generate_series(1, 2) n`);
   await database.sql('insert into sda.file_dataset (file_id, dataset_id) select id, 1 from sda.files');
-  ledger = new RdsLedger(database.dataApi(), 10);
-  log = new RdsDeliveryLog(database.dataApi());
-  records = new RdsOutboxRecords({ db: database.dataApi(), expiryDays: 30 });
+  ledger = wholeLedger(database.dataApi(), 10);
+  log = receiptRecords(database.dataApi());
+  records = outboxRecords(database.dataApi(), 30);
   catalogue = new RdsCatalogue(database.dataApi(), noteAttempts);
 });
 afterAll(() => database[Symbol.asyncDispose]());
@@ -273,7 +278,8 @@ const ofFiles = fc.oneof(
         return [...own, ...others.filter((place) => model.file(place, 'key_removed'))].map(({ exportId }) => exportId);
       });
       const common = { datasetId: 'EGAD1', recipient: 'ab', state: 'staged', end } as const;
-      return () => records.recordEnds(some.map((place) => ({ ...place, ...common, key: keyOf(place.fileId) })));
+      const ended = some.map((place) => ({ ...place, ...common, key: keyOf(place.fileId) }));
+      return () => records.recordRemoval(ended, []);
     },
   ),
 );

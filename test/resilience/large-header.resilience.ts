@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { RdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
-import { noteAttempts } from '../../lib/service/ledger/transition-sql.ts';
+import { noteAttempts } from '../../lib/service/ledger/ledger.ts';
 import { TestDatabase } from '../helpers/data-api.ts';
 
 test('a header of the limit is read whole', async () => {

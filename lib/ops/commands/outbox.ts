@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ContainerFilter } from '../../service/export/ports.ts';
+import type { ContainerFilter } from '../../service/export/ledger-port.ts';
 import {
   directContainers,
   type HeldContainer,
@@ -143,14 +143,14 @@ function objectsOf({ staged, direct }: Found): readonly HeldContainer[] {
 
 /** @returns the keys of what was deleted */
 async function purge({ staged, direct }: Found, target: Target): Promise<ReadonlySet<string>> {
-  const { outbox, outboxRecords: records, exportLog: log } = target;
+  const dependencies = { outbox: target.outbox, ledger: target.outboxRecords };
   const removed = new Set<string>();
   for (let from = 0; from < staged.length; from += chunk) {
-    const keys = await remove(staged.slice(from, from + chunk), 'purged', { outbox, records, log });
+    const keys = await remove(staged.slice(from, from + chunk), 'purged', dependencies);
     for (const key of keys) removed.add(key);
   }
   for (let from = 0; from < direct.length; from += chunk) {
-    const gone = await removeDirect(direct.slice(from, from + chunk), 'purged', { outbox, log });
+    const gone = await removeDirect(direct.slice(from, from + chunk), 'purged', dependencies);
     for (const { key } of gone) removed.add(key);
   }
   return removed;

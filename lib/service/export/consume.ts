@@ -8,20 +8,15 @@ import { type Entitlement, grantedAndReleased } from '../archive/entitlement.ts'
 import { largestSmallBody } from '../archive/plan.ts';
 import { checkTimeLeft, cleanUpMs } from '../archive/write-container.ts';
 import { closeFanOut, failureCode, mostWithoutProgress, rejection, sendFinalizable } from './finalizing.ts';
+import type { FanOutProgress, FanOuts, Receive, RefusedRequest, Unsent } from './ledger-port.ts';
 import type {
   Deliveries,
   ExportableFile,
   ExportablePage,
   ExportCatalogue,
-  FanOutProgress,
   FileExport,
   FileExports,
-  Receive,
-  RefusedRequest,
   RemovableOutbox,
-  RequestFiles,
-  Requests,
-  Unsent,
 } from './ports.ts';
 import { identityOf, parseExportRequest, parseRecipientKey, type ReceivedExportRequest } from './received.ts';
 
@@ -31,8 +26,7 @@ export interface ConsumeDependencies {
   readonly fileExports: FileExports;
   /** The queue of files of at most 8 MiB. */
   readonly smallFileExports: FileExports;
-  readonly requests: Requests;
-  readonly requestFiles: Pick<RequestFiles, 'finalizable'>;
+  readonly ledger: FanOuts;
   readonly deliveries: Deliveries;
   readonly outbox: Pick<RemovableOutbox, 'markOpen'>;
   readonly rules: Pick<VisaRules, 'verify'>;
@@ -53,7 +47,7 @@ export type ConsumeOutcome = { readonly exportId: string } & (
 
 /** What this delivery knows so far. */
 interface Work {
-  request: { -readonly [K in keyof RefusedRequest]: RefusedRequest[K] };
+  request: RefusedRequest;
   /** How far an earlier delivery came. `undefined`: none has accepted the request. */
   unfinished?: FanOutProgress;
   /** Every message is sent: a failure after that is no failure of the fan-out. */
@@ -78,7 +72,7 @@ export async function consumeExportRequest(
   dependencies: ConsumeDependencies,
   delivery: ConsumeDelivery = { receive: { count: 1, isLast: false }, remainingMs: () => Number.POSITIVE_INFINITY },
 ): Promise<ConsumeOutcome> {
-  const { requests } = dependencies;
+  const { ledger } = dependencies;
   const work: Work = { request: { exportId: received.messageId, requestedAt: received.sentAt } };
   const closeUnsent = async (unsent: Unsent) => {
     const { request, unfinished } = work;
@@ -92,13 +86,13 @@ export async function consumeExportRequest(
   } catch (error) {
     if (error instanceof RequestRejectedError) {
       const { reason, message: detail } = error;
-      await requests.reject(work.request, reason);
+      await ledger.reject(work.request, reason);
       await closeUnsent({ state: 'rejected', reason });
       return { outcome: 'rejected', exportId: work.request.exportId, reason, detail };
     }
     if (isGivenUp(work, delivery)) {
       // If this fails, too, the reconciliation does it. The message goes to the dead letters for the first failure.
-      await requests
+      await ledger
         .fail(work.request, failureCode(error))
         .then(() => closeUnsent({ state: 'given_up', reason: 'not_sent' }))
         .catch(() => undefined);
@@ -118,11 +112,11 @@ async function carryOut(
   dependencies: ConsumeDependencies,
   { work, delivery }: { readonly work: Work; readonly delivery: ConsumeDelivery },
 ): Promise<ConsumeOutcome> {
-  const { catalogue, requests, rules } = dependencies;
+  const { catalogue, ledger, rules } = dependencies;
   const { exportId, requestedAt, archiveKind } = identityOf(received);
-  work.request = { exportId, requestedAt, ...(archiveKind !== undefined && { archiveKind }) };
+  work.request = { exportId, requestedAt, archiveKind };
   const { receive } = delivery;
-  const known = await requests.begin(exportId, receive);
+  const known = await ledger.begin(exportId, receive);
   work.cameFurtherAt = known?.cameFurtherAt ?? 0;
   if (known?.isFannedOut && known.state === 'failed' && receive.count - known.cameFurtherAt > mostWithoutProgress) {
     work.isFannedOut = true;
@@ -135,11 +129,10 @@ async function carryOut(
   }
   if (known?.state === 'accepted') work.unfinished = known;
   const message = parseExportRequest(received);
-  if (message.datasetId !== undefined) work.request.datasetId = message.datasetId;
-  if (message.fileId !== undefined) work.request.fileId = message.fileId;
+  work.request = { ...work.request, datasetId: message.datasetId, fileId: message.fileId };
   const publicKey = parseRecipientKey(message.publicKey);
   const keyFingerprint = publicKeyFingerprint(publicKey);
-  work.request.keyFingerprint = keyFingerprint;
+  work.request = { ...work.request, keyFingerprint };
 
   const grants = await grantsOf(message.jwtToken, rules);
   const {
@@ -164,7 +157,7 @@ async function carryOut(
   let progress: FanOutProgress = { sentTo: known?.sentTo ?? '', files: known?.files ?? 0 };
   const accept = async (fileIds: readonly string[]) => {
     await dependencies.outbox.markOpen();
-    const fits = await requests.accept(request, fileIds, receive);
+    const fits = await ledger.accept(request, fileIds, receive);
     if (!fits) throw rejection('outbox_quota_exceeded', "the recipient's part of the outbox would exceed its quota");
     work.unfinished = progress;
   };
@@ -175,10 +168,10 @@ async function carryOut(
       checkTimeLeft(delivery.remainingMs);
     } catch (error) {
       // So that no message is sent twice.
-      if (work.unfinished) await requests.addFiles(exportId, progress, [], receive);
+      if (work.unfinished) await ledger.addFiles(exportId, progress, [], receive);
       throw work.cameFurtherAt === receive.count ? unfinishedFanOut(error) : error;
     }
-    if (work.unfinished) await requests.addFiles(exportId, progress, fileIds, receive);
+    if (work.unfinished) await ledger.addFiles(exportId, progress, fileIds, receive);
     else await accept(fileIds);
     await sendPage(page.files, common, dependencies);
     progress = { sentTo: page.end, files: progress.files + fileIds.length };
@@ -187,7 +180,7 @@ async function carryOut(
   }
   if (progress.files === 0) throw rejection('nothing_to_export', 'the dataset holds no file');
   if (!work.unfinished) await accept([]);
-  const mayFinalize = await requests.completeFanOut(exportId, progress);
+  const mayFinalize = await ledger.completeFanOut(exportId, progress);
   work.isFannedOut = true;
   if (mayFinalize) await sendFinalizable([exportId], dependencies);
   return { outcome: 'accepted', exportId, datasetId, files: progress.files };

@@ -5,14 +5,15 @@ import { publicKeyFingerprint } from '../../crypt4gh/index.ts';
 import { headerFor } from '../archive/archived-file.ts';
 import type { ArchivedFile, ArchiveKeys, Clock, ObjectHead, OutboxWriter } from '../archive/ports.ts';
 import { rejection } from './finalizing.ts';
-import type { CopyRecords, Deliveries, ExportArchive, ExportCatalogue, FileExport, RequestFiles } from './ports.ts';
+import type { CopyRecords, FileRecords } from './ledger-port.ts';
+import type { Deliveries, ExportArchive, ExportCatalogue, FileExport } from './ports.ts';
 
 export interface StageDependencies {
   readonly catalogue: ExportCatalogue;
   readonly archive: ExportArchive;
   readonly outbox: OutboxWriter;
   readonly archiveKeys: ArchiveKeys;
-  readonly requestFiles: RequestFiles;
+  readonly ledger: FileRecords;
   readonly deliveries: Deliveries;
   readonly copies: CopyRecords;
   /** The deny list as it is now. @throws TemporarilyUnavailableError */

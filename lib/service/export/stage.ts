@@ -8,7 +8,7 @@ import { largestSmallBody } from '../archive/plan.ts';
 import { checkTimeLeft } from '../archive/write-container.ts';
 import { checksumOf, type ExportOrder, refuseDenied, type StageDependencies, type Written } from './export-order.ts';
 import { failureCode, rejection, sendFinalizable } from './finalizing.ts';
-import type { ExportEvent, FileEnd } from './ports.ts';
+import type { ExportEvent, FileEnd } from './ledger-port.ts';
 import { parseFileExport, parseRecipientKey, type ReceivedMessage } from './received.ts';
 import { CopyGivenUpError, dropCopy, stageLarge } from './stage-large.ts';
 import { stageSmall } from './stage-small.ts';
@@ -178,10 +178,10 @@ async function within<T>(
 /** Leave nothing of an earlier delivery behind for a file that is rejected now. */
 async function dropCopies(tasks: readonly Task[], dependencies: StageDependencies): Promise<void> {
   for (const task of tasks) {
-    const { exportId, fileId } = task.facts;
+    const { message } = task.order;
     const isRejected = task.end && 'verdict' in task.end && task.end.verdict.outcome === 'rejected';
-    if (!isRejected || fileId === undefined || !task.delivered.redelivered) continue;
-    await dropCopy({ exportId, fileId }, dependencies).catch((error: unknown) => {
+    if (!isRejected || !message || !task.delivered.redelivered) continue;
+    await dropCopy(message, dependencies).catch((error: unknown) => {
       task.end = { error };
     });
   }
@@ -195,7 +195,7 @@ async function dropCopies(tasks: readonly Task[], dependencies: StageDependencie
 async function recordAll(tasks: readonly Task[], dependencies: StageDependencies): Promise<void> {
   const write = async (some: readonly Task[]) => {
     try {
-      const ended = await dependencies.requestFiles.record(some.flatMap(endOf), some.flatMap(eventOf));
+      const ended = await dependencies.ledger.record(some.flatMap(endOf), some.flatMap(eventOf));
       await sendFinalizable(ended, dependencies);
     } catch (error) {
       if (some.length > 1 && !(error instanceof TemporarilyUnavailableError)) {
@@ -236,7 +236,7 @@ function endOf(task: Task): readonly FileEnd[] {
   }
   const { verdict } = end;
   if (verdict.outcome === 'rejected') return [{ ...file, state: 'rejected', reason: verdict.reason }];
-  const inOutbox = { ...file, ...(order.key && { outboxKey: order.key }) };
+  const inOutbox = { ...file, outboxKey: order.key };
   if (verdict.outcome === 'superseded') return [{ ...inOutbox, state: 'superseded', supersededBy: verdict.by }];
   const { outcome: _, ...container } = verdict;
   return [{ ...inOutbox, ...container, state: 'staged' }];

@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import type { DeliveredFile, DeliveryReceipt, MissingFile } from '../../../contract/delivery.ts';
 import { parseOutboxKey } from '../../../contract/outbox-key.ts';
 import { TemporarilyUnavailableError } from '../../../errors.ts';
-import type { FannedOutRequest, RequestEnd, RequestedFile, StagedContainer } from '../ports.ts';
+import type { FannedOutRequest, RequestEnd, RequestedFile, StagedContainer } from '../ledger-port.ts';
 
 /** What a receipt says beside its request and files. */
 export interface Issued {

@@ -4,7 +4,7 @@ import { limits } from '../../../contract/limits.ts';
 import { InvalidRequestError, NotFoundError, type Violation } from '../../../errors.ts';
 import { type HttpReply, jsonReply } from '../../http/reply.ts';
 import { collected, type HttpRequest, singleQuery } from '../../http/request.ts';
-import type { ExportRecords } from '../ports.ts';
+import type { ExportRecords } from '../ledger-port.ts';
 import { requireAdministrator } from './administrator.ts';
 
 /** What the GET routes below `/export` need. */

@@ -1,8 +1,8 @@
-import type { CopyRecords } from '../ports.ts';
+import type { CopyRecords } from '../ledger-port.ts';
 import { directContainers, look, type RemovalDependencies, remove, removeDirect } from './remove.ts';
 
 export interface WithdrawalDependencies extends RemovalDependencies {
-  readonly copies: Pick<CopyRecords, 'uploadsTo'>;
+  readonly copies: Pick<CopyRecords, 'ofDataset' | 'uploadsTo' | 'forgetUpload'>;
 }
 
 export interface WithdrawalOptions {
@@ -37,7 +37,7 @@ export async function withdrawDeprecated(
   dependencies: WithdrawalDependencies,
   { deletes, limit, isOver }: WithdrawalOptions,
 ): Promise<readonly Withdrawal[]> {
-  const datasets = await dependencies.records.deprecatedDatasets();
+  const datasets = await dependencies.ledger.deprecatedDatasets();
   const recent = new Set(datasets.flatMap(({ datasetId, isRecent }) => (isRecent ? [datasetId] : [])));
   const withdrawals = new Map(
     datasets.map(({ datasetId }): [string, Withdrawal] => [
@@ -61,9 +61,9 @@ async function reconcileDataset(
   dependencies: WithdrawalDependencies,
   { deletes, isOver }: WithdrawalOptions,
 ): Promise<void> {
-  const { outbox, records } = dependencies;
+  const { outbox, ledger } = dependencies;
   const filter = { datasetId: withdrawal.datasetId };
-  for await (const page of records.containers(filter, { withdrawn: true })) {
+  for await (const page of ledger.containers(filter, { withdrawn: true })) {
     const seen = await look(page, filter, outbox);
     const keys = seen.flatMap(({ holds, key }) => (holds === 'it' ? [key] : []));
     withdrawal.found += new Set(keys).size;
@@ -77,7 +77,7 @@ async function reconcileDataset(
 async function reconcileDirect(
   datasetIds: ReadonlySet<string>,
   withdrawals: ReadonlyMap<string, Withdrawal>,
-  { outbox, log }: WithdrawalDependencies,
+  { outbox, ledger }: WithdrawalDependencies,
   { deletes, isOver }: WithdrawalOptions,
 ): Promise<void> {
   const count = (name: 'found' | 'removed', datasetId = '') => {
@@ -86,19 +86,19 @@ async function reconcileDirect(
   };
   for await (const found of directContainers(datasetIds, outbox)) {
     for (const { facts } of found) count('found', facts.datasetId);
-    const removed = deletes ? await removeDirect(found, 'withdrawn', { outbox, log }) : [];
+    const removed = deletes ? await removeDirect(found, 'withdrawn', { outbox, ledger }) : [];
     for (const { facts } of removed) count('removed', facts.datasetId);
     if (isOver()) return;
   }
 }
 
 /** `StageFile` would reject these files, but only when their messages come back. */
-async function endCopies(withdrawal: Withdrawal, { outbox, records, copies }: WithdrawalDependencies): Promise<void> {
-  for (const copy of await records.copies(withdrawal.datasetId)) {
-    const others = new Set(await copies.uploadsTo(copy.key));
+async function endCopies(withdrawal: Withdrawal, { outbox, copies }: WithdrawalDependencies): Promise<void> {
+  for (const copy of await copies.ofDataset(withdrawal.datasetId)) {
+    const others = new Set(await copies.uploadsTo(copy.outboxKey));
     others.delete(copy.uploadId);
-    await outbox.abortUploads(copy.key, others);
-    await records.forgetUpload(copy);
+    await outbox.abortUploads(copy.outboxKey, others);
+    await copies.forgetUpload(copy);
     withdrawal.copiesEnded += 1;
   }
 }

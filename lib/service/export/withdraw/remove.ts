@@ -1,14 +1,7 @@
 import { type OutboxFacts, outboxFactsOf } from '../../../contract/outbox-key.ts';
 import { forEachConcurrently } from '../../archive/concurrency.ts';
-import type {
-  ContainerFilter,
-  EndedContainer,
-  ExportEvent,
-  ExportLog,
-  OutboxRecords,
-  RecordedContainer,
-  RemovableOutbox,
-} from '../ports.ts';
+import type { ContainerFilter, EndedContainer, ExportEvent, OutboxRecords, RecordedContainer } from '../ledger-port.ts';
+import type { RemovableOutbox } from '../ports.ts';
 
 /** Why a container is removed, as the audit trail names it. */
 export type Removal = 'withdrawn' | 'purged';
@@ -33,8 +26,7 @@ export type SeenContainer = RecordedContainer &
 
 export interface RemovalDependencies {
   readonly outbox: RemovableOutbox;
-  readonly records: OutboxRecords;
-  readonly log: ExportLog;
+  readonly ledger: OutboxRecords;
 }
 
 /** Requests to S3 at once. */
@@ -69,14 +61,14 @@ export async function look(
 
 /**
  * Remove containers from the outbox, and write down what became of each. An object that was replaced since it was seen
- * stays, and so does its row. The audit row comes before the other rows: after a failure, the same containers are found again.
+ * stays, and so does its row. After a failure, the same containers are found again.
  *
  * @returns the keys of the objects that were deleted
  */
 export async function remove(
   containers: readonly SeenContainer[],
   removal: Removal,
-  { outbox, records, log }: RemovalDependencies,
+  { outbox, ledger }: RemovalDependencies,
 ): Promise<ReadonlySet<string>> {
   const removed = new Set<string>();
   const events: ExportEvent[] = [];
@@ -102,11 +94,10 @@ export async function remove(
     });
     if (end === 'removed') removed.add(container.key);
   });
-  if (events.length > 0) await log.record(...events);
   if (ended.length > 0) {
     // Their requests get another receipt.
     await outbox.markOpen();
-    await records.recordEnds(ended);
+    await ledger.recordRemoval(ended, events);
   }
   return removed;
 }
@@ -115,7 +106,7 @@ export async function remove(
 export function saidOf(container: SeenContainer | HeldContainer): Pick<ExportEvent, 'bytes' | 'keyFingerprint'> {
   if (!('facts' in container)) return {};
   const { bytes, facts } = container;
-  return { bytes, ...(facts.keyFingerprint !== undefined && { keyFingerprint: facts.keyFingerprint }) };
+  return { bytes, keyFingerprint: facts.keyFingerprint };
 }
 
 function isOf(facts: Partial<OutboxFacts>, filter: ContainerFilter): boolean {
@@ -145,7 +136,7 @@ export async function* directContainers(
 export async function removeDirect(
   containers: readonly HeldContainer[],
   removal: Removal,
-  { outbox, log }: Pick<RemovalDependencies, 'outbox' | 'log'>,
+  { outbox, ledger }: RemovalDependencies,
 ): Promise<readonly HeldContainer[]> {
   const removed: HeldContainer[] = [];
   await forEachConcurrently(containers, inFlight, async (container) => {
@@ -156,6 +147,6 @@ export async function removeDirect(
     if (exportId === undefined || datasetId === undefined || fileId === undefined) return [];
     return [{ exportId, event: removal, datasetId, fileId, ...saidOf(container) }];
   });
-  if (events.length > 0) await log.record(...events);
+  if (events.length > 0) await ledger.recordRemoval([], events);
   return removed;
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ArchiveDamagedError } from '../../../../lib/errors.ts';
 import { AwsError } from '../../../../lib/local/endpoint/errors.ts';
 import { RdsCatalogue } from '../../../../lib/service/catalogue/catalogue.ts';
-import { noteAttempts } from '../../../../lib/service/ledger/transition-sql.ts';
+import { noteAttempts } from '../../../../lib/service/ledger/ledger.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 
 let test: TestDatabase;

@@ -50,17 +50,17 @@ beforeEach(async () => {
 test('the visa is verified first, then the release; one message a file goes out, in the order of the design', async () => {
   expect(await consume(request)).toEqual({ outcome: 'accepted', exportId, datasetId: 'EGAD1', files: 4 });
   expect(world.calls.names).toEqual([
-    'requests.begin',
+    'ledger.begin',
     'verify',
     'catalogue.evaluateAccess',
     'catalogue.exportableFiles',
     'outbox.markOpen',
-    'requests.accept',
+    'ledger.accept',
     'fileExports.send',
     'catalogue.exportableFiles',
-    'requests.addFiles',
+    'ledger.addFiles',
     'fileExports.send',
-    'requests.completeFanOut',
+    'ledger.completeFanOut',
   ]);
   const common = {
     requestId: exportId,
@@ -154,7 +154,7 @@ describe('a quota of the outbox', () => {
   const another = 'a2c1f0de-7777-4aaa-8bbb-1234567890ab';
   /** The ledger measures it: see its own tests. */
   const reached = () => {
-    world.requests.accept = () => Promise.resolve(false);
+    world.ledger.accept = () => Promise.resolve(false);
   };
   beforeEach(() => {
     world.visas.set('good-visa', [grant('EGAD1'), grant('EGAD3')]);
@@ -187,7 +187,7 @@ describe('a quota of the outbox', () => {
     world.visas.set('good-visa', [grant('EGAD2')]);
     expect(await ask('EGAD2')).toMatchObject({ outcome: 'rejected', reason: 'not_released' });
     expect(await ask('EGAD1')).toMatchObject({ outcome: 'rejected', reason: 'not_entitled' });
-    expect(world.calls.names).not.toContain('requests.accept');
+    expect(world.calls.names).not.toContain('ledger.accept');
   });
 
   test('does not stop a fan-out that goes on after a crash: it was accepted', async () => {
@@ -274,20 +274,20 @@ test('a file in several datasets is exported through one that is granted and rel
 });
 
 test.each([
-  'requests.begin',
+  'ledger.begin',
   'verify',
   'catalogue.evaluateAccess',
   'catalogue.exportableFiles',
-  'requests.accept',
+  'ledger.accept',
   'fileExports.send',
 ])('a failure of %s is no rejection: the message fails and is delivered again', async (name) => {
   const order = [
-    'requests.begin',
+    'ledger.begin',
     'verify',
     'catalogue.evaluateAccess',
     'catalogue.exportableFiles',
     'outbox.markOpen',
-    'requests.accept',
+    'ledger.accept',
     'fileExports.send',
   ];
   const failure = new TemporarilyUnavailableError('down');
@@ -407,7 +407,7 @@ describe('a fan-out that is delivered again', () => {
     await consume(request);
     world.calls.names.length = 0;
     expect(await consume(request)).toEqual({ outcome: 'accepted', exportId, datasetId: 'EGAD1', files: 34 });
-    expect(world.calls.names).toEqual(['requests.begin', 'requestFiles.finalizable']);
+    expect(world.calls.names).toEqual(['ledger.begin', 'ledger.finalizable']);
     expect(sent()).toEqual(fileIds);
   });
 

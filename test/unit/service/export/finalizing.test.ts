@@ -335,8 +335,8 @@ describe('a fan-out', () => {
   });
 
   test('that cannot be given up fails with its first failure; the sweep goes on', async () => {
-    const { requests } = world;
-    requests.fail = () => Promise.reject(new Error('another'));
+    const { ledger } = world;
+    ledger.fail = () => Promise.reject(new Error('another'));
     world.calls.failAt(9, 'before', down);
     await expect(consume(asked, true)).rejects.toBe(down);
     expect(await row()).toMatchObject({ state: 'accepted', isFannedOut: false });

@@ -106,7 +106,7 @@ test('ten small files: one query, one insert, one read and one write a file', as
     ['archiveKeys.candidates', 10],
     ['archive.readWhole', 10],
     ['outbox.put', 10],
-    ['requestFiles.record', 1],
+    ['ledger.record', 1],
   ]);
   expect(stagedIds()).toEqual(ids);
   expect(rowsOf('staged')).toEqual(ids);
@@ -242,17 +242,17 @@ describe('the audit rows', () => {
   );
 
   test('are not written while the database is down: every message comes back after one attempt', async () => {
-    const requestFiles = {
+    const ledger = {
       record: vi.fn(() => Promise.reject(new TemporarilyUnavailableError('down'))),
       finalizable: vi.fn(),
     };
     const ends = await stageFiles(
       ids.map((id) => message(id)),
-      { ...world.staging, requestFiles },
+      { ...world.staging, ledger },
       ample,
     );
     expect(ends.every(({ status }) => status === 'rejected')).toBe(true);
-    expect(requestFiles.record).toHaveBeenCalledTimes(1);
+    expect(ledger.record).toHaveBeenCalledTimes(1);
   });
 });
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { ListedExport, ShownExport } from '../../../../../lib/contract/export-state.ts';
 import { ForbiddenError, InvalidRequestError, NotFoundError } from '../../../../../lib/errors.ts';
-import type { ExportFilter, ExportRecords } from '../../../../../lib/service/export/ports.ts';
+import type { ExportFilter, ExportRecords } from '../../../../../lib/service/export/ledger-port.ts';
 import { listExports, showExport } from '../../../../../lib/service/export/request/show-exports.ts';
 import { shownExport } from '../../../../helpers/export-states.ts';
 import { httpRequest, type RequestParts } from '../../../../helpers/http-request.ts';

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { RdsDeliveryLog } from '../../../../lib/service/ledger/delivery-log.ts';
-import { RdsLedger } from '../../../../lib/service/ledger/ledger.ts';
+import type { ReceiptRecords } from '../../../../lib/service/export/ledger-port.ts';
+import { receiptRecords } from '../../../../lib/service/ledger/ledger.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
+import { wholeLedger } from '../../../helpers/whole-ledger.ts';
 
 const older = '00000000-0000-4000-8000-000000000001';
 const own = '00000000-0000-4000-8000-000000000002';
@@ -10,10 +11,10 @@ const recipient = 'ab'.repeat(32);
 const keyOf = (fileId: string) => `${recipient}/${fileId}-x.c4gh`;
 
 let test: TestDatabase;
-let log: RdsDeliveryLog;
+let log: ReceiptRecords;
 beforeAll(async () => {
   test = await TestDatabase.shared();
-  log = new RdsDeliveryLog(test.dataApi());
+  log = receiptRecords(test.dataApi());
   await test.sql(
     `insert into sda.files (stable_id, submission_file_path, decrypted_file_size) values
        ('EGAF1', 'a/ä.bam', 9007199254740991), ('EGAF2', 'b', null), ('EGAF3', 'c', 3)`,
@@ -235,7 +236,7 @@ describe('a file', () => {
     await filesOf(own);
     const [, sql] = /"sql":"(.*?)","/.exec(test.bodies.at(-1) ?? '') ?? [];
     const statement = String(JSON.parse(`"${sql}"`))
-      .replaceAll(':request', `'${own}'`)
+      .replaceAll(':export_id', `'${own}'`)
       .replaceAll(':after', "''");
     await test.sql('set enable_seqscan = off');
     const plan = (await test.sql(`explain ${statement}`)).flat().join('\n');
@@ -285,8 +286,8 @@ describe('settling', () => {
   it('that has not come to the receipt is sent again by the sweep', async () => {
     const future = new Date(Date.now() + 60_000);
     await log.finalize({ exportId: own, receiptRevision: 1 }, settlement);
-    expect(await new RdsLedger(test.dataApi(), 10).unclosed(future)).toEqual([own]);
+    expect(await wholeLedger(test.dataApi(), 10).unclosed(future)).toEqual([own]);
     await log.close({ exportId: own, receiptRevision: 1 }, true);
-    expect(await new RdsLedger(test.dataApi(), 10).unclosed(future)).toEqual([]);
+    expect(await wholeLedger(test.dataApi(), 10).unclosed(future)).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { RdsLastFailures } from '../../../../lib/service/ledger/export-status.ts';
+import { RdsLastFailures } from '../../../../lib/ops/audit/last-failures.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 
 const failed = '00000000-0000-4000-8000-00000000000a';
