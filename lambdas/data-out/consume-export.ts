@@ -12,8 +12,8 @@ import type { Events } from '../../lib/service/export/ports.ts';
 import { fanOuts } from '../../lib/service/ledger/ledger.ts';
 import type { OutboxQuota } from '../../lib/service/ledger/outbox-contents.ts';
 import { s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
+import { deliveriesQueue, fileExportsQueue } from '../../lib/service/stores/queues.ts';
 import { S3OutboxRemover } from '../../lib/service/stores/s3/outbox-remover.ts';
-import { deliveriesQueue, fileExportsQueue } from '../../lib/service/stores/sqs/queues.ts';
 import { logger, metrics } from '../shared/observability.ts';
 import { announce, reportRejection } from '../shared/outcomes.ts';
 import { type DeliveredMessage, oneByOne, queueHandler } from '../shared/queue.ts';
@@ -79,7 +79,7 @@ export function consumeMessage(
     });
     if (result.outcome === 'rejected') reportRejection(names.exportRejected, result);
     else reportAcceptance(result);
-    await announce(events, { exportId: result.exportId, state: result.outcome }, context);
+    await announce(events, { ...result, state: result.outcome }, context);
   };
 }
 

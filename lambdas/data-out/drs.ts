@@ -13,7 +13,7 @@ import { baseUrlOf, resultOf } from '../../lib/service/http/api-gateway.ts';
 import type { HttpReply } from '../../lib/service/http/reply.ts';
 import type { HttpRequest } from '../../lib/service/http/request.ts';
 import { lambdaClient } from '../../lib/service/stores/clients.ts';
-import { fileDescriptions } from '../../lib/service/stores/lambda/file-descriptions.ts';
+import { fileDescriptions } from '../../lib/service/stores/file-descriptions.ts';
 import { directAccess, serviceInfo } from '../shared/direct.ts';
 import { answer } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';

@@ -9,7 +9,7 @@ import type { Events } from '../../lib/service/export/ports.ts';
 import { type FinalizeDependencies, finalizeDelivery } from '../../lib/service/export/receipt/finalize.ts';
 import { receiptRecords } from '../../lib/service/ledger/ledger.ts';
 import { kmsClient, s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
-import { KmsReceiptSigner } from '../../lib/service/stores/kms/receipt-signer.ts';
+import { KmsReceiptSigner } from '../../lib/service/stores/receipt-signer.ts';
 import { S3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
 import { countBy, logger, metrics } from '../shared/observability.ts';
 import { announce } from '../shared/outcomes.ts';

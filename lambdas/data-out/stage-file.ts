@@ -10,8 +10,8 @@ import { giveUpReason, type StageOutcome, stageFiles } from '../../lib/service/e
 import { copyRecords } from '../../lib/service/ledger/copy-records.ts';
 import { fileRecords, noteAttempts } from '../../lib/service/ledger/ledger.ts';
 import { s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
+import { deliveriesQueue } from '../../lib/service/stores/queues.ts';
 import { S3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
-import { deliveriesQueue } from '../../lib/service/stores/sqs/queues.ts';
 import { countBy, logger, metrics } from '../shared/observability.ts';
 import { reportRejection } from '../shared/outcomes.ts';
 import { type HandleMessages, queueHandler } from '../shared/queue.ts';

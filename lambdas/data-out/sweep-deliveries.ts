@@ -5,8 +5,8 @@ import { reconcileDeliveries, reconcileWhileOpen } from '../../lib/service/expor
 import { fanOuts, unfinishedRequests } from '../../lib/service/ledger/ledger.ts';
 import { deleteExpiredRows } from '../../lib/service/ledger/retention.ts';
 import { s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
+import { deliveriesQueue } from '../../lib/service/stores/queues.ts';
 import { S3OutboxRemover } from '../../lib/service/stores/s3/outbox-remover.ts';
-import { deliveriesQueue } from '../../lib/service/stores/sqs/queues.ts';
 import { countBy, logger } from '../shared/observability.ts';
 import { optionalNumber, required, requiredNumber } from '../shared/runtime.ts';
 import { database } from '../shared/wiring.ts';

@@ -1,5 +1,5 @@
 import { environment } from '../../lib/contract/environment.ts';
-import { authenticateAdministrator } from '../../lib/service/export/request/administrator.ts';
+import { authenticateAdministrator } from '../../lib/service/export/administrator.ts';
 import { headersOf } from '../../lib/service/http/api-gateway.ts';
 import { secretsManagerClient } from '../../lib/service/stores/clients.ts';
 import { SecretAdministrators } from '../../lib/service/stores/secrets/administrators.ts';

@@ -8,7 +8,7 @@ import {
   secretsManagerClient,
   withinAuthorizer,
 } from '../../lib/service/stores/clients.ts';
-import { EventBridgeEvents } from '../../lib/service/stores/events/events.ts';
+import { eventBridgeEvents } from '../../lib/service/stores/events.ts';
 import { DataApi, type DataApiOptions } from '../../lib/service/stores/rds/data-api.ts';
 import { S3Archive } from '../../lib/service/stores/s3/archive.ts';
 import { parseArchiveBuckets } from '../../lib/service/stores/s3/archive-buckets.ts';
@@ -61,7 +61,7 @@ export function deployedArchive(client: S3Client) {
 export function deployedEvents(): Events | undefined {
   const busArn = process.env[environment.eventBusArn];
   if (busArn === undefined) return undefined;
-  return new EventBridgeEvents({ client: eventBridgeClient(), busArn, deployment: required(environment.stackName) });
+  return eventBridgeEvents({ client: eventBridgeClient(), busArn, deployment: required(environment.stackName) });
 }
 
 export function visaDenyList() {

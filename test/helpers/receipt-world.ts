@@ -10,7 +10,7 @@ import type {
 } from '../../lib/service/export/ledger-port.ts';
 import type { ReceiptOutbox, ReceiptSigner } from '../../lib/service/export/ports.ts';
 import type { FinalizeDependencies } from '../../lib/service/export/receipt/finalize.ts';
-import { joseSignature } from '../../lib/service/stores/kms/receipt-signer.ts';
+import { joseSignature } from '../../lib/service/stores/receipt-signer.ts';
 import { FakeArchive } from './fake-archive.ts';
 import { FakeOutbox } from './fake-outbox.ts';
 import { PortCalls } from './port-calls.ts';

@@ -86,22 +86,15 @@ export interface OperatorEvent {
   readonly state: RequestState;
 }
 
-/** An event that was not sent, and why. */
-export interface LostEvent {
-  readonly event: OperatorEvent;
-  readonly error: unknown;
-}
-
 /** Tells operators what becomes of requests. The tables of requests are the truth: an event may be lost, or come twice. */
 export interface Events {
   /**
-   * Send at most ten events. One that was not taken is sent again for a while. This never throws: no export depends on an
-   * event.
+   * Send an event, and again for a while if it is not taken.
    *
    * @param withinMs milliseconds after which it gives up
-   * @returns the events that were not taken
+   * @throws why the event was not taken
    */
-  publish(events: readonly OperatorEvent[], withinMs: number): Promise<readonly LostEvent[]>;
+  publish(event: OperatorEvent, withinMs: number): Promise<void>;
 }
 
 /** The queue of requests to finalize. */

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { parseJson } from '../../common/untrusted-json.ts';
 import {
+  deliveryMessage,
   type ExportRequestMessage,
   exportRequestAttributes,
   exportRequestMessage,
@@ -60,6 +61,31 @@ export function identityOf({ messageId, attributes, sentAt }: ReceivedExportRequ
 function timeOfRequest(text: string | undefined, sentAt: Date): Date {
   const requestedAt = new Date(instant.safeParse(text).data ?? sentAt);
   return requestedAt.getTime() > sentAt.getTime() + clockSkewMs ? sentAt : requestedAt;
+}
+
+interface Ids {
+  readonly exportId?: string;
+  readonly datasetId?: string | undefined;
+  readonly fileId?: string | undefined;
+}
+
+const anyMessage = z.union([exportRequestMessage, fileExportMessage, deliveryMessage]);
+
+/**
+ * The ids that a message names. Only messages of the known forms are read, because visas and keys stand beside the ids.
+ *
+ * @param named value of its attribute for the export's id, which wins if it is a UUID
+ */
+export function idsOf(body: string, named: string | undefined): Ids {
+  const { requestId, datasetId, fileId }: Partial<Record<'requestId' | 'datasetId' | 'fileId', string | undefined>> =
+    anyMessage.safeParse(parseJson(body)).data ?? {};
+  const exportId = uuid.safeParse(named).data ?? requestId;
+  return { ...(exportId !== undefined && { exportId }), datasetId, fileId };
+}
+
+/** The ids of a message that was delivered. The export id is the one in the audit trail. */
+export function idsOfDelivered({ messageId, body, attributes }: ReceivedExportRequest): Ids & { exportId: string } {
+  return { exportId: messageId, ...idsOf(body, attributes[exportRequestAttributes.exportId]) };
 }
 
 /** @throws RequestRejectedError `malformed_message` */

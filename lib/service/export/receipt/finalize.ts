@@ -1,13 +1,12 @@
 import { type RequestState, receiptType } from '../../../contract/delivery.ts';
 import { outboxKey, outboxMetadata } from '../../../contract/outbox-key.ts';
 import { TemporarilyUnavailableError } from '../../../errors.ts';
-import { receiptName } from '../../archive/container-name.ts';
 import type { ObjectHead } from '../../archive/ports.ts';
 import { checkTimeLeft } from '../../archive/write-container.ts';
 import { secondsSince } from '../finalizing.ts';
 import type { FannedOutRequest, ReceiptRecords } from '../ledger-port.ts';
 import type { ReceiptOutbox, ReceiptSigner } from '../ports.ts';
-import { type Entry, entryOf, type Issued, receiptPayload, Tally } from './payload.ts';
+import { type Entry, entryOf, type Issued, receiptName, receiptPayload, Tally } from './payload.ts';
 import { compactJws, prepareReceipt } from './prepared-receipt.ts';
 
 export interface FinalizeDependencies {

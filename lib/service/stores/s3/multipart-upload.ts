@@ -5,7 +5,7 @@ import {
   UploadPartCommand,
   UploadPartCopyCommand,
 } from '@aws-sdk/client-s3';
-import { outboxMetadata } from '../../../contract/outbox-key.ts';
+import { isOfSameWrite } from '../../../contract/outbox-key.ts';
 import type { ByteRange } from '../../../crypt4gh/index.ts';
 import { TemporarilyUnavailableError } from '../../../errors.ts';
 import type {
@@ -157,8 +157,7 @@ export class S3MultipartUpload implements MultipartUpload {
   }
 
   #isOurs(head: ObjectHead): boolean {
-    const { exportId, generation } = outboxMetadata;
-    return [exportId, generation].every((name) => head.metadata[name] === this.#options.metadata[name]);
+    return isOfSameWrite(head.metadata, this.#options.metadata);
   }
 
   #address(): { Bucket: string; Key: string; UploadId: string } {

@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync, sign, verify } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { joseSignature } from '../../../../../lib/service/stores/kms/receipt-signer.ts';
+import { joseSignature } from '../../../../lib/service/stores/receipt-signer.ts';
 
 const hex = (text: string) => Buffer.from(text.replaceAll(' ', ''), 'hex');
 

@@ -1,14 +1,14 @@
 import * as z from 'zod';
-import { limits } from '../../../contract/limits.ts';
-import { type ExportRequestMessage, exportRequestMessage, identifier } from '../../../contract/messages.ts';
-import { formatPublicKey } from '../../../crypt4gh/index.ts';
-import { InvalidRequestError, NotFoundError, type Violation } from '../../../errors.ts';
-import type { Clock } from '../../archive/ports.ts';
-import { explainUnusablePublicKey, usablePublicKey } from '../../http/recipient-public-key.ts';
-import { type HttpReply, jsonReply } from '../../http/reply.ts';
-import { type HttpRequest, jsonBody } from '../../http/request.ts';
-import type { ExportRequests } from '../ports.ts';
+import { limits } from '../../contract/limits.ts';
+import { type ExportRequestMessage, exportRequestMessage, identifier } from '../../contract/messages.ts';
+import { formatPublicKey } from '../../crypt4gh/index.ts';
+import { InvalidRequestError, NotFoundError, type Violation } from '../../errors.ts';
+import type { Clock } from '../archive/ports.ts';
+import { explainUnusablePublicKey, usablePublicKey } from '../http/recipient-public-key.ts';
+import { type HttpReply, jsonReply } from '../http/reply.ts';
+import { type HttpRequest, jsonBody } from '../http/request.ts';
 import { requireAdministrator } from './administrator.ts';
+import type { ExportRequests } from './ports.ts';
 
 /** What `POST /export/{archive_kind}` needs. */
 export interface ExportEndpoint {
@@ -18,6 +18,8 @@ export interface ExportEndpoint {
   /** A fresh UUID: names this export in message, log, audit row and object metadata. */
   readonly newExportId: () => string;
   readonly clock: Clock;
+  /** Called after the message was published. */
+  readonly requested: (request: HttpRequest, published: { readonly exportId: string }) => void;
 }
 
 /** SQS takes the characters of XML 1.0 only. JSON escapes the control characters, but not these. */
@@ -58,8 +60,8 @@ const exportBody = z.strictObject(
  */
 export async function requestExport(
   request: HttpRequest,
-  { archiveKind, requests, newExportId, clock }: ExportEndpoint,
-): Promise<{ reply: HttpReply; exportId: string }> {
+  { archiveKind, requests, newExportId, clock, requested }: ExportEndpoint,
+): Promise<HttpReply> {
   requireAdministrator(request);
   // The gateway has this one path. A deployment that lets others through must still refuse them.
   if (request.path.split('/').at(-1) !== archiveKind)
@@ -67,11 +69,11 @@ export async function requestExport(
   const message = exportMessageOf(request);
   const exportId = newExportId();
   await requests.publish({ exportId, requestedAt: clock(), archiveKind, message });
-  const reply = jsonReply(request.requestId, {
+  requested(request, { exportId });
+  return jsonReply(request.requestId, {
     message: 'The export request was accepted. What it stages will be listed by GET /files?inbox=false.',
     requestId: exportId,
   });
-  return { reply, exportId };
 }
 
 /**

@@ -4,8 +4,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
 import type { FileExport } from '../../../../lib/service/export/ports.ts';
 import { sqsClient } from '../../../../lib/service/stores/clients.ts';
-import { batches } from '../../../../lib/service/stores/sqs/messages.ts';
-import { deliveriesQueue, exportRequestsQueue, fileExportsQueue } from '../../../../lib/service/stores/sqs/queues.ts';
+import {
+  batches,
+  deliveriesQueue,
+  exportRequestsQueue,
+  fileExportsQueue,
+} from '../../../../lib/service/stores/queues.ts';
 import {
   brokenConnection,
   httpHandler,

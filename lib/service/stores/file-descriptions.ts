@@ -1,9 +1,9 @@
 import { InvokeCommand, type LambdaClient } from '@aws-sdk/client-lambda';
-import { type DescribeFileError, type DescribeFileRequest, describeFileReply } from '../../../contract/messages.ts';
-import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../../errors.ts';
-import { accessRefused } from '../../direct/access.ts';
-import type { DescribeFile } from '../../direct/ports.ts';
-import { storeFailure } from '../aws-failure.ts';
+import { type DescribeFileError, type DescribeFileRequest, describeFileReply } from '../../contract/messages.ts';
+import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../errors.ts';
+import { accessRefused } from '../direct/access.ts';
+import type { DescribeFile } from '../direct/ports.ts';
+import { storeFailure } from './aws-failure.ts';
 
 /** Longest wait for a description, in milliseconds: API Gateway, which waits for the caller, gives up after 29 s. */
 const patienceMs = 22_000;

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { hashPassword } from '../../../../../lib/common/password-hash.ts';
-import { TemporarilyUnavailableError, UnauthenticatedError } from '../../../../../lib/errors.ts';
-import type { Administrator, Administrators } from '../../../../../lib/service/export/ports.ts';
-import { authenticateAdministrator } from '../../../../../lib/service/export/request/administrator.ts';
-import { basic } from '../../../../helpers/http-request.ts';
+import { hashPassword } from '../../../../lib/common/password-hash.ts';
+import { TemporarilyUnavailableError, UnauthenticatedError } from '../../../../lib/errors.ts';
+import { authenticateAdministrator } from '../../../../lib/service/export/administrator.ts';
+import type { Administrator, Administrators } from '../../../../lib/service/export/ports.ts';
+import { basic } from '../../../helpers/http-request.ts';
 
 const users = new Map<string, Administrator>();
 const administrators: Administrators = { find: async (username) => users.get(username) };

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { ListedExport, ShownExport } from '../../../../../lib/contract/export-state.ts';
-import { ForbiddenError, InvalidRequestError, NotFoundError } from '../../../../../lib/errors.ts';
-import type { ExportFilter, ExportRecords } from '../../../../../lib/service/export/ledger-port.ts';
-import { listExports, showExport } from '../../../../../lib/service/export/request/show-exports.ts';
-import { shownExport } from '../../../../helpers/export-states.ts';
-import { httpRequest, type RequestParts } from '../../../../helpers/http-request.ts';
+import type { ListedExport, ShownExport } from '../../../../lib/contract/export-state.ts';
+import { ForbiddenError, InvalidRequestError, NotFoundError } from '../../../../lib/errors.ts';
+import type { ExportFilter, ExportRecords } from '../../../../lib/service/export/ledger-port.ts';
+import { listExports, showExport } from '../../../../lib/service/export/show-exports.ts';
+import { shownExport } from '../../../helpers/export-states.ts';
+import { httpRequest, type RequestParts } from '../../../helpers/http-request.ts';
 
 const requestId = '0b9d7a52-5f6e-4c1a-9a39-0d2f3f1f2a11';
 const shown: ShownExport = shownExport({ requestId }, { pending: 1 });

@@ -1,10 +1,10 @@
-import { type AdminPage, archiveKindPlace } from '../../../contract/admin-page.ts';
-import { ForbiddenError, UnauthenticatedError } from '../../../errors.ts';
-import { parseBasic } from '../../http/authorization.ts';
-import { verifyPassword } from '../../http/passwords.ts';
-import { commonHeaders, type HttpReply } from '../../http/reply.ts';
-import type { HttpRequest } from '../../http/request.ts';
-import type { Administrators } from '../ports.ts';
+import { type AdminPage, archiveKindPlace } from '../../contract/admin-page.ts';
+import { ForbiddenError, UnauthenticatedError } from '../../errors.ts';
+import { parseBasic } from '../http/authorization.ts';
+import { verifyPassword } from '../http/passwords.ts';
+import { commonHeaders, type HttpReply } from '../http/reply.ts';
+import type { HttpRequest } from '../http/request.ts';
+import type { Administrators } from './ports.ts';
 
 /** The role that an export takes. */
 const administratorRole = 'ADMIN';

@@ -2,10 +2,10 @@ import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { KMSClient } from '@aws-sdk/client-kms';
 import { calculateJwkThumbprint, compactVerify } from 'jose';
 import { describe, expect, test } from 'vitest';
-import { TemporarilyUnavailableError } from '../../../../../lib/errors.ts';
-import { signDigest } from '../../../../../lib/local/kms/ecdsa.ts';
-import { KmsReceiptSigner, signingJwk } from '../../../../../lib/service/stores/kms/receipt-signer.ts';
-import { brokenConnection, type SdkReply, scripted, testClient, textOf } from '../../../../helpers/http-handler.ts';
+import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import { signDigest } from '../../../../lib/local/kms/ecdsa.ts';
+import { KmsReceiptSigner, signingJwk } from '../../../../lib/service/stores/receipt-signer.ts';
+import { brokenConnection, type SdkReply, scripted, testClient, textOf } from '../../../helpers/http-handler.ts';
 
 const keyArn = 'arn:aws:kms:eu-north-1:123456789012:key/receipts';
 const digest = createHash('sha256').update('signing input').digest();

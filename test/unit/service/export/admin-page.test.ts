@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { ForbiddenError } from '../../../../../lib/errors.ts';
-import { adminPageReply } from '../../../../../lib/service/export/request/administrator.ts';
-import { httpRequest } from '../../../../helpers/http-request.ts';
+import { ForbiddenError } from '../../../../lib/errors.ts';
+import { adminPageReply } from '../../../../lib/service/export/administrator.ts';
+import { httpRequest } from '../../../helpers/http-request.ts';
 
 const page = {
   html: '<html data-archive-kind="{archiveKind}">',

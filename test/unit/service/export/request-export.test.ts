@@ -6,11 +6,11 @@ import {
   NotFoundError,
   TemporarilyUnavailableError,
   type Violation,
-} from '../../../../../lib/errors.ts';
-import { requestExport } from '../../../../../lib/service/export/request/request-export.ts';
-import { httpRequest, type RequestParts } from '../../../../helpers/http-request.ts';
-import { makeTestIssuer } from '../../../../helpers/issuer.ts';
-import { RecordingExportRequests } from '../../../../helpers/recording-export-requests.ts';
+} from '../../../../lib/errors.ts';
+import { requestExport } from '../../../../lib/service/export/request-export.ts';
+import { httpRequest, type RequestParts } from '../../../helpers/http-request.ts';
+import { makeTestIssuer } from '../../../helpers/issuer.ts';
+import { RecordingExportRequests } from '../../../helpers/recording-export-requests.ts';
 
 const uuid = '0b9d7a52-5f6e-4c1a-9a39-0d2f3f1f2a11';
 const now = new Date('2026-11-21T10:00:00.123Z');
@@ -27,12 +27,15 @@ async function post(parts: RequestParts, requests = new RecordingExportRequests(
     authorizer: { isAdministrator: 'true' },
     ...parts,
   });
-  const { reply } = await requestExport(request, {
+  const told: unknown[] = [];
+  const reply = await requestExport(request, {
     archiveKind: 'fega',
     requests,
     newExportId: () => uuid,
     clock: () => now,
+    requested: (_, { exportId }) => told.push(exportId),
   });
+  expect(told).toEqual([uuid]);
   return { reply, published: requests.published };
 }
 

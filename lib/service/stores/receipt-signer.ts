@@ -2,9 +2,9 @@ import { createHash, createPublicKey } from 'node:crypto';
 import { GetPublicKeyCommand, type KMSClient, SignCommand } from '@aws-sdk/client-kms';
 import { calculateJwkThumbprint } from 'jose';
 import * as z from 'zod';
-import { endorsementType } from '../../../contract/delivery.ts';
-import type { ReceiptSigner, SignerIdentity } from '../../export/ports.ts';
-import { storeFailure } from '../aws-failure.ts';
+import { endorsementType } from '../../contract/delivery.ts';
+import type { ReceiptSigner, SignerIdentity } from '../export/ports.ts';
+import { storeFailure } from './aws-failure.ts';
 
 /** Signs receipts with the newest of some keys of KMS, which never leave it. Each older key endorses the next one. */
 export class KmsReceiptSigner implements ReceiptSigner {

@@ -1,11 +1,11 @@
 import * as z from 'zod';
-import { type ExportState, exportStates } from '../../../contract/export-state.ts';
-import { limits } from '../../../contract/limits.ts';
-import { InvalidRequestError, NotFoundError, type Violation } from '../../../errors.ts';
-import { type HttpReply, jsonReply } from '../../http/reply.ts';
-import { collected, type HttpRequest, singleQuery } from '../../http/request.ts';
-import type { ExportRecords } from '../ledger-port.ts';
+import { type ExportState, exportStates } from '../../contract/export-state.ts';
+import { limits } from '../../contract/limits.ts';
+import { InvalidRequestError, NotFoundError, type Violation } from '../../errors.ts';
+import { type HttpReply, jsonReply } from '../http/reply.ts';
+import { collected, type HttpRequest, singleQuery } from '../http/request.ts';
 import { requireAdministrator } from './administrator.ts';
+import type { ExportRecords } from './ledger-port.ts';
 
 /** What the GET routes below `/export` need. */
 export interface ExportStatusEndpoint {

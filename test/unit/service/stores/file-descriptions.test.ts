@@ -1,8 +1,8 @@
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import { describe, expect, test } from 'vitest';
-import { ArchiveDamagedError, ForbiddenError, TemporarilyUnavailableError } from '../../../../../lib/errors.ts';
-import { fileDescriptions } from '../../../../../lib/service/stores/lambda/file-descriptions.ts';
-import { brokenConnection, type SdkReply, scripted, testClient, textOf } from '../../../../helpers/http-handler.ts';
+import { ArchiveDamagedError, ForbiddenError, TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import { fileDescriptions } from '../../../../lib/service/stores/file-descriptions.ts';
+import { brokenConnection, type SdkReply, scripted, testClient, textOf } from '../../../helpers/http-handler.ts';
 
 const functionArn = 'arn:aws:lambda:eu-north-1:111122223333:function:describe';
 const reference = { fileId: 'EGAF1', datasetId: 'EGAD1' };
