@@ -12,7 +12,7 @@ import {
 import { migrate, migration } from '../lib/service/stores/rds/migrate.ts';
 import baseline from '../lib/service/stores/rds/migrations/0001-baseline.sql';
 import filesByPath from '../lib/service/stores/rds/migrations/0002-files-by-path.sql';
-import { S3OutboxRemover } from '../lib/service/stores/s3/outbox-remover.ts';
+import { s3OutboxRemover } from '../lib/service/stores/s3/outbox-remover.ts';
 import { retriedUntilConsistent, roleSecrets, workingMs } from './shared/deployment.ts';
 import { describeError, logger } from './shared/observability.ts';
 import { optionalNumber, required } from './shared/runtime.ts';
@@ -43,7 +43,7 @@ export async function handler(_event: unknown, context: Context): Promise<{ appl
  */
 async function markOpen(): Promise<void> {
   try {
-    await new S3OutboxRemover({ client: s3Client(), bucket: required(environment.outboxBucket) }).markOpen();
+    await s3OutboxRemover(s3Client(), required(environment.outboxBucket)).markOpen();
   } catch (error) {
     logger.warn('open requests are not marked: the daily sweep looks for them', describeError(error));
   }

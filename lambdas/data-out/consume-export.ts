@@ -2,18 +2,18 @@ import { MetricUnit } from '@aws-lambda-powertools/metrics';
 import type { Context } from 'aws-lambda';
 import { environment } from '../../lib/contract/environment.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
-import { RdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
+import { exportCatalogue } from '../../lib/service/catalogue/export-catalogue.ts';
 import {
   type ConsumeDependencies,
   type ConsumeOutcome,
   consumeExportRequest,
 } from '../../lib/service/export/consume.ts';
 import type { Events } from '../../lib/service/export/ports.ts';
-import { fanOuts } from '../../lib/service/ledger/ledger.ts';
+import { fanOuts, noteAttempts } from '../../lib/service/ledger/ledger.ts';
 import type { OutboxQuota } from '../../lib/service/ledger/outbox-contents.ts';
 import { s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
 import { deliveriesQueue, fileExportsQueue } from '../../lib/service/stores/queues.ts';
-import { S3OutboxRemover } from '../../lib/service/stores/s3/outbox-remover.ts';
+import { s3OutboxRemover } from '../../lib/service/stores/s3/outbox-remover.ts';
 import { logger, metrics } from '../shared/observability.ts';
 import { announce, reportRejection } from '../shared/outcomes.ts';
 import { type DeliveredMessage, oneByOne, queueHandler } from '../shared/queue.ts';
@@ -41,7 +41,7 @@ export const handler = queueHandler({
   handle: oneByOne(
     consumeMessage(
       {
-        catalogue: new RdsCatalogue(data),
+        catalogue: exportCatalogue(data, noteAttempts),
         fileExports: fileExportsQueue({ client: sqs, queueUrl: required(environment.fileExportsQueueUrl), traceOf }),
         smallFileExports: fileExportsQueue({
           client: sqs,
@@ -50,7 +50,7 @@ export const handler = queueHandler({
         }),
         ledger: fanOuts(data, requiredNumber(environment.filesInFlight), quotaOfOutbox()),
         deliveries: deliveriesQueue({ client: sqs, queueUrl: required(environment.deliveriesQueueUrl), traceOf }),
-        outbox: new S3OutboxRemover({ client: s3Client(), bucket: required(environment.outboxBucket) }),
+        outbox: s3OutboxRemover(s3Client(), required(environment.outboxBucket)),
         rules: deployedVisaRules(),
       },
       deployedEvents(),

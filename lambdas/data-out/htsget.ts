@@ -1,5 +1,5 @@
 import { directChallenge, ticketPartsRoute } from '../../lib/contract/http.ts';
-import { RdsRegionCatalogue } from '../../lib/service/catalogue/region-catalogue.ts';
+import { regionCatalogue } from '../../lib/service/catalogue/region-catalogue.ts';
 import { htsgetErrorReply } from '../../lib/service/direct/htsget/model.ts';
 import { PlainFiles } from '../../lib/service/direct/htsget/plain-files.ts';
 import { type ServedPart, servePart } from '../../lib/service/direct/htsget/serve-part.ts';
@@ -17,7 +17,7 @@ keepMemorySmall();
 const { archive, archiveKeys } = deployedArchive(s3Client());
 const endpoint = {
   rules: deployedVisaRules(),
-  catalogue: new RdsRegionCatalogue(promptDatabase()),
+  catalogue: regionCatalogue(promptDatabase()),
   archive,
   archiveKeys,
   files: new PlainFiles({ archive, archiveKeys }),

@@ -9,8 +9,8 @@ import type { Events } from '../../lib/service/export/ports.ts';
 import { type FinalizeDependencies, finalizeDelivery } from '../../lib/service/export/receipt/finalize.ts';
 import { receiptRecords } from '../../lib/service/ledger/ledger.ts';
 import { kmsClient, s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
-import { KmsReceiptSigner } from '../../lib/service/stores/receipt-signer.ts';
-import { S3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
+import { kmsReceiptSigner } from '../../lib/service/stores/receipt-signer.ts';
+import { s3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
 import { countBy, logger, metrics } from '../shared/observability.ts';
 import { announce } from '../shared/outcomes.ts';
 import { type DeliveredMessage, oneByOne, queueHandler } from '../shared/queue.ts';
@@ -41,8 +41,8 @@ function deployedReceipts(): Pick<FinalizeDependencies, 'receipts'> {
   const bucket = required(environment.outboxBucket);
   return {
     receipts: {
-      outbox: new S3OutboxWriter({ client: s3Client(), bucket, contentType: receiptMediaType }),
-      signer: new KmsReceiptSigner({ client: kmsClient(), keyArns: keyArns.split(',') }),
+      outbox: s3OutboxWriter({ client: s3Client(), bucket, contentType: receiptMediaType }),
+      signer: kmsReceiptSigner(kmsClient(), keyArns.split(',')),
       issuer: required(environment.serviceId),
     },
   };

@@ -2,7 +2,7 @@ import { MetricUnit } from '@aws-lambda-powertools/metrics';
 import { environment } from '../../lib/contract/environment.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import { ArchiveDamagedError } from '../../lib/errors.ts';
-import { RdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
+import { exportCatalogue } from '../../lib/service/catalogue/export-catalogue.ts';
 import type { StageDependencies } from '../../lib/service/export/export-order.ts';
 import { secondsSince } from '../../lib/service/export/finalizing.ts';
 import { parseFileExport, type ReceivedMessage } from '../../lib/service/export/received.ts';
@@ -11,7 +11,7 @@ import { copyRecords } from '../../lib/service/ledger/copy-records.ts';
 import { fileRecords, noteAttempts } from '../../lib/service/ledger/ledger.ts';
 import { s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
 import { deliveriesQueue } from '../../lib/service/stores/queues.ts';
-import { S3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
+import { s3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
 import { countBy, logger, metrics } from '../shared/observability.ts';
 import { reportRejection } from '../shared/outcomes.ts';
 import { type HandleMessages, queueHandler } from '../shared/queue.ts';
@@ -43,9 +43,9 @@ export const handler = queueHandler({
   retryDelaysSeconds: required(environment.retryDelaysSeconds),
   stage: 'stage',
   handle: stageMessages({
-    catalogue: new RdsCatalogue(data, noteAttempts),
+    catalogue: exportCatalogue(data, noteAttempts),
     archive,
-    outbox: new S3OutboxWriter({ client, bucket: required(environment.outboxBucket), archiveBuckets }),
+    outbox: s3OutboxWriter({ client, bucket: required(environment.outboxBucket), archiveBuckets }),
     archiveKeys,
     ledger: fileRecords(data, requiredNumber(environment.filesInFlight)),
     deliveries: deliveriesQueue({ client: sqs, queueUrl: required(environment.deliveriesQueueUrl), traceOf }),

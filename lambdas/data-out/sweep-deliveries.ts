@@ -6,13 +6,13 @@ import { fanOuts, unfinishedRequests } from '../../lib/service/ledger/ledger.ts'
 import { deleteExpiredRows } from '../../lib/service/ledger/retention.ts';
 import { s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
 import { deliveriesQueue } from '../../lib/service/stores/queues.ts';
-import { S3OutboxRemover } from '../../lib/service/stores/s3/outbox-remover.ts';
+import { s3OutboxRemover } from '../../lib/service/stores/s3/outbox-remover.ts';
 import { countBy, logger } from '../shared/observability.ts';
 import { optionalNumber, required, requiredNumber } from '../shared/runtime.ts';
 import { database } from '../shared/wiring.ts';
 
 const data = database();
-const outbox = new S3OutboxRemover({ client: s3Client(), bucket: required(environment.outboxBucket) });
+const outbox = s3OutboxRemover(s3Client(), required(environment.outboxBucket));
 const dependencies = {
   ledger: { ...fanOuts(data, requiredNumber(environment.filesInFlight)), ...unfinishedRequests(data) },
   deliveries: deliveriesQueue({ client: sqsClient(), queueUrl: required(environment.deliveriesQueueUrl) }),

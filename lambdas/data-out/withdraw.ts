@@ -7,7 +7,7 @@ import { type WithdrawalDependencies, withdrawDeprecated } from '../../lib/servi
 import { copyRecords } from '../../lib/service/ledger/copy-records.ts';
 import { outboxRecords } from '../../lib/service/ledger/ledger.ts';
 import { s3Client } from '../../lib/service/stores/clients.ts';
-import { S3OutboxRemover } from '../../lib/service/stores/s3/outbox-remover.ts';
+import { s3OutboxRemover } from '../../lib/service/stores/s3/outbox-remover.ts';
 import { logger, metrics } from '../shared/observability.ts';
 import { required, requiredNumber } from '../shared/runtime.ts';
 import { database } from '../shared/wiring.ts';
@@ -25,7 +25,7 @@ const mostFound = { report: 1_000, purge: Number.POSITIVE_INFINITY };
  */
 export const handler = withdraw(
   {
-    outbox: new S3OutboxRemover({ client: s3Client(), bucket: required(environment.outboxBucket) }),
+    outbox: s3OutboxRemover(s3Client(), required(environment.outboxBucket)),
     ledger: outboxRecords(data, requiredNumber(environment.outboxExpiryDays)),
     copies: copyRecords(data),
   },

@@ -1,5 +1,6 @@
 import { environment } from '../../lib/contract/environment.ts';
-import { RdsDirectCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
+import { directCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
+import type { DirectCatalogue } from '../../lib/service/direct/ports.ts';
 import type { ServiceInfo } from '../../lib/service/direct/service-info.ts';
 import type { VisaRules } from '../../lib/visas/index.ts';
 import software from '../../package.json' with { type: 'json' };
@@ -7,8 +8,8 @@ import { required } from './runtime.ts';
 import { deployedVisaRules, promptDatabase } from './wiring.ts';
 
 /** What direct access verifies tokens with, and the catalogue that it asks. */
-export function directAccess(): { readonly rules: VisaRules; readonly catalogue: RdsDirectCatalogue } {
-  return { rules: deployedVisaRules(), catalogue: new RdsDirectCatalogue(promptDatabase()) };
+export function directAccess(): { readonly rules: VisaRules; readonly catalogue: DirectCatalogue } {
+  return { rules: deployedVisaRules(), catalogue: directCatalogue(promptDatabase()) };
 }
 
 /** Origins of the web pages that may use htsget. */

@@ -2,6 +2,7 @@ import type { S3Client } from '@aws-sdk/client-s3';
 import { environment, trustedIssuersFile } from '../../lib/contract/environment.ts';
 import type { TicketKeys } from '../../lib/service/direct/htsget/token.ts';
 import type { Events } from '../../lib/service/export/ports.ts';
+import { secretArchiveKeys } from '../../lib/service/stores/archive-keys.ts';
 import {
   eventBridgeClient,
   rdsDataClient,
@@ -10,11 +11,8 @@ import {
 } from '../../lib/service/stores/clients.ts';
 import { eventBridgeEvents } from '../../lib/service/stores/events.ts';
 import { DataApi, type DataApiOptions } from '../../lib/service/stores/rds/data-api.ts';
-import { S3Archive } from '../../lib/service/stores/s3/archive.ts';
-import { parseArchiveBuckets } from '../../lib/service/stores/s3/archive-buckets.ts';
-import { SecretArchiveKeys } from '../../lib/service/stores/secrets/archive-keys.ts';
-import { secretDenyList } from '../../lib/service/stores/secrets/deny-list.ts';
-import { secretTicketKeys } from '../../lib/service/stores/secrets/ticket-keys.ts';
+import { parseArchiveBuckets, s3Archive } from '../../lib/service/stores/s3/archive.ts';
+import { secretDenyList, secretTicketKeys } from '../../lib/service/stores/secrets.ts';
 import { parseTrustedIssuers, type VisaRules, visaRules } from '../../lib/visas/index.ts';
 import { bundledJson, required } from './runtime.ts';
 
@@ -52,8 +50,8 @@ export function deployedArchive(client: S3Client) {
   const secretArn = required(environment.archiveKeysSecretArn);
   return {
     archiveBuckets,
-    archive: new S3Archive({ client, buckets: archiveBuckets }),
-    archiveKeys: new SecretArchiveKeys({ client: secretsManagerClient(), secretArn }),
+    archive: s3Archive({ client, buckets: archiveBuckets }),
+    archiveKeys: secretArchiveKeys({ client: secretsManagerClient(), secretArn }),
   };
 }
 

@@ -6,7 +6,7 @@ import { NotFoundError, TemporarilyUnavailableError } from '../errors.ts';
 import { outboxRecords } from '../service/ledger/ledger.ts';
 import { type AwsClientOptions, rdsDataClient, s3Client, secretsManagerClient } from '../service/stores/clients.ts';
 import { DataApi } from '../service/stores/rds/data-api.ts';
-import { S3OutboxRemover } from '../service/stores/s3/outbox-remover.ts';
+import { s3OutboxRemover } from '../service/stores/s3/outbox-remover.ts';
 import { usageError } from '../terminal/errors.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { RdsErasure } from './audit/erasure.ts';
@@ -205,7 +205,7 @@ export function targetOf(deployment: Deployment) {
     archiveHeaders: publicPart(new RdsArchiveHeaders(db)),
     archiveUsers: publicPart(new ArchiveUserWriter(db)),
     audit: publicPart(new RdsAuditTrail(databaseOf(deployment, stack[outputs.databaseAuditorSecretArn]))),
-    outbox: publicPart(new S3OutboxRemover({ client: s3, bucket: stack[outputs.outboxBucket] })),
+    outbox: publicPart(s3OutboxRemover(s3, stack[outputs.outboxBucket])),
     outboxRecords: outboxRecords(db, longestExpiryDays),
     erasure: publicPart(new RdsErasure(db)),
     deadLetters: deadLettersOf(stack, redriveClient(stack[outputs.redriveRoleArn], clientOptions)),

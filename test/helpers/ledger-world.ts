@@ -1,4 +1,4 @@
-import { RdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
+import { exportCatalogue } from '../../lib/service/catalogue/export-catalogue.ts';
 import type { ConsumeDependencies } from '../../lib/service/export/consume.ts';
 import type { ExportEvent } from '../../lib/service/export/ledger-port.ts';
 import { noteAttempts } from '../../lib/service/ledger/ledger.ts';
@@ -30,7 +30,7 @@ export class LedgerWorld extends ExportWorld {
     super();
     this.database = database;
     this.#ledger = this.#counted(wholeLedger(database.dataApi(), 10));
-    const noting = new RdsCatalogue(database.dataApi(), noteAttempts);
+    const noting = exportCatalogue(database.dataApi(), noteAttempts);
     this.catalogue.onAttempts = async (attempts) => void (await noting.findReleasedFiles(attempts));
   }
 

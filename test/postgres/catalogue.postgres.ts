@@ -7,8 +7,8 @@ import { ArchiveUserWriter } from '../../lib/ops/catalogue/archive-users.ts';
 import { RdsArchiveInventory } from '../../lib/ops/catalogue/inventory.ts';
 import { FileIdTakenError, RdsArchiveWriter } from '../../lib/ops/catalogue/writer.ts';
 import { accessQuery } from '../../lib/service/catalogue/access-query.ts';
-import { RdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
-import { RdsDirectCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
+import { directCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
+import { exportCatalogue } from '../../lib/service/catalogue/export-catalogue.ts';
 import { noteAttempts, outboxRecords, receiptRecords } from '../../lib/service/ledger/ledger.ts';
 import type { DataApi } from '../../lib/service/stores/rds/data-api.ts';
 import { prepareRole } from '../../lib/service/stores/rds/logins/database-role.ts';
@@ -88,7 +88,7 @@ describe('the migrations', () => {
 });
 
 describe.each([databaseRoles.reader, databaseRoles.worker])('%s', (role) => {
-  const catalogue = () => new RdsCatalogue(as(role));
+  const catalogue = () => exportCatalogue(as(role), noteAttempts);
   const first = (...namedBy: number[]) => ({ entitled: [{ datasetId: 'EGAD1', namedBy }] });
 
   it.each([
@@ -124,7 +124,7 @@ describe.each([databaseRoles.reader, databaseRoles.worker])('%s', (role) => {
 const unexpected = () => Promise.reject(new Error('a transaction within one'));
 
 describe('direct access', () => {
-  const catalogue = () => new RdsDirectCatalogue(as(databaseRoles.reader));
+  const catalogue = () => directCatalogue(as(databaseRoles.reader));
 
   it('lists files, and stops at a dataset that is not released', async () => {
     const listed = await all(catalogue().filesOfDataset('EGAD1'));
@@ -252,7 +252,7 @@ describe('a request', () => {
   beforeEach(async () => {
     await database.sql('truncate data_out.requests, data_out.request_files, data_out.export_log');
     await requests().accept(request, fileIds, { count: 1, isLast: true });
-    await new RdsCatalogue(as(databaseRoles.worker), noteAttempts).findReleasedFiles(fileIds.map((id) => attempt(id)));
+    await exportCatalogue(as(databaseRoles.worker), noteAttempts).findReleasedFiles(fileIds.map((id) => attempt(id)));
   });
   const completeFanOut = () => requests().completeFanOut(exportId, { sentTo: '', files: 0 });
 
@@ -322,7 +322,7 @@ describe('a request', () => {
     );
     await database.sql('update data_out.requests set settled_generation = generation');
     for (const id of fileIds)
-      await new RdsCatalogue(as(databaseRoles.worker), noteAttempts).findReleasedFiles([attempt(id)]);
+      await exportCatalogue(as(databaseRoles.worker), noteAttempts).findReleasedFiles([attempt(id)]);
     expect(await database.sql('select generation from data_out.requests')).toEqual([['2']]);
     expect(await files().finalizable([exportId])).toEqual([]);
   });
@@ -415,7 +415,7 @@ describe('the operator', () => {
     const events = "select event from sda.dataset_event_log where dataset_id = 'EGAD100' order by id";
     expect(await database.sql(events)).toEqual([['registered'], ['released']]);
     // What it entered is served.
-    expect(await new RdsCatalogue(as(databaseRoles.worker)).isReleased('EGAD100')).toBe(true);
+    expect(await exportCatalogue(as(databaseRoles.worker), noteAttempts).isReleased('EGAD100')).toBe(true);
   });
 
   it('notices content that the pipeline has archived, and removes what it has added', async () => {

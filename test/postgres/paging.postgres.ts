@@ -4,9 +4,9 @@ import { ForbiddenError } from '../../lib/errors.ts';
 import { RdsAuditTrail } from '../../lib/ops/audit/trail.ts';
 import { RdsArchiveHeaders } from '../../lib/ops/catalogue/headers.ts';
 import { RdsArchiveInventory } from '../../lib/ops/catalogue/inventory.ts';
-import { RdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
-import { RdsDirectCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
-import { outboxRecords, receiptRecords } from '../../lib/service/ledger/ledger.ts';
+import { directCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
+import { exportCatalogue } from '../../lib/service/catalogue/export-catalogue.ts';
+import { noteAttempts, outboxRecords, receiptRecords } from '../../lib/service/ledger/ledger.ts';
 import { fitsQuota } from '../../lib/service/ledger/outbox-contents.ts';
 import type { DataApi, SqlExecutor } from '../../lib/service/stores/rds/data-api.ts';
 import { migrate } from '../../lib/service/stores/rds/migrate.ts';
@@ -157,7 +157,7 @@ const records = (db: DataApi) => outboxRecords(db, 30);
 
 const statements: Readonly<Record<string, Paging>> = {
   'files to export': {
-    run: (db) => first(new RdsCatalogue(db).exportableFiles('EGAD1', '')),
+    run: (db) => first(exportCatalogue(db, noteAttempts).exportableFiles('EGAD1', '')),
     last: async () => ({ after: await rowIdBeforeLast() }),
   },
   'files that an export did not send': {
@@ -168,7 +168,7 @@ const statements: Readonly<Record<string, Paging>> = {
     last: async () => ({ sent_to: await rowIdBeforeLast() }),
   },
   'files of a dataset, for direct access': {
-    run: (db) => first(new RdsDirectCatalogue(db).filesOfDataset('EGAD1')),
+    run: (db) => first(directCatalogue(db).filesOfDataset('EGAD1')),
     last: async () => ({ after: { uuid: await rowIdBeforeLast() } }),
   },
   'files of a dataset, for the operator': {

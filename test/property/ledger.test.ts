@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { RdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
+import { exportCatalogue } from '../../lib/service/catalogue/export-catalogue.ts';
 import type {
   EndedContainer,
   FileEnd,
@@ -9,6 +9,7 @@ import type {
   RequestEnd,
   Unsent,
 } from '../../lib/service/export/ledger-port.ts';
+import type { ExportCatalogue } from '../../lib/service/export/ports.ts';
 import { noteAttempts, outboxRecords, receiptRecords } from '../../lib/service/ledger/ledger.ts';
 import {
   type FileEvent,
@@ -31,7 +32,7 @@ let database: TestDatabase;
 let ledger: WholeLedger;
 let log: ReceiptRecords;
 let records: OutboxRecords;
-let catalogue: RdsCatalogue;
+let catalogue: ExportCatalogue;
 beforeAll(async () => {
   database = await TestDatabase.shared();
   await database.sql("insert into sda.datasets (id, stable_id) values (1, 'EGAD1')");
@@ -41,7 +42,7 @@ beforeAll(async () => {
   ledger = wholeLedger(database.dataApi(), 10);
   log = receiptRecords(database.dataApi());
   records = outboxRecords(database.dataApi(), 30);
-  catalogue = new RdsCatalogue(database.dataApi(), noteAttempts);
+  catalogue = exportCatalogue(database.dataApi(), noteAttempts);
 });
 afterAll(() => database[Symbol.asyncDispose]());
 

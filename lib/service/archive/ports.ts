@@ -60,8 +60,14 @@ export interface Catalogue {
   evaluateAccess(granted: readonly string[], wanted?: RequestedData): Promise<AccessResult>;
   /** Whether the newest event of the dataset is `released`. */
   isReleased(datasetId: string): Promise<boolean>;
-  /** The file, only if it belongs to the dataset and the dataset is released at this moment. */
+  /**
+   * The file, only if it belongs to the dataset and the dataset is released at this moment.
+   *
+   * @throws ArchiveDamagedError when it has no body, no size or no header in the catalogue
+   */
   findReleasedFile(reference: FileReference): Promise<ArchivedFile | undefined>;
+  /** Whether the dataset has more than `count` files, those included that ingestion has not finished. */
+  hasMoreFiles(datasetId: string, count: number): Promise<boolean>;
 }
 
 /** Metadata of an object in the outbox, by the keys of `outboxMetadata`. */

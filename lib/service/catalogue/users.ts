@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import type { ArchiveUser, ArchiveUsers } from '../outbox/ports.ts';
+import { camelRow } from '../stores/rds/columns.ts';
 import type { SqlExecutor } from '../stores/rds/data-api.ts';
 
-const userRow = z.object({ username: z.string(), password_hash: z.string() });
+const userRow = camelRow({ username: z.string(), password_hash: z.string() });
 
 /** The central archive's Basic credentials, in `data_out.archive_users`. */
 export class RdsArchiveUsers implements ArchiveUsers {
@@ -21,6 +22,6 @@ export class RdsArchiveUsers implements ArchiveUsers {
       'select username, password_hash from data_out.archive_users where username = :username and disabled_at is null',
       { username },
     );
-    return row && { username: row.username, passwordHash: row.password_hash };
+    return row;
   }
 }

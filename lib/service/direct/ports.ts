@@ -43,8 +43,6 @@ export interface DirectCatalogue extends Catalogue {
   filesOfDataset(datasetId: string, after?: string): AsyncIterable<readonly DatasetFile[]>;
   /** Where the file is in the order of {@link filesOfDataset}; `undefined` when it is not a file of the dataset. */
   placeInDataset(datasetId: string, fileId: string): Promise<string | undefined>;
-  /** Whether the dataset has more than `count` files, those included that cannot be served. */
-  hasMoreFiles(datasetId: string, count: number): Promise<boolean>;
   /** `undefined` when there is no such file. Decides nothing about access. */
   factsOf(fileId: string): Promise<FileFacts | undefined>;
 }

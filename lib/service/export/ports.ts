@@ -19,8 +19,6 @@ export interface ExportCatalogue extends Catalogue {
    * @param after end of a page; the pages begin behind it. Empty: with the first
    */
   exportableFiles(datasetId: string, after: string): AsyncIterable<ExportablePage>;
-  /** Whether the dataset has more than `count` files, those included that ingestion has not finished. */
-  hasMoreFiles(datasetId: string, count: number): Promise<boolean>;
   /** The page of one file alone; `undefined` for an unknown one. */
   exportableFile(fileId: string): Promise<ExportablePage | undefined>;
   /**

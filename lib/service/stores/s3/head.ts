@@ -18,7 +18,7 @@ export async function headObject(
       new HeadObjectCommand({
         Bucket: object.bucket,
         Key: object.key,
-        ...(object.checksum && { ChecksumMode: 'ENABLED' }),
+        ChecksumMode: object.checksum ? 'ENABLED' : undefined,
       }),
     );
     if (head.ContentLength === undefined || !head.ETag || !head.LastModified) {

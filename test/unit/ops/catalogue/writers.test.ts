@@ -7,7 +7,7 @@ import {
   FileReferredToError,
   RdsArchiveWriter,
 } from '../../../../lib/ops/catalogue/writer.ts';
-import { RdsCatalogue } from '../../../../lib/service/catalogue/catalogue.ts';
+import { rdsCatalogue } from '../../../../lib/service/catalogue/catalogue.ts';
 import type { ExportEvent } from '../../../../lib/service/export/ledger-port.ts';
 import { copyRecords } from '../../../../lib/service/ledger/copy-records.ts';
 import { outboxRecords } from '../../../../lib/service/ledger/ledger.ts';
@@ -48,7 +48,7 @@ describe('RdsArchiveWriter', () => {
 
   it('enters a file that the catalogue then gives out once the dataset is released', async () => {
     const writer = new RdsArchiveWriter(test.dataApi());
-    const catalogue = new RdsCatalogue(test.dataApi());
+    const catalogue = rdsCatalogue(test.dataApi());
     const reference = { fileId: 'EGAF1', datasetId: 'EGAD1' };
     await writer.registerFile(file);
     expect(await catalogue.findReleasedFile(reference)).toBeUndefined();
@@ -173,7 +173,7 @@ describe('RdsArchiveWriter', () => {
       "insert into sda.dataset_event_log (dataset_id, event, event_date) values ('EGAD1', 'released', now() + interval '1 day')",
     );
     await writer.appendDatasetEvent('EGAD1', 'deprecated');
-    expect(await new RdsCatalogue(test.dataApi()).isReleased('EGAD1')).toBe(false);
+    expect(await rdsCatalogue(test.dataApi()).isReleased('EGAD1')).toBe(false);
   });
 
   it('does not know an event of a dataset that is not there', async () => {

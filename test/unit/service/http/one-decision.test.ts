@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ForbiddenError } from '../../../../lib/errors.ts';
-import { RdsDirectCatalogue } from '../../../../lib/service/catalogue/direct-catalogue.ts';
+import { directCatalogue } from '../../../../lib/service/catalogue/direct-catalogue.ts';
 import { describeObject, giveAccessUrl } from '../../../../lib/service/direct/drs/objects.ts';
 import { listDatasetFiles, listDatasets } from '../../../../lib/service/direct/list-datasets.ts';
 import { serveFile } from '../../../../lib/service/direct/serve-file.ts';
@@ -42,7 +42,7 @@ function endpoint() {
   const { outbox, archive } = world.ports;
   return {
     ...world.endpoint,
-    catalogue: new RdsDirectCatalogue(database.dataApi()),
+    catalogue: directCatalogue(database.dataApi()),
     archive,
     archiveKeys: { candidates: async () => world.ports.archiveKeys },
     outbox,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { RdsCatalogue } from '../../../../lib/service/catalogue/catalogue.ts';
+import { exportCatalogue } from '../../../../lib/service/catalogue/export-catalogue.ts';
 import type { AcceptedRequest, FileEnd } from '../../../../lib/service/export/ledger-port.ts';
 import { noteAttempts } from '../../../../lib/service/ledger/ledger.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
@@ -50,7 +50,7 @@ const events = async () =>
 
 /** The find query of a batch, which notes the attempts. */
 const attempt = (fileIds: readonly string[], { isFirst = true, isLast = false } = {}) =>
-  new RdsCatalogue(test.dataApi(), noteAttempts).findReleasedFiles(
+  exportCatalogue(test.dataApi(), noteAttempts).findReleasedFiles(
     fileIds.map((fileId) => ({ exportId, datasetId: 'EGAD1', fileId, isFirst, isLast })),
   );
 const end = (fileId: string, state: FileEnd['state'] = 'staged', more: Partial<FileEnd> = {}): FileEnd => ({

@@ -4,7 +4,7 @@ import { calculateJwkThumbprint, compactVerify } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
 import { signDigest } from '../../../../lib/local/kms/ecdsa.ts';
-import { KmsReceiptSigner, signingJwk } from '../../../../lib/service/stores/receipt-signer.ts';
+import { kmsReceiptSigner, signingJwk } from '../../../../lib/service/stores/receipt-signer.ts';
 import { brokenConnection, type SdkReply, scripted, testClient, textOf } from '../../../helpers/http-handler.ts';
 
 const keyArn = 'arn:aws:kms:eu-north-1:123456789012:key/receipts';
@@ -18,7 +18,7 @@ function kmsOver(...replies: readonly (SdkReply | Error)[]) {
       target: request.headers['x-amz-target'],
       body: JSON.parse(textOf(request)) as unknown,
     }));
-  return { client, sent, signer: new KmsReceiptSigner({ client, keyArns: [keyArn] }) };
+  return { client, sent, signer: kmsReceiptSigner(client, [keyArn]) };
 }
 const reply = (body: object): SdkReply => ({ status: 200, body: JSON.stringify(body) });
 const refusal = (type: string, status = 400): SdkReply => ({ status, body: JSON.stringify({ __type: type }) });
@@ -82,7 +82,7 @@ describe('a key', () => {
         return { Signature: signDigest(input.Message, secret) };
       },
     } as unknown as KMSClient;
-    const { kid, endorsements = [] } = await new KmsReceiptSigner({ client, keyArns: ['0', '1', '2'] }).identity();
+    const { kid, endorsements = [] } = await kmsReceiptSigner(client, ['0', '1', '2']).identity();
     expect(kid).toBe(kids[2]);
     const said = await Promise.all(
       endorsements.map(async (jws, index) => {

@@ -8,7 +8,7 @@ import {
 import * as z from 'zod';
 import { type DatabaseLogin, type DatabaseRole, loginsOf } from '../../../../contract/database-roles.ts';
 import { errorName } from '../../aws-failure.ts';
-import { CachedSecret } from '../../secrets/cached-secret.ts';
+import { CachedSecret } from '../../secrets.ts';
 import type { DataApi } from '../data-api.ts';
 import { currentLogin, prepareRole, type RoleLogin, roleLogin } from './database-role.ts';
 

@@ -2,15 +2,15 @@ import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { TemporarilyUnavailableError } from '../../../../../../lib/errors.ts';
 import { ArchiveUserWriter } from '../../../../../../lib/ops/catalogue/archive-users.ts';
-import { RdsCatalogue } from '../../../../../../lib/service/catalogue/catalogue.ts';
-import { RdsDirectCatalogue } from '../../../../../../lib/service/catalogue/direct-catalogue.ts';
+import { directCatalogue } from '../../../../../../lib/service/catalogue/direct-catalogue.ts';
+import { exportCatalogue } from '../../../../../../lib/service/catalogue/export-catalogue.ts';
 import { RdsArchiveUsers } from '../../../../../../lib/service/catalogue/users.ts';
 import type { RecordedContainer } from '../../../../../../lib/service/export/ledger-port.ts';
 import { copyRecords } from '../../../../../../lib/service/ledger/copy-records.ts';
 import { noteAttempts, outboxRecords, receiptRecords } from '../../../../../../lib/service/ledger/ledger.ts';
 import { closeRole, currentLogin, prepareRole } from '../../../../../../lib/service/stores/rds/logins/database-role.ts';
 import { migrate } from '../../../../../../lib/service/stores/rds/migrate.ts';
-import { MalformedSecretError } from '../../../../../../lib/service/stores/secrets/cached-secret.ts';
+import { MalformedSecretError } from '../../../../../../lib/service/stores/secrets.ts';
 import { TestDatabase } from '../../../../../helpers/data-api.ts';
 import { scripted, testClient } from '../../../../../helpers/http-handler.ts';
 import { readMigrations } from '../../../../../helpers/read-migrations.ts';
@@ -153,14 +153,16 @@ describe('the role of direct access', () => {
   });
 
   it('reads all that the catalogue of direct access asks for', async () => {
-    const catalogue = new RdsDirectCatalogue(reader());
+    const catalogue = directCatalogue(reader());
     expect(await catalogue.evaluateAccess(['x'], { fileId: 'F' })).toMatchObject({
       entitled: [{ datasetId: 'EGAD1' }],
     });
     expect(await catalogue.isReleased('EGAD1')).toBe(true);
     expect(await catalogue.findReleasedFile({ fileId: 'F', datasetId: 'EGAD1' })).toMatchObject({ fileId: 'F' });
     expect(await catalogue.factsOf('F')).toMatchObject({ plaintextChecksums: [] });
-    expect((await catalogue.filesOfDataset('EGAD1').next()).value).toMatchObject([{ fileId: 'F' }]);
+    expect((await catalogue.filesOfDataset('EGAD1')[Symbol.asyncIterator]().next()).value).toMatchObject([
+      { fileId: 'F' },
+    ]);
   });
 
   it.each([
@@ -252,13 +254,15 @@ describe('the role of the queues’ consumers', () => {
   });
 
   it('reads all that an export asks the catalogue for', async () => {
-    const catalogue = new RdsCatalogue(worker(), noteAttempts);
+    const catalogue = exportCatalogue(worker(), noteAttempts);
     expect(await catalogue.evaluateAccess(['x'], { datasetId: 'EGAD1' })).toMatchObject({
       entitled: [{ datasetId: 'EGAD1' }],
     });
     expect(await catalogue.isReleased('EGAD1')).toBe(true);
     const files = [{ fileId: 'F', archiveFileSize: 1 }];
-    expect((await catalogue.exportableFiles('EGAD1', '').next()).value).toMatchObject({ files });
+    expect((await catalogue.exportableFiles('EGAD1', '')[Symbol.asyncIterator]().next()).value).toMatchObject({
+      files,
+    });
     expect(await catalogue.exportableFile('F')).toMatchObject({ files });
     expect(await catalogue.findReleasedFile({ fileId: 'F', datasetId: 'EGAD1' })).toMatchObject({ fileId: 'F' });
   });
@@ -274,7 +278,7 @@ describe('the role of the queues’ consumers', () => {
     const none = { sentTo: '', files: 0 };
     await requests.addFiles(exportId, none, ['G'], { count: 1, isLast: false });
     const attempt = { exportId, datasetId: 'EGAD1', fileId: 'F', isFirst: true, isLast: true };
-    await new RdsCatalogue(worker(), noteAttempts).findReleasedFiles([attempt]);
+    await exportCatalogue(worker(), noteAttempts).findReleasedFiles([attempt]);
     await files.record([{ exportId, fileId: 'G', state: 'given_up' }], []);
     await requests.fail(request, 'internal_error');
     expect(await requests.closeUnsent(exportId, none, { state: 'given_up', reason: 'not_sent' })).toBe(false);

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
-import { whenConsistent } from '../../../../lib/service/stores/eventual-consistency.ts';
+import { whenConsistent } from '../../../../lib/service/stores/deployment.ts';
 
 const refusal = (name: string) => Object.assign(new Error(`${name} on arn:aws:x`), { name });
 let clock = 0;

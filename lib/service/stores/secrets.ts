@@ -1,8 +1,13 @@
 import { GetSecretValueCommand, type SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import type * as z from 'zod';
-import { parseJson } from '../../../common/untrusted-json.ts';
-import type { Clock } from '../../archive/ports.ts';
-import { storeFailure } from '../aws-failure.ts';
+import { parseJson } from '../../common/untrusted-json.ts';
+import { type DenyList, denyListDocument, denyListOf } from '../../contract/deny-list.ts';
+import { administratorsDocument, ticketKeyDocument } from '../../contract/secrets.ts';
+import { TemporarilyUnavailableError } from '../../errors.ts';
+import type { Clock } from '../archive/ports.ts';
+import type { TicketKeys } from '../direct/htsget/token.ts';
+import type { Administrators } from '../export/ports.ts';
+import { storeFailure } from './aws-failure.ts';
 
 export interface SecretOptions {
   readonly client: SecretsManagerClient;
@@ -91,20 +96,56 @@ export class CachedSecret<Shape, Value> {
 
   async #read(): Promise<Value> {
     const { client, secretArn, versionId } = this.#options;
-    const command = new GetSecretValueCommand({
-      SecretId: secretArn,
-      ...(versionId !== undefined && { VersionId: versionId }),
+    const command = new GetSecretValueCommand({ SecretId: secretArn, VersionId: versionId });
+    const { SecretString: text = '' } = await client.send(command).catch((error: unknown) => {
+      throw storeFailure(error, 'Secrets Manager');
     });
-    const text = await client.send(command).then(
-      (answer) => answer.SecretString,
-      (error: unknown) => {
-        throw storeFailure(error, 'Secrets Manager');
-      },
-    );
-    const parsed = this.#content.shape.safeParse(parseJson(text ?? ''));
+    const parsed = this.#content.shape.safeParse(parseJson(text));
     if (parsed.success) return this.#content.parse(parsed.data);
     // The path and the kind of each problem; zod's own messages could repeat what was there.
     const problems = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'secret'}: ${issue.code}`);
     throw new MalformedSecretError(`the secret ${secretArn} is malformed: ${problems.join('; ')}`);
   }
+}
+
+const minuteMs = 60_000;
+
+/** The administrators' secret. One whose rights were taken away is out after a minute; one who is new is found within ten seconds. */
+export function secretAdministrators(options: SecretOptions): Administrators {
+  const secret = new CachedSecret(options, {
+    shape: administratorsDocument,
+    parse: ({ users }) =>
+      new Map(
+        users.map(({ username, password: passwordHash, roles }) => [username, { username, passwordHash, roles }]),
+      ),
+    lifetimeMs: minuteMs,
+  });
+  return { find: async (username) => (await secret.get()).get(username) ?? (await secret.refreshed()).get(username) };
+}
+
+/**
+ * The tokens and subjects that are denied. The list is a minute old at most. While it cannot be read, it is the last good one,
+ * five minutes old at most.
+ *
+ * @returns a function that throws TemporarilyUnavailableError when there is no such list, whatever the reason: no token can be
+ * accepted without one
+ */
+export function secretDenyList(options: SecretOptions): () => Promise<DenyList> {
+  const times = { lifetimeMs: minuteMs, servesMs: 5 * minuteMs };
+  const secret = new CachedSecret(options, { shape: denyListDocument, parse: denyListOf, ...times });
+  return async () => {
+    try {
+      return await secret.get();
+    } catch (error) {
+      if (error instanceof TemporarilyUnavailableError) throw error;
+      throw new TemporarilyUnavailableError('the deny list cannot be read', { cause: error });
+    }
+  };
+}
+
+/** The key of the tokens in htsget tickets. */
+export function secretTicketKeys(options: SecretOptions): TicketKeys {
+  const parse = ({ key }: { readonly key: string }) => Buffer.from(key);
+  const secret = new CachedSecret(options, { shape: ticketKeyDocument, parse, lifetimeMs: 5 * minuteMs });
+  return { current: () => secret.get(), refreshed: () => secret.refreshed() };
 }

@@ -1,9 +1,9 @@
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { entryHash } from '../../../../../lib/contract/deny-list.ts';
-import { TemporarilyUnavailableError } from '../../../../../lib/errors.ts';
-import { secretDenyList } from '../../../../../lib/service/stores/secrets/deny-list.ts';
-import { brokenConnection, httpHandler, testClient } from '../../../../helpers/http-handler.ts';
+import { entryHash } from '../../../../lib/contract/deny-list.ts';
+import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import { secretDenyList } from '../../../../lib/service/stores/secrets.ts';
+import { brokenConnection, httpHandler, testClient } from '../../../helpers/http-handler.ts';
 
 const iss = 'https://issuer.example.org';
 const seconds = 1000;

@@ -1,7 +1,7 @@
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { expect, test } from 'vitest';
-import { secretTicketKeys } from '../../../../../lib/service/stores/secrets/ticket-keys.ts';
-import { httpHandler, testClient } from '../../../../helpers/http-handler.ts';
+import { secretTicketKeys } from '../../../../lib/service/stores/secrets.ts';
+import { httpHandler, testClient } from '../../../helpers/http-handler.ts';
 
 test('the key of tickets is read every five minutes, and again after ten seconds when it does not fit', async () => {
   const secret = { key: 'a'.repeat(64), reads: 0, now: 0 };
