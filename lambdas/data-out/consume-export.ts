@@ -9,6 +9,7 @@ import {
   consumeExportRequest,
 } from '../../lib/service/export/consume.ts';
 import type { Events } from '../../lib/service/export/ports.ts';
+import type { ReceivedExportRequest } from '../../lib/service/export/received.ts';
 import { fanOuts, noteAttempts } from '../../lib/service/ledger/ledger.ts';
 import type { OutboxQuota } from '../../lib/service/ledger/outbox-contents.ts';
 import { s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
@@ -16,7 +17,7 @@ import { deliveriesQueue, fileExportsQueue } from '../../lib/service/stores/queu
 import { s3OutboxRemover } from '../../lib/service/stores/s3/outbox-remover.ts';
 import { logger, metrics } from '../shared/observability.ts';
 import { announce, reportRejection } from '../shared/outcomes.ts';
-import { type DeliveredMessage, oneByOne, queueHandler } from '../shared/queue.ts';
+import { oneByOne, queueHandler } from '../shared/queue.ts';
 import { keepMemorySmall, optionalNumber, required, requiredNumber } from '../shared/runtime.ts';
 import { exportFields, traceOf } from '../shared/traces.ts';
 import { database, deployedEvents, deployedVisaRules } from '../shared/wiring.ts';
@@ -71,12 +72,9 @@ function quotaOfOutbox(): OutboxQuota | undefined {
 export function consumeMessage(
   dependencies: ConsumeDependencies,
   events?: Events,
-): (message: DeliveredMessage, context: Context) => Promise<void> {
+): (message: ReceivedExportRequest, context: Context) => Promise<void> {
   return async (message, context) => {
-    const result = await consumeExportRequest(message, dependencies, {
-      receive: { count: message.receives, isLast: message.isLast },
-      remainingMs: () => context.getRemainingTimeInMillis(),
-    });
+    const result = await consumeExportRequest(message, dependencies, () => context.getRemainingTimeInMillis());
     if (result.outcome === 'rejected') reportRejection(names.exportRejected, result);
     else reportAcceptance(result);
     await announce(events, { ...result, state: result.outcome }, context);

@@ -7,13 +7,14 @@ import { deliveryMessage } from '../../lib/contract/messages.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import type { Events } from '../../lib/service/export/ports.ts';
 import { type FinalizeDependencies, finalizeDelivery } from '../../lib/service/export/receipt/finalize.ts';
+import type { ReceivedMessage } from '../../lib/service/export/received.ts';
 import { receiptRecords } from '../../lib/service/ledger/ledger.ts';
 import { kmsClient, s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
 import { kmsReceiptSigner } from '../../lib/service/stores/receipt-signer.ts';
 import { s3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
 import { countBy, logger, metrics } from '../shared/observability.ts';
 import { announce } from '../shared/outcomes.ts';
-import { type DeliveredMessage, oneByOne, queueHandler } from '../shared/queue.ts';
+import { oneByOne, queueHandler } from '../shared/queue.ts';
 import { keepMemorySmall, required } from '../shared/runtime.ts';
 import { exportFields } from '../shared/traces.ts';
 import { database, deployedEvents } from '../shared/wiring.ts';
@@ -56,7 +57,7 @@ function deployedReceipts(): Pick<FinalizeDependencies, 'receipts'> {
 export function finalizeMessage(
   dependencies: FinalizeDependencies,
   events?: Events,
-): (message: Pick<DeliveredMessage, 'body'>, context: Context) => Promise<void> {
+): (message: Pick<ReceivedMessage, 'body'>, context: Context) => Promise<void> {
   return async ({ body }, context) => {
     const { requestId: exportId } = deliveryMessage.parse(parseJson(body));
     const { outcome, ...result } = await finalizeDelivery(exportId, dependencies, () =>

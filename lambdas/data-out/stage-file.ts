@@ -57,8 +57,7 @@ export const handler = queueHandler({
 
 /** Handles messages of file exports: each is staged or rejected, and reported, or comes back. */
 export function stageMessages(dependencies: StageDependencies): HandleMessages {
-  return async (delivered, context) => {
-    const messages = delivered.map((message) => ({ ...message, redelivered: message.receives > 1 }));
+  return async (messages, context) => {
     const ends = await stageFiles(messages, dependencies, () => context.getRemainingTimeInMillis());
     for (const [index, end] of ends.entries()) {
       const message = messages[index];
@@ -67,7 +66,7 @@ export function stageMessages(dependencies: StageDependencies): HandleMessages {
       else {
         if (end.reason instanceof ArchiveDamagedError) metrics.addMetric(names.archiveDamaged, MetricUnit.Count, 1);
         // A copy that is given up before comes back until then, and counts once.
-        if (message.isLast) countBy(names.fileGivenUp, giveUpReason(end.reason));
+        if (message.receive.isLast) countBy(names.fileGivenUp, giveUpReason(end.reason));
       }
     }
     return ends;

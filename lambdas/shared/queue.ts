@@ -13,16 +13,9 @@ interface Queue {
   readonly receives?: number;
 }
 
-export interface DeliveredMessage extends ReceivedExportRequest {
-  /** How often the queue has delivered it, this time included. */
-  readonly receives: number;
-  /** Whether the queue puts it aside when it is not handled now. */
-  readonly isLast: boolean;
-}
-
 /** How each message ended, in their order. One that was carried out, or refused for good, is fulfilled. */
 export type HandleMessages = (
-  messages: readonly DeliveredMessage[],
+  messages: readonly ReceivedExportRequest[],
   context: Context,
 ) => Promise<readonly PromiseSettledResult<unknown>[]>;
 
@@ -44,14 +37,14 @@ export interface QueueHandlerOptions {
 export function queueHandler({ sqs, queues, retryDelaysSeconds, stage, handle }: QueueHandlerOptions) {
   const delays = parseRetryDelays(retryDelaysSeconds);
 
-  async function putBack(record: SQSRecord, message: DeliveredMessage, error: unknown): Promise<void> {
-    const { messageId, receives: received } = message;
-    const delaySeconds = delayAfter(error, received, delays);
+  async function putBack(record: SQSRecord, message: ReceivedExportRequest, error: unknown): Promise<void> {
+    const { messageId, receive } = message;
+    const delaySeconds = delayAfter(error, receive.count, delays);
     countBy(names.messageFailed, stage);
     const ids = idsOfDelivered(message);
     logger.error('message failed', {
       ...exportFields(ids),
-      ...{ datasetId: ids.datasetId, fileId: ids.fileId, messageId, received, delaySeconds },
+      ...{ datasetId: ids.datasetId, fileId: ids.fileId, messageId, received: receive.count, delaySeconds },
       code: error instanceof DataOutError ? error.code : 'internal_error',
       ...describeError(error),
     });
@@ -66,7 +59,7 @@ export function queueHandler({ sqs, queues, retryDelaysSeconds, stage, handle }:
 
   return async ({ Records: records }: SQSEvent, context: Context): Promise<SQSBatchResponse> => {
     logger.addContext(context);
-    const delivered = records.map((record) => ({ record, message: deliveredMessage(record, queueOf(record, queues)) }));
+    const delivered = records.map((record) => ({ record, message: receivedMessage(record, queueOf(record, queues)) }));
     followTraces(
       delivered.map(({ record, message }) => ({
         ...idsOfDelivered(message),
@@ -91,7 +84,7 @@ export function queueHandler({ sqs, queues, retryDelaysSeconds, stage, handle }:
 }
 
 /** Handles messages one after the other, so that memory and calls in flight stay those of one message. */
-export function oneByOne(handle: (message: DeliveredMessage, context: Context) => Promise<void>): HandleMessages {
+export function oneByOne(handle: (message: ReceivedExportRequest, context: Context) => Promise<void>): HandleMessages {
   return async (messages, context) => {
     const ends: PromiseSettledResult<void>[] = [];
     for (const message of messages) ends.push(...(await Promise.allSettled([handle(message, context)])));
@@ -99,17 +92,16 @@ export function oneByOne(handle: (message: DeliveredMessage, context: Context) =
   };
 }
 
-function deliveredMessage(record: SQSRecord, queue: Queue | undefined): DeliveredMessage {
+function receivedMessage(record: SQSRecord, queue: Queue | undefined): ReceivedExportRequest {
   const { messageId, body, attributes, messageAttributes } = record;
-  const receives = Number(attributes.ApproximateReceiveCount);
+  const count = Number(attributes.ApproximateReceiveCount);
   const strings = Object.entries(messageAttributes).map(([name, value]) => [name, value.stringValue]);
   return {
     messageId,
     body,
     sentAt: new Date(Number(attributes.SentTimestamp)),
     attributes: Object.fromEntries(strings),
-    receives,
-    isLast: queue?.receives !== undefined && receives >= queue.receives,
+    receive: { count, isLast: queue?.receives !== undefined && count >= queue.receives },
   };
 }
 

@@ -7,7 +7,7 @@ import { type DatasetGrant, VisaError, type VisaRules } from '../../visas/index.
 import { type Entitlement, grantedAndReleased } from '../archive/entitlement.ts';
 import { largestSmallBody } from '../archive/plan.ts';
 import { checkTimeLeft, cleanUpMs } from '../archive/write-container.ts';
-import { closeFanOut, failureCode, mostWithoutProgress, rejection, sendFinalizable } from './finalizing.ts';
+import { closeFanOut, failureCode, mostWithoutProgress, sendFinalizable } from './finalizing.ts';
 import type { FanOutProgress, FanOuts, Receive, RefusedRequest, Unsent } from './ledger-port.ts';
 import type {
   Deliveries,
@@ -18,7 +18,13 @@ import type {
   FileExports,
   RemovableOutbox,
 } from './ports.ts';
-import { identityOf, parseExportRequest, parseRecipientKey, type ReceivedExportRequest } from './received.ts';
+import {
+  identityOf,
+  parseExportRequest,
+  parseRecipientKey,
+  type ReceivedExportRequest,
+  rejection,
+} from './received.ts';
 
 export interface ConsumeDependencies {
   readonly catalogue: ExportCatalogue;
@@ -30,13 +36,6 @@ export interface ConsumeDependencies {
   readonly deliveries: Deliveries;
   readonly outbox: Pick<RemovableOutbox, 'markOpen'>;
   readonly rules: Pick<VisaRules, 'verify'>;
-}
-
-/** One delivery of an export request, and the invocation that handles it. */
-export interface ConsumeDelivery {
-  readonly receive: Receive;
-  /** Milliseconds until the invocation ends; asked before each page. */
-  readonly remainingMs: () => number;
 }
 
 /** The outcome of a request. Both are final: the message can go. `files` counts the messages of all deliveries. */
@@ -65,24 +64,25 @@ interface Work {
  * rows, and a request whose rows cannot be written is tried again rather than carried out unseen. A fan-out that fails for
  * the last time is given up: its unsent files, too.
  *
+ * @param remainingMs milliseconds until the invocation ends; asked before each page
  * @throws TemporarilyUnavailableError and other errors of the ports: the message must be delivered again
  */
 export async function consumeExportRequest(
   received: ReceivedExportRequest,
   dependencies: ConsumeDependencies,
-  delivery: ConsumeDelivery = { receive: { count: 1, isLast: false }, remainingMs: () => Number.POSITIVE_INFINITY },
+  remainingMs: () => number,
 ): Promise<ConsumeOutcome> {
   const { ledger } = dependencies;
   const work: Work = { request: { exportId: received.messageId, requestedAt: received.sentAt } };
   const closeUnsent = async (unsent: Unsent) => {
     const { request, unfinished } = work;
     if (!unfinished) return;
-    const mayGoOn = () => delivery.remainingMs() >= cleanUpMs;
+    const mayGoOn = () => remainingMs() >= cleanUpMs;
     const isClosed = await closeFanOut(request.exportId, unfinished, unsent, dependencies, mayGoOn);
     if (!isClosed) throw unfinishedFanOut();
   };
   try {
-    return await carryOut(received, dependencies, { work, delivery });
+    return await carryOut(received, dependencies, work, remainingMs);
   } catch (error) {
     if (error instanceof RequestRejectedError) {
       const { reason, message: detail } = error;
@@ -90,7 +90,7 @@ export async function consumeExportRequest(
       await closeUnsent({ state: 'rejected', reason });
       return { outcome: 'rejected', exportId: work.request.exportId, reason, detail };
     }
-    if (isGivenUp(work, delivery)) {
+    if (isGivenUp(work, received.receive)) {
       // If this fails, too, the reconciliation does it. The message goes to the dead letters for the first failure.
       await ledger
         .fail(work.request, failureCode(error))
@@ -102,7 +102,7 @@ export async function consumeExportRequest(
 }
 
 /** Whether a failure of this delivery is the end of the fan-out. */
-function isGivenUp({ isFannedOut, cameFurtherAt }: Work, { receive: { count, isLast } }: ConsumeDelivery): boolean {
+function isGivenUp({ isFannedOut, cameFurtherAt }: Work, { count, isLast }: Receive): boolean {
   if (isFannedOut) return false;
   return isLast || (cameFurtherAt !== undefined && count - cameFurtherAt >= mostWithoutProgress);
 }
@@ -110,12 +110,13 @@ function isGivenUp({ isFannedOut, cameFurtherAt }: Work, { receive: { count, isL
 async function carryOut(
   received: ReceivedExportRequest,
   dependencies: ConsumeDependencies,
-  { work, delivery }: { readonly work: Work; readonly delivery: ConsumeDelivery },
+  work: Work,
+  remainingMs: () => number,
 ): Promise<ConsumeOutcome> {
   const { catalogue, ledger, rules } = dependencies;
+  const { receive } = received;
   const { exportId, requestedAt, archiveKind } = identityOf(received);
   work.request = { exportId, requestedAt, archiveKind };
-  const { receive } = delivery;
   const known = await ledger.begin(exportId, receive);
   work.cameFurtherAt = known?.cameFurtherAt ?? 0;
   if (known?.isFannedOut && known.state === 'failed' && receive.count - known.cameFurtherAt > mostWithoutProgress) {
@@ -165,7 +166,7 @@ async function carryOut(
     const fileIds = page.files.map(({ fileId }) => fileId);
     if (fileIds.length === 0) continue;
     try {
-      checkTimeLeft(delivery.remainingMs);
+      checkTimeLeft(remainingMs);
     } catch (error) {
       // So that no message is sent twice.
       if (work.unfinished) await ledger.addFiles(exportId, progress, [], receive);

@@ -4,9 +4,9 @@ import { outboxMetadata, outboxMetadataOf } from '../../contract/outbox-key.ts';
 import { publicKeyFingerprint } from '../../crypt4gh/index.ts';
 import { headerFor } from '../archive/archived-file.ts';
 import type { ArchivedFile, ArchiveKeys, Clock, ObjectHead, OutboxWriter } from '../archive/ports.ts';
-import { rejection } from './finalizing.ts';
 import type { CopyRecords, FileRecords } from './ledger-port.ts';
 import type { Deliveries, ExportArchive, ExportCatalogue, FileExport } from './ports.ts';
+import { rejection } from './received.ts';
 
 export interface StageDependencies {
   readonly catalogue: ExportCatalogue;

@@ -1,6 +1,4 @@
-import type { rejectionReasons } from '../../contract/reasons.ts';
-import { DataOutError, type ErrorCode, RequestRejectedError } from '../../errors.ts';
-import type { VisaErrorCode } from '../../visas/index.ts';
+import { DataOutError, type ErrorCode } from '../../errors.ts';
 import type { FanOutProgress, FanOuts, FinalizableRequests, GiveUpReason, Unsent } from './ledger-port.ts';
 import type { Deliveries } from './ports.ts';
 
@@ -39,14 +37,6 @@ export async function closeFanOut(
 /** The reason of a failure, as a code: what the error is, and nothing of its text. */
 export function failureCode(error: unknown): ErrorCode | GiveUpReason {
   return error instanceof DataOutError ? error.code : 'internal_error';
-}
-
-/** Why an export request was rejected. The requester does not see these words. */
-export type RejectionReason = keyof typeof rejectionReasons | `visa_${VisaErrorCode}`;
-
-/** A {@link RequestRejectedError} with a reason from the one list. `message` names no token, key or visa. */
-export function rejection(reason: RejectionReason, message: string): RequestRejectedError {
-  return new RequestRejectedError(reason, message);
 }
 
 /**

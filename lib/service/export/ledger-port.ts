@@ -35,9 +35,9 @@ export interface FanOutProgress {
   readonly files: number;
 }
 
-/** A receive of the message of a request. */
+/** A receive of a message. */
 export interface Receive {
-  /** From 1, and from 1 again when the message comes from the dead letters. */
+  /** How often its queue has delivered it: from 1, and from 1 again when it comes from the dead letters. */
   readonly count: number;
   /** Whether the queue puts the message aside when this delivery fails. */
   readonly isLast: boolean;

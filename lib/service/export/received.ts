@@ -7,8 +7,11 @@ import {
   exportRequestMessage,
   fileExportMessage,
 } from '../../contract/messages.ts';
+import type { rejectionReasons } from '../../contract/reasons.ts';
 import { Crypt4ghError, parsePublicKey } from '../../crypt4gh/index.ts';
-import { rejection } from './finalizing.ts';
+import { RequestRejectedError } from '../../errors.ts';
+import type { VisaErrorCode } from '../../visas/index.ts';
+import type { Receive } from './ledger-port.ts';
 import type { FileExport } from './ports.ts';
 
 /** A message as a queue delivers it. Nothing in it has been checked. */
@@ -17,6 +20,7 @@ export interface ReceivedMessage {
   readonly body: string;
   /** When the queue took it: the same at every delivery, until a redrive from the dead-letter queue renews it. */
   readonly sentAt: Date;
+  readonly receive: Receive;
 }
 
 /** A message of the queue `export-requests`. */
@@ -97,6 +101,14 @@ export function parseExportRequest({ body }: ReceivedMessage): ExportRequestMess
 export function parseFileExport({ body, sentAt }: ReceivedMessage): FileExport {
   const { requestId: exportId, ...message } = parseBody(fileExportMessage, body);
   return { ...message, exportId, requestedAt: timeOfRequest(message.requestedAt, sentAt).toISOString() };
+}
+
+/** Why an export request was rejected. The requester does not see these words. */
+export type RejectionReason = keyof typeof rejectionReasons | `visa_${VisaErrorCode}`;
+
+/** A {@link RequestRejectedError} with a reason from the one list. `message` names no token, key or visa. */
+export function rejection(reason: RejectionReason, message: string): RequestRejectedError {
+  return new RequestRejectedError(reason, message);
 }
 
 /** @returns 32 bytes @throws RequestRejectedError `unusable_public_key` */

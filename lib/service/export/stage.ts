@@ -7,9 +7,9 @@ import { outboxFileName } from '../archive/container-name.ts';
 import { largestSmallBody } from '../archive/plan.ts';
 import { checkTimeLeft } from '../archive/write-container.ts';
 import { checksumOf, type ExportOrder, refuseDenied, type StageDependencies, type Written } from './export-order.ts';
-import { failureCode, rejection, sendFinalizable } from './finalizing.ts';
+import { failureCode, sendFinalizable } from './finalizing.ts';
 import type { ExportEvent, FileEnd } from './ledger-port.ts';
-import { parseFileExport, parseRecipientKey, type ReceivedMessage } from './received.ts';
+import { parseFileExport, parseRecipientKey, type ReceivedMessage, rejection } from './received.ts';
 import { CopyGivenUpError, dropCopy, stageLarge } from './stage-large.ts';
 import { stageSmall } from './stage-small.ts';
 
@@ -20,14 +20,6 @@ const bytesInFlight = 32 * 1024 * 1024;
 /** Time that is kept for the audit rows and the reply. */
 const recordMs = 10_000;
 
-/** A message of a queue of file exports. */
-export interface DeliveredMessage extends ReceivedMessage {
-  /** Whether the message may have been delivered before (receive count over 1). */
-  readonly redelivered: boolean;
-  /** Whether the queue puts the message aside when this delivery fails. */
-  readonly isLast: boolean;
-}
-
 /** The outcome of a file. Each is final: the message can go. */
 export type StageOutcome = { readonly exportId: string; readonly fileId?: string } & Verdict;
 
@@ -35,7 +27,7 @@ type Verdict = Written | { readonly outcome: 'rejected'; readonly reason: string
 
 /** One message on its way. */
 interface Task {
-  readonly delivered: DeliveredMessage;
+  readonly delivered: ReceivedMessage;
   /** What is known so far, for the audit row. */
   facts: Omit<ExportEvent, 'event' | 'reason' | 'bytes'>;
   /** What is staged, as far as it is known. */
@@ -57,7 +49,7 @@ interface Task {
  *   is a TemporarilyUnavailableError, an ArchiveDamagedError or another error of the ports.
  */
 export async function stageFiles(
-  messages: readonly DeliveredMessage[],
+  messages: readonly ReceivedMessage[],
   dependencies: StageDependencies,
   remainingMs: () => number,
 ): Promise<readonly PromiseSettledResult<StageOutcome>[]> {
@@ -97,6 +89,8 @@ function atOnce(tasks: readonly Task[]): number {
 }
 
 const isOpen = ({ end }: Task): boolean => end === undefined;
+/** Whether the message may have been delivered before. */
+const isRedelivered = ({ delivered }: Task): boolean => delivered.receive.count > 1;
 
 function endedBy(error: unknown): NonNullable<Task['end']> {
   if (!(error instanceof RequestRejectedError)) return { error };
@@ -119,10 +113,10 @@ async function readMessage(task: Task, { denied }: StageDependencies): Promise<v
 async function findFiles(tasks: readonly Task[], { catalogue }: StageDependencies): Promise<void> {
   const asking = tasks.flatMap((task) => (task.order.message ? [{ task, message: task.order.message }] : []));
   if (asking.length === 0) return;
-  const attempts = asking.map(({ task: { delivered }, message }) => ({
+  const attempts = asking.map(({ task, message }) => ({
     ...message,
-    isFirst: !delivered.redelivered,
-    isLast: delivered.isLast,
+    isFirst: !isRedelivered(task),
+    isLast: task.delivered.receive.isLast,
   }));
   const [finding] = await Promise.allSettled([catalogue.findReleasedFiles(attempts)]);
   await step(tasks, async (task) => {
@@ -137,7 +131,7 @@ async function findFiles(tasks: readonly Task[], { catalogue }: StageDependencie
 
 /** @throws errors of the ports, and TemporarilyUnavailableError when the file takes too long */
 async function write(task: Task, dependencies: StageDependencies, remainingMs: () => number): Promise<Written> {
-  const { redelivered } = task.delivered;
+  const redelivered = isRedelivered(task);
   const { message, publicKey, file } = task.order as Pick<ExportOrder, 'message' | 'publicKey' | 'file'>;
   const key = outboxKey(message.recipient, outboxFileName(file.fileId, file.submissionFilePath));
   task.order = { ...task.order, key };
@@ -180,7 +174,7 @@ async function dropCopies(tasks: readonly Task[], dependencies: StageDependencie
   for (const task of tasks) {
     const { message } = task.order;
     const isRejected = task.end && 'verdict' in task.end && task.end.verdict.outcome === 'rejected';
-    if (!isRejected || !message || !task.delivered.redelivered) continue;
+    if (!isRejected || !message || !isRedelivered(task)) continue;
     await dropCopy(message, dependencies).catch((error: unknown) => {
       task.end = { error };
     });
@@ -211,7 +205,7 @@ async function recordAll(tasks: readonly Task[], dependencies: StageDependencies
 function givenUpFor({ delivered, end }: Task): ReturnType<typeof failureCode> | undefined {
   if (!end || !('error' in end)) return undefined;
   const isFinal = end.error instanceof CopyGivenUpError || end.error instanceof BodyMissingError;
-  const isGivenUp = delivered.isLast || isFinal;
+  const isGivenUp = delivered.receive.isLast || isFinal;
   return isGivenUp ? giveUpReason(end.error) : undefined;
 }
 

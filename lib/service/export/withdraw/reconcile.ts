@@ -1,5 +1,5 @@
 import type { CopyRecords } from '../ledger-port.ts';
-import { directContainers, look, type RemovalDependencies, remove, removeDirect } from './remove.ts';
+import { directContainers, lookUp, type RemovalDependencies, remove, removeDirect } from './remove.ts';
 
 export interface WithdrawalDependencies extends RemovalDependencies {
   readonly copies: Pick<CopyRecords, 'ofDataset' | 'uploadsTo' | 'forgetUpload'>;
@@ -64,11 +64,11 @@ async function reconcileDataset(
   const { outbox, ledger } = dependencies;
   const filter = { datasetId: withdrawal.datasetId };
   for await (const page of ledger.containers(filter, { withdrawn: true })) {
-    const seen = await look(page, filter, outbox);
-    const keys = seen.flatMap(({ holds, key }) => (holds === 'it' ? [key] : []));
+    const seen = await lookUp(page, filter, outbox);
+    const keys = seen.flatMap(({ found, key }) => (found === 'it' ? [key] : []));
     withdrawal.found += new Set(keys).size;
     // Rows of containers that are gone are closed in any case, so that no run looks for them again.
-    const ended = deletes ? seen : seen.filter(({ holds }) => holds !== 'it');
+    const ended = deletes ? seen : seen.filter(({ found }) => found !== 'it');
     withdrawal.removed += (await remove(ended, 'withdrawn', dependencies)).size;
     if (isOver()) return;
   }

@@ -7,7 +7,7 @@ import type { RemovableOutbox } from '../ports.ts';
 export type Removal = 'withdrawn' | 'purged';
 
 /** A container in the outbox. */
-export interface HeldContainer {
+export interface OutboxContainer {
   readonly key: string;
   readonly etag: string;
   readonly bytes: number;
@@ -17,11 +17,11 @@ export interface HeldContainer {
 }
 
 /** A recorded container, and what the outbox has under its key: it, nothing, or a container that is not meant. */
-export type SeenContainer = RecordedContainer &
+export type FoundContainer = RecordedContainer &
   (
-    | ({ readonly holds: 'it' } & HeldContainer)
-    | { readonly holds: 'nothing' }
-    | { readonly holds: 'another'; readonly by: string | undefined }
+    | ({ readonly found: 'it' } & OutboxContainer)
+    | { readonly found: 'nothing' }
+    | { readonly found: 'another'; readonly by: string | undefined }
   );
 
 export interface RemovalDependencies {
@@ -30,10 +30,10 @@ export interface RemovalDependencies {
 }
 
 /** Requests to S3 at once. */
-export const inFlight = 16;
+const inFlight = 16;
 
 /** The container under a key; `undefined` when there is none. */
-export async function held(key: string, outbox: RemovableOutbox): Promise<HeldContainer | undefined> {
+async function containerUnder(key: string, outbox: RemovableOutbox): Promise<OutboxContainer | undefined> {
   const head = await outbox.head(key);
   if (!head) return undefined;
   const { etag, size: bytes, lastModified, metadata } = head;
@@ -44,17 +44,17 @@ export async function held(key: string, outbox: RemovableOutbox): Promise<HeldCo
  * Look up recorded containers in the outbox. An object is one of them only if its own metadata names the dataset or the
  * request of the filter.
  */
-export async function look(
+export async function lookUp(
   containers: readonly RecordedContainer[],
   filter: ContainerFilter,
   outbox: RemovableOutbox,
-): Promise<readonly SeenContainer[]> {
-  const seen: SeenContainer[] = [];
+): Promise<readonly FoundContainer[]> {
+  const seen: FoundContainer[] = [];
   await forEachConcurrently(containers, inFlight, async (container) => {
-    const present = await held(container.key, outbox);
-    if (!present) seen.push({ ...container, holds: 'nothing' });
-    else if (isOf(present.facts, filter)) seen.push({ ...container, ...present, holds: 'it' });
-    else seen.push({ ...container, holds: 'another', by: present.facts.exportId });
+    const present = await containerUnder(container.key, outbox);
+    if (!present) seen.push({ ...container, found: 'nothing' });
+    else if (isOf(present.facts, filter)) seen.push({ ...container, ...present, found: 'it' });
+    else seen.push({ ...container, found: 'another', by: present.facts.exportId });
   });
   return seen;
 }
@@ -66,7 +66,7 @@ export async function look(
  * @returns the keys of the objects that were deleted
  */
 export async function remove(
-  containers: readonly SeenContainer[],
+  containers: readonly FoundContainer[],
   removal: Removal,
   { outbox, ledger }: RemovalDependencies,
 ): Promise<ReadonlySet<string>> {
@@ -74,11 +74,11 @@ export async function remove(
   const events: ExportEvent[] = [];
   const ended: EndedContainer[] = [];
   await forEachConcurrently(containers, inFlight, async (container) => {
-    if (container.holds === 'another') {
+    if (container.found === 'another') {
       ended.push({ ...container, end: 'superseded' });
       return;
     }
-    const end = container.holds === 'it' ? await outbox.remove(container.key, container.etag) : 'gone';
+    const end = container.found === 'it' ? await outbox.remove(container.key, container.etag) : 'gone';
     if (end === 'replaced') return;
     // An attempt that was given up has usually left no container.
     if (end === 'gone' && container.state === 'given_up') return;
@@ -90,7 +90,7 @@ export async function remove(
       datasetId,
       fileId,
       recipient,
-      ...(end === 'removed' && saidOf(container)),
+      ...(container.found === 'it' && end === 'removed' && auditFactsOf(container)),
     });
     if (end === 'removed') removed.add(container.key);
   });
@@ -103,9 +103,7 @@ export async function remove(
 }
 
 /** What the audit trail says of a container that was there. */
-export function saidOf(container: SeenContainer | HeldContainer): Pick<ExportEvent, 'bytes' | 'keyFingerprint'> {
-  if (!('facts' in container)) return {};
-  const { bytes, facts } = container;
+function auditFactsOf({ bytes, facts }: OutboxContainer): Pick<ExportEvent, 'bytes' | 'keyFingerprint'> {
   return { bytes, keyFingerprint: facts.keyFingerprint };
 }
 
@@ -121,11 +119,11 @@ function isOf(facts: Partial<OutboxFacts>, filter: ContainerFilter): boolean {
 export async function* directContainers(
   datasetIds: ReadonlySet<string>,
   outbox: RemovableOutbox,
-): AsyncGenerator<readonly HeldContainer[]> {
+): AsyncGenerator<readonly OutboxContainer[]> {
   for await (const keys of outbox.directKeys()) {
-    const found: HeldContainer[] = [];
+    const found: OutboxContainer[] = [];
     await forEachConcurrently(keys, inFlight, async (key) => {
-      const container = await held(key, outbox);
+      const container = await containerUnder(key, outbox);
       if (container && datasetIds.has(container.facts.datasetId ?? '')) found.push(container);
     });
     yield found;
@@ -134,18 +132,18 @@ export async function* directContainers(
 
 /** Remove containers of direct access, each while it is the one that was seen. @returns those that were deleted */
 export async function removeDirect(
-  containers: readonly HeldContainer[],
+  containers: readonly OutboxContainer[],
   removal: Removal,
   { outbox, ledger }: RemovalDependencies,
-): Promise<readonly HeldContainer[]> {
-  const removed: HeldContainer[] = [];
+): Promise<readonly OutboxContainer[]> {
+  const removed: OutboxContainer[] = [];
   await forEachConcurrently(containers, inFlight, async (container) => {
     if ((await outbox.remove(container.key, container.etag)) === 'removed') removed.push(container);
   });
   const events = removed.flatMap((container): ExportEvent[] => {
     const { exportId, datasetId, fileId } = container.facts;
     if (exportId === undefined || datasetId === undefined || fileId === undefined) return [];
-    return [{ exportId, event: removal, datasetId, fileId, ...saidOf(container) }];
+    return [{ exportId, event: removal, datasetId, fileId, ...auditFactsOf(container) }];
   });
   if (events.length > 0) await ledger.recordRemoval([], events);
   return removed;

@@ -22,11 +22,13 @@ const key = Buffer.from(vectorKey('bob').publicKey).toString('base64');
 const fingerprint = createHash('sha256').update(vectorKey('bob').publicKey).digest('hex');
 
 const request = { jwtToken: 'good-visa', publicKey: key, datasetId: 'EGAD1' };
+const receive = { count: 1, isLast: false };
+const ample = () => 900_000;
 const received = (
   body: unknown,
   attributes: Record<string, string> = { requestId: exportId, archiveKind: 'fega' },
   sentAt = new Date('2026-11-21T09:59:00.123Z'),
-) => ({ messageId, body: typeof body === 'string' ? body : JSON.stringify(body), attributes, sentAt });
+) => ({ messageId, body: typeof body === 'string' ? body : JSON.stringify(body), attributes, sentAt, receive });
 
 let database: TestDatabase;
 let world: LedgerWorld;
@@ -35,7 +37,7 @@ beforeAll(async () => {
 });
 afterAll(() => database[Symbol.asyncDispose]());
 const consume = (...message: Parameters<typeof received>) =>
-  consumeExportRequest(received(...message), world.consuming);
+  consumeExportRequest(received(...message), world.consuming, ample);
 const grant = (datasetId: string, subject = researcher) => ({ subject, datasetId, expiresAt, dependsOn });
 
 beforeEach(async () => {
@@ -332,7 +334,9 @@ test('a crash at any call, before or after its effect: the redelivery sends ever
       fresh.catalogue.addDataset('EGAD1', { released: true, fileIds: ['F1', 'F2', 'F3', 'F4'] });
       fresh.visas.set('good-visa', [grant('EGAD1')]);
       fresh.calls.crashAt(at, when);
-      const first = await consumeExportRequest(received(request), fresh.consuming).catch((error: unknown) => error);
+      const first = await consumeExportRequest(received(request), fresh.consuming, ample).catch(
+        (error: unknown) => error,
+      );
       // Nothing is sent before the row is there.
       if (fresh.fileExports.sent.length > 0) expect(await fresh.audit()).toHaveLength(1);
       if (!fresh.calls.revive()) {
@@ -340,7 +344,7 @@ test('a crash at any call, before or after its effect: the redelivery sends ever
         break;
       }
       expect(first).toBeInstanceOf(CrashError);
-      await consumeExportRequest(received(request), fresh.consuming);
+      await consumeExportRequest(received(request), fresh.consuming, ample);
       expect(new Set(fresh.fileExports.sent.map((message) => message.fileId))).toEqual(
         new Set(['F1', 'F2', 'F3', 'F4']),
       );
@@ -424,10 +428,7 @@ describe('a fan-out that is delivered again', () => {
   test('stops in time, and another delivery sends the rest, each file once', async () => {
     let asked = 0;
     const soonOver = () => (++asked > 10 ? 19_999 : 300_000);
-    const first = consumeExportRequest(received(request), world.consuming, {
-      receive: { count: 1, isLast: false },
-      remainingMs: soonOver,
-    });
+    const first = consumeExportRequest(received(request), world.consuming, soonOver);
     await expect(first).rejects.toThrow(TemporarilyUnavailableError);
     expect(sent()).toHaveLength(30);
     expect(await consume(request)).toMatchObject({ outcome: 'accepted', files: 34 });

@@ -29,8 +29,7 @@ afterEach(() => {
 const message = (fileId: string, overrides: Record<string, unknown> = {}) => ({
   messageId: '99999999-9999-4999-8999-999999999999',
   sentAt: new Date('2026-11-21T09:00:01.000Z'),
-  redelivered: false,
-  isLast: false,
+  receive: { count: 1, isLast: false },
   body: JSON.stringify({
     requestId: exportId,
     requestedAt: '2026-11-21T09:00:00.000Z',
@@ -234,7 +233,11 @@ describe('the audit rows', () => {
       expect(stagedIds()).toEqual(ids);
       expect(rowsOf('staged')).toEqual(others(id));
       world.recorded.refused.clear();
-      const [again] = await stageFiles([{ ...message(id), redelivered: true }], world.staging, ample);
+      const [again] = await stageFiles(
+        [{ ...message(id), receive: { count: 2, isLast: false } }],
+        world.staging,
+        ample,
+      );
       expect(again).toMatchObject({ value: { outcome: 'already_staged', bytes: containerBytes } });
       expect(rowsOf('staged').sort()).toEqual(ids);
       expect(world.outbox.writes).toBe(10);
