@@ -1,7 +1,7 @@
 import { type DescribeFileError, type DescribeFileReply, describeFileRequest } from '../../lib/contract/messages.ts';
 import { ArchiveDamagedError, DataOutError, ForbiddenError, TemporarilyUnavailableError } from '../../lib/errors.ts';
 import { directCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
-import { describeFile } from '../../lib/service/direct/description.ts';
+import { describeFile } from '../../lib/service/direct/plaintext.ts';
 import { s3Client } from '../../lib/service/stores/clients.ts';
 import { describeError, logger } from '../shared/observability.ts';
 import { deployedArchive, promptDatabase } from '../shared/wiring.ts';

@@ -4,13 +4,18 @@ import { htsgetErrorReply } from '../../lib/service/direct/htsget/model.ts';
 import { PlainFiles } from '../../lib/service/direct/htsget/plain-files.ts';
 import { type ServedPart, servePart } from '../../lib/service/direct/htsget/serve-part.ts';
 import { type IssuedTicket, serveTicket } from '../../lib/service/direct/htsget/serve-ticket.ts';
-import { shared } from '../../lib/service/http/allowed-origins.ts';
+import { shared } from '../../lib/service/http/origins.ts';
 import { s3Client } from '../../lib/service/stores/clients.ts';
-import { htsgetOrigins } from '../shared/direct.ts';
 import { streamedHandler } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';
 import { keepMemorySmall } from '../shared/runtime.ts';
-import { deployedArchive, deployedTicketKeys, deployedVisaRules, promptDatabase } from '../shared/wiring.ts';
+import {
+  deployedArchive,
+  deployedTicketKeys,
+  deployedVisaRules,
+  htsgetOrigins,
+  promptDatabase,
+} from '../shared/wiring.ts';
 
 keepMemorySmall();
 

@@ -1,8 +1,8 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { htsgetPreflight, htsgetServiceInfo, serviceInfoReply } from '../../lib/service/direct/service-info.ts';
-import { shared } from '../../lib/service/http/allowed-origins.ts';
 import { requestOf, resultOf } from '../../lib/service/http/api-gateway.ts';
-import { htsgetOrigins, serviceInfo } from '../shared/direct.ts';
+import { shared } from '../../lib/service/http/origins.ts';
+import { htsgetOrigins, serviceInfo } from '../shared/wiring.ts';
 
 const info = serviceInfo();
 const origins = htsgetOrigins();

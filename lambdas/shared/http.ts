@@ -1,9 +1,8 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { openApiFile } from '../../lib/contract/environment.ts';
 import { UnauthenticatedError } from '../../lib/errors.ts';
-import { allowedOrigin } from '../../lib/service/http/allowed-origins.ts';
 import { baseUrlOf, originOf, requestOf, resultOf } from '../../lib/service/http/api-gateway.ts';
-import { refuseCrossOrigin } from '../../lib/service/http/cross-origin.ts';
+import { allowedOrigin, refuseCrossOrigin } from '../../lib/service/http/origins.ts';
 import { problemOf, problemReply } from '../../lib/service/http/problem.ts';
 import { type HttpReply, type OpenApiDocument, openApiReply, type ReplyBody } from '../../lib/service/http/reply.ts';
 import type { HttpRequest } from '../../lib/service/http/request.ts';

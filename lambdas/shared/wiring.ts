@@ -1,6 +1,9 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import { environment, trustedIssuersFile } from '../../lib/contract/environment.ts';
+import { directCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
 import type { TicketKeys } from '../../lib/service/direct/htsget/token.ts';
+import type { DirectCatalogue } from '../../lib/service/direct/ports.ts';
+import type { ServiceInfo } from '../../lib/service/direct/service-info.ts';
 import type { Events } from '../../lib/service/export/ports.ts';
 import { secretArchiveKeys } from '../../lib/service/stores/archive-keys.ts';
 import {
@@ -14,6 +17,7 @@ import { DataApi, type DataApiOptions } from '../../lib/service/stores/rds/data-
 import { parseArchiveBuckets, s3Archive } from '../../lib/service/stores/s3/archive.ts';
 import { secretDenyList, secretTicketKeys } from '../../lib/service/stores/secrets.ts';
 import { parseTrustedIssuers, type VisaRules, visaRules } from '../../lib/visas/index.ts';
+import software from '../../package.json' with { type: 'json' };
 import { bundledJson, required } from './runtime.ts';
 
 // What the functions are made of, from their environment. Everything throws at start-up when the deployment is incomplete.
@@ -77,4 +81,24 @@ export function deployedTicketKeys(): TicketKeys {
 export function deployedVisaRules(): VisaRules {
   const issuers = parseTrustedIssuers(bundledJson(trustedIssuersFile));
   return visaRules({ issuers, denied: visaDenyList(), now: () => new Date() });
+}
+
+/** What direct access verifies tokens with, and the catalogue that it asks. */
+export function directAccess(): { readonly rules: VisaRules; readonly catalogue: DirectCatalogue } {
+  return { rules: deployedVisaRules(), catalogue: directCatalogue(promptDatabase()) };
+}
+
+/** Origins of the web pages that may use htsget. */
+export function htsgetOrigins(): ReadonlySet<string> {
+  const listed = process.env[environment.htsgetOrigins] ?? '';
+  return new Set(listed.split(',').filter((origin) => origin !== ''));
+}
+
+/** What the operator's settings and this software's version say of the deployment. */
+export function serviceInfo(): ServiceInfo {
+  return {
+    id: required(environment.serviceId),
+    organization: { name: required(environment.organizationName), url: required(environment.organizationUrl) },
+    version: software.version,
+  };
 }

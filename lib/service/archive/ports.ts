@@ -80,7 +80,7 @@ export interface ObjectHead {
   readonly lastModified: Date;
   readonly metadata: ObjectMetadata;
   /** CRC-64/NVME of the whole object, base64 of its 8 bytes. Absent: it was not asked for, or S3 has none. */
-  readonly crc64nvme?: string;
+  readonly crc64nvme?: string | undefined;
 }
 
 /** Read access to archived bodies. */
@@ -100,7 +100,7 @@ export interface ContainerSource {
   readonly archiveEtag: string;
   readonly bodySize: number;
   /** CRC-64/NVME of these bytes, base64. Absent: not known. */
-  readonly crc64nvme?: string;
+  readonly crc64nvme?: string | undefined;
 }
 
 /**

@@ -42,8 +42,8 @@ export type Written =
 /** A container in the outbox. */
 interface Container {
   readonly bytes: number;
-  /** CRC-64/NVME, base64; absent when it is not known. */
-  readonly crc64nvme?: string;
+  /** CRC-64/NVME, base64; `undefined` when it is not known. */
+  readonly crc64nvme: string | undefined;
   /** SHA-256 of the header, hex. */
   readonly headerSha256: string;
 }
@@ -111,7 +111,7 @@ export function alreadyWritten(
   if (age < 0) return undefined;
   if (age > 0) return { outcome: 'superseded', by: present.metadata[outboxMetadata.exportId] ?? '' };
   const { size: bytes, crc64nvme } = present;
-  return { outcome: 'already_staged', bytes, headerSha256, ...(crc64nvme && { crc64nvme }) };
+  return { outcome: 'already_staged', bytes, headerSha256, crc64nvme };
 }
 
 /**

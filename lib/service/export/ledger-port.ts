@@ -138,7 +138,7 @@ export interface FileEnd {
   /** Of the container. */
   readonly bytes?: number;
   /** CRC-64/NVME of the container, base64; absent when it is not known. */
-  readonly crc64nvme?: string;
+  readonly crc64nvme?: string | undefined;
   /** SHA-256 of the container's header, hex. */
   readonly headerSha256?: string;
 }

@@ -66,7 +66,7 @@ export interface ExportArchive extends Archive {
     address: BodyAddress,
     size: number,
     header: Uint8Array,
-  ): Promise<{ readonly container: Uint8Array; readonly bodyCrc?: string }>;
+  ): Promise<{ readonly container: Uint8Array; readonly bodyCrc?: string | undefined }>;
 }
 
 /** One file of an export for its recipient: what a message of `file-exports` says. */

@@ -4,9 +4,8 @@ import { type ExportRequestMessage, exportRequestMessage, identifier } from '../
 import { formatPublicKey } from '../../crypt4gh/index.ts';
 import { InvalidRequestError, NotFoundError, type Violation } from '../../errors.ts';
 import type { Clock } from '../archive/ports.ts';
-import { explainUnusablePublicKey, usablePublicKey } from '../http/recipient-public-key.ts';
 import { type HttpReply, jsonReply } from '../http/reply.ts';
-import { type HttpRequest, jsonBody } from '../http/request.ts';
+import { explainUnusablePublicKey, type HttpRequest, jsonBody, usablePublicKey } from '../http/request.ts';
 import { requireAdministrator } from './administrator.ts';
 import type { ExportRequests } from './ports.ts';
 

@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { type ExportState, exportStates } from '../../contract/export-state.ts';
 import { limits } from '../../contract/limits.ts';
-import { InvalidRequestError, NotFoundError, type Violation } from '../../errors.ts';
+import { InvalidRequestError, NotFoundError } from '../../errors.ts';
 import { type HttpReply, jsonReply } from '../http/reply.ts';
-import { collected, type HttpRequest, singleQuery } from '../http/request.ts';
+import { type HttpRequest, readAll, singleQuery } from '../http/request.ts';
 import { requireAdministrator } from './administrator.ts';
 import type { ExportRecords } from './ledger-port.ts';
 
@@ -30,12 +30,12 @@ export async function listExports(
   { archiveKind, records }: ExportStatusEndpoint,
 ): Promise<HttpReply> {
   requireAdministrator(request);
-  const violations: Violation[] = [];
-  const state = collected(violations, () => stateOf(request));
-  const since = collected(violations, () => sinceOf(request));
-  const page = collected(violations, () => pageOf(request)) ?? 0;
-  if (violations.length > 0) throw new InvalidRequestError(violations);
-  const exports = await records.newest(archiveKind, { state, since }, page);
+  const { page, ...filter } = readAll({
+    state: () => stateOf(request),
+    since: () => sinceOf(request),
+    page: () => pageOf(request),
+  });
+  const exports = await records.newest(archiveKind, filter, page);
   return jsonReply(request.requestId, { exports, page });
 }
 
@@ -51,11 +51,7 @@ export async function showExport(
   { archiveKind, records }: ExportStatusEndpoint,
 ): Promise<HttpReply> {
   requireAdministrator(request);
-  const violations: Violation[] = [];
-  const exportId = request.pathParameters.get('requestId') ?? '';
-  if (!uuid.safeParse(exportId).success) violations.push({ field: 'requestId', message: 'must be a UUID' });
-  const page = collected(violations, () => pageOf(request)) ?? 0;
-  if (violations.length > 0) throw new InvalidRequestError(violations);
+  const { exportId, page } = readAll({ exportId: () => exportIdOf(request), page: () => pageOf(request) });
   const found = await records.find(archiveKind, exportId);
   if (!found) {
     throw new NotFoundError('There is no such request, or it was not consumed yet. Ask again in some seconds.');
@@ -63,6 +59,12 @@ export async function showExport(
   // Only then: of a request of another kind nothing is read.
   const files = await records.files(exportId, page);
   return jsonReply(request.requestId, { ...found, files, page });
+}
+
+function exportIdOf({ pathParameters }: HttpRequest): string {
+  const value = pathParameters.get('requestId') ?? '';
+  if (uuid.safeParse(value).success) return value;
+  throw new InvalidRequestError([{ field: 'requestId', message: 'must be a UUID' }]);
 }
 
 function stateOf(request: HttpRequest): ExportState | undefined {

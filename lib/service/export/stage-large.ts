@@ -128,7 +128,7 @@ async function copyFile(copy: Copy, dependencies: StageDependencies, { remaining
     const result = await upload.complete(parts, bytes, present?.etag, crc64nvme);
     if (result === 'written') {
       if (isRecorded) await copies.forget(message);
-      return { outcome: 'staged', bytes, headerSha256, ...(crc64nvme && { crc64nvme }) };
+      return { outcome: 'staged', bytes, headerSha256, crc64nvme };
     }
     const other = alreadyWritten(await outbox.head(key), message, headerSha256);
     if (!other) throw new TemporarilyUnavailableError('another request wrote this container at the same time');

@@ -5,13 +5,22 @@ import { nameDamagedFile } from '../archive/archived-file.ts';
 import { forEachConcurrently } from '../archive/concurrency.ts';
 import { outboxFileName } from '../archive/container-name.ts';
 import { largestSmallBody } from '../archive/plan.ts';
-import { checkTimeLeft } from '../archive/write-container.ts';
-import { checksumOf, type ExportOrder, refuseDenied, type StageDependencies, type Written } from './export-order.ts';
+import { checkTimeLeft, containerCrc } from '../archive/write-container.ts';
+import {
+  alreadyWritten,
+  checksumOf,
+  type Delivery,
+  type ExportOrder,
+  headerOf,
+  metadataOf,
+  refuseDenied,
+  type StageDependencies,
+  type Written,
+} from './export-order.ts';
 import { failureCode, sendFinalizable } from './finalizing.ts';
 import type { ExportEvent, FileEnd } from './ledger-port.ts';
 import { parseFileExport, parseRecipientKey, type ReceivedMessage, rejection } from './received.ts';
 import { CopyGivenUpError, dropCopy, stageLarge } from './stage-large.ts';
-import { stageSmall } from './stage-small.ts';
 
 /** Longest time for one small file. It takes less than a second, so a file that takes longer waits for a lost answer. */
 const smallFileMs = 3 * 60_000;
@@ -21,7 +30,7 @@ const bytesInFlight = 32 * 1024 * 1024;
 const recordMs = 10_000;
 
 /** The outcome of a file. Each is final: the message can go. */
-export type StageOutcome = { readonly exportId: string; readonly fileId?: string } & Verdict;
+export type StageOutcome = { readonly exportId: string; readonly fileId: string | undefined } & Verdict;
 
 type Verdict = Written | { readonly outcome: 'rejected'; readonly reason: string; readonly detail: string };
 
@@ -146,6 +155,36 @@ async function write(task: Task, dependencies: StageDependencies, remainingMs: (
 }
 
 /**
+ * Stage a file of at most 8 MiB: one GetObject, one PutObject. The write says on which condition it may happen, so the
+ * outbox is looked at only when S3 refuses it.
+ *
+ * @throws ArchiveDamagedError when the body is missing or differs in size from the catalogue; errors of the ports
+ */
+async function stageSmall(
+  order: ExportOrder,
+  { archive, outbox, archiveKeys }: StageDependencies,
+  { remainingMs }: Delivery,
+): Promise<Written> {
+  const { key, message, publicKey, file } = order;
+  const { header, headerSha256 } = await headerOf(order, archiveKeys);
+  const { container, bodyCrc } = await archive.readWhole(file, file.archiveFileSize, header);
+  const crc64nvme = await containerCrc(header, { bodySize: file.archiveFileSize, crc64nvme: bodyCrc });
+  const metadata = metadataOf({ message, publicKey });
+  let replaces: string | undefined;
+  for (const _ of ['nothing is there', 'an older container is there']) {
+    checkTimeLeft(remainingMs);
+    if ((await outbox.put(key, container, metadata, replaces, crc64nvme)) === 'written') {
+      return { outcome: 'staged', bytes: container.length, headerSha256, crc64nvme };
+    }
+    const present = await outbox.head(key);
+    const written = alreadyWritten(present, message, headerSha256);
+    if (written) return written;
+    replaces = present?.etag;
+  }
+  throw new TemporarilyUnavailableError('another request wrote this container at the same time');
+}
+
+/**
  * Run `work` for at most `limitMs`. After that it is told that no time is left, so that it starts nothing more, and one
  * file that waits for an answer keeps no other from its audit row.
  */
@@ -254,8 +293,5 @@ function eventOf(task: Task): readonly ExportEvent[] {
 function resultOf({ facts: { exportId, fileId }, end }: Task): PromiseSettledResult<StageOutcome> {
   if (!end) throw new Error('a message was left without a verdict');
   if ('error' in end) return { status: 'rejected', reason: end.error };
-  return {
-    status: 'fulfilled',
-    value: { exportId, ...(fileId !== undefined && { fileId }), ...end.verdict },
-  };
+  return { status: 'fulfilled', value: { exportId, fileId, ...end.verdict } };
 }

@@ -125,7 +125,7 @@ async function sendAll(messages: readonly Outgoing[], options: QueueOptions, wha
     let entries: SendMessageBatchRequestEntry[] = batch.map(({ body, group, trace }, index) => ({
       Id: String(index),
       MessageBody: body,
-      ...(group !== undefined && { MessageGroupId: group }),
+      MessageGroupId: group,
       ...withTrace(trace),
     }));
     await retrying(

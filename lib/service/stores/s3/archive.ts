@@ -142,7 +142,7 @@ export function s3Archive({
           `the catalogue says ${size} bytes of body, the archive has ${opened.ContentLength ?? 'an unknown number'}`,
         );
       });
-      return { container, ...(bodyCrc && { bodyCrc }) };
+      return { container, bodyCrc };
     },
   };
 }

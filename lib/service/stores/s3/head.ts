@@ -29,7 +29,7 @@ export async function headObject(
       etag: head.ETag,
       lastModified: head.LastModified,
       metadata: head.Metadata ?? {},
-      ...(head.ChecksumCRC64NVME && { crc64nvme: head.ChecksumCRC64NVME }),
+      crc64nvme: head.ChecksumCRC64NVME,
     };
   } catch (error) {
     // A HEAD has no body, so there is no error code to read: the status is all.

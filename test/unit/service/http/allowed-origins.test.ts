@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { allowedOrigin, preflightHeaders, shared } from '../../../../lib/service/http/allowed-origins.ts';
+import { allowedOrigin, preflightHeaders, shared } from '../../../../lib/service/http/origins.ts';
 
 const genome = 'https://genome.example.org';
 const origins = new Set([genome, 'http://localhost:8080']);

@@ -184,7 +184,7 @@ class Rotation {
         SecretId,
         VersionStage: stage,
         RemoveFromVersionId: from,
-        ...(to !== undefined && { MoveToVersionId: to }),
+        MoveToVersionId: to,
       }),
     );
   }

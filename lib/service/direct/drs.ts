@@ -1,18 +1,19 @@
 import * as z from 'zod';
-import { visasIn } from '../../../common/untrusted-json.ts';
-import { limits } from '../../../contract/limits.ts';
-import type { FileDescription } from '../../../contract/messages.ts';
-import { ForbiddenError, InvalidRequestError, NotFoundError, UnauthenticatedError } from '../../../errors.ts';
-import type { DatasetGrant, TrustedIssuers, VisaRules } from '../../../visas/index.ts';
-import type { Entitlement } from '../../archive/entitlement.ts';
-import type { ArchivedFile, Catalogue, FileReference } from '../../archive/ports.ts';
-import { bearerToken, verifiedToken } from '../../http/authorization.ts';
-import { type HttpReply, jsonReply } from '../../http/reply.ts';
-import { type HttpRequest, jsonBody } from '../../http/request.ts';
-import { accessRefused, entitlementsTo, pathIdentifier } from '../access.ts';
-import { datatypeOf } from '../htsget/request.ts';
-import type { Checksum, DescribeFile } from '../ports.ts';
-import { displayFileName } from '../representation.ts';
+import { visasIn } from '../../common/untrusted-json.ts';
+import { limits } from '../../contract/limits.ts';
+import type { FileDescription } from '../../contract/messages.ts';
+import { ForbiddenError, InvalidRequestError, NotFoundError, UnauthenticatedError } from '../../errors.ts';
+import type { DatasetGrant, TrustedIssuers, VisaRules } from '../../visas/index.ts';
+import type { Entitlement } from '../archive/entitlement.ts';
+import type { ArchivedFile, Catalogue, FileReference } from '../archive/ports.ts';
+import { bearerToken, verifiedToken } from '../http/authorization.ts';
+import type { Problem } from '../http/problem.ts';
+import { type HttpReply, jsonReply } from '../http/reply.ts';
+import { type HttpRequest, jsonBody } from '../http/request.ts';
+import { accessRefused, entitlementsTo, pathIdentifier } from './access.ts';
+import { datatypeOf } from './htsget/request.ts';
+import type { Checksum, DescribeFile } from './ports.ts';
+import { displayFileName } from './representation.ts';
 
 /** The one way to the bytes: the plaintext through this service. */
 const plaintextAccessId = 'plaintext';
@@ -285,4 +286,14 @@ async function grantsOrNone(visa: string, rules: VisaRules): Promise<readonly Da
     if (error instanceof UnauthenticatedError) return [];
     throw error;
   }
+}
+
+/**
+ * A problem reply in DRS's own model: `Error` with `status_code` and `msg`, as `application/json`. DRS leaves room for more
+ * members, so the stable `code`, the request id and the violations stay.
+ */
+export function drsErrorReply(reply: HttpReply): HttpReply {
+  const { status, title, detail, code, requestId, violations } = JSON.parse(reply.body) as Problem;
+  const error = { status_code: status, msg: detail ?? title, code, requestId, ...(violations && { violations }) };
+  return { ...reply, headers: { ...reply.headers, 'Content-Type': 'application/json' }, body: JSON.stringify(error) };
 }

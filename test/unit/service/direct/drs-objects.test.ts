@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { ForbiddenError, InvalidRequestError, NotFoundError, UnauthenticatedError } from '../../../../../lib/errors.ts';
-import { describeObject, giveAccessUrl } from '../../../../../lib/service/direct/drs/objects.ts';
-import type { FileFacts } from '../../../../../lib/service/direct/ports.ts';
-import { DrsWorld } from '../../../../helpers/drs-world.ts';
-import { httpRequest } from '../../../../helpers/http-request.ts';
+import { ForbiddenError, InvalidRequestError, NotFoundError, UnauthenticatedError } from '../../../../lib/errors.ts';
+import { describeObject, giveAccessUrl } from '../../../../lib/service/direct/drs.ts';
+import type { FileFacts } from '../../../../lib/service/direct/ports.ts';
+import { DrsWorld } from '../../../helpers/drs-world.ts';
+import { httpRequest } from '../../../helpers/http-request.ts';
 
 const base = 'https://data.example.org/v1';
 let world: DrsWorld;

@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { ForbiddenError, InvalidRequestError, NotFoundError } from '../../../../../lib/errors.ts';
-import { drsErrorReply } from '../../../../../lib/service/direct/drs/error-reply.ts';
-import { objectAuthorizations } from '../../../../../lib/service/direct/drs/objects.ts';
-import { drsServiceInfo } from '../../../../../lib/service/direct/service-info.ts';
-import { problemReply } from '../../../../../lib/service/http/problem.ts';
-import { parseTrustedIssuers } from '../../../../../lib/visas/index.ts';
-import { httpRequest } from '../../../../helpers/http-request.ts';
-import { makeTestIssuer } from '../../../../helpers/issuer.ts';
+import { ForbiddenError, InvalidRequestError, NotFoundError } from '../../../../lib/errors.ts';
+import { drsErrorReply, objectAuthorizations } from '../../../../lib/service/direct/drs.ts';
+import { drsServiceInfo } from '../../../../lib/service/direct/service-info.ts';
+import { problemReply } from '../../../../lib/service/http/problem.ts';
+import { parseTrustedIssuers } from '../../../../lib/visas/index.ts';
+import { httpRequest } from '../../../helpers/http-request.ts';
+import { makeTestIssuer } from '../../../helpers/issuer.ts';
 
 test('service-info is that of the standard, with what DRS 1.5.0 adds', () => {
   const organization = { name: 'Example Archive', url: 'https://archive.example.org' };
