@@ -64,7 +64,6 @@ export interface Invocation {
   readonly resource: string;
   /** URL of the API as the caller sees it, without a slash at the end. */
   readonly baseUrl: () => string;
-  /** Milliseconds until the invocation ends. */
   readonly remainingMs: () => number;
 }
 

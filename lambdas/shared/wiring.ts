@@ -48,7 +48,6 @@ export function promptDatabase(): DataApi {
   return database({ remainingMs: () => databasePatienceMs });
 }
 
-/** The archived bodies, their buckets and the archive's keys. */
 export function deployedArchive(client: S3Client) {
   const archiveBuckets = parseArchiveBuckets(required(environment.archiveBuckets));
   const secretArn = required(environment.archiveKeysSecretArn);
@@ -71,7 +70,6 @@ export function visaDenyList() {
   return secretDenyList({ client: secretsManagerClient({}, withinAuthorizer), secretArn });
 }
 
-/** The key of the tokens in htsget tickets. */
 export function deployedTicketKeys(): TicketKeys {
   const secretArn = required(environment.ticketKeySecretArn);
   return secretTicketKeys({ client: secretsManagerClient({}, withinAuthorizer), secretArn });
@@ -83,7 +81,6 @@ export function deployedVisaRules(): VisaRules {
   return visaRules({ issuers, denied: visaDenyList(), now: () => new Date() });
 }
 
-/** What direct access verifies tokens with, and the catalogue that it asks. */
 export function directAccess(): { readonly rules: VisaRules; readonly catalogue: DirectCatalogue } {
   return { rules: deployedVisaRules(), catalogue: directCatalogue(promptDatabase()) };
 }
@@ -94,7 +91,6 @@ export function htsgetOrigins(): ReadonlySet<string> {
   return new Set(listed.split(',').filter((origin) => origin !== ''));
 }
 
-/** What the operator's settings and this software's version say of the deployment. */
 export function serviceInfo(): ServiceInfo {
   return {
     id: required(environment.serviceId),

@@ -8,11 +8,9 @@ export interface FileReference {
   readonly datasetId: string;
 }
 
-/** The place of an archived body. */
 export interface BodyAddress {
   /** `sda.files.archive_location`: names the bucket. `undefined`: the default bucket. */
   readonly archiveLocation: string | undefined;
-  /** Key of the body in that bucket. */
   readonly archiveFilePath: string;
 }
 
@@ -39,7 +37,6 @@ export interface AccessResult {
   readonly granted: boolean;
   /** The wanted datasets that are granted and released, in the order of their stable ids. At most 1,000. */
   readonly entitled: readonly {
-    /** Stable id, `EGAD…`. */
     readonly datasetId: string;
     /** Indexes of the granted ids that name it, ascending; never empty. */
     readonly namedBy: readonly number[];
@@ -73,7 +70,6 @@ export interface Catalogue {
 /** Metadata of an object in the outbox, by the keys of `outboxMetadata`. */
 export type ObjectMetadata = Readonly<Record<string, string>>;
 
-/** An object without its bytes. */
 export interface ObjectHead {
   readonly size: number;
   readonly etag: string;
@@ -144,7 +140,6 @@ export interface OutboxWriter {
   abortUpload(key: string, uploadId: string): Promise<void>;
 }
 
-/** A part that S3 has taken. */
 export interface UploadedPart {
   readonly partNumber: number;
   readonly etag: string;
@@ -176,7 +171,6 @@ export interface MultipartUpload {
   abort(): Promise<void>;
 }
 
-/** One of the archive's Crypt4GH private keys. */
 export interface ArchiveKey {
   readonly privateKey: Uint8Array;
   readonly publicKey: Uint8Array;
@@ -188,13 +182,11 @@ export interface ArchiveKeys {
   candidates(keyHash: string | undefined): Promise<readonly ArchiveKey[]>;
 }
 
-/** What opening an archived file takes. */
 export interface OpenableArchive {
   readonly archive: Archive;
   readonly archiveKeys: ArchiveKeys;
 }
 
-/** A presigned URL for GET. */
 export interface SignedUrl {
   readonly url: string;
   /** Never later than the end of the signing credentials, where that is known. */

@@ -9,7 +9,6 @@ export interface Checksum {
 
 /** A file of a dataset, as its listing shows it. Sizes in bytes; what ingestion did not record is `undefined`. */
 export interface DatasetFile {
-  /** Stable id, `EGAF…`. */
   readonly fileId: string;
   /** Path the submitter gave; untrusted text. */
   readonly submissionFilePath: string;

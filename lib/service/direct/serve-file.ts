@@ -22,7 +22,6 @@ export interface FileEndpoint extends EntitledFileEndpoint, AssemblyDependencies
  * plaintext, or a container for the key in a header; all of it or the bytes between the coordinates. A container too large
  * to be streamed is made inside S3, and GET is answered with 307 to it.
  *
- * @param invocation.remainingMs milliseconds until the invocation ends
  * @throws UnauthenticatedError, InvalidRequestError, ForbiddenError, RangeNotSatisfiableError, PreconditionFailedError,
  * ReplyTooLargeError, ArchiveDamagedError, TemporarilyUnavailableError
  */

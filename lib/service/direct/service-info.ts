@@ -3,12 +3,10 @@ import { commonHeaders, type HttpReply, jsonReply } from '../http/reply.ts';
 import type { HttpRequest } from '../http/request.ts';
 import { formatsOf, htsgetKeyHeaders } from './htsget/names.ts';
 
-/** The facts of a deployment in its service-info. */
 export interface ServiceInfo {
   /** Reverse-domain name, unique for this deployment. */
   readonly id: string;
   readonly organization: { readonly name: string; readonly url: string };
-  /** Version of this software. */
   readonly version: string;
 }
 

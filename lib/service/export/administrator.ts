@@ -6,10 +6,8 @@ import { commonHeaders, type HttpReply } from '../http/reply.ts';
 import type { HttpRequest } from '../http/request.ts';
 import type { Administrators } from './ports.ts';
 
-/** The role that an export takes. */
 const administratorRole = 'ADMIN';
 
-/** A user with the right password. */
 export interface AuthenticatedUser {
   readonly username: string;
   /** Whether the user has the role ADMIN: without it the answer is 403, not 401. */

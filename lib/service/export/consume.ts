@@ -44,7 +44,6 @@ export type ConsumeOutcome = { readonly exportId: string } & (
   | { readonly outcome: 'rejected'; readonly reason: string; readonly detail: string }
 );
 
-/** What this delivery knows so far. */
 interface Work {
   request: RefusedRequest;
   /** How far an earlier delivery came. `undefined`: none has accepted the request. */

@@ -39,25 +39,20 @@ export type Written =
   /** The recipient's container of this file comes from a newer request. */
   | { readonly outcome: 'superseded'; readonly by: string };
 
-/** A container in the outbox. */
 interface Container {
   readonly bytes: number;
   /** CRC-64/NVME, base64; `undefined` when it is not known. */
   readonly crc64nvme: string | undefined;
-  /** SHA-256 of the header, hex. */
   readonly headerSha256: string;
 }
 
-/** A file to stage, and for whom. */
 export interface ExportOrder {
-  /** Outbox key of the container. */
   readonly key: string;
   readonly message: FileExport;
   readonly publicKey: Uint8Array;
   readonly file: ArchivedFile;
 }
 
-/** The object metadata of the container. */
 export function metadataOf({
   message,
   publicKey,

@@ -6,6 +6,9 @@ import type { UploadedPart } from '../archive/ports.ts';
 
 // The ledger: what becomes of export requests, of their files and of unfinished copies, in the order of a request's life.
 // Every method may throw TemporarilyUnavailableError. Every change may be repeated after a lost answer.
+//
+// `datasetId` and `fileId` are stable ids, `recipient` is an outbox prefix, `keyFingerprint` that of the recipient's public key.
+// Sizes are in bytes, `headerSha256` is in hex, of the container's header, and a CRC in base64.
 
 /** A request that is carried out. */
 export interface AcceptedRequest {
@@ -16,9 +19,7 @@ export interface AcceptedRequest {
   readonly datasetId: string;
   /** Stable id of the one file that was asked for. Absent: the whole dataset was. */
   readonly fileId?: string | undefined;
-  /** Outbox prefix. */
   readonly recipient: string;
-  /** Fingerprint of the recipient's public key. */
   readonly keyFingerprint: string;
 }
 
@@ -31,7 +32,6 @@ export type RefusedRequest = Pick<AcceptedRequest, 'exportId' | 'requestedAt'> &
 export interface FanOutProgress {
   /** End of the last page of files whose messages were sent, see `ExportablePage`. Empty: none was. */
   readonly sentTo: string;
-  /** Messages sent. */
   readonly files: number;
 }
 
@@ -48,7 +48,6 @@ export interface KnownRequest extends FanOutProgress {
   readonly state: RequestState;
   /** The last receive in which the fan-out came further; 0: none. */
   readonly cameFurtherAt: number;
-  /** Whether the fan-out has ended. */
   readonly isFannedOut: boolean;
   /** Stable id, or what was asked for in a request that was rejected. */
   readonly datasetId: string | undefined;
@@ -63,7 +62,6 @@ export interface Unsent {
   readonly reason: string;
 }
 
-/** Requests to finalize. */
 export interface FinalizableRequests {
   /**
    * Which of these requests have completed their fan-out, have no open file, and are not closed yet. To be asked by a
@@ -111,9 +109,7 @@ export interface ExportEvent {
   readonly archiveKind?: string | undefined;
   readonly datasetId?: string | undefined;
   readonly fileId?: string | undefined;
-  /** Outbox prefix. */
   readonly recipient?: string | undefined;
-  /** Fingerprint of the recipient's public key. */
   readonly keyFingerprint?: string | undefined;
   /** Container size, for `staged`, and for `withdrawn` and `purged` if the container was there. */
   readonly bytes?: number | undefined;
@@ -124,7 +120,6 @@ export interface ExportEvent {
   readonly checksum?: string | undefined;
 }
 
-/** What became of a file. */
 export interface FileEnd {
   readonly exportId: string;
   readonly fileId: string;
@@ -135,11 +130,9 @@ export interface FileEnd {
   readonly supersededBy?: string;
   /** For `staged` and `superseded`. */
   readonly outboxKey?: string | undefined;
-  /** Of the container. */
   readonly bytes?: number;
   /** CRC-64/NVME of the container, base64; absent when it is not known. */
   readonly crc64nvme?: string | undefined;
-  /** SHA-256 of the container's header, hex. */
   readonly headerSha256?: string;
 }
 
@@ -220,13 +213,9 @@ export interface FannedOutRequest {
   /** ISO 8601. */
   readonly requestedAt: string;
   readonly kind: 'dataset' | 'file';
-  /** Stable id, `EGAD…`. */
   readonly datasetId: string;
-  /** Stable id, `EGAF…`; `undefined` for a dataset. */
   readonly fileId: string | undefined;
-  /** Outbox prefix. */
   readonly recipient: string;
-  /** Fingerprint of the recipient's public key. */
   readonly keyFingerprint: string;
   readonly state: RequestState;
   /** From 1. Higher whenever the request is to be finalized again; it may skip numbers. */
@@ -242,17 +231,14 @@ export interface StagedContainer {
   readonly exportId: string;
   readonly keyFingerprint: string;
   readonly outboxKey: string;
-  /** Bytes. */
   readonly size: number;
   /** CRC-64/NVME, base64; `undefined` when S3 has none. */
   readonly crc64nvme: string | undefined;
-  /** SHA-256 of the header, hex. */
   readonly headerSha256: string;
 }
 
 /** A file of a request, and what is in the outbox under its name now. */
 export interface RequestedFile {
-  /** Stable id, `EGAF…`. */
   readonly fileId: string;
   readonly state: FileState;
   /** Why it was rejected. Another state may have a reason, too, for operators. */
@@ -269,7 +255,6 @@ export interface RequestedFile {
   readonly supersededBy: { readonly exportId: string; readonly state: FileState | undefined } | undefined;
 }
 
-/** How a request ended. */
 export interface RequestEnd {
   readonly state: RequestState;
   /** Files that are in the outbox for this request's key. */
@@ -327,13 +312,9 @@ export interface UnfinishedRequests {
 /** A container that a request put into the outbox, as the rows have it. By now it may be gone or replaced. */
 export interface RecordedContainer {
   readonly exportId: string;
-  /** Stable id, `EGAF…`. */
   readonly fileId: string;
-  /** Stable id, `EGAD…`. */
   readonly datasetId: string;
-  /** Outbox prefix. */
   readonly recipient: string;
-  /** Outbox key. */
   readonly key: string;
   /** `given_up`: the last attempt failed, perhaps after the container had become visible. */
   readonly state: 'staged' | 'given_up';

@@ -32,7 +32,6 @@ export interface ExportCatalogue extends Catalogue {
 }
 
 export interface ExportableFile {
-  /** Stable id, `EGAF…`. */
   readonly fileId: string;
   /** Bytes of the archived body; `undefined` when the catalogue does not say. */
   readonly archiveFileSize: number | undefined;
@@ -44,7 +43,6 @@ export interface ExportablePage {
   readonly end: string;
 }
 
-/** An attempt to stage a file of a request. */
 export interface Attempt extends FileReference {
   readonly exportId: string;
   /** Whether the message came for the first time, or again from the dead letters. */
@@ -95,13 +93,11 @@ export interface Events {
   publish(event: OperatorEvent, withinMs: number): Promise<void>;
 }
 
-/** The queue of requests to finalize. */
 export interface Deliveries {
   /** Send one message for each request id; resolves only when the queue has taken every one. */
   send(exportIds: readonly string[]): Promise<void>;
 }
 
-/** A user who may call the administrative endpoints. */
 export interface Administrator {
   readonly username: string;
   /** Scrypt in PHC form, or bcrypt. */
@@ -114,9 +110,7 @@ export interface Administrators {
   find(username: string): Promise<Administrator | undefined>;
 }
 
-/** An accepted call to the export endpoint. */
 export interface ExportRequest {
-  /** UUID. */
   readonly exportId: string;
   /** Now: decides which of two exports of one file to one recipient stays. */
   readonly requestedAt: Date;

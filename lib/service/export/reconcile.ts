@@ -11,7 +11,6 @@ const longestTryMs = 20 * minuteMs;
 const longestWaitMs = 14 * 24 * 60 * minuteMs;
 /** A request that changed since may be on its way to its receipt. */
 const quietMs = 5 * minuteMs;
-/** Time that a step takes at most. */
 const stepMs = 30_000;
 
 export interface ReconcileDependencies {
@@ -20,23 +19,17 @@ export interface ReconcileDependencies {
   readonly now: Clock;
 }
 
-/** What a run has done. */
 export interface Reconciled {
-  /** Files that were given up. */
   readonly givenUp: number;
   /** Those of them whose message is gone. The others got no answer from their last attempt. */
   readonly expired: number;
-  /** Fan-outs that were given up. */
   readonly failed: number;
-  /** Requests that were sent on again. */
   readonly sentAgain: number;
 }
 
 /**
  * End what invocations that died left open. Send requests on again that are not closed. What is left after the
  * given time waits for the next run.
- *
- * @param remainingMs milliseconds until the invocation ends
  */
 export async function reconcileDeliveries(
   dependencies: ReconcileDependencies,

@@ -9,7 +9,6 @@ import { explainUnusablePublicKey, type HttpRequest, jsonBody, usablePublicKey }
 import { requireAdministrator } from './administrator.ts';
 import type { ExportRequests } from './ports.ts';
 
-/** What `POST /export/{archive_kind}` needs. */
 export interface ExportEndpoint {
   /** The one kind this deployment answers to. */
   readonly archiveKind: string;
@@ -17,7 +16,6 @@ export interface ExportEndpoint {
   /** A fresh UUID: names this export in message, log, audit row and object metadata. */
   readonly newExportId: () => string;
   readonly clock: Clock;
-  /** Called after the message was published. */
   readonly requested: (request: HttpRequest, published: { readonly exportId: string }) => void;
 }
 

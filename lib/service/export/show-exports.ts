@@ -7,7 +7,6 @@ import { type HttpRequest, readAll, singleQuery } from '../http/request.ts';
 import { requireAdministrator } from './administrator.ts';
 import type { ExportRecords } from './ledger-port.ts';
 
-/** What the GET routes below `/export` need. */
 export interface ExportStatusEndpoint {
   /** The one kind this deployment answers for. */
   readonly archiveKind: string;

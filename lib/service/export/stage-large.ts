@@ -83,7 +83,6 @@ async function abortUnrecorded(key: string, { outbox, copies, now }: StageDepend
 }
 
 interface Copy extends ExportOrder {
-  /** Of the record, in this delivery. */
   readonly holder: string;
   /** Deliveries without a new part, this one included. */
   readonly withoutProgress: number;
@@ -91,7 +90,6 @@ interface Copy extends ExportOrder {
   readonly upload: RecordedUpload | undefined;
   /** The object that the container replaces. */
   readonly present: ObjectHead | undefined;
-  /** For the recipient. */
   readonly header: Uint8Array;
   readonly headerSha256: string;
 }
@@ -208,7 +206,6 @@ const batchSize = 50;
 const longestWaitMs = 30_000;
 
 export interface SavedPartsOptions {
-  /** Parts that were saved before. */
   readonly done: readonly UploadedPart[];
   /** Resolves to `false` when another delivery goes on with the copy. */
   readonly save: (parts: readonly UploadedPart[]) => Promise<boolean>;
@@ -231,7 +228,6 @@ export class SavedParts implements PartRecord {
     this.#savedAt = options.now().getTime();
   }
 
-  /** Whether this delivery has saved a part. */
   hasProgress = false;
 
   readonly add = async (part: UploadedPart): Promise<void> => {

@@ -41,7 +41,6 @@ interface Task {
   facts: Omit<ExportEvent, 'event' | 'reason' | 'bytes'>;
   /** What is staged, as far as it is known. */
   order: Partial<ExportOrder>;
-  /** How it ended. */
   end?: { readonly verdict: Verdict } | { readonly error: unknown };
 }
 
@@ -53,7 +52,6 @@ interface Task {
  * catalogue's size decides how a file is written, whichever queue its message came by.
  *
  * @param messages at most ten
- * @param remainingMs milliseconds until the invocation ends
  * @returns how each message ended, in the same order. A message that is rejected here must be delivered again: the reason
  *   is a TemporarilyUnavailableError, an ArchiveDamagedError or another error of the ports.
  */

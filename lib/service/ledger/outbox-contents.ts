@@ -30,7 +30,6 @@ const expiryParameter = (expiryDays: number) => ({ days: expiryDays + lateDays }
 
 /** How many bytes one recipient's part of the outbox may hold. */
 export interface OutboxQuota {
-  /** GiB of containers. */
   readonly gib: number;
   /** Days after which the lifecycle rule of the bucket deletes a container. It counts until it is gone. */
   readonly expiryDays: number;

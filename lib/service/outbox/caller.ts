@@ -20,7 +20,6 @@ export interface Caller {
 /** Who was given something, for the log; neither visa nor password is in it. */
 export interface Access {
   readonly requestId: string;
-  /** Outbox prefixes. */
   readonly recipients: readonly string[];
   readonly archiveUser: string | undefined;
 }

@@ -66,7 +66,6 @@ export function expiryDate(created: Date, days: number): Date {
 
 /** Which rows of a listing are wanted: `perPage` rows after `page * perPage` of those that follow `after`. */
 export interface Page {
-  /** Zero-based. */
   readonly page: number;
   /** 1 to 50,000. */
   readonly perPage: number;
@@ -148,7 +147,6 @@ export async function* mergedListing(
   }
 }
 
-/** The next page that has rows; none at the end. */
 async function nextRows(pages: AsyncIterator<readonly StagedFile[]>): Promise<readonly StagedFile[]> {
   for (;;) {
     const { done, value } = await pages.next();

@@ -7,7 +7,6 @@ import { type RetryEnvironment, retrying } from './retry.ts';
 interface EventsOptions extends RetryEnvironment {
   readonly client: Pick<EventBridgeClient, 'send'>;
   readonly busArn: string;
-  /** Name of the service stack. */
   readonly deployment: string;
 }
 

@@ -87,9 +87,7 @@ const batchesInFlight = 8;
 
 interface Outgoing {
   readonly body: string;
-  /** Message group. @default - none */
   readonly group?: string;
-  /** X-Ray header. */
   readonly trace: string | undefined;
 }
 

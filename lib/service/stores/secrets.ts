@@ -33,7 +33,6 @@ const minRefreshMs = 10_000;
 
 interface Cached<Value> {
   readonly value: Promise<Value>;
-  /** Milliseconds since 1970. */
   readonly readAt: number;
   /** When reading it again failed, in milliseconds since 1970. */
   readonly failedAt?: number;
@@ -70,7 +69,6 @@ export class CachedSecret<Shape, Value> {
     return this.#atMost(minRefreshMs);
   }
 
-  /** The value, read now. */
   readAgain(): Promise<Value> {
     return this.#atMost(0);
   }
@@ -143,7 +141,6 @@ export function secretDenyList(options: SecretOptions): () => Promise<DenyList> 
   };
 }
 
-/** The key of the tokens in htsget tickets. */
 export function secretTicketKeys(options: SecretOptions): TicketKeys {
   const parse = ({ key }: { readonly key: string }) => Buffer.from(key);
   const secret = new CachedSecret(options, { shape: ticketKeyDocument, parse, lifetimeMs: 5 * minuteMs });

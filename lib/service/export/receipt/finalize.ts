@@ -43,7 +43,6 @@ export type FinalizeOutcome =
  * The state is recorded before the receipt becomes visible, so a listed receipt belongs to a finalized request. The request is
  * closed after that, so one without its receipt can be found.
  *
- * @param remainingMs milliseconds until the invocation ends
  * @throws TemporarilyUnavailableError and other errors of the ports: the message must be delivered again
  */
 export async function finalizeDelivery(
@@ -127,7 +126,6 @@ async function* entriesOf(
   }
 }
 
-/** Outbox key and metadata of a receipt. */
 function receiptObject({ exportId, requestedAt, datasetId, fileId, recipient, receiptRevision }: FannedOutRequest) {
   return {
     key: outboxKey(recipient, receiptName(fileId ?? datasetId, exportId)),

@@ -89,7 +89,6 @@ class Lines {
   }
 }
 
-/** What a receipt says of one file. */
 export type Entry = { readonly file: DeliveredFile } | { readonly missing: MissingFile };
 
 /**

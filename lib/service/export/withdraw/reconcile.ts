@@ -10,7 +10,6 @@ export interface WithdrawalOptions {
   readonly deletes: boolean;
   /** Containers after which the run ends; the next run goes on. */
   readonly limit: number;
-  /** Whether the time of the run is over. */
   readonly isOver: () => boolean;
 }
 
@@ -19,9 +18,7 @@ export interface Withdrawal {
   readonly datasetId: string;
   /** Containers that were in the outbox. There may be more, if the run ended early. */
   found: number;
-  /** Of these, how many were deleted. */
   removed: number;
-  /** Unfinished copies that were ended. */
   copiesEnded: number;
 }
 

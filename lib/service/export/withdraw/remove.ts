@@ -6,7 +6,6 @@ import type { RemovableOutbox } from '../ports.ts';
 /** Why a container is removed, as the audit trail names it. */
 export type Removal = 'withdrawn' | 'purged';
 
-/** A container in the outbox. */
 export interface OutboxContainer {
   readonly key: string;
   readonly etag: string;
@@ -29,10 +28,8 @@ export interface RemovalDependencies {
   readonly ledger: OutboxRecords;
 }
 
-/** Requests to S3 at once. */
 const inFlight = 16;
 
-/** The container under a key; `undefined` when there is none. */
 async function containerUnder(key: string, outbox: RemovableOutbox): Promise<OutboxContainer | undefined> {
   const head = await outbox.head(key);
   if (!head) return undefined;
@@ -102,7 +99,6 @@ export async function remove(
   return removed;
 }
 
-/** What the audit trail says of a container that was there. */
 function auditFactsOf({ bytes, facts }: OutboxContainer): Pick<ExportEvent, 'bytes' | 'keyFingerprint'> {
   return { bytes, keyFingerprint: facts.keyFingerprint };
 }

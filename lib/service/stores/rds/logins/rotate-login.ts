@@ -23,7 +23,6 @@ export class RotationError extends Error {
 
 export interface RotationOptions {
   readonly client: SecretsManagerClient;
-  /** Secret of the role. */
   readonly secretArn: string;
   readonly role: DatabaseRole;
   /** The database, as the owner of its tables. */
