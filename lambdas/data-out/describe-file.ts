@@ -18,12 +18,12 @@ export async function handler(event: unknown): Promise<DescribeFileReply> {
   try {
     return { description: await describeFile(request, dependencies) };
   } catch (error) {
-    const told = errorFor(error);
+    const known = errorFor(error);
     const code = error instanceof DataOutError ? error.code : 'internal_error';
     const details = { ...request, code, ...describeError(error) };
-    if (told?.code === 'forbidden') logger.info('not described', details);
+    if (known?.code === 'forbidden') logger.info('not described', details);
     else logger.error('not described', details);
-    if (told) return { error: told };
+    if (known) return { error: known };
     throw new Error('the file was not described');
   }
 }

@@ -4,7 +4,7 @@ import { htsgetErrorReply } from '../../lib/service/direct/htsget/model.ts';
 import { PlainFiles } from '../../lib/service/direct/htsget/plain-files.ts';
 import { type ServedPart, servePart } from '../../lib/service/direct/htsget/serve-part.ts';
 import { type IssuedTicket, serveTicket } from '../../lib/service/direct/htsget/serve-ticket.ts';
-import { shared } from '../../lib/service/http/origins.ts';
+import { withAllowedOrigin } from '../../lib/service/http/origins.ts';
 import { s3Client } from '../../lib/service/stores/clients.ts';
 import { streamedHandler } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';
@@ -46,6 +46,7 @@ export const handler = streamedHandler(
   },
   {
     origins,
-    finish: (reply, request) => shared(reply.status < 400 ? reply : htsgetErrorReply(reply), request, origins),
+    finish: (reply, request) =>
+      withAllowedOrigin(reply.status < 400 ? reply : htsgetErrorReply(reply), request, origins),
   },
 );

@@ -15,7 +15,7 @@ export function allowedOrigin(
 }
 
 /** The reply, readable to the page that asked for it where its origin is allowed (Fetch § 3.2). It takes no cookies. */
-export function shared<Body extends ReplyBody>(
+export function withAllowedOrigin<Body extends ReplyBody>(
   reply: HttpReply<Body>,
   request: Pick<HttpRequest, 'headers'>,
   origins: ReadonlySet<string>,
