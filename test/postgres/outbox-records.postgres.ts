@@ -59,7 +59,7 @@ it('finds the containers of a dataset by index, in each statement of its role', 
   const values = [
     [':value', "'EGAD1'"],
     [':days', '32'],
-    [':after_request', "'00000000-0000-0000-0000-000000000000'"],
+    [':after_export', "'00000000-0000-0000-0000-000000000000'"],
     [':after_file', "''"],
   ] as const;
   const statement = values.reduce((text, [name, value]) => text.replaceAll(name, value), sql);
