@@ -1,9 +1,8 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { openApiFile } from '../../lib/contract/environment.ts';
 import { UnauthenticatedError } from '../../lib/errors.ts';
-import { allowedOrigin } from '../../lib/service/http/allowed-origins.ts';
 import { baseUrlOf, originOf, requestOf, resultOf } from '../../lib/service/http/api-gateway.ts';
-import { refuseCrossOrigin } from '../../lib/service/http/cross-origin.ts';
+import { allowedOrigin, refuseCrossOrigin } from '../../lib/service/http/origins.ts';
 import { problemOf, problemReply } from '../../lib/service/http/problem.ts';
 import { type HttpReply, type OpenApiDocument, openApiReply, type ReplyBody } from '../../lib/service/http/reply.ts';
 import type { HttpRequest } from '../../lib/service/http/request.ts';
@@ -65,7 +64,6 @@ export interface Invocation {
   readonly resource: string;
   /** URL of the API as the caller sees it, without a slash at the end. */
   readonly baseUrl: () => string;
-  /** Milliseconds until the invocation ends. */
   readonly remainingMs: () => number;
 }
 

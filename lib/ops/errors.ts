@@ -9,7 +9,7 @@ import {
   UnauthenticatedError,
 } from '../errors.ts';
 import { errorName, errorStatus, isTransient } from '../service/stores/aws-failure.ts';
-import { MalformedSecretError } from '../service/stores/secrets/cached-secret.ts';
+import { MalformedSecretError } from '../service/stores/secrets.ts';
 import { exitCodes, retirementExitCodes } from '../terminal/exit-codes.ts';
 import type { Failure } from '../terminal/failure.ts';
 import { RetirementError } from './retirement/errors.ts';

@@ -3,16 +3,14 @@ import { resolve } from 'node:path';
 import { type Connection, connection, connectionVariable, defaultConnectionFile } from '../contract/connection.ts';
 import { outputs, requiredOutputs, type StackOutputs, stackNames } from '../contract/outputs.ts';
 import { NotFoundError, TemporarilyUnavailableError } from '../errors.ts';
-import type { OutboxRecords } from '../service/export/ports.ts';
-import { RdsExportLog } from '../service/ledger/delivery-log.ts';
-import { RdsLastFailures } from '../service/ledger/export-status.ts';
-import { RdsOutboxRecords } from '../service/ledger/outbox-records.ts';
+import { outboxRecords } from '../service/ledger/ledger.ts';
 import { type AwsClientOptions, rdsDataClient, s3Client, secretsManagerClient } from '../service/stores/clients.ts';
 import { DataApi } from '../service/stores/rds/data-api.ts';
-import { S3OutboxRemover } from '../service/stores/s3/outbox-remover.ts';
+import { s3OutboxRemover } from '../service/stores/s3/outbox-remover.ts';
 import { usageError } from '../terminal/errors.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { RdsErasure } from './audit/erasure.ts';
+import { RdsLastFailures } from './audit/last-failures.ts';
 import { RdsAuditTrail } from './audit/trail.ts';
 import { ArchiveUserWriter } from './catalogue/archive-users.ts';
 import { RdsArchiveHeaders } from './catalogue/headers.ts';
@@ -207,10 +205,9 @@ export function targetOf(deployment: Deployment) {
     archiveHeaders: publicPart(new RdsArchiveHeaders(db)),
     archiveUsers: publicPart(new ArchiveUserWriter(db)),
     audit: publicPart(new RdsAuditTrail(databaseOf(deployment, stack[outputs.databaseAuditorSecretArn]))),
-    outbox: publicPart(new S3OutboxRemover({ client: s3, bucket: stack[outputs.outboxBucket] })),
-    outboxRecords: new RdsOutboxRecords({ db, expiryDays: longestExpiryDays }) as OutboxRecords,
+    outbox: publicPart(s3OutboxRemover(s3, stack[outputs.outboxBucket])),
+    outboxRecords: outboxRecords(db, longestExpiryDays),
     erasure: publicPart(new RdsErasure(db)),
-    exportLog: publicPart(new RdsExportLog(db)),
     deadLetters: deadLettersOf(stack, redriveClient(stack[outputs.redriveRoleArn], clientOptions)),
     failures: publicPart(new RdsLastFailures(db)),
     administrators: publicPart(new JsonSecret({ client: secrets, secretArn: stack[outputs.adminSecretArn] })),

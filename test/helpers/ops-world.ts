@@ -231,12 +231,11 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
       },
     },
     outbox: outbox.outbox,
-    outboxRecords: outbox.records,
+    outboxRecords: outbox.ledger,
     erasure: {
       openRequests: async () => open.requests,
       erase: (recipient) => call(`erase ${recipient}`, () => audit.filter((row) => row.recipient === recipient).length),
     },
-    exportLog: outbox.log,
     deadLetters: deadLetterQueueNames.map(
       (name) =>
         new SqsDeadLetters({ client: queues.client, name, queueUrl: `dead ${name}`, workQueueUrl: `work ${name}` }),

@@ -9,7 +9,7 @@ import {
   splitContainer,
 } from '../../crypt4gh/index.ts';
 import type { ArchiveKey } from '../../service/archive/ports.ts';
-import { keyHashOf } from '../../service/stores/secrets/archive-keys.ts';
+import { keyHashOf } from '../../service/stores/archive-keys.ts';
 import { OpsError } from '../errors.ts';
 import { Counter, type PeekableBytes, tee } from './streams.ts';
 

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import type { ContainerFilter } from '../../service/export/ports.ts';
+import type { ContainerFilter } from '../../service/export/ledger-port.ts';
 import {
   directContainers,
-  type HeldContainer,
-  look,
+  type FoundContainer,
+  lookUp,
+  type OutboxContainer,
   remove,
   removeDirect,
-  type SeenContainer,
 } from '../../service/export/withdraw/remove.ts';
 import { UsageError } from '../../terminal/errors.ts';
 import { counted, formatBytes, printable } from '../../terminal/output.ts';
@@ -26,14 +26,14 @@ interface PurgeOptions extends FilterOptions {
   readonly force?: boolean;
 }
 
-type PresentContainer = SeenContainer & { readonly holds: 'it' };
+type PresentContainer = FoundContainer & { readonly found: 'it' };
 
 /** What the outbox has of a person, a dataset or a request. */
 interface Found {
   /** One for each row. Rows of several requests may name one object. */
   readonly staged: readonly PresentContainer[];
   /** Short-lived containers of direct access, for a dataset. They name no recipient. */
-  readonly direct: readonly HeldContainer[];
+  readonly direct: readonly OutboxContainer[];
 }
 
 const columns = [
@@ -128,40 +128,42 @@ async function expectNoneOpen(recipient: string, { erasure }: Target): Promise<v
 async function find(filter: ContainerFilter, { outbox, outboxRecords }: Target): Promise<Found> {
   const staged: PresentContainer[] = [];
   for await (const page of outboxRecords.containers(filter)) {
-    const seen = await look(page, filter, outbox);
-    for (const container of seen) if (container.holds === 'it') staged.push(container);
+    const seen = await lookUp(page, filter, outbox);
+    for (const container of seen) if (container.found === 'it') staged.push(container);
   }
   const direct = 'datasetId' in filter ? directContainers(new Set([filter.datasetId]), outbox) : [];
   return { staged, direct: (await Array.fromAsync(direct)).flat() };
 }
 
 /** Each object once, in the order of the keys. */
-function objectsOf({ staged, direct }: Found): readonly HeldContainer[] {
-  const byKey = new Map([...staged, ...direct].map((container): [string, HeldContainer] => [container.key, container]));
+function objectsOf({ staged, direct }: Found): readonly OutboxContainer[] {
+  const byKey = new Map(
+    [...staged, ...direct].map((container): [string, OutboxContainer] => [container.key, container]),
+  );
   return [...byKey.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
 }
 
 /** @returns the keys of what was deleted */
 async function purge({ staged, direct }: Found, target: Target): Promise<ReadonlySet<string>> {
-  const { outbox, outboxRecords: records, exportLog: log } = target;
+  const dependencies = { outbox: target.outbox, ledger: target.outboxRecords };
   const removed = new Set<string>();
   for (let from = 0; from < staged.length; from += chunk) {
-    const keys = await remove(staged.slice(from, from + chunk), 'purged', { outbox, records, log });
+    const keys = await remove(staged.slice(from, from + chunk), 'purged', dependencies);
     for (const key of keys) removed.add(key);
   }
   for (let from = 0; from < direct.length; from += chunk) {
-    const gone = await removeDirect(direct.slice(from, from + chunk), 'purged', { outbox, log });
+    const gone = await removeDirect(direct.slice(from, from + chunk), 'purged', dependencies);
     for (const { key } of gone) removed.add(key);
   }
   return removed;
 }
 
-function describe(objects: readonly HeldContainer[]): string {
+function describe(objects: readonly OutboxContainer[]): string {
   const bytes = objects.reduce((sum, one) => sum + one.bytes, 0);
   return `${counted(objects.length, 'container')} (${formatBytes(bytes)})`;
 }
 
-function recordOf({ key, facts, bytes, lastModified }: HeldContainer) {
+function recordOf({ key, facts, bytes, lastModified }: OutboxContainer) {
   const { datasetId, fileId, exportId: requestId, keyFingerprint } = facts;
   return { key, datasetId, fileId, requestId, keyFingerprint, bytes, lastModified: lastModified.toISOString() };
 }

@@ -8,7 +8,7 @@ import {
 } from '../../crypt4gh/index.ts';
 import { NotFoundError } from '../../errors.ts';
 import type { ArchiveKey } from '../../service/archive/ports.ts';
-import { keyHashOf } from '../../service/stores/secrets/archive-keys.ts';
+import { keyHashOf } from '../../service/stores/archive-keys.ts';
 import { OpsError } from '../errors.ts';
 import type { EditableSecret } from '../stores/json-secret.ts';
 import { readDocument } from './document.ts';

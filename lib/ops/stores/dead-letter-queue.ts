@@ -14,9 +14,9 @@ import { deliveryMessage, exportRequestAttributes } from '../../contract/message
 import { outboxPrefix } from '../../contract/outbox-key.ts';
 import { ForbiddenError } from '../../errors.ts';
 import { forEachConcurrently } from '../../service/archive/concurrency.ts';
+import { idsOf } from '../../service/export/received.ts';
 import { errorName, storeFailure } from '../../service/stores/aws-failure.ts';
 import type { AwsClientOptions } from '../../service/stores/clients.ts';
-import { idsOf } from '../../service/stores/sqs/received.ts';
 
 /** What may be told of a message that failed for good. It holds no visa and no key. */
 export interface DeadLetter {

@@ -6,7 +6,7 @@ import {
   UpdateSecretVersionStageCommand,
 } from '@aws-sdk/client-secrets-manager';
 import { errorName, storeFailure } from '../../service/stores/aws-failure.ts';
-import { MalformedSecretError } from '../../service/stores/secrets/cached-secret.ts';
+import { MalformedSecretError } from '../../service/stores/secrets.ts';
 
 const what = 'Secrets Manager';
 

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { outputs } from '../../../contract/outputs.ts';
+import type { OutboxWriter } from '../../../service/archive/ports.ts';
 import { errorName } from '../../../service/stores/aws-failure.ts';
 import { s3Client } from '../../../service/stores/clients.ts';
 import { headObject } from '../../../service/stores/s3/head.ts';
-import { S3OutboxWriter } from '../../../service/stores/s3/outbox-writer.ts';
+import { s3OutboxWriter } from '../../../service/stores/s3/outbox-writer.ts';
 import { presignedGet } from '../../../service/stores/s3/presigned.ts';
 import type { Check } from '../check.ts';
 import type { Run } from '../run.ts';
@@ -12,12 +13,12 @@ import { expectThat } from '../steps.ts';
 const remedy = 'Look at the rights of your credentials on the outbox bucket and its key. Else report what S3 answered.';
 const fiveMebibytes = 5 * 1024 * 1024;
 
-function outbox({ deployment }: Run): { readonly bucket: string; readonly writer: S3OutboxWriter } {
+function outbox({ deployment }: Run): { readonly bucket: string; readonly writer: OutboxWriter } {
   const bucket = deployment.outputs[outputs.outboxBucket];
   const archiveBuckets = [deployment.outputs[outputs.archiveBucket]] as const;
   return {
     bucket,
-    writer: new S3OutboxWriter({ client: s3Client(deployment.clientOptions('s3')), bucket, archiveBuckets }),
+    writer: s3OutboxWriter({ client: s3Client(deployment.clientOptions('s3')), bucket, archiveBuckets }),
   };
 }
 
