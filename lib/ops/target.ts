@@ -41,11 +41,11 @@ const longestExpiryDays = 365;
 /** Options that every command takes, before or after its own. */
 export interface GlobalOptions {
   /** Work on a deployed stack. @default - the local engine */
-  readonly aws?: boolean;
+  readonly aws?: boolean | undefined;
   /** The local engine's connection file. */
-  readonly connection?: string;
-  readonly stage?: string;
-  readonly region?: string;
+  readonly connection?: string | undefined;
+  readonly stage?: string | undefined;
+  readonly region?: string | undefined;
 }
 
 /** Where one deployment is, and how its AWS services are reached. */

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { createProgram, runProgram } from '../../terminal/program.ts';
 import { registerDatasets, registerFiles } from './commands/datasets.ts';
 import { registerDecrypt } from './commands/decrypt.ts';
@@ -64,20 +64,24 @@ export async function runClient(argv: readonly string[], context: CommandContext
 
 /** The commands, their options and their help, without running anything. */
 export function clientProgram(context: CommandContext): Command {
-  return createProgram(context.terminal, {
-    name: 'data-out',
-    description: 'List, download, verify, encrypt and decrypt files of a data-out archive.',
-    version: context.version,
-    start: 'New here? data-out setup asks for your settings and checks them. Then data-out list shows your files.',
-    help,
-    examples: [
-      'data-out doctor',
-      'data-out list',
-      'data-out download --all -o data',
-      'data-out decrypt --key me.sec.pem data/EGAF00000000001-sample.bam.c4gh',
-    ],
-    withOptions: (program) =>
-      program.option('--config <file>', 'configuration file (default: ~/.config/data-out/config.toml)'),
-    commands: registrations.map((register) => (program) => register(program, context)),
-  });
+  return createProgram(
+    context.terminal,
+    {
+      name: 'data-out',
+      description: 'List, download, verify, encrypt and decrypt files of a data-out archive.',
+      version: context.version,
+      start: 'New here? data-out setup asks for your settings and checks them. Then data-out list shows your files.',
+      help,
+      examples: [
+        'data-out doctor',
+        'data-out list',
+        'data-out download --all -o data',
+        'data-out decrypt --key me.sec.pem data/EGAF00000000001-sample.bam.c4gh',
+      ],
+    },
+    (program) => program.option('--config <file>', 'configuration file (default: ~/.config/data-out/config.toml)'),
+    (program) => {
+      for (const register of registrations) register(program, context);
+    },
+  );
 }

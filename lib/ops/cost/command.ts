@@ -152,7 +152,7 @@ function show(output: CostOutput, months: readonly Month[], names: readonly stri
 function print({ write, columns: width }: CostOutput, { titles, rows }: Table): void {
   const columns = titles.map((title, index) => ({
     title: title.toUpperCase(),
-    align: index === 0 ? ('left' as const) : ('right' as const),
+    ...(index > 0 && { align: 'right' as const }),
   }));
   for (const line of formatTable(columns, rows, width)) write(`${line}\n`);
 }

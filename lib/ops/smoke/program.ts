@@ -5,7 +5,7 @@ import { outputs, stackNames } from '../../contract/outputs.ts';
 import { operatorFiles } from '../../contract/synth.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { warnOfCommit } from '../../terminal/git-warning.ts';
-import { createOutput, type Output, printable } from '../../terminal/output.ts';
+import { type Columns, createOutput, type Output } from '../../terminal/output.ts';
 import { createProgram, runProgram } from '../../terminal/program.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { OpsError, opsFailure } from '../errors.ts';
@@ -18,19 +18,11 @@ import { type Expected, type IssueVisa, type Run, type RunIds, runIds, startRun 
 import { suite } from './suite.ts';
 import { newUsers } from './users.ts';
 
-export interface SmokeOptions {
-  readonly aws?: boolean;
-  readonly stage?: string;
-  readonly region?: string;
-  readonly connection?: string;
-  readonly visa?: string;
-  readonly dataset?: string;
-  readonly issuer?: string;
-  readonly makeIssuer?: string;
-  readonly cleanUp?: boolean;
-  readonly json?: boolean;
-  readonly quiet?: boolean;
-}
+type Named = 'stage' | 'region' | 'connection' | 'visa' | 'dataset' | 'issuer';
+type SmokeOptions = { readonly [Name in Named]?: string | undefined } & {
+  readonly aws?: boolean | undefined;
+  readonly cleanUp?: boolean | undefined;
+};
 
 /** What settings say. */
 interface ExpectedBySettings extends Expected {
@@ -47,13 +39,13 @@ export interface SmokeSettings {
 /** Room for a suffix in the names of users and objects. */
 const datasetForm = /^SMOKE-[A-Za-z0-9-]{1,60}$/;
 
-const columns = [
-  { title: 'CHECK' },
-  { title: 'RESULT' },
-  { title: 'SECONDS', align: 'right' },
-  { title: 'FOUND' },
-  { title: 'WHAT TO DO' },
-] as const;
+const columns: Columns<CheckResult> = [
+  ['CHECK', ({ check }) => check],
+  ['RESULT', ({ result }) => result],
+  ['SECONDS', ({ seconds }) => seconds.toFixed(1), 'right'],
+  ['FOUND', ({ found }) => found],
+  ['WHAT TO DO', ({ remedy }) => remedy],
+];
 
 const help = `Target:
   Without --aws and --stage the local engine, found by --connection, else $DATA_OUT_CONNECTION, else .local/connection.json.
@@ -72,16 +64,19 @@ export async function runSmoke(
   settings: SmokeSettings,
   checks: readonly Check[] = suite,
 ): Promise<number> {
-  const program = createProgram(terminal, {
-    name: 'smoke',
-    description: 'Test a deployment with a throw-away dataset.',
-    help,
-    examples: [
-      'npm run smoke',
-      'npm run smoke -- --make-issuer private/smoke-issuer.json',
-      'npm run smoke -- --stage test --issuer private/smoke-issuer.json',
-    ],
-    withOptions: (command) =>
+  const program = createProgram(
+    terminal,
+    {
+      name: 'smoke',
+      description: 'Test a deployment with a throw-away dataset.',
+      help,
+      examples: [
+        'npm run smoke',
+        'npm run smoke -- --make-issuer private/smoke-issuer.json',
+        'npm run smoke -- --stage test --issuer private/smoke-issuer.json',
+      ],
+    },
+    (command) =>
       command
         .option('--stage <stage>', 'stage of the deployed stacks, as in private/settings.ts')
         .option('--aws', 'deployed stacks without a stage')
@@ -95,21 +90,18 @@ export async function runSmoke(
           'make a test issuer: write its private key, and print its entry in the trust list',
         )
         .option('--clean-up', 'only remove what runs have left, also those that are under way'),
-    commands: [],
-  });
-  program.action(async (options: SmokeOptions) => {
-    const output = createOutput(terminal, { json: options.json === true, quiet: options.quiet === true });
-    if (options.makeIssuer !== undefined) {
-      const file = resolve(terminal.folder, options.makeIssuer);
-      const entry = await makeIssuer(file);
-      output.result(entry, JSON.stringify(entry, null, 2));
-      output.note(
-        `The private key is in ${options.makeIssuer}: keep it. Put the entry above into ${operatorFiles.trustedIssuers}`,
-      );
-      await warnOfCommit(file, output);
+  );
+  program.action(async ({ makeIssuer: name, json = false, quiet = false, ...options }) => {
+    const output = createOutput(terminal, { json, quiet });
+    if (name === undefined) {
+      await test(options, terminal, output, settings, checks);
       return;
     }
-    await test(options, terminal, output, settings, checks);
+    const file = resolve(terminal.folder, name);
+    const entry = await makeIssuer(file);
+    output.result(entry, JSON.stringify(entry, null, 2));
+    output.note(`The private key is in ${name}: keep it. Put the entry above into ${operatorFiles.trustedIssuers}`);
+    await warnOfCommit(file, output);
   });
   return await runProgram(program, argv, terminal, opsFailure);
 }
@@ -154,7 +146,7 @@ async function test(
     await runChecks(checks, run, onResult);
   } finally {
     onResult(await removeAll(cleanUp, run));
-    output.table(columns, results, cellsOf);
+    output.table(columns, results);
   }
   terminal.signal.throwIfAborted();
   const failed = results.filter(({ result }) => result === 'failed');
@@ -232,8 +224,4 @@ async function removeAll(cleanUp: CleanUp, { ids, deployment, requestId }: Run):
     const remedy = 'Give the same command with --clean-up, when no other run is under way.';
     return { ...about, result: 'failed', seconds: seconds(), found: messageOf(error), remedy };
   }
-}
-
-function cellsOf({ check, result, seconds, found, remedy = '' }: CheckResult): string[] {
-  return [check, result, seconds.toFixed(1), printable(found), remedy];
 }

@@ -1,12 +1,8 @@
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
+import type { Columns } from '../../../terminal/output.ts';
 import { collect, withConnectionOptions } from '../options.ts';
 import { addressOf, changedPins, checkFingerprint, PinFile } from '../receipt-keys.ts';
 import { type CommandContext, openSession } from '../session.ts';
-
-interface ReceiptKeysOptions {
-  readonly accept?: readonly string[];
-  readonly refuse?: readonly string[];
-}
 
 const afterHelp = `
 The first command that reads a receipt of a service pins the keys that the service publishes. From then on, the client accepts
@@ -23,20 +19,24 @@ Examples:
   data-out receipt-keys --accept oKIywvGUpTVTyxMQ3bwIIeQUudfr_CkLMjCE19ECD-U
   data-out receipt-keys --refuse OLD --accept NEW`;
 
-const columns = [{ title: 'FINGERPRINT' }, { title: 'STATE' }] as const;
+const columns: Columns<{ readonly fingerprint: string; readonly state: string }> = [
+  ['FINGERPRINT', ({ fingerprint }) => fingerprint],
+  ['STATE', ({ state }) => state],
+];
 
 /** `receipt-keys`: shows and changes which receipt keys are trusted. */
 export function registerReceiptKeys(program: Command, context: CommandContext): void {
-  const command = program
-    .command('receipt-keys')
-    .description('show and change which receipt keys are trusted')
-    .option('--accept <fingerprint>', 'trust this key; can be given several times', collect)
-    .option('--refuse <fingerprint>', 'never trust this key; can be given several times', collect)
-    .option('--url <url>', 'address of the service (DATA_OUT_URL)');
-  withConnectionOptions(command)
+  withConnectionOptions(
+    program
+      .command('receipt-keys')
+      .description('show and change which receipt keys are trusted')
+      .option('--accept <fingerprint>', 'trust this key; can be given several times', collect)
+      .option('--refuse <fingerprint>', 'never trust this key; can be given several times', collect)
+      .option('--url <url>', 'address of the service (DATA_OUT_URL)'),
+  )
     .addHelpText('after', afterHelp)
-    .action(async ({ accept = [], refuse = [] }: ReceiptKeysOptions, self: Command) => {
-      await using session = await openSession(context, self);
+    .action(async ({ accept = [], refuse = [] }, command) => {
+      await using session = await openSession(context, command);
       const service = addressOf(session);
       const file = new PinFile(session);
       for (const text of accept) checkFingerprint('--accept', text);
@@ -49,6 +49,6 @@ export function registerReceiptKeys(program: Command, context: CommandContext): 
         ...trusted.map((fingerprint) => ({ fingerprint, state: 'trusted' })),
         ...refused.map((fingerprint) => ({ fingerprint, state: 'refused' })),
       ];
-      session.output.table(columns, rows, ({ fingerprint, state }) => [fingerprint, state]);
+      session.output.table(columns, rows);
     });
 }

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { UsageError } from '../../../terminal/errors.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
 import type { ServiceConnection } from '../../api/connection.ts';
