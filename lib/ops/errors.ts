@@ -10,9 +10,9 @@ import {
 } from '../errors.ts';
 import { errorName, errorStatus, isTransient } from '../service/stores/aws-failure.ts';
 import { MalformedSecretError } from '../service/stores/secrets/cached-secret.ts';
-import { exitCodes, retirementExitCodes } from '../terminal/exit-codes.ts';
+import { exitCodes } from '../terminal/exit-codes.ts';
 import type { Failure } from '../terminal/failure.ts';
-import { RetirementError } from './retirement/errors.ts';
+import { RetirementError, retirementExitCodes } from './retirement/errors.ts';
 import { SecretChangedError } from './stores/json-secret.ts';
 
 /** Codes of the operator's tool alone; every other code comes from `lib/errors.ts`. */

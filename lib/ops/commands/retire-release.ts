@@ -1,6 +1,6 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { usageError } from '../../terminal/errors.ts';
-import { retirementExitCodes } from '../../terminal/exit-codes.ts';
+import { retirementExitCodes } from '../retirement/errors.ts';
 import { registryApiUrl } from '../retirement/registry-access.ts';
 import { checkRetirement } from '../retirement/request.ts';
 import { runRetirement } from '../retirement/run.ts';
@@ -16,16 +16,13 @@ Environment:
   REGISTRY_API_URL         base URL of the platform's API, unless --api-url says it
 
 Exit codes, beside those of every command; the first digit is the class, as there:
-${exitCodeTable()}
+${Object.entries(retirementExitCodes)
+  .map(([code, exitCode]) => `  ${exitCode} ${code}`)
+  .join('\n')}
 
 Example:
   data-out-ops retire-release --org acme --repository archive --package proxy \\
     --component proxy --version 1.2.0 --replacement 1.2.1`;
-
-function exitCodeTable(): string {
-  const entries = Object.entries(retirementExitCodes).sort(([, a], [, b]) => a - b);
-  return entries.map(([code, exitCode]) => `  ${exitCode} ${code}`).join('\n');
-}
 
 /** `retire-release`: deletes a broken release's image and Git tag, and marks its release entry. */
 export function registerRetireRelease(program: Command, open: Open): void {
@@ -55,13 +52,13 @@ export function registerRetireRelease(program: Command, open: Open): void {
     .addHelpText('after', afterHelp)
     .action(async ({ release, apiUrl, apply, yes, teamTold, announceFile, maxWait, ...named }, command) => {
       const retirement = checkRetirement({ ...named, noRelease: !release });
-      const { terminal, timing, output } = open(command);
-      await runRetirement(retirement, {
-        ...{ terminal, timing, output, announceFile },
-        apiUrl: registryApiUrl(apiUrl, terminal),
+      const session = open(command);
+      await runRetirement(retirement, session, {
+        apiUrl: registryApiUrl(apiUrl, session.terminal),
         apply: apply === true,
         yes: yes === true,
         teamTold: teamTold === true,
+        announceFile,
         maxWaitSeconds: parseMinutes(maxWait) * 60,
       });
     });

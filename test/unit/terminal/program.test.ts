@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { retirementExitCodes } from '../../../lib/ops/retirement/errors.ts';
 import { grammarOf } from '../../../lib/terminal/completion/grammar.ts';
-import { exitCodes, retirementExitCodes } from '../../../lib/terminal/exit-codes.ts';
+import { exitCodes } from '../../../lib/terminal/exit-codes.ts';
 import { client, ops } from '../../helpers/command-lines.ts';
 
 const root = join(import.meta.dirname, '../../..');
