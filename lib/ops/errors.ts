@@ -20,13 +20,11 @@ export type OpsErrorCode = 'conflict' | 'partial' | 'too_large' | 'unusable_inpu
 
 /** A mistake or refusal that the tool itself found. `message` says what to do about it, and holds no secret. */
 export class OpsError extends Error {
+  override readonly name = 'OpsError';
   readonly code: OpsErrorCode;
   constructor(code: OpsErrorCode, message: string, options: { cause?: unknown } = {}) {
     super(message, options);
     this.code = code;
-  }
-  override get name(): string {
-    return 'OpsError';
   }
 }
 

@@ -69,21 +69,17 @@ export type DatasetEvent = 'registered' | 'released' | 'deprecated';
 
 /** A file with another body has this stable id: choose another id, or add nothing. */
 export class FileIdTakenError extends Error {
+  override readonly name = 'FileIdTakenError';
   constructor(fileId: string) {
     super(`file id ${fileId} is taken by a file with another body`);
-  }
-  override get name(): string {
-    return 'FileIdTakenError';
   }
 }
 
 /** Tables of an ingestion pipeline refer to the file: remove it there. */
 export class FileReferredToError extends Error {
+  override readonly name = 'FileReferredToError';
   constructor(fileId: string, options: { readonly cause: unknown }) {
     super(`an ingestion pipeline keeps records of ${fileId}: remove the file with the pipeline`, options);
-  }
-  override get name(): string {
-    return 'FileReferredToError';
   }
 }
 

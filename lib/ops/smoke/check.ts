@@ -33,9 +33,7 @@ export interface CheckResult {
 
 /** This deployment cannot show whether the check holds. The message says why. */
 export class NotApplicable extends Error {
-  override get name(): string {
-    return 'NotApplicable';
-  }
+  override readonly name = 'NotApplicable';
 }
 
 /**

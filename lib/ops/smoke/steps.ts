@@ -25,9 +25,7 @@ export const quietSteps: Steps = {
 
 /** A step did not hold. `cause` is what was thrown. */
 export class StepFailure extends Error {
-  override get name(): string {
-    return 'StepFailure';
-  }
+  override readonly name = 'StepFailure';
 }
 
 /** Steps that print a numbered line each. @param now milliseconds */

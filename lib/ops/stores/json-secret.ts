@@ -15,11 +15,9 @@ const draft = 'DATA_OUT_DRAFT';
 
 /** Another process has changed the secret since it was read: read it and change it again. */
 export class SecretChangedError extends Error {
+  override readonly name = 'SecretChangedError';
   constructor() {
     super('another process changed the secret meanwhile; nothing was written');
-  }
-  override get name(): string {
-    return 'SecretChangedError';
   }
 }
 

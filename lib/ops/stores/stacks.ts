@@ -9,9 +9,7 @@ import { type AwsClientOptions, forOperators } from '../../service/stores/client
 
 /** Neither the options, the environment nor the shared configuration files name a valid region. */
 export class MissingRegionError extends Error {
-  override get name(): string {
-    return 'MissingRegionError';
-  }
+  override readonly name = 'MissingRegionError';
 }
 
 /**
