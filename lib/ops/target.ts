@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { parseJson } from '../common/untrusted-json.ts';
 import { type Connection, connection, connectionVariable, defaultConnectionFile } from '../contract/connection.ts';
 import { outputs, requiredOutputs, type StackOutputs, stackNames } from '../contract/outputs.ts';
 import { NotFoundError, TemporarilyUnavailableError } from '../errors.ts';
@@ -142,7 +143,7 @@ async function readConnection(
       `${missing}: there is no ${file}. Start one with npm start, name its file with --connection or ${connectionVariable}, or ${otherwise}`,
     );
   });
-  const parsed = connection.safeParse(jsonOf(text));
+  const parsed = connection.safeParse(parseJson(text));
   if (!parsed.success) throw new OpsError('unusable_input', `${file} is not the connection file of a local engine`);
   return parsed.data;
 }
@@ -158,14 +159,6 @@ async function expectAnswer({ proxyUrl }: Connection, terminal: Terminal): Promi
       });
     },
   );
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The database of a deployment. @param secretArn secret of the role. @default - the owner of the tables */

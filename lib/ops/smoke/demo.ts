@@ -50,7 +50,7 @@ export async function demonstrate({ connection, steps, signal, ...given }: Demon
 async function tell(check: Check, run: Run): Promise<void> {
   try {
     if (check.inSteps) await check.run(run);
-    else await run.steps.run(check.id, async () => ({ value: undefined, detail: await check.run(run) }));
+    else await run.steps(check.id, () => check.run(run));
   } catch (error) {
     if (!(error instanceof NotApplicable)) throw error;
   }

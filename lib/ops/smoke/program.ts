@@ -11,7 +11,7 @@ import type { Terminal } from '../../terminal/terminal.ts';
 import { OpsError, opsFailure } from '../errors.ts';
 import { stackResources } from '../stores/stacks.ts';
 import { type Deployment, findDeployment, targetOf } from '../target.ts';
-import { type Check, type CheckResult, messageOf, runChecks } from './check.ts';
+import { type Check, type CheckResult, runCheck, runChecks } from './check.ts';
 import { CleanUp } from './clean-up.ts';
 import { makeIssuer, smokeVisa, visaFor } from './issuer.ts';
 import { type Expected, type IssueVisa, type Run, type RunIds, runIds, startRun } from './run.ts';
@@ -145,7 +145,7 @@ async function test(
   try {
     await runChecks(checks, run, onResult);
   } finally {
-    onResult(await removeAll(cleanUp, run));
+    onResult(await runCheck(removal(cleanUp), run));
     output.table(columns, results);
   }
   terminal.signal.throwIfAborted();
@@ -213,15 +213,14 @@ function resourcesOf({ clientOptions }: Deployment, stage: string | undefined): 
   };
 }
 
-async function removeAll(cleanUp: CleanUp, { ids, deployment, requestId }: Run): Promise<CheckResult> {
-  const started = performance.now();
-  const about = { id: 'clean-up', check: 'everything that the run made is removed' };
-  const seconds = () => Math.round((performance.now() - started) / 100) / 10;
-  try {
-    await cleanUp.run(ids, { madeUsers: deployment.connection === undefined, requestId });
-    return { ...about, result: 'passed', seconds: seconds(), found: 'the audit trail alone tells of it' };
-  } catch (error) {
-    const remedy = 'Give the same command with --clean-up, when no other run is under way.';
-    return { ...about, result: 'failed', seconds: seconds(), found: messageOf(error), remedy };
-  }
+function removal(cleanUp: CleanUp): Check {
+  return {
+    id: 'clean-up',
+    title: 'everything that the run made is removed',
+    remedy: 'Give the same command with --clean-up, when no other run is under way.',
+    async run({ ids, deployment, requestId }) {
+      await cleanUp.run(ids, { madeUsers: deployment.connection === undefined, requestId });
+      return 'the audit trail alone tells of it';
+    },
+  };
 }
