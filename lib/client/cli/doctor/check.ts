@@ -22,8 +22,33 @@ export interface CheckResult {
   /** With `failed`: the half of the credentials that the service refuses. */
   readonly refused?: RefusedHalf | undefined;
   /** What was found, for programs. */
-  readonly details?: Readonly<Record<string, unknown>>;
+  readonly details?: Details;
 }
+
+type Details = Readonly<Record<string, unknown>> | undefined;
+
+export const ok = (check: string, text: string, details?: Details): CheckResult => ({
+  check,
+  verdict: 'ok',
+  text,
+  details,
+});
+export const skipped = (check: string, text: string): CheckResult => ({ check, verdict: 'skipped', text });
+export const warning = (check: string, text: string, remedy: string, details?: Details): CheckResult => ({
+  check,
+  verdict: 'warning',
+  text,
+  remedy,
+  details,
+});
+/** A check that failed without an error. */
+export const wrong = (
+  check: string,
+  text: string,
+  remedy: string,
+  code: ClientErrorCode = 'usage',
+  details?: Details,
+): CheckResult => ({ check, verdict: 'failed', code, text, remedy, details });
 
 /**
  * The result of a check that failed or could not be made. Rethrows defects and interruptions.
