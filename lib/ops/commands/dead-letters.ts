@@ -126,12 +126,8 @@ function queuesOf({ deadLetters }: Target, queue: string | undefined): readonly 
   return deadLetters.filter(({ name }) => queue === undefined || name === queue);
 }
 
-function searchAll(
-  queues: readonly DeadLetterQueue[],
-  filter: LetterFilter,
-  { terminal }: Session,
-): Promise<QueueSearch[]> {
-  return Promise.all(queues.map((queue) => search(queue, { filter, now: terminal.now, signal: terminal.signal })));
+function searchAll(queues: readonly DeadLetterQueue[], filter: LetterFilter, { terminal }: Session) {
+  return Promise.all(queues.map((queue) => search(queue, filter, terminal)));
 }
 
 /** What is told of letters. While the database is not available, the failures are left out. */
@@ -192,7 +188,7 @@ async function replayAll(queues: readonly DeadLetterQueue[], filter: LetterFilte
   };
   try {
     for (const queue of queues) {
-      passes.push(await replay(queue, { filter, now: terminal.now, signal: terminal.signal, onReplay }));
+      passes.push(await replay(queue, filter, terminal, onReplay));
     }
   } finally {
     if (done.length > 0) output.note(`replayed ${messages(done.length)}`);

@@ -32,14 +32,14 @@ export function registerErase(program: Command, open: Open): void {
       const recipient = parseSubject(subject);
       const target = await connect();
       const receipts = await expectOnlyReceipts(target, recipient);
-      const wanted = { filter: { person: recipient }, now: terminal.now, signal: terminal.signal };
-      const found = await Promise.all(target.deadLetters.map((queue) => search(queue, wanted)));
-      const waiting = found.filter(({ letters }) => letters.length > 0);
-      for (const { queue, letters } of waiting)
-        output.note(`${queue} has ${deadLetters(letters.length)} of this person`);
+      const wanted = { person: recipient };
+      const found = await Promise.all(target.deadLetters.map((each) => search(each, wanted, terminal)));
+      for (const { queue, letters } of found) {
+        if (letters.length > 0) output.note(`${queue} has ${deadLetters(letters.length)} of this person`);
+      }
       const question = { todo: `erase ${recipient} for good`, word: 'erase', otherwise: 'nothing was erased' };
       await expectConsent(terminal, question, yes);
-      const passes = await Promise.all(target.deadLetters.map((queue) => discard(queue, wanted)));
+      const passes = await Promise.all(target.deadLetters.map((queue) => discard(queue, wanted, terminal)));
       const discarded = passes.reduce((sum, { letters }) => sum + letters.length, 0);
       for (const key of receipts) {
         terminal.signal.throwIfAborted();

@@ -76,7 +76,7 @@ export class SqsDeadLetters {
   async count(): Promise<number> {
     const AttributeNames = ['ApproximateNumberOfMessages', 'ApproximateNumberOfMessagesNotVisible'] as const;
     const command = new GetQueueAttributesCommand({ QueueUrl: this.#url, AttributeNames: [...AttributeNames] });
-    const { Attributes } = await this.#try(() => this.#options.client.send(command));
+    const { Attributes } = await this.#sent(this.#options.client.send(command));
     return AttributeNames.reduce((sum, name) => sum + Number(Attributes?.[name] ?? 0), 0);
   }
 
@@ -85,19 +85,16 @@ export class SqsDeadLetters {
    * queue has no limit of receives.
    */
   async take(seconds: number): Promise<readonly ReceivedLetter[]> {
-    const { Messages = [] } = await this.#try(() =>
-      this.#options.client.send(
-        new ReceiveMessageCommand({
-          QueueUrl: this.#url,
-          MaxNumberOfMessages: 10,
-          VisibilityTimeout: seconds,
-          // A long poll asks every server of SQS; a short one may miss messages.
-          WaitTimeSeconds: 1,
-          MessageAttributeNames: ['All'],
-          MessageSystemAttributeNames: ['All'],
-        }),
-      ),
-    );
+    const command = new ReceiveMessageCommand({
+      QueueUrl: this.#url,
+      MaxNumberOfMessages: 10,
+      VisibilityTimeout: seconds,
+      // A long poll asks every server of SQS; a short one may miss messages.
+      WaitTimeSeconds: 1,
+      MessageAttributeNames: ['All'],
+      MessageSystemAttributeNames: ['All'],
+    });
+    const { Messages = [] } = await this.#sent(this.#options.client.send(command));
     return Messages.map((message) => this.#received(message));
   }
 
@@ -107,13 +104,13 @@ export class SqsDeadLetters {
       letters.slice(index * 10, index * 10 + 10),
     );
     await forEachConcurrently(batches, parallel, async (batch) => {
-      const Entries = batch.map(({ receiptHandle }, index) => ({
+      const Entries = batch.map(({ receiptHandle: ReceiptHandle }, index) => ({
         Id: String(index),
-        ReceiptHandle: receiptHandle,
+        ReceiptHandle,
         VisibilityTimeout: 0,
       }));
       const command = new ChangeMessageVisibilityBatchCommand({ QueueUrl: this.#url, Entries });
-      await this.#try(() => this.#options.client.send(command));
+      await this.#sent(this.#options.client.send(command));
     });
   }
 
@@ -121,7 +118,7 @@ export class SqsDeadLetters {
     const receiptHandle = message.ReceiptHandle ?? '';
     const remove = async () => {
       const command = new DeleteMessageCommand({ QueueUrl: this.#url, ReceiptHandle: receiptHandle });
-      await this.#try(() => this.#options.client.send(command));
+      await this.#sent(this.#options.client.send(command));
     };
     return {
       letter: letterOf(this.name, message),
@@ -129,7 +126,7 @@ export class SqsDeadLetters {
       receiptHandle,
       replay: async () => {
         const command = sendAgain(message, this.#options.workQueueUrl);
-        const { MessageId = '' } = await this.#try(() => this.#options.client.send(command));
+        const { MessageId = '' } = await this.#sent(this.#options.client.send(command));
         await remove();
         return MessageId;
       },
@@ -141,19 +138,15 @@ export class SqsDeadLetters {
     return this.#options.queueUrl;
   }
 
-  async #try<T>(call: () => Promise<T>): Promise<T> {
-    try {
-      return await call();
-    } catch (error) {
+  #sent<T>(call: Promise<T>): Promise<T> {
+    return call.catch((error: unknown) => {
       // KmsDisabled, KmsInvalidState, KmsAccessDenied, KmsNotFound, KmsOptInRequired. Throttling passes.
-      if (/^kms(?!throttled)/i.test(errorName(error))) {
-        throw new ForbiddenError(
-          `SQS cannot use the customer key of ${this.name} (${errorName(error)}): enable the key ExportRequestsKey of the storage stack, wait five minutes, and try again. The messages stay where they are`,
-          { cause: error },
-        );
-      }
-      throw storeFailure(error, 'SQS');
-    }
+      if (!/^kms(?!throttled)/i.test(errorName(error))) throw storeFailure(error, 'SQS');
+      throw new ForbiddenError(
+        `SQS cannot use the customer key of ${this.name} (${errorName(error)}): enable the key ExportRequestsKey of the storage stack, wait five minutes, and try again. The messages stay where they are`,
+        { cause: error },
+      );
+    });
   }
 }
 

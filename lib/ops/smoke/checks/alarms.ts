@@ -1,6 +1,5 @@
 import { smokeDetailType } from '../../../contract/events.ts';
-import { sendSmokeEvent } from '../../stores/smoke-event.ts';
-import { messagesDelivered, type TopicFacts, topicFacts } from '../../stores/topic.ts';
+import { messagesDelivered, sendSmokeEvent, topicFacts } from '../../stores/topic.ts';
 import { type Check, NotApplicable, poll } from '../check.ts';
 import type { Run } from '../run.ts';
 import { expectThat } from '../steps.ts';
@@ -13,7 +12,7 @@ async function topicOf({ resources }: Run): Promise<string> {
   return topic.physicalId;
 }
 
-async function factsOf(run: Run): Promise<TopicFacts> {
+async function factsOf(run: Run) {
   return await topicFacts(await topicOf(run), run.deployment.clientOptions('sns'));
 }
 
