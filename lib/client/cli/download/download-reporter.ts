@@ -36,29 +36,10 @@ export class DownloadReporter {
 
   /** Takes an event of the download. */
   readonly onEvent = (event: DownloadEvent): void => {
-    switch (event.type) {
-      case 'comparing':
-        this.#remark(event.name, 'there is a file with another time; comparing it with the staged file');
-        break;
-      case 'started':
-        this.#started(event.name, event.size, event.kept);
-        break;
-      case 'progress':
-        this.#tasks.get(event.name)?.add(event.bytes);
-        break;
-      case 'retrying':
-        this.#remark(event.name, `${event.error.message}; trying again`);
-        break;
-      case 'restarted':
-        this.#remark(event.name, 'the file was replaced meanwhile; starting again');
-        break;
-      case 'refetching':
-        this.#remark(event.name, `segment ${event.segment} does not authenticate; fetching it again`);
-        break;
-      case 'finished':
-        this.#finished(event.result);
-        break;
-    }
+    if (event.type === 'started') this.#started(event.name, event.size, event.kept);
+    else if (event.type === 'progress') this.#tasks.get(event.name)?.add(event.bytes);
+    else if (event.type === 'finished') this.#finished(event.result);
+    else this.#remark(event.name, remarkOn(event));
   };
 
   get summary(): DownloadSummary {
@@ -116,5 +97,18 @@ export class DownloadReporter {
     if (this.#remarks.get(name) === text) return;
     this.#remarks.set(name, text);
     this.#output.note(printable(text.startsWith(name) ? text : `${name}: ${text}`));
+  }
+}
+
+function remarkOn(event: Exclude<DownloadEvent, { type: 'started' | 'progress' | 'finished' }>): string {
+  switch (event.type) {
+    case 'comparing':
+      return 'there is a file with another time; comparing it with the staged file';
+    case 'retrying':
+      return `${event.error.message}; trying again`;
+    case 'restarted':
+      return 'the file was replaced meanwhile; starting again';
+    case 'refetching':
+      return `segment ${event.segment} does not authenticate; fetching it again`;
   }
 }
