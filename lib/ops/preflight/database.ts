@@ -3,7 +3,6 @@ import { outputs } from '../../contract/outputs.ts';
 import type { ExistingDatabase } from '../../infra/settings.ts';
 import { errorName } from '../../service/stores/aws-failure.ts';
 import { takeMigrationLock } from '../../service/stores/rds/migrate.ts';
-import type { ClusterFacts } from '../stores/account.ts';
 import { type Asked, fine, type Outcome, type Question, review, wrong } from './outcome.ts';
 
 /** Questions about the database: the region's offer and a deployed cluster, or the cluster that the settings name. */
@@ -21,13 +20,13 @@ export function database(asked: Asked): readonly Question[] {
     const deployed = arn === undefined ? undefined : await account.cluster(arn);
     if (deployed === undefined) return fine(`${text} with the Data API`);
     // The release that named the major version alone brought this output.
-    return compared(deployed, major, { namesMinor: auditor === undefined });
+    return compared(deployed.version, major, { namesMinor: auditor === undefined });
   };
   return [{ id: 'database', check: 'database engine and Data API in the region', ask }];
 }
 
 /** AWS upgrades minor versions. A deployment would try to change a cluster of another major version to the template's version. */
-function compared({ version }: ClusterFacts, major: string, { namesMinor }: { readonly namesMinor: boolean }): Outcome {
+function compared(version: string, major: string, { namesMinor }: { readonly namesMinor: boolean }): Outcome {
   const isSame = version.split('.')[0] === major;
   if (isSame && namesMinor) {
     return review(

@@ -3,7 +3,7 @@ import { type Columns, createOutput } from '../../terminal/output.ts';
 import { createProgram, runProgram } from '../../terminal/program.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { OpsError, opsFailure } from '../errors.ts';
-import type { AwsAccount } from '../stores/account.ts';
+import type { AwsAccount, awsAccount } from '../stores/account.ts';
 import { MissingRegionError } from '../stores/stacks.ts';
 import { runningEngine } from '../target.ts';
 import { askAccount, type Planned } from './checks.ts';
@@ -23,7 +23,7 @@ A line that is wrong makes the exit code 1. docs/smoke-test.md has more.`;
 
 /** What the preflight looks at. */
 export interface PreflightInputs extends Planned, LocalInputs {
-  readonly account: (...parameters: ConstructorParameters<typeof AwsAccount>) => AwsAccount;
+  readonly account: typeof awsAccount;
 }
 
 /** Look whether a deployment can succeed. @returns the exit code: 0 when nothing is wrong */
