@@ -20,7 +20,7 @@ import { RdsArchiveHeaders } from './catalogue/headers.ts';
 import { RdsArchiveWriter } from './catalogue/writer.ts';
 import { OpsError } from './errors.ts';
 import { S3ArchiveWriter } from './stores/archive-writer.ts';
-import { redriveClient, SqsDeadLetters } from './stores/dead-letter-queue.ts';
+import { deadLetterQueue, redriveClient } from './stores/dead-letter-queue.ts';
 import { JsonSecret } from './stores/json-secret.ts';
 import { MissingRegionError, readStackOutputs } from './stores/stacks.ts';
 
@@ -186,6 +186,7 @@ export function targetOf(deployment: Deployment) {
   const bucket = stack[outputs.archiveBucket];
   const s3Options = clientOptions('s3');
   const s3 = s3Client(s3Options);
+  const redrive = redriveClient(stack[outputs.redriveRoleArn], clientOptions);
   const endpoint = s3Options.endpoint ?? `https://s3.${s3Options.region}.amazonaws.com`;
   return {
     description,
@@ -204,16 +205,12 @@ export function targetOf(deployment: Deployment) {
     outboxRecords: new RdsOutboxRecords({ db, expiryDays: longestExpiryDays }) as OutboxRecords,
     erasure: publicPart(new RdsErasure(db)),
     exportLog: publicPart(new RdsExportLog(db)),
-    deadLetters: deadLettersOf(stack, redriveClient(stack[outputs.redriveRoleArn], clientOptions)),
+    deadLetters: Object.entries(deadLetterQueues).map(([name, [dead, work]]) =>
+      deadLetterQueue({ client: redrive, name, queueUrl: stack[dead], workQueueUrl: stack[work] }),
+    ),
     failures: publicPart(new RdsLastFailures(db)),
     administrators: publicPart(new JsonSecret({ client: secrets, secretArn: stack[outputs.adminSecretArn] })),
     archiveKeys: publicPart(new JsonSecret({ client: secrets, secretArn: stack[outputs.archiveKeysSecretArn] })),
     visaDenyList: publicPart(new JsonSecret({ client: secrets, secretArn: stack[outputs.visaDenyListSecretArn] })),
   };
-}
-
-function deadLettersOf(stack: StackOutputs, client: ConstructorParameters<typeof SqsDeadLetters>[0]['client']) {
-  return Object.entries(deadLetterQueues).map(
-    ([name, [dead, work]]) => new SqsDeadLetters({ client, name, queueUrl: stack[dead], workQueueUrl: stack[work] }),
-  );
 }

@@ -40,7 +40,6 @@ export async function demonstrate({ connection, steps, signal, ...given }: Demon
     ...{ ids, deployment, steps, signal, issueVisa, expected: given.expected, access: connection },
     target: given.target ?? targetOf(deployment),
     visa: await issueVisa(ids.username, ids.datasetId, new Date()),
-    resources: async () => [],
   });
   for (const check of [...archiveChecks, ...exportChecks, stagingCheck(given.stagingCost), ...deliveryChecks]) {
     await tell(check, run);

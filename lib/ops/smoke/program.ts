@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { smokeIdPrefix } from '../../contract/messages.ts';
-import { outputs, stackNames } from '../../contract/outputs.ts';
+import { outputs } from '../../contract/outputs.ts';
 import { operatorFiles } from '../../contract/synth.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { warnOfCommit } from '../../terminal/git-warning.ts';
@@ -9,13 +9,12 @@ import { type Columns, createOutput, type Output } from '../../terminal/output.t
 import { createProgram, runProgram } from '../../terminal/program.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { OpsError, opsFailure } from '../errors.ts';
-import { stackResources } from '../stores/stacks.ts';
 import { type Deployment, findDeployment, targetOf } from '../target.ts';
 import { type Check, type CheckResult, runCheck, runChecks } from './check.ts';
-import { CleanUp } from './clean-up.ts';
+import { removeLeftovers } from './clean-up.ts';
 import { makeIssuer, smokeVisa, visaFor } from './issuer.ts';
-import { type Expected, type IssueVisa, type Run, type RunIds, runIds, startRun } from './run.ts';
-import { suite } from './suite.ts';
+import { type Expected, type IssueVisa, type RunIds, runIds, startRun } from './run.ts';
+import { removal, suite } from './suite.ts';
 import { newUsers } from './users.ts';
 
 type Named = 'stage' | 'region' | 'connection' | 'visa' | 'dataset' | 'issuer';
@@ -118,9 +117,8 @@ async function test(
   const isDeployed = options.aws === true || options.stage !== undefined;
   const deployment = await findDeployment({ ...options, ...(isDeployed && { aws: true }) }, terminal);
   output.note(`target: ${deployment.description}`);
-  const cleanUp = new CleanUp(deployment);
   if (options.cleanUp) {
-    const found = await cleanUp.leftovers(0, terminal.now());
+    const found = await removeLeftovers(deployment, 0, terminal.now());
     output.result({ removed: found }, found.length === 0 ? 'nothing was left' : `removed ${found.join(', ')}`);
     return;
   }
@@ -135,7 +133,7 @@ async function test(
     visa,
     issueVisa,
     signal: terminal.signal,
-    resources: resourcesOf(deployment, isDeployed ? options.stage : settings.local.stage),
+    stage: isDeployed ? options.stage : settings.local.stage,
   });
   const results: CheckResult[] = [];
   const onResult = (result: CheckResult) => {
@@ -145,7 +143,7 @@ async function test(
   try {
     await runChecks(checks, run, onResult);
   } finally {
-    onResult(await runCheck(removal(cleanUp), run));
+    onResult(await runCheck(removal, run));
     output.table(columns, results);
   }
   terminal.signal.throwIfAborted();
@@ -199,28 +197,4 @@ function accessTo({ connection, outputs: stack }: Deployment, { username }: RunI
   const users = connection ?? newUsers(username);
   const { admin, archiveUser } = users;
   return { proxyUrl: stack[outputs.proxyUrl], dataOutUrl: stack[outputs.dataOutUrl], admin, archiveUser };
-}
-
-/** Asked for once, when the first check needs it. */
-function resourcesOf({ clientOptions }: Deployment, stage: string | undefined): Run['resources'] {
-  const { storage, service } = stackNames(stage);
-  let asked: ReturnType<Run['resources']> | undefined;
-  return () => {
-    asked ??= Promise.all([storage, service].map((name) => stackResources(name, clientOptions('cloudFormation')))).then(
-      (all) => all.flat(),
-    );
-    return asked;
-  };
-}
-
-function removal(cleanUp: CleanUp): Check {
-  return {
-    id: 'clean-up',
-    title: 'everything that the run made is removed',
-    remedy: 'Give the same command with --clean-up, when no other run is under way.',
-    async run({ ids, deployment, requestId }) {
-      await cleanUp.run(ids, { madeUsers: deployment.connection === undefined, requestId });
-      return 'the audit trail alone tells of it';
-    },
-  };
 }

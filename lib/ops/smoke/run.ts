@@ -5,8 +5,9 @@ import { type ListedFile, ProxyApi } from '../../client/api/proxy.ts';
 import { Transport, type TransportReply, type TransportRequest } from '../../client/api/transport.ts';
 import type { Connection } from '../../contract/connection.ts';
 import { smokeIdPrefix } from '../../contract/messages.ts';
+import { stackNames } from '../../contract/outputs.ts';
 import { generateKeyPair } from '../../crypt4gh/index.ts';
-import type { StackResource } from '../stores/stacks.ts';
+import { findResource } from '../stores/stacks.ts';
 import type { Deployment, Target } from '../target.ts';
 import type { ArchivedFile } from './files.ts';
 import { expectThat, quietSteps, type Steps } from './steps.ts';
@@ -67,8 +68,8 @@ interface RunParts {
   /** @default - they print nothing */
   readonly steps?: Steps;
   readonly signal: AbortSignal;
-  /** Resources of both stacks. @throws the errors of CloudFormation */
-  readonly resources: () => Promise<readonly StackResource[]>;
+  /** Suffix of the stack names. */
+  readonly stage?: string | undefined;
 }
 
 /** What checks hand on to later ones. */
@@ -86,7 +87,7 @@ interface Found {
 export type Run = ReturnType<typeof startRun>;
 
 export function startRun(parts: RunParts) {
-  const { access, visa, signal } = parts;
+  const { access, visa, signal, deployment } = parts;
   const { proxyUrl, dataOutUrl, admin, archiveUser } = access;
   const transport = new Transport({ userAgent: 'data-out-smoke' });
   const found: Found = { files: [], hidden: undefined, requestId: '', listed: [] };
@@ -106,6 +107,10 @@ export function startRun(parts: RunParts) {
       new ProxyApi(connect({ proxyUrl, basic: async () => archiveUser, visa: async () => token, transport })),
     /** Direct access. */
     program: () => new DataOutApi(connect({ dataOutUrl, visa: async () => visa, transport })),
+
+    /** A resource of the stacks: see {@link findResource}. */
+    resource: (type: string, begin: string) =>
+      findResource(Object.values(stackNames(parts.stage)), { type, begin }, deployment.clientOptions('cloudFormation')),
 
     /** The largest file of the run: more than 8 MiB. */
     get large(): ArchivedFile {

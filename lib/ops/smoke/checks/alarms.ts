@@ -4,12 +4,10 @@ import { type Check, NotApplicable, poll } from '../check.ts';
 import type { Run } from '../run.ts';
 import { expectThat } from '../steps.ts';
 
-async function topicOf({ resources }: Run): Promise<string> {
-  const topic = (await resources()).find(
-    ({ type, logicalId }) => type === 'AWS::SNS::Topic' && /^Alarms/.test(logicalId),
-  );
+async function topicOf(run: Run): Promise<string> {
+  const topic = await run.resource('AWS::SNS::Topic', 'Alarms');
   expectThat(topic !== undefined, 'the service stack has no alarm topic');
-  return topic.physicalId;
+  return topic;
 }
 
 async function factsOf(run: Run) {
