@@ -5,7 +5,7 @@ import { usageError } from '../../terminal/errors.ts';
 import { formatDuration, printable } from '../../terminal/output.ts';
 import { addFile, localFileId } from '../archive/add-file.ts';
 import { addMany } from '../archive/add-many.ts';
-import { AddReporter, describeAdded, warnAbout } from '../archive/add-reporter.ts';
+import { addReporter, describeAdded, warnAbout } from '../archive/add-reporter.ts';
 import { checkIdentifier, type IdentifierPatterns } from '../archive/identifiers.ts';
 import { openInput } from '../archive/input.ts';
 import { checkPath, type Sources, sourcesOf, sourcesOfManifest } from '../archive/sources.ts';
@@ -121,7 +121,7 @@ async function addFiles(names: readonly string[], options: AddOptions, session: 
   for (const note of notes) session.output.note(`note: ${printable(note)}`);
   const { terminal, output, progress } = session;
   const keys = await readArchiveKeys(target.archiveKeys);
-  const reporter = new AddReporter(output, progress);
+  const reporter = addReporter(output, progress);
   const started = terminal.now().getTime();
   progress.expect(
     files.reduce((sum, { size }) => sum + size, 0),

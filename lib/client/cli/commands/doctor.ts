@@ -1,5 +1,5 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
-import { CheckList } from '../doctor/check.ts';
+import { showChecks } from '../doctor/check.ts';
 import { examine, quickRetries } from '../doctor/examine.ts';
 import { withKeyOptions, withServiceOptions } from '../options.ts';
 import { type CommandContext, openSession } from '../session.ts';
@@ -24,8 +24,7 @@ export function registerDoctor(program: Command, context: CommandContext): void 
     .addHelpText('after', afterHelp)
     .action(async (options, command) => {
       await using session = await openSession(context, command, quickRetries);
-      const list = new CheckList(session.output);
-      for await (const result of examine(session, options)) list.add(result);
-      if (list.error) throw list.error;
+      const error = await showChecks(examine(session, options), session.output);
+      if (error) throw error;
     });
 }

@@ -9,7 +9,7 @@ import { DirectFile, directContainer } from '../../api/download/remote/direct-fi
 import { inOrder } from '../../api/download/remote/in-order.ts';
 import type { RemoteFile } from '../../api/download/remote/remote-file.ts';
 import { ChecksumError } from '../../api/errors.ts';
-import { DownloadReporter } from '../download/download-reporter.ts';
+import { downloadReporter } from '../download/download-reporter.ts';
 import { localTarget } from '../download/local-target.ts';
 import { writeOutput } from '../files/output-file.ts';
 import { counted } from '../files/streams.ts';
@@ -159,7 +159,7 @@ async function toFile(
   const { folder, signal } = terminal;
   const { isContainer, range, connections, existing } = wanted;
   const started = terminal.now().getTime();
-  const reporter = new DownloadReporter(output, progress, 1);
+  const reporter = downloadReporter(output, progress, 1);
   const { onEvent } = reporter;
   // For a part of a container, the service already names the range.
   const named = (each: string) => (isContainer ? each : partName(each, range));

@@ -1,7 +1,7 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import type { Columns } from '../../../terminal/output.ts';
 import { collect, withConnectionOptions } from '../options.ts';
-import { addressOf, changedPins, checkFingerprint, PinFile } from '../receipt-keys.ts';
+import { changedPins, changePins, checkFingerprint, pinnedKeys } from '../receipt-keys.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
 const afterHelp = `
@@ -37,14 +37,12 @@ export function registerReceiptKeys(program: Command, context: CommandContext): 
     .addHelpText('after', afterHelp)
     .action(async ({ accept = [], refuse = [] }, command) => {
       await using session = await openSession(context, command);
-      const service = addressOf(session);
-      const file = new PinFile(session);
       for (const text of accept) checkFingerprint('--accept', text);
       for (const text of refuse) checkFingerprint('--refuse', text);
       const isChange = accept.length + refuse.length > 0;
       const { trusted, refused } = isChange
-        ? await file.change(service, (pins) => changedPins(pins, { accept, refuse }))
-        : await file.of(service);
+        ? await changePins(session, (pins) => changedPins(pins, { accept, refuse }))
+        : await pinnedKeys(session);
       const rows = [
         ...trusted.map((fingerprint) => ({ fingerprint, state: 'trusted' })),
         ...refused.map((fingerprint) => ({ fingerprint, state: 'refused' })),

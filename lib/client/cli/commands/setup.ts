@@ -7,7 +7,7 @@ import { openSession } from '../../../terminal/session.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
 import { ClientError } from '../../api/errors.ts';
 import { type ConfigFile, readConfigFile } from '../config-file.ts';
-import { CheckList } from '../doctor/check.ts';
+import { showChecks } from '../doctor/check.ts';
 import { examine, quickRetries } from '../doctor/examine.ts';
 import { withConnectionOptions } from '../options.ts';
 import { type CommandContext, sessionOf } from '../session.ts';
@@ -142,9 +142,7 @@ async function examineAll(
   const passphrase = keyFiles[0] === newKey?.privateKey ? newKey?.passphrase : undefined;
   const known = passphrase === undefined ? settings.passphrase : async () => passphrase;
   await using session = sessionOf(context, command, { ...settings, keyFiles, passphrase: known }, quickRetries);
-  const list = new CheckList(session.output);
-  for await (const result of examine(session, {})) list.add(result);
-  const { error } = list;
+  const error = await showChecks(examine(session, {}), session.output);
   if (error === undefined) return;
   throw new ClientError(error.code, `your settings are stored, but ${error.message}`, {
     remedy: 'Do what the line of that check says. data-out setup changes an answer, data-out doctor checks again.',

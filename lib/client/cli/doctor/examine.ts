@@ -3,7 +3,7 @@ import { DataOutApi } from '../../api/data-out.ts';
 import type { Probe } from '../../api/probe.ts';
 import { ProxyApi } from '../../api/proxy.ts';
 import { PrivateKeys } from '../key-files.ts';
-import { addressOf, PinFile, receiptKeys } from '../receipt-keys.ts';
+import { pinnedKeys, receiptKeys } from '../receipt-keys.ts';
 import type { Session } from '../session.ts';
 import { type CheckResult, failed, ok, skipped, warning, wrong } from './check.ts';
 import { checkHeader, checkKeys, readLocalHeader, readStagedHeader } from './key-checks.ts';
@@ -107,7 +107,7 @@ async function* receipts(session: Session, proxy: ProxyApi): AsyncGenerator<Chec
     yield keys.code === 'not_found' ? skipped(check, 'the service publishes no receipt keys') : keys;
     return;
   }
-  const { trusted, refused } = await new PinFile(session).of(addressOf(session));
+  const { trusted, refused } = await pinnedKeys(session);
   yield ok(check, `trusted receipt keys: ${trusted.join(', ') || 'none'}`, { trusted, refused });
   for (const fingerprint of keys.fingerprints.filter((each) => !trusted.includes(each) && !refused.includes(each))) {
     const text = `the service also publishes ${fingerprint}, which is trusted once a pinned key endorses it`;

@@ -19,12 +19,12 @@ import { type ListedFile, ProxyApi } from '../../api/proxy.ts';
 import { threadsFor } from '../files/threads.ts';
 import { PrivateKeys, readPrivateKeys } from '../key-files.ts';
 import { findOwnKeys, type OwnKeys, recipientsOf, warnOfReceipts } from '../own-keys.ts';
-import { addressOf, isPinned, PinFile, receiptKeys } from '../receipt-keys.ts';
+import { isPinned, pinnedKeys, receiptKeys } from '../receipt-keys.ts';
 import type { Session } from '../session.ts';
 import { cachePath } from '../sources.ts';
 import { nothingStaged } from '../submitted-paths.ts';
 import { incompleteError, incompleteText, summaryOf } from './delivery-summary.ts';
-import { DownloadReporter } from './download-reporter.ts';
+import { downloadReporter } from './download-reporter.ts';
 import { selectFiles } from './select-files.ts';
 
 /** What a user asks `download` for. */
@@ -168,7 +168,7 @@ async function download(
   const started = terminal.now().getTime();
   const bytes = files.reduce((sum, { size }) => sum + size, 0);
   progress.expect(bytes, files.length);
-  const reporter = new DownloadReporter(output, progress, files.length);
+  const reporter = downloadReporter(output, progress, files.length);
   const { decrypt, requireReceipt, folder, parallel, connections, existing, sync } = wanted;
   await using workers = decrypt ? threadsFor(bytes, signal) : undefined;
   const expected = expectations(reading, (claims, name) => {
@@ -256,8 +256,7 @@ async function checkable(run: Run, files: readonly ListedFile[], counter: Counte
     const message = `the delivery receipts cannot be verified: ${error.message}`;
     session.output.warn(printable(message));
     // A service never withdraws its keys. Without this refusal, someone who hides them could change files.
-    const pins = await new PinFile(session).of(addressOf(session));
-    const refused = isPinned(pins) ? [new ReceiptError(message, { cause: error })] : [];
+    const refused = isPinned(await pinnedKeys(session)) ? [new ReceiptError(message, { cause: error })] : [];
     return { receipts: [], refused, foreign: [] };
   }
 }

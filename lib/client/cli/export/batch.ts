@@ -9,7 +9,7 @@ import { onDisk } from '../../api/download/disk/local-disk.ts';
 import { ClientError } from '../../api/errors.ts';
 import type { ProxyApi } from '../../api/proxy.ts';
 import { type BatchRow, readBatch } from './batch-file.ts';
-import { BatchJournal } from './batch-journal.ts';
+import { openJournal } from './batch-journal.ts';
 import { type ExportOrder, orderDigest, readOrder, sendOrder } from './export-order.ts';
 import { shortfallOf } from './export-state.ts';
 import { recordedState } from './wait.ts';
@@ -67,7 +67,7 @@ export async function runBatch(options: BatchOptions): Promise<RowError | undefi
   const { kind, again, proxy, proxyUrl, terminal, parallel, progress, onResult } = options;
   const path = resolve(terminal.folder, options.path);
   const rows = await readBatch(path);
-  await using journal = proxy && (await BatchJournal.open(path));
+  await using journal = proxy && (await openJournal(path));
   const counter = progress.counter('exports', rows.length);
   const queue = rows.entries();
   const results: (BatchResult | undefined)[] = [];
