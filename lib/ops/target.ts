@@ -21,7 +21,7 @@ import { RdsArchiveWriter } from './catalogue/writer.ts';
 import { OpsError } from './errors.ts';
 import { S3ArchiveWriter } from './stores/archive-writer.ts';
 import { deadLetterQueue, redriveClient } from './stores/dead-letter-queue.ts';
-import { JsonSecret } from './stores/json-secret.ts';
+import { jsonSecret } from './stores/json-secret.ts';
 import { MissingRegionError, readStackOutputs } from './stores/stacks.ts';
 
 /** Milliseconds to wait for the answer of a local engine. Unlike a cluster, it never has to resume first. */
@@ -209,8 +209,8 @@ export function targetOf(deployment: Deployment) {
       deadLetterQueue({ client: redrive, name, queueUrl: stack[dead], workQueueUrl: stack[work] }),
     ),
     failures: publicPart(new RdsLastFailures(db)),
-    administrators: publicPart(new JsonSecret({ client: secrets, secretArn: stack[outputs.adminSecretArn] })),
-    archiveKeys: publicPart(new JsonSecret({ client: secrets, secretArn: stack[outputs.archiveKeysSecretArn] })),
-    visaDenyList: publicPart(new JsonSecret({ client: secrets, secretArn: stack[outputs.visaDenyListSecretArn] })),
+    administrators: jsonSecret({ client: secrets, secretArn: stack[outputs.adminSecretArn] }),
+    archiveKeys: jsonSecret({ client: secrets, secretArn: stack[outputs.archiveKeysSecretArn] }),
+    visaDenyList: jsonSecret({ client: secrets, secretArn: stack[outputs.visaDenyListSecretArn] }),
   };
 }
