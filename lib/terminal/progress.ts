@@ -23,11 +23,8 @@ export interface ProgressTask extends Disposable {
   end(): void;
 }
 
-export interface Counter {
-  add(count: number): void;
-  /** Removes the counter. */
-  end(): void;
-}
+/** Pieces of work that are counted. */
+export type Counter = Pick<ProgressTask, 'add' | 'end'>;
 
 /** Progress of several pieces of work at once: bars on a terminal, elsewhere one plain line every ten seconds. */
 export interface Progress {
@@ -53,12 +50,15 @@ interface TaskState {
   done: number;
 }
 
+const ignore = () => {};
+const unseen: ProgressTask = { setTotal: ignore, set: ignore, add: ignore, end: ignore, [Symbol.dispose]: ignore };
+
 export const noProgress: Progress = {
-  task: () => ({ setTotal: () => {}, set: () => {}, add: () => {}, end: () => {}, [Symbol.dispose]: () => {} }),
-  counter: () => ({ add: () => {}, end: () => {} }),
-  expect: () => {},
+  task: () => unseen,
+  counter: () => unseen,
+  expect: ignore,
   around: (write) => write(),
-  end: () => {},
+  end: ignore,
 };
 
 /** Progress on standard error. Work that ends before the first update shows nothing. */
@@ -82,7 +82,7 @@ export function createProgress(terminal: Terminal): Progress {
       display.clear();
       return;
     }
-    const done = finished.bytes + sumOf(tasks, (task) => task.done);
+    const done = tasks.reduce((sum, task) => sum + task.done, finished.bytes);
     const total = expected?.bytes ?? totalOf(tasks, finished.total);
     const count = expected?.tasks ?? finished.tasks + tasks.length;
     const files = count > 1 ? `${finished.tasks} of ${count} files` : '';
@@ -110,60 +110,41 @@ export function createProgress(terminal: Terminal): Progress {
     timer = undefined;
   };
 
-  const begin = (among: Set<TaskState>, label: string, total: number | undefined, done = 0): TaskState => {
+  const begin = (among: Set<TaskState>, label: string, total: number | undefined, done = 0): ProgressTask => {
     const begun = terminal.now().getTime();
     if (shown === 0) shown = begun + (terminal.isTerminal ? quietMilliseconds - terminalPeriod : 0);
     const state: TaskState = { label, total, done, speed: new Speed(begun) };
     among.add(state);
     timer ??= setInterval(() => changed(terminal.now().getTime()), heartbeat).unref();
-    return state;
-  };
-  const ended = () => {
-    if (running.size + counters.size === 0) stopTimer();
-    changed(terminal.now().getTime());
+    const move = (to: number) => {
+      const now = terminal.now().getTime();
+      state.speed.add(to - state.done, now);
+      if (among === running) speed?.add(to - state.done, now);
+      state.done = to;
+      changed(now);
+    };
+    const end = () => {
+      if (!among.delete(state)) return;
+      if (among === running) {
+        finished.tasks += 1;
+        finished.bytes += state.done;
+        finished.total += state.total ?? state.done;
+      }
+      if (running.size + counters.size === 0) stopTimer();
+      changed(terminal.now().getTime());
+    };
+    const setTotal = (bytes: number) => {
+      state.total = bytes;
+    };
+    return { setTotal, set: move, add: (more) => move(state.done + more), end, [Symbol.dispose]: end };
   };
 
   return {
     task(label, total, done) {
       speed ??= new Speed(terminal.now().getTime());
-      const state = begin(running, label, total, done);
-      const move = (to: number) => {
-        const now = terminal.now().getTime();
-        for (const each of [state.speed, speed]) each?.add(to - state.done, now);
-        state.done = to;
-        changed(now);
-      };
-      const end = () => {
-        if (!running.delete(state)) return;
-        finished.tasks += 1;
-        finished.bytes += state.done;
-        finished.total += state.total ?? state.done;
-        ended();
-      };
-      return {
-        setTotal(bytes) {
-          state.total = bytes;
-        },
-        set: move,
-        add: (bytes) => move(state.done + bytes),
-        end,
-        [Symbol.dispose]: end,
-      };
+      return begin(running, label, total, done);
     },
-    counter(label, total) {
-      const state = begin(counters, label, total);
-      return {
-        add(count) {
-          const now = terminal.now().getTime();
-          state.done += count;
-          state.speed.add(count, now);
-          changed(now);
-        },
-        end() {
-          if (counters.delete(state)) ended();
-        },
-      };
-    },
+    counter: (label, total) => begin(counters, label, total),
     expect(bytes, tasks) {
       expected = { bytes, tasks };
     },
@@ -180,13 +161,10 @@ export function createProgress(terminal: Terminal): Progress {
 }
 
 function totalOf(tasks: readonly TaskState[], finished: number): number | undefined {
-  return tasks.some(({ total }) => total === undefined)
-    ? undefined
-    : finished + sumOf(tasks, ({ total }) => total ?? 0);
-}
-
-function sumOf(tasks: readonly TaskState[], value: (task: TaskState) => number): number {
-  return tasks.reduce((sum, task) => sum + value(task), 0);
+  return tasks.reduce<number | undefined>(
+    (sum, { total }) => (sum === undefined || total === undefined ? undefined : sum + total),
+    finished,
+  );
 }
 
 /** Shows lines at the bottom of a terminal, each time in place of those before. None may be wider than the terminal. */

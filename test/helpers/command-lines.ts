@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { clientProgram } from '../../lib/client/cli/main.ts';
 import { systemTiming } from '../../lib/common/timing.ts';
 import { opsProgram } from '../../lib/ops/program.ts';

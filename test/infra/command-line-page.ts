@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Command, Help, type Option } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
+import { Help, type Option } from 'commander';
 import { variables } from '../../lib/client/cli/settings.ts';
 import { exitCodesHelp } from '../../lib/terminal/exit-codes.ts';
 import { client, ops } from '../helpers/command-lines.ts';

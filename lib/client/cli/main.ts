@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { createProgram, runProgram } from '../../terminal/program.ts';
 import { clientFailure } from './failure.ts';
 import type { CommandContext } from './session.ts';
@@ -56,20 +56,24 @@ export async function clientProgram(context: CommandContext, argv: readonly stri
   const needsAll = argv.some((word) => ['help', 'completion'].includes(word));
   const named = Object.entries(commands).filter(([name]) => argv.includes(name) && !needsAll);
   const loaded = await Promise.all((named.length > 0 ? named : Object.entries(commands)).map(([, load]) => load()));
-  return createProgram(context.terminal, {
-    name: 'data-out',
-    description: 'List, download, verify, encrypt and decrypt files of a data-out archive.',
-    version: context.version,
-    start: 'New here? data-out setup asks for your settings and checks them. Then data-out list shows your files.',
-    help,
-    examples: [
-      'data-out doctor',
-      'data-out list',
-      'data-out download --all -o data',
-      'data-out decrypt --key me.sec.pem data/EGAF00000000001-sample.bam.c4gh',
-    ],
-    withOptions: (program) =>
-      program.option('--config <file>', 'configuration file (default: ~/.config/data-out/config.toml)'),
-    commands: loaded.map((register) => (program) => register(program, context)),
-  });
+  return createProgram(
+    context.terminal,
+    {
+      name: 'data-out',
+      description: 'List, download, verify, encrypt and decrypt files of a data-out archive.',
+      version: context.version,
+      start: 'New here? data-out setup asks for your settings and checks them. Then data-out list shows your files.',
+      help,
+      examples: [
+        'data-out doctor',
+        'data-out list',
+        'data-out download --all -o data',
+        'data-out decrypt --key me.sec.pem data/EGAF00000000001-sample.bam.c4gh',
+      ],
+    },
+    (program) => program.option('--config <file>', 'configuration file (default: ~/.config/data-out/config.toml)'),
+    (program) => {
+      for (const register of loaded) register(program, context);
+    },
+  );
 }

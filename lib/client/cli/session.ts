@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { printable } from '../../terminal/output.ts';
 import { openSession as openTerminalSession, type Session as TerminalSession } from '../../terminal/session.ts';
 import type { Terminal } from '../../terminal/terminal.ts';

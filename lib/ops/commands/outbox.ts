@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import type { ContainerFilter } from '../../service/export/ledger-port.ts';
 import {
   directContainers,
@@ -9,22 +9,12 @@ import {
   removeDirect,
 } from '../../service/export/withdraw/remove.ts';
 import { UsageError } from '../../terminal/errors.ts';
-import { counted, formatBytes, printable } from '../../terminal/output.ts';
+import { type Columns, counted, formatBytes } from '../../terminal/output.ts';
+import { optionGroup } from '../../terminal/program.ts';
 import { OpsError } from '../errors.ts';
 import type { Target } from '../target.ts';
 import { parseRequestId, parseSubject, subjectHelp } from './arguments.ts';
-import { type CommandContext, expectConsent, openSession } from './session.ts';
-
-interface FilterOptions {
-  readonly subject?: string;
-  readonly dataset?: string;
-  readonly request?: string;
-}
-
-interface PurgeOptions extends FilterOptions {
-  readonly yes?: boolean;
-  readonly force?: boolean;
-}
+import { expectConsent, type Open, showRows } from './session.ts';
 
 type PresentContainer = FoundContainer & { readonly found: 'it' };
 
@@ -36,21 +26,28 @@ interface Found {
   readonly direct: readonly OutboxContainer[];
 }
 
-const columns = [
-  { title: 'KEY' },
-  { title: 'DATASET' },
-  { title: 'FILE' },
-  { title: 'REQUEST' },
-  { title: 'SIZE', align: 'right' },
-  { title: 'SINCE' },
-] as const;
+const columns: Columns<ReturnType<typeof recordOf>> = [
+  ['KEY', ({ key }) => key],
+  ['DATASET', ({ datasetId }) => datasetId],
+  ['FILE', ({ fileId }) => fileId],
+  ['REQUEST', ({ requestId }) => requestId],
+  ['SIZE', ({ bytes }) => formatBytes(bytes), 'right'],
+  ['SINCE', ({ lastModified }) => lastModified],
+];
 
 /** Containers whose removal is written down at once. */
 const chunk = 100;
 const nothing = 'note: the outbox has no such container';
 
+const withFilter = optionGroup((command) =>
+  command
+    .option('--subject <iss,sub>', subjectHelp)
+    .option('--dataset <id>', 'of one dataset, also the short-lived ones of direct access')
+    .option('--request <id>', 'of one request: the requestId in the answer of POST /export'),
+);
+
 /** `outbox list|purge`: what the outbox has of a person, a dataset or a request. */
-export function registerOutbox(program: Command, context: CommandContext): void {
+export function registerOutbox(program: Command, open: Open): void {
   const outbox = program
     .command('outbox')
     .description('containers that recipients can download')
@@ -59,12 +56,11 @@ export function registerOutbox(program: Command, context: CommandContext): void 
   withFilter(outbox.command('list'))
     .description('list containers in the outbox')
     .addHelpText('after', '\nExample:\n  data-out-ops outbox list --dataset EGAD00000000001')
-    .action(async (options: FilterOptions, command: Command) => {
-      const session = openSession(context, command);
+    .action(async (options, command) => {
+      const { target, output } = open(command);
       const filter = filterOf(options);
-      const objects = objectsOf(await find(filter, await session.target()));
-      if (objects.length === 0) session.output.note(nothing);
-      else session.output.table(columns, objects.map(recordOf), cellsOf);
+      const objects = objectsOf(await find(filter, await target()));
+      await showRows(output, columns, objects.map(recordOf), nothing);
     });
 
   withFilter(outbox.command('purge'))
@@ -72,20 +68,20 @@ export function registerOutbox(program: Command, context: CommandContext): void 
     .option('--yes', 'do not ask')
     .option('--force', 'with --subject: also while requests of the person are open, which can stage more')
     .addHelpText('after', '\nExample:\n  data-out-ops outbox purge --subject https://issuer.example.org/,jane')
-    .action(async (options: PurgeOptions, command: Command) => {
-      const { output, terminal, target: open } = openSession(context, command);
+    .action(async ({ yes, force, ...options }, command) => {
+      const { output, terminal, target: connect } = open(command);
       const filter = filterOf(options);
-      const target = await open();
-      if ('recipient' in filter && !options.force) await expectNoneOpen(filter.recipient, target);
+      const target = await connect();
+      if ('recipient' in filter && !force) await expectNoneOpen(filter.recipient, target);
       const found = await find(filter, target);
       const objects = objectsOf(found);
       if (objects.length === 0) {
         output.note(nothing);
         return;
       }
-      if (!output.json) output.table(columns, objects.map(recordOf), cellsOf);
+      if (!output.json) output.table(columns, objects.map(recordOf));
       const todo = `delete ${describe(objects)} for good`;
-      await expectConsent(terminal, { todo, word: 'purge', otherwise: 'nothing was deleted' }, options.yes);
+      await expectConsent(terminal, { todo, word: 'purge', otherwise: 'nothing was deleted' }, yes);
       const removed = await purge(found, target);
       const gone = objects.filter(({ key }) => removed.has(key));
       if (output.json) for (const one of gone) output.result(recordOf(one), '');
@@ -97,15 +93,12 @@ export function registerOutbox(program: Command, context: CommandContext): void 
     });
 }
 
-function withFilter(command: Command): Command {
-  return command
-    .option('--subject <iss,sub>', subjectHelp)
-    .option('--dataset <id>', 'of one dataset, also the short-lived ones of direct access')
-    .option('--request <id>', 'of one request: the requestId in the answer of POST /export');
-}
-
 /** @throws UsageError */
-function filterOf({ subject, dataset, request }: FilterOptions): ContainerFilter {
+function filterOf({
+  subject,
+  dataset,
+  request,
+}: { readonly [Name in 'subject' | 'dataset' | 'request']?: string }): ContainerFilter {
   if ([subject, dataset, request].filter((value) => value !== undefined).length !== 1) {
     throw new UsageError('expected one of --subject, --dataset and --request');
   }
@@ -166,8 +159,4 @@ function describe(objects: readonly OutboxContainer[]): string {
 function recordOf({ key, facts, bytes, lastModified }: OutboxContainer) {
   const { datasetId, fileId, exportId: requestId, keyFingerprint } = facts;
   return { key, datasetId, fileId, requestId, keyFingerprint, bytes, lastModified: lastModified.toISOString() };
-}
-
-function cellsOf({ key, datasetId, fileId, requestId, bytes, lastModified }: ReturnType<typeof recordOf>): string[] {
-  return [...[key, datasetId ?? '', fileId ?? '', requestId ?? ''].map(printable), formatBytes(bytes), lastModified];
 }

@@ -9,7 +9,6 @@ import { reservedForDirectFiles } from '../../../lib/infra/settings.ts';
 import { largestSmallBody } from '../../../lib/service/archive/plan.ts';
 import { inlinedBytes } from '../../../lib/service/direct/htsget/ticket.ts';
 import { mostWithoutProgress } from '../../../lib/service/export/finalizing.ts';
-import { lateDays } from '../../../lib/service/ledger/retention.ts';
 import { expiryDate } from '../../../lib/service/outbox/list-files.ts';
 import { readPage } from '../../helpers/pages.ts';
 
@@ -73,7 +72,7 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ['docs/api.md', 'a staged container | # days', outboxExpiryDays],
   ['docs/api.md', 'one container | 48.8 TiB, # parts', constant('lib/service/archive/plan.ts', 'mostParts')],
   ['docs/api.md', 'a header (# bytes for one reader)', headerSize(oneReader)],
-  ['docs/drs.md', 'at most # characters', constant('lib/service/direct/drs/objects.ts', 'longestBearer')],
+  ['docs/drs.md', 'at most # characters', constant('lib/service/direct/drs.ts', 'longestBearer')],
   ['docs/crypt4gh.md', '# packets', headerLimits.packets],
   ['docs/crypt4gh.md', '# MiB, # writers', headerLimits.bytes / mebibyte, headerLimits.writers],
   [
@@ -105,15 +104,23 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ],
   ['docs/decisions/exports.md', 'allows # receives', receivesOfLongWork],
   ['docs/decisions/exports.md', 'start # at a time', constant('lib/service/archive/concurrency.ts', 'mostInFlight')],
-  ['docs/decisions/exports.md', 'is included for # days beyond', lateDays],
+  [
+    'docs/decisions/exports.md',
+    'is included for # days beyond',
+    constant('lib/service/ledger/outbox-contents.ts', 'lateDays'),
+  ],
   // Deliveries have as many workers as requests.
   ['docs/operators.md', 'use up to # at once', 2 * exportRequests + fileExports + smallFileExports],
   // Files, and as many for htsget.
   ['docs/operators.md', 'direct access reserves #', 2 * reservedForDirectFiles(settings)],
   ['docs/operators.md', 'AWS keeps # unreserved', constant('lib/ops/preflight/checks.ts', 'alwaysUnreserved')],
   ['docs/settings.md', "1–1000, or 'off' | `#` |", reservedForDirectFiles(settings)],
-  ['docs/operations.md', 'It can take # minutes', minutes('deployment.ts', 'Migrate')],
-  ['docs/operations.md', 'until # days after `outboxExpiryDays`', lateDays],
+  ['docs/operations.md', 'It can take # minutes', minutes('functions.ts', 'Migrate')],
+  [
+    'docs/operations.md',
+    'until # days after `outboxExpiryDays`',
+    constant('lib/service/ledger/outbox-contents.ts', 'lateDays'),
+  ],
   ['docs/runbook.md', 'after # receives; in `export-requests`', usualReceives],
   ['docs/runbook.md', '# deliveries without progress, or # receives', mostWithoutProgress, receivesOfLongWork],
   ['docs/runbook.md', '(files of at most # MiB)', largestSmallBody / mebibyte],

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { retirementExitCodes } from '../../../lib/ops/retirement/errors.ts';
 import { grammarOf } from '../../../lib/terminal/completion/grammar.ts';
-import { exitCodes, retirementExitCodes } from '../../../lib/terminal/exit-codes.ts';
+import { exitCodes } from '../../../lib/terminal/exit-codes.ts';
 import { client, ops } from '../../helpers/command-lines.ts';
 
 describe.each([client, ops])('$name', ({ name, program, run }) => {

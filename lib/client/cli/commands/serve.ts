@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { generateKeyPair } from '../../../crypt4gh/index.ts';
 import { usageError } from '../../../terminal/errors.ts';
 import { failureOf } from '../../../terminal/failure.ts';
@@ -21,11 +21,6 @@ import { readPrivateKeys } from '../key-files.ts';
 import { collect, parseCount, withKeyOptions, withServiceOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
-interface ServeCommandOptions {
-  readonly port: string;
-  readonly allowOrigin?: readonly string[];
-}
-
 /** A tool waits for its answer, so a lost network is told after two seconds. */
 const retries = { attempts: 4, firstMs: 250, longestMs: 1_000 };
 
@@ -44,7 +39,7 @@ Examples:
 
 /** `serve [folder]`: what the caller may read, as plain HTTP on this machine. */
 export function registerServe(program: Command, context: CommandContext): void {
-  const command = program
+  const serving = program
     .command('serve')
     .description('show files decrypted to the tools on this machine, over HTTP')
     .argument('[folder]', 'a folder with downloaded .c4gh files to show as well')
@@ -54,13 +49,12 @@ export function registerServe(program: Command, context: CommandContext): void {
       'web pages that may read, as https://igv.org; may be given several times',
       collect,
     );
-  withKeyOptions(command);
-  withServiceOptions(command)
+  withServiceOptions(withKeyOptions(serving))
     .addHelpText('after', afterHelp)
-    .action(async (folder: string | undefined, options: ServeCommandOptions, self: Command) => {
-      const port = parseCount('--port', options.port, { from: 0, to: 65_535 });
-      const origins = (options.allowOrigin ?? []).map(checkedOrigin);
-      await using session = await openSession(context, self, retries);
+    .action(async (folder, { port: text, allowOrigin = [] }, command) => {
+      const port = parseCount('--port', text, { from: 0, to: 65_535 });
+      const origins = allowOrigin.map(checkedOrigin);
+      await using session = await openSession(context, command, retries);
       const { output, terminal } = session;
       const { signal } = terminal;
       // Of other systems, none tells whose a connection is without more rights.

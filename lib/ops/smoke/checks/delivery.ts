@@ -33,21 +33,23 @@ const archive: Check = {
   async run(run) {
     const { target, ids, signal, steps } = run;
     const keys = await readArchiveKeys(target.archiveKeys);
-    const add = ({ id, ...file }: (typeof files)[number], datasetId: string) =>
-      steps.run(`archive ${file.path}${datasetId === ids.hiddenId ? ', hidden' : ''}`, async () => {
-        const of = { datasetId, fileId: `${datasetId}-${id}`, bodyPrefix: `${ids.datasetId}/`, keys, signal };
-        const value = await archiveFile(target, { ...file, ...of });
-        return { value, detail: `${formatBytes(file.size)} as ${file.form}` };
-      });
+    const add = ({ id, ...file }: (typeof files)[number], datasetId: string) => {
+      const of = { datasetId, fileId: `${datasetId}-${id}`, bodyPrefix: `${ids.datasetId}/`, keys, signal };
+      return steps(
+        `archive ${file.path}${datasetId === ids.hiddenId ? ', hidden' : ''}`,
+        () => archiveFile(target, { ...file, ...of }),
+        () => `${formatBytes(file.size)} as ${file.form}`,
+      );
+    };
     const added: ArchivedFile[] = [];
     for (const file of files) added.push(await add(file, ids.datasetId));
     run.hidden = await add(files[1], ids.hiddenId);
     run.files = added;
-    return await steps.run('release the dataset', async () => {
+    const released = await steps('release the dataset', async () => {
       const { files: count, bytes } = await setDatasetEvent(target, ids.datasetId, 'released');
-      const detail = `${count} files, ${formatBytes(bytes)}`;
-      return { value: `${ids.datasetId}, ${detail}`, detail };
+      return `${count} files, ${formatBytes(bytes)}`;
     });
+    return `${ids.datasetId}, ${released}`;
   },
 };
 
@@ -72,11 +74,11 @@ const download: Check = {
   remedy: 'If S3 refuses the address, look at the rights of the function Stream on the outbox and its key.',
   inSteps: true,
   async run(run) {
-    const { users, visa, listed, recipient, signal, steps } = run;
+    const { listed, recipient, signal, steps } = run;
     for (const file of run.files) {
-      await steps.run(`stream and decrypt ${file.path}`, async () => {
-        await expectStaged(users.researcher(visa), { file, listed, recipient }, signal);
-        return { value: undefined, detail: `${formatBytes(file.decryptedSize)}, SHA-256 is right` };
+      await steps(`stream and decrypt ${file.path}`, async () => {
+        await expectStaged(run.researcher(), { file, listed, recipient }, signal);
+        return `${formatBytes(file.decryptedSize)}, SHA-256 is right`;
       });
     }
     return `${run.files.length} files, SHA-256 is right`;
@@ -89,8 +91,8 @@ const receipt: Check = {
   needs: ['exported'],
   remedy: 'Look at the log of SettleDelivery and its dead-letter queue.',
   async run(run) {
-    const { signal, users, visa, requestId } = run;
-    const proxy = users.researcher(visa);
+    const { signal, transport, requestId } = run;
+    const proxy = run.researcher();
     const isOff = !run.expected.deliveryReceipt;
     const { name } = await poll(
       async () => (await allListed(run)).find((file) => isReceiptName(file.name) && file.name.includes(requestId)),
@@ -100,8 +102,7 @@ const receipt: Check = {
       throw new NotApplicable('there is none, and the setting deliveryReceipt is off');
     });
     const { url } = await proxy.location(name, { signal });
-    const reply = await users.transport.send({ url, signal });
-    const jws = await buffer(reply.body);
+    const jws = await buffer((await transport.send({ url, signal })).body);
     const keys = parseKeySet(await proxy.keySet({ signal }), 'the keys of the service');
     const { jti, complete, files: claimed } = await verifyReceipt(jws, keys);
     expectThat(jti === requestId && complete, 'it is not of this request, or says that files are missing');
@@ -110,8 +111,8 @@ const receipt: Check = {
   },
 };
 
-function allListed({ users, visa, signal }: Run) {
-  return Array.fromAsync(users.researcher(visa).list({ signal }));
+function allListed({ researcher, signal }: Run) {
+  return Array.fromAsync(researcher().list({ signal }));
 }
 
 export const archiveChecks = [archive];
