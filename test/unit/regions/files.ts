@@ -178,10 +178,17 @@ export function offset(block: number, within = 0): Buffer {
   return bytes;
 }
 
+type Chunk = readonly [start: Buffer, end: Buffer];
+
 /** A BAI of one reference with one bin. */
-export function bai(bin: number, ...chunks: readonly (readonly [start: Buffer, end: Buffer])[]): Buffer {
-  const header = Buffer.concat([Buffer.from('BAI\x01'), words(1, 1, bin, chunks.length)]);
-  return Buffer.concat([header, ...chunks.flat(), words(0)]);
+export function bai(bin: number, ...chunks: readonly Chunk[]): Buffer {
+  return bais([bin, ...chunks]);
+}
+
+/** A BAI of one reference. */
+export function bais(...bins: readonly (readonly [bin: number, ...chunks: readonly Chunk[]])[]): Buffer {
+  const filled = bins.flatMap(([bin, ...chunks]) => [words(bin, chunks.length), ...chunks.flat()]);
+  return Buffer.concat([Buffer.from('BAI\x01'), words(1, bins.length), ...filled, words(0)]);
 }
 
 /** A BAM header with one reference `one`. */
