@@ -2,13 +2,15 @@ import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type Serv
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { namesEtag, selectedRange } from '../../common/http-ranges.ts';
+import { DataOutError } from '../../errors.ts';
+import { htsgetErrorNames, htsgetType } from '../../regions/index.ts';
 import { exitCodes } from '../../terminal/exit-codes.ts';
 import type { Failure } from '../../terminal/failure.ts';
 import { type Admission, Gatekeeper } from './admission.ts';
-import { Htsget, htsgetType } from './htsget.ts';
-import { HtsgetError, mostBytes, tooLarge } from './htsget-request.ts';
+import { Htsget } from './htsget.ts';
 import { indexJson, indexPage } from './index-page.ts';
 import { type Folder, isFolder, type Place, type ServedFile } from './place.ts';
+import type { PlainFile } from './plain-file.ts';
 
 export interface ServeOptions {
   /** 0: the system chooses a free one. */
@@ -16,6 +18,8 @@ export interface ServeOptions {
   /** The folders at the root, by their names. */
   readonly places: ReadonlyMap<string, Place>;
   readonly admission: Admission;
+  /** Of this program. */
+  readonly version: string;
   /** The words for an error. */
   readonly failureOf: (error: unknown) => Failure;
   /** Called with a path and what went wrong with it. */
@@ -51,6 +55,9 @@ const statuses: Readonly<Record<number, number>> = {
   [exitCodes.unavailable]: 503,
 };
 
+/** The status for an error of a request to htsget; every other is 400. */
+const htsgetStatuses: Readonly<Record<string, number>> = { not_found: 404, request_too_large: 413 };
+
 /** Shows places as plain HTTP on the loopback. @throws errors of the system, such as a port in use */
 export async function serve(options: ServeOptions): Promise<Served> {
   const server = createServer();
@@ -59,7 +66,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
   });
   const { port } = server.address() as { port: number };
   const gate = new Gatekeeper(options.admission, port);
-  const htsget = new Htsget((path) => findIn(options.places, path));
+  const htsget = new Htsget((path) => findIn(options.places, path), options.version);
   server.on('request', (request, response) => void new Exchange(request, response, options, { gate, htsget }).answer());
   return {
     url: `http://127.0.0.1:${port}/${options.admission.token}/`,
@@ -135,10 +142,10 @@ class Exchange {
   async #answerHtsget(path: readonly string[]): Promise<void> {
     const { url = '', headers, method } = this.#request;
     this.#isHtsget = true;
-    const body = method === 'POST' ? await bodyOf(this.#request) : undefined;
     const base = `http://${headers.host}/${this.#options.admission.token}/htsget/`;
     const query = new URLSearchParams(url.replace(/^[^?]*\??/, ''));
-    const reply = await this.#htsget.answer(base, path, query, body);
+    const body = method === 'POST' ? this.#request : undefined;
+    const reply = await this.#htsget.answer({ base, path, query, body });
     if ('document' in reply) return this.#json(200, htsgetType, reply.document);
     await this.#send(200, { 'Content-Length': reply.size }, reply.stream());
   }
@@ -182,13 +189,24 @@ class Exchange {
       range ? 206 : 200,
       { 'Content-Length': end - start, ...(range && { 'Content-Range': `bytes ${start}-${end - 1}/${size}` }) },
       opened.stream(start, end),
+      opened,
     );
   }
 
-  async #send(status: number, headers: OutgoingHttpHeaders, content: AsyncGenerator<Uint8Array>): Promise<void> {
+  async #send(
+    status: number,
+    headers: OutgoingHttpHeaders,
+    content: AsyncGenerator<Uint8Array>,
+    file?: PlainFile,
+  ): Promise<void> {
     // An error of the first bytes still has a status.
     const first = this.#request.method === 'HEAD' ? undefined : await content.next();
-    this.#response.writeHead(status, { 'Content-Type': 'application/octet-stream', ...headers });
+    const lastModified = file?.lastModified();
+    this.#response.writeHead(status, {
+      'Content-Type': 'application/octet-stream',
+      ...headers,
+      ...(lastModified && { 'Last-Modified': lastModified }),
+    });
     if (first === undefined || first.done) return void this.#response.end();
     await pipeline(Readable.from(following(first.value, content), { highWaterMark: 1 }), this.#response);
   }
@@ -213,8 +231,9 @@ class Exchange {
     const response = this.#response;
     // To go away is how tools end a read.
     if ((error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE') return;
-    if (error instanceof HtsgetError) {
-      this.#htsgetError(error.status, error.error, error.message);
+    if (error instanceof DataOutError && !response.headersSent) {
+      const { code, message } = error;
+      this.#htsgetError(htsgetStatuses[code] ?? 400, htsgetErrorNames[code], message);
       return;
     }
     const failure = this.#options.failureOf(error);
@@ -256,18 +275,6 @@ async function findIn(
   // No name of a file is one of these.
   if (path.some((name) => name === '' || name === '.' || name === '..' || /[/\0]/.test(name))) return undefined;
   return await places.get(place)?.find(path);
-}
-
-/** @throws HtsgetError */
-async function bodyOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request) {
-    size += chunk.length;
-    if (size <= mostBytes) chunks.push(chunk);
-  }
-  if (size > mostBytes) throw tooLarge(`more than ${mostBytes} bytes`);
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 /** The names in a path, decoded; `undefined` if it cannot be decoded. */
