@@ -64,7 +64,7 @@ export default async function regions(report: Report): Promise<void> {
       report.table([`100 kb of ${data}`, 'figure'], await measured(world, data));
     }
     const rows = [];
-    for (const megabytes of [10, 64, 200]) rows.push(await largeIndex(world, megabytes));
+    for (const megabytes of [10, 40, 200]) rows.push(await largeIndex(world, megabytes));
     report.table(['CSI', 'ticket, index cold', 'ticket, index cached', 'peak memory', '≤ 256 MB', 'reply'], rows);
   } finally {
     files.close();

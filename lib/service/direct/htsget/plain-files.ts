@@ -23,7 +23,7 @@ const firstRead = 4 * (65_536 + 28);
 const segmentsPerFetch = 80;
 /** Bytes of memory for headers, and for indexes, of files that were asked for lately. */
 const keptHeadBytes = 16 * 2 ** 20;
-const keptIndexBytes = 64 * 2 ** 20;
+const keptIndexBytes = 48 * 2 ** 20;
 /** Rough memory of one reference sequence. */
 const referenceBytes = 100;
 
