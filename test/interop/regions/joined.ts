@@ -24,7 +24,7 @@ export async function joined(
   const parts: Buffer[] = [];
   for (const { url: part, headers: own } of htsget.urls) {
     const answer = await fetch(part, own && { headers: own });
-    expect(answer.status).toBe(200);
+    expect(answer.status).toBe(own && 'Range' in own ? 206 : 200);
     parts.push(Buffer.from(await answer.arrayBuffer()));
   }
   return Buffer.concat(parts);

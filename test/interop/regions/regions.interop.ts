@@ -5,9 +5,7 @@ import { decrypt, formatPrivateKey, formatPublicKey, generateKeyPair } from '../
 import { ArchivedGenomes } from './archived-genomes.ts';
 import { type Genome, genomes, recordsOf, regions, shell } from './genomes.ts';
 import { joined } from './joined.ts';
-
-/** Folders of other implementations, which `.ci/interop-regions` makes: programs of a Python environment, modules of npm. */
-const tools = { python: process.env.REGIONS_PYTHON, modules: process.env.REGIONS_MODULES };
+import { tools } from './tools.ts';
 
 let archived: ArchivedGenomes;
 let visa: string;
