@@ -71,8 +71,19 @@ export async function makeGenomes(folder: string): Promise<void> {
   if (tools.htsjdk) await htsjdk(folder, `write reads.sam ${byHtsjdk.data}`);
 }
 
+const known = new Map<string, Promise<string>>();
+
 /** SHA-256 of the records of a region, as the tool of the format prints them. `file` is indexed first if it has no index. */
-export async function recordsOf(folder: string, file: string, { kind }: Genome, region: string): Promise<string> {
+export function recordsOf(folder: string, file: string, genome: Genome, region: string): Promise<string> {
+  if (file !== genome.data) return printed(folder, file, genome, region);
+  // A genome does not change.
+  const name = join(folder, file, region);
+  const records = known.get(name) ?? printed(folder, file, genome, region);
+  known.set(name, records);
+  return records;
+}
+
+async function printed(folder: string, file: string, { kind }: Genome, region: string): Promise<string> {
   const [index, view] =
     kind === 'reads' ? ['samtools index', 'samtools view'] : ['bcftools index -f', 'bcftools view -H'];
   const hasIndex = genomes.some(({ data }) => data === file);
