@@ -1,6 +1,7 @@
 import { formatPublicKey } from '../../../crypt4gh/index.ts';
 import { counted } from '../../../terminal/output.ts';
 import { type Check, NotApplicable, poll } from '../check.ts';
+import { namesOfReads } from '../reads.ts';
 import type { ApiRequest, Run } from '../run.ts';
 import { expectThat } from '../steps.ts';
 
@@ -46,12 +47,12 @@ const withPassport = (run: Run): Sent => ({
 });
 const withRegions = (run: Run): Sent => ({
   headers: { ...run.asReader, 'content-type': 'application/json' },
-  body: JSON.stringify({ format: 'BAM' }),
+  body: JSON.stringify({ regions: [{ referenceName: 'chr1', start: 99_000, end: 101_000 }] }),
 });
 const json = (text: string): Record<string, unknown> => JSON.parse(text);
 
 /** What stands for the braces of a path. A file's own path has one segment. */
-function pathOf(template: string, { ids, listed, large, expected }: Run): string {
+function pathOf(template: string, { ids, listed, large, reads, expected }: Run): string {
   const values: Readonly<Record<string, string | undefined>> = {
     archive_kind: expected.archiveKind,
     file: listed[0]?.name,
@@ -60,7 +61,7 @@ function pathOf(template: string, { ids, listed, large, expected }: Run): string
     name: large.path,
     object_id: large.fileId,
     access_id: 'plaintext',
-    id: large.fileId,
+    id: reads?.fileId,
     part: noPart,
   };
   return template.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? '')).slice(1);
@@ -148,9 +149,17 @@ const visaRoutes: readonly Route[] = [
   { operation: `data-out POST /${drs}/objects/{object_id}`, send: withPassport, inspect: isLargeObject },
   { operation: `data-out GET /${drs}/objects/{object_id}/access/{access_id}` },
   { operation: `data-out POST /${drs}/objects/{object_id}/access/{access_id}`, send: withPassport },
-  // The file of the run has the name of a BAM, and other bytes: whoever says so has opened and decrypted it.
-  { operation: 'data-out GET /htsget/reads/{id}', status: 400, inspect: cannotBeCut },
-  { operation: 'data-out POST /htsget/reads/{id}', send: withRegions, status: 400, inspect: cannotBeCut },
+  {
+    operation: 'data-out GET /htsget/reads/{id}',
+    query: 'referenceName=chr1&start=0&end=1000',
+    inspect: (_run, reply) => hasRead(reply, 'first'),
+  },
+  {
+    operation: 'data-out POST /htsget/reads/{id}',
+    send: withRegions,
+    inspect: (_run, reply) => hasRead(reply, 'second'),
+  },
+  // It has no variants.
   { operation: 'data-out GET /htsget/variants/{id}', status: 400, inspect: cannotBeCut },
   { operation: 'data-out POST /htsget/variants/{id}', send: withRegions, status: 400, inspect: cannotBeCut },
   { operation: 'data-out GET /htsget/parts/{id}/{part}', status: 404 },
@@ -195,6 +204,15 @@ function hasKeys(_run: Run, { text }: Shown): string {
   const { keys } = json(text) as { keys: unknown[] };
   expectThat(keys.length > 0, 'there is no key');
   return counted(keys.length, 'key');
+}
+
+/** A ticket holds so little itself. */
+function hasRead({ text }: Shown, name: string): string {
+  const { urls } = json(text).htsget as { urls: { url: string }[] };
+  const pieces = urls.map(({ url }) => Buffer.from(url.replace(/^data:;base64,/, ''), 'base64'));
+  const names = namesOfReads(Buffer.concat(pieces));
+  expectThat(names.join() === name, `the reads are ${names.join()}, expected ${name}`);
+  return `the read ${name}`;
 }
 
 function cannotBeCut(_run: Run, { text }: Shown): string {
