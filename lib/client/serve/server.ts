@@ -67,7 +67,8 @@ export async function serve(options: ServeOptions): Promise<Served> {
   const { port } = server.address() as { port: number };
   const gate = new Gatekeeper(options.admission, port);
   const htsget = new Htsget((path) => findIn(options.places, path), options.version);
-  server.on('request', (request, response) => void new Exchange(request, response, options, { gate, htsget }).answer());
+  const site = { ...options, gate, htsget };
+  server.on('request', (request, response) => void new Exchange(request, response, site).answer());
   return {
     url: `http://127.0.0.1:${port}/${options.admission.token}/`,
     port,
@@ -78,27 +79,23 @@ export async function serve(options: ServeOptions): Promise<Served> {
   };
 }
 
+interface Site extends ServeOptions {
+  readonly gate: Gatekeeper;
+  readonly htsget: Htsget;
+}
+
 /** One request and its reply. */
 class Exchange {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
-  readonly #options: ServeOptions;
-  readonly #gate: Gatekeeper;
-  readonly #htsget: Htsget;
+  readonly #site: Site;
   /** Whether errors have the form of htsget. */
   #isHtsget = false;
 
-  constructor(
-    request: IncomingMessage,
-    response: ServerResponse,
-    options: ServeOptions,
-    { gate, htsget }: { readonly gate: Gatekeeper; readonly htsget: Htsget },
-  ) {
+  constructor(request: IncomingMessage, response: ServerResponse, site: Site) {
     this.#request = request;
     this.#response = response;
-    this.#options = options;
-    this.#gate = gate;
-    this.#htsget = htsget;
+    this.#site = site;
   }
 
   async answer(): Promise<void> {
@@ -108,7 +105,7 @@ class Exchange {
     const path = segments?.slice(1) ?? [];
     try {
       for (const [name, value] of Object.entries(commonHeaders)) response.setHeader(name, value);
-      const refusal = await this.#gate.refusal(request, segments ?? []);
+      const refusal = await this.#site.gate.refusal(request, segments ?? []);
       if (refusal) return this.#problem(refusal.status, refusal);
       this.#allowOrigin();
       const isTicket = path[0] === 'htsget' && path[1] !== 'parts';
@@ -127,7 +124,7 @@ class Exchange {
 
   async #show(path: readonly string[]): Promise<void> {
     const isSlashed = path.at(-1) === '';
-    const found = await findIn(this.#options.places, isSlashed ? path.slice(0, -1) : path);
+    const found = await findIn(this.#site.places, isSlashed ? path.slice(0, -1) : path);
     if (found === undefined || (isSlashed && !isFolder(found))) {
       return this.#problem(404, { code: 'not_found', detail: 'There is nothing at this path.' });
     }
@@ -135,17 +132,17 @@ class Exchange {
     if (isSlashed) return this.#index(path.slice(0, -1), found);
     const name = path.at(-1);
     // Relative, so that the address stays that of the client.
-    const location = name === undefined ? `/${this.#options.admission.token}/` : `./${encodeURIComponent(name)}/`;
+    const location = name === undefined ? `/${this.#site.admission.token}/` : `./${encodeURIComponent(name)}/`;
     this.#response.writeHead(308, { Location: location }).end();
   }
 
   async #answerHtsget(path: readonly string[]): Promise<void> {
     const { url = '', headers, method } = this.#request;
     this.#isHtsget = true;
-    const base = `http://${headers.host}/${this.#options.admission.token}/htsget/`;
+    const base = `http://${headers.host}/${this.#site.admission.token}/htsget/`;
     const query = new URLSearchParams(url.replace(/^[^?]*\??/, ''));
     const body = method === 'POST' ? this.#request : undefined;
-    const reply = await this.#htsget.answer({ base, path, query, body });
+    const reply = await this.#site.htsget.answer({ base, path, query, body });
     if ('document' in reply) return this.#json(200, htsgetType, reply.document);
     await this.#send(200, { 'Content-Length': reply.size }, reply.stream());
   }
@@ -213,7 +210,7 @@ class Exchange {
 
   /** CORS (Fetch § 3.2), for the origins that the user has named alone. */
   #allowOrigin(): void {
-    const origin = this.#gate.allowedOrigin(this.#request);
+    const origin = this.#site.gate.allowedOrigin(this.#request);
     if (origin === undefined) return;
     this.#response
       .setHeader('Access-Control-Allow-Origin', origin)
@@ -236,8 +233,8 @@ class Exchange {
       this.#htsgetError(htsgetStatuses[code] ?? 400, htsgetErrorNames[code], message);
       return;
     }
-    const failure = this.#options.failureOf(error);
-    this.#options.failed(path, failure);
+    const failure = this.#site.failureOf(error);
+    this.#site.failed(path, failure);
     // A reply that has begun can only break off.
     if (response.headersSent) return void response.destroy();
     const { exitCode, code, message, remedy } = failure;

@@ -7,7 +7,7 @@ export const tools = {
   chromium: process.env.CHROMIUM || undefined,
   /** Class path of `Regions.java` with htsjdk. */
   htsjdk: process.env.REGIONS_HTSJDK,
-  /** Program over noodles-htsget: base, kind, id, regions. */
+  /** Program over noodles-htsget: base, id, region. */
   noodles: process.env.REGIONS_NOODLES,
   /** Server of htsget-rs. */
   htsgetRs: process.env.REGIONS_HTSGET_RS,
