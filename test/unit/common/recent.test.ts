@@ -4,7 +4,7 @@ import { Recent } from '../../../lib/common/recent.ts';
 const bySize = () => new Recent<string>({ most: 10, size: ({ length }) => length });
 
 async function kept(recent: Recent<string>, ...names: readonly string[]): Promise<(string | undefined)[]> {
-  return await Promise.all(names.map((name) => recent.peek(name)));
+  return await Promise.all(names.map(async (name) => await recent.peek(name)));
 }
 
 test('the entries used longest ago go first, by what they measure', async () => {
