@@ -117,6 +117,11 @@ export function startRun(parts: RunParts) {
       return this.files.reduce((best, each) => (each.decryptedSize >= best.decryptedSize ? each : best));
     },
 
+    /** The small BAM, which lies beside its index. */
+    get reads(): ArchivedFile | undefined {
+      return this.files.find(({ path }) => path === 'reads.bam');
+    },
+
     /** The file whose id needs every kind of encoding in a path. */
     get awkward(): ArchivedFile {
       return this.files.reduce((best, each) => (each.fileId.length >= best.fileId.length ? each : best));

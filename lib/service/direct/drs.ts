@@ -3,6 +3,7 @@ import { visasIn } from '../../common/untrusted-json.ts';
 import { limits } from '../../contract/limits.ts';
 import type { FileDescription } from '../../contract/messages.ts';
 import { ForbiddenError, InvalidRequestError, NotFoundError, UnauthenticatedError } from '../../errors.ts';
+import { datatypeOf } from '../../regions/htsget/names.ts';
 import type { DatasetGrant, TrustedIssuers, VisaRules } from '../../visas/index.ts';
 import type { Entitlement } from '../archive/entitlement.ts';
 import type { ArchivedFile, Catalogue, FileReference } from '../archive/ports.ts';
@@ -11,7 +12,6 @@ import type { Problem } from '../http/problem.ts';
 import { type HttpReply, jsonReply } from '../http/reply.ts';
 import { type HttpRequest, jsonBody } from '../http/request.ts';
 import { accessRefused, entitlementsTo, pathIdentifier } from './access.ts';
-import { datatypeOf } from './htsget/request.ts';
 import type { Checksum, DescribeFile } from './ports.ts';
 import { displayFileName } from './representation.ts';
 

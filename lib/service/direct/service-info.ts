@@ -1,7 +1,8 @@
+import { type Datatype, htsgetFacts } from '../../regions/htsget/names.ts';
 import { preflightHeaders } from '../http/origins.ts';
 import { commonHeaders, type HttpReply, jsonReply } from '../http/reply.ts';
 import type { HttpRequest } from '../http/request.ts';
-import { formatsOf, htsgetKeyHeaders } from './htsget/names.ts';
+import { htsgetKeyHeaders } from './htsget/key-headers.ts';
 
 export interface ServiceInfo {
   /** Reverse-domain name, unique for this deployment. */
@@ -44,19 +45,15 @@ export function drsServiceInfo(requestId: string, { id, ...deployment }: Service
 /** `GET /htsget/{reads,variants}/service-info`: GA4GH service-info 1.0.0 with what htsget 1.3 adds. */
 export function htsgetServiceInfo(
   requestId: string,
-  datatype: keyof typeof formatsOf,
+  datatype: Datatype,
   { id, ...deployment }: ServiceInfo,
 ): HttpReply {
   return jsonReply(requestId, {
     id: `${id}.htsget.${datatype}`,
     name: `data-out htsget ${datatype}`,
-    type: { group: 'org.ga4gh', artifact: 'htsget', version: '1.3.0' },
     description: 'Regions of a Crypt4GH archive, as plaintext or for a key of the caller, under GA4GH visas',
     ...deployment,
-    htsget: {
-      ...{ datatype, formats: formatsOf[datatype] },
-      ...{ fieldsParametersEffective: false, tagsParametersEffective: false },
-    },
+    ...htsgetFacts(datatype),
   });
 }
 

@@ -6,6 +6,7 @@ import { denyListBytes } from '../../../lib/contract/deny-list.ts';
 import { limits } from '../../../lib/contract/limits.ts';
 import { encryptedBodySize, encryptedSize, headerLimits, headerSize } from '../../../lib/crypt4gh/index.ts';
 import { reservedForDirectFiles } from '../../../lib/infra/settings.ts';
+import { mostBodyBytes } from '../../../lib/regions/htsget/request.ts';
 import { largestSmallBody } from '../../../lib/service/archive/plan.ts';
 import { inlinedBytes } from '../../../lib/service/direct/htsget/ticket.ts';
 import { mostWithoutProgress } from '../../../lib/service/export/finalizing.ts';
@@ -59,8 +60,8 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   [
     'docs/api.md',
     'one htsget request | #, in # bytes',
-    constant('lib/service/direct/htsget/request.ts', 'mostRegions'),
-    constant('lib/service/direct/htsget/request.ts', 'bodyBytes'),
+    constant('lib/regions/htsget/request.ts', 'mostRegions'),
+    mostBodyBytes,
   ],
   ['docs/api.md', 'Up to # MiB of plaintext is in the ticket', inlinedBytes / mebibyte],
   [

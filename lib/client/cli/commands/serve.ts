@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
+import { Recent } from '../../../common/recent.ts';
 import { generateKeyPair } from '../../../crypt4gh/index.ts';
 import { usageError } from '../../../terminal/errors.ts';
 import { failureOf } from '../../../terminal/failure.ts';
@@ -14,7 +15,6 @@ import { Datasets } from '../../serve/datasets.ts';
 import { DiskFolder } from '../../serve/disk-folder.ts';
 import type { Place } from '../../serve/place.ts';
 import { mostBlocks } from '../../serve/plain-file.ts';
-import { Recent } from '../../serve/recent.ts';
 import { serve } from '../../serve/server.ts';
 import { clientFailure } from '../failure.ts';
 import { readPrivateKeys } from '../key-files.ts';
@@ -66,6 +66,7 @@ export function registerServe(program: Command, context: CommandContext): void {
       let last = '';
       const served = await serve({
         port,
+        version: context.version,
         places: await placesOf(session, folder),
         admission: { token: randomBytes(24).toString('base64url'), origins, ownerOf, user: process.getuid?.() ?? -1 },
         failureOf: (error) => failureOf(error, clientFailure),
@@ -90,7 +91,7 @@ export function registerServe(program: Command, context: CommandContext): void {
 async function placesOf(session: Session, folder: string | undefined): Promise<ReadonlyMap<string, Place>> {
   const { terminal, settings } = session;
   const now = () => terminal.now().getTime();
-  const blocks = new Recent<Uint8Array>({ most: mostBlocks, milliseconds: Number.POSITIVE_INFINITY }, now);
+  const blocks = new Recent<Uint8Array>({ most: mostBlocks });
   const places = new Map<string, Place>();
   if (folder === undefined || settings.directUrl !== undefined) {
     places.set('datasets', new Datasets(new DataOutApi(await session.service()), generateKeyPair(), blocks, now));

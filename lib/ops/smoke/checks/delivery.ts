@@ -8,6 +8,7 @@ import { OpsError } from '../../errors.ts';
 import { readArchiveKeys } from '../../secrets/archive-keys.ts';
 import { type Check, NotApplicable, poll } from '../check.ts';
 import { type ArchivedFile, archiveFile, expectStaged } from '../files.ts';
+import { readsBai, readsBam } from '../reads.ts';
 import type { Run } from '../run.ts';
 import { expectThat } from '../steps.ts';
 import { direct } from './direct.ts';
@@ -18,10 +19,12 @@ const mebibyte = 1024 * 1024;
 const unexpectedReceiptSeconds = 10;
 /** The sizes take every way: no body, one that is read, and one over 8 MiB that S3 copies. The last id needs encoding in a path. */
 const files = [
-  { id: '1', path: 'empty.txt', size: 0, form: 'plaintext' },
-  { id: '2', path: 'prøve (1)/notes.txt', size: 6000, form: 'plaintext' },
-  { id: '3', path: 'genome.bam', size: 9 * mebibyte, form: 'plaintext' },
-  { id: 'a b+c%d/é', path: 'prøve (2)/notes.txt', size: 200_000, form: 'Crypt4GH' },
+  { id: '1', path: 'empty.txt', content: 0, form: 'plaintext' },
+  { id: '2', path: 'prøve (1)/notes.txt', content: 6000, form: 'plaintext' },
+  { id: '3', path: 'genome.bam', content: 9 * mebibyte, form: 'plaintext' },
+  { id: 'a b+c%d/é', path: 'prøve (2)/notes.txt', content: 200_000, form: 'Crypt4GH' },
+  { id: '5', path: 'reads.bam', content: readsBam, form: 'plaintext' },
+  { id: '6', path: 'reads.bam.bai', content: readsBai, form: 'plaintext' },
 ] as const;
 
 const archive: Check = {
@@ -38,7 +41,7 @@ const archive: Check = {
       return steps(
         `archive ${file.path}${datasetId === ids.hiddenId ? ', hidden' : ''}`,
         () => archiveFile(target, { ...file, ...of }),
-        () => `${formatBytes(file.size)} as ${file.form}`,
+        ({ decryptedSize }) => `${formatBytes(decryptedSize)} as ${file.form}`,
       );
     };
     const added: ArchivedFile[] = [];

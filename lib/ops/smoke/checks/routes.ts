@@ -1,6 +1,7 @@
 import { formatPublicKey } from '../../../crypt4gh/index.ts';
 import { counted } from '../../../terminal/output.ts';
 import { type Check, NotApplicable, poll } from '../check.ts';
+import { namesOfReads } from '../reads.ts';
 import type { Answer, ApiRequest, Run } from '../run.ts';
 import { expectThat } from '../steps.ts';
 
@@ -43,12 +44,12 @@ const withPassport = (run: Run): Sent => ({
 });
 const withRegions = (run: Run): Sent => ({
   headers: { ...run.asReader, 'content-type': 'application/json' },
-  body: JSON.stringify({ format: 'BAM' }),
+  body: JSON.stringify({ regions: [{ referenceName: 'chr1', start: 99_000, end: 101_000 }] }),
 });
 const json = (text: string): Record<string, unknown> => JSON.parse(text);
 
 /** What stands for the braces of a path. A file's own path has one segment. */
-function pathOf(template: string, { ids, listed, large, expected }: Run): string {
+function pathOf(template: string, { ids, listed, large, reads, expected }: Run): string {
   const values: Readonly<Record<string, string | undefined>> = {
     archive_kind: expected.archiveKind,
     file: listed[0]?.name,
@@ -57,7 +58,7 @@ function pathOf(template: string, { ids, listed, large, expected }: Run): string
     name: large.path,
     object_id: large.fileId,
     access_id: 'plaintext',
-    id: large.fileId,
+    id: reads?.fileId,
     part: noPart,
   };
   return template.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? '')).slice(1);
@@ -138,8 +139,12 @@ const visaRoutes: Routes = {
   [`data-out POST /${drs}/objects/{object_id}`]: { send: withPassport, inspect: isLargeObject },
   [`data-out GET /${drs}/objects/{object_id}/access/{access_id}`]: {},
   [`data-out POST /${drs}/objects/{object_id}/access/{access_id}`]: { send: withPassport },
-  'data-out GET /htsget/reads/{id}': uncut,
-  'data-out POST /htsget/reads/{id}': { send: withRegions, ...uncut },
+  'data-out GET /htsget/reads/{id}': {
+    query: 'referenceName=chr1&start=0&end=1000',
+    inspect: (_run, reply) => hasRead(reply, 'first'),
+  },
+  'data-out POST /htsget/reads/{id}': { send: withRegions, inspect: (_run, reply) => hasRead(reply, 'second') },
+  // It has no variants.
   'data-out GET /htsget/variants/{id}': uncut,
   'data-out POST /htsget/variants/{id}': { send: withRegions, ...uncut },
   'data-out GET /htsget/parts/{id}/{part}': { status: 404 },
@@ -185,6 +190,15 @@ function hasKeys(_run: Run, { text }: Answer): string {
   const { keys } = json(text) as { keys: unknown[] };
   expectThat(keys.length > 0, 'there is no key');
   return counted(keys.length, 'key');
+}
+
+/** A ticket holds so little itself. */
+function hasRead({ text }: Answer, name: string): string {
+  const { urls } = json(text).htsget as { urls: { url: string }[] };
+  const pieces = urls.map(({ url }) => Buffer.from(url.replace(/^data:;base64,/, ''), 'base64'));
+  const names = namesOfReads(Buffer.concat(pieces));
+  expectThat(names.join() === name, `the reads are ${names.join()}, expected ${name}`);
+  return `the read ${name}`;
 }
 
 function cannotBeCut(_run: Run, { text }: Answer): string {

@@ -1,4 +1,4 @@
-import type { Place, VirtualRange } from '../../../regions/index.ts';
+import type { Place, VirtualRange } from '../places.ts';
 
 /** What one data URL gives: the header, some records, or some bytes of the archived body for one reader. */
 export type PartForm =
@@ -13,14 +13,14 @@ export type PartForm =
     };
 
 /** A data URL says all that decides its bytes. */
-export interface Part {
+export interface TicketPart {
   /** Which version of the archived file it is cut from, 32 hex characters. */
   readonly version: string;
   readonly form: PartForm;
 }
 
 /** The part as one path segment of `a-z`, `0-9`, `.`, `_` and `-`: `<version>.records.<place>-<place>`. */
-export function partName({ version, form }: Part): string {
+export function partName({ version, form }: TicketPart): string {
   if (form.kind === 'header') return `${version}.header`;
   if (form.kind === 'records') return `${version}.records.${placeName(form.range.start)}-${placeName(form.range.end)}`;
   return `${version}.segments.${form.start}-${form.end}.${form.reader}`;
@@ -41,7 +41,7 @@ const pattern = new RegExp(
 );
 
 /** The reverse of {@link partName}; `undefined` for what no ticket has. */
-export function parsePart(name: string): Part | undefined {
+export function parsePart(name: string): TicketPart | undefined {
   const [, version, header, ...rest] = pattern.exec(name) ?? [];
   if (version === undefined) return undefined;
   if (header) return { version, form: { kind: 'header' } };
