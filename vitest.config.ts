@@ -22,7 +22,8 @@ export const execArgv = ['--external-memory-accounted-in-global-limit', '--initi
  * Node reads TypeScript itself, in two thirds of the time that Vite takes to bring the sources to each worker. What counts lines of
  * coverage is put in by Vite, and modules are mocked by it.
  */
-const experimental = { viteModuleRunner: process.argv.includes('--coverage'), nodeLoader: false };
+const countsLines = process.argv.includes('--coverage');
+const experimental = { viteModuleRunner: countsLines, nodeLoader: false };
 
 export default defineConfig({
   test: {
@@ -31,6 +32,8 @@ export default defineConfig({
       STACK_NAME: 'DataOutService-test',
       // The CDK's own validation takes two thirds of a synth. `npm run synth` has it, and test/resilience/security-rules.resilience.ts.
       CDK_VALIDATION: 'false',
+      // What is remembered runs no lines.
+      ...(countsLines && { COUNTS_LINES: '1' }),
       // Processes that tests start compile the same sources again and again.
       NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url)),
     },
