@@ -92,8 +92,10 @@ const found = (name: string, bytes: Buffer, text: string) =>
   digest(within(recordsOf(formatOf(name), bytes), parsed(text)));
 
 const withRecords = files.filter((name) => !name.endsWith('.cram'));
-const regions = ['one:1-1000', 'one:16384-16385', 'one:200001-230000', 'two:1-70000', 'three:1-20000 one:50001-50100'];
-const cases = withRecords.flatMap((name) => [...regions, 'whole'].map((text) => [name, text] as const));
+/** test/unit/regions/htslib.test.ts has every region. */
+const cases = withRecords.flatMap((name) =>
+  ['three:1-20000 one:50001-50100', 'whole'].map((text) => [name, text] as const),
+);
 
 describe('the records of a ticket are those of htslib', () => {
   test.each(cases)('%s %s', async (name, text) => {
