@@ -93,9 +93,7 @@ describe('from export to plaintext', () => {
     await service.setDataset('EGAD00000000070', 'released');
     const visa = await service.visa({ datasetId: 'EGAD00000000070', subject: 'large' });
     service.engine.traffic.resetCounters();
-    await service.settled(
-      await service.exported({ id, type: 'fileId', visa, publicKey: recipient.publicKey }),
-    );
+    await service.settled(await service.exported({ id, type: 'fileId', visa, publicKey: recipient.publicKey }));
     const counters = service.engine.traffic.counters();
     expect(counters['stage-file s3 GetObject']?.bytesOut).toBeLessThanOrEqual(5 * mebibyte);
     expect(counters['stage-file s3 UploadPart']?.bytesIn).toBeLessThanOrEqual(5 * mebibyte + 1024);
