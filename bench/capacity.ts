@@ -3,7 +3,7 @@ import { formatDuration } from '../lib/terminal/output.ts';
 import { binding, type Quotas, type Seconds, secondsToStage, type Work } from './capacity-formula.ts';
 import { figure, type Report } from './report.ts';
 
-/** AWS's quotas as documented; the sources are in docs/performance.md. */
+/** AWS's quotas as documented; the sources are in docs/benchmarks.md. */
 const documented = {
   ramp: { start: 5, perSecond: 300 / 60 },
   s3Writes: 3500,

@@ -1,16 +1,22 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { InstalledClient } from '../test/helpers/installed-client.ts';
 import { peakOf } from '../test/helpers/peak-of.ts';
 import { RangeServer, type ServedFile } from '../test/helpers/range-server.ts';
+import { type Parts, partNames } from './client-parts.ts';
 import { figure, median, type Report, ratio, verdict } from './report.ts';
 
 const mebibyte = 2 ** 20;
-const largeBytes = Number(process.env.BENCH_CLIENT_MIB ?? 1024) * mebibyte;
+/** MiB of the large files, each measured alone. */
+const largeSizes = (process.env.BENCH_CLIENT_MIB ?? '64,512,1024,2048').split(',').map(Number);
+/** From this size on the goals for a large file apply: below it, the start decides. */
+const goalMebibytes = 512;
 const smallFiles = Number(process.env.BENCH_CLIENT_FILES ?? 1000);
-const rounds = Number(process.env.BENCH_CLIENT_ROUNDS ?? 3);
+const rounds = Number(process.env.BENCH_CLIENT_ROUNDS ?? 5);
+const startTargetMs = 60;
 /** Milliseconds before each answer: none, and the least of a real network and service. */
 const delays = [0, 10];
 
@@ -39,12 +45,13 @@ interface Measured {
  * faster than the embedded S3 of the local engine, whose speed would otherwise be measured.
  */
 export default async function clientSuite(report: Report): Promise<void> {
-  const client = await InstalledClient.install();
+  const client = await InstalledClient.install(process.env.BENCH_CLIENT_FOLDER);
   try {
     const others = await available(client.root);
     for (const name of ['aria2c', 'rclone']) {
       if (!others.some((other) => other.name.startsWith(name))) report.text(`\`${name}\` is not installed here.`);
     }
+    await starts(report, client, others);
     await large(report, client, others);
     await small(report, client, others);
   } finally {
@@ -52,51 +59,104 @@ export default async function clientSuite(report: Report): Promise<void> {
   }
 }
 
-async function large(report: Report, client: InstalledClient, others: readonly Downloader[]): Promise<void> {
-  const rows: (string | number)[][] = [];
-  const file: ServedFile = { name: 'large.c4gh', size: largeBytes, repeat };
-  const server = await RangeServer.start([file]);
-  try {
-    const synced = others.map((other) => thenSync(other));
-    const all = [...ourselves(client, server.url), ...others, ...synced, ...limits];
-    const measured = await inTurn(all, { client, server, files: [file] });
-    const least = bestOf(measured, others);
-    const leastSynced = bestOf(measured, synced);
-    const curlSynced = measured.get('curl, then sync')?.seconds ?? Number.NaN;
-    for (const [name, { seconds, peak }] of measured) {
-      const goal = goals.large.get(name);
-      rows.push([
-        name,
-        figure(largeBytes / seconds / 1e6),
-        ratio(least, seconds),
-        ratio(leastSynced, seconds),
-        goal === undefined ? '' : verdict((name === 'data-out' ? curlSynced : least) / seconds >= goal),
-        memory(peak),
-      ]);
-    }
-  } finally {
-    server.stop();
+/** From the start of a program to the first byte of its first request. */
+async function starts(report: Report, client: InstalledClient, others: readonly Downloader[]): Promise<void> {
+  const all = [...ourselves(client).slice(0, 1), ...others];
+  const times = new Map(all.map(({ name }): [string, number[]] => [name, []]));
+  for (let round = 0; round < 2 * rounds + 1; round += 1) {
+    for (const program of all) times.get(program.name)?.push(await startOf(program, client));
   }
-  report.text(`One file of ${largeBytes / mebibyte} MiB, the middle one of ${rounds} rounds in turn:`);
-  report.table(['', 'MB/s', 'of the best other', 'of the best other that syncs', 'goal met', 'peak memory, MiB'], rows);
-  await flatness(report, client);
+  const medians = [...times].map(([name, each]) => [name, median(each)] as const);
+  const least = Math.min(...medians.slice(1).map(([, ms]) => ms));
+  report.table(
+    ['start to the first request', 'ms', 'of the quickest other', `≤ ${startTargetMs} ms`],
+    medians.map(([name, ms], index) => {
+      return [name, figure(ms), ratio(ms, least), index === 0 ? verdict(ms <= startTargetMs) : ''];
+    }),
+  );
 }
 
-/** Memory of the client alone, by size. */
-async function flatness(report: Report, client: InstalledClient): Promise<void> {
-  const rows: (string | number)[][] = [];
-  for (const size of [largeBytes / 16, largeBytes / 4, largeBytes]) {
-    const file: ServedFile = { name: 'large.c4gh', size, repeat };
-    const server = await RangeServer.start([file]);
+async function startOf(program: Downloader, client: InstalledClient): Promise<number> {
+  const server = createServer();
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/`;
+  const asked = new Promise<number>((resolve) => {
+    server.once('connection', (socket) => {
+      socket.on('error', () => undefined).once('data', () => resolve(performance.now()));
+    });
+  });
+  const files = [{ name: 'large.c4gh', size: mebibyte, repeat }];
+  const [command = '', ...args] = await program.command({ url, files, folder: client.root });
+  const started = performance.now();
+  const child = spawn(command, args, { cwd: client.root, env: environment(program, { client, url }), stdio: 'ignore' });
+  try {
+    return (await asked) - started;
+  } finally {
+    child.kill('SIGKILL');
+    await once(child, 'close');
+    server.close();
+  }
+}
+
+async function large(report: Report, client: InstalledClient, others: readonly Downloader[]): Promise<void> {
+  const synced = others.map((other) => thenSync(other));
+  const all = [...ourselves(client), ...others, ...synced, ...limits];
+  const rows = all.map(({ name }): (string | number)[] => [name]);
+  const peaks = new Map<string, number | undefined>();
+  const parts: Parts[] = [];
+  for (const mebibytes of largeSizes) {
+    const bytes = mebibytes * mebibyte;
+    const files = [{ name: 'large.c4gh', size: bytes, repeat }];
+    const server = await RangeServer.start(files);
     try {
-      const [ours] = ourselves(client, server.url);
-      const { peak } = await run(ours, { client, server, files: [file] });
-      rows.push([`${size / mebibyte} MiB`, memory(peak)]);
+      const measured = await inTurn(all, { client, server, files });
+      for (const [index, { name }] of all.entries()) {
+        const { seconds, peak } = measured.get(name) ?? { seconds: Number.NaN, peak: undefined };
+        const isSynced = name === 'data-out' || name.endsWith('then sync') || name.startsWith('(disk');
+        const least = bestOf(measured, isSynced ? synced : others);
+        const goal = mebibytes < goalMebibytes ? undefined : goals.large.get(name);
+        const met = goal === undefined ? '' : `, ${verdict(least / seconds >= goal)}`;
+        rows[index]?.push(figure(bytes / seconds / 1e6), `${ratio(least, seconds)}${met}`);
+        peaks.set(name, peak);
+      }
+      parts.push(await partsOf({ client, server, files }));
     } finally {
       server.stop();
     }
   }
-  report.table(['one file of', 'peak memory of the client, MiB'], rows);
+  for (const row of rows) row.push(memory(peaks.get(String(row[0]))));
+  report.text(
+    `One file, the middle one of ${rounds} rounds in turn, beside the best other of the same durability (goals from ` +
+      `${goalMebibytes} MiB on: ≥ ${goals.large.get('data-out')} and, without sync, ≥ ${goals.large.get('data-out --no-sync')}):`,
+  );
+  const columns = largeSizes.flatMap((mebibytes) => [`${mebibytes} MiB: MB/s`, 'of the best other']);
+  report.table(['', ...columns, 'peak memory of the last, MiB'], rows);
+  const named = largeSizes.map((mebibytes) => `one file of ${mebibytes} MiB`);
+  reportParts(report, named, parts);
+}
+
+/** Milliseconds that one download of ours spends in each part. Its own measuring makes the process start later. */
+async function partsOf({ client, server, files }: Bout): Promise<Parts> {
+  const [ours] = ourselves(client);
+  const path = join(client.root, 'parts.json');
+  const withParts: Downloader = {
+    ...ours,
+    async command(job) {
+      const [node = '', ...rest] = await ours.command(job);
+      return [node, '--import', new URL('./client-parts.ts', import.meta.url).href, ...rest];
+    },
+    env: { ...ours.env, BENCH_CLIENT_PARTS: path },
+  };
+  await run(withParts, { client, server, files });
+  return JSON.parse(await readFile(path, 'utf8')) as Parts;
+}
+
+function reportParts(report: Report, columns: readonly string[], all: readonly Parts[]): void {
+  report.text('Where the time of `data-out` goes after its start, in milliseconds; parts run side by side:');
+  report.table(
+    ['part', ...columns],
+    partNames.map((name) => [name, ...all.map((parts) => figure(parts[name]))]),
+  );
 }
 
 async function small(report: Report, client: InstalledClient, others: readonly Downloader[]): Promise<void> {
@@ -104,35 +164,37 @@ async function small(report: Report, client: InstalledClient, others: readonly D
     return { name: `EGAF${String(index).padStart(11, '0')}.c4gh`, size: 4096, repeat: 'AAECAwQFBgc=' };
   });
   const rows: (string | number)[][] = [];
+  const parts: Parts[] = [];
   for (const delayMs of delays) {
     const server = await RangeServer.start(files, delayMs);
     try {
-      const rclone = others.filter(({ name }) => name === 'rclone');
+      const synced = others.map((other) => thenSync(other));
       const all = [
-        ...ourselves(client, server.url),
+        ...ourselves(client),
         ...(others.some(({ name }) => name === 'curl') ? [serialCurl] : []),
         ...others,
-        ...rclone.map((other) => thenSync(other)),
+        ...synced,
         ...limits,
       ];
       const measured = await inTurn(all, { client, server, files });
       const curl = measured.get(serialCurl.name)?.seconds ?? Number.NaN;
-      const [plain, synced] = ['rclone', 'rclone, then sync'].map((name) => measured.get(name)?.seconds ?? Number.NaN);
+      const [plain, durable] = [bestOf(measured, others), bestOf(measured, synced)];
       for (const [name, { seconds, peak }] of measured) {
         const goal = goals.small.get(name);
-        const reference = (name === 'data-out' ? synced : plain) ?? Number.NaN;
+        const reference = name === 'data-out' ? durable : plain;
         rows.push([
           `${name}, ${delayMs} ms`,
           figure(seconds),
           figure(smallFiles / seconds),
           ratio(curl, seconds),
           goal === undefined ? '' : verdict(curl / seconds >= 3),
-          ratio(plain ?? Number.NaN, seconds),
-          ratio(synced ?? Number.NaN, seconds),
+          ratio(plain, seconds),
+          ratio(durable, seconds),
           goal === undefined || Number.isNaN(reference) ? '' : verdict(reference / seconds >= goal),
           memory(peak),
         ]);
       }
+      parts.push(await partsOf({ client, server, files }));
     } finally {
       server.stop();
     }
@@ -140,20 +202,19 @@ async function small(report: Report, client: InstalledClient, others: readonly D
   report.text(`${smallFiles} files of 4 KiB, by the time that the server waits before each answer:`);
   report.table(
     [
-      ...['', 'seconds', 'files/s', '× serial curl', '≥ 3', '× rclone', '× rclone, then sync'],
+      ...['', 'seconds', 'files/s', '× serial curl', '≥ 3', 'of the best other', 'of the best other that syncs'],
       ...['of the same durability: goal met', 'peak memory, MiB'],
     ],
     rows,
   );
+  const named = delays.map((delayMs) => `${smallFiles} files, ${delayMs} ms`);
+  reportParts(report, named, parts);
 }
 
-/**
- * Speed against others of the same durability: `data-out` waits for the disk, `data-out --no-sync` does not. One large file is
- * compared with curl and a sync, or with the best that does not sync.
- */
+/** Speed against the best other of the same durability: `data-out` waits for the disk, `data-out --no-sync` does not. */
 const goals = {
   large: new Map([
-    ['data-out', 1.1],
+    ['data-out', 1],
     ['data-out --no-sync', 0.9],
   ]),
   small: new Map([
@@ -191,7 +252,8 @@ async function inTurn(downloaders: readonly Downloader[], bout: Bout): Promise<R
 }
 
 /** @throws Error when the program fails or not all files are there */
-async function run({ name, command, env = {} }: Downloader, { client, server, files }: Bout): Promise<Measured> {
+async function run(downloader: Downloader, { client, server, files }: Bout): Promise<Measured> {
+  const { name, command } = downloader;
   const folder = join(client.root, 'downloaded');
   await mkdir(folder);
   try {
@@ -199,7 +261,7 @@ async function run({ name, command, env = {} }: Downloader, { client, server, fi
     const started = performance.now();
     const child = spawn(program, args, {
       cwd: folder,
-      env: { PATH: process.env.PATH ?? '', HOME: client.root, ...env },
+      env: environment(downloader, { client, url: server.url }),
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     let said = '';
@@ -218,12 +280,15 @@ async function run({ name, command, env = {} }: Downloader, { client, server, fi
   }
 }
 
+function environment({ env }: Downloader, { client, url }: { readonly client: InstalledClient; readonly url: string }) {
+  return { PATH: process.env.PATH ?? '', ...client.env(url), ...env };
+}
+
 /** The client as it is, and without waiting for the disk. */
-function ourselves(client: InstalledClient, url: string): [Downloader, Downloader] {
+function ourselves(client: InstalledClient): [Downloader, Downloader] {
   const one = (name: string, more: readonly string[]): Downloader => ({
     name,
     command: ({ folder }) => [process.execPath, client.script, '--quiet', 'download', '--all', '-o', folder, ...more],
-    env: client.env(url),
   });
   return [one('data-out', []), one('data-out --no-sync', ['--no-sync'])];
 }

@@ -15,7 +15,6 @@ interface Document {
 type PathItem = { readonly parameters?: readonly Parameter[] } & { readonly [method: string]: Operation };
 interface Operation {
   readonly parameters?: readonly Parameter[];
-  readonly responses: Readonly<Record<string, { readonly description: string }>>;
 }
 interface Parameter {
   readonly name: string;
@@ -38,9 +37,6 @@ interface Schema {
 }
 
 type Row = Readonly<Record<string, string>>;
-
-/** The status from which on replies are the same for every route. */
-const commonFrom = 429;
 
 /** A table of the page, between `<!-- openapi: <document> <kind> <of what> -->` and `<!-- end -->`. */
 const table = /(<!-- openapi: (\S+) (\S+) (.+?) -->\n)[\s\S]*?(<!-- end -->)/g;
@@ -84,16 +80,11 @@ function rowsOf({ paths, components }: Document, kind: string, of: string): read
   }
   const [method = '', path = ''] = of.split(' ');
   const { parameters = [], [method.toLowerCase()]: operation = unknown(of) } = paths[path] ?? unknown(of);
-  if (kind === 'replies') {
-    return Object.entries(operation.responses)
-      .filter(([status]) => Number(status) < commonFrom)
-      .map(([status, { description }]) => ({ status, when: description }));
-  }
   if (kind !== 'parameters') return unknown(kind);
   const rows = new Map<string, Row>();
   for (const { name, in: place, schema, description } of [...parameters, ...(operation.parameters ?? [])]) {
     if (place === 'path') continue;
-    const row = { in: place, ...described({ ...schema, ...(description !== undefined && { description }) }) };
+    const row = described({ ...schema, ...(description !== undefined && { description }) });
     const key = JSON.stringify(row);
     const alike = rows.get(key)?.parameter;
     rows.set(key, { parameter: alike === undefined ? code(name) : `${alike}, ${code(name)}`, ...row });
@@ -104,7 +95,7 @@ function rowsOf({ paths, components }: Document, kind: string, of: string): read
 function described({ anyOf, type = anyOf && ['string', 'null'], format, const: only, ...schema }: Schema): Row {
   const { enum: values, minLength, maxLength } = schema;
   const literals = only === undefined ? values : [only];
-  const length = maxLength === undefined ? '' : `, ${minLength}–${maxLength.toLocaleString('en')} characters`;
+  const length = maxLength === undefined ? '' : `, ${minLength ?? 0}–${maxLength.toLocaleString('en')} characters`;
   const usual = schema.default === undefined ? '' : ` Default: ${code(schema.default)}.`;
   return {
     value: literals?.map(code).join(', ') ?? `${[type].flat().join(' or ')}${format ? ` (${format})` : ''}${length}`,

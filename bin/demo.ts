@@ -26,11 +26,10 @@ async function main(): Promise<number> {
   try {
     const assemblyDir = await freshAssembly({ root, signal, ...synthProgress(process.stderr) });
     const steps = createSteps(write, () => performance.now());
-    const { connection, traffic } = await steps.run('start the engine', async () => {
-      engine = await startEngine({ assemblyDir, connectionPath: join(folder, 'connection.json') });
-      return { value: engine, detail: engine.connection.proxyUrl };
-    });
+    const start = () => startEngine({ assemblyDir, connectionPath: join(folder, 'connection.json') });
+    engine = await steps('start the engine', start, ({ connection }) => connection.proxyUrl);
     signal.throwIfAborted();
+    const { connection, traffic } = engine;
     const stagingCost = () => costOf(traffic);
     const { archiveKind, deliveryReceipt = true } = (await operatorSettingsOrExit()).settings;
     const expected = { archiveKind, deliveryReceipt };

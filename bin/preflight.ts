@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { databaseVersion } from '../lib/infra/settings.ts';
 import { runPreflight } from '../lib/ops/preflight/program.ts';
-import { AwsAccount } from '../lib/ops/stores/account.ts';
+import { awsAccount } from '../lib/ops/stores/account.ts';
 import { processTerminal } from '../lib/terminal/process-terminal.ts';
 import { operatorSettingsOrExit } from './operator-settings.ts';
 
@@ -14,5 +14,5 @@ process.exitCode = await runPreflight(process.argv.slice(2), processTerminal(), 
   engineVersion: databaseVersion,
   issuers: readFileSync(join(import.meta.dirname, '..', trustedIssuers), 'utf8'),
   nodeVersion: process.versions.node,
-  account: (...parameters) => new AwsAccount(...parameters),
+  account: awsAccount,
 });

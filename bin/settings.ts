@@ -2,7 +2,7 @@ import type { Settings } from '../lib/infra/settings.ts';
 
 /**
  * The defaults, for the local engine and the tests. An operator writes other values to `private/settings.ts`, which a new version
- * leaves alone: docs/operators.md. What each field means, its unit and its limits: `lib/infra/settings.ts`.
+ * leaves alone: docs/operators.md. What each field means: docs/settings.md.
  *
  * To use resources that you already have, name them there. For example:
  *

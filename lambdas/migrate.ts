@@ -1,7 +1,7 @@
 import type { Context } from 'aws-lambda';
 import { type DatabaseRole, databaseRoles } from '../lib/contract/database-roles.ts';
 import { environment } from '../lib/contract/environment.ts';
-import { RdsRetention } from '../lib/service/ledger/retention.ts';
+import { keepRows } from '../lib/service/ledger/retention.ts';
 import { s3Client, secretsManagerClient } from '../lib/service/stores/clients.ts';
 import {
   closeRole,
@@ -12,7 +12,7 @@ import {
 import { migrate, migration } from '../lib/service/stores/rds/migrate.ts';
 import baseline from '../lib/service/stores/rds/migrations/0001-baseline.sql';
 import filesByPath from '../lib/service/stores/rds/migrations/0002-files-by-path.sql';
-import { S3OutboxRemover } from '../lib/service/stores/s3/outbox-remover.ts';
+import { s3OutboxRemover } from '../lib/service/stores/s3/outbox-remover.ts';
 import { retriedUntilConsistent, roleSecrets, workingMs } from './shared/deployment.ts';
 import { describeError, logger } from './shared/observability.ts';
 import { optionalNumber, required } from './shared/runtime.ts';
@@ -43,7 +43,7 @@ export async function handler(_event: unknown, context: Context): Promise<{ appl
  */
 async function markOpen(): Promise<void> {
   try {
-    await new S3OutboxRemover({ client: s3Client(), bucket: required(environment.outboxBucket) }).markOpen();
+    await s3OutboxRemover(s3Client(), required(environment.outboxBucket)).markOpen();
   } catch (error) {
     logger.warn('open requests are not marked: the daily sweep looks for them', describeError(error));
   }
@@ -56,7 +56,7 @@ async function bringUpToDate(): Promise<string[]> {
     logins.push({ role, login: await currentLogin({ client, secretArn }, role) });
   }
   const applied = await migrate(db, migrations);
-  await new RdsRetention(db).keep(optionalNumber(environment.auditRetentionDays));
+  await keepRows(db, optionalNumber(environment.auditRetentionDays));
   for (const { role, login } of logins) await prepareRole(db, role, login.password, login.username);
   const closed = Object.values(databaseRoles).find((role) => role === process.env[environment.databaseClosedRole]);
   if (closed) await closeRole(db, closed);

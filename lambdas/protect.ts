@@ -2,7 +2,7 @@ import { CloudFormationClient } from '@aws-sdk/client-cloudformation';
 import { RDSClient } from '@aws-sdk/client-rds';
 import type { Context } from 'aws-lambda';
 import { environment } from '../lib/contract/environment.ts';
-import { protectStorage } from '../lib/service/stores/protection.ts';
+import { protectStorage } from '../lib/service/stores/deployment.ts';
 import { retriedUntilConsistent } from './shared/deployment.ts';
 import { logger } from './shared/observability.ts';
 import { required } from './shared/runtime.ts';

@@ -99,7 +99,7 @@ async function named({ cloud }: Checkout, variables: Readonly<Record<string, str
   return { clusterArn, secretArn, secretKeyArn, databaseName, ...roles };
 }
 
-/** `docs/runbook.md#taking-a-deployment-down`. Nothing is deleted while it is protected. */
+/** `docs/operations.md#taking-a-deployment-down`. Nothing is deleted while it is protected. */
 export async function takeDown(checkout: Checkout, log: Log): Promise<string> {
   const invoke = blockOf('docs/operations.md', 'Passwords of the database');
   await follow(checkout, log, invoke.replaceAll('FunctionsMigrate', 'FunctionsProtect'));
@@ -107,7 +107,7 @@ export async function takeDown(checkout: Checkout, log: Log): Promise<string> {
   const { code } = await log.attempt(['cdk', 'destroy', storage, '--force'], checkout.surroundings);
   if (code === 0) throw new Error(`${storage} was destroyed while it was protected`);
   const { DBClusterIdentifier: id } = await checkout.cloud.cluster();
-  const commands = blockOf('docs/runbook.md', 'Taking a deployment down').replace(' ID ', ` ${id} `);
+  const commands = blockOf('docs/operations.md', 'Taking a deployment down').replace(' ID ', ` ${id} `);
   await follow(checkout, log, commands.replace('npx cdk destroy', `cd ${checkout.folder}; npx cdk destroy --force`));
   return `${storage} refused while it was protected`;
 }

@@ -17,7 +17,9 @@ import { readArchiveKeys } from '../../lib/ops/secrets/archive-keys.ts';
 import { localTarget } from '../../lib/ops/target.ts';
 import { formatBytes, formatDuration } from '../../lib/terminal/output.ts';
 import { assembly } from '../../test/helpers/assembly.ts';
+import { runClient } from '../../test/helpers/client-process.ts';
 import { basic } from '../../test/helpers/http-request.ts';
+import { installedProgram } from '../../test/helpers/installed-program.ts';
 import { bytesOf } from '../../test/helpers/made-files.ts';
 import { Client } from '../data-out/client.ts';
 import { figure, median, type Report, ratio, verdict } from '../report.ts';
@@ -31,8 +33,9 @@ const directRanges = [
   { size: 5 * mebibyte, atOnce: 8 },
   { size: 64 * mebibyte, atOnce: 4 },
 ] as const;
+const batchRows = Number(process.env.BENCH_ENGINE_ROWS ?? 1000);
 const rounds = 3;
-const targets = { memory: 400e6, presigned: 0.5, smallRangeMs: 10, plaintext: 150 };
+const targets = { memory: 400e6, presigned: 0.5, smallRangeMs: 10, plaintext: 150, batchMs: 60_000 };
 
 /** The engine with a real-sized file: how fast it stores and returns the file, and how much memory that takes. */
 export default async function engineSuite(report: Report): Promise<void> {
@@ -72,6 +75,7 @@ export default async function engineSuite(report: Report): Promise<void> {
     const busy = await memoryOf(engine);
     await stage.fill(listedFiles);
     const listing = await timed(() => stage.list());
+    const batch = await timed(() => stage.batch(file, folder));
 
     report.table(
       [`one file of ${formatBytes(fileBytes)}`, 'figure', 'beside', 'target met'],
@@ -95,6 +99,12 @@ export default async function engineSuite(report: Report): Promise<void> {
           formatDuration(listing.milliseconds),
           `${figure((listing.value * 1000) / listing.milliseconds)} a second`,
           '',
+        ],
+        [
+          `${batchRows} rows of a batch`,
+          formatDuration(batch.milliseconds),
+          `${figure((batchRows * 1000) / batch.milliseconds)} a second`,
+          verdict(batch.milliseconds <= targets.batchMs),
         ],
       ],
     );
@@ -202,6 +212,27 @@ class Stage {
     };
     const reply = await fetch(`${proxyUrl}/files?inbox=false`, { headers });
     return ((await reply.json()) as { files: unknown[] }).files.length;
+  }
+
+  /** Orders the file for many keys by the client's batch. @throws Error unless every row is accepted */
+  async batch({ fileId }: AddedFile, folder: string): Promise<void> {
+    const { proxyUrl, admin } = this.#connection;
+    await writeFile(join(folder, 'visa.jwt'), await this.#visa(), { mode: 0o600 });
+    const rows: string[] = [];
+    for (let row = 0; row < batchRows; row += 1) {
+      await writeFile(join(folder, `${row}.pub.pem`), formatPublicKey(generateKeyPair().publicKey));
+      rows.push(`${fileId},file,visa.jwt,${row}.pub.pem`);
+    }
+    await writeFile(join(folder, 'batch.csv'), `id,type,visa,public_key\n${rows.join('\n')}\n`);
+    const env = {
+      HOME: folder,
+      DATA_OUT_URL: proxyUrl,
+      DATA_OUT_ADMIN_USERNAME: admin.username,
+      DATA_OUT_ADMIN_PASSWORD: admin.password,
+    };
+    const script = await installedProgram();
+    const { exitCode, stderr } = await runClient(['export', '--batch', 'batch.csv'], { script, env, folder });
+    if (exitCode !== 0) throw new Error(`the batch ended with ${exitCode}: ${stderr}`);
   }
 
   get #prefix(): string {

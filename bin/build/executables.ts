@@ -72,9 +72,7 @@ async function prepareBlob(work: string): Promise<readonly string[]> {
   const [{ metafile }] = await Promise.all([
     build({
       ...clientBundle(workerUrl),
-      format: 'cjs',
       banner: { js: "const{getAsset}=require('node:sea');" },
-      logOverride: { 'empty-import-meta': 'error' },
       outfile: join(work, 'client.cjs'),
     }),
     build({

@@ -32,6 +32,16 @@ export async function buildLibrary(outDir: string): Promise<void> {
   }
 }
 
+/** Pages that the package brings, from its root. They link to each other alone. */
+export const packagePages: readonly string[] = [
+  'docs/researchers.md',
+  'docs/troubleshooting.md',
+  'docs/command-line.md',
+  'docs/glossary.md',
+  'docs/crypt4gh.md',
+  'docs/regions.md',
+];
+
 /**
  * Builds the package: the client `data-out`, which is two files, and the library. It depends on no other package, so that
  * it is installed without a network, and without what only the service needs.
@@ -52,16 +62,13 @@ export async function buildPackage(outDir: string): Promise<void> {
   await writeFile(join(outDir, 'THIRD-PARTY-LICENSES.txt'), licences);
   await mkdir(join(outDir, 'docs'), { recursive: true });
   await cp(join(root, 'LICENSE'), join(outDir, 'LICENSE'));
-  // The page of the client is the package's README.
-  const readme = await readFile(join(root, 'docs/client.md'), 'utf8');
-  await writeFile(
-    join(outDir, 'README.md'),
-    readme.replaceAll(/\]\((crypt4gh|regions|researchers)\.md/g, '](docs/$1.md'),
-  );
-  for (const page of ['docs/crypt4gh.md', 'docs/regions.md', 'docs/researchers.md']) {
+  const titles = [];
+  for (const page of packagePages) {
     const text = await readFile(join(root, page), 'utf8');
-    await writeFile(join(outDir, page), text.replaceAll('](client.md', '](../README.md'));
+    await writeFile(join(outDir, page), text);
+    titles.push(`- [${/^# (.*)$/m.exec(text)?.[1]}](${page})\n`);
   }
+  await writeFile(join(outDir, 'README.md'), `# ${name}\n\n${manifest.description}.\n\n${titles.join('')}`);
 }
 
 const { name, version, license } = packageJson;
@@ -83,7 +90,7 @@ const manifest = {
 
 /** In words that an old Node.js understands, too: npm warns of one that is too old, and installs all the same. */
 const start = `#!/usr/bin/env node
-if (parseInt(process.versions.node, 10) >= ${oldestNode}) import('./client.js');
+if (parseInt(process.versions.node, 10) >= ${oldestNode}) require('./client.js');
 else {
   process.stderr.write(
     'data-out: needs Node ${oldestNode} or newer, but this is Node ' + process.versions.node + '\\n' +
@@ -96,10 +103,10 @@ else {
 /** @returns the packages that are in it */
 async function bundleClient(folder: string): Promise<readonly string[]> {
   const { metafile } = await build({
-    ...clientBundle("new URL('../crypt4gh/threads/segment-worker.js', import.meta.url)"),
-    banner: { js: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);" },
+    ...clientBundle("require('node:url').pathToFileURL(__dirname + '/../crypt4gh/threads/segment-worker.js')"),
     outfile: join(folder, 'client.js'),
   });
+  await writeFile(join(folder, 'package.json'), '{"type":"commonjs"}\n');
   await writeFile(join(folder, 'data-out.js'), start, { mode: 0o755 });
   return packagesOf(metafile);
 }

@@ -2,21 +2,22 @@ import { MetricUnit } from '@aws-lambda-powertools/metrics';
 import type { Context } from 'aws-lambda';
 import { environment } from '../../lib/contract/environment.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
-import { RdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
+import { exportCatalogue } from '../../lib/service/catalogue/export-catalogue.ts';
 import {
   type ConsumeDependencies,
   type ConsumeOutcome,
   consumeExportRequest,
 } from '../../lib/service/export/consume.ts';
 import type { Events } from '../../lib/service/export/ports.ts';
-import { RdsLedger } from '../../lib/service/ledger/ledger.ts';
-import type { OutboxQuota } from '../../lib/service/ledger/outbox-quota.ts';
+import type { ReceivedExportRequest } from '../../lib/service/export/received.ts';
+import { fanOuts, noteAttempts } from '../../lib/service/ledger/ledger.ts';
+import type { OutboxQuota } from '../../lib/service/ledger/outbox-contents.ts';
 import { s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
-import { S3OutboxRemover } from '../../lib/service/stores/s3/outbox-remover.ts';
-import { deliveriesQueue, fileExportsQueue } from '../../lib/service/stores/sqs/queues.ts';
+import { deliveriesQueue, fileExportsQueue } from '../../lib/service/stores/queues.ts';
+import { s3OutboxRemover } from '../../lib/service/stores/s3/outbox-remover.ts';
 import { logger, metrics } from '../shared/observability.ts';
 import { announce, reportRejection } from '../shared/outcomes.ts';
-import { type DeliveredMessage, oneByOne, queueHandler } from '../shared/queue.ts';
+import { oneByOne, queueHandler } from '../shared/queue.ts';
 import { keepMemorySmall, optionalNumber, required, requiredNumber } from '../shared/runtime.ts';
 import { exportFields, traceOf } from '../shared/traces.ts';
 import { database, deployedEvents, deployedVisaRules } from '../shared/wiring.ts';
@@ -26,7 +27,6 @@ keepMemorySmall();
 
 const sqs = sqsClient();
 const data = database();
-const ledger = new RdsLedger(data, requiredNumber(environment.filesInFlight), quotaOfOutbox());
 
 /** Consumer of `export-requests`: decides on one export request and fans it out into files. */
 export const handler = queueHandler({
@@ -42,17 +42,16 @@ export const handler = queueHandler({
   handle: oneByOne(
     consumeMessage(
       {
-        catalogue: new RdsCatalogue(data),
+        catalogue: exportCatalogue(data, noteAttempts),
         fileExports: fileExportsQueue({ client: sqs, queueUrl: required(environment.fileExportsQueueUrl), traceOf }),
         smallFileExports: fileExportsQueue({
           client: sqs,
           queueUrl: required(environment.smallFileExportsQueueUrl),
           traceOf,
         }),
-        requests: ledger,
-        requestFiles: ledger,
+        ledger: fanOuts(data, requiredNumber(environment.filesInFlight), quotaOfOutbox()),
         deliveries: deliveriesQueue({ client: sqs, queueUrl: required(environment.deliveriesQueueUrl), traceOf }),
-        outbox: new S3OutboxRemover({ client: s3Client(), bucket: required(environment.outboxBucket) }),
+        outbox: s3OutboxRemover(s3Client(), required(environment.outboxBucket)),
         rules: deployedVisaRules(),
       },
       deployedEvents(),
@@ -73,15 +72,12 @@ function quotaOfOutbox(): OutboxQuota | undefined {
 export function consumeMessage(
   dependencies: ConsumeDependencies,
   events?: Events,
-): (message: DeliveredMessage, context: Context) => Promise<void> {
+): (message: ReceivedExportRequest, context: Context) => Promise<void> {
   return async (message, context) => {
-    const result = await consumeExportRequest(message, dependencies, {
-      receive: { count: message.receives, isLast: message.isLast },
-      remainingMs: () => context.getRemainingTimeInMillis(),
-    });
+    const result = await consumeExportRequest(message, dependencies, () => context.getRemainingTimeInMillis());
     if (result.outcome === 'rejected') reportRejection(names.exportRejected, result);
     else reportAcceptance(result);
-    await announce(events, { exportId: result.exportId, state: result.outcome }, context);
+    await announce(events, { ...result, state: result.outcome }, context);
   };
 }
 

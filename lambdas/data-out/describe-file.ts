@@ -1,12 +1,12 @@
 import { type DescribeFileError, type DescribeFileReply, describeFileRequest } from '../../lib/contract/messages.ts';
 import { ArchiveDamagedError, DataOutError, ForbiddenError, TemporarilyUnavailableError } from '../../lib/errors.ts';
-import { RdsDirectCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
-import { describeFile } from '../../lib/service/direct/description.ts';
+import { directCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
+import { describeFile } from '../../lib/service/direct/plaintext.ts';
 import { s3Client } from '../../lib/service/stores/clients.ts';
 import { describeError, logger } from '../shared/observability.ts';
 import { deployedArchive, promptDatabase } from '../shared/wiring.ts';
 
-const dependencies = { catalogue: new RdsDirectCatalogue(promptDatabase()), ...deployedArchive(s3Client()) };
+const dependencies = { catalogue: directCatalogue(promptDatabase()), ...deployedArchive(s3Client()) };
 
 /**
  * Describes a file to `Drs`, which strangers reach. This function has the archive's keys and no route. It takes two ids, and
@@ -18,12 +18,12 @@ export async function handler(event: unknown): Promise<DescribeFileReply> {
   try {
     return { description: await describeFile(request, dependencies) };
   } catch (error) {
-    const told = errorFor(error);
+    const known = errorFor(error);
     const code = error instanceof DataOutError ? error.code : 'internal_error';
     const details = { ...request, code, ...describeError(error) };
-    if (told?.code === 'forbidden') logger.info('not described', details);
+    if (known?.code === 'forbidden') logger.info('not described', details);
     else logger.error('not described', details);
-    if (told) return { error: told };
+    if (known) return { error: known };
     throw new Error('the file was not described');
   }
 }

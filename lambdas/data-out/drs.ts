@@ -1,23 +1,23 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { environment } from '../../lib/contract/environment.ts';
 import { directChallenge } from '../../lib/contract/http.ts';
-import { drsErrorReply } from '../../lib/service/direct/drs/error-reply.ts';
 import {
   type DrsAccess,
   describeObject,
+  drsErrorReply,
   giveAccessUrl,
   objectAuthorizations,
-} from '../../lib/service/direct/drs/objects.ts';
+} from '../../lib/service/direct/drs.ts';
 import { drsServiceInfo } from '../../lib/service/direct/service-info.ts';
 import { baseUrlOf, resultOf } from '../../lib/service/http/api-gateway.ts';
 import type { HttpReply } from '../../lib/service/http/reply.ts';
 import type { HttpRequest } from '../../lib/service/http/request.ts';
 import { lambdaClient } from '../../lib/service/stores/clients.ts';
-import { fileDescriptions } from '../../lib/service/stores/lambda/file-descriptions.ts';
-import { directAccess, serviceInfo } from '../shared/direct.ts';
+import { fileDescriptions } from '../../lib/service/stores/file-descriptions.ts';
 import { answer } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';
 import { required } from '../shared/runtime.ts';
+import { directAccess, serviceInfo } from '../shared/wiring.ts';
 
 const endpoint = {
   ...directAccess(),

@@ -1,16 +1,14 @@
 import { environment } from '../../lib/contract/environment.ts';
 import { directChallenge } from '../../lib/contract/http.ts';
 import type { ServedFile } from '../../lib/service/direct/access.ts';
-import { serveFile } from '../../lib/service/direct/serve-file.ts';
-import { serveContent, serveHeader } from '../../lib/service/direct/serve-header-and-content.ts';
+import { serveContent, serveFile, serveHeader } from '../../lib/service/direct/serve-file.ts';
 import { s3Client } from '../../lib/service/stores/clients.ts';
-import { S3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
+import { s3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
 import { directUrls } from '../../lib/service/stores/s3/presigned.ts';
-import { directAccess } from '../shared/direct.ts';
 import { streamedHandler } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';
 import { keepMemorySmall, required, requiredNumber } from '../shared/runtime.ts';
-import { deployedArchive } from '../shared/wiring.ts';
+import { deployedArchive, directAccess } from '../shared/wiring.ts';
 
 keepMemorySmall();
 
@@ -23,7 +21,7 @@ const endpoint = {
   ...directAccess(),
   archive,
   archiveKeys,
-  outbox: new S3OutboxWriter({ client, bucket: outboxBucket, archiveBuckets }),
+  outbox: s3OutboxWriter({ client, bucket: outboxBucket, archiveBuckets }),
   urls: directUrls({ client, archiveBuckets, outboxBucket, urlLifetimeSeconds }),
   now: () => new Date(),
   served: (file: ServedFile) => logger.info('served', { ...file }),

@@ -1,23 +1,28 @@
 import { directChallenge, ticketPartsRoute } from '../../lib/contract/http.ts';
-import { RdsRegionCatalogue } from '../../lib/service/catalogue/region-catalogue.ts';
+import { regionCatalogue } from '../../lib/service/catalogue/region-catalogue.ts';
 import { htsgetErrorReply } from '../../lib/service/direct/htsget/model.ts';
 import { PlainFiles } from '../../lib/service/direct/htsget/plain-files.ts';
 import { type ServedPart, servePart } from '../../lib/service/direct/htsget/serve-part.ts';
 import { type IssuedTicket, serveTicket } from '../../lib/service/direct/htsget/serve-ticket.ts';
-import { shared } from '../../lib/service/http/allowed-origins.ts';
+import { withAllowedOrigin } from '../../lib/service/http/origins.ts';
 import { s3Client } from '../../lib/service/stores/clients.ts';
-import { htsgetOrigins } from '../shared/direct.ts';
 import { streamedHandler } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';
 import { keepMemorySmall } from '../shared/runtime.ts';
-import { deployedArchive, deployedTicketKeys, deployedVisaRules, promptDatabase } from '../shared/wiring.ts';
+import {
+  deployedArchive,
+  deployedTicketKeys,
+  deployedVisaRules,
+  htsgetOrigins,
+  promptDatabase,
+} from '../shared/wiring.ts';
 
 keepMemorySmall();
 
 const { archive, archiveKeys } = deployedArchive(s3Client());
 const endpoint = {
   rules: deployedVisaRules(),
-  catalogue: new RdsRegionCatalogue(promptDatabase()),
+  catalogue: regionCatalogue(promptDatabase()),
   archive,
   archiveKeys,
   files: new PlainFiles({ archive, archiveKeys }),
@@ -41,6 +46,7 @@ export const handler = streamedHandler(
   },
   {
     origins,
-    finish: (reply, request) => shared(reply.status < 400 ? reply : htsgetErrorReply(reply), request, origins),
+    finish: (reply, request) =>
+      withAllowedOrigin(reply.status < 400 ? reply : htsgetErrorReply(reply), request, origins),
   },
 );

@@ -1,8 +1,8 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { htsgetPreflight, htsgetServiceInfo, serviceInfoReply } from '../../lib/service/direct/service-info.ts';
-import { shared } from '../../lib/service/http/allowed-origins.ts';
 import { requestOf, resultOf } from '../../lib/service/http/api-gateway.ts';
-import { htsgetOrigins, serviceInfo } from '../shared/direct.ts';
+import { withAllowedOrigin } from '../../lib/service/http/origins.ts';
+import { htsgetOrigins, serviceInfo } from '../shared/wiring.ts';
 
 const info = serviceInfo();
 const origins = htsgetOrigins();
@@ -12,7 +12,10 @@ export async function handler(event: APIGatewayProxyEvent): Promise<APIGatewayPr
   const request = requestOf(event);
   const { requestId } = request;
   const [, datatype] = /^\/htsget\/(reads|variants)\/service-info$/.exec(event.resource) ?? [];
-  if (event.httpMethod === 'OPTIONS') return resultOf(shared(htsgetPreflight(request, origins), request, origins));
+  if (event.httpMethod === 'OPTIONS')
+    return resultOf(withAllowedOrigin(htsgetPreflight(request, origins), request, origins));
   if (datatype === undefined) return resultOf(serviceInfoReply(requestId, info));
-  return resultOf(shared(htsgetServiceInfo(requestId, datatype as 'reads' | 'variants', info), request, origins));
+  return resultOf(
+    withAllowedOrigin(htsgetServiceInfo(requestId, datatype as 'reads' | 'variants', info), request, origins),
+  );
 }

@@ -7,13 +7,14 @@ import { deliveryMessage } from '../../lib/contract/messages.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import type { Events } from '../../lib/service/export/ports.ts';
 import { type FinalizeDependencies, finalizeDelivery } from '../../lib/service/export/receipt/finalize.ts';
-import { RdsDeliveryLog } from '../../lib/service/ledger/delivery-log.ts';
+import type { ReceivedMessage } from '../../lib/service/export/received.ts';
+import { receiptRecords } from '../../lib/service/ledger/ledger.ts';
 import { kmsClient, s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
-import { KmsReceiptSigner } from '../../lib/service/stores/kms/receipt-signer.ts';
-import { S3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
+import { kmsReceiptSigner } from '../../lib/service/stores/receipt-signer.ts';
+import { s3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
 import { countBy, logger, metrics } from '../shared/observability.ts';
 import { announce } from '../shared/outcomes.ts';
-import { type DeliveredMessage, oneByOne, queueHandler } from '../shared/queue.ts';
+import { oneByOne, queueHandler } from '../shared/queue.ts';
 import { keepMemorySmall, required } from '../shared/runtime.ts';
 import { exportFields } from '../shared/traces.ts';
 import { database, deployedEvents } from '../shared/wiring.ts';
@@ -29,7 +30,7 @@ export const handler = queueHandler({
   stage: 'settle',
   handle: oneByOne(
     finalizeMessage(
-      { log: new RdsDeliveryLog(database()), ...deployedReceipts(), now: () => new Date() },
+      { ledger: receiptRecords(database()), ...deployedReceipts(), now: () => new Date() },
       deployedEvents(),
     ),
   ),
@@ -41,8 +42,8 @@ function deployedReceipts(): Pick<FinalizeDependencies, 'receipts'> {
   const bucket = required(environment.outboxBucket);
   return {
     receipts: {
-      outbox: new S3OutboxWriter({ client: s3Client(), bucket, contentType: receiptMediaType }),
-      signer: new KmsReceiptSigner({ client: kmsClient(), keyArns: keyArns.split(',') }),
+      outbox: s3OutboxWriter({ client: s3Client(), bucket, contentType: receiptMediaType }),
+      signer: kmsReceiptSigner(kmsClient(), keyArns.split(',')),
       issuer: required(environment.serviceId),
     },
   };
@@ -56,7 +57,7 @@ function deployedReceipts(): Pick<FinalizeDependencies, 'receipts'> {
 export function finalizeMessage(
   dependencies: FinalizeDependencies,
   events?: Events,
-): (message: Pick<DeliveredMessage, 'body'>, context: Context) => Promise<void> {
+): (message: Pick<ReceivedMessage, 'body'>, context: Context) => Promise<void> {
   return async ({ body }, context) => {
     const { requestId: exportId } = deliveryMessage.parse(parseJson(body));
     const { outcome, ...result } = await finalizeDelivery(exportId, dependencies, () =>

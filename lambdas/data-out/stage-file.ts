@@ -2,17 +2,16 @@ import { MetricUnit } from '@aws-lambda-powertools/metrics';
 import { environment } from '../../lib/contract/environment.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import { ArchiveDamagedError } from '../../lib/errors.ts';
-import { RdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
+import { exportCatalogue } from '../../lib/service/catalogue/export-catalogue.ts';
 import type { StageDependencies } from '../../lib/service/export/export-order.ts';
 import { secondsSince } from '../../lib/service/export/finalizing.ts';
 import { parseFileExport, type ReceivedMessage } from '../../lib/service/export/received.ts';
 import { giveUpReason, type StageOutcome, stageFiles } from '../../lib/service/export/stage.ts';
-import { RdsCopyRecords } from '../../lib/service/ledger/copy-records.ts';
-import { RdsLedger } from '../../lib/service/ledger/ledger.ts';
-import { noteAttempts } from '../../lib/service/ledger/transition-sql.ts';
+import { copyRecords } from '../../lib/service/ledger/copy-records.ts';
+import { fileRecords, noteAttempts } from '../../lib/service/ledger/ledger.ts';
 import { s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
-import { S3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
-import { deliveriesQueue } from '../../lib/service/stores/sqs/queues.ts';
+import { deliveriesQueue } from '../../lib/service/stores/queues.ts';
+import { s3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
 import { countBy, logger, metrics } from '../shared/observability.ts';
 import { reportRejection } from '../shared/outcomes.ts';
 import { type HandleMessages, queueHandler } from '../shared/queue.ts';
@@ -44,13 +43,13 @@ export const handler = queueHandler({
   retryDelaysSeconds: required(environment.retryDelaysSeconds),
   stage: 'stage',
   handle: stageMessages({
-    catalogue: new RdsCatalogue(data, noteAttempts),
+    catalogue: exportCatalogue(data, noteAttempts),
     archive,
-    outbox: new S3OutboxWriter({ client, bucket: required(environment.outboxBucket), archiveBuckets }),
+    outbox: s3OutboxWriter({ client, bucket: required(environment.outboxBucket), archiveBuckets }),
     archiveKeys,
-    requestFiles: new RdsLedger(data, requiredNumber(environment.filesInFlight)),
+    ledger: fileRecords(data, requiredNumber(environment.filesInFlight)),
     deliveries: deliveriesQueue({ client: sqs, queueUrl: required(environment.deliveriesQueueUrl), traceOf }),
-    copies: new RdsCopyRecords(data),
+    copies: copyRecords(data),
     denied: visaDenyList(),
     now: () => new Date(),
   }),
@@ -58,8 +57,7 @@ export const handler = queueHandler({
 
 /** Handles messages of file exports: each is staged or rejected, and reported, or comes back. */
 export function stageMessages(dependencies: StageDependencies): HandleMessages {
-  return async (delivered, context) => {
-    const messages = delivered.map((message) => ({ ...message, redelivered: message.receives > 1 }));
+  return async (messages, context) => {
     const ends = await stageFiles(messages, dependencies, () => context.getRemainingTimeInMillis());
     for (const [index, end] of ends.entries()) {
       const message = messages[index];
@@ -68,7 +66,7 @@ export function stageMessages(dependencies: StageDependencies): HandleMessages {
       else {
         if (end.reason instanceof ArchiveDamagedError) metrics.addMetric(names.archiveDamaged, MetricUnit.Count, 1);
         // A copy that is given up before comes back until then, and counts once.
-        if (message.isLast) countBy(names.fileGivenUp, giveUpReason(end.reason));
+        if (message.receive.isLast) countBy(names.fileGivenUp, giveUpReason(end.reason));
       }
     }
     return ends;

@@ -2,27 +2,23 @@ import type { Context } from 'aws-lambda';
 import { environment } from '../../lib/contract/environment.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import { reconcileDeliveries, reconcileWhileOpen } from '../../lib/service/export/reconcile.ts';
-import { RdsLedger } from '../../lib/service/ledger/ledger.ts';
-import { RdsRetention } from '../../lib/service/ledger/retention.ts';
+import { fanOuts, unfinishedRequests } from '../../lib/service/ledger/ledger.ts';
+import { deleteExpiredRows } from '../../lib/service/ledger/retention.ts';
 import { s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
-import { S3OutboxRemover } from '../../lib/service/stores/s3/outbox-remover.ts';
-import { deliveriesQueue } from '../../lib/service/stores/sqs/queues.ts';
+import { deliveriesQueue } from '../../lib/service/stores/queues.ts';
+import { s3OutboxRemover } from '../../lib/service/stores/s3/outbox-remover.ts';
 import { countBy, logger } from '../shared/observability.ts';
 import { optionalNumber, required, requiredNumber } from '../shared/runtime.ts';
 import { database } from '../shared/wiring.ts';
 
 const data = database();
-const ledger = new RdsLedger(data, requiredNumber(environment.filesInFlight));
-const outbox = new S3OutboxRemover({ client: s3Client(), bucket: required(environment.outboxBucket) });
+const outbox = s3OutboxRemover(s3Client(), required(environment.outboxBucket));
 const dependencies = {
-  unfinished: ledger,
-  requests: ledger,
-  requestFiles: ledger,
+  ledger: { ...fanOuts(data, requiredNumber(environment.filesInFlight)), ...unfinishedRequests(data) },
   deliveries: deliveriesQueue({ client: sqsClient(), queueUrl: required(environment.deliveriesQueueUrl) }),
   now: () => new Date(),
 };
 
-const retention = new RdsRetention(data);
 const hasRetention = optionalNumber(environment.auditRetentionDays) !== undefined;
 const deletionMs = 60_000;
 
@@ -32,8 +28,7 @@ const deletionMs = 60_000;
  */
 export async function handler(event: { readonly net?: boolean }, context: Context): Promise<void> {
   logger.addContext(context);
-  const hasUnfinalized = () => ledger.hasUnfinalized();
-  await reconcileWhileOpen({ outbox, hasUnfinalized, now: dependencies.now }, event.net === true, () => run(context));
+  await reconcileWhileOpen({ ...dependencies, outbox }, event.net === true, () => run(context));
 }
 
 async function run(context: Context): Promise<void> {
@@ -44,7 +39,7 @@ async function run(context: Context): Promise<void> {
   if (!hasRetention) return;
   let deleted = 0;
   while (context.getRemainingTimeInMillis() > deletionMs) {
-    const rows = await retention.deleteExpired();
+    const rows = await deleteExpiredRows(data);
     if (rows === 0) break;
     deleted += rows;
   }

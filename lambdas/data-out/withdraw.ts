@@ -4,13 +4,12 @@ import { environment, type WithdrawalPolicy } from '../../lib/contract/environme
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import { openMarkerKey } from '../../lib/contract/outbox-key.ts';
 import { type WithdrawalDependencies, withdrawDeprecated } from '../../lib/service/export/withdraw/reconcile.ts';
-import { RdsCopyRecords } from '../../lib/service/ledger/copy-records.ts';
-import { RdsExportLog } from '../../lib/service/ledger/delivery-log.ts';
-import { RdsOutboxRecords } from '../../lib/service/ledger/outbox-records.ts';
+import { copyRecords } from '../../lib/service/ledger/copy-records.ts';
+import { outboxRecords } from '../../lib/service/ledger/ledger.ts';
 import { s3Client } from '../../lib/service/stores/clients.ts';
-import { S3OutboxRemover } from '../../lib/service/stores/s3/outbox-remover.ts';
+import { s3OutboxRemover } from '../../lib/service/stores/s3/outbox-remover.ts';
 import { logger, metrics } from '../shared/observability.ts';
-import { required } from '../shared/runtime.ts';
+import { required, requiredNumber } from '../shared/runtime.ts';
 import { database } from '../shared/wiring.ts';
 
 const data = database();
@@ -26,10 +25,9 @@ const mostFound = { report: 1_000, purge: Number.POSITIVE_INFINITY };
  */
 export const handler = withdraw(
   {
-    outbox: new S3OutboxRemover({ client: s3Client(), bucket: required(environment.outboxBucket) }),
-    records: new RdsOutboxRecords({ db: data, expiryDays: Number(required(environment.outboxExpiryDays)) }),
-    copies: new RdsCopyRecords(data),
-    log: new RdsExportLog(data),
+    outbox: s3OutboxRemover(s3Client(), required(environment.outboxBucket)),
+    ledger: outboxRecords(data, requiredNumber(environment.outboxExpiryDays)),
+    copies: copyRecords(data),
   },
   required(environment.withdrawal) === 'purge' ? 'purge' : 'report',
 );

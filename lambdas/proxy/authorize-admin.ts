@@ -1,12 +1,12 @@
 import { environment } from '../../lib/contract/environment.ts';
-import { authenticateAdministrator } from '../../lib/service/export/request/administrator.ts';
+import { authenticateAdministrator } from '../../lib/service/export/administrator.ts';
 import { headersOf } from '../../lib/service/http/api-gateway.ts';
 import { secretsManagerClient } from '../../lib/service/stores/clients.ts';
-import { SecretAdministrators } from '../../lib/service/stores/secrets/administrators.ts';
+import { secretAdministrators } from '../../lib/service/stores/secrets.ts';
 import { requestAuthorizer } from '../shared/authorizer.ts';
 import { required } from '../shared/runtime.ts';
 
-const administrators = new SecretAdministrators({
+const administrators = secretAdministrators({
   client: secretsManagerClient(),
   secretArn: required(environment.adminSecretArn),
 });

@@ -2,7 +2,7 @@ import { archiveCredentialsPolicies, environment } from '../../lib/contract/envi
 import { InvalidRequestError } from '../../lib/errors.ts';
 import { RdsArchiveUsers } from '../../lib/service/catalogue/users.ts';
 import { headersOf } from '../../lib/service/http/api-gateway.ts';
-import { ArchiveCredentials } from '../../lib/service/outbox/archive-credentials.ts';
+import { archiveCredentials } from '../../lib/service/outbox/archive-credentials.ts';
 import { authorizeOutboxCaller, type OutboxAccess } from '../../lib/service/outbox/caller.ts';
 import { requestAuthorizer } from '../shared/authorizer.ts';
 import { required } from '../shared/runtime.ts';
@@ -35,6 +35,5 @@ function outboxAccess(): OutboxAccess {
     );
   }
   const users = new RdsArchiveUsers(promptDatabase());
-  const archiveCredentials = new ArchiveCredentials({ users, policy, clock: () => new Date() });
-  return { rules: deployedVisaRules(), archiveCredentials };
+  return { rules: deployedVisaRules(), checkArchiveCredentials: archiveCredentials(users, policy, () => new Date()) };
 }

@@ -1,14 +1,14 @@
 import { environment } from '../../lib/contract/environment.ts';
 import { proxyChallenge } from '../../lib/contract/http.ts';
-import { listExports, showExport } from '../../lib/service/export/request/show-exports.ts';
-import { RdsExportStatus } from '../../lib/service/ledger/export-status.ts';
+import { listExports, showExport } from '../../lib/service/export/show-exports.ts';
+import { exportRecords } from '../../lib/service/ledger/export-status.ts';
 import { bufferedHandler } from '../shared/http.ts';
 import { required } from '../shared/runtime.ts';
 import { promptDatabase } from '../shared/wiring.ts';
 
 const endpoint = {
   archiveKind: required(environment.archiveKind),
-  records: new RdsExportStatus(promptDatabase()),
+  records: exportRecords(promptDatabase()),
 };
 
 /** `GET /export/{archive_kind}` and `GET /export/{archive_kind}/{requestId}`, behind the administrators' authorizer. */

@@ -3,15 +3,15 @@ import { MetricUnit } from '@aws-lambda-powertools/metrics';
 import { environment } from '../../lib/contract/environment.ts';
 import { proxyChallenge } from '../../lib/contract/http.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
-import { requestExport } from '../../lib/service/export/request/request-export.ts';
+import { type ExportEndpoint, requestExport } from '../../lib/service/export/request-export.ts';
 import { sqsClient } from '../../lib/service/stores/clients.ts';
-import { exportRequestsQueue } from '../../lib/service/stores/sqs/queues.ts';
+import { exportRequestsQueue } from '../../lib/service/stores/queues.ts';
 import { bufferedHandler } from '../shared/http.ts';
 import { logger, metrics } from '../shared/observability.ts';
 import { required } from '../shared/runtime.ts';
-import { traceField, traceOf } from '../shared/traces.ts';
+import { requestedFields, traceOf } from '../shared/traces.ts';
 
-const endpoint = {
+const endpoint: ExportEndpoint = {
   archiveKind: required(environment.archiveKind),
   requests: exportRequestsQueue({
     client: sqsClient(),
@@ -20,13 +20,12 @@ const endpoint = {
   }),
   newExportId: randomUUID,
   clock: () => new Date(),
+  requested: (request, published) => {
+    metrics.addMetric(names.exportRequested, MetricUnit.Count, 1);
+    metrics.publishStoredMetrics();
+    logger.info('export requested', requestedFields(request, published));
+  },
 };
 
 /** `POST /export/{archive_kind}`, behind the administrators' authorizer: one message on `export-requests`, then 200 at once. */
-export const handler = bufferedHandler(proxyChallenge, async (request) => {
-  const { reply, exportId } = await requestExport(request, endpoint);
-  metrics.addMetric(names.exportRequested, MetricUnit.Count, 1);
-  metrics.publishStoredMetrics();
-  logger.info('export requested', { requestId: request.requestId, exportRequestId: exportId, ...traceField(exportId) });
-  return reply;
-});
+export const handler = bufferedHandler(proxyChallenge, (request) => requestExport(request, endpoint));

@@ -2,7 +2,7 @@ import { environment } from '../../lib/contract/environment.ts';
 import { proxyChallenge } from '../../lib/contract/http.ts';
 import { type ListingAccess, listFiles } from '../../lib/service/outbox/list-files.ts';
 import { s3Client } from '../../lib/service/stores/clients.ts';
-import { S3OutboxReader } from '../../lib/service/stores/s3/outbox-reader.ts';
+import { s3OutboxReader } from '../../lib/service/stores/s3/outbox-reader.ts';
 import { streamedHandler } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';
 import { keepMemorySmall, required, requiredNumber } from '../shared/runtime.ts';
@@ -13,7 +13,7 @@ keepMemorySmall();
 const endpoint = {
   rules: deployedVisaRules(),
   // A listing signs nothing, and the role of this function could not read an object anyway.
-  outbox: new S3OutboxReader({ client: s3Client(), bucket: required(environment.outboxBucket), urlLifetimeSeconds: 1 }),
+  outbox: s3OutboxReader({ client: s3Client(), bucket: required(environment.outboxBucket), urlLifetimeSeconds: 1 }),
   expiryDays: requiredNumber(environment.outboxExpiryDays),
   served: (access: ListingAccess) => logger.info('listed', { ...access }),
 };

@@ -2,7 +2,7 @@ import { environment } from '../../lib/contract/environment.ts';
 import { proxyChallenge } from '../../lib/contract/http.ts';
 import { receiptKeysReply } from '../../lib/service/http/reply.ts';
 import { kmsClient } from '../../lib/service/stores/clients.ts';
-import { type SigningJwk, signingJwk } from '../../lib/service/stores/kms/receipt-signer.ts';
+import { type SigningJwk, signingJwk } from '../../lib/service/stores/receipt-signer.ts';
 import { bufferedHandler } from '../shared/http.ts';
 import { required } from '../shared/runtime.ts';
 

@@ -2,7 +2,7 @@ import { environment } from '../../lib/contract/environment.ts';
 import { proxyChallenge } from '../../lib/contract/http.ts';
 import { type FileAccess, grantDownload } from '../../lib/service/outbox/grant-download.ts';
 import { s3Client } from '../../lib/service/stores/clients.ts';
-import { S3OutboxReader } from '../../lib/service/stores/s3/outbox-reader.ts';
+import { s3OutboxReader } from '../../lib/service/stores/s3/outbox-reader.ts';
 import { bufferedHandler } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';
 import { required, requiredNumber } from '../shared/runtime.ts';
@@ -10,7 +10,7 @@ import { deployedVisaRules } from '../shared/wiring.ts';
 
 const endpoint = {
   rules: deployedVisaRules(),
-  outbox: new S3OutboxReader({
+  outbox: s3OutboxReader({
     client: s3Client(),
     bucket: required(environment.outboxBucket),
     urlLifetimeSeconds: requiredNumber(environment.urlLifetimeSeconds),

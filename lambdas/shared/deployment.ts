@@ -1,7 +1,7 @@
 import type { Context } from 'aws-lambda';
 import { type DatabaseRole, databaseRoles } from '../../lib/contract/database-roles.ts';
 import { environment } from '../../lib/contract/environment.ts';
-import { whenConsistent } from '../../lib/service/stores/eventual-consistency.ts';
+import { whenConsistent } from '../../lib/service/stores/deployment.ts';
 import { describeError, logger } from './observability.ts';
 
 /** Time that is kept to report a failure before Lambda ends the invocation. */

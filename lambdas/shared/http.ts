@@ -1,9 +1,8 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { openApiFile } from '../../lib/contract/environment.ts';
 import { UnauthenticatedError } from '../../lib/errors.ts';
-import { allowedOrigin } from '../../lib/service/http/allowed-origins.ts';
 import { baseUrlOf, originOf, requestOf, resultOf } from '../../lib/service/http/api-gateway.ts';
-import { refuseCrossOrigin } from '../../lib/service/http/cross-origin.ts';
+import { allowedOrigin, refuseCrossOrigin } from '../../lib/service/http/origins.ts';
 import { problemOf, problemReply } from '../../lib/service/http/problem.ts';
 import { type HttpReply, type OpenApiDocument, openApiReply, type ReplyBody } from '../../lib/service/http/reply.ts';
 import type { HttpRequest } from '../../lib/service/http/request.ts';
@@ -14,18 +13,25 @@ import { bundledJson } from './runtime.ts';
 /** Milliseconds that are kept for the log line of a reply that took too long. */
 const cleanUpMs = 2000;
 
+/** What an endpoint has of its own around its replies. */
+export interface AnswerOptions {
+  /** Foreign origins whose pages are not refused. Default: none */
+  readonly origins?: ReadonlySet<string>;
+  /** Changes every reply before it goes out, also the reply to an error. Default: none */
+  readonly finish?: <Body extends ReplyBody>(reply: HttpReply<Body>, request: HttpRequest) => HttpReply<Body | string>;
+}
+
 /**
  * Run the logic of an endpoint: its reply, or the problem that its error is for the caller. A request of a foreign web page is
  * refused first. Logs the outcome by request id, never the event: its headers and body hold credentials.
  *
  * @param challenge `WWW-Authenticate` of a 401
- * @param origins foreign origins whose pages are not refused
  */
 export async function answer<Body extends ReplyBody>(
   event: APIGatewayProxyEvent,
   challenge: string,
   endpoint: (request: HttpRequest) => Promise<HttpReply<Body>>,
-  origins: ReadonlySet<string> = new Set(),
+  { origins = new Set(), finish = (reply) => reply }: AnswerOptions = {},
 ): Promise<HttpReply<Body | string>> {
   const request = requestOf(event);
   const { requestId } = request;
@@ -33,7 +39,7 @@ export async function answer<Body extends ReplyBody>(
     if (!allowedOrigin(request, origins)) refuseCrossOrigin(request, originOf(event));
     const reply = await endpoint(request);
     logger.info('answered', { requestId, status: reply.status });
-    return reply;
+    return finish(reply, request);
   } catch (error) {
     const { status, code } = problemOf(error, requestId);
     // Callers ask operators why their credentials were refused. The text of this error names rules, never values.
@@ -42,7 +48,7 @@ export async function answer<Body extends ReplyBody>(
     else logger.error('failed', { requestId, status, code, ...describeError(error) });
     reportDamage(error);
     const reply = problemReply(error, requestId, challenge);
-    return request.method === 'HEAD' ? { ...reply, body: '' } : reply;
+    return finish(request.method === 'HEAD' ? { ...reply, body: '' } : reply, request);
   }
 }
 
@@ -65,16 +71,7 @@ export interface Invocation {
   readonly resource: string;
   /** URL of the API as the caller sees it, without a slash at the end. */
   readonly baseUrl: () => string;
-  /** Milliseconds until the invocation ends. */
   readonly remainingMs: () => number;
-}
-
-/** What an endpoint has of its own around its replies. */
-export interface StreamedOptions {
-  /** Pages of these origins may use it. Default: none */
-  readonly origins?: ReadonlySet<string>;
-  /** Changes every reply before it goes out, also the reply to an error. Default: none */
-  readonly finish?: (reply: HttpReply<ReplyBody>, request: HttpRequest) => HttpReply<ReplyBody>;
 }
 
 /**
@@ -86,7 +83,7 @@ export interface StreamedOptions {
 export function streamedHandler(
   challenge: string,
   endpoint: (request: HttpRequest, invocation: Invocation) => Promise<HttpReply<ReplyBody>>,
-  { origins, finish }: StreamedOptions = {},
+  options?: AnswerOptions,
 ) {
   return awslambda.streamifyResponse<APIGatewayProxyEvent>(async (event, responseStream, context) => {
     const invocation = {
@@ -94,8 +91,12 @@ export function streamedHandler(
       baseUrl: () => baseUrlOf(event),
       remainingMs: () => context.getRemainingTimeInMillis(),
     };
-    const reply = await answer(event, challenge, (request) => endpoint(request, invocation), origins);
-    const { status, headers, body } = finish ? finish(reply, requestOf(event)) : reply;
+    const { status, headers, body } = await answer(
+      event,
+      challenge,
+      (request) => endpoint(request, invocation),
+      options,
+    );
     const stream = awslambda.HttpResponseStream.from(responseStream, { statusCode: status, headers });
     try {
       // Status and headers go out with the first write, and a body may be empty.

@@ -1,10 +1,9 @@
 import type { SQSClient } from '@aws-sdk/client-sqs';
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
-import { exportRequestAttributes } from '../../lib/contract/messages.ts';
 import { type FailureStage, metrics as names } from '../../lib/contract/metrics.ts';
 import { DataOutError } from '../../lib/errors.ts';
-import type { ReceivedExportRequest } from '../../lib/service/export/received.ts';
-import { delayAfter, idsOf, parseRetryDelays, redeliverAfter } from '../../lib/service/stores/sqs/received.ts';
+import { idsOfDelivered, type ReceivedExportRequest } from '../../lib/service/export/received.ts';
+import { delayAfter, parseRetryDelays, redeliverAfter } from '../../lib/service/stores/queues.ts';
 import { countBy, describeError, logger, metrics } from './observability.ts';
 import { exportFields, followTraces } from './traces.ts';
 
@@ -14,16 +13,9 @@ interface Queue {
   readonly receives?: number;
 }
 
-export interface DeliveredMessage extends ReceivedExportRequest {
-  /** How often the queue has delivered it, this time included. */
-  readonly receives: number;
-  /** Whether the queue puts it aside when it is not handled now. */
-  readonly isLast: boolean;
-}
-
 /** How each message ended, in their order. One that was carried out, or refused for good, is fulfilled. */
 export type HandleMessages = (
-  messages: readonly DeliveredMessage[],
+  messages: readonly ReceivedExportRequest[],
   context: Context,
 ) => Promise<readonly PromiseSettledResult<unknown>[]>;
 
@@ -45,23 +37,20 @@ export interface QueueHandlerOptions {
 export function queueHandler({ sqs, queues, retryDelaysSeconds, stage, handle }: QueueHandlerOptions) {
   const delays = parseRetryDelays(retryDelaysSeconds);
 
-  async function putBack(record: SQSRecord, error: unknown): Promise<void> {
-    const { messageId, receiptHandle } = record;
-    const received = receivesOf(record);
-    const delaySeconds = delayAfter(error, received, delays);
+  async function putBack(record: SQSRecord, message: ReceivedExportRequest, error: unknown): Promise<void> {
+    const { messageId, receive } = message;
+    const delaySeconds = delayAfter(error, receive.count, delays);
     countBy(names.messageFailed, stage);
-    const { exportId, ...ids } = describeRecord(record);
+    const ids = idsOfDelivered(message);
     logger.error('message failed', {
-      ...exportFields({ exportId }),
-      ...ids,
-      messageId,
-      received,
-      delaySeconds,
+      ...exportFields(ids),
+      ...{ datasetId: ids.datasetId, fileId: ids.fileId, messageId, received: receive.count, delaySeconds },
       code: error instanceof DataOutError ? error.code : 'internal_error',
       ...describeError(error),
     });
     try {
-      await redeliverAfter(delaySeconds, { receiptHandle, queueUrl: (queueOf(record, queues) ?? queues[0]).url }, sqs);
+      const { url: queueUrl } = queueOf(record, queues) ?? queues[0];
+      await redeliverAfter(delaySeconds, { receiptHandle: record.receiptHandle, queueUrl }, sqs);
     } catch (failure) {
       // The message still comes back, only later: when the queue's own visibility timeout ends.
       logger.warn('visibility timeout not changed', { messageId, ...describeError(failure) });
@@ -70,21 +59,24 @@ export function queueHandler({ sqs, queues, retryDelaysSeconds, stage, handle }:
 
   return async ({ Records: records }: SQSEvent, context: Context): Promise<SQSBatchResponse> => {
     logger.addContext(context);
+    const delivered = records.map((record) => ({ record, message: receivedMessage(record, queueOf(record, queues)) }));
     followTraces(
-      records.map((record) => ({
-        exportId: describeRecord(record).exportId,
+      delivered.map(({ record, message }) => ({
+        ...idsOfDelivered(message),
         header: record.attributes.AWSTraceHeader,
       })),
     );
     try {
-      const messages = records.map((record) => deliveredMessage(record, queueOf(record, queues)));
-      const ends = await handle(messages, context);
-      const failed = records.flatMap((record, index) => {
+      const ends = await handle(
+        delivered.map(({ message }) => message),
+        context,
+      );
+      const failed = delivered.flatMap(({ record, message }, index) => {
         const end = ends[index];
-        return end?.status === 'fulfilled' ? [] : [{ record, reason: end?.reason }];
+        return end?.status === 'fulfilled' ? [] : [{ record, message, reason: end?.reason }];
       });
-      await Promise.all(failed.map(({ record, reason }) => putBack(record, reason)));
-      return { batchItemFailures: failed.map(({ record }) => ({ itemIdentifier: record.messageId })) };
+      await Promise.all(failed.map(({ record, message, reason }) => putBack(record, message, reason)));
+      return { batchItemFailures: failed.map(({ message }) => ({ itemIdentifier: message.messageId })) };
     } finally {
       if (metrics.hasStoredMetrics()) metrics.publishStoredMetrics();
     }
@@ -92,7 +84,7 @@ export function queueHandler({ sqs, queues, retryDelaysSeconds, stage, handle }:
 }
 
 /** Handles messages one after the other, so that memory and calls in flight stay those of one message. */
-export function oneByOne(handle: (message: DeliveredMessage, context: Context) => Promise<void>): HandleMessages {
+export function oneByOne(handle: (message: ReceivedExportRequest, context: Context) => Promise<void>): HandleMessages {
   return async (messages, context) => {
     const ends: PromiseSettledResult<void>[] = [];
     for (const message of messages) ends.push(...(await Promise.allSettled([handle(message, context)])));
@@ -100,29 +92,20 @@ export function oneByOne(handle: (message: DeliveredMessage, context: Context) =
   };
 }
 
-function deliveredMessage(record: SQSRecord, queue: Queue | undefined): DeliveredMessage {
+function receivedMessage(record: SQSRecord, queue: Queue | undefined): ReceivedExportRequest {
   const { messageId, body, attributes, messageAttributes } = record;
+  const count = Number(attributes.ApproximateReceiveCount);
   const strings = Object.entries(messageAttributes).map(([name, value]) => [name, value.stringValue]);
   return {
     messageId,
     body,
     sentAt: new Date(Number(attributes.SentTimestamp)),
     attributes: Object.fromEntries(strings),
-    receives: receivesOf(record),
-    isLast: queue?.receives !== undefined && receivesOf(record) >= queue.receives,
+    receive: { count, isLast: queue?.receives !== undefined && count >= queue.receives },
   };
-}
-
-function receivesOf({ attributes }: SQSRecord): number {
-  return Number(attributes.ApproximateReceiveCount);
 }
 
 /** The queue that a record came from: its ARN and its URL end in its name. */
 function queueOf({ eventSourceARN }: SQSRecord, queues: readonly Queue[]): Queue | undefined {
   return queues.find(({ url }) => url.endsWith(`/${eventSourceARN.split(':').at(-1) ?? ''}`));
-}
-
-/** The ids of a record. The export id is the one in the audit trail. */
-function describeRecord({ messageId, messageAttributes, body }: SQSRecord) {
-  return { exportId: messageId, ...idsOf(body, messageAttributes[exportRequestAttributes.exportId]?.stringValue) };
 }

@@ -36,8 +36,16 @@ export function exportFields({ exportId }: { readonly exportId: string }): {
   return { requestId: exportId, ...traceField(exportId) };
 }
 
+/** A request that has just asked for an export, as fields of its log line, whose `requestId` is the request's own. */
+export function requestedFields(
+  { requestId }: { readonly requestId: string },
+  { exportId }: { readonly exportId: string },
+): Record<string, string> {
+  return { requestId, exportRequestId: exportId, ...traceField(exportId) };
+}
+
 /** Trace of an export as a field of its log lines: the id under which X-Ray shows it. */
-export function traceField(exportId: string): { readonly trace?: string } {
+function traceField(exportId: string): { readonly trace?: string } {
   const [, trace] = /^Root=([^;]+)/.exec(traceOf(exportId) ?? '') ?? [];
   return trace === undefined ? {} : { trace };
 }

@@ -1,21 +1,23 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import { environment, trustedIssuersFile } from '../../lib/contract/environment.ts';
+import { directCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
 import type { TicketKeys } from '../../lib/service/direct/htsget/token.ts';
+import type { DirectCatalogue } from '../../lib/service/direct/ports.ts';
+import type { ServiceInfo } from '../../lib/service/direct/service-info.ts';
 import type { Events } from '../../lib/service/export/ports.ts';
+import { secretArchiveKeys } from '../../lib/service/stores/archive-keys.ts';
 import {
   eventBridgeClient,
   rdsDataClient,
   secretsManagerClient,
   withinAuthorizer,
 } from '../../lib/service/stores/clients.ts';
-import { EventBridgeEvents } from '../../lib/service/stores/events/events.ts';
+import { eventBridgeEvents } from '../../lib/service/stores/events.ts';
 import { DataApi, type DataApiOptions } from '../../lib/service/stores/rds/data-api.ts';
-import { S3Archive } from '../../lib/service/stores/s3/archive.ts';
-import { parseArchiveBuckets } from '../../lib/service/stores/s3/archive-buckets.ts';
-import { SecretArchiveKeys } from '../../lib/service/stores/secrets/archive-keys.ts';
-import { secretDenyList } from '../../lib/service/stores/secrets/deny-list.ts';
-import { secretTicketKeys } from '../../lib/service/stores/secrets/ticket-keys.ts';
+import { parseArchiveBuckets, s3Archive } from '../../lib/service/stores/s3/archive.ts';
+import { secretDenyList, secretTicketKeys } from '../../lib/service/stores/secrets.ts';
 import { parseTrustedIssuers, type VisaRules, visaRules } from '../../lib/visas/index.ts';
+import software from '../../package.json' with { type: 'json' };
 import { bundledJson, required } from './runtime.ts';
 
 // What the functions are made of, from their environment. Everything throws at start-up when the deployment is incomplete.
@@ -46,14 +48,13 @@ export function promptDatabase(): DataApi {
   return database({ remainingMs: () => databasePatienceMs });
 }
 
-/** The archived bodies, their buckets and the archive's keys. */
 export function deployedArchive(client: S3Client) {
   const archiveBuckets = parseArchiveBuckets(required(environment.archiveBuckets));
   const secretArn = required(environment.archiveKeysSecretArn);
   return {
     archiveBuckets,
-    archive: new S3Archive({ client, buckets: archiveBuckets }),
-    archiveKeys: new SecretArchiveKeys({ client: secretsManagerClient(), secretArn }),
+    archive: s3Archive({ client, buckets: archiveBuckets }),
+    archiveKeys: secretArchiveKeys({ client: secretsManagerClient(), secretArn }),
   };
 }
 
@@ -61,7 +62,7 @@ export function deployedArchive(client: S3Client) {
 export function deployedEvents(): Events | undefined {
   const busArn = process.env[environment.eventBusArn];
   if (busArn === undefined) return undefined;
-  return new EventBridgeEvents({ client: eventBridgeClient(), busArn, deployment: required(environment.stackName) });
+  return eventBridgeEvents({ client: eventBridgeClient(), busArn, deployment: required(environment.stackName) });
 }
 
 export function visaDenyList() {
@@ -69,7 +70,6 @@ export function visaDenyList() {
   return secretDenyList({ client: secretsManagerClient({}, withinAuthorizer), secretArn });
 }
 
-/** The key of the tokens in htsget tickets. */
 export function deployedTicketKeys(): TicketKeys {
   const secretArn = required(environment.ticketKeySecretArn);
   return secretTicketKeys({ client: secretsManagerClient({}, withinAuthorizer), secretArn });
@@ -79,4 +79,22 @@ export function deployedTicketKeys(): TicketKeys {
 export function deployedVisaRules(): VisaRules {
   const issuers = parseTrustedIssuers(bundledJson(trustedIssuersFile));
   return visaRules({ issuers, denied: visaDenyList(), now: () => new Date() });
+}
+
+export function directAccess(): { readonly rules: VisaRules; readonly catalogue: DirectCatalogue } {
+  return { rules: deployedVisaRules(), catalogue: directCatalogue(promptDatabase()) };
+}
+
+/** Origins of the web pages that may use htsget. */
+export function htsgetOrigins(): ReadonlySet<string> {
+  const listed = process.env[environment.htsgetOrigins] ?? '';
+  return new Set(listed.split(',').filter((origin) => origin !== ''));
+}
+
+export function serviceInfo(): ServiceInfo {
+  return {
+    id: required(environment.serviceId),
+    organization: { name: required(environment.organizationName), url: required(environment.organizationUrl) },
+    version: software.version,
+  };
 }

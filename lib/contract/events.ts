@@ -15,9 +15,3 @@ export const eventDetailTypes = {
 
 /** `detail-type` of an event by which the smoke test tries the messages about keys. */
 export const smokeDetailType = 'Smoke Test';
-
-/** What operators learn of a request. The event adds the deployment, and nothing else. */
-export interface OperatorEvent {
-  readonly exportId: string;
-  readonly state: RequestState;
-}

@@ -81,6 +81,12 @@ export function outboxFactsOf(metadata: Readonly<Record<string, string>>): Parti
   return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
 }
 
+/** Whether two objects were written by the same export or, for receipts, for the same revision of its receipt. */
+export function isOfSameWrite(one: Readonly<Record<string, string>>, other: Readonly<Record<string, string>>): boolean {
+  const { exportId, generation } = outboxMetadata;
+  return [exportId, generation].every((name) => one[name] === other[name]);
+}
+
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 function decoded(text: string | undefined): string | undefined {

@@ -60,6 +60,8 @@ const otherVisa =
 
 const checkId = 'Look at the id. Is it that of a dataset, or of a file?';
 const askOperator = 'Ask the operator.';
+/** With a comma between thousands. To ask Node.js for that loads the languages of the world, at each start. */
+const mostFiles = `${limits.filesPerExport}`.replaceAll(/\B(?=(?:\d{3})+$)/g, ',');
 
 /**
  * Why an export request was rejected, besides `visa_` and a code of {@link visaErrors}. Logs, metrics and audit rows have these
@@ -83,8 +85,8 @@ export const rejectionReasons = {
   },
   nothing_to_export: { meaning: 'the dataset holds no file', remedy: askOperator },
   too_many_files: {
-    meaning: `the dataset has more than ${limits.filesPerExport.toLocaleString('en')} files`,
-    remedy: `Export it by parts: ask the operator for datasets of at most ${limits.filesPerExport.toLocaleString('en')} of its files each, or export single files.`,
+    meaning: `the dataset has more than ${mostFiles} files`,
+    remedy: `Export it by parts: ask the operator for datasets of at most ${mostFiles} of its files each, or export single files.`,
   },
   outbox_quota_exceeded: {
     meaning: "the recipient's part of the outbox would hold more than the operator allows",

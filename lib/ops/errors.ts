@@ -9,34 +9,30 @@ import {
   UnauthenticatedError,
 } from '../errors.ts';
 import { errorName, errorStatus, isTransient } from '../service/stores/aws-failure.ts';
-import { MalformedSecretError } from '../service/stores/secrets/cached-secret.ts';
-import { exitCodes, retirementExitCodes } from '../terminal/exit-codes.ts';
+import { MalformedSecretError } from '../service/stores/secrets.ts';
+import { exitCodes } from '../terminal/exit-codes.ts';
 import type { Failure } from '../terminal/failure.ts';
-import { RetirementError } from './retirement/errors.ts';
+import { RetirementError, retirementExitCodes } from './retirement/errors.ts';
 import { SecretChangedError } from './stores/json-secret.ts';
 
-/** Codes of the operator's tool alone; every other code comes from `lib/errors.ts`. */
-export type OpsErrorCode = 'conflict' | 'partial' | 'too_large' | 'unusable_input' | 'verification_failed';
-
-/** A mistake or refusal that the tool itself found. `message` says what to do about it, and holds no secret. */
-export class OpsError extends Error {
-  readonly code: OpsErrorCode;
-  constructor(code: OpsErrorCode, message: string, options: { cause?: unknown } = {}) {
-    super(message, options);
-    this.code = code;
-  }
-  override get name(): string {
-    return 'OpsError';
-  }
-}
-
-const exitCodeOf: Readonly<Record<OpsErrorCode, number>> = {
+/** Codes of the operator's tool alone, with their exit codes; every other code comes from `lib/errors.ts`. */
+const ownExitCodes = {
   conflict: exitCodes.conflict,
   partial: exitCodes.partial,
   too_large: exitCodes.usage,
   unusable_input: exitCodes.usage,
   verification_failed: exitCodes.unexpected,
-};
+} as const;
+
+/** A mistake or refusal that the tool itself found. `message` says what to do about it, and holds no secret. */
+export class OpsError extends Error {
+  override readonly name = 'OpsError';
+  readonly code: keyof typeof ownExitCodes;
+  constructor(code: OpsError['code'], message: string, options: { cause?: unknown } = {}) {
+    super(message, options);
+    this.code = code;
+  }
+}
 
 /** Names of errors by which AWS refuses credentials. */
 const refused = new Set([
@@ -56,70 +52,58 @@ const notLoggedIn = new Set([
   'TokenProviderError',
 ]);
 
-const loginRemedy = 'Log in, for example with aws sso login, and look at AWS_PROFILE. Then run the same command again.';
-const refusedRemedy = 'Look at AWS_PROFILE, at the region, and at the rights of these credentials.';
-const addressRemedy = 'Look at the region (--region, AWS_REGION, AWS_PROFILE) and at the network.';
+const remedies = {
+  login: 'Log in, for example with aws sso login, and look at AWS_PROFILE. Then run the same command again.',
+  refused: 'Look at AWS_PROFILE, at the region, and at the rights of these credentials.',
+  address: 'Look at the region (--region, AWS_REGION, AWS_PROFILE) and at the network.',
+  noAnswer: 'Look whether the local engine or the network is up, then run the same command again.',
+  transient:
+    'Wait a minute, then run the same command again. If that does not help, look at the network, and at the state of the service.',
+  diskFull: 'Make room where the engine keeps its state, then run the same command again.',
+} as const;
 
 /** Codes of name resolution. A region that does not exist has no address. */
 const noAddress = new Set(['EAI_AGAIN', 'ENOTFOUND']);
 
 /** The failure of an error of the tool, the service, the format or AWS; `undefined` for any other error. */
 export function opsFailure(error: unknown): Failure | undefined {
-  if (error instanceof OpsError) return { exitCode: exitCodeOf[error.code], ...textOf(error) };
-  if (error instanceof RetirementError) return { exitCode: retirementExitCodes[error.code], ...textOf(error) };
-  if (error instanceof Crypt4ghError) return { exitCode: crypt4ghExitCode(error), ...textOf(error) };
-  if (error instanceof InvalidRequestError) return { exitCode: exitCodes.usage, ...textOf(error), code: 'usage' };
+  const causes = [...causesOf(error)];
+  const failure = (exitCode: number, code: string, message: string, remedy?: string): Failure => {
+    return { exitCode, code, message, remedy };
+  };
+  if (error instanceof OpsError) return failure(ownExitCodes[error.code], error.code, error.message);
+  if (error instanceof RetirementError) return failure(retirementExitCodes[error.code], error.code, error.message);
+  if (error instanceof Crypt4ghError) return failure(crypt4ghExitCode(error), error.code, error.message);
+  if (error instanceof InvalidRequestError) return failure(exitCodes.usage, 'usage', error.message);
   if (error instanceof SecretChangedError) {
-    const remedy = 'Give the same command again.';
-    return { exitCode: exitCodes.conflict, code: 'conflict', message: error.message, remedy };
+    return failure(exitCodes.conflict, 'conflict', error.message, 'Give the same command again.');
   }
-  if (error instanceof MalformedSecretError) {
-    return { exitCode: exitCodes.usage, code: 'unusable_input', message: error.message };
+  if (error instanceof MalformedSecretError) return failure(exitCodes.usage, 'unusable_input', error.message);
+  if (causes.some((cause) => errorName(cause) === localDiskFull)) {
+    return failure(exitCodes.localDisk, 'local_disk', 'the disk of the local engine is full', remedies.diskFull);
   }
-  if ([...causesOf(error)].some((cause) => errorName(cause) === localDiskFull)) return diskFull;
   if (error instanceof DataOutError) {
-    const remedy = hasNoAddress(error) ? addressRemedy : isTransient(error) ? transientRemedy : undefined;
-    return { exitCode: serviceExitCode(error), ...textOf(error), remedy };
+    const hasNoAddress = causes.some((cause) => 'code' in cause && noAddress.has(String(cause.code)));
+    const remedy = hasNoAddress ? remedies.address : isTransient(error) ? remedies.transient : undefined;
+    return failure(serviceExitCode(error), error.code, error.message, remedy);
   }
-  for (const cause of causesOf(error)) {
+  for (const cause of causes) {
     const name = errorName(cause);
     if (notLoggedIn.has(name)) {
-      const message = `there are no valid AWS credentials: ${name}`;
-      return { exitCode: exitCodes.denied, code: 'forbidden', message, remedy: loginRemedy };
+      return failure(exitCodes.denied, 'forbidden', `there are no valid AWS credentials: ${name}`, remedies.login);
     }
     if (refused.has(name)) {
-      const message = `AWS refused the credentials: ${name}`;
-      return { exitCode: exitCodes.denied, code: 'forbidden', message, remedy: refusedRemedy };
+      return failure(exitCodes.denied, 'forbidden', `AWS refused the credentials: ${name}`, remedies.refused);
     }
     if (isTransient(cause)) {
-      const code = 'code' in cause ? String(cause.code) : name;
-      const remedy = 'Look whether the local engine or the network is up, then run the same command again.';
-      return {
-        exitCode: exitCodes.unavailable,
-        code: 'temporarily_unavailable',
-        message: `no answer (${code})`,
-        remedy,
-      };
+      const message = `no answer (${'code' in cause ? cause.code : name})`;
+      return failure(exitCodes.unavailable, 'temporarily_unavailable', message, remedies.noAnswer);
     }
     if (errorStatus(cause) !== undefined) {
-      return { exitCode: exitCodes.unexpected, code: 'failure', message: `AWS answered ${name}: ${cause.message}` };
+      return failure(exitCodes.unexpected, 'failure', `AWS answered ${name}: ${cause.message}`);
     }
   }
   return undefined;
-}
-
-const transientRemedy =
-  'Wait a minute, then run the same command again. If that does not help, look at the network, and at the state of the service.';
-
-const diskFull: Failure = {
-  exitCode: exitCodes.localDisk,
-  code: 'local_disk',
-  message: 'the disk of the local engine is full',
-  remedy: 'Make room where the engine keeps its state, then run the same command again.',
-};
-
-function textOf({ code, message }: OpsError | RetirementError | DataOutError | Crypt4ghError) {
-  return { code, message };
 }
 
 function crypt4ghExitCode(error: Crypt4ghError): number {
@@ -132,10 +116,6 @@ function serviceExitCode(error: DataOutError): number {
   if (error instanceof ForbiddenError || error instanceof UnauthenticatedError) return exitCodes.denied;
   if (error instanceof ArchiveDamagedError) return exitCodes.damaged;
   return isTransient(error) ? exitCodes.unavailable : exitCodes.unexpected;
-}
-
-function hasNoAddress(error: unknown): boolean {
-  return [...causesOf(error)].some((cause) => 'code' in cause && noAddress.has(String(cause.code)));
 }
 
 /** The error and what caused it, outermost first; several addresses of one host make an AggregateError. */

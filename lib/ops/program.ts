@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { systemTiming, type Timing } from '../common/timing.ts';
 import { createProgram, runProgram } from '../terminal/program.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -11,13 +11,13 @@ import { registerDeadLetters } from './commands/dead-letters.ts';
 import { registerErase } from './commands/erase.ts';
 import { registerOutbox } from './commands/outbox.ts';
 import { registerRetireRelease } from './commands/retire-release.ts';
-import type { CommandContext, Connect } from './commands/session.ts';
+import { type CommandContext, type Connect, type Open, openSession } from './commands/session.ts';
 import { registerUser } from './commands/user.ts';
 import { registerVisa } from './commands/visa.ts';
 import { opsFailure } from './errors.ts';
 
 /** In the order of `--help`. */
-const registrations: readonly ((program: Command, context: CommandContext) => void)[] = [
+const registrations: readonly ((program: Command, open: Open) => void)[] = [
   registerArchive,
   registerDataset,
   registerUser,
@@ -53,21 +53,27 @@ export async function runOps(
 
 /** The commands, their options and their help, without running anything. */
 export function opsProgram(context: CommandContext, version?: string): Command {
-  return createProgram(context.terminal, {
-    name: 'data-out-ops',
-    ...(version !== undefined && { version }),
-    description: 'Fill a data-out archive, release its datasets, manage its users and keys, retire a broken release.',
-    help,
-    examples: [
-      'data-out-ops archive add sample.bam --dataset EGAD00000000001',
-      'data-out-ops --aws --stage prod dataset release EGAD00000000001',
-    ],
-    withOptions: (program) =>
+  const open: Open = (command) => openSession(context, command);
+  return createProgram(
+    context.terminal,
+    {
+      name: 'data-out-ops',
+      version,
+      description: 'Fill a data-out archive, release its datasets, manage its users and keys, retire a broken release.',
+      help,
+      examples: [
+        'data-out-ops archive add sample.bam --dataset EGAD00000000001',
+        'data-out-ops --aws --stage prod dataset release EGAD00000000001',
+      ],
+    },
+    (program) =>
       program
         .option('--aws', 'work on a deployed stack instead of the local engine')
         .option('--connection <file>', 'connection file of the local engine')
         .option('--stage <stage>', 'stage of the stacks, as in private/settings.ts (with --aws)')
         .option('--region <region>', 'AWS region (with --aws); else $AWS_REGION, or that of the profile'),
-    commands: registrations.map((register) => (program) => register(program, context)),
-  });
+    (program) => {
+      for (const register of registrations) register(program, open);
+    },
+  );
 }

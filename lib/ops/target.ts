@@ -1,26 +1,25 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { parseJson } from '../common/untrusted-json.ts';
 import { type Connection, connection, connectionVariable, defaultConnectionFile } from '../contract/connection.ts';
 import { outputs, requiredOutputs, type StackOutputs, stackNames } from '../contract/outputs.ts';
 import { NotFoundError, TemporarilyUnavailableError } from '../errors.ts';
-import type { OutboxRecords } from '../service/export/ports.ts';
-import { RdsExportLog } from '../service/ledger/delivery-log.ts';
-import { RdsLastFailures } from '../service/ledger/export-status.ts';
-import { RdsOutboxRecords } from '../service/ledger/outbox-records.ts';
+import { outboxRecords } from '../service/ledger/ledger.ts';
 import { type AwsClientOptions, rdsDataClient, s3Client, secretsManagerClient } from '../service/stores/clients.ts';
 import { DataApi } from '../service/stores/rds/data-api.ts';
-import { S3OutboxRemover } from '../service/stores/s3/outbox-remover.ts';
+import { s3OutboxRemover } from '../service/stores/s3/outbox-remover.ts';
 import { usageError } from '../terminal/errors.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { RdsErasure } from './audit/erasure.ts';
+import { RdsLastFailures } from './audit/last-failures.ts';
 import { RdsAuditTrail } from './audit/trail.ts';
 import { ArchiveUserWriter } from './catalogue/archive-users.ts';
 import { RdsArchiveHeaders } from './catalogue/headers.ts';
 import { RdsArchiveWriter } from './catalogue/writer.ts';
 import { OpsError } from './errors.ts';
 import { S3ArchiveWriter } from './stores/archive-writer.ts';
-import { redriveClient, SqsDeadLetters } from './stores/dead-letter-queue.ts';
-import { JsonSecret } from './stores/json-secret.ts';
+import { deadLetterQueue, redriveClient } from './stores/dead-letter-queue.ts';
+import { jsonSecret } from './stores/json-secret.ts';
 import { MissingRegionError, readStackOutputs } from './stores/stacks.ts';
 
 /** Milliseconds to wait for the answer of a local engine. Unlike a cluster, it never has to resume first. */
@@ -41,11 +40,11 @@ const longestExpiryDays = 365;
 /** Options that every command takes, before or after its own. */
 export interface GlobalOptions {
   /** Work on a deployed stack. @default - the local engine */
-  readonly aws?: boolean;
+  readonly aws?: boolean | undefined;
   /** The local engine's connection file. */
-  readonly connection?: string;
-  readonly stage?: string;
-  readonly region?: string;
+  readonly connection?: string | undefined;
+  readonly stage?: string | undefined;
+  readonly region?: string | undefined;
 }
 
 /** Where one deployment is, and how its AWS services are reached. */
@@ -142,7 +141,7 @@ async function readConnection(
       `${missing}: there is no ${file}. Start one with npm start, name its file with --connection or ${connectionVariable}, or ${otherwise}`,
     );
   });
-  const parsed = connection.safeParse(jsonOf(text));
+  const parsed = connection.safeParse(parseJson(text));
   if (!parsed.success) throw new OpsError('unusable_input', `${file} is not the connection file of a local engine`);
   return parsed.data;
 }
@@ -158,14 +157,6 @@ async function expectAnswer({ proxyUrl }: Connection, terminal: Terminal): Promi
       });
     },
   );
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The database of a deployment. @param secretArn secret of the role. @default - the owner of the tables */
@@ -193,6 +184,7 @@ export function targetOf(deployment: Deployment) {
   const bucket = stack[outputs.archiveBucket];
   const s3Options = clientOptions('s3');
   const s3 = s3Client(s3Options);
+  const redrive = redriveClient(stack[outputs.redriveRoleArn], clientOptions);
   const endpoint = s3Options.endpoint ?? `https://s3.${s3Options.region}.amazonaws.com`;
   return {
     description,
@@ -207,20 +199,15 @@ export function targetOf(deployment: Deployment) {
     archiveHeaders: publicPart(new RdsArchiveHeaders(db)),
     archiveUsers: publicPart(new ArchiveUserWriter(db)),
     audit: publicPart(new RdsAuditTrail(databaseOf(deployment, stack[outputs.databaseAuditorSecretArn]))),
-    outbox: publicPart(new S3OutboxRemover({ client: s3, bucket: stack[outputs.outboxBucket] })),
-    outboxRecords: new RdsOutboxRecords({ db, expiryDays: longestExpiryDays }) as OutboxRecords,
+    outbox: publicPart(s3OutboxRemover(s3, stack[outputs.outboxBucket])),
+    outboxRecords: outboxRecords(db, longestExpiryDays),
     erasure: publicPart(new RdsErasure(db)),
-    exportLog: publicPart(new RdsExportLog(db)),
-    deadLetters: deadLettersOf(stack, redriveClient(stack[outputs.redriveRoleArn], clientOptions)),
+    deadLetters: Object.entries(deadLetterQueues).map(([name, [dead, work]]) =>
+      deadLetterQueue({ client: redrive, name, queueUrl: stack[dead], workQueueUrl: stack[work] }),
+    ),
     failures: publicPart(new RdsLastFailures(db)),
-    administrators: publicPart(new JsonSecret({ client: secrets, secretArn: stack[outputs.adminSecretArn] })),
-    archiveKeys: publicPart(new JsonSecret({ client: secrets, secretArn: stack[outputs.archiveKeysSecretArn] })),
-    visaDenyList: publicPart(new JsonSecret({ client: secrets, secretArn: stack[outputs.visaDenyListSecretArn] })),
+    administrators: jsonSecret({ client: secrets, secretArn: stack[outputs.adminSecretArn] }),
+    archiveKeys: jsonSecret({ client: secrets, secretArn: stack[outputs.archiveKeysSecretArn] }),
+    visaDenyList: jsonSecret({ client: secrets, secretArn: stack[outputs.visaDenyListSecretArn] }),
   };
-}
-
-function deadLettersOf(stack: StackOutputs, client: ConstructorParameters<typeof SqsDeadLetters>[0]['client']) {
-  return Object.entries(deadLetterQueues).map(
-    ([name, [dead, work]]) => new SqsDeadLetters({ client, name, queueUrl: stack[dead], workQueueUrl: stack[work] }),
-  );
 }

@@ -1,6 +1,7 @@
 /**
  * Regions of reads and variants: which bytes of a BAM, CRAM, VCF or BCF file hold them, by its index, and how a part of
- * the file becomes a stream that stock readers take. Plain bytes in, plain bytes and places out; no network, no cipher.
+ * the file becomes a stream that stock readers take; and what htsget 1.3 says of requests and tickets. Plain bytes in, plain
+ * bytes and places out; no network, no cipher.
  */
 export {
   CannotCutError,
@@ -12,10 +13,19 @@ export {
 } from './errors.ts';
 export { type DataFormat, endMarkers, fileSuffixes, formatOf, indexPathsOf } from './formats.ts';
 export type { FileHead, Reference } from './head/file-head.ts';
-export { readHead, wholeFile } from './head/head.ts';
+export { reachEnd, readHead, readHeader, wholeFile, withEnd } from './head/head.ts';
+export {
+  asCallersError,
+  callersError,
+  htsgetErrorNames,
+} from './htsget/errors.ts';
+export { type Datatype, datatypeOf, formatsOf, htsgetFacts, htsgetType, isDatatype } from './htsget/names.ts';
+export { type PartForm, parsePart, partName, type TicketPart } from './htsget/part-name.ts';
+export { type AskedTicket, mostBodyBytes, postedTicket, queriedTicket } from './htsget/request.ts';
+export { askedRanges, dataUrl, type TicketUrl, ticketDocument } from './htsget/ticket.ts';
 export { type IndexLimits, readIndex } from './index/read-index.ts';
 export type { RegionIndex } from './index/region-index.ts';
-export { type KeptOptions, keptRanges } from './kept.ts';
-export { openPart, type Part, partsOf } from './parts.ts';
+export { type KeptLimits, keptRanges } from './kept.ts';
+export { openPart, type Part, readRecords, splitter } from './parts.ts';
 export type { ByteRange, Place, PlainSource, VirtualRange } from './places.ts';
 export { type Region, virtualRangesOf } from './select.ts';

@@ -1,21 +1,24 @@
-import { readBlock } from './blocks/bgzf.ts';
+import { mostBlockBytes, readBlock } from './blocks/bgzf.ts';
 import { CannotCutError } from './errors.ts';
 import type { DataFormat } from './formats.ts';
 import type { FileHead } from './head/file-head.ts';
 import type { RegionIndex } from './index/region-index.ts';
 import type { ByteRange, Place, PlainSource, VirtualRange } from './places.ts';
 
-/** Limits and means of {@link keptRanges}. */
-export interface KeptOptions {
-  /** Most ranges, header and end marker included; default 10. */
-  readonly most?: number;
+/** Limits of {@link keptRanges}. */
+export interface KeptLimits {
+  /** Most ranges, header and end marker included. */
+  readonly most: number;
   /** Most bytes that are kept only because no nearer cut is known; default 16 MiB. */
   readonly widestBytes?: number;
-  /**
-   * The file. With it, up to two blocks per range are opened to prove that a record ends with the block, so that the cut is
-   * near. Without it, the index alone must name a record that starts with a block.
-   */
-  readonly source?: PlainSource;
+}
+
+/** A file whose header and index are read. */
+export interface IndexedFile {
+  readonly source: PlainSource;
+  /** Whose end is known. */
+  readonly head: FileHead;
+  readonly index: RegionIndex;
 }
 
 /**
@@ -23,26 +26,33 @@ export interface KeptOptions {
  * each from a record's start at the border of a block to another one. Neighbours are joined until at most `most` are left,
  * so records beside the ranges can be among them.
  *
+ * The index names some records that start a block. Where it names none near enough, one block at this end of the range is
+ * opened, to prove that a record ends with it.
+ *
  * @throws CannotCutError if more than `widestBytes` would be kept only for want of a nearer cut.
  */
 export async function keptRanges(
-  head: FileHead,
-  index: RegionIndex,
+  { source, head, index }: IndexedFile,
   ranges: readonly VirtualRange[],
-  options: KeptOptions = {},
+  { most, widestBytes = 16 * 2 ** 20 }: KeptLimits,
 ): Promise<ByteRange[]> {
-  const { most = 10, widestBytes = 16 * 2 ** 20, source } = options;
   if (most < 2) throw new RangeError(`expected at least 2 ranges, got ${most}`);
   const header: VirtualRange = { start: { block: 0, within: 0 }, end: head.end };
   const marker: VirtualRange = { start: { block: head.dataEnd, within: 0 }, end: { block: head.size, within: 0 } };
-  const wanted = joined([header, ...ranges, marker], most);
-  const cuts = nearestCuts(head, index, wanted);
+  const cuts = nearestCuts(head, index, joined([header, ...ranges, marker], most));
+  const proven = await Promise.all(
+    cuts.map(({ before, record, start, end, after }) =>
+      Promise.all([
+        recordEndBetween(source, head.format, record, { start: before + 1, end: start.block }),
+        recordEndBetween(source, head.format, end, { start: end.block, end: after }),
+      ]),
+    ),
+  );
   const kept: ByteRange[] = [];
   let widened = 0;
-  for (const { start, end, before, record, after } of cuts) {
-    const proven = source && record.block > before ? await recordEnd(source, head.format, record) : undefined;
-    const from = start.within === 0 ? start.block : (proven ?? before);
-    const to = end.within === 0 ? end.block : ((source && (await recordEnd(source, head.format, end))) ?? after);
+  for (const [at, { start, end, before, after }] of cuts.entries()) {
+    const from = proven[at]?.[0] ?? before;
+    const to = proven[at]?.[1] ?? after;
     const last = kept.at(-1);
     widened += Math.max(0, start.block - Math.max(from, last?.end ?? 0)) + Math.max(0, to - end.block);
     if (last && from <= last.end) kept[kept.length - 1] = { start: last.start, end: Math.max(last.end, to) };
@@ -57,21 +67,23 @@ export async function keptRanges(
 /** A range with what the index knows near it. */
 interface Cuts extends VirtualRange {
   /** Offset of the last block at or before the start that starts with a record; 0, the file's own start, if none is known. */
-  readonly before: number;
+  before: number;
   /** The last place before the start's block at which a record starts. */
-  readonly record: Place;
+  record: Place;
   /** Offset of the first block at or behind the end that starts with a record, or where the records end. */
-  readonly after: number;
+  after: number;
 }
 
 function nearestCuts(head: FileHead, index: RegionIndex, ranges: readonly VirtualRange[]): Cuts[] {
-  const cuts = ranges.map(({ start, end }) => ({
-    start,
-    end,
-    before: 0,
-    record: { block: 0, within: 0 },
-    after: head.dataEnd,
-  }));
+  const cuts = ranges.map(
+    ({ start, end }): Cuts => ({
+      start,
+      end,
+      before: start.within === 0 ? start.block : 0,
+      record: { block: 0, within: 0 },
+      after: end.within === 0 ? end.block : head.dataEnd,
+    }),
+  );
   const visit = (block: number, within: number) => {
     for (const cut of cuts) {
       if (within === 0 && block <= cut.start.block && block > cut.before) cut.before = block;
@@ -86,9 +98,15 @@ function nearestCuts(head: FileHead, index: RegionIndex, ranges: readonly Virtua
 
 /**
  * The end of a record's block if a record ends there, too. By the chain of records from a known start this is a proof:
- * lengths (SAMv1 § 4.2, VCFv4.3 § 6.3) or lines.
+ * lengths (SAMv1 § 4.2, VCFv4.3 § 6.3) or lines. Undefined if none ends there, or if the cuts that are known are as near.
  */
-async function recordEnd(source: PlainSource, format: DataFormat, record: Place): Promise<number | undefined> {
+async function recordEndBetween(
+  source: PlainSource,
+  format: DataFormat,
+  record: Place,
+  known: ByteRange,
+): Promise<number | undefined> {
+  if (known.end - known.start <= mostBlockBytes || record.block < known.start) return undefined;
   const { data, end } = await readBlock(source, record.block);
   if (format === 'VCF') return data.at(-1) === 0x0a ? end : undefined;
   const view = new DataView(data.buffer, data.byteOffset, data.length);

@@ -1,4 +1,4 @@
-import { type Block, compressBlocks, nextBlockStart, readBlock } from './blocks/bgzf.ts';
+import { type Block, compressBlocks, mostBlockBytes, nextBlockStart, readBlock } from './blocks/bgzf.ts';
 import { LyingFileError } from './errors.ts';
 import type { DataFormat } from './formats.ts';
 import type { RegionIndex } from './index/region-index.ts';
@@ -11,31 +11,35 @@ import {
   type VirtualRange,
 } from './places.ts';
 
+/** Most bytes of a part of whole containers; a larger container is cut. */
+const mostContainerBytes = 64 * 2 ** 20;
+
 /**
- * Splits ranges into parts of about `partBytes` each. Parts meet where the index names a block. Where it names none near
- * enough, they meet at a nominal place; no index names none.
- *
- * @throws RangeError if `partBytes` is below 64 KiB, the most that a block has.
+ * A function that splits ranges into parts of about so many bytes each, 64 KiB or more. Parts meet where the index names a block.
+ * Where it names none near enough, they meet at a nominal place; no index names none.
  */
-export function partsOf(
-  ranges: readonly VirtualRange[],
-  options: { readonly partBytes: number; readonly index?: RegionIndex },
-): VirtualRange[] {
-  const { partBytes, index } = options;
-  if (!(partBytes >= 65_536)) throw new RangeError(`expected parts of 65,536 bytes or more, got ${partBytes}`);
-  const long = ranges.some(({ start, end }) => end.block - start.block > partBytes);
-  const known = long && index ? blocksOf(index) : new Float64Array(0);
-  return ranges.flatMap(({ start, end }) => {
-    const parts: VirtualRange[] = [];
-    let from = start;
-    while (end.block - from.block > partBytes) {
-      const cut = cutBehind(from.block, partBytes, known, index?.namesAllBlocks ?? false);
-      if (cut.block >= end.block) break;
-      parts.push({ start: from, end: cut });
-      from = cut;
-    }
-    return [...parts, { start: from, end }];
-  });
+export function splitter(ranges: readonly VirtualRange[], index?: RegionIndex): (partBytes: number) => VirtualRange[] {
+  let collected: Float64Array | undefined;
+  const cutBehind = (from: number, partBytes: number) => {
+    collected ??= blocksOf(index);
+    return index?.namesAllBlocks
+      ? containerBehind(from, partBytes, collected)
+      : blockBehind(from, partBytes, collected);
+  };
+  return (partBytes) => {
+    if (!(partBytes >= 65_536)) throw new RangeError(`expected parts of 65,536 bytes or more, got ${partBytes}`);
+    return ranges.flatMap(({ start, end }) => {
+      const parts: VirtualRange[] = [];
+      let from = start;
+      while (end.block - from.block > partBytes) {
+        const cut = cutBehind(from.block, partBytes);
+        if (cut.block >= end.block) break;
+        parts.push({ start: from, end: cut });
+        from = cut;
+      }
+      return [...parts, { start: from, end }];
+    });
+  };
 }
 
 /** A part that is ready to be sent. */
@@ -75,6 +79,53 @@ export async function openPart(source: PlainSource, format: DataFormat, range: V
   return part(source, first, middle, closing ? cut(closing, 0, end.within) : none);
 }
 
+/** Ranges nearer than this are read as one: a read of its own takes about as much. */
+const nearBytes = 128 * 1024;
+/** Reads at the same time. */
+const readsAtOnce = 6;
+
+/** The records of each range in memory. Takes one read for ranges that lie near each other. @throws as {@link openPart} */
+export async function readRecords(
+  source: PlainSource,
+  format: DataFormat,
+  ranges: readonly VirtualRange[],
+): Promise<Uint8Array[]> {
+  const groups: [VirtualRange, ...VirtualRange[]][] = [];
+  for (const range of ranges) {
+    const last = groups.at(-1);
+    if (last && range.start.block - (last.at(-1)?.end.block ?? 0) <= nearBytes) last.push(range);
+    else groups.push([range]);
+  }
+  const records: Uint8Array[] = [];
+  for (let at = 0; at < groups.length; at += readsAtOnce) {
+    const read = groups.slice(at, at + readsAtOnce).map((group) => readGroup(source, format, group));
+    records.push(...(await Promise.all(read)).flat());
+  }
+  return records;
+}
+
+async function readGroup(
+  source: PlainSource,
+  format: DataFormat,
+  group: readonly [VirtualRange, ...VirtualRange[]],
+): Promise<Uint8Array[]> {
+  const start = group[0].start.block;
+  const last = (group.at(-1) ?? group[0]).end;
+  const end = Math.min(last.block + (last.within > 0 ? mostBlockBytes : 0), source.size);
+  const bytes = await source.read(start, Math.max(start, end));
+  const inMemory: PlainSource = {
+    size: source.size,
+    read: async (from, to) => bytes.subarray(from - start, to - start),
+  };
+  return Promise.all(
+    group.map(async (range) => {
+      const pieces: Uint8Array[] = [];
+      for await (const piece of (await openPart(inMemory, format, range)).stream()) pieces.push(piece);
+      return Buffer.concat(pieces);
+    }),
+  );
+}
+
 function part(source: PlainSource, first: Uint8Array, middle: ByteRange, last: Uint8Array): Part {
   async function* stream() {
     if (first.length > 0) yield first;
@@ -108,18 +159,25 @@ async function found(source: PlainSource, format: DataFormat, place: Place): Pro
 }
 
 /** Offsets of blocks that the index names, in order. */
-function blocksOf(index: RegionIndex): Float64Array {
+function blocksOf(index: RegionIndex | undefined): Float64Array {
   const blocks = new Set<number>();
-  index.eachPlace((block) => blocks.add(block));
+  index?.eachPlace((block) => blocks.add(block));
   return Float64Array.from(blocks).sort();
 }
 
 /** Where a part ends that starts at `from`: at the last known block within its size if that is above half, else nominally. */
-function cutBehind(from: number, partBytes: number, known: Float64Array, knowsAll: boolean): Place {
-  const target = from + partBytes;
-  const behind = firstIndex(known, (block) => block > target);
-  const near = known[behind - 1] ?? 0;
-  if (near > from + (knowsAll ? 0 : partBytes / 2)) return { block: near, within: 0 };
-  if (!knowsAll) return { block: target, within: 0, nominal: true };
-  return { block: known[behind] ?? Number.POSITIVE_INFINITY, within: 0 };
+function blockBehind(from: number, partBytes: number, known: Float64Array): Place {
+  const near = known[firstIndex(known, (block) => block > from + partBytes) - 1] ?? 0;
+  if (near > from + partBytes / 2) return { block: near, within: 0 };
+  return { block: from + partBytes, within: 0, nominal: true };
+}
+
+/** The same where every container is known: at the last one within its size, else behind the first if that is not too large. */
+function containerBehind(from: number, partBytes: number, known: Float64Array): Place {
+  const behind = firstIndex(known, (block) => block > from + partBytes);
+  const [last = 0, next = Number.POSITIVE_INFINITY] = [known[behind - 1], known[behind]];
+  const near = last > from ? last : next;
+  return near <= from + mostContainerBytes
+    ? { block: near, within: 0 }
+    : { block: from + partBytes, within: 0, nominal: true };
 }

@@ -1,24 +1,20 @@
 /** The user ended the program by Ctrl-C or a signal. Begun work is undone or can be resumed. */
 export class InterruptedError extends Error {
+  override readonly name = 'InterruptedError';
   readonly code = 'interrupted';
   constructor() {
     super('interrupted');
-  }
-  override get name(): string {
-    return 'InterruptedError';
   }
 }
 
 /** The user must correct the command line or a setting. `message` says what is wrong, `remedy` what to do. No secrets. */
 export class UsageError extends Error {
+  override readonly name = 'UsageError';
   readonly code = 'usage';
   readonly remedy: string | undefined;
   constructor(message: string, options: { readonly remedy?: string | undefined; readonly cause?: unknown } = {}) {
-    super(message, options.cause === undefined ? {} : { cause: options.cause });
+    super(message, options);
     this.remedy = options.remedy;
-  }
-  override get name(): string {
-    return 'UsageError';
   }
 }
 

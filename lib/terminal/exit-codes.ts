@@ -1,4 +1,4 @@
-/** Exit codes of `data-out` and `data-out-ops`: a script can tell what to do next. `docs/client.md` has the same table. */
+/** Exit codes of `data-out` and `data-out-ops`: a script can tell what to do next. `docs/command-line.md` lists them. */
 export const exitCodes = {
   ok: 0,
   /** A defect, or something that no other code names. */
@@ -23,40 +23,6 @@ export const exitCodes = {
   /** What was waited for did not happen in time; the same command goes on waiting. */
   timeout: 11,
   interrupted: 130,
-} as const;
-
-/**
- * Exit codes of `data-out-ops retire-release`, one for each reason. The first digit is the code of {@link exitCodes}, the
- * second the reason. `docs/retire-release.md` has the same table.
- */
-export const retirementExitCodes = {
-  replacement_equal: 21,
-  tag_mismatch: 22,
-  not_confirmed: 23,
-  token_refused: 37,
-  scope_missing: 38,
-  access_denied: 39,
-  organization_not_found: 44,
-  package_not_found: 45,
-  repository_not_found: 46,
-  version_not_found: 47,
-  release_not_found: 48,
-  replacement_missing: 49,
-  not_marked: 54,
-  not_proven: 55,
-  rate_limited: 74,
-  server_error: 75,
-  network_failure: 76,
-  refused: 90,
-  ambiguous_version: 91,
-  other_tags: 92,
-  too_many_downloads: 93,
-  last_version: 94,
-  ambiguous_release: 95,
-  replacement_broken: 96,
-  tag_protected: 97,
-  changed_meanwhile: 98,
-  moved: 99,
 } as const;
 
 /** The codes as `--help` shows them. */

@@ -1,9 +1,10 @@
 import { styleText } from 'node:util';
-import stringWidth from 'string-width';
-import { notShown } from '../common/text.ts';
+import stringWidth from 'fast-string-width';
+import { notShown, printable } from '../common/text.ts';
 import type { Terminal } from './terminal.ts';
 
-export { counted, formatBytes, formatDuration, printable } from '../common/text.ts';
+export { counted, formatBytes, formatDuration } from '../common/text.ts';
+export { printable };
 
 /** Where a command writes its results and remarks. */
 export interface Output {
@@ -14,8 +15,11 @@ export interface Output {
   readonly style: Style;
   /** One result: a JSON object on one line with `--json`, else the text. On standard output. */
   result(record: object, text: string): void;
-  /** Results in columns that fit the terminal; with `--json` one object a line. On standard output; nothing without rows. */
-  table<T extends object>(columns: readonly Column[], rows: readonly T[], cells: (row: T) => readonly string[]): void;
+  /**
+   * Results in columns that fit the terminal; with `--json` one object a line. On standard output; nothing without rows. Cells are
+   * made printable.
+   */
+  table<Row extends object>(columns: Columns<Row>, rows: readonly Row[]): void;
   /** A remark for people, on standard error; not with `--quiet`. */
   note(text: string): void;
   /** Something that the user should change, on standard error, also with `--quiet`. */
@@ -38,10 +42,12 @@ export function createOutput(
     result(record, text) {
       write(options.json ? jsonLine(record) : text);
     },
-    table(columns, rows, cells) {
+    table(columns, rows) {
       if (rows.length === 0) return;
       const width = terminal.outputIsTerminal ? terminal.size()?.columns : undefined;
-      const lines = options.json ? rows.map(jsonLine) : formatTable(columns, rows.map(cells), width, style.strong);
+      const headings = columns.map(([title, , align]) => ({ title, align }));
+      const cells = (row: (typeof rows)[number]) => columns.map(([, cell]) => printable(cell(row) ?? ''));
+      const lines = options.json ? rows.map(jsonLine) : formatTable(headings, rows.map(cells), width, style.strong);
       for (const line of lines) write(line);
     },
     note(text) {
@@ -85,10 +91,16 @@ export function createStyle({ env }: Pick<Terminal, 'env'>, isTerminal: boolean)
   return { good: as('green'), bad: as('red'), doubtful: as('yellow'), strong: as('bold'), faint: as('dim') };
 }
 
-/** A column of a table. */
-export interface Column {
+/** The columns of a table: each with its title and what it says of a row. */
+export type Columns<Row> = readonly (readonly [
+  title: string,
+  cell: (row: Row) => string | null | undefined,
+  align?: 'right',
+])[];
+
+interface Heading {
   readonly title: string;
-  readonly align?: 'left' | 'right';
+  readonly align?: 'right' | undefined;
 }
 
 /** Between two columns. */
@@ -101,7 +113,7 @@ const gap = '  ';
  * @param strong makes the line of titles stand out
  */
 export function formatTable(
-  columns: readonly Column[],
+  columns: readonly Heading[],
   rows: readonly (readonly string[])[],
   width: number | undefined,
   strong: (line: string) => string = (line) => line,
@@ -128,6 +140,14 @@ export function formatTable(
   return [...(isTable ? [strong(line(titles))] : []), ...rows.flatMap((row) => [line(row), ...below(row)])];
 }
 
+/**
+ * Facts for people, each on a line, made printable. One without a value is left out.
+ * @param width cells of the names and of the gap behind them
+ */
+export function formatFacts(facts: readonly (readonly [string, string | null | undefined])[], width: number): string {
+  return facts.flatMap(([name, value]) => (value ? `${name.padEnd(width)}${printable(value)}` : [])).join('\n');
+}
+
 function countFitting(widths: readonly number[], width: number): number {
   let needed = -gap.length;
   const first = widths.findIndex((each) => {
@@ -137,7 +157,7 @@ function countFitting(widths: readonly number[], width: number): number {
   return first < 0 ? widths.length : first;
 }
 
-function padded(text: string, width: number, align: Column['align'] = 'left'): string {
+function padded(text: string, width: number, align: Heading['align']): string {
   const space = ' '.repeat(Math.max(0, width - stringWidth(text)));
-  return align === 'left' ? text + space : space + text;
+  return align === 'right' ? space + text : text + space;
 }

@@ -1,4 +1,5 @@
-import { Command, CommanderError, type Option } from 'commander';
+import { Command, type CommandUnknownOpts, type Option, type OptionValues } from '@commander-js/extra-typings';
+import { CommanderError } from 'commander';
 import { registerCompletion } from './completion/command.ts';
 import { InterruptedError } from './errors.ts';
 import { exitCodes, exitCodesHelp } from './exit-codes.ts';
@@ -11,32 +12,37 @@ export interface ProgramOptions {
   readonly name: string;
   readonly description: string;
   /** For `--version`. @default - there is no such option */
-  readonly version?: string;
+  readonly version?: string | undefined;
   /** Where to begin, above the help of the program. @default - nothing */
   readonly start?: string;
   /** Help below the commands; the exit codes follow it. */
   readonly help: string;
   /** Lines that work as they are, at the end of the help. */
   readonly examples: readonly string[];
-  /** Adds the program's own options, which every command takes. */
-  readonly withOptions: (program: Command) => Command;
-  /** Adds one command each, in the order of `--help`. `completion` comes last. */
-  readonly commands: readonly ((program: Command) => void)[];
 }
 
-/** A program with its commands, options and help. Nothing runs yet. */
-export function createProgram(terminal: Terminal, options: ProgramOptions): Command {
-  const { name, description, version, start, help, examples, withOptions, commands } = options;
+/**
+ * A program with its commands, options and help. Nothing runs yet.
+ * @param withOptions adds the program's own options, which every command takes
+ * @param addCommands in the order of `--help`; `completion` comes last
+ */
+export function createProgram<Own extends CommandUnknownOpts>(
+  terminal: Terminal,
+  { name, description, version, start, help, examples }: ProgramOptions,
+  withOptions: (program: Command<[], { json?: true; quiet?: true }>) => Own,
+  addCommands: (program: CommandUnknownOpts) => void = () => {},
+): Own {
   const width = () => terminal.size()?.columns ?? 80;
   const program = new Command(name).description(description);
   if (start !== undefined) program.addHelpText('before', `${start}\n`);
   if (version !== undefined) program.version(version, '-V, --version', 'print the version');
-  program
+  const general = program
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'print the help of a command')
     .option('--json', 'results as one JSON object a line; no progress')
     .option('-q, --quiet', 'results, warnings and errors only');
-  withOptions(program)
+  const own = withOptions(general);
+  own
     .addHelpText(
       'after',
       ['', help, '', exitCodesHelp, '', 'Examples:', ...examples.map((each) => `  ${each}`)].join('\n'),
@@ -52,9 +58,19 @@ export function createProgram(terminal: Terminal, options: ProgramOptions): Comm
       // `runProgram` reports errors, in the form that was asked for.
       outputError: () => {},
     });
-  for (const register of commands) register(program);
-  registerCompletion(program, terminal);
-  return program;
+  addCommands(own);
+  registerCompletion(own, terminal);
+  return own;
+}
+
+/** Options that several commands share: their names, help and types are declared once. @returns adds them to a command */
+export function optionGroup<Added extends OptionValues, More extends unknown[]>(
+  declare: (command: Command, ...more: More) => Command<[], Added>,
+) {
+  return declare as unknown as <Given extends unknown[], Known extends OptionValues, Global extends OptionValues>(
+    command: Command<Given, Known, Global>,
+    ...more: More
+  ) => Command<Given, Known & Added, Global>;
 }
 
 /**
@@ -63,7 +79,7 @@ export function createProgram(terminal: Terminal, options: ProgramOptions): Comm
  * @returns the exit code, see `exitCodes`
  */
 export async function runProgram(
-  program: Command,
+  program: CommandUnknownOpts,
   argv: readonly string[],
   terminal: Terminal,
   translate: Translate,
@@ -87,16 +103,17 @@ export async function runProgram(
  * Commander gives an option to the program wherever it stands. After the name of a command that has one of the same name, it is the
  * command's.
  */
-function yieldToCommand(program: Command, argv: readonly string[]): void {
-  const takesValue = (word: string | undefined) =>
-    word !== undefined && program.options.some(({ long, short, required }) => required && [long, short].includes(word));
-  const commandAt = (at: number) =>
-    takesValue(argv[at - 1]) ? undefined : program.commands.find((each) => each.name() === argv[at]);
-  const at = argv.findIndex((_, index) => commandAt(index));
-  const taken = new Set(commandAt(at)?.options.map(({ long }) => long));
+function yieldToCommand(program: CommandUnknownOpts, argv: readonly string[]): void {
   const options = program.options as Option[];
-  const before = new Set<string | undefined>(argv.slice(0, at));
-  const kept = options.filter(({ long, short }) => !taken.has(long) || before.has(long) || before.has(short));
+  const isValue = (at: number) =>
+    at > 0 && options.some(({ long, short, required }) => required && [long, short].includes(argv[at - 1]));
+  const named = (word: string | undefined) => program.commands.find((each) => each.name() === word);
+  const at = argv.findIndex((word, index) => !isValue(index) && named(word));
+  const before = argv.slice(0, at);
+  const taken = named(argv[at])?.options.map(({ long }) => long) ?? [];
+  const kept = options.filter(
+    ({ long, short }) => !taken.includes(long) || before.some((word) => word === long || word === short),
+  );
   options.splice(0, options.length, ...kept);
 }
 

@@ -1,4 +1,4 @@
-import stringWidth from 'string-width';
+import stringWidth from 'fast-string-width';
 import { formatBytes } from './output.ts';
 
 /** A piece of work, or several, at one moment. */
@@ -101,11 +101,11 @@ function timeLeft({ done, total, speed }: Moment): string {
   return amount < 99.9 ? `${amount.toFixed(1)} ${unit}` : '> 99 d';
 }
 
-const characters = new Intl.Segmenter();
-
 /** The text in at most `width` cells. The middle is left out, because names differ at both ends. */
 function shortened(text: string, width: number): string {
   if (stringWidth(text) <= width) return text;
+  // It takes as long to make as the rest of the program takes to start.
+  const characters = new Intl.Segmenter();
   const rest = Array.from(characters.segment(text), ({ segment }) => segment);
   let [head, tail] = ['', ''];
   for (let room = width - 1; room >= 0; ) {

@@ -1,4 +1,3 @@
-import { createLogUpdate } from 'log-update';
 import { countLine, sumLine, taskLines } from './progress-lines.ts';
 import { Speed } from './speed.ts';
 import type { Terminal } from './terminal.ts';
@@ -24,11 +23,8 @@ export interface ProgressTask extends Disposable {
   end(): void;
 }
 
-export interface Counter {
-  add(count: number): void;
-  /** Removes the counter. */
-  end(): void;
-}
+/** Pieces of work that are counted. */
+export type Counter = Pick<ProgressTask, 'add' | 'end'>;
 
 /** Progress of several pieces of work at once: bars on a terminal, elsewhere one plain line every ten seconds. */
 export interface Progress {
@@ -54,12 +50,15 @@ interface TaskState {
   done: number;
 }
 
+const ignore = () => {};
+const unseen: ProgressTask = { setTotal: ignore, set: ignore, add: ignore, end: ignore, [Symbol.dispose]: ignore };
+
 export const noProgress: Progress = {
-  task: () => ({ setTotal: () => {}, set: () => {}, add: () => {}, end: () => {}, [Symbol.dispose]: () => {} }),
-  counter: () => ({ add: () => {}, end: () => {} }),
-  expect: () => {},
+  task: () => unseen,
+  counter: () => unseen,
+  expect: ignore,
   around: (write) => write(),
-  end: () => {},
+  end: ignore,
 };
 
 /** Progress on standard error. Work that ends before the first update shows nothing. */
@@ -71,13 +70,8 @@ export function createProgress(terminal: Terminal): Progress {
   /** Of all work together. */
   let speed: Speed | undefined;
   let shown = 0;
-  let drawn = false;
-  const display = createLogUpdate(streamOf(terminal), { showCursor: true });
+  const display = displayOn(terminal);
 
-  const erase = () => {
-    if (drawn) display.clear();
-    drawn = false;
-  };
   const draw = (now: number) => {
     shown = now;
     const tasks = [...running];
@@ -85,10 +79,10 @@ export function createProgress(terminal: Terminal): Progress {
     // The count of many small files stays on the screen between two of them.
     const isBetween = tasks.length + counts.length === 0 && finished.tasks < (expected?.tasks ?? 0);
     if (terminal.isTerminal && tasks.length + counts.length === 0 && !isBetween) {
-      erase();
+      display.clear();
       return;
     }
-    const done = finished.bytes + sumOf(tasks, (task) => task.done);
+    const done = tasks.reduce((sum, task) => sum + task.done, finished.bytes);
     const total = expected?.bytes ?? totalOf(tasks, finished.total);
     const count = expected?.tasks ?? finished.tasks + tasks.length;
     const files = count > 1 ? `${finished.tasks} of ${count} files` : '';
@@ -104,9 +98,7 @@ export function createProgress(terminal: Terminal): Progress {
     const shownTasks = tasks.slice(0, Math.max(1, rows - 3)).map((task) => ({ ...task, speed: task.speed.at(now) }));
     const isSummed = count > 1 && (tasks.length > 0 || isBetween);
     const lines = [...taskLines(shownTasks, columns), ...counts, ...(isSummed ? [sum(columns - 1)] : [])];
-    // The cursor is below the last line.
-    display(lines.slice(-Math.max(1, rows - 1)).join('\n'));
-    drawn = true;
+    display.show(lines.slice(Math.max(0, lines.length - rows + 1)));
   };
   const changed = (now: number) => {
     if (now - shown >= (terminal.isTerminal ? terminalPeriod : logPeriod)) draw(now);
@@ -118,100 +110,80 @@ export function createProgress(terminal: Terminal): Progress {
     timer = undefined;
   };
 
-  const begin = (among: Set<TaskState>, label: string, total: number | undefined, done = 0): TaskState => {
+  const begin = (among: Set<TaskState>, label: string, total: number | undefined, done = 0): ProgressTask => {
     const begun = terminal.now().getTime();
     if (shown === 0) shown = begun + (terminal.isTerminal ? quietMilliseconds - terminalPeriod : 0);
     const state: TaskState = { label, total, done, speed: new Speed(begun) };
     among.add(state);
     timer ??= setInterval(() => changed(terminal.now().getTime()), heartbeat).unref();
-    return state;
-  };
-  const ended = () => {
-    if (running.size + counters.size === 0) stopTimer();
-    changed(terminal.now().getTime());
+    const move = (to: number) => {
+      const now = terminal.now().getTime();
+      state.speed.add(to - state.done, now);
+      if (among === running) speed?.add(to - state.done, now);
+      state.done = to;
+      changed(now);
+    };
+    const end = () => {
+      if (!among.delete(state)) return;
+      if (among === running) {
+        finished.tasks += 1;
+        finished.bytes += state.done;
+        finished.total += state.total ?? state.done;
+      }
+      if (running.size + counters.size === 0) stopTimer();
+      changed(terminal.now().getTime());
+    };
+    const setTotal = (bytes: number) => {
+      state.total = bytes;
+    };
+    return { setTotal, set: move, add: (more) => move(state.done + more), end, [Symbol.dispose]: end };
   };
 
   return {
     task(label, total, done) {
       speed ??= new Speed(terminal.now().getTime());
-      const state = begin(running, label, total, done);
-      const move = (to: number) => {
-        const now = terminal.now().getTime();
-        for (const each of [state.speed, speed]) each?.add(to - state.done, now);
-        state.done = to;
-        changed(now);
-      };
-      const end = () => {
-        if (!running.delete(state)) return;
-        finished.tasks += 1;
-        finished.bytes += state.done;
-        finished.total += state.total ?? state.done;
-        ended();
-      };
-      return {
-        setTotal(bytes) {
-          state.total = bytes;
-        },
-        set: move,
-        add: (bytes) => move(state.done + bytes),
-        end,
-        [Symbol.dispose]: end,
-      };
+      return begin(running, label, total, done);
     },
-    counter(label, total) {
-      const state = begin(counters, label, total);
-      return {
-        add(count) {
-          const now = terminal.now().getTime();
-          state.done += count;
-          state.speed.add(count, now);
-          changed(now);
-        },
-        end() {
-          if (counters.delete(state)) ended();
-        },
-      };
-    },
+    counter: (label, total) => begin(counters, label, total),
     expect(bytes, tasks) {
       expected = { bytes, tasks };
     },
     around(write) {
-      const redraw = drawn;
-      erase();
+      const redraw = display.clear();
       write();
       if (redraw) draw(terminal.now().getTime());
     },
     end() {
       stopTimer();
-      erase();
+      display.clear();
     },
   };
 }
 
 function totalOf(tasks: readonly TaskState[], finished: number): number | undefined {
-  return tasks.some(({ total }) => total === undefined)
-    ? undefined
-    : finished + sumOf(tasks, ({ total }) => total ?? 0);
+  return tasks.reduce<number | undefined>(
+    (sum, { total }) => (sum === undefined || total === undefined ? undefined : sum + total),
+    finished,
+  );
 }
 
-function sumOf(tasks: readonly TaskState[], value: (task: TaskState) => number): number {
-  return tasks.reduce((sum, task) => sum + value(task), 0);
-}
-
-/** Standard error in the form that the drawing library takes. */
-function streamOf(terminal: Terminal): NodeJS.WritableStream {
-  const stream = {
-    isTTY: terminal.isTerminal,
-    write: (text: string) => {
-      terminal.report(text);
-      return true;
+/** Shows lines at the bottom of a terminal, each time in place of those before. None may be wider than the terminal. */
+function displayOn({ report }: Terminal) {
+  let height = 0;
+  /** Terminals that know these marks show no half of a frame. */
+  const frame = (text: string) => report(`\x1b[?2026h${height > 0 ? `\x1b[${height}A` : ''}${text}\x1b[J\x1b[?2026l`);
+  return {
+    show(lines: readonly string[]) {
+      // The cursor is below the last line.
+      frame(lines.map((line) => `${line}\x1b[K\n`).join(''));
+      height = lines.length;
     },
-    get columns() {
-      return terminal.size()?.columns;
-    },
-    get rows() {
-      return terminal.size()?.rows;
+    /** @returns whether there were any */
+    clear() {
+      const isShown = height > 0;
+      if (isShown) frame('');
+      height = 0;
+      return isShown;
     },
   };
-  return stream as unknown as NodeJS.WritableStream;
 }

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { createOutput, type Output } from './output.ts';
 import { createProgress, noProgress, type Progress } from './progress.ts';
 import type { Terminal } from './terminal.ts';
@@ -13,7 +13,8 @@ export interface Session {
 
 /** Opens a session by `--json` and `--quiet`. */
 export function openSession(terminal: Terminal, command: Command): Session {
-  const { json = false, quiet = false } = command.optsWithGlobals<{ json?: boolean; quiet?: boolean }>();
+  const options = command.optsWithGlobals();
+  const { json, quiet } = { json: options.json === true, quiet: options.quiet === true };
   const progress = json || quiet ? noProgress : createProgress(terminal);
   return { terminal, progress, output: createOutput(terminal, { json, quiet }, progress.around) };
 }

@@ -77,8 +77,8 @@ test('a wrong request id or time is a mistake of the command line', async () => 
   });
 });
 
-test('the commands of docs/runbook.md work', async () => {
-  const [block] = blocksOf('docs/runbook.md').filter(({ section }) => section === 'What became of an export');
+test('the commands of docs/operations.md work', async () => {
+  const [block] = blocksOf('docs/operations.md').filter(({ section }) => section === 'What became of an export');
   const lines = block?.text.trim().split('\n') ?? [];
   expect(lines).toHaveLength(2);
   for (const line of lines) {

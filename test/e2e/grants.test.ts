@@ -9,12 +9,12 @@ import {
   PutObjectCommand,
   S3Client,
 } from '@aws-sdk/client-s3';
-import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { PurgeQueueCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Connection } from '../../lib/contract/connection.ts';
 import type { Principal } from '../../lib/local/iam/credentials.ts';
-import { Service } from '../helpers/service.ts';
+import { Service, workQueueUrls } from '../helpers/service.ts';
 
 /**
  * What an attacker in control of a function could do with its role: calls with its own credentials to the whole
@@ -29,12 +29,17 @@ const absent = 'b'.repeat(64);
 
 beforeAll(async () => {
   // What is done here with borrowed credentials is none of the functions' own doing.
-  service = await Service.start({ onAccess: () => {} });
+  service = await Service.shared({ isRecorded: false });
   Bucket = service.connection.outputs.OutboxBucketName;
   for (const Key of [direct, staged, receipt])
     await service.s3For(Key).send(new PutObjectCommand({ Bucket, Key, Body: 'bytes' }));
 });
-afterAll(() => service?.stop());
+afterAll(async () => {
+  for (const QueueUrl of workQueueUrls(service.connection.outputs)) {
+    await service.sqs.send(new PurgeQueueCommand({ QueueUrl }));
+  }
+  await service.stop();
+});
 
 function as(name: string) {
   return callsWith(service.engine.functions.definition(name).principal);

@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto';
+import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
+import { encrypt, generateKeyPair } from '../../lib/crypt4gh/index.ts';
+import { readArchiveKeys } from '../../lib/ops/secrets/archive-keys.ts';
+import { localTarget } from '../../lib/ops/target.ts';
 import { endMarkers } from '../../lib/regions/index.ts';
 import { readPlainly } from '../helpers/plain-crypt4gh.ts';
 import type { RawReply, RawRequest } from '../helpers/raw-http.ts';
 import { Service } from '../helpers/service.ts';
 import { answers, digest, parsed, within } from '../unit/regions/answers.ts';
-import { recordsOf, streamed, vector } from '../unit/regions/files.ts';
+import { bai, offset, recordsOf, streamed, vector } from '../unit/regions/files.ts';
 
 /** Tickets and their parts, as clients of htsget meet them. */
 
@@ -89,8 +92,10 @@ const found = (name: string, bytes: Buffer, text: string) =>
   digest(within(recordsOf(formatOf(name), bytes), parsed(text)));
 
 const withRecords = files.filter((name) => !name.endsWith('.cram'));
-const regions = ['one:1-1000', 'one:16384-16385', 'one:200001-230000', 'two:1-70000', 'three:1-20000 one:50001-50100'];
-const cases = withRecords.flatMap((name) => [...regions, 'whole'].map((text) => [name, text] as const));
+/** test/unit/regions/htslib.test.ts has every region. */
+const cases = withRecords.flatMap((name) =>
+  ['three:1-20000 one:50001-50100', 'whole'].map((text) => [name, text] as const),
+);
 
 describe('the records of a ticket are those of htslib', () => {
   test.each(cases)('%s %s', async (name, text) => {
@@ -151,11 +156,45 @@ describe('the pieces', () => {
     expect((await joined(await ticket('reads.cram'))).equals(vector('reads.cram'))).toBe(true);
   });
 
+  test('of a whole CRAM in parts begin with containers, as its index names them, also where that is damaged', async () => {
+    // The containers of reads.cram, by its CRAI, 60 times one after the other.
+    const [cram, crai] = [vector('reads.cram'), gunzipSync(vector('reads.cram.crai')).toString()];
+    const [start, end] = [548, cram.length - endMarkers.CRAM.length];
+    const copies = Array.from({ length: 60 }, (_, copy) => copy * (end - start));
+    const containers = copies.flatMap((copy) =>
+      crai
+        .trim()
+        .split('\n')
+        .map((line) => Number(line.split('\t')[3]) + copy),
+    );
+    const index = containers.map((container) => `0\t1\t10\t${container}\t0\t1\n`).join('');
+    const records = copies.map(() => cram.subarray(start, end));
+    const bytes = Buffer.concat([cram.subarray(0, start), ...records, endMarkers.CRAM]);
+    for (const [name, beside] of [
+      ['whole.cram', index],
+      ['damaged.cram', 'no index'],
+    ] as const) {
+      await service.archiveBytes('EGAD1', `${name}.crai`, streamed(Buffer.from(beside)));
+      ids[name] = (await service.archiveBytes('EGAD1', name, streamed(bytes))).fileId;
+      const urls = urlsOf(await ticket(name));
+      const starts = urls.slice(1, -1).map(({ url }) => Number(/\.records\.(\d+)_/.exec(url)?.[1]));
+      expect(starts).toHaveLength(2);
+      expect(starts.every((at) => containers.includes(at))).toBe(beside === index);
+      expect(Buffer.concat(await Promise.all(urls.map(bytesOf))).equals(bytes)).toBe(true);
+    }
+  });
+
   test('of a large file for a key are a container of the archived body', async () => {
     const urls = urlsOf(await ticket('long.bam', '', { headers: key }));
     expect(urls).toHaveLength(4);
     const container = Buffer.concat(await Promise.all(urls.map(bytesOf)));
     expect(Buffer.from(readPlainly(container, recipient.privateKey)).equals(long())).toBe(true);
+  });
+
+  test('of a region for a key end near it, where no record reaches over the end of a block', async () => {
+    const reply = await posted('reads.bam', { regions: parsed('one:150001-160000') }, key);
+    // The header's block, the blocks from byte 69,933 to the last of records, and the end marker of 28 bytes.
+    expect(readPlainly(await joined(reply), recipient.privateKey)).toHaveLength(198 + (249_414 - 69_933) + 28);
   });
 
   test('asked for by Client-Public-Key are ranges, answered with 206', async () => {
@@ -173,6 +212,52 @@ describe('the pieces', () => {
     expect([head.status, head.headers['x-file-size']]).toEqual([200, String(whole.length)]);
     const own = await service.direct(pathOf(url!), visa);
     expect(own.bytes.equals(whole)).toBe(true);
+  });
+});
+
+describe('an archived file with an edit list', () => {
+  /** The pieces of reads.bam between the places, with a byte before each that the edit list skips. */
+  async function archivedInPieces(name: string, places: readonly number[]): Promise<string> {
+    const bytes = vector('reads.bam');
+    const cuts = [0, ...places, bytes.length];
+    const pieces = cuts.slice(1).map((end, at) => bytes.subarray(cuts[at], end));
+    const target = localTarget(service.connection);
+    const [archiveKey] = await readArchiveKeys(target.archiveKeys);
+    const container = encrypt(streamed(Buffer.concat(pieces.flatMap((piece) => [Buffer.from('x'), piece]))), {
+      recipients: [archiveKey.publicKey],
+      editList: pieces.flatMap(({ length }) => [1n, BigInt(length)]),
+    });
+    await service.archiveBytes('EGAD1', `${name}.bai`, streamed(vector('reads.bam.bai')));
+    const { fileId } = await service.archiveBytes('EGAD1', name, container);
+    ids[name] = fileId;
+    return name;
+  }
+  const text = 'one:200001-230000';
+
+  test('gives its regions, in plaintext and for a key', async () => {
+    const name = await archivedInPieces('pieces.bam', [100_000, 150_000, 220_000]);
+    const plain = await joined(await posted(name, { regions: parsed(text) }));
+    expect(found(name, plain, text)).toEqual(answers['reads.bam']?.[text]);
+    const container = await joined(await posted(name, { regions: parsed(text) }, key));
+    const bytes = Buffer.from(readPlainly(container, recipient.privateKey));
+    expect(found(name, bytes, text)).toEqual(answers['reads.bam']?.[text]);
+  });
+
+  // Twelve kept ranges, two more than a reader in the field takes.
+  test('that leaves more than ten ranges of a region gives it in plaintext alone', async () => {
+    const name = await archivedInPieces(
+      'crumbs.bam',
+      Array.from({ length: 11 }, (_, at) => 5_000 + at * 20_000),
+    );
+    const all = { regions: [{ referenceName: 'one' }, { referenceName: 'two' }] };
+    const reply = await posted(name, all, key);
+    expect([...errorOf(reply), JSON.parse(reply.text).htsget.message]).toEqual([
+      400,
+      'UnsupportedFormat',
+      'The archived file has an edit list of too many ranges: ask for plaintext.',
+    ]);
+    const plain = await joined(await posted(name, { regions: parsed(text) }));
+    expect(found(name, plain, text)).toEqual(answers['reads.bam']?.[text]);
   });
 });
 
@@ -300,11 +385,30 @@ describe('calls', () => {
       .map(([name, { calls }]) => `${name.slice(caller.length + 1)} ${calls}`)
       .sort();
 
-  test('are one of the database for a ticket, and few of S3', async () => {
-    const region = '?referenceName=two&start=100&end=200';
-    await ticket('spanning.bam', region);
+  test('are one of the database for a ticket and three of S3, whether header and index are in memory or not', async () => {
+    const { fileId } = await service.archiveBytes('EGAD1', 'new.bam', streamed(long()));
+    // One block in the middle of the file: 51 times 249,216 bytes of records, each beginning with one of 23,297 bytes.
+    const block = headerBytes + 30 * 249_216;
+    const index = bai(4681, [offset(block, 5), offset(block + 23_297)]);
+    await service.archiveBytes('EGAD1', 'new.bam.bai', streamed(index));
+    const asked = async () => {
+      service.engine.traffic.resetCounters();
+      urlsOf(await service.direct(`htsget/reads/${fileId}?referenceName=one&start=100&end=200`, visa));
+      return callsOf('htsget');
+    };
+    expect(await asked()).toEqual(['rds-data ExecuteStatement 1', 's3 GetObject 3']);
+    expect(await asked()).toEqual(['rds-data ExecuteStatement 1', 's3 GetObject 1', 's3 HeadObject 2']);
+  });
+
+  test('are no more for many regions that lie near each other', async () => {
+    const regions = Array.from({ length: 60 }, (_, at) => ({
+      referenceName: 'one',
+      start: at * 5_000,
+      end: at * 5_000 + 10,
+    }));
+    await posted('reads.bam', { regions });
     service.engine.traffic.resetCounters();
-    await ticket('spanning.bam', region);
+    urlsOf(await posted('reads.bam', { regions }));
     expect(callsOf('htsget')).toEqual(['rds-data ExecuteStatement 1', 's3 GetObject 1', 's3 HeadObject 2']);
   });
 

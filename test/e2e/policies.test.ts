@@ -8,7 +8,7 @@ import { settings } from '../../bin/settings.ts';
 import { parsePolicy } from '../../lib/local/iam/policy.ts';
 import { askAccount } from '../../lib/ops/preflight/checks.ts';
 import { runOps } from '../../lib/ops/program.ts';
-import { AwsAccount } from '../../lib/ops/stores/account.ts';
+import { awsAccount } from '../../lib/ops/stores/account.ts';
 import { connectTarget } from '../../lib/ops/target.ts';
 import { s3Client } from '../../lib/service/stores/clients.ts';
 import { makeTerminal } from '../helpers/ops-world.ts';
@@ -119,7 +119,7 @@ describe('the auditor', () => {
 describe('the deployer', () => {
   test('may ask all that preflight asks', async () => {
     const { region, endpoints } = service.connection;
-    const account = new AwsAccount({ region, credentials: userWith('deployer') }, endpoints);
+    const account = awsAccount({ region, credentials: userWith('deployer') }, endpoints);
     const results = await askAccount(account, { settings, engineVersion: '18' });
     expect(results.length).toBeGreaterThan(9);
     expect(results.filter(({ result }) => result === 'not allowed')).toEqual([]);

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { clientProgram } from '../../lib/client/cli/main.ts';
 import { systemTiming } from '../../lib/common/timing.ts';
 import { opsProgram } from '../../lib/ops/program.ts';
@@ -9,7 +9,7 @@ import { makeOpsWorld, makeTerminal, runTool, type ToolRun } from './ops-world.t
 export interface CommandLine {
   readonly name: string;
   /** Without running anything. */
-  readonly program: () => Command;
+  readonly program: () => Promise<Command>;
   readonly run: (argv: readonly string[]) => Promise<ToolRun>;
 }
 
@@ -26,6 +26,6 @@ export const client: CommandLine = {
 
 export const ops: CommandLine = {
   name: 'data-out-ops',
-  program: () => opsProgram({ terminal: makeTerminal().terminal, connect, timing: systemTiming }),
+  program: async () => opsProgram({ terminal: makeTerminal().terminal, connect, timing: systemTiming }),
   run: async (argv) => await runTool(argv, (await makeOpsWorld()).target),
 };

@@ -1,6 +1,6 @@
 import { encryptHeader } from '../../lib/crypt4gh/index.ts';
-import { describeFile } from '../../lib/service/direct/description.ts';
-import type { DrsAccess, DrsEndpoint } from '../../lib/service/direct/drs/objects.ts';
+import type { DrsAccess, DrsEndpoint } from '../../lib/service/direct/drs.ts';
+import { describeFile } from '../../lib/service/direct/plaintext.ts';
 import type { FileFacts } from '../../lib/service/direct/ports.ts';
 import { ExportWorld, vector, vectorKey } from './export-world.ts';
 import { makeTestIssuer, rulesOf, type TestIssuer } from './issuer.ts';

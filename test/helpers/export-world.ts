@@ -4,14 +4,8 @@ import { type FileExportMessage, fileExportMessage } from '../../lib/contract/me
 import type { ArchiveKey } from '../../lib/service/archive/ports.ts';
 import type { ConsumeDependencies } from '../../lib/service/export/consume.ts';
 import type { StageDependencies } from '../../lib/service/export/export-order.ts';
-import type {
-  Deliveries,
-  ExportEvent,
-  FileEnd,
-  FileExport,
-  FileExports,
-  RequestFiles,
-} from '../../lib/service/export/ports.ts';
+import type { ExportEvent, FileEnd, FileRecords } from '../../lib/service/export/ledger-port.ts';
+import type { Deliveries, FileExport, FileExports } from '../../lib/service/export/ports.ts';
 import { type DatasetGrant, VisaError, type VisaErrorCode } from '../../lib/visas/index.ts';
 import { FakeArchive } from './fake-archive.ts';
 import { FakeCatalogue } from './fake-catalogue.ts';
@@ -65,7 +59,7 @@ class FakeDeliveries implements Deliveries {
 }
 
 /** Keeps what is recorded of files, and knows no request. */
-class RecordedEnds implements RequestFiles {
+class RecordedEnds implements FileRecords {
   readonly events = new Map<string, ExportEvent>();
   /** Ids of files whose rows the database refuses. */
   readonly refused = new Set<string>();
@@ -74,7 +68,7 @@ class RecordedEnds implements RequestFiles {
     this.#calls = calls;
   }
   record(ends: readonly FileEnd[], events: readonly ExportEvent[]): Promise<readonly string[]> {
-    return this.#calls.run(`requestFiles.record ${ends.map(({ state }) => state).join(' ')}`, () => {
+    return this.#calls.run(`ledger.record ${ends.map(({ state }) => state).join(' ')}`, () => {
       if (events.some(({ fileId = '' }) => this.refused.has(fileId))) throw new Error('the database refuses a row');
       for (const one of events) this.events.set(`${one.exportId} ${one.event} ${one.fileId ?? ''}`, one);
       return [];
@@ -128,16 +122,16 @@ export class ExportWorld {
     return [...this.recorded.events.values()];
   }
 
-  get requestFiles(): RequestFiles {
+  get ledger(): FileRecords {
     return this.recorded;
   }
 
   get staging(): StageDependencies {
-    const { catalogue, archive, outbox, requestFiles, deliveries, copies } = this;
+    const { catalogue, archive, outbox, ledger, deliveries, copies } = this;
     const candidates = () => this.calls.run('archiveKeys.candidates', () => this.archiveKeys);
     const denied = () => this.calls.run('denyList.current', () => denyListOf({ denied: this.deniedEntries }));
     return {
-      ...{ catalogue, archive, outbox, requestFiles, deliveries, copies, denied },
+      ...{ catalogue, archive, outbox, ledger, deliveries, copies, denied },
       archiveKeys: { candidates },
       now: () => this.outbox.now,
     };

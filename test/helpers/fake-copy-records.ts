@@ -1,5 +1,5 @@
 import type { UploadedPart } from '../../lib/service/archive/ports.ts';
-import type { CopyId, CopyRecords, RecordedUpload } from '../../lib/service/export/ports.ts';
+import type { CopyId, CopyRecords, RecordedUpload } from '../../lib/service/export/ledger-port.ts';
 import type { PortCalls } from './port-calls.ts';
 
 interface Row {
@@ -59,7 +59,10 @@ export class FakeCopyRecords implements CopyRecords {
   }
 
   find(id: CopyId) {
-    return this.#calls.run('copies.find', () => this.rows.get(nameOf(id))?.upload);
+    return this.#calls.run('copies.find', () => {
+      const upload = this.rows.get(nameOf(id))?.upload;
+      return upload && { ...id, outboxKey: upload.outboxKey, uploadId: upload.uploadId };
+    });
   }
 
   forget(id: CopyId): Promise<void> {
@@ -71,8 +74,17 @@ export class FakeCopyRecords implements CopyRecords {
   uploadsTo(key: string): Promise<ReadonlySet<string>> {
     return this.#calls.run(
       'copies.uploadsTo',
-      () => new Set([...this.rows.values()].flatMap(({ upload }) => (upload?.key === key ? [upload.uploadId] : []))),
+      () =>
+        new Set([...this.rows.values()].flatMap(({ upload }) => (upload?.outboxKey === key ? [upload.uploadId] : []))),
     );
+  }
+
+  ofDataset(): Promise<never> {
+    return Promise.reject(new Error('nobody withdraws here'));
+  }
+
+  forgetUpload(): Promise<never> {
+    return Promise.reject(new Error('nobody withdraws here'));
   }
 
   #held(id: CopyId, holder: string): Row | undefined {

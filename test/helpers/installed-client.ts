@@ -17,8 +17,9 @@ export class InstalledClient {
     this.script = script;
   }
 
-  static async install(): Promise<InstalledClient> {
-    const client = new InstalledClient(await mkdtemp(join(tmpdir(), 'data-out-installed-')), await installedProgram());
+  /** @param parent on the disk where it works */
+  static async install(parent = tmpdir()): Promise<InstalledClient> {
+    const client = new InstalledClient(await mkdtemp(join(parent, 'data-out-installed-')), await installedProgram());
     // Other users may run it.
     await chmod(client.root, 0o755);
     await writeFile(client.keyPath, await formatPrivateKey(client.keys.privateKey), { mode: 0o600 });

@@ -1,11 +1,11 @@
-import { RdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
+import { exportCatalogue } from '../../lib/service/catalogue/export-catalogue.ts';
 import type { ConsumeDependencies } from '../../lib/service/export/consume.ts';
-import type { ExportEvent, RequestFiles } from '../../lib/service/export/ports.ts';
-import { RdsLedger } from '../../lib/service/ledger/ledger.ts';
-import { noteAttempts } from '../../lib/service/ledger/transition-sql.ts';
+import type { ExportEvent } from '../../lib/service/export/ledger-port.ts';
+import { noteAttempts } from '../../lib/service/ledger/ledger.ts';
 import type { TestDatabase } from './data-api.ts';
 import { ExportWorld } from './export-world.ts';
 import { rowIdOf } from './fake-catalogue.ts';
+import { type WholeLedger, wholeLedger } from './whole-ledger.ts';
 
 /** The row of a request, by the names of the code. */
 interface LedgerRow {
@@ -24,13 +24,13 @@ interface LedgerRow {
 /** The ports of the export, with the ledger on PostgreSQL. Its methods are ports as the others: named in `calls`, and can fail. */
 export class LedgerWorld extends ExportWorld {
   readonly database: TestDatabase;
-  readonly requests: RdsLedger;
+  readonly #ledger: WholeLedger;
 
   private constructor(database: TestDatabase) {
     super();
     this.database = database;
-    this.requests = this.#counted(new RdsLedger(database.dataApi(), 10));
-    const noting = new RdsCatalogue(database.dataApi(), noteAttempts);
+    this.#ledger = this.#counted(wholeLedger(database.dataApi(), 10));
+    const noting = exportCatalogue(database.dataApi(), noteAttempts);
     this.catalogue.onAttempts = async (attempts) => void (await noting.findReleasedFiles(attempts));
   }
 
@@ -46,14 +46,14 @@ export class LedgerWorld extends ExportWorld {
     await this.database.deleteFrom('data_out.requests', 'data_out.request_files', 'data_out.export_log');
   }
 
-  override get requestFiles(): RequestFiles {
-    return this.requests;
+  override get ledger(): WholeLedger {
+    return this.#ledger;
   }
 
   get consuming(): ConsumeDependencies {
-    const { catalogue, fileExports, smallFileExports, requests, requestFiles, deliveries } = this;
+    const { catalogue, fileExports, smallFileExports, ledger, deliveries } = this;
     return {
-      ...{ catalogue, fileExports, smallFileExports, requests, requestFiles, deliveries },
+      ...{ catalogue, fileExports, smallFileExports, ledger, deliveries },
       outbox: { markOpen: () => this.calls.run('outbox.markOpen', () => undefined) },
       rules: { verify: (token) => this.verify(token) },
     };
@@ -97,9 +97,9 @@ export class LedgerWorld extends ExportWorld {
   }
 
   /** Its calls take their turn in `calls`. It finds the datasets of the catalogue where it reads them. */
-  #counted(ledger: RdsLedger): RdsLedger {
+  #counted(ledger: WholeLedger): WholeLedger {
     return new Proxy(ledger, {
-      get: (target, name: keyof RdsLedger) => {
+      get: (target, name: Extract<keyof WholeLedger, string>) => {
         const method = target[name];
         return (...given: readonly unknown[]) =>
           this.calls.run(callName(name, given), async () => {
@@ -126,7 +126,6 @@ export class LedgerWorld extends ExportWorld {
 }
 
 function callName(name: string, [first]: readonly unknown[]): string {
-  if (name === 'finalizable') return 'requestFiles.finalizable';
-  if (name !== 'record') return `requests.${name}`;
-  return `requestFiles.record ${(first as readonly { readonly state: string }[]).map(({ state }) => state).join(' ')}`;
+  if (name !== 'record') return `ledger.${name}`;
+  return `ledger.record ${(first as readonly { readonly state: string }[]).map(({ state }) => state).join(' ')}`;
 }

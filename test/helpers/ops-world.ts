@@ -7,7 +7,7 @@ import { NotFoundError } from '../../lib/errors.ts';
 import type { AuditRow } from '../../lib/ops/audit/trail.ts';
 import { type ArchiveRegistration, FileIdTakenError, type Removal } from '../../lib/ops/catalogue/writer.ts';
 import { runOps } from '../../lib/ops/program.ts';
-import { SqsDeadLetters } from '../../lib/ops/stores/dead-letter-queue.ts';
+import { deadLetterQueue } from '../../lib/ops/stores/dead-letter-queue.ts';
 import { type EditableSecret, SecretChangedError } from '../../lib/ops/stores/json-secret.ts';
 import { deadLetterQueueNames, type Target } from '../../lib/ops/target.ts';
 import type { Terminal } from '../../lib/terminal/terminal.ts';
@@ -231,15 +231,13 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
       },
     },
     outbox: outbox.outbox,
-    outboxRecords: outbox.records,
+    outboxRecords: outbox.ledger,
     erasure: {
       openRequests: async () => open.requests,
       erase: (recipient) => call(`erase ${recipient}`, () => audit.filter((row) => row.recipient === recipient).length),
     },
-    exportLog: outbox.log,
-    deadLetters: deadLetterQueueNames.map(
-      (name) =>
-        new SqsDeadLetters({ client: queues.client, name, queueUrl: `dead ${name}`, workQueueUrl: `work ${name}` }),
+    deadLetters: deadLetterQueueNames.map((name) =>
+      deadLetterQueue({ client: queues.client, name, queueUrl: `dead ${name}`, workQueueUrl: `work ${name}` }),
     ),
     failures: {
       of: (works) =>

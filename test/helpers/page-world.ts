@@ -13,17 +13,7 @@ import { InstalledClient } from './installed-client.ts';
 import { until } from './service.ts';
 
 const root = join(import.meta.dirname, '../..');
-const people = [
-  'operator',
-  'researcher',
-  'program',
-  'reader',
-  'batch',
-  'keys',
-  'downloads',
-  'fetched',
-  'shell',
-] as const;
+const people = ['operator', 'researcher', 'program'] as const;
 export type Person = (typeof people)[number];
 
 /** The plaintext of `sample.bam`, which the operator archives. */

@@ -3,15 +3,14 @@ import { compactVerify } from 'jose';
 import type { DeliveryReceipt, FileState } from '../../lib/contract/delivery.ts';
 import { signDigest } from '../../lib/local/kms/ecdsa.ts';
 import type {
-  DeliveryLog,
   FannedOutRequest,
-  ReceiptOutbox,
-  ReceiptSigner,
+  ReceiptRecords,
   RequestEnd,
   RequestedFile,
-} from '../../lib/service/export/ports.ts';
+} from '../../lib/service/export/ledger-port.ts';
+import type { ReceiptOutbox, ReceiptSigner } from '../../lib/service/export/ports.ts';
 import type { FinalizeDependencies } from '../../lib/service/export/receipt/finalize.ts';
-import { joseSignature } from '../../lib/service/stores/kms/receipt-signer.ts';
+import { joseSignature } from '../../lib/service/stores/receipt-signer.ts';
 import { FakeArchive } from './fake-archive.ts';
 import { FakeOutbox } from './fake-outbox.ts';
 import { PortCalls } from './port-calls.ts';
@@ -67,7 +66,7 @@ export function endedFile(fileId: string, state: FileState, reason?: string): Re
 }
 
 /** The log of one request, in memory, with the rules of the tables. */
-export class FakeDeliveryLog implements DeliveryLog {
+export class FakeDeliveryLog implements ReceiptRecords {
   request: FannedOutRequest | undefined = fannedOutRequest();
   rows: RequestedFile[] = [];
   /** Rows of a page. */
@@ -84,12 +83,12 @@ export class FakeDeliveryLog implements DeliveryLog {
   }
 
   find(id: string): Promise<FannedOutRequest | undefined> {
-    return this.#calls.run('log.find', () => (this.request?.exportId === id ? this.request : undefined));
+    return this.#calls.run('ledger.find', () => (this.request?.exportId === id ? this.request : undefined));
   }
 
   async *files(): AsyncGenerator<readonly RequestedFile[]> {
     for (let start = 0; start < this.rows.length; start += this.pageSize) {
-      yield await this.#calls.run('log.files', () => {
+      yield await this.#calls.run('ledger.files', () => {
         this.onPage(start / this.pageSize);
         return this.rows.slice(start, start + this.pageSize);
       });
@@ -97,7 +96,7 @@ export class FakeDeliveryLog implements DeliveryLog {
   }
 
   finalize({ receiptRevision }: Pick<FannedOutRequest, 'receiptRevision'>, end: RequestEnd): Promise<boolean> {
-    return this.#calls.run('log.finalize', () => {
+    return this.#calls.run('ledger.finalize', () => {
       if (!this.request || this.request.receiptRevision !== receiptRevision || this.request.isOpen) return false;
       this.end = end;
       this.request = { ...this.request, state: end.state };
@@ -106,7 +105,7 @@ export class FakeDeliveryLog implements DeliveryLog {
   }
 
   close({ receiptRevision }: Pick<FannedOutRequest, 'receiptRevision'>, hasReceipt: boolean): Promise<void> {
-    return this.#calls.run('log.close', () => {
+    return this.#calls.run('ledger.close', () => {
       if (!this.request) throw new Error('no such request');
       if (this.request.finalizedRevision >= receiptRevision) return;
       this.request = { ...this.request, finalizedRevision: receiptRevision };
@@ -148,7 +147,7 @@ export class ReceiptWorld {
   /** @param outbox in place of the one in memory */
   dependencies(outbox: ReceiptOutbox = this.outbox): Required<FinalizeDependencies> {
     return {
-      log: this.log,
+      ledger: this.log,
       receipts: { outbox, signer: this.signer, issuer: 'org.example.data-out' },
       now: () => this.now,
     };

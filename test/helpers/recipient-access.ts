@@ -1,6 +1,6 @@
 import { hash } from 'bcryptjs';
 import type { Subject } from '../../lib/contract/outbox-key.ts';
-import { ArchiveCredentials } from '../../lib/service/outbox/archive-credentials.ts';
+import { archiveCredentials } from '../../lib/service/outbox/archive-credentials.ts';
 import type { OutboxAccess } from '../../lib/service/outbox/caller.ts';
 import type { ArchiveUsers } from '../../lib/service/outbox/ports.ts';
 import { makeTestIssuer, rulesOf, type TestIssuer, type VisaChoices } from './issuer.ts';
@@ -32,7 +32,7 @@ export async function accessWorld(): Promise<AccessWorld> {
     issuer,
     access: {
       rules: rulesOf(issuer, clock),
-      archiveCredentials: new ArchiveCredentials({ users, policy: 'when-presented', clock }),
+      checkArchiveCredentials: archiveCredentials(users, 'when-presented', clock),
     },
     headers: async (choices) => ({ 'Proxy-Authorization': `Bearer ${await issuer.visa(choices)}` }),
     subject: (sub) => ({ iss: issuer.iss, sub }),

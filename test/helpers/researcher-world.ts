@@ -60,7 +60,7 @@ export class ResearcherWorld {
     await writeFile(join(folder, 'ca.pem'), testCertificate.cert);
     const walk = await Walk.start({
       programs: {},
-      tools: ['cat', 'chmod', 'find', 'install', 'mkdir', 'mv', 'node', 'npm', 'rm', 'sha256sum'],
+      tools: ['chmod', 'install', 'mkdir', 'mv', 'node', 'npm', 'rm', 'sha256sum'],
       stands: {
         [address]: `https://localhost:${port}${pathname}/`,
         [new URL('/', address).href]: `https://localhost:${port}/`,

@@ -2,7 +2,7 @@ import { hkdfSync } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { openHeader } from '../../lib/crypt4gh/index.ts';
 import { readArchiveKeys } from '../../lib/ops/secrets/archive-keys.ts';
-import { JsonSecret } from '../../lib/ops/stores/json-secret.ts';
+import { jsonSecret } from '../../lib/ops/stores/json-secret.ts';
 import { localTarget } from '../../lib/ops/target.ts';
 import { secretsManagerClient } from '../../lib/service/stores/clients.ts';
 import type { Secret } from './secret-search.ts';
@@ -101,6 +101,6 @@ export function workerSecretArn({ engine }: Service): string {
 async function passwordIn({ connection }: Service, secretArn: string): Promise<string> {
   const { region, credentials, endpoints } = connection;
   const client = secretsManagerClient({ region, credentials, endpoint: endpoints.secretsManager });
-  const secret = await new JsonSecret({ client, secretArn }).read();
+  const secret = await jsonSecret({ client, secretArn }).read();
   return (secret as { password: string }).password;
 }

@@ -10,7 +10,7 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import { GetQueueAttributesCommand, ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { GetQueueAttributesCommand, PurgeQueueCommand, ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { importJWK, type JWTPayload, SignJWT } from 'jose';
 import { hashPassword } from '../../lib/common/password-hash.ts';
 import type { Connection } from '../../lib/contract/connection.ts';
@@ -53,6 +53,8 @@ export interface ListedFile {
 
 /** One for each worker: its test files run in one after the other. */
 let shared: Promise<Service> | undefined;
+/** Whether what its callers do is recorded for the proof of the functions' rights. */
+let isRecorded = true;
 
 export interface VisaChoices {
   readonly subject?: string;
@@ -101,10 +103,11 @@ export class Service {
 
   /**
    * The service that all files of one worker share, empty again: no file of the archive, no container, no audit row, no
-   * message. For tests that put no engine out of order and change no secret. Its end is the worker's end.
+   * message, no dead letter. For tests that put no engine out of order and change no secret. Its end is the worker's end.
    */
-  static async shared(): Promise<Service> {
-    shared ??= Service.start();
+  static async shared(options = { isRecorded: true }): Promise<Service> {
+    isRecorded = options.isRecorded;
+    shared ??= Service.start({ onAccess: (entry) => isRecorded && recordAccess?.(entry) });
     const service = await shared;
     await service.#empty();
     return service;
@@ -116,6 +119,9 @@ export class Service {
       const depths = await Promise.all(workQueueUrls(outputs).map((url) => this.queueDepth(url)));
       return depths.every((depth) => depth === 0) ? true : undefined;
     }, 'the queues to be empty');
+    for (const [name, QueueUrl] of Object.entries(outputs)) {
+      if (name.endsWith('DeadLetterQueueUrl')) await this.sqs.send(new PurgeQueueCommand({ QueueUrl }));
+    }
     const catalogue = ['files', 'datasets', 'file_dataset', 'dataset_references', 'checksums', 'dataset_event_log'];
     await this.sql(`truncate ${catalogue.map((table) => `sda.${table}`).join(', ')} restart identity cascade`);
     await this.sql('truncate data_out.export_log, data_out.requests, data_out.request_files restart identity');

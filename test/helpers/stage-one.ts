@@ -4,11 +4,12 @@ import { type StageOutcome, stageFiles } from '../../lib/service/export/stage.ts
 
 /** Stage one file, a batch of its own. @throws what brings its message back */
 export async function stageFile(
-  message: ReceivedMessage,
+  message: Omit<ReceivedMessage, 'receive'>,
   dependencies: StageDependencies,
   { redelivered, isLast = false, remainingMs }: Delivery & { readonly isLast?: boolean },
 ): Promise<StageOutcome> {
-  const [end] = await stageFiles([{ ...message, redelivered, isLast }], dependencies, remainingMs);
+  const receive = { count: redelivered ? 2 : 1, isLast };
+  const [end] = await stageFiles([{ ...message, receive }], dependencies, remainingMs);
   if (end?.status !== 'fulfilled') throw end?.reason;
   return end.value;
 }

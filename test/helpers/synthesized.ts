@@ -1,10 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Template } from 'aws-cdk-lib/assertions';
 import type { Settings } from '../../lib/infra/settings.ts';
 import { addStacks } from '../../lib/infra/stacks.ts';
 import { templateApp } from '../../lib/infra/templates.ts';
+import { digestOfInputs } from '../../lib/local/template/fresh-assembly.ts';
 
 export interface Templates {
   /** Of the storage stack. */
@@ -19,18 +21,55 @@ rmSync(outdir, { recursive: true });
 
 /** For every file of a worker: many tests look at the same templates, and must not change them. */
 const made = new Map<string, Templates>();
+const root = join(import.meta.dirname, '../..');
+let kept: string | undefined;
 
-/** The templates of both stacks. @throws SettingsError */
+/**
+ * The templates of both stacks. A synth takes a quarter of a second of a processor, so all workers, and later runs, share what was
+ * made from the same sources.
+ * @throws SettingsError
+ */
 export function templatesOf(settings: Settings): Templates {
   const key = JSON.stringify(settings);
   const known = made.get(key);
   if (known) return known;
+  const [stored, served] = remembered(key, () => synthesized(settings));
+  const skipsCycles = { skipCyclicalDependenciesCheck: true };
+  const templates = { stored: Template.fromJSON(stored, skipsCycles), served: Template.fromJSON(served, skipsCycles) };
+  made.set(key, templates);
+  return templates;
+}
+
+type Pair = readonly [stored: Record<string, unknown>, served: Record<string, unknown>];
+
+function synthesized(settings: Settings): Pair {
   try {
     const { storage, service } = addStacks(templateApp({ outdir }), settings);
-    const templates = { stored: Template.fromStack(storage), served: Template.fromStack(service) };
-    made.set(key, templates);
-    return templates;
+    return [Template.fromStack(storage).toJSON(), Template.fromStack(service).toJSON()];
   } finally {
-    rmSync(outdir, { recursive: true });
+    rmSync(outdir, { recursive: true, force: true });
   }
+}
+
+function remembered(key: string, make: () => Pair): Pair {
+  if (process.env.COUNTS_LINES) return make();
+  const path = join((kept ??= keptFolder()), createHash('sha256').update(key).digest('hex'));
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch {
+    const pair = make();
+    const unfinished = `${path}.${process.pid}`;
+    writeFileSync(unfinished, JSON.stringify(pair));
+    renameSync(unfinished, path);
+    return pair;
+  }
+}
+
+/** The folder of what was made from these sources. Those of earlier sources go. */
+function keptFolder(): string {
+  const all = join(root, 'node_modules/.cache/templates');
+  const own = digestOfInputs(root);
+  mkdirSync(join(all, own), { recursive: true });
+  for (const name of readdirSync(all)) if (name !== own) rmSync(join(all, name), { recursive: true, force: true });
+  return join(all, own);
 }

@@ -7,7 +7,7 @@ import type {
   OutboxRecords,
   RecordedContainer,
   RecordedCopy,
-} from '../../lib/service/export/ports.ts';
+} from '../../lib/service/export/ledger-port.ts';
 
 interface HeldObject {
   etag: string;
@@ -84,7 +84,7 @@ export class WithdrawWorld {
     },
   };
 
-  readonly records: OutboxRecords = {
+  readonly ledger: OutboxRecords = {
     deprecatedDatasets: async () => this.deprecated,
     containers: async function* (this: WithdrawWorld, filter: ContainerFilter) {
       const wanted = this.rows.filter((row) =>
@@ -92,29 +92,25 @@ export class WithdrawWorld {
       );
       for (let from = 0; from < wanted.length; from += this.pageSize) yield wanted.slice(from, from + this.pageSize);
     }.bind(this),
-    recordEnds: async (containers) => {
-      this.calls.push('settle');
+    recordRemoval: async (containers, events) => {
+      this.calls.push('record');
+      this.events.push(...events);
       this.settled.push(...containers);
       for (const { exportId, fileId } of containers) {
         const index = this.rows.findIndex((row) => row.exportId === exportId && row.fileId === fileId);
         if (index >= 0) this.rows.splice(index, 1);
       }
     },
-    copies: async (datasetId) => (datasetId === 'EGAD1' ? this.recordedCopies : []),
-    forgetUpload: async (copy) => {
+  };
+
+  readonly copies = {
+    uploadsTo: async (key: string) => new Set(this.recorded.get(key) ?? []),
+    ofDataset: async (datasetId: string) => (datasetId === 'EGAD1' ? this.recordedCopies : []),
+    forgetUpload: async (copy: RecordedCopy) => {
       this.calls.push(`forget ${copy.uploadId}`);
       this.recordedCopies = this.recordedCopies.filter((one) => one !== copy);
     },
   };
-
-  readonly log = {
-    record: async (...events: readonly ExportEvent[]) => {
-      this.calls.push('record');
-      this.events.push(...events);
-    },
-  };
-
-  readonly copies = { uploadsTo: async (key: string) => new Set(this.recorded.get(key) ?? []) };
   /** Ids of uploads that the database knows, by key. */
   readonly recorded = new Map<string, readonly string[]>();
 }

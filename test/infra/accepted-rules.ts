@@ -5,7 +5,7 @@ import { type Acknowledgement, acknowledgements } from '../helpers/security-find
 import { stacksOfVariants } from '../helpers/variants.ts';
 
 /** The page with the table of accepted rules. */
-export const pagePath = join(import.meta.dirname, '../../docs/operations.md');
+export const pagePath = join(import.meta.dirname, '../../docs/template-rules.md');
 
 const table = /(<!-- accepted rules -->\n)[\s\S]*?(<!-- end -->)/;
 

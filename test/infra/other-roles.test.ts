@@ -1,12 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type App, type CfnElement, Stack } from 'aws-cdk-lib';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ServiceFunction } from '../../lib/infra/functions/service-function.ts';
+import { describe, expect, test } from 'vitest';
+import { settings } from '../../bin/settings.ts';
 import { account } from '../helpers/settings.ts';
+import { templatesOf } from '../helpers/synthesized.ts';
 import { show, type Template } from '../helpers/template.ts';
-import { stacksOfVariants } from '../helpers/variants.ts';
+import { variants } from '../helpers/variants.ts';
 
 interface Statement {
   readonly Action: string | readonly string[];
@@ -35,7 +34,7 @@ const moveActions = [
 ];
 const throughSqs = 'StringEquals kms:ViaService sqs.AWS::Region.amazonaws.com';
 
-/** The roles that serve no function of the service. Each has a row in SECURITY.md. */
+/** The roles that serve no function of the service. Each has a row in docs/grants.md. */
 const expected: Readonly<Record<string, Allowed>> = {
   Redrive: {
     trusts: ['arn:AWS::Partition:iam::AWS::AccountId:root'],
@@ -61,19 +60,11 @@ const expected: Readonly<Record<string, Allowed>> = {
   },
 };
 
-const outdir = mkdtempSync(join(tmpdir(), 'data-out-'));
-let roles: { readonly variant: string; readonly name: string; readonly allowed: Allowed }[];
-
-beforeAll(() => {
-  roles = stacksOfVariants(outdir).flatMap(({ name: variant, app }) => {
-    const ours = rolesOfFunctions(app);
-    return app
-      .synth()
-      .stacks.flatMap(({ template }) => otherRoles(template, ours).map((role) => ({ variant, ...role })));
-  });
-}, 120_000);
-
-afterAll(() => rmSync(outdir, { recursive: true }));
+const roles = Object.entries(variants).flatMap(([variant, change]) =>
+  Object.values(templatesOf({ ...settings, ...change })).flatMap((template) =>
+    otherRoles(template.toJSON()).map((role) => ({ variant, ...role })),
+  ),
+);
 
 describe('roles that serve no function of the service', () => {
   test('are these, with every setting', () => {
@@ -86,34 +77,22 @@ describe('roles that serve no function of the service', () => {
     for (const { allowed, variant } of same) expect(allowed, variant).toStrictEqual(expected[name]);
   });
 
-  test.each(Object.keys(expected))('%s stands in SECURITY.md', (name) => {
-    const page = readFileSync(join(import.meta.dirname, '../../SECURITY.md'), 'utf8');
+  test.each(Object.keys(expected))('%s has a row in docs/grants.md', (name) => {
+    const page = readFileSync(join(import.meta.dirname, '../../docs/grants.md'), 'utf8');
     expect(page).toContain(`\n| \`${name}\` | `);
   });
 });
 
-/** Logical ids of the roles of the service's functions, which `npm run grants` counts. */
-function rolesOfFunctions(app: App): ReadonlySet<string> {
-  const functions = app.node.findAll().filter((construct) => construct instanceof ServiceFunction);
-  return new Set(
-    functions.map((construct) => {
-      const role = construct.node.findChild('Role').node.defaultChild as CfnElement;
-      return Stack.of(role).resolve(role.logicalId);
-    }),
-  );
-}
-
-/** The roles of a template that no function of the service has. */
-function otherRoles(
-  { Resources: resources }: Template,
-  ours: ReadonlySet<string>,
-): { name: string; allowed: Allowed }[] {
+/** The roles of a template that no function of the service has, as `npm run grants` counts those. */
+function otherRoles({ Resources: resources }: Pick<Template, 'Resources'>): { name: string; allowed: Allowed }[] {
   const entries = Object.entries(resources);
   const properties = (type: string) =>
     entries.filter(([, { Type }]) => Type === type).map(([id, { Properties }]) => ({ id, ...Properties }) as never);
   const policies = properties('AWS::IAM::Policy') as { Roles: unknown[]; PolicyDocument: { Statement: Statement[] } }[];
+  const functions = entries.filter(([id, { Type }]) => Type === 'AWS::Lambda::Function' && /Function[0-9A-F]{8}$/.test(id));
+  const ours = JSON.stringify(functions.map(([, { Properties }]) => Properties.Role));
   return entries
-    .filter(([id, { Type }]) => Type === 'AWS::IAM::Role' && !ours.has(id))
+    .filter(([id, { Type }]) => Type === 'AWS::IAM::Role' && !ours.includes(`"${id}"`))
     .map(([id, { Properties }]) => {
       const role = Properties as {
         AssumeRolePolicyDocument: { Statement: Statement[] };

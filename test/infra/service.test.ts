@@ -152,7 +152,7 @@ test('the migration changes when the settings name the cluster that was made: La
   // Its variables say the same, in other words.
   const before = service.at('Functions/Migrate/Function').Properties;
   expect(Object.keys(migrate?.Environment.Variables)).toContain('DATABASE_CLUSTER_ARN');
-  expect(before.Description).toBe("Brings the catalogue's tables up to date, in a cluster of its own");
+  expect(before.Description).toBe("Brings the catalogue's tables up to date, in its own cluster");
   expect(migrate?.Description).toBe("Brings the catalogue's tables up to date, in the cluster of the settings");
 });
 

@@ -7,11 +7,9 @@ import { ArchiveUserWriter } from '../../lib/ops/catalogue/archive-users.ts';
 import { RdsArchiveInventory } from '../../lib/ops/catalogue/inventory.ts';
 import { FileIdTakenError, RdsArchiveWriter } from '../../lib/ops/catalogue/writer.ts';
 import { accessQuery } from '../../lib/service/catalogue/access-query.ts';
-import { RdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
-import { RdsDirectCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
-import { RdsDeliveryLog, RdsExportLog } from '../../lib/service/ledger/delivery-log.ts';
-import { RdsLedger } from '../../lib/service/ledger/ledger.ts';
-import { noteAttempts } from '../../lib/service/ledger/transition-sql.ts';
+import { directCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
+import { exportCatalogue } from '../../lib/service/catalogue/export-catalogue.ts';
+import { noteAttempts, outboxRecords, receiptRecords } from '../../lib/service/ledger/ledger.ts';
 import type { DataApi } from '../../lib/service/stores/rds/data-api.ts';
 import { prepareRole } from '../../lib/service/stores/rds/logins/database-role.ts';
 import { migrate } from '../../lib/service/stores/rds/migrate.ts';
@@ -19,6 +17,7 @@ import { TestDatabase } from '../helpers/data-api.ts';
 import { ServerDatabase } from '../helpers/postgres-database.ts';
 import { type PostgresServer, startPipelinePostgres } from '../helpers/postgres-server.ts';
 import { readMigrations } from '../helpers/read-migrations.ts';
+import { wholeLedger } from '../helpers/whole-ledger.ts';
 
 /**
  * Every query of this service over PostgreSQL's own server and the tables of an ingestion pipeline, each as the role that
@@ -89,7 +88,7 @@ describe('the migrations', () => {
 });
 
 describe.each([databaseRoles.reader, databaseRoles.worker])('%s', (role) => {
-  const catalogue = () => new RdsCatalogue(as(role));
+  const catalogue = () => exportCatalogue(as(role), noteAttempts);
   const first = (...namedBy: number[]) => ({ entitled: [{ datasetId: 'EGAD1', namedBy }] });
 
   it.each([
@@ -125,7 +124,7 @@ describe.each([databaseRoles.reader, databaseRoles.worker])('%s', (role) => {
 const unexpected = () => Promise.reject(new Error('a transaction within one'));
 
 describe('direct access', () => {
-  const catalogue = () => new RdsDirectCatalogue(as(databaseRoles.reader));
+  const catalogue = () => directCatalogue(as(databaseRoles.reader));
 
   it('lists files, and stops at a dataset that is not released', async () => {
     const listed = await all(catalogue().filesOfDataset('EGAD1'));
@@ -178,10 +177,13 @@ describe('direct access', () => {
 
 describe('the audit trail', () => {
   it('is written by the worker, each event once, and read by the operator', async () => {
-    const log = new RdsExportLog(as(databaseRoles.worker));
+    const { recordRemoval } = outboxRecords(as(databaseRoles.worker), 30);
     for (const _ of [1, 2]) {
-      await log.record({ exportId, event: 'accepted', archiveKind: 'fega', datasetId: 'EGAD1' });
-      await log.record({ exportId, event: 'staged', datasetId: 'EGAD1', fileId: 'EGAF1', bytes: 9007199254740991 });
+      await recordRemoval([], [{ exportId, event: 'accepted', archiveKind: 'fega', datasetId: 'EGAD1' }]);
+      await recordRemoval(
+        [],
+        [{ exportId, event: 'staged', datasetId: 'EGAD1', fileId: 'EGAF1', bytes: 9007199254740991 }],
+      );
     }
     const trail = new RdsAuditTrail(as());
     const events = async (filter = {}) => (await all(trail.newest(filter, 10))).map(({ event }) => event);
@@ -206,7 +208,7 @@ describe('the log of deliveries', () => {
        values ('${exportId}', 'EGAF1', 'staged', '${recipient}/EGAF1-x.c4gh', 9007199254740991, 'd1'),
               ('${exportId}', 'EGAF2', 'given_up', null, null, null)`,
     );
-    const log = new RdsDeliveryLog(as(databaseRoles.worker));
+    const log = receiptRecords(as(databaseRoles.worker));
     const request = { exportId, receiptRevision: 1 };
     expect(await log.find(exportId)).toMatchObject({
       ...request,
@@ -235,8 +237,8 @@ describe('a request', () => {
     recipient: 'ab',
     keyFingerprint: 'cd',
   };
-  const requests = () => new RdsLedger(as(databaseRoles.worker), 10);
-  const files = () => new RdsLedger(as(databaseRoles.worker), 10);
+  const requests = () => wholeLedger(as(databaseRoles.worker), 10);
+  const files = () => wholeLedger(as(databaseRoles.worker), 10);
   const end = (fileId: string, state: 'staged' | 'given_up' = 'staged') => ({ exportId, fileId, state });
   const event = (fileId: string) => ({ exportId, fileId, event: 'staged' as const });
   const attempt = (fileId: string, isFirst = true) => ({
@@ -250,7 +252,7 @@ describe('a request', () => {
   beforeEach(async () => {
     await database.sql('truncate data_out.requests, data_out.request_files, data_out.export_log');
     await requests().accept(request, fileIds, { count: 1, isLast: true });
-    await new RdsCatalogue(as(databaseRoles.worker), noteAttempts).findReleasedFiles(fileIds.map((id) => attempt(id)));
+    await exportCatalogue(as(databaseRoles.worker), noteAttempts).findReleasedFiles(fileIds.map((id) => attempt(id)));
   });
   const completeFanOut = () => requests().completeFanOut(exportId, { sentTo: '', files: 0 });
 
@@ -261,7 +263,7 @@ describe('a request', () => {
          where stable_id in ('EGAF2', 'EGAF3')`,
       );
     await sizes(600_000_000, 600_000_000);
-    const limited = new RdsLedger(as(databaseRoles.worker), 10, { gib: 1, expiryDays: 30 });
+    const limited = wholeLedger(as(databaseRoles.worker), 10, { gib: 1, expiryDays: 30 });
     const ask = (id: string, fileId: string) =>
       limited.accept({ ...request, exportId: id, datasetId: 'EGAD2', fileId }, [fileId], { count: 1, isLast: false });
     for (let round = 0; round < 10; round += 1) {
@@ -279,7 +281,7 @@ describe('a request', () => {
     await completeFanOut();
     await as(databaseRoles.worker).transaction(async (slow) => {
       expect(
-        await new RdsLedger(Object.assign(slow, { transaction: unexpected }), 10).record(
+        await wholeLedger(Object.assign(slow, { transaction: unexpected }), 10).record(
           [end('EGAF1')],
           [event('EGAF1')],
         ),
@@ -294,7 +296,7 @@ describe('a request', () => {
   it('that is sealed while its last file is staged is settled for the one that asks last', async () => {
     await files().record([end('EGAF1')], []);
     await as(databaseRoles.worker).transaction(async (slow) => {
-      await new RdsLedger(Object.assign(slow, { transaction: unexpected }), 10).record([end('EGAF2')], []);
+      await wholeLedger(Object.assign(slow, { transaction: unexpected }), 10).record([end('EGAF2')], []);
       expect(await completeFanOut()).toBe(true);
       expect(await files().finalizable([exportId])).toEqual([]);
     });
@@ -320,13 +322,13 @@ describe('a request', () => {
     );
     await database.sql('update data_out.requests set settled_generation = generation');
     for (const id of fileIds)
-      await new RdsCatalogue(as(databaseRoles.worker), noteAttempts).findReleasedFiles([attempt(id)]);
+      await exportCatalogue(as(databaseRoles.worker), noteAttempts).findReleasedFiles([attempt(id)]);
     expect(await database.sql('select generation from data_out.requests')).toEqual([['2']]);
     expect(await files().finalizable([exportId])).toEqual([]);
   });
 
   it('is given up and swept', async () => {
-    const sweep = new RdsLedger(as(databaseRoles.worker), 10);
+    const sweep = wholeLedger(as(databaseRoles.worker), 10);
     const later = new Date(Date.now() + 60_000);
     const progress = { sentTo: '', files: 0 };
     expect(await sweep.brokenFanOuts(later, new Date(0))).toEqual([{ request, progress }]);
@@ -413,7 +415,7 @@ describe('the operator', () => {
     const events = "select event from sda.dataset_event_log where dataset_id = 'EGAD100' order by id";
     expect(await database.sql(events)).toEqual([['registered'], ['released']]);
     // What it entered is served.
-    expect(await new RdsCatalogue(as(databaseRoles.worker)).isReleased('EGAD100')).toBe(true);
+    expect(await exportCatalogue(as(databaseRoles.worker), noteAttempts).isReleased('EGAD100')).toBe(true);
   });
 
   it('notices content that the pipeline has archived, and removes what it has added', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { databaseRoles } from '../../lib/contract/database-roles.ts';
-import { RdsOutboxRecords } from '../../lib/service/ledger/outbox-records.ts';
+import { outboxRecords } from '../../lib/service/ledger/ledger.ts';
 import { prepareRole } from '../../lib/service/stores/rds/logins/database-role.ts';
 import { migrate } from '../../lib/service/stores/rds/migrate.ts';
 import { TestDatabase } from '../helpers/data-api.ts';
@@ -47,7 +47,7 @@ afterAll(async () => {
 
 it('finds the containers of a dataset by index, in each statement of its role', async () => {
   database.logins = { 'arn:worker': worker };
-  const records = new RdsOutboxRecords({ db: database.dataApi({ secretArn: 'arn:worker' }), expiryDays: 30 });
+  const records = outboxRecords(database.dataApi({ secretArn: 'arn:worker' }), 30);
   expect(await records.deprecatedDatasets()).toEqual([{ datasetId: 'EGAD1', isRecent: true }]);
   database.bodies.length = 0;
   let found = 0;
@@ -59,7 +59,7 @@ it('finds the containers of a dataset by index, in each statement of its role', 
   const values = [
     [':value', "'EGAD1'"],
     [':days', '32'],
-    [':after_request', "'00000000-0000-0000-0000-000000000000'"],
+    [':after_export', "'00000000-0000-0000-0000-000000000000'"],
     [':after_file', "''"],
   ] as const;
   const statement = values.reduce((text, [name, value]) => text.replaceAll(name, value), sql);

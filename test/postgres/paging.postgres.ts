@@ -4,18 +4,17 @@ import { ForbiddenError } from '../../lib/errors.ts';
 import { RdsAuditTrail } from '../../lib/ops/audit/trail.ts';
 import { RdsArchiveHeaders } from '../../lib/ops/catalogue/headers.ts';
 import { RdsArchiveInventory } from '../../lib/ops/catalogue/inventory.ts';
-import { RdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
-import { RdsDirectCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
-import { RdsDeliveryLog } from '../../lib/service/ledger/delivery-log.ts';
-import { RdsLedger } from '../../lib/service/ledger/ledger.ts';
-import { fitsQuota } from '../../lib/service/ledger/outbox-quota.ts';
-import { RdsOutboxRecords } from '../../lib/service/ledger/outbox-records.ts';
+import { directCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
+import { exportCatalogue } from '../../lib/service/catalogue/export-catalogue.ts';
+import { noteAttempts, outboxRecords, receiptRecords } from '../../lib/service/ledger/ledger.ts';
+import { fitsQuota } from '../../lib/service/ledger/outbox-contents.ts';
 import type { DataApi, SqlExecutor } from '../../lib/service/stores/rds/data-api.ts';
 import { migrate } from '../../lib/service/stores/rds/migrate.ts';
 import { TestDatabase } from '../helpers/data-api.ts';
 import { ServerDatabase } from '../helpers/postgres-database.ts';
 import { type PostgresServer, startPipelinePostgres } from '../helpers/postgres-server.ts';
 import { readMigrations } from '../helpers/read-migrations.ts';
+import { wholeLedger } from '../helpers/whole-ledger.ts';
 
 /**
  * Every statement that pages, over a dataset of a million files: PostgreSQL says how many rows and blocks it read. A statement
@@ -102,6 +101,8 @@ class Explained implements SqlExecutor {
   }
 
   async query<T>(_row: z.ZodType<T>, sql: string, parameters: Given = {}): Promise<T[]> {
+    const unknown = Object.keys(this.#instead).filter((name) => !(name in parameters));
+    if (!this.plan && unknown.length > 0) throw new Error(`the statement has no parameter ${unknown}`);
     const [text] = await this.#db.query(
       z.object({ 'QUERY PLAN': z.string() }),
       `explain (analyze, buffers, format json) ${sql}`,
@@ -141,35 +142,32 @@ const first = async (pages: AsyncIterable<unknown>) => {
 interface Paging {
   /** Runs the statement for a first page. */
   readonly run: (db: DataApi) => Promise<unknown>;
-  /** Parameters that put it before the last page. */
-  readonly last: () => Promise<Given>;
+  /** Parameters that put it before the last page. @default - its first statement takes no position */
+  readonly last?: () => Promise<Given>;
 }
 
 const one = async (sql: string) => (await database.sql(sql))[0]?.[0] ?? '';
 /** The row id of a file, and its stable id, behind which a page is left. */
 const rowIdBeforeLast = () => one(`select cast(id as text) from sda.files order by id desc limit 1 offset ${page}`);
 const fileBeforeLast = () => one(`select stable_id from sda.files order by stable_id desc limit 1 offset ${page}`);
-const eventBeforeLast = async () => ({
-  before: Number(await one('select min(id) from data_out.export_log')) + page + 1,
-});
 const closing = { state: 'given_up', reason: 'not_sent' } as const;
 const start = { sentTo: '', files: 0 };
-const records = (db: DataApi) => new RdsOutboxRecords({ db, expiryDays: 30 });
+const records = (db: DataApi) => outboxRecords(db, 30);
 
 const statements: Readonly<Record<string, Paging>> = {
   'files to export': {
-    run: (db) => first(new RdsCatalogue(db).exportableFiles('EGAD1', '')),
+    run: (db) => first(exportCatalogue(db, noteAttempts).exportableFiles('EGAD1', '')),
     last: async () => ({ after: await rowIdBeforeLast() }),
   },
   'files that an export did not send': {
     run: async (db) => {
       await database.sql('update data_out.requests set closed_to = null');
-      await new RdsLedger(db, 10).closeUnsent(exportId, start, closing);
+      await wholeLedger(db, 10).closeUnsent(exportId, start, closing);
     },
     last: async () => ({ sent_to: await rowIdBeforeLast() }),
   },
   'files of a dataset, for direct access': {
-    run: (db) => first(new RdsDirectCatalogue(db).filesOfDataset('EGAD1')),
+    run: (db) => first(directCatalogue(db).filesOfDataset('EGAD1')),
     last: async () => ({ after: { uuid: await rowIdBeforeLast() } }),
   },
   'files of a dataset, for the operator': {
@@ -189,33 +187,30 @@ const statements: Readonly<Record<string, Paging>> = {
     last: async () => ({ after: await rowIdBeforeLast() }),
   },
   'files of a receipt': {
-    run: (db) => first(new RdsDeliveryLog(db).files(exportId)),
+    run: (db) => first(receiptRecords(db).files(exportId)),
     last: async () => ({ after: await fileBeforeLast() }),
   },
   'containers of a dataset': {
     run: (db) => first(records(db).containers({ datasetId: 'EGAD1' }, { withdrawn: true })),
-    last: async () => ({ after_request: { uuid: exportId }, after_file: await fileBeforeLast() }),
+    last: async () => ({ after_export: { uuid: exportId }, after_file: await fileBeforeLast() }),
   },
   'containers of a recipient': {
     run: (db) => first(records(db).containers({ recipient })),
-    last: async () => ({ after_request: { uuid: exportId }, after_file: await fileBeforeLast() }),
+    last: async () => ({ after_export: { uuid: exportId }, after_file: await fileBeforeLast() }),
   },
   'containers of a request': {
     run: (db) => first(records(db).containers({ exportId })),
-    last: async () => ({ after_request: { uuid: exportId }, after_file: await fileBeforeLast() }),
+    last: async () => ({ after_export: { uuid: exportId }, after_file: await fileBeforeLast() }),
   },
-  'the audit trail': { run: (db) => first(new RdsAuditTrail(db).newest({}, page)), last: eventBeforeLast },
+  'the audit trail': { run: (db) => first(new RdsAuditTrail(db).newest({}, page)) },
   'the audit trail of a request': {
     run: (db) => first(new RdsAuditTrail(db).newest({ requestId: exportId }, page)),
-    last: eventBeforeLast,
   },
   'the audit trail of a dataset': {
     run: (db) => first(new RdsAuditTrail(db).newest({ datasetId: 'EGAD1' }, page)),
-    last: eventBeforeLast,
   },
   'the audit trail of a recipient': {
     run: (db) => first(new RdsAuditTrail(db).newest({ recipient }, page)),
-    last: eventBeforeLast,
   },
 };
 
@@ -235,21 +230,22 @@ describe.each([3, 1001])('of %i datasets', (datasets) => {
   });
 
   const ends = ['first', 'last'] as const;
-  it.each(Object.keys(statements).flatMap((name) => ends.map((end) => [name, end] as const)))(
-    'reads at most twice the page: %s, the %s page',
-    async (name, end) => {
-      const { run, last } = statements[name] as Paging;
-      const db = new Explained(end === 'first' ? {} : await last());
-      await run(db as unknown as DataApi).catch((error: unknown) => {
-        // The listing of direct access takes no rows for a dataset that is not released.
-        if (!(error instanceof ForbiddenError)) throw error;
-      });
-      if (!db.plan) throw new Error('no statement');
-      const read = readBy(db.plan);
-      expect(read.rows).toBeLessThanOrEqual(2 * page);
-      expect(read.blocks).toBeLessThan(30 * page);
-    },
-  );
+  it.each(
+    Object.entries(statements).flatMap(([name, { last }]) =>
+      ends.slice(0, last ? 2 : 1).map((end) => [name, end] as const),
+    ),
+  )('reads at most twice the page: %s, the %s page', async (name, end) => {
+    const { run, last } = statements[name] as Paging;
+    const db = new Explained(end === 'last' && last ? await last() : {});
+    await run(db as unknown as DataApi).catch((error: unknown) => {
+      // The listing of direct access takes no rows for a dataset that is not released.
+      if (!(error instanceof ForbiddenError)) throw error;
+    });
+    if (!db.plan) throw new Error('no statement');
+    const read = readBy(db.plan);
+    expect(read.rows).toBeLessThanOrEqual(2 * page);
+    expect(read.blocks).toBeLessThan(30 * page);
+  });
 });
 
 it.each(['containers of a dataset', 'containers of a recipient', 'containers of a request'])(

@@ -4,7 +4,7 @@ import { compactVerify, type JWTHeaderParameters } from 'jose';
 import { expect, test } from 'vitest';
 import { signDigest } from '../../lib/local/kms/ecdsa.ts';
 import { compactJws } from '../../lib/service/export/receipt/prepared-receipt.ts';
-import { joseSignature } from '../../lib/service/stores/kms/receipt-signer.ts';
+import { joseSignature } from '../../lib/service/stores/receipt-signer.ts';
 
 const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const secret = Buffer.from(String(privateKey.export({ format: 'jwk' }).d), 'base64url');

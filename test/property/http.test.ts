@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { DataOutError } from '../../lib/errors.ts';
-import { exportMessageOf } from '../../lib/service/export/request/request-export.ts';
+import { exportMessageOf } from '../../lib/service/export/request-export.ts';
 import { parseBasic, parseBearer } from '../../lib/service/http/authorization.ts';
 import { slice } from '../../lib/service/http/pages.ts';
 import { problemReply } from '../../lib/service/http/problem.ts';

@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { openPart, type Place, partsOf, type VirtualRange } from '../../lib/regions/index.ts';
+import { openPart, type Place, splitter, type VirtualRange } from '../../lib/regions/index.ts';
 import { bgzf, joined, memory } from '../unit/regions/files.ts';
 
 const layout = fc.record({
@@ -35,7 +35,7 @@ describe('parts of a file of any blocks', () => {
         );
         const whole: VirtualRange = { start: { block: 0, within: 0 }, end: { block: bytes.length, within: 0 } };
         for (const some of [ranges, [whole], ranges.filter((_, index) => index % 2 === 0)]) {
-          const parts = partsOf(some, { partBytes: 65_536 });
+          const parts = splitter(some)(65_536);
           const expected = some.map((range) => plain.subarray(...positionsOf(range, sizes, starts, plain.length)));
           expect(inflated(await joined(source, 'BAM', parts)).equals(Buffer.concat(expected))).toBe(true);
           const middles = (await Promise.all(parts.map((part) => openPart(source, 'BAM', part)))).map(

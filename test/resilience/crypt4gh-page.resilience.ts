@@ -60,24 +60,9 @@ function read(bytes: Uint8Array) {
   return collect(decrypt([bytes], { privateKeys: [newReader.privateKey] }));
 }
 
-/** What a recipe decrypted; away with it, so that the next one has to. */
-function takeDecrypted(): void {
-  expect(file('decrypted.bam').equals(plaintext)).toBe(true);
-  rmSync(join(folder, 'decrypted.bam'));
-}
-
-const sixteen = `${plaintext.length} ${plaintext.toString('hex', 100_000, 100_016)}\n`;
-
 /** What each recipe must have printed or left behind, in the order of the page. */
 const outcomes: readonly [string, (output: string) => void | Promise<void>][] = [
   ['Make and read keys', (output) => expect(output).toBe('true\n')],
-  [
-    'Make and read keys',
-    (output) =>
-      expect(output).toBe(
-        "{\n  format: 'crypt4gh',\n  isProtected: true,\n  kdf: 'scrypt',\n  comment: undefined\n}\n32\n",
-      ),
-  ],
   [
     'Encrypt a file for two readers',
     async () => {
@@ -85,13 +70,10 @@ const outcomes: readonly [string, (output: string) => void | Promise<void>][] = 
       expect((await collect(decrypt([file('sample.bam.c4gh')], { privateKeys }))).equals(plaintext)).toBe(true);
     },
   ],
+  ['Decrypt a file, and know that it is whole', () => expect(file('decrypted.bam').equals(plaintext)).toBe(true)],
+  ['Decrypt a stream', (output) => expect(output).toBe(`${plaintext.length}\n`)],
   ['Know who wrote a file', (output) => expect(output).toBe('by me\n')],
-  ['Decrypt a file, and know that it is whole', takeDecrypted],
-  ['Use streams of Node and of the Web', (output) => expect(output).toBe(`${plaintext.length}\n`.repeat(2))],
-  ['Use several threads', takeDecrypted],
-  ['Use several threads', takeDecrypted],
-  ['Read some bytes of a large file', (output) => expect(output).toBe(`${sixteen}100 69850\n`)],
-  ['Read some bytes of a large file', (output) => expect(output).toBe(sixteen)],
+  ['Read some bytes of a large file', (output) => expect(output).toBe(`${plaintext.length} 100 69850\n`)],
   [
     'Give others access',
     async () => {
@@ -106,7 +88,6 @@ const outcomes: readonly [string, (output: string) => void | Promise<void>][] = 
       expect((await read(file('part.c4gh'))).equals(expected)).toBe(true);
     },
   ],
-  ['Know sizes and places before reading', (output) => expect(output).toBe('1000572\nbytes=65688-196815\n')],
   [
     'Tell a wrong key from a damaged file',
     (output) =>
@@ -128,12 +109,10 @@ describe('the recipes of docs/crypt4gh.md do what they say', () => {
 });
 
 test('the error table has every code once, under its class', () => {
-  const rows = [...page.matchAll(/^\| (?:`(\w+)`.*?)?\| `([\w-]+)` \| .+ \|$/gm)];
-  let className = '';
-  const listed = rows.map(([, name, code]) => {
-    className = name ?? className;
-    return [code, className];
-  });
+  const rows = [...page.matchAll(/^\| `(\w+Error)` \| .+ \| (.+) \|$/gm)];
+  const listed = rows.flatMap(([, name, codes = '']) =>
+    codes.split(', ').map((code) => [code.slice(1, -1), name] as const),
+  );
   expect(Object.fromEntries(listed)).toEqual(crypt4ghErrorCodes);
   expect(listed).toHaveLength(Object.keys(crypt4ghErrorCodes).length);
 });

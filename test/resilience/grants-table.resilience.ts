@@ -13,10 +13,10 @@ import { widest } from '../grants/settings.ts';
 import { grantsTable, tableIn, unmarked } from '../grants/table.ts';
 import { account, existing } from '../helpers/settings.ts';
 
-test('the table of SECURITY.md is what the templates allow (npm run grants -- --write)', () => {
+test('the table of docs/grants.md is what the templates allow (npm run grants -- --write)', () => {
   const { grants, deployment } = allGrants();
   expect(grants.length).toBeGreaterThan(200);
-  const page = readFileSync(join(import.meta.dirname, '../../SECURITY.md'), 'utf8');
+  const page = readFileSync(join(import.meta.dirname, '../../docs/grants.md'), 'utf8');
   // Who uses a grant is known after a run only.
   expect(unmarked(tableIn(page))).toBe(unmarked(grantsTable(grants, deployment)));
 }, 120_000);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { RdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
-import { noteAttempts } from '../../lib/service/ledger/transition-sql.ts';
+import { exportCatalogue } from '../../lib/service/catalogue/export-catalogue.ts';
+import { noteAttempts } from '../../lib/service/ledger/ledger.ts';
 import { TestDatabase } from '../helpers/data-api.ts';
 
 test('a header of the limit is read whole', async () => {
@@ -16,7 +16,7 @@ test('a header of the limit is read whole', async () => {
   ]) {
     await database.sql(statement);
   }
-  const catalogue = new RdsCatalogue(database.dataApi(), noteAttempts);
+  const catalogue = exportCatalogue(database.dataApi(), noteAttempts);
   const file = await catalogue.findReleasedFile({ fileId: 'EGAF1', datasetId: 'EGAD1' });
   expect(Buffer.compare(file?.header ?? Buffer.alloc(0), Buffer.alloc(1_500_000, 0x0a))).toBe(0);
 });

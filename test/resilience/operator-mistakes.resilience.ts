@@ -69,7 +69,7 @@ test('a wrong setting ends the synth with the names of the fields, as the page s
   const said =
     'Error: private/settings.ts cannot work:\n  outboxExpiryDays: expected a whole number from 1 to 365, got 400\n';
   expect(synth()).toMatchObject({ status: 1, stdout: '', stderr: said });
-  expect(readPage('docs/operators.md')).toContain(`\`\`\`text\n${said}\`\`\``);
+  expect(readPage('docs/settings.md')).toContain(`\`\`\`text\n${said}\`\`\``);
 }, 60_000);
 
 test('a file of settings that is broken is told in one line, by every command that reads it', async () => {

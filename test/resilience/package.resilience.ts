@@ -16,7 +16,7 @@ const prefix = join(project, 'global');
 const npm = (args: readonly string[]) =>
   execFileSync('npm', [...args, '--silent', '--offline', '--cache', join(project, 'empty-cache')], { stdio: 'pipe' });
 
-/** A project elsewhere that has the packed package, made as docs/client.md, docs/crypt4gh.md and docs/releasing.md say. */
+/** A project elsewhere that has the packed package, made as docs/researchers.md, docs/crypt4gh.md and docs/releasing.md say. */
 beforeAll(async () => {
   await buildPackage(join(project, 'package'));
   npm(['pack', join(project, 'package'), '--pack-destination', project]);
@@ -112,7 +112,7 @@ describe('the packed package', () => {
 
   test('brings the licences of what is bundled', () => {
     const licences = readFileSync(join(installed, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
-    for (const name of ['commander', 'undici', 'smol-toml', 'log-update', 'bcrypt-pbkdf', 'tweetnacl', 'hash-wasm']) {
+    for (const name of ['commander', 'undici', 'smol-toml', '@clack/core', 'bcrypt-pbkdf', 'tweetnacl', 'hash-wasm']) {
       expect(licences).toContain(`\n${name} `);
     }
     expect(licences).not.toContain('@aws-sdk');

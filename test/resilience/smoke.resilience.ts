@@ -8,7 +8,7 @@ import { DeleteObjectCommand, ListMultipartUploadsCommand } from '@aws-sdk/clien
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import { runChecks } from '../../lib/ops/smoke/check.ts';
-import { CleanUp } from '../../lib/ops/smoke/clean-up.ts';
+import { removeRun } from '../../lib/ops/smoke/clean-up.ts';
 import { makeIssuer, smokeVisa, visaFor } from '../../lib/ops/smoke/issuer.ts';
 import { runIds, startRun } from '../../lib/ops/smoke/run.ts';
 import { suite } from '../../lib/ops/smoke/suite.ts';
@@ -282,7 +282,7 @@ describe('a deployment without a connection file', () => {
     const ids = runIds(new Date());
     const { outputs, issuer } = service.connection;
     await using run = startRun({
-      ...{ ids, deployment, target, signal: terminal.signal, resources: async () => [] },
+      ...{ ids, deployment, target, signal: terminal.signal },
       expected: { archiveKind: 'fega', deliveryReceipt: true },
       access: { proxyUrl: outputs.ProxyUrl, dataOutUrl: outputs.DataOutUrl, ...newUsers(ids.username) },
       visa: await visaFor(issuer, ids.username, ids.datasetId, new Date()),
@@ -297,7 +297,7 @@ describe('a deployment without a connection file', () => {
     );
     expect(results.map(({ id, result }) => [id, result])).toEqual(wanted.map((id) => [id, 'passed']));
     expect(JSON.stringify(await target.administrators.read())).toContain(ids.username);
-    await new CleanUp(deployment).run(ids, { madeUsers: true, requestId: run.requestId });
+    await removeRun(deployment, ids, { madeUsers: true, requestId: run.requestId });
     expect(await target.administrators.read()).toEqual(before);
     expect(await left()).toEqual(nothing);
   });

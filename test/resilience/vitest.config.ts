@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { execArgv } from '../../vitest.config.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -23,6 +24,7 @@ export default defineConfig({
       // As in `npm test`.
       CDK_VALIDATION: 'false',
     },
+    execArgv,
     setupFiles: 'test/helpers/set-up.ts',
     testTimeout: 60_000,
     hookTimeout: 120_000,

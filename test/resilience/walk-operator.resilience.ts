@@ -6,7 +6,7 @@ import { assembly } from '../helpers/assembly.ts';
 import { makeTestIssuer } from '../helpers/issuer.ts';
 import { printedAs, shaped, stepsOf, Walk, type WalkChoices, type WalkStep } from '../helpers/walk.ts';
 
-/** An operator who follows docs/operators.md on one machine, from `npm start` to the last of the mistakes that it lists. */
+/** An operator who follows docs/operators.md on one machine, and then makes mistakes. */
 const steps = stepsOf('docs/operators.md', 'test/resilience/walk-operator.resilience.ts');
 const root = join(import.meta.dirname, '../..');
 const passphrase = 'correct horse battery';
@@ -26,95 +26,126 @@ beforeAll(async () => {
       npm: ['/bin/sh', '-c', `shift 2; ${node('start')}`, 'npm'],
       npx: ['/bin/sh', '-c', `command=$1; shift; ${node('$command')}`, 'npx'],
     },
-    tools: ['cmp', 'head'],
+    tools: ['cmp', 'env', 'head'],
     env: { AWS_EC2_METADATA_DISABLED: 'true' },
   });
 }, 90_000);
 afterAll(() => walk?.remove());
 
-interface Stage {
-  readonly before?: () => Promise<unknown>;
-  readonly choices?: () => WalkChoices;
-  readonly after?: () => Promise<unknown>;
-}
-
 const asAlice = (): WalkChoices => ({ answers: [['Password', passwords.alice ?? '']] });
 
-const stages: Readonly<Record<string, Stage>> = {
-  start: { choices: () => ({ leaveAfter: 'first-steps.sh' }) },
-  'archive key': {
-    choices: () => ({
-      answers: [
-        ['assphrase', passphrase],
-        ['again', passphrase],
-        ['Passphrase', passphrase],
-      ],
-    }),
-  },
-  export: { choices: asAlice },
-  delivery: {
-    choices: () => ({
-      answers: [
-        ['Password', passwords.central ?? ''],
-        ['Password', passwords.central ?? ''],
-      ],
-    }),
-  },
-  'no dataset': { choices: () => ({ exitCode: 4 }) },
-  'empty dataset': {
-    before: () =>
-      walk.run(
-        'npx data-out-ops archive add private/visa.jwt --dataset EGAD00000000002 --file-id EGAF00000000009\n' +
-          'npx data-out-ops archive remove EGAF00000000009 --yes\n',
-      ),
-  },
-  'Ctrl-C': {
-    before: async () => {
-      await writeFile(walk.path('huge.bam'), '');
-      await truncate(walk.path('huge.bam'), 100 * gibibyte);
-    },
-    choices: () => ({ interrupt: 'huge.bam', exitCode: 130 }),
-    after: async () => expect((await walk.run('npx data-out-ops archive list\n')).printed).not.toContain('huge.bam'),
-  },
-  'lost password': { choices: () => ({ exitCode: 9 }) },
-  'not trusted': {
-    before: async () => {
-      const issuer = await makeTestIssuer({ iss: 'https://visas.example.org/' });
-      await writeFile(walk.path('private/other.jwt'), await issuer.visa({ sub: 'jane', dataset: 'EGAD00000000001' }));
-    },
-    choices: () => ({ ...asAlice(), exitCode: 3 }),
-  },
-  port: { choices: () => ({ exitCode: 1 }) },
-  'data folder': { choices: () => ({ exitCode: 1 }) },
-  'no engine': { choices: () => ({ exitCode: 4 }) },
-  'no region': { choices: () => ({ exitCode: 2 }) },
-  'no credentials': { choices: () => ({ exitCode: 3 }) },
+/** What is typed at the steps of the page, by their names. */
+const choices: Readonly<Record<string, () => WalkChoices>> = {
+  start: () => ({ leaveAfter: 'first-steps.sh' }),
+  'archive key': () => ({
+    answers: [
+      ['assphrase', passphrase],
+      ['again', passphrase],
+      ['Passphrase', passphrase],
+    ],
+  }),
+  export: asAlice,
+  delivery: () => ({
+    answers: [
+      ['Password', passwords.central ?? ''],
+      ['Password', passwords.central ?? ''],
+    ],
+  }),
 };
 
 /** What a walk knows no shape of: passwords that were made, and process ids. */
 const made = /(?<=\buser (\w+)\b.*, password )[\w-]{32}$|(?<=\(process )\d+/gm;
 
 /** As `walk.follow`, and keeps the passwords. */
-async function follow({ commands, printed }: WalkStep, choices: WalkChoices = {}): Promise<void> {
-  const run = await walk.run(commands, choices);
+async function follow({ commands, printed, name = '' }: WalkStep): Promise<void> {
+  const chosen = choices[name]?.() ?? {};
+  const run = await walk.run(commands, chosen);
   for (const [password, user] of run.printed.matchAll(made)) if (user !== undefined) passwords[user] = password;
   const masked = (text: string) => text.replaceAll(made, '…');
   expect(printedAs(masked(printed), masked(run.printed))).toBe(shaped(masked(printed)));
-  expect(run.exitCode).toBe(choices.leaveAfter === undefined ? (choices.exitCode ?? 0) : undefined);
+  expect(run.exitCode).toBe(chosen.leaveAfter === undefined ? 0 : undefined);
 }
 
-test.each(steps)(
-  '$title',
-  async (step) => {
-    const stage = stages[step.name ?? ''];
-    await stage?.before?.();
-    await follow(step, stage?.choices?.());
-    await stage?.after?.();
-  },
-  120_000,
-);
+test.each(steps)('$title', (step) => follow(step), 120_000);
 
-test('every stage is of a step', () => {
+test('every choice is of a step', () => {
   const names = steps.map(({ name }) => name);
-  expect(Object.keys(stages).filter((name) => !names.includes(name))).toEqual([]);
+  expect(Object.keys(choices).filter((name) => !names.includes(name))).toEqual([]);
+});
+
+/** Commands, what they print in the end, and their exit code. */
+const mistakes: readonly (readonly [commands: string, says: string, exitCode: number])[] = [
+  [
+    'npx data-out-ops dataset release EGAD00000000009',
+    'data-out-ops: there is no dataset EGAD00000000009: data-out-ops dataset list shows those that are there',
+    4,
+  ],
+  [
+    `npx data-out-ops archive add private/visa.jwt --dataset EGAD00000000002 --file-id EGAF00000000009
+npx data-out-ops archive remove EGAF00000000009 --yes
+npx data-out-ops dataset release EGAD00000000002`,
+    `EGAD00000000002 is released (0 files, 0 B)
+warning: the dataset has no files, so an export of it is rejected: data-out-ops archive add`,
+    0,
+  ],
+  [
+    'npx data-out-ops archive add private/sample.bam --dataset EGAD00000000001 --file-id EGAF00000000002',
+    'warning: EGAF00000000002 has the same content as EGAF00000000001. If it was added twice: data-out-ops archive remove EGAF00000000002',
+    0,
+  ],
+  [
+    'npx data-out-ops admin add alice --generate',
+    'data-out-ops: there is a user alice; --replace gives another password and roles',
+    9,
+  ],
+  ['npm start -- --port 8080', 'port 8080 is taken; choose another one with --port', 1],
+  [
+    'npm start -- --data-dir private/state',
+    '/home/olga/data-out/private/state is in use by another engine (process …): end it, or name another folder with --data-dir',
+    1,
+  ],
+  [
+    'env --unset DATA_OUT_CONNECTION npx data-out-ops dataset list',
+    'data-out-ops: no local engine runs from this folder: there is no /home/olga/data-out/.local/connection.json. Start one with npm start, name its file with --connection or DATA_OUT_CONNECTION, or say --aws',
+    4,
+  ],
+  [
+    'npx data-out-ops --aws dataset list',
+    'data-out-ops: --aws: there is no valid region: say --region or AWS_REGION',
+    2,
+  ],
+  [
+    'npx data-out-ops --aws --region eu-north-1 dataset list',
+    `data-out-ops: there are no valid AWS credentials: CredentialsProviderError
+Log in, for example with aws sso login, and look at AWS_PROFILE. Then run the same command again.`,
+    3,
+  ],
+];
+
+test.each(mistakes)('%s', { timeout: 120_000 }, async (commands, says, exitCode) => {
+  const run = await walk.run(`${commands}\n`);
+  const printed = run.printed.replaceAll(made, '…').trim().split('\n').slice(-says.split('\n').length);
+  expect([printed.join('\n'), run.exitCode]).toEqual([says, exitCode]);
+});
+
+test('Ctrl-C in `archive add` leaves nothing of the file', { timeout: 120_000 }, async () => {
+  await writeFile(walk.path('huge.bam'), '');
+  await truncate(walk.path('huge.bam'), 100 * gibibyte);
+  const add = 'npx data-out-ops archive add huge.bam --dataset EGAD00000000001\n';
+  const run = await walk.run(add, { interrupt: 'huge.bam' });
+  expect([run.printed.trim().split('\n').at(-1), run.exitCode]).toEqual(['data-out-ops: interrupted', 130]);
+  expect((await walk.run('npx data-out-ops archive list\n')).printed).not.toContain('huge.bam');
+});
+
+test('an export with the visa of an issuer that is not trusted is rejected', { timeout: 120_000 }, async () => {
+  const issuer = await makeTestIssuer({ iss: 'https://visas.example.org/' });
+  await writeFile(walk.path('private/other.jwt'), await issuer.visa({ sub: 'jane', dataset: 'EGAD00000000001' }));
+  const run = await walk.run(
+    'npx data-out export EGAD00000000001 --visa private/other.jwt --public-key private/me.pub.pem --username alice --wait\n',
+    asAlice(),
+  );
+  expect(run.printed).toContain(
+    'is rejected (visa_untrusted_issuer): the issuer is not trusted for this kind of token',
+  );
+  expect(run.exitCode).toBe(3);
 });

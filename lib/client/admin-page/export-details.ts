@@ -15,7 +15,7 @@ const columns = [
 ] as const;
 
 /** What the controls of a row need from the rest of the page. */
-export interface RowActions {
+interface RowActions {
   readonly labels: RecipientLabels;
   /** Called when a recipient gets another label. */
   readonly onLabel: () => void;
@@ -23,107 +23,25 @@ export interface RowActions {
 }
 
 /** What a row opens into: the facts of an export, and its files. */
-export class ExportDetails {
-  readonly row: HTMLTableRowElement;
-  readonly #service: Service;
-  readonly #requestId: string;
-  readonly #alert = make('div');
-  readonly #facts = make('div');
-  readonly #files: HTMLTableSectionElement;
-  readonly #table: HTMLTableElement;
-  readonly #more: HTMLButtonElement;
-  readonly #label = make('input', { maxlength: '60', autocomplete: 'off', spellcheck: 'false' });
-  readonly #showLabel: () => void;
-  readonly #fileRows = new Map<string, readonly HTMLTableCellElement[]>();
-  #pages = 1;
+export function exportDetails(service: Service, about: ListedExport, { labels, onLabel, onAgain }: RowActions) {
+  const { requestId, dataset, file, recipient } = about;
+  const name = file ?? dataset ?? requestId;
+  const alert = make('div');
+  const factsPlace = make('div');
+  const fileRows = new Map<string, readonly HTMLTableCellElement[]>();
+  const body = make('tbody');
+  const head = make('tr', {}, ...columns.map(([title, kind]) => make('th', { scope: 'col', class: kind }, title)));
+  const table = make('table', { 'aria-label': `Files of ${name}` }, make('thead', {}, head), body);
+  const more = make('button', { type: 'button' }, 'More files');
+  const label = make('input', { maxlength: '60', autocomplete: 'off', spellcheck: 'false' });
+  let pages = 1;
   /** The number of the newest load: answers of older ones come too late. */
-  #newest = 0;
+  let newest = 0;
   /** The export as it was shown last. */
-  #shown: ListedExport | undefined;
+  let last: ListedExport | undefined;
 
-  constructor(service: Service, shown: ListedExport, { labels, onLabel, onAgain }: RowActions) {
-    const { requestId, dataset, file, recipient } = shown;
-    this.#service = service;
-    this.#requestId = requestId;
-    const name = file ?? dataset ?? requestId;
-    this.#files = make('tbody');
-    const head = make('tr', {}, ...columns.map(([title, kind]) => make('th', { scope: 'col', class: kind }, title)));
-    this.#table = make('table', { 'aria-label': `Files of ${name}` }, make('thead', {}, head), this.#files);
-    this.#more = make('button', { type: 'button' }, 'More files');
-    this.#more.addEventListener('click', () => {
-      this.#pages += 1;
-      void this.load();
-    });
-    const region = make('div', { role: 'region', 'aria-label': `Export of ${name}`, class: 'details' });
-    region.append(this.#alert, this.#facts);
-    this.#showLabel = () => {
-      this.#label.value = labels.of(recipient);
-    };
-    if (recipient !== null && labels.isKept) {
-      this.#label.addEventListener('change', () => {
-        labels.set(recipient, this.#label.value);
-        onLabel();
-      });
-      const help = make('span', { class: 'quiet' }, 'Only this browser keeps it.');
-      region.append(make('p', {}, make('label', {}, 'Label of the recipient ', this.#label), ' ', help));
-    }
-    if (file !== null || dataset !== null) {
-      const again = make('button', { type: 'button' }, 'Export again');
-      again.addEventListener('click', () => onAgain(shown));
-      region.append(make('p', {}, again));
-    }
-    region.append(this.#table, this.#more);
-    this.#table.hidden = true;
-    this.#more.hidden = true;
-    this.row = make('tr', { id: `details-${requestId}` }, make('td', { colspan: '6' }, region));
-    this.row.hidden = true;
-  }
-
-  get isOpen(): boolean {
-    return !this.row.hidden;
-  }
-
-  /** Whether the files are shown as they are in this state of the export. */
-  isCurrent({ state, generation }: ListedExport): boolean {
-    return !isUnderWay(state) && this.#shown?.state === state && this.#shown.generation === generation;
-  }
-
-  /** @returns whether it is open now */
-  toggle(): boolean {
-    this.row.hidden = !this.row.hidden;
-    this.#showLabel();
-    return this.isOpen;
-  }
-
-  /** Asks the service again. @returns `undefined` if it gave no answer, which is then shown here, or one that came too late */
-  async load(): Promise<ShownExport | undefined> {
-    this.#newest += 1;
-    const mine = this.#newest;
-    try {
-      const { shown, files } = await this.#service.show(this.#requestId, 0);
-      if (mine !== this.#newest) return undefined;
-      this.#showFacts(shown);
-      let mayHaveMore = this.#showFiles(files);
-      for (let page = 1; page < this.#pages && mayHaveMore; page += 1) {
-        const next = await this.#service.show(this.#requestId, page);
-        if (mine !== this.#newest) return undefined;
-        mayHaveMore = this.#showFiles(next.files);
-      }
-      showAlert(this.#alert);
-      this.#more.hidden = !mayHaveMore;
-      this.#shown = shown;
-      return shown;
-    } catch (error) {
-      if (mine !== this.#newest) return undefined;
-      if (!(error instanceof Error)) throw error;
-      const remedy = error instanceof RefusedError ? error.refusal.remedy : 'Tell the operator.';
-      showAlert(this.#alert, error.message, remedy);
-      return undefined;
-    }
-  }
-
-  #showFacts(shown: ShownExport): void {
-    const { state, reason, sealedAt, settledAt, receipt, recipient, keyFingerprint, requestedAt, bytes } = shown;
+  const showFacts = (shown: ShownExport) => {
+    const { state, reason, sealedAt, settledAt, receipt, keyFingerprint, requestedAt, bytes, counts } = shown;
     const facts = factList([
       ['State', `${state}. ${explainState(state)}`],
       ['Reason', reason && reasonInWords(reason)],
@@ -131,27 +49,20 @@ export class ExportDetails {
       ['Requested', moment(requestedAt)],
       ['All files handed out', sealedAt && moment(sealedAt)],
       ['Settled', settledAt && moment(settledAt)],
-      ['Staged', `${shown.counts.staged} of ${shown.counts.total}, ${formatBytes(bytes)}`],
+      ['Staged', `${counts.staged} of ${counts.total}, ${formatBytes(bytes)}`],
       ['Receipt', receipt],
-      ['Recipient', recipient],
+      ['Recipient', shown.recipient],
       ['Key fingerprint (SHA-256)', keyFingerprint],
     ]);
-    if (this.#facts.textContent !== facts.textContent) this.#facts.replaceChildren(facts);
-  }
+    if (factsPlace.textContent !== facts.textContent) factsPlace.replaceChildren(facts);
+  };
 
-  /** @returns whether there may be another page */
-  #showFiles(files: readonly ExportedFile[]): boolean {
-    for (const file of files) this.#showFile(file);
-    this.#table.hidden = this.#fileRows.size === 0;
-    return files.length === limits.exportedFilesPerPage;
-  }
-
-  #showFile({ fileId, state, reason, supersededBy, bytes, changedAt }: ExportedFile): void {
-    let cells = this.#fileRows.get(fileId);
+  const showFile = ({ fileId, state, reason, supersededBy, bytes, changedAt }: ExportedFile) => {
+    let cells = fileRows.get(fileId);
     if (cells === undefined) {
       cells = columns.slice(1).map(([, kind]) => make('td', { class: kind }));
-      this.#fileRows.set(fileId, cells);
-      this.#files.append(make('tr', {}, make('th', { scope: 'row' }, fileId), ...cells));
+      fileRows.set(fileId, cells);
+      body.append(make('tr', {}, make('th', { scope: 'row' }, fileId), ...cells));
     }
     setTexts(cells, [
       state,
@@ -160,5 +71,75 @@ export class ExportDetails {
       moment(changedAt),
     ]);
     cells[0]?.setAttribute('data-state', state);
+  };
+
+  /** Asks the service again. @returns `undefined` if it gave no answer, which is then shown here, or one that came too late */
+  const load = async (): Promise<ShownExport | undefined> => {
+    newest += 1;
+    const mine = newest;
+    try {
+      let shown: ShownExport | undefined;
+      let mayHaveMore = true;
+      for (let page = 0; page < pages && mayHaveMore; page += 1) {
+        const { shown: found, files } = await service.show(requestId, page);
+        if (mine !== newest) return undefined;
+        if (page === 0) showFacts(found);
+        shown ??= found;
+        for (const each of files) showFile(each);
+        table.hidden = fileRows.size === 0;
+        mayHaveMore = files.length === limits.exportedFilesPerPage;
+      }
+      showAlert(alert);
+      more.hidden = !mayHaveMore;
+      last = shown;
+      return shown;
+    } catch (error) {
+      if (mine !== newest) return undefined;
+      if (!(error instanceof Error)) throw error;
+      showAlert(alert, error.message, error instanceof RefusedError ? error.refusal.remedy : 'Tell the operator.');
+      return undefined;
+    }
+  };
+
+  const region = make(
+    'div',
+    { role: 'region', 'aria-label': `Export of ${name}`, class: 'details' },
+    alert,
+    factsPlace,
+  );
+  if (recipient !== null && labels.isKept) {
+    label.addEventListener('change', () => {
+      labels.set(recipient, label.value);
+      onLabel();
+    });
+    const help = make('span', { class: 'quiet' }, 'Only this browser keeps it.');
+    region.append(make('p', {}, make('label', {}, 'Label of the recipient ', label), ' ', help));
   }
+  if (file !== null || dataset !== null) {
+    const again = make('button', { type: 'button' }, 'Export again');
+    again.addEventListener('click', () => onAgain(about));
+    region.append(make('p', {}, again));
+  }
+  more.addEventListener('click', () => {
+    pages += 1;
+    void load();
+  });
+  region.append(table, more);
+  const row = make('tr', { id: `details-${requestId}` }, make('td', { colspan: '6' }, region));
+  for (const hidden of [table, more, row]) hidden.hidden = true;
+  return {
+    row,
+    load,
+
+    /** Whether the files are shown as they are in this state of the export. */
+    isCurrent: ({ state, generation }: ListedExport) =>
+      !isUnderWay(state) && last?.state === state && last.generation === generation,
+
+    /** @returns whether it is open now */
+    toggle(): boolean {
+      row.hidden = !row.hidden;
+      label.value = labels.of(recipient);
+      return !row.hidden;
+    },
+  };
 }

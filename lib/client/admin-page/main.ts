@@ -1,9 +1,9 @@
 import { isUnderWay, type ListedExport } from '../../contract/export-state.ts';
 import { element, make, setText, showAlert } from './dom.ts';
-import { ExportsTable, mayHaveMore, stateChoices, stateOf } from './exports-table.ts';
-import { OrderForm } from './order-form.ts';
-import { browserStore, RecipientLabels } from './recipients.ts';
-import { RefusedError, Service } from './service.ts';
+import { exportsTable, mayHaveMore, stateChoices, stateOf } from './exports-table.ts';
+import { orderForm } from './order-form.ts';
+import { browserStore, recipientLabels } from './recipients.ts';
+import { connectService, RefusedError } from './service.ts';
 import { explainState, moment } from './words.ts';
 
 /** Milliseconds between refreshes while something is under way. Each call costs the service the check of a password. */
@@ -12,10 +12,10 @@ const latest = 30_000;
 /** Pages that one search reads: a thousand exports. */
 const pagesPerSearch = 10;
 
-const service = new Service(location.href, document.documentElement.dataset.archiveKind ?? '');
-const labels = new RecipientLabels(browserStore());
-const form = new OrderForm(service, sent);
-const table = new ExportsTable(service, labels, orderAgain);
+const service = connectService(location.href, document.documentElement.dataset.archiveKind ?? '');
+const labels = recipientLabels(browserStore());
+const form = orderForm(service, sent);
+const table = exportsTable(service, labels, orderAgain);
 const status = element('status', HTMLElement);
 const alertPlace = element('exports-alert', HTMLElement);
 const state = element('state', HTMLSelectElement);
@@ -53,7 +53,7 @@ async function refresh({ keep }: { readonly keep: boolean }): Promise<void> {
     empty.hidden = listed.length > 0;
     setText(empty, nothingHere(words, hasOlder));
     setText(element('freshness', HTMLElement), `as of ${moment(new Date())}`);
-    if (words === '' && (table.isUnderWay || awaited !== undefined)) schedule(pause);
+    if (words === '' && (table.isUnderWay() || awaited !== undefined)) schedule(pause);
   } catch (error) {
     if (mine !== newest) return;
     if (!(error instanceof Error)) throw error;

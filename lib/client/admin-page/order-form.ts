@@ -2,7 +2,7 @@ import { limits } from '../../contract/limits.ts';
 import { looksLikePrivateKey } from '../../crypt4gh/keys/private-key-form.ts';
 import type { OrderType } from '../api/order/order-rules.ts';
 import { element, factList, make, showAlert } from './dom.ts';
-import { type CheckedOrder, checkOrder, type OrderFault } from './order.ts';
+import { type CheckedOrder, checkOrder } from './order.ts';
 import { RefusedError, type Service } from './service.ts';
 import { relative } from './words.ts';
 
@@ -11,148 +11,133 @@ const privateKeyLines = [
   'Ask the researcher for the public key: the file that ends in .pub.pem. If the researcher sent you the private key, ask for a new pair of keys: others have seen this one.',
 ];
 
-/** The form of a new export. It shows what will be sent before it sends. */
-export class OrderForm {
-  readonly #service: Service;
-  readonly #onSent: (requestId: string) => void;
-  readonly #id = element('id', HTMLInputElement);
-  readonly #type = element('type', HTMLSelectElement);
-  readonly #visa = element('visa', HTMLTextAreaElement);
-  readonly #key = element('key', HTMLTextAreaElement);
-  readonly #visaFile = element('visa-file', HTMLInputElement);
-  readonly #keyFile = element('key-file', HTMLInputElement);
-  readonly #alert = element('order-alert', HTMLElement);
-  readonly #summary = element('summary', HTMLElement);
-  readonly #texts = [this.#id, this.#visa, this.#key];
-  #checked: CheckedOrder | undefined;
-  #isSending = false;
+/**
+ * The form of a new export. It shows what will be sent before it sends.
+ * @returns `fill` begins another order. A visa and a key that are still there could be another person's
+ */
+export function orderForm(service: Service, onSent: (requestId: string) => void) {
+  const fields = {
+    id: element('id', HTMLInputElement),
+    type: element('type', HTMLSelectElement),
+    visa: element('visa', HTMLTextAreaElement),
+    publicKey: element('key', HTMLTextAreaElement),
+  };
+  const { id, type, visa, publicKey } = fields;
+  const texts = [id, visa, publicKey];
+  const visaFile = element('visa-file', HTMLInputElement);
+  const keyFile = element('key-file', HTMLInputElement);
+  const alert = element('order-alert', HTMLElement);
+  const summary = element('summary', HTMLElement);
+  let checked: CheckedOrder | undefined;
+  let isSending = false;
   /** The field from which a private key was removed. */
-  #refused: HTMLInputElement | HTMLTextAreaElement | undefined;
-
-  constructor(service: Service, onSent: (requestId: string) => void) {
-    this.#service = service;
-    this.#onSent = onSent;
-    element('form', HTMLFormElement).addEventListener('submit', (event) => {
-      event.preventDefault();
-      void this.#check();
-    });
-    element('send', HTMLButtonElement).addEventListener('click', () => void this.#sendOrder());
-    for (const field of [this.#id, this.#type, this.#visa, this.#key]) {
-      field.addEventListener('input', () => this.#changed());
-    }
-    this.#visaFile.addEventListener('change', () => void this.#read(this.#visaFile, this.#visa));
-    this.#keyFile.addEventListener('change', () => void this.#read(this.#keyFile, this.#key));
-  }
-
-  /** Begins another order. A visa and a key that are still here could be another person's. */
-  fill(id: string, type: OrderType): void {
-    this.#clear();
-    this.#id.value = id;
-    this.#type.value = type;
-    this.#visa.focus();
-  }
+  let refused: HTMLInputElement | HTMLTextAreaElement | undefined;
 
   /** What was checked is no longer what the form holds. */
-  #changed(): void {
-    this.#checked = undefined;
-    this.#summary.hidden = true;
+  const changed = () => {
+    checked = undefined;
+    summary.hidden = true;
     // That a private key was removed is said until something else stands in its place.
-    if (this.#refused?.value !== '') {
-      this.#refused = undefined;
-      showAlert(this.#alert);
-      for (const field of this.#texts) field.removeAttribute('aria-invalid');
+    if (refused?.value !== '') {
+      refused = undefined;
+      showAlert(alert);
+      for (const field of texts) field.removeAttribute('aria-invalid');
     }
-    for (const field of this.#texts) if (looksLikePrivateKey(field.value)) this.#refusePrivateKey(field);
-  }
+    for (const field of texts) if (looksLikePrivateKey(field.value)) refusePrivateKey(field);
+  };
 
-  #refusePrivateKey(field: HTMLInputElement | HTMLTextAreaElement): void {
-    this.#refused = field;
-    field.value = '';
-    this.#visaFile.value = '';
-    this.#keyFile.value = '';
+  const refusePrivateKey = (field: HTMLInputElement | HTMLTextAreaElement) => {
+    refused = field;
+    for (const emptied of [field, visaFile, keyFile]) emptied.value = '';
     field.setAttribute('aria-invalid', 'true');
     field.focus();
-    showAlert(this.#alert, ...privateKeyLines);
-  }
+    showAlert(alert, ...privateKeyLines);
+  };
 
-  async #read(input: HTMLInputElement, field: HTMLTextAreaElement): Promise<void> {
+  const read = async (input: HTMLInputElement, field: HTMLTextAreaElement) => {
     const [file] = input.files ?? [];
     if (file === undefined) return;
     field.value = '';
-    this.#changed();
+    changed();
     // The largest file that can be right is a passport.
     if (file.size > limits.passportBytes) {
       input.value = '';
-      showAlert(this.#alert, `${file.name} is too large: it has ${file.size} bytes.`, 'Choose the right file.');
+      showAlert(alert, `${file.name} is too large: it has ${file.size} bytes.`, 'Choose the right file.');
       return;
     }
-    const bytes = await file.arrayBuffer().then(
-      (buffer) => new Uint8Array(buffer),
-      () => undefined,
-    );
-    if (bytes === undefined) {
-      showAlert(this.#alert, `${file.name} cannot be read.`, 'Choose it again, or paste what it holds.');
+    const buffer = await file.arrayBuffer().catch(() => undefined);
+    if (buffer === undefined) {
+      showAlert(alert, `${file.name} cannot be read.`, 'Choose it again, or paste what it holds.');
       return;
     }
     // A key of 32 bytes is no text.
+    const bytes = new Uint8Array(buffer);
     field.value = bytes.length === 32 ? btoa(String.fromCharCode(...bytes)) : new TextDecoder().decode(bytes);
-    this.#changed();
-  }
+    changed();
+  };
 
-  async #check(): Promise<void> {
-    this.#changed();
-    const words = {
-      id: this.#id.value,
-      type: this.#type.value === 'fileId' ? ('fileId' as const) : ('datasetId' as const),
-      visa: this.#visa.value,
-      publicKey: this.#key.value,
-    };
-    const checked = checkOrder(words, new Date());
-    if ('faults' in checked) {
-      this.#showFaults(checked.faults);
+  const check = async () => {
+    changed();
+    const isFile = type.value === 'fileId';
+    const words = { id: id.value, visa: visa.value, publicKey: publicKey.value };
+    const found = checkOrder({ ...words, type: isFile ? 'fileId' : 'datasetId' }, new Date());
+    if ('faults' in found) {
+      for (const { field } of found.faults) fields[field].setAttribute('aria-invalid', 'true');
+      showAlert(alert, ...found.faults.map(({ message }) => message));
+      const [first] = found.faults;
+      if (first) fields[first.field].focus();
       return;
     }
-    this.#checked = checked;
-    const facts = await factsOf(checked, new Date());
-    if (this.#checked !== checked) return;
+    checked = found;
+    const facts = await factsOf(found, new Date());
+    if (checked !== found) return;
     element('facts', HTMLElement).replaceChildren(...facts);
-    element('send', HTMLButtonElement).classList.toggle('doubted', checked.doubts.length > 0);
-    this.#summary.hidden = false;
+    element('send', HTMLButtonElement).classList.toggle('doubted', found.doubts.length > 0);
+    summary.hidden = false;
     element('summary-heading', HTMLElement).focus();
-  }
+  };
 
-  #showFaults(faults: readonly OrderFault[]): void {
-    const fields = { id: this.#id, type: this.#type, visa: this.#visa, publicKey: this.#key };
-    for (const { field } of faults) fields[field].setAttribute('aria-invalid', 'true');
-    showAlert(this.#alert, ...faults.map(({ message }) => message));
-    const [first] = faults;
-    if (first) fields[first.field].focus();
-  }
+  const clear = () => {
+    for (const field of [...texts, visaFile, keyFile]) field.value = '';
+    changed();
+    id.focus();
+  };
 
-  #clear(): void {
-    for (const field of [...this.#texts, this.#visaFile, this.#keyFile]) field.value = '';
-    this.#changed();
-    this.#id.focus();
-  }
-
-  async #sendOrder(): Promise<void> {
-    const checked = this.#checked;
-    if (checked === undefined || this.#isSending) return;
+  const send = async () => {
+    const sending = checked;
+    if (sending === undefined || isSending) return;
     // A disabled button would lose the focus.
-    this.#isSending = true;
+    isSending = true;
     try {
-      const requestId = await this.#service.send(checked.order);
+      const requestId = await service.send(sending.order);
       // What was typed meanwhile stays.
-      if (this.#checked === checked) this.#clear();
-      this.#onSent(requestId);
+      if (checked === sending) clear();
+      onSent(requestId);
     } catch (error) {
       if (!(error instanceof RefusedError)) throw error;
       const { what, violations, remedy } = error.refusal;
-      showAlert(this.#alert, what, ...violations, remedy);
+      showAlert(alert, what, ...violations, remedy);
     } finally {
-      this.#isSending = false;
+      isSending = false;
     }
-  }
+  };
+
+  element('form', HTMLFormElement).addEventListener('submit', (event) => {
+    event.preventDefault();
+    void check();
+  });
+  element('send', HTMLButtonElement).addEventListener('click', () => void send());
+  for (const field of Object.values(fields)) field.addEventListener('input', changed);
+  visaFile.addEventListener('change', () => void read(visaFile, visa));
+  keyFile.addEventListener('change', () => void read(keyFile, publicKey));
+  return {
+    fill(known: string, kind: OrderType): void {
+      clear();
+      id.value = known;
+      type.value = kind;
+      visa.focus();
+    },
+  };
 }
 
 async function factsOf(

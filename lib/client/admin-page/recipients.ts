@@ -11,37 +11,31 @@ const prefix = 'data-out recipient ';
  * Names that an administrator gives to recipients, whom the service knows as hashes alone. They stay in this browser. A browser
  * that keeps nothing for this page has none.
  */
-export class RecipientLabels {
-  readonly #store: LabelStore | undefined;
-
-  constructor(store: LabelStore | undefined) {
-    this.#store = store;
-  }
-
-  /** Whether labels can be kept here. */
-  get isKept(): boolean {
-    return this.#store !== undefined;
-  }
-
+export function recipientLabels(store: LabelStore | undefined) {
   /** Empty: there is none. */
-  of(recipient: string | null): string {
-    return (recipient !== null && this.#store?.getItem(prefix + recipient)) || '';
-  }
+  const labelOf = (recipient: string | null) => (recipient !== null && store?.getItem(prefix + recipient)) || '';
+  return {
+    /** Whether labels can be kept here. */
+    isKept: store !== undefined,
 
-  /** An empty label removes the old one. */
-  set(recipient: string, label: string): void {
-    if (label.trim() === '') this.#store?.removeItem(prefix + recipient);
-    else this.#store?.setItem(prefix + recipient, label.trim());
-  }
+    of: labelOf,
 
-  /** Whether an id, the recipient, or the recipient's label has these words in it, in any case. */
-  matches({ requestId, dataset, file, recipient }: Searched, words: string): boolean {
-    const sought = words.toLowerCase();
-    return [requestId, dataset, file, recipient, this.of(recipient)].some(
-      (text) => text?.toLowerCase().includes(sought) === true,
-    );
-  }
+    /** An empty label removes the old one. */
+    set(recipient: string, label: string): void {
+      if (label.trim() === '') store?.removeItem(prefix + recipient);
+      else store?.setItem(prefix + recipient, label.trim());
+    },
+
+    /** Whether an id, the recipient, or the recipient's label has these words in it, in any case. */
+    matches({ requestId, dataset, file, recipient }: Searched, words: string): boolean {
+      const sought = words.toLowerCase();
+      const texts = [requestId, dataset, file, recipient, labelOf(recipient)];
+      return texts.some((text) => text?.toLowerCase().includes(sought) === true);
+    },
+  };
 }
+
+export type RecipientLabels = ReturnType<typeof recipientLabels>;
 
 /** The browser's own store, unless its user forbids it. */
 export function browserStore(): LabelStore | undefined {

@@ -1,7 +1,7 @@
 import type { ExportState, ListedExport } from '../../contract/export-state.ts';
 import { type ExportPage, exportPage, listedExports } from '../api/export-state.ts';
 import type { OrderType } from '../api/order/order-rules.ts';
-import { type Refusal, readRefusal } from './refusal.ts';
+import { type Refusal, type RefusedReply, readRefusal } from './refusal.ts';
 
 /** The service refused a call, or did not answer. */
 export class RefusedError extends Error {
@@ -23,60 +23,56 @@ export interface ExportRequestBody {
 
 /** Milliseconds. API Gateway gives up after 29 seconds. */
 const timeoutMs = 40_000;
+const noReply: RefusedReply = { status: 0, text: '', retryAfter: null };
 
-/** The routes of exports, below the address of this page. The browser adds the password that it was given for the page. */
-export class Service {
-  readonly #exports: URL;
-  readonly #fetch: (address: URL, init: RequestInit) => Promise<Response>;
-
-  /** @param page address of the page, with or without a slash at its end */
-  constructor(page: string, archiveKind: string, ask = (address: URL, init: RequestInit) => fetch(address, init)) {
-    this.#fetch = ask;
-    this.#exports = new URL(`export/${archiveKind}`, page.replace(/[?#].*$/, '').replace(/\/+$/, ''));
-  }
-
-  /** @param page zero-based @throws RefusedError, ClientError */
-  async list(state: ExportState | undefined, page: number): Promise<readonly ListedExport[]> {
-    const address = new URL(this.#exports);
-    if (state !== undefined) address.searchParams.set('state', state);
-    if (page > 0) address.searchParams.set('page', String(page));
-    return listedExports(await this.#call(address));
-  }
-
-  /** @param page zero-based, of its files @throws RefusedError, ClientError */
-  async show(requestId: string, page: number): Promise<ExportPage> {
-    const address = new URL(`${this.#exports.href}/${encodeURIComponent(requestId)}`);
-    if (page > 0) address.searchParams.set('page', String(page));
-    return exportPage(await this.#call(address));
-  }
-
-  /** @returns the request id @throws RefusedError */
-  async send(order: ExportRequestBody): Promise<string> {
-    const headers = { 'Content-Type': 'application/json' };
-    const reply = await this.#call(this.#exports, { method: 'POST', headers, body: JSON.stringify(order) });
-    const { requestId }: { readonly requestId?: unknown } = Object(reply);
-    if (typeof requestId === 'string') return requestId;
-    throw new RefusedError(readRefusal({ status: 200, text: '', retryAfter: null }, true));
-  }
-
-  async #call(address: URL, init: RequestInit = {}): Promise<unknown> {
-    const isOrder = init.method === 'POST';
-    let response: Response;
-    let text: string;
+/**
+ * The routes of exports, below the address of this page. The browser adds the password that it was given for the page.
+ * @param page address of the page, with or without a slash at its end
+ */
+export function connectService(
+  page: string,
+  archiveKind: string,
+  ask = (address: URL, init: RequestInit) => fetch(address, init),
+) {
+  const exports = new URL(`export/${archiveKind}`, page.replace(/[?#].*$/, '').replace(/\/+$/, ''));
+  const call = async (address: URL, init: RequestInit = {}): Promise<unknown> => {
+    let reply = noReply;
     try {
-      response = await this.#fetch(address, { ...init, cache: 'no-store', signal: AbortSignal.timeout(timeoutMs) });
-      text = await response.text();
+      const response = await ask(address, { ...init, cache: 'no-store', signal: AbortSignal.timeout(timeoutMs) });
+      const { status, headers } = response;
+      reply = { status, text: await response.text(), retryAfter: headers.get('Retry-After') };
+      if (response.ok) return JSON.parse(reply.text);
     } catch {
-      throw new RefusedError(readRefusal({ status: 0, text: '', retryAfter: null }, isOrder));
+      // No reply, or one that is no JSON.
     }
-    const { status, headers } = response;
-    const retryAfter = headers.get('Retry-After');
-    const refused = () => new RefusedError(readRefusal({ status, text, retryAfter }, isOrder));
-    if (!response.ok) throw refused();
-    try {
-      return JSON.parse(text);
-    } catch {
-      throw refused();
-    }
-  }
+    throw new RefusedError(readRefusal(reply, init.method === 'POST'));
+  };
+  const get = (address: URL, page: number, search: Readonly<Record<string, string>> = {}) => {
+    const asked = new URL(address);
+    const parameters = { ...search, ...(page > 0 && { page: String(page) }) };
+    for (const [name, value] of Object.entries(parameters)) asked.searchParams.set(name, value);
+    return call(asked);
+  };
+  return {
+    /** @param page zero-based @throws RefusedError, ClientError */
+    async list(state: ExportState | undefined, page: number): Promise<readonly ListedExport[]> {
+      return listedExports(await get(exports, page, state && { state }));
+    },
+
+    /** @param page zero-based, of its files @throws RefusedError, ClientError */
+    async show(requestId: string, page: number): Promise<ExportPage> {
+      return exportPage(await get(new URL(`${exports.href}/${encodeURIComponent(requestId)}`), page));
+    },
+
+    /** @returns the request id @throws RefusedError */
+    async send(order: ExportRequestBody): Promise<string> {
+      const headers = { 'Content-Type': 'application/json' };
+      const reply = await call(exports, { method: 'POST', headers, body: JSON.stringify(order) });
+      const { requestId }: { readonly requestId?: unknown } = Object(reply);
+      if (typeof requestId === 'string') return requestId;
+      throw new RefusedError(readRefusal({ ...noReply, status: 200 }, true));
+    },
+  };
 }
+
+export type Service = ReturnType<typeof connectService>;

@@ -9,7 +9,7 @@ export interface RetryPolicy {
   readonly longestMs: number;
 }
 
-/** About two minutes until a network that is gone is given up. */
+/** A network that is gone is given up after waits of 46 to 92 seconds in all. */
 export const defaultRetryPolicy: RetryPolicy = { attempts: 10, firstMs: 250, longestMs: 30_000 };
 
 /** Longest wait that a reply may ask for. */

@@ -3,12 +3,14 @@ import tls from 'node:tls';
 import { Agent, buildConnector, type Dispatcher, ProxyAgent } from 'undici';
 import { systemTiming, type Timing } from '../../common/timing.ts';
 import { fileSizeHeader } from '../../contract/http.ts';
-import { chunksOf } from './chunks-of.ts';
 import { ClientError, interrupted, throwIfInterrupted } from './errors.ts';
 import { type ForwardProxies, isLoopback, proxyFor } from './forward-proxy.ts';
+import { IncomingReply, type TransportReply } from './incoming-reply.ts';
 import { networkError } from './network-error.ts';
 import { ReadMemory } from './read-memory.ts';
 import { Backoff, defaultRetryPolicy, type RetryPolicy } from './retry.ts';
+
+export type { TransportReply } from './incoming-reply.ts';
 
 export interface TransportSettings {
   /** Default: none. */
@@ -37,24 +39,10 @@ export interface TransportRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface TransportReply {
-  readonly status: number;
-  /** Value of a header; several values are joined. */
-  header(name: string): string | undefined;
-  /** Read it to its end or give it up with `discard`: only then is the connection free again. */
-  readonly body: AsyncIterable<Uint8Array>;
-  text(maximumBytes?: number): Promise<string>;
-  /** Ends a reply whose rest is not wanted. */
-  discard(): Promise<void>;
-}
-
 const defaultStallMs = 30_000;
 const defaultConnectMs = 10_000;
 /** Shorter than the time for which storage and load balancers keep an idle connection. */
 const keepAliveMs = 15_000;
-/** Most bytes of one reply that wait to be taken. */
-const heldBytes = 1024 * 1024;
-const defaultTextBytes = 1024 * 1024;
 
 /**
  * HTTP for the whole client. It keeps connections and uses them again, and respects forward proxies and additional
@@ -93,29 +81,29 @@ export class Transport implements AsyncDisposable {
     const proxy = proxyFor(url, this.#settings.proxies ?? {});
     const failure = (error: unknown) =>
       signal?.aborted ? interrupted(error) : networkError(error, url, this.#known.has(url.origin));
-    try {
-      const reply = await this.#dispatcher(proxy).request({
+    const reply = await new Promise<TransportReply>((started, failed) => {
+      const incoming = new IncomingReply({ signal, started, failed, failure });
+      const path = `${url.pathname}${url.search}`;
+      const sent = {
         origin: url.origin,
-        path: `${url.pathname}${url.search}`,
+        path,
         method,
         headers: this.#headersOf(request),
         ...(body !== undefined && { body }),
-        ...(signal !== undefined && { signal }),
-        highWaterMark: heldBytes,
-      });
-      this.#known.add(url.origin);
-      return asReply(reply, failure);
-    } catch (error) {
-      throw failure(error);
-    }
+      };
+      this.#dispatcher(proxy).dispatch(sent, incoming);
+    });
+    this.#known.add(url.origin);
+    return reply;
   }
 
   /** Bytes that count against a gateway's limit: the request line, and the names and values of all headers. */
   headerBytes(request: TransportRequest): number {
     const { url, method = 'GET' } = request;
     const added = { host: url.host, connection: 'keep-alive', ...this.#headersOf(request) };
-    const line = `${method} ${url.pathname}${url.search} HTTP/1.1`;
-    return Object.entries(added).reduce((sum, [name, value]) => sum + name.length + value.length, line.length);
+    let bytes = `${method} ${url.pathname}${url.search} HTTP/1.1`.length;
+    for (const [name, value] of Object.entries(added)) bytes += name.length + value.length;
+    return bytes;
   }
 
   #headersOf({ url, headers, proxyAuthorization }: TransportRequest): Record<string, string> {
@@ -178,43 +166,6 @@ export class Transport implements AsyncDisposable {
 function trustedAuthorities(): readonly string[] {
   // Node.js before 22.15 has only the second.
   return typeof tls.getCACertificates === 'function' ? tls.getCACertificates('default') : tls.rootCertificates;
-}
-
-function asReply(reply: Dispatcher.ResponseData, failure: (error: unknown) => unknown): TransportReply {
-  const { statusCode: status, headers, body } = reply;
-  // A body may break after it was given up: that is no error.
-  body.on('error', () => undefined);
-  async function* bytes(): AsyncGenerator<Uint8Array, void, undefined> {
-    try {
-      yield* chunksOf(body, heldBytes);
-    } catch (error) {
-      throw failure(error);
-    }
-  }
-  return {
-    status,
-    header(name) {
-      const value = headers[name.toLowerCase()];
-      return Array.isArray(value) ? value.join(', ') : value;
-    },
-    body: { [Symbol.asyncIterator]: bytes },
-    async text(maximumBytes = defaultTextBytes) {
-      const chunks: Uint8Array[] = [];
-      let size = 0;
-      for await (const chunk of bytes()) {
-        size += chunk.length;
-        if (size > maximumBytes) {
-          body.destroy();
-          throw new ClientError('protocol', `the reply is longer than ${maximumBytes} bytes`);
-        }
-        chunks.push(chunk);
-      }
-      return Buffer.concat(chunks).toString('utf8');
-    },
-    async discard() {
-      body.destroy();
-    },
-  };
 }
 
 /**

@@ -1,44 +1,30 @@
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { createProgram, runProgram } from '../../terminal/program.ts';
-import { registerDatasets, registerFiles } from './commands/datasets.ts';
-import { registerDecrypt } from './commands/decrypt.ts';
-import { registerDoctor } from './commands/doctor.ts';
-import { registerDownload } from './commands/download.ts';
-import { registerEncrypt } from './commands/encrypt.ts';
-import { registerExport } from './commands/export.ts';
-import { registerExports } from './commands/exports.ts';
-import { registerFetch } from './commands/fetch.ts';
-import { registerInspect } from './commands/inspect.ts';
-import { registerKeys } from './commands/keys.ts';
-import { registerList } from './commands/list.ts';
-import { registerReceiptKeys } from './commands/receipt-keys.ts';
-import { registerReencrypt } from './commands/reencrypt.ts';
-import { registerServe } from './commands/serve.ts';
-import { registerSetup } from './commands/setup.ts';
-import { registerVerify } from './commands/verify.ts';
 import { clientFailure } from './failure.ts';
 import type { CommandContext } from './session.ts';
 
-/** In the order of `--help`. */
-const registrations: readonly ((program: Command, context: CommandContext) => void)[] = [
-  registerSetup,
-  registerKeys,
-  registerList,
-  registerDownload,
-  registerVerify,
-  registerReceiptKeys,
-  registerDatasets,
-  registerFiles,
-  registerFetch,
-  registerServe,
-  registerDecrypt,
-  registerEncrypt,
-  registerReencrypt,
-  registerInspect,
-  registerDoctor,
-  registerExport,
-  registerExports,
-];
+type Register = (program: Command, context: CommandContext) => void;
+
+/** The commands, in the order of `--help`. A run loads the code of its own command alone. */
+const commands: Readonly<Record<string, () => Promise<Register>>> = {
+  setup: async () => (await import('./commands/setup.ts')).registerSetup,
+  keys: async () => (await import('./commands/keys.ts')).registerKeys,
+  list: async () => (await import('./commands/list.ts')).registerList,
+  download: async () => (await import('./commands/download.ts')).registerDownload,
+  verify: async () => (await import('./commands/verify.ts')).registerVerify,
+  'receipt-keys': async () => (await import('./commands/receipt-keys.ts')).registerReceiptKeys,
+  datasets: async () => (await import('./commands/datasets.ts')).registerDatasets,
+  files: async () => (await import('./commands/datasets.ts')).registerFiles,
+  fetch: async () => (await import('./commands/fetch.ts')).registerFetch,
+  serve: async () => (await import('./commands/serve.ts')).registerServe,
+  decrypt: async () => (await import('./commands/decrypt.ts')).registerDecrypt,
+  encrypt: async () => (await import('./commands/encrypt.ts')).registerEncrypt,
+  reencrypt: async () => (await import('./commands/reencrypt.ts')).registerReencrypt,
+  inspect: async () => (await import('./commands/inspect.ts')).registerInspect,
+  doctor: async () => (await import('./commands/doctor.ts')).registerDoctor,
+  export: async () => (await import('./commands/export.ts')).registerExport,
+  exports: async () => (await import('./commands/exports.ts')).registerExports,
+};
 
 const help = `Settings, the first that is found:
   options; the environment; ~/.config/data-out/config.toml.
@@ -59,25 +45,35 @@ Environment:
  * @returns the exit code, see `exitCodes`
  */
 export async function runClient(argv: readonly string[], context: CommandContext): Promise<number> {
-  return await runProgram(clientProgram(context), argv, context.terminal, clientFailure);
+  return await runProgram(await clientProgram(context, argv), argv, context.terminal, clientFailure);
 }
 
-/** The commands, their options and their help, without running anything. */
-export function clientProgram(context: CommandContext): Command {
-  return createProgram(context.terminal, {
-    name: 'data-out',
-    description: 'List, download, verify, encrypt and decrypt files of a data-out archive.',
-    version: context.version,
-    start: 'New here? data-out setup asks for your settings and checks them. Then data-out list shows your files.',
-    help,
-    examples: [
-      'data-out doctor',
-      'data-out list',
-      'data-out download --all -o data',
-      'data-out decrypt --key me.sec.pem data/EGAF00000000001-sample.bam.c4gh',
-    ],
-    withOptions: (program) =>
-      program.option('--config <file>', 'configuration file (default: ~/.config/data-out/config.toml)'),
-    commands: registrations.map((register) => (program) => register(program, context)),
-  });
+/**
+ * The commands, their options and their help, without running anything.
+ * @param argv of the run; the commands that it names are enough for it. Default: all of them
+ */
+export async function clientProgram(context: CommandContext, argv: readonly string[] = []): Promise<Command> {
+  const needsAll = argv.some((word) => ['help', 'completion'].includes(word));
+  const named = Object.entries(commands).filter(([name]) => argv.includes(name) && !needsAll);
+  const loaded = await Promise.all((named.length > 0 ? named : Object.entries(commands)).map(([, load]) => load()));
+  return createProgram(
+    context.terminal,
+    {
+      name: 'data-out',
+      description: 'List, download, verify, encrypt and decrypt files of a data-out archive.',
+      version: context.version,
+      start: 'New here? data-out setup asks for your settings and checks them. Then data-out list shows your files.',
+      help,
+      examples: [
+        'data-out doctor',
+        'data-out list',
+        'data-out download --all -o data',
+        'data-out decrypt --key me.sec.pem data/EGAF00000000001-sample.bam.c4gh',
+      ],
+    },
+    (program) => program.option('--config <file>', 'configuration file (default: ~/.config/data-out/config.toml)'),
+    (program) => {
+      for (const register of loaded) register(program, context);
+    },
+  );
 }

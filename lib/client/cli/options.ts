@@ -1,9 +1,17 @@
-import type { Command } from 'commander';
 import { usageError } from '../../terminal/errors.ts';
+import { optionGroup } from '../../terminal/program.ts';
+import type { Existing } from '../api/download/disk/existing.ts';
+
+/** Options of commands that open connections. */
+export const withConnectionOptions = optionGroup((command) =>
+  command
+    .option('--ca <file>', 'PEM file of a certificate authority to trust as well (DATA_OUT_CA_FILE)')
+    .option('--insecure-http', 'allow http:// to other machines: anyone on the network can read visa and files'),
+);
 
 /** Options of commands that talk to a service: its addresses and the user's credentials. */
-export function withServiceOptions(command: Command): Command {
-  return withConnectionOptions(
+export const withServiceOptions = optionGroup((command) =>
+  withConnectionOptions(
     command
       .option('--url <url>', 'address of the service (DATA_OUT_URL)')
       .option('--direct-url <url>', 'address for direct access (DATA_OUT_DIRECT_URL)')
@@ -13,26 +21,19 @@ export function withServiceOptions(command: Command): Command {
       )
       .option('--username <name>', 'user name for the service (DATA_OUT_USERNAME)')
       .option('--password-file <file>', 'file with the password (DATA_OUT_PASSWORD_FILE; default: ask)'),
-  );
-}
+  ),
+);
 
 /** Options of commands for administrators: the archive kind, the address and the administrator's credentials. */
-export function withAdministratorOptions(command: Command): Command {
-  return withConnectionOptions(
+export const withAdministratorOptions = optionGroup((command) =>
+  withConnectionOptions(
     command
       .option('--kind <kind>', 'archive kind, as the operator set it', 'fega')
       .option('--url <url>', 'address of the service (DATA_OUT_URL)')
       .option('--username <name>', 'user name of the administrator (DATA_OUT_ADMIN_USERNAME)')
       .option('--password-file <file>', 'file with the password (DATA_OUT_ADMIN_PASSWORD_FILE; default: ask)'),
-  );
-}
-
-/** Options of commands that open connections. */
-export function withConnectionOptions(command: Command): Command {
-  return command
-    .option('--ca <file>', 'PEM file of a certificate authority to trust as well (DATA_OUT_CA_FILE)')
-    .option('--insecure-http', 'allow http:// to other machines: anyone on the network can read visa and files');
-}
+  ),
+);
 
 /** The key files that users may give, for help texts. */
 const privateKeyForms = 'Crypt4GH or OpenSSH ed25519';
@@ -40,16 +41,25 @@ export const publicKeyForms = 'Crypt4GH, OpenSSH ed25519 or X25519';
 
 const readerKey = `your private key: ${privateKeyForms}; may be given several times`;
 
-/** Options of commands that use a private key. @param text help for `--key`, if it is not a reader's key */
-export function withKeyOptions(command: Command, text = readerKey): Command {
-  return command
+/** Options of commands that use a private key. The text is the help for `--key`, if it is not a reader's key. */
+export const withKeyOptions = optionGroup((command, text: string = readerKey) =>
+  command
     .option('--key <file>', text, collect)
-    .option('--passphrase-file <file>', 'file with the passphrase of the key (DATA_OUT_PASSPHRASE; default: ask)');
-}
+    .option('--passphrase-file <file>', 'file with the passphrase of the key (DATA_OUT_PASSPHRASE; default: ask)'),
+);
 
 /** For an option that may be given several times. */
 export function collect(value: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), value];
+}
+
+/** What becomes of files that are there. @throws UsageError */
+export function existingOf(
+  options: { readonly [Name in 'overwrite' | 'skipExisting']?: boolean | undefined },
+): Existing {
+  const { overwrite, skipExisting } = options;
+  if (overwrite && skipExisting) throw usageError('--overwrite', 'give this or --skip-existing, not both');
+  return overwrite ? 'overwrite' : skipExisting ? 'skip' : 'fail';
 }
 
 /** Parses a whole number. @throws UsageError */

@@ -1,4 +1,4 @@
-import { Option } from 'commander';
+import { Option } from '@commander-js/extra-typings';
 import { usageError } from '../../terminal/errors.ts';
 
 /** Bytes [start, end) of a plaintext, after its edit list if it has one; without `end` up to the end. */
@@ -11,8 +11,8 @@ const name = '--range';
 const help = 'only these bytes of the plaintext: from a up to b without b, counted from 0; a- goes on to the end';
 
 /** `--range` of every command that takes one range. Its value is a {@link ByteRangeOption}. */
-export function rangeOption(): Option {
-  return new Option(`${name} <a-b>`, help).argParser<ByteRangeOption | undefined>((text, before) => {
+export function rangeOption() {
+  return new Option('--range <a-b>', help).argParser((text, before: ByteRangeOption | undefined) => {
     if (before !== undefined) throw usageError(name, 'give one range');
     return parseRange(text);
   });

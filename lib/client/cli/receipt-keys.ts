@@ -14,48 +14,42 @@ import type { Session } from './session.ts';
 const fingerprintForm = /^[\w-]{43}$/;
 const none: PinnedKeys = { trusted: [], refused: [] };
 
-/** The receipt keys that the user trusts, by the address of the service, in a file beside the configuration file. */
-export class PinFile {
-  readonly #session: Session;
-  readonly #path: string;
+/**
+ * What is pinned of the service: none before its first use.
+ * @throws UsageError if no address is set, or the file of the keys is malformed; LocalDiskError
+ */
+export async function pinnedKeys(session: Session): Promise<PinnedKeys> {
+  return (await pinsIn(session.settings.receiptKeysFile))[addressOf(session)] ?? none;
+}
 
-  constructor(session: Session) {
-    this.#session = session;
-    this.#path = session.settings.receiptKeysFile;
-  }
+/** Changes what is pinned, while no other command does. @returns what is pinned then @throws as {@link pinnedKeys} */
+export async function changePins(session: Session, changed: (pins: PinnedKeys) => PinnedKeys): Promise<PinnedKeys> {
+  const { terminal, settings } = session;
+  const { receiptKeysFile: path } = settings;
+  const service = addressOf(session);
+  await onDisk(path, () => mkdir(dirname(path), { recursive: true, mode: 0o700 }));
+  await using _lock = await FileLock.acquire(`${path}.lock`);
+  const all = await pinsIn(path);
+  const pins = changed(all[service] ?? none);
+  const text = `${JSON.stringify({ ...all, [service]: pins }, undefined, 2)}\n`;
+  await onDisk(path, () =>
+    writeOutput({ name: path, terminal, force: true, mode: 0o600 }, (sink) => sink.write([Buffer.from(text)])),
+  );
+  return pins;
+}
 
-  /** @returns no trusted keys before the first use of a service @throws UsageError if the file is malformed; LocalDiskError */
-  async of(service: URL): Promise<PinnedKeys> {
-    return (await this.#all())[service.href] ?? none;
+/** The file beside the configuration file: pins by the address of the service. */
+async function pinsIn(path: string): Promise<Readonly<Record<string, PinnedKeys>>> {
+  const text = await onDisk(path, () => ifThere(readFile(path, 'utf8')));
+  if (text === undefined) return {};
+  try {
+    const services = JSON.parse(text) as Record<string, PinnedKeys>;
+    const lists = Object.values(services).flatMap(({ trusted, refused }) => [trusted, refused]);
+    if (lists.every((list) => Array.isArray(list) && list.every((each) => fingerprintForm.test(each)))) return services;
+  } catch {
+    // As any other text that is none.
   }
-
-  /** Changes what is pinned, while no other command does. @returns what is pinned then @throws as {@link of} */
-  async change(service: URL, changed: (pins: PinnedKeys) => PinnedKeys): Promise<PinnedKeys> {
-    const { terminal } = this.#session;
-    await onDisk(this.#path, () => mkdir(dirname(this.#path), { recursive: true, mode: 0o700 }));
-    await using _lock = await FileLock.acquire(`${this.#path}.lock`);
-    const all = await this.#all();
-    const pins = changed(all[service.href] ?? none);
-    const text = `${JSON.stringify({ ...all, [service.href]: pins }, undefined, 2)}\n`;
-    await onDisk(this.#path, () =>
-      writeOutput({ name: this.#path, terminal, force: true, mode: 0o600 }, (sink) => sink.write([Buffer.from(text)])),
-    );
-    return pins;
-  }
-
-  async #all(): Promise<Readonly<Record<string, PinnedKeys>>> {
-    const text = await onDisk(this.#path, () => ifThere(readFile(this.#path, 'utf8')));
-    if (text === undefined) return {};
-    try {
-      const services = JSON.parse(text) as Record<string, PinnedKeys>;
-      const lists = Object.values(services).flatMap(({ trusted, refused }) => [trusted, refused]);
-      if (lists.every((list) => Array.isArray(list) && list.every((each) => fingerprintForm.test(each))))
-        return services;
-    } catch {
-      // As any other text that is none.
-    }
-    throw usageError(this.#path, 'this file does not list receipt keys', 'Move it away, and accept the keys again.');
-  }
+  throw usageError(path, 'this file does not list receipt keys', 'Move it away, and accept the keys again.');
 }
 
 /**
@@ -65,14 +59,12 @@ export class PinFile {
  */
 export async function receiptKeys(session: Session, proxy: ProxyApi): Promise<ReceiptKeys> {
   const { terminal, output } = session;
-  const service = addressOf(session);
-  const file = new PinFile(session);
-  let pinned = await file.of(service);
+  let pinned = await pinnedKeys(session);
   const text = await proxy.keySet({ signal: terminal.signal });
   const source = 'the keys of the service';
   const pin = async (changed: (pins: PinnedKeys) => PinnedKeys) => {
     try {
-      return await file.change(service, changed);
+      return await changePins(session, changed);
     } catch (error) {
       if (!(error instanceof ClientError) || error.code === 'interrupted') throw error;
       output.warn(printable(`the receipt keys cannot be remembered: ${error.message}`));
@@ -114,8 +106,8 @@ export function checkFingerprint(source: string, text: string): void {
   throw usageError(source, 'expected the fingerprint of a receipt key: 43 letters, digits, - and _');
 }
 
-/** @returns the address with a slash at its end, as the client calls it @throws UsageError if no address is set */
-export function addressOf({ settings }: Session): URL {
-  if (settings.proxyUrl) return withSlash(settings.proxyUrl);
+/** With a slash at its end, as the client calls it. @throws UsageError if no address is set */
+function addressOf({ settings }: Session): string {
+  if (settings.proxyUrl) return withSlash(settings.proxyUrl).href;
   throw usageError('--url', 'no address of the service is set', 'Receipt keys belong to a service.');
 }

@@ -22,13 +22,12 @@ export async function readSmallFile(source: string, path: string, limit: number)
   try {
     const file = await open(path, 'r');
     try {
-      const bytes = Buffer.alloc(limit + 1);
-      let filled = 0;
-      for (let read = -1; read !== 0 && filled <= limit; filled += read) {
-        read = (await file.read(bytes, filled, bytes.length - filled)).bytesRead;
-      }
-      if (filled > limit) throw usageError(source, `${path} is too large: expected at most ${limit} bytes`);
-      return bytes.subarray(0, filled);
+      // Only what is there is read: the limit can be megabytes.
+      const blocks: Buffer[] = [];
+      for await (const block of file.createReadStream({ end: limit, autoClose: false })) blocks.push(block);
+      const bytes = Buffer.concat(blocks);
+      if (bytes.length > limit) throw usageError(source, `${path} is too large: expected at most ${limit} bytes`);
+      return bytes;
     } finally {
       await file.close();
     }

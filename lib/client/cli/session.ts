@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { printable } from '../../terminal/output.ts';
 import { openSession as openTerminalSession, type Session as TerminalSession } from '../../terminal/session.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
@@ -83,17 +83,18 @@ async function openTransport(
   });
 }
 
-/** Reads the token by `read`, and calls `warn` once for each expired token. */
+/** Reads the token by `read`, and calls `warn` once for each expired token. A run asks for its token with each request. */
 export function warningOfExpiry(
   read: () => Promise<string>,
   warn: (text: string) => void,
   now: () => Date,
 ): () => Promise<string> {
+  let known: { readonly token: string; readonly decoded: ReturnType<typeof decodeVisaOrPassport> } | undefined;
   let warned: string | undefined;
   return async () => {
     const token = await read();
-    const decoded = token === warned ? undefined : decodeVisaOrPassport(token);
-    const warning = decoded && expiryWarning(decoded, now());
+    if (known?.token !== token) known = { token, decoded: decodeVisaOrPassport(token) };
+    const warning = token === warned ? undefined : known.decoded && expiryWarning(known.decoded, now());
     if (warning !== undefined) {
       warned = token;
       warn(warning);

@@ -56,7 +56,10 @@ export interface Settings {
   readonly insecureHttp: boolean;
 }
 
-/** Variables of the environment, by the setting of the configuration file that they count before. */
+/**
+ * Variables of the environment, by the setting of the configuration file that they count before. Where the setting names a file,
+ * those that do not end in `_FILE` hold the secret itself.
+ */
 export const variables = {
   url: ['DATA_OUT_URL', 'LOCAL_EGA_INSTANCE_URL'],
   direct_url: ['DATA_OUT_DIRECT_URL'],
@@ -79,37 +82,35 @@ export async function readSettings(
 /** The settings from these sources. @throws UsageError that names the wrong option, variable or file */
 export function settingsFrom(sources: Sources, options: ServiceOptions & KeyOptions, terminal: Terminal): Settings {
   const { config } = sources;
-  const variable: Sources['variable'] = (...names) => sources.variable(...names);
+  type Name = keyof typeof variables;
+  const isOfFile = (name: string) => name.endsWith('_FILE');
   /** A setting that is the same in option, environment and file. */
-  const find = (flag: string, value: string | undefined, key: keyof ConfigFile, ...names: readonly string[]) =>
-    sources.option(flag, value) ?? sources.variable(...names) ?? sources.configured(key);
+  const find = (flag: string, value: string | undefined, key: Name) => {
+    const names = key.endsWith('_file') ? variables[key].filter(isOfFile) : variables[key];
+    return sources.option(flag, value) ?? sources.variable(names) ?? sources.configured(key);
+  };
   /** A secret that the environment also holds itself. */
-  const secret = (file: Found | undefined, names: readonly string[], check?: Parameters<typeof secretOf>[2]) =>
-    secretOf(file, variable(...names), check);
+  const secret = (flag: string, value: string | undefined, key: Name, check?: Parameters<typeof secretOf>[2]) => {
+    const names = variables[key].filter((name) => !isOfFile(name));
+    return secretOf(find(flag, value, key), sources.variable(names), check);
+  };
 
-  const username = find('--username', options.username, 'username', ...variables.username);
-  const password = secret(find('--password-file', options.passwordFile, 'password_file', 'DATA_OUT_PASSWORD_FILE'), [
-    'DATA_OUT_PASSWORD',
-    'CENTRAL_EGA_PASSWORD',
-  ]);
-  const caFile = find('--ca', options.ca, 'ca_file', ...variables.ca_file);
-  const keyFile = variable('DATA_OUT_KEY_FILE');
+  const username = find('--username', options.username, 'username');
+  const password = secret('--password-file', options.passwordFile, 'password_file');
+  const caFile = find('--ca', options.ca, 'ca_file');
+  const keyFile = sources.variable(variables.key_files);
   const variableKeys = keyFile ? [pathOf(keyFile)] : [];
   const configuredKeys = (config.key_files ?? []).map((file) => pathOf(sources.inConfig('key_files', file)));
   const givenKeys = options.key?.map((file) => resolve(terminal.folder, file));
   return {
-    proxyUrl: urlOf(find('--url', options.url, 'url', ...variables.url)),
-    directUrl: urlOf(find('--direct-url', options.directUrl, 'direct_url', ...variables.direct_url)),
-    visa: secret(
-      find('--visa', options.visa, 'visa_file', 'DATA_OUT_VISA_FILE'),
-      ['DATA_OUT_VISA', 'ELIXIR_AAI_TOKEN'],
-      checkedVisa,
-    ),
+    proxyUrl: urlOf(find('--url', options.url, 'url')),
+    directUrl: urlOf(find('--direct-url', options.directUrl, 'direct_url')),
+    visa: secret('--visa', options.visa, 'visa_file', checkedVisa),
     basic: basicOf(username, password, terminal),
     keyFiles: givenKeys ?? (keyFile ? variableKeys : configuredKeys),
     ownKeyFiles: [...new Set([...(givenKeys ?? []), ...variableKeys, ...configuredKeys])],
     receiptKeysFile: sources.beside('receipt-keys.json'),
-    passphrase: secret(find('--passphrase-file', options.passphraseFile, 'passphrase_file'), variables.passphrase_file),
+    passphrase: secret('--passphrase-file', options.passphraseFile, 'passphrase_file'),
     caFile: caFile && pathOf(caFile),
     insecureHttp: options.insecureHttp ?? config.insecure_http ?? false,
   };

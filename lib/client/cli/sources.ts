@@ -60,7 +60,7 @@ export class Sources {
   }
 
   /** The first variable that is set and not empty. */
-  variable(...names: readonly string[]): Found | undefined {
+  variable(names: readonly string[]): Found | undefined {
     for (const source of names) {
       const value = this.#terminal.env[source];
       if (value) return { source, value, folder: this.#terminal.folder, rank: 'environment' };

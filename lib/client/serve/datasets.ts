@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { Recent } from '../../common/recent.ts';
 import { type KeyPair, openContainer, type RandomAccessSource } from '../../crypt4gh/index.ts';
 import type { DataOutApi, DatasetFile } from '../api/data-out.ts';
 import { originalPath } from '../api/download/disk/local-name.ts';
@@ -8,7 +9,6 @@ import { giveBack } from '../api/read-memory.ts';
 import type { Transport } from '../api/transport.ts';
 import { below, type Folder, isFolder, type Place, type ServedFile } from './place.ts';
 import { PlainFile } from './plain-file.ts';
-import { Recent } from './recent.ts';
 
 /** Milliseconds for which a listing is shown again, and an opened file is read on. After that the service decides again. */
 const keptMs = 5 * 60_000;
@@ -31,8 +31,8 @@ export class Datasets implements Place {
     this.#api = api;
     this.#keys = keys;
     this.#blocks = blocks;
-    this.#listings = new Recent({ most: mostListings, milliseconds: keptMs }, now);
-    this.#opened = new Recent({ most: mostOpen, milliseconds: keptMs }, now);
+    this.#listings = new Recent({ most: mostListings, milliseconds: keptMs, now });
+    this.#opened = new Recent({ most: mostOpen, milliseconds: keptMs, now });
   }
 
   /** @throws ClientError */
@@ -60,17 +60,22 @@ export class Datasets implements Place {
       const privateKeys = [this.#keys.privateKey];
       const reader = await openContainer(source, { header, privateKeys, segmentsPerFetch, ownsReads: true });
       const etag = `"${createHash('sha256').update(`${body.size} `).update(header).digest('hex').slice(0, 32)}"`;
-      return new PlainFile(reader, etag, this.#blocks);
+      return new PlainFile(reader, { etag, lastModified: source.lastModified }, this.#blocks);
     });
   }
 }
 
 /** A remote file by positions, every byte of one version. @param changed called when storage has another one */
-export function sourceOf(remote: RemoteFile, transport: Transport, changed: () => void): RandomAccessSource {
+function sourceOf(
+  remote: RemoteFile,
+  transport: Transport,
+  changed: () => void,
+): RandomAccessSource & Pick<PlainFile, 'lastModified'> {
   let known: ObjectVersion | undefined;
   const { size } = remote;
   return {
     size,
+    lastModified: () => known?.lastModified,
     async read(offset, length) {
       const end = Math.min(offset + length, size);
       const range = offset === 0 && end === size ? undefined : { start: offset, end };

@@ -1,11 +1,11 @@
 import { constants } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Recent } from '../../common/recent.ts';
 import { fileSource, openContainer } from '../../crypt4gh/index.ts';
 import { plaintextName } from '../api/download/disk/local-name.ts';
 import { below, type Folder, isFolder, type Place, type ServedFile } from './place.ts';
 import { PlainFile } from './plain-file.ts';
-import { Recent } from './recent.ts';
 
 /** Milliseconds for which the names of a folder are shown again. */
 const keptMs = 5_000;
@@ -25,8 +25,8 @@ export class DiskFolder implements Place {
     this.#root = root;
     this.#privateKeys = privateKeys;
     this.#blocks = blocks;
-    this.#listings = new Recent({ most: mostFolders, milliseconds: keptMs }, now);
-    this.#opened = new Recent({ most: mostOpen, milliseconds: Number.POSITIVE_INFINITY }, now);
+    this.#listings = new Recent({ most: mostFolders, milliseconds: keptMs, now });
+    this.#opened = new Recent({ most: mostOpen });
   }
 
   /** Names of requests become no paths: each is compared with those that the folder has. @throws errors of the file system */
@@ -60,9 +60,9 @@ export class DiskFolder implements Place {
   }
 
   async #open(path: string): Promise<PlainFile> {
-    const { dev, ino, size, mtimeNs } = await stat(path, { bigint: true });
-    const version = `"${[dev, ino, size, mtimeNs].map((part) => part.toString(36)).join('-')}"`;
-    return await this.#opened.get(version, async () => {
+    const { dev, ino, size, mtime, mtimeNs } = await stat(path, { bigint: true });
+    const etag = `"${[dev, ino, size, mtimeNs].map((part) => part.toString(36)).join('-')}"`;
+    return await this.#opened.get(etag, async () => {
       const source = {
         size: Number(size),
         async read(offset: number, length: number) {
@@ -76,7 +76,7 @@ export class DiskFolder implements Place {
         segmentsPerFetch: 64,
         ownsReads: true,
       });
-      return new PlainFile(reader, version, this.#blocks);
+      return new PlainFile(reader, { etag, lastModified: () => mtime.toUTCString() }, this.#blocks);
     });
   }
 }

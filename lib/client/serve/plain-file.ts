@@ -1,5 +1,5 @@
+import type { Recent } from '../../common/recent.ts';
 import { type ContainerReader, SEGMENT_BYTES } from '../../crypt4gh/index.ts';
-import type { Recent } from './recent.ts';
 
 /** Bytes of plaintext that are kept, of all files: 32 MiB. */
 export const mostBlocks = 512;
@@ -19,14 +19,21 @@ export class PlainFile {
   readonly size: number;
   /** Strong entity tag (RFC 9110 § 8.8.3). */
   readonly etag: string;
+  /** When the container was last changed, as HTTP writes it; `undefined`: not known before its first bytes. */
+  readonly lastModified: () => string | undefined;
   readonly #reader: ContainerReader;
   readonly #blocks: Recent<Uint8Array>;
 
   /** @param blocks shared by all files; their names begin with the entity tag */
-  constructor(reader: ContainerReader, etag: string, blocks: Recent<Uint8Array>) {
+  constructor(
+    reader: ContainerReader,
+    { etag, lastModified }: Pick<PlainFile, 'etag' | 'lastModified'>,
+    blocks: Recent<Uint8Array>,
+  ) {
     if (reader.size === undefined) throw new RangeError('expected a container of known size');
     this.size = reader.size;
     this.etag = etag;
+    this.lastModified = lastModified;
     this.#reader = reader;
     this.#blocks = blocks;
   }

@@ -2,13 +2,15 @@ import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type Serv
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { namesEtag, selectedRange } from '../../common/http-ranges.ts';
+import { DataOutError } from '../../errors.ts';
+import { htsgetErrorNames, htsgetType } from '../../regions/index.ts';
 import { exitCodes } from '../../terminal/exit-codes.ts';
 import type { Failure } from '../../terminal/failure.ts';
 import { type Admission, Gatekeeper } from './admission.ts';
-import { Htsget, htsgetType } from './htsget.ts';
-import { HtsgetError, mostBytes, tooLarge } from './htsget-request.ts';
+import { Htsget } from './htsget.ts';
 import { indexJson, indexPage } from './index-page.ts';
 import { type Folder, isFolder, type Place, type ServedFile } from './place.ts';
+import type { PlainFile } from './plain-file.ts';
 
 export interface ServeOptions {
   /** 0: the system chooses a free one. */
@@ -16,6 +18,8 @@ export interface ServeOptions {
   /** The folders at the root, by their names. */
   readonly places: ReadonlyMap<string, Place>;
   readonly admission: Admission;
+  /** Of this program. */
+  readonly version: string;
   /** The words for an error. */
   readonly failureOf: (error: unknown) => Failure;
   /** Called with a path and what went wrong with it. */
@@ -51,6 +55,9 @@ const statuses: Readonly<Record<number, number>> = {
   [exitCodes.unavailable]: 503,
 };
 
+/** The status for an error of a request to htsget; every other is 400. */
+const htsgetStatuses: Readonly<Record<string, number>> = { not_found: 404, request_too_large: 413 };
+
 /** Shows places as plain HTTP on the loopback. @throws errors of the system, such as a port in use */
 export async function serve(options: ServeOptions): Promise<Served> {
   const server = createServer();
@@ -59,8 +66,9 @@ export async function serve(options: ServeOptions): Promise<Served> {
   });
   const { port } = server.address() as { port: number };
   const gate = new Gatekeeper(options.admission, port);
-  const htsget = new Htsget((path) => findIn(options.places, path));
-  server.on('request', (request, response) => void new Exchange(request, response, options, { gate, htsget }).answer());
+  const htsget = new Htsget((path) => findIn(options.places, path), options.version);
+  const site = { ...options, gate, htsget };
+  server.on('request', (request, response) => void new Exchange(request, response, site).answer());
   return {
     url: `http://127.0.0.1:${port}/${options.admission.token}/`,
     port,
@@ -71,27 +79,23 @@ export async function serve(options: ServeOptions): Promise<Served> {
   };
 }
 
+interface Site extends ServeOptions {
+  readonly gate: Gatekeeper;
+  readonly htsget: Htsget;
+}
+
 /** One request and its reply. */
 class Exchange {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
-  readonly #options: ServeOptions;
-  readonly #gate: Gatekeeper;
-  readonly #htsget: Htsget;
+  readonly #site: Site;
   /** Whether errors have the form of htsget. */
   #isHtsget = false;
 
-  constructor(
-    request: IncomingMessage,
-    response: ServerResponse,
-    options: ServeOptions,
-    { gate, htsget }: { readonly gate: Gatekeeper; readonly htsget: Htsget },
-  ) {
+  constructor(request: IncomingMessage, response: ServerResponse, site: Site) {
     this.#request = request;
     this.#response = response;
-    this.#options = options;
-    this.#gate = gate;
-    this.#htsget = htsget;
+    this.#site = site;
   }
 
   async answer(): Promise<void> {
@@ -101,7 +105,7 @@ class Exchange {
     const path = segments?.slice(1) ?? [];
     try {
       for (const [name, value] of Object.entries(commonHeaders)) response.setHeader(name, value);
-      const refusal = await this.#gate.refusal(request, segments ?? []);
+      const refusal = await this.#site.gate.refusal(request, segments ?? []);
       if (refusal) return this.#problem(refusal.status, refusal);
       this.#allowOrigin();
       const isTicket = path[0] === 'htsget' && path[1] !== 'parts';
@@ -120,7 +124,7 @@ class Exchange {
 
   async #show(path: readonly string[]): Promise<void> {
     const isSlashed = path.at(-1) === '';
-    const found = await findIn(this.#options.places, isSlashed ? path.slice(0, -1) : path);
+    const found = await findIn(this.#site.places, isSlashed ? path.slice(0, -1) : path);
     if (found === undefined || (isSlashed && !isFolder(found))) {
       return this.#problem(404, { code: 'not_found', detail: 'There is nothing at this path.' });
     }
@@ -128,17 +132,17 @@ class Exchange {
     if (isSlashed) return this.#index(path.slice(0, -1), found);
     const name = path.at(-1);
     // Relative, so that the address stays that of the client.
-    const location = name === undefined ? `/${this.#options.admission.token}/` : `./${encodeURIComponent(name)}/`;
+    const location = name === undefined ? `/${this.#site.admission.token}/` : `./${encodeURIComponent(name)}/`;
     this.#response.writeHead(308, { Location: location }).end();
   }
 
   async #answerHtsget(path: readonly string[]): Promise<void> {
     const { url = '', headers, method } = this.#request;
     this.#isHtsget = true;
-    const body = method === 'POST' ? await bodyOf(this.#request) : undefined;
-    const base = `http://${headers.host}/${this.#options.admission.token}/htsget/`;
+    const base = `http://${headers.host}/${this.#site.admission.token}/htsget/`;
     const query = new URLSearchParams(url.replace(/^[^?]*\??/, ''));
-    const reply = await this.#htsget.answer(base, path, query, body);
+    const body = method === 'POST' ? this.#request : undefined;
+    const reply = await this.#site.htsget.answer({ base, path, query, body });
     if ('document' in reply) return this.#json(200, htsgetType, reply.document);
     await this.#send(200, { 'Content-Length': reply.size }, reply.stream());
   }
@@ -182,20 +186,31 @@ class Exchange {
       range ? 206 : 200,
       { 'Content-Length': end - start, ...(range && { 'Content-Range': `bytes ${start}-${end - 1}/${size}` }) },
       opened.stream(start, end),
+      opened,
     );
   }
 
-  async #send(status: number, headers: OutgoingHttpHeaders, content: AsyncGenerator<Uint8Array>): Promise<void> {
+  async #send(
+    status: number,
+    headers: OutgoingHttpHeaders,
+    content: AsyncGenerator<Uint8Array>,
+    file?: PlainFile,
+  ): Promise<void> {
     // An error of the first bytes still has a status.
     const first = this.#request.method === 'HEAD' ? undefined : await content.next();
-    this.#response.writeHead(status, { 'Content-Type': 'application/octet-stream', ...headers });
+    const lastModified = file?.lastModified();
+    this.#response.writeHead(status, {
+      'Content-Type': 'application/octet-stream',
+      ...headers,
+      ...(lastModified && { 'Last-Modified': lastModified }),
+    });
     if (first === undefined || first.done) return void this.#response.end();
     await pipeline(Readable.from(following(first.value, content), { highWaterMark: 1 }), this.#response);
   }
 
   /** CORS (Fetch § 3.2), for the origins that the user has named alone. */
   #allowOrigin(): void {
-    const origin = this.#gate.allowedOrigin(this.#request);
+    const origin = this.#site.gate.allowedOrigin(this.#request);
     if (origin === undefined) return;
     this.#response
       .setHeader('Access-Control-Allow-Origin', origin)
@@ -213,12 +228,13 @@ class Exchange {
     const response = this.#response;
     // To go away is how tools end a read.
     if ((error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE') return;
-    if (error instanceof HtsgetError) {
-      this.#htsgetError(error.status, error.error, error.message);
+    if (error instanceof DataOutError && !response.headersSent) {
+      const { code, message } = error;
+      this.#htsgetError(htsgetStatuses[code] ?? 400, htsgetErrorNames[code], message);
       return;
     }
-    const failure = this.#options.failureOf(error);
-    this.#options.failed(path, failure);
+    const failure = this.#site.failureOf(error);
+    this.#site.failed(path, failure);
     // A reply that has begun can only break off.
     if (response.headersSent) return void response.destroy();
     const { exitCode, code, message, remedy } = failure;
@@ -256,18 +272,6 @@ async function findIn(
   // No name of a file is one of these.
   if (path.some((name) => name === '' || name === '.' || name === '..' || /[/\0]/.test(name))) return undefined;
   return await places.get(place)?.find(path);
-}
-
-/** @throws HtsgetError */
-async function bodyOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request) {
-    size += chunk.length;
-    if (size <= mostBytes) chunks.push(chunk);
-  }
-  if (size > mostBytes) throw tooLarge(`more than ${mostBytes} bytes`);
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 /** The names in a path, decoded; `undefined` if it cannot be decoded. */

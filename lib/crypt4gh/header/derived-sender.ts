@@ -26,7 +26,7 @@ export interface DerivedSender {
  *
  * A sender writes many headers, so a nonce must never be used for two plaintexts. Nonces are derived from all that is sealed
  * under them: another plaintext has another nonce, except with a chance of 2^-96 for each pair of headers, and equal plaintext
- * gives equal bytes (`docs/decisions/deterministic-header.md`).
+ * gives equal bytes (`docs/decisions/exports.md#the-same-export-writes-the-same-header`).
  */
 class DerivedSenders {
   readonly #key: KeyObject;

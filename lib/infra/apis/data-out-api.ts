@@ -3,26 +3,18 @@ import {
   AuthorizationType,
   IdentitySource,
   type IResource,
-  type Method,
   RequestAuthorizer,
   ResponseTransferMode,
 } from 'aws-cdk-lib/aws-apigateway';
 import type { Construct } from 'constructs';
 import { directChallenge, ticketPartsRoute } from '../../contract/http.ts';
+import type { directFunctions } from '../functions/direct.ts';
 import type { ServiceFunction } from '../functions/service-function.ts';
 import { acknowledge } from '../security/rules.ts';
 import { OpenApiDocument } from './openapi-document.ts';
 import { ServiceApi, type ServiceApiProps } from './service-api.ts';
 
-interface DataOutApiProps extends Omit<ServiceApiProps, 'challenge' | 'domain' | 'methodThrottling'> {
-  readonly serviceInfo: ServiceFunction;
-  readonly authorizeVisa: ServiceFunction;
-  readonly datasets: ServiceFunction;
-  readonly datasetFiles: ServiceFunction;
-  readonly directFile: ServiceFunction;
-  readonly drs: ServiceFunction;
-  readonly htsget: ServiceFunction;
-}
+type DataOutApiProps = Pick<ServiceApiProps, 'description' | 'settings'> & ReturnType<typeof directFunctions>;
 
 const open = { authorizationType: AuthorizationType.NONE } as const;
 const streamed = { responseTransferMode: ResponseTransferMode.STREAM } as const;
@@ -47,10 +39,7 @@ export class DataOutApi extends ServiceApi {
       // A visa that has expired is refused at once.
       resultsCacheTtl: Duration.seconds(0),
     });
-    this.#withoutCredentials(
-      root.addResource('service-info').addMethod('GET', this.integrate(props.serviceInfo), open),
-      'GA4GH service-info 1.0 is public by definition.',
-    );
+    this.#addServiceInfo(root, props.serviceInfo);
 
     const datasets = root.addResource('metadata').addResource('datasets');
     this.#behindVisas(datasets, ['GET'], props.datasets);
@@ -79,21 +68,14 @@ export class DataOutApi extends ServiceApi {
     const access = object.addResource('access').addResource('{access_id}');
     for (const resource of [object, access]) this.#behindVisas(resource, ['GET'], drs);
     const integration = this.integrate(drs);
-    for (const [resource, method] of [
-      [object, 'POST'],
-      [access, 'POST'],
-    ] as const) {
-      this.#withoutCredentials(
-        resource.addMethod(method, integration, open),
-        'The function verifies the passports in the body.',
-      );
+    for (const resource of [object, access]) {
+      acknowledge(resource.addMethod('POST', integration, open), {
+        methodWithoutCredentials: 'The function verifies the passports in the body.',
+      });
     }
     const options = object.addMethod('OPTIONS', integration, open);
     acknowledge(options, { 'AwsSolutions-APIG4': 'The reply tells callers how to authenticate, and nothing else.' });
-    this.#withoutCredentials(
-      base.addResource('service-info').addMethod('GET', integration, open),
-      'GA4GH service-info 1.0 is public by definition.',
-    );
+    this.#addServiceInfo(base, drs);
   }
 
   /**
@@ -111,10 +93,7 @@ export class DataOutApi extends ServiceApi {
       const ticket = tickets.addResource('{id+}');
       this.#behindVisas(ticket, ['GET', 'POST'], htsget, streamed);
       preflight(ticket);
-      this.#withoutCredentials(
-        tickets.addResource('service-info').addMethod('GET', this.integrate(serviceInfo), open),
-        'GA4GH service-info 1.0 is public by definition.',
-      );
+      this.#addServiceInfo(tickets, serviceInfo);
     }
     const [, , parts = '', ...variables] = ticketPartsRoute.split('/');
     const part = variables.reduce((parent, name) => parent.addResource(name), base.addResource(parts));
@@ -137,7 +116,8 @@ export class DataOutApi extends ServiceApi {
     }
   }
 
-  #withoutCredentials(method: Method, reason: string): void {
-    acknowledge(method, { methodWithoutCredentials: reason });
+  #addServiceInfo(base: IResource, target: ServiceFunction): void {
+    const method = base.addResource('service-info').addMethod('GET', this.integrate(target), open);
+    acknowledge(method, { methodWithoutCredentials: 'GA4GH service-info 1.0 is public by definition.' });
   }
 }

@@ -2,22 +2,12 @@ import { Duration } from 'aws-cdk-lib';
 import { AuthorizationType, IdentitySource, RequestAuthorizer, ResponseTransferMode } from 'aws-cdk-lib/aws-apigateway';
 import type { Construct } from 'constructs';
 import { proxyChallenge } from '../../contract/http.ts';
-import type { ServiceFunction } from '../functions/service-function.ts';
+import type { proxyFunctions } from '../functions/proxy.ts';
 import { acknowledge } from '../security/rules.ts';
 import { OpenApiDocument } from './openapi-document.ts';
 import { ServiceApi, type ServiceApiProps } from './service-api.ts';
 
-interface ProxyApiProps extends Omit<ServiceApiProps, 'challenge' | 'domain' | 'methodThrottling'> {
-  readonly authorizeAdmin: ServiceFunction;
-  readonly authorizeOutbox: ServiceFunction;
-  readonly exportRequest: ServiceFunction;
-  readonly exportStatus: ServiceFunction;
-  readonly files: ServiceFunction;
-  readonly stream: ServiceFunction;
-  readonly jwks: ServiceFunction;
-  /** Absent: no page for administrators. */
-  readonly adminPage: ServiceFunction | undefined;
-}
+type ProxyApiProps = Pick<ServiceApiProps, 'description' | 'settings'> & ReturnType<typeof proxyFunctions>;
 
 /** The API for administrators and researchers: export, state of exports, list, stream, and the keys of delivery receipts. */
 export class ProxyApi extends ServiceApi {

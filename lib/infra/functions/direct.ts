@@ -90,7 +90,7 @@ export function directFunctions(make: Make, { settings, storage }: FunctionsProp
   }
 
   for (const target of [datasets, datasetFiles, directFile, drs, describeFile, htsget]) {
-    storage.catalogue.grantRead(target);
+    storage.catalogue.grant(target, 'reader');
   }
   for (const target of [serviceInfo, drs]) {
     target.configure(environment.serviceId, settings.service.id);

@@ -1,6 +1,7 @@
+import { Duration } from 'aws-cdk-lib';
 import { Construct } from 'constructs';
+import { environment } from '../../contract/environment.ts';
 import { TicketKey } from '../security/ticket-key.ts';
-import { deploymentFunctions } from './deployment.ts';
 import { directFunctions } from './direct.ts';
 import type { FunctionsProps, Make } from './make.ts';
 import { proxyFunctions } from './proxy.ts';
@@ -59,4 +60,32 @@ export class Functions extends Construct {
   get workingInTheBackground(): readonly ServiceFunction[] {
     return Object.values(this.workers).filter((worker) => worker !== undefined);
   }
+}
+
+/** Functions that CloudFormation runs: one that fails rolls the deployment back. */
+function deploymentFunctions(make: Make, { settings, storage }: FunctionsProps) {
+  // Lambda publishes no version of an unchanged function. When the settings begin to name the cluster that the storage stack made,
+  // the template changes and its ARNs do not: the description makes the difference.
+  const cluster = 'clusterArn' in settings.database ? 'the cluster of the settings' : 'its own cluster';
+  const migrate = make('Migrate', {
+    entry: 'migrate.ts',
+    description: `Brings the catalogue's tables up to date, in ${cluster}`,
+    memoryMegabytes: 512,
+    timeout: Duration.minutes(12),
+  });
+  storage.catalogue.grantMigrate(migrate);
+  storage.outbox.grantMark(migrate);
+  if (settings.auditRetentionDays !== undefined) {
+    migrate.configure(environment.auditRetentionDays, String(settings.auditRetentionDays));
+  }
+
+  const protect = make('Protect', {
+    entry: 'protect.ts',
+    description: 'Protects the storage stack and its cluster against deletion',
+    memoryMegabytes: 256,
+    timeout: Duration.minutes(6),
+  });
+  storage.grantProtect(protect);
+
+  return { migrate, protect };
 }

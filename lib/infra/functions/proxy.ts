@@ -22,7 +22,7 @@ export function proxyFunctions(make: Make, { settings, storage }: FunctionsProps
     timeout: Duration.seconds(10),
     verifiesVisas: true,
   });
-  storage.catalogue.grantReadArchiveUsers(authorizeOutbox);
+  storage.catalogue.grant(authorizeOutbox, 'proxy');
   authorizeOutbox.configure(environment.archiveCredentials, settings.archiveCredentials);
 
   const exportRequest = make('Export', {
@@ -40,7 +40,7 @@ export function proxyFunctions(make: Make, { settings, storage }: FunctionsProps
     timeout: apiTimeout,
   });
   exportStatus.configure(environment.archiveKind, settings.archiveKind);
-  storage.catalogue.grantReadExports(exportStatus);
+  storage.catalogue.grant(exportStatus, 'auditor');
 
   const files = make('Files', {
     entry: 'proxy/files.ts',

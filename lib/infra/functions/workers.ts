@@ -1,6 +1,6 @@
-import { Duration } from 'aws-cdk-lib';
+import { Duration, Stack } from 'aws-cdk-lib';
 import { environment } from '../../contract/environment.ts';
-import { allowEvents } from './events.ts';
+import { eventDetailTypes, eventSource } from '../../contract/events.ts';
 import type { FunctionsProps, Make } from './make.ts';
 import type { ServiceFunction } from './service-function.ts';
 
@@ -14,9 +14,9 @@ export function workerFunctions(make: Make, props: FunctionsProps) {
     timeout: Duration.minutes(5),
     verifiesVisas: true,
   });
-  if (settings.outboxQuotaGib === undefined) storage.catalogue.grantExport(consumeExport);
-  else {
-    storage.catalogue.grantExportInTransactions(consumeExport);
+  const hasQuota = settings.outboxQuotaGib !== undefined;
+  storage.catalogue.grant(consumeExport, 'worker', { transactions: hasQuota });
+  if (hasQuota) {
     consumeExport.configure(environment.outboxQuotaGib, String(settings.outboxQuotaGib));
     consumeExport.configure(environment.outboxExpiryDays, String(settings.outboxExpiryDays));
   }
@@ -29,7 +29,7 @@ export function workerFunctions(make: Make, props: FunctionsProps) {
     memoryMegabytes: 512,
     timeout: Duration.minutes(15),
   });
-  storage.catalogue.grantExport(stageFile);
+  storage.catalogue.grant(stageFile, 'worker');
   storage.archive.grantRead(stageFile);
   storage.outbox.grantWrite(stageFile);
   storage.archiveKeys.grantRead(stageFile);
@@ -43,7 +43,7 @@ export function workerFunctions(make: Make, props: FunctionsProps) {
     memoryMegabytes: 256,
     timeout: Duration.minutes(4),
   });
-  storage.catalogue.grantExport(sweepDeliveries);
+  storage.catalogue.grant(sweepDeliveries, 'worker');
   storage.outbox.grantSweep(sweepDeliveries);
   if (settings.auditRetentionDays !== undefined) {
     sweepDeliveries.configure(environment.auditRetentionDays, String(settings.auditRetentionDays));
@@ -56,7 +56,7 @@ export function workerFunctions(make: Make, props: FunctionsProps) {
     memoryMegabytes: 1769,
     timeout: Duration.minutes(15),
   });
-  storage.catalogue.grantExport(settleDelivery);
+  storage.catalogue.grant(settleDelivery, 'worker');
   if (settings.deliveryReceipt ?? true) {
     storage.receiptKeys.grantSign(settleDelivery);
     storage.outbox.grantWriteReceipts(settleDelivery);
@@ -81,7 +81,7 @@ function withdrawFunction(make: Make, { settings, storage }: FunctionsProps): Se
     memoryMegabytes: 512,
     timeout: Duration.minutes(15),
   });
-  storage.catalogue.grantExport(withdraw);
+  storage.catalogue.grant(withdraw, 'worker');
   storage.outbox.grantWithdraw(withdraw, { deletes: withdrawal === 'purge' });
   withdraw.configure(environment.withdrawal, withdrawal);
   return withdraw;
@@ -98,4 +98,21 @@ function rotationFunction(make: Make, { settings, storage }: FunctionsProps): Se
   });
   storage.catalogue.grantRotate(rotate);
   return rotate;
+}
+
+/** Let a function send the events of these states to the default bus, and no other event. */
+function allowEvents(sender: ServiceFunction, states: readonly (keyof typeof eventDetailTypes)[]): void {
+  const busArn = Stack.of(sender).formatArn({ service: 'events', resource: 'event-bus', resourceName: 'default' });
+  sender.allow({
+    actions: ['events:PutEvents'],
+    resources: [busArn],
+    conditions: {
+      // For EventBridge, `events:source` is a key with several values. It takes no entry that lacks one of the two keys.
+      'ForAllValues:StringEquals': {
+        'events:source': eventSource,
+        'events:detail-type': [...new Set(states.map((state) => eventDetailTypes[state]))],
+      },
+    },
+  });
+  sender.configure(environment.eventBusArn, busArn);
 }

@@ -1,14 +1,13 @@
 import { Duration, Names, RemovalPolicies, Stack } from 'aws-cdk-lib';
-import { AnyPrincipal, Effect, PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import { AccountRootPrincipal, AnyPrincipal, Effect, PolicyStatement, Role } from 'aws-cdk-lib/aws-iam';
 import type { Key } from 'aws-cdk-lib/aws-kms';
 import { type IQueue, Queue, QueueEncryption, RedrivePermission } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { type EnvironmentVariable, environment } from '../../contract/environment.ts';
 import { stackNames } from '../../contract/outputs.ts';
-import type { ServiceFunction } from '../functions/service-function.ts';
+import type { Grantee, Permission, ServiceFunction } from '../functions/service-function.ts';
 import { allowKey, type KeyUse } from '../security/keys.ts';
 import { acknowledge } from '../security/rules.ts';
-import type { Redrive } from './redrive.ts';
 
 /** The work queues, in the order in which an export passes them. `fileExports` has the files over 8 MiB. */
 export const workQueueNames = ['exportRequests', 'fileExports', 'smallFileExports', 'deliveries'] as const;
@@ -85,6 +84,28 @@ export class DeadLetters extends Construct {
   }
 }
 
+/**
+ * The role under which an operator moves dead letters back. The work queues take messages from their sender and from
+ * this role alone. Each principal of the account may assume it if its own policies allow `sts:AssumeRole` on it.
+ */
+export class Redrive extends Construct implements Pick<Grantee, 'allow'> {
+  readonly roleArn: string;
+  readonly #role: Role;
+
+  constructor(scope: Construct, id: string) {
+    super(scope, id);
+    this.#role = new Role(this, 'Role', {
+      assumedBy: new AccountRootPrincipal(),
+      description: 'For operators: moves dead letters back to the queue that they failed in',
+    });
+    this.roleArn = this.#role.roleArn;
+  }
+
+  allow(statement: Omit<Permission, 'wildcard'>): void {
+    this.#role.addToPolicy(new PolicyStatement(statement));
+  }
+}
+
 export interface WorkQueueProps {
   readonly name: WorkQueueName;
   readonly stage: string | undefined;
@@ -111,7 +132,7 @@ export interface WorkQueueProps {
 
 /**
  * A queue, the functions that send to it, the one that works on it, and the rules between them. The queue and its policy outlive
- * the stack, with the messages that wait (docs/decisions/retained-work-queues.md).
+ * the stack, with the messages that wait (docs/decisions/deployment.md#the-work-queues-outlive-their-stack).
  */
 export class WorkQueue extends Construct {
   readonly queue: Queue;

@@ -3,8 +3,7 @@ import { environment } from '../../contract/environment.ts';
 import type { Functions } from '../functions/functions.ts';
 import type { Settings } from '../settings.ts';
 import type { StorageStack } from '../storage-stack.ts';
-import { receivesOfLongWork, WorkQueue, type WorkQueueName, type WorkQueueProps } from './queues.ts';
-import type { Redrive } from './redrive.ts';
+import { type Redrive, receivesOfLongWork, WorkQueue, type WorkQueueName, type WorkQueueProps } from './queues.ts';
 
 /** Files of at most 8 MiB that one invocation stages. */
 const smallFilesTogether = 10;

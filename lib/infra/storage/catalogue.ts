@@ -67,8 +67,9 @@ interface CatalogueProps {
   readonly directAccess: boolean;
 }
 
+const statements = ['rds-data:ExecuteStatement'];
 const statementsAndTransactions = [
-  'rds-data:ExecuteStatement',
+  ...statements,
   'rds-data:BeginTransaction',
   'rds-data:CommitTransaction',
   'rds-data:RollbackTransaction',
@@ -119,32 +120,9 @@ export class Catalogue extends Construct {
     this.#roles = withSecrets((role) => this.#makeRoleSecret(role));
   }
 
-  /**
-   * Run statements as a role that reads datasets and files, appends to the audit trail and records what becomes of requests:
-   * for what works on queues or on a schedule.
-   */
-  grantExport(grantee: Grantee): void {
-    this.#grant(grantee, this.#secretOf('worker'), ['rds-data:ExecuteStatement']);
-  }
-
-  /** The same, with several statements in one transaction. */
-  grantExportInTransactions(grantee: Grantee): void {
-    this.#grant(grantee, this.#secretOf('worker'), statementsAndTransactions);
-  }
-
-  /** Run statements as a role that reads the archive users and nothing else: for what answers to the network. */
-  grantReadArchiveUsers(grantee: Grantee): void {
-    this.#grant(grantee, this.#secretOf('proxy'), ['rds-data:ExecuteStatement']);
-  }
-
-  /** Run statements as a role that reads what became of exports and nothing else: for what answers to administrators. */
-  grantReadExports(grantee: Grantee): void {
-    this.#grant(grantee, this.#secretOf('auditor'), ['rds-data:ExecuteStatement']);
-  }
-
-  /** Run statements as a role that reads datasets and files and nothing else: for what answers to the network. */
-  grantRead(grantee: Grantee): void {
-    this.#grant(grantee, this.#secretOf('reader'), ['rds-data:ExecuteStatement']);
+  /** Run statements as a role. @param options.transactions also several in one transaction */
+  grant(grantee: Grantee, role: Role, { transactions } = { transactions: false }): void {
+    this.#grant(grantee, this.#secretOf(role), transactions ? statementsAndTransactions : statements);
   }
 
   /**

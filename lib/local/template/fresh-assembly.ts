@@ -92,7 +92,8 @@ async function acquire(path: string, signal: AbortSignal | undefined): Promise<(
   }
 }
 
-function digestOfInputs(root: string): string {
+/** SHA-256 over the names and contents of all that a synth reads, in hex. */
+export function digestOfInputs(root: string): string {
   const hash = createHash('sha256');
   const add = (path: string) => {
     const stat = statSync(join(root, path), { throwIfNoEntry: false });

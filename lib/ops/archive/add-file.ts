@@ -6,9 +6,9 @@ import type { InventoryFile } from '../catalogue/inventory.ts';
 import { type ArchiveRegistration, FileIdTakenError } from '../catalogue/writer.ts';
 import { OpsError } from '../errors.ts';
 import type { Target } from '../target.ts';
-import { encryptForArchive, isContainer, type SplitContainer, splitForArchive } from './container.ts';
+import { encryptForArchive, lookAt, type SplitContainer, splitForArchive } from './container.ts';
 import type { Input } from './input.ts';
-import { abortable, Counter, peekable } from './streams.ts';
+import { abortable, Counter } from './streams.ts';
 
 /** Bytes of the largest body: header and body must fit one S3 object (10,000 parts of 5 GiB). */
 export const maxBodyBytes = 10_000 * 5 * 2 ** 30 - limits.headerBytes;
@@ -75,39 +75,39 @@ export async function addFile(
     limited(archived.count(container.body)),
     request.input.size === undefined ? {} : { expectedSize: encryptedBodySize(request.input.size) },
   );
-  const digests = container.digests();
+  const { header, keyHash, plain, uploaded } = container;
   const file: ArchiveRegistration = {
     fileId,
     datasetId: request.datasetId,
     submissionFilePath: request.path,
-    submissionFileSize: digests.uploadedSize,
+    submissionFileSize: uploaded.size,
     archiveFilePath,
     archiveLocation: target.bodies.location,
     archiveFileSize: size,
-    decryptedFileSize: digests.decryptedSize,
-    header: container.header,
-    keyHash: container.keyHash,
+    decryptedFileSize: plain.size,
+    header,
+    keyHash,
     checksums: [
-      { source: 'UNENCRYPTED', type: 'SHA256', checksum: digests.unencrypted },
+      { source: 'UNENCRYPTED', type: 'SHA256', checksum: plain.digest },
       { source: 'ARCHIVED', type: 'SHA256', checksum: archived.digest },
-      { source: 'UPLOADED', type: 'SHA256', checksum: digests.uploaded },
+      { source: 'UPLOADED', type: 'SHA256', checksum: uploaded.digest },
     ],
   };
   const sameContentAs = await enter(target, file, request);
   return {
-    ...outcome(file, digests.unencrypted),
+    ...outcome(file, plain.digest),
     archivedSha256: archived.digest,
     status: 'added',
-    ...(sameContentAs !== undefined && digests.decryptedSize > 0 && { sameContentAs }),
+    ...(sameContentAs !== undefined && plain.size > 0 && { sameContentAs }),
   };
 }
 
 async function prepare(request: AddFileRequest): Promise<SplitContainer> {
   const { bytes, size } = request.input;
   if (size !== undefined && size > maxBodyBytes) throw tooLarge();
-  const peeked = peekable(counted(request.signal ? abortable(bytes, request.signal) : bytes, request));
-  if (await isContainer(peeked)) return await splitForArchive(peeked, request.keys);
-  return encryptForArchive(peeked, request.keys[0]);
+  const looked = await lookAt(counted(request.signal ? abortable(bytes, request.signal) : bytes, request));
+  if (looked.isContainer) return await splitForArchive(looked.bytes, request.keys);
+  return encryptForArchive(looked.bytes, request.keys[0]);
 }
 
 /** The same bytes, reported to `onRead`. A file that grows or shrinks while it is read is refused. */
@@ -151,11 +151,11 @@ async function linkKnown(
     throw new OpsError('conflict', `${taken} by a file whose SHA-256 the catalogue does not have`);
   }
   for await (const _ of container.body);
-  const { unencrypted } = container.digests();
-  if (known.unencryptedSha256 !== unencrypted) throw new OpsError('conflict', `${taken} by a file of other content`);
+  const sha256 = container.plain.digest;
+  if (known.unencryptedSha256 !== sha256) throw new OpsError('conflict', `${taken} by a file of other content`);
   const there = known.datasetIds.includes(datasetId);
   if (!there) await catalogue.addToDataset(known.fileId, datasetId);
-  return { ...outcome({ ...known, datasetId }, unencrypted), status: there ? 'unchanged' : 'linked' };
+  return { ...outcome({ ...known, datasetId }, sha256), status: there ? 'unchanged' : 'linked' };
 }
 
 /** Enter the file in the catalogue, or remove its body. @returns a file of the same content */

@@ -7,61 +7,54 @@ import type { AddResult } from './add-many.ts';
 import type { SourceFile } from './sources.ts';
 
 /** Shows the outcomes of a run: a line for each file that is new or failed, and the counts. */
-export class AddReporter {
-  readonly #output: Output;
-  readonly #progress: Progress;
-  readonly #tasks = new Map<SourceFile, ProgressTask>();
-  readonly #counts = { added: 0, linked: 0, unchanged: 0, failed: 0 };
-  #bytes = 0;
-  #local = 0;
+export function addReporter(output: Output, progress: Progress) {
+  const tasks = new Map<SourceFile, ProgressTask>();
+  const counts = { added: 0, linked: 0, unchanged: 0, failed: 0 };
+  let bytes = 0;
+  let local = 0;
+  return {
+    onStart(source: SourceFile): ProgressTask {
+      const task = progress.task(printable(source.label), source.size);
+      tasks.set(source, task);
+      return task;
+    },
 
-  constructor(output: Output, progress: Progress) {
-    this.#output = output;
-    this.#progress = progress;
-  }
+    onResult(result: AddResult): void {
+      const { source, status, ...outcome } = result;
+      const { label, path, datasetId } = source;
+      counts[status] += 1;
+      // A file that was not read counts as done.
+      const task = tasks.get(source) ?? progress.task(printable(label), source.size, source.size);
+      task.end();
+      tasks.delete(source);
+      if (result.status === 'failed') {
+        const error = problemOf(failureOf(result.error, opsFailure));
+        if (output.json) output.result({ path, datasetId, status, error }, '');
+        else output.warn(printable(error.message.startsWith(label) ? error.message : `${label}: ${error.message}`));
+        return;
+      }
+      if (output.json) output.result({ ...outcome, path, datasetId, status }, '');
+      if (status === 'unchanged') return;
+      if (status === 'added') bytes += source.size;
+      if (source.fileId === undefined) local += 1;
+      if (!output.json) output.result({}, describeAdded(result as AddedFile));
+      warnAbout(output, label, result);
+    },
 
-  readonly onStart = (source: SourceFile): ProgressTask => {
-    const task = this.#progress.task(printable(source.label), source.size);
-    this.#tasks.set(source, task);
-    return task;
+    /** @param elapsed of the whole run, in milliseconds */
+    summarize(elapsed: number): void {
+      const { added, linked, unchanged, failed } = counts;
+      if (output.json) output.result({ summary: { ...counts, bytes } }, '');
+      const parts = [
+        `${added} added (${formatBytes(bytes)} in ${formatDuration(elapsed)})`,
+        ...(linked > 0 ? [`${linked} put into the dataset`] : []),
+        ...(unchanged > 0 ? [`${unchanged} there already`] : []),
+        ...(failed > 0 ? [`${failed} failed`] : []),
+      ];
+      output.note(`${counted(added + linked + unchanged + failed, 'file')}: ${parts.join(', ')}`);
+      if (local > 0) output.note('note: ids that begin with EGAF9 are local, not of the central archive');
+    },
   };
-
-  readonly onResult = (result: AddResult): void => {
-    const { source, status, ...outcome } = result;
-    const { label, path, datasetId } = source;
-    this.#counts[status] += 1;
-    // A file that was not read counts as done.
-    const task = this.#tasks.get(source) ?? this.#progress.task(printable(label), source.size, source.size);
-    task.end();
-    this.#tasks.delete(source);
-    if (result.status === 'failed') {
-      const error = problemOf(failureOf(result.error, opsFailure));
-      if (this.#output.json) this.#output.result({ path, datasetId, status, error }, '');
-      else this.#output.warn(printable(error.message.startsWith(label) ? error.message : `${label}: ${error.message}`));
-      return;
-    }
-    if (this.#output.json) this.#output.result({ ...outcome, path, datasetId, status }, '');
-    if (status === 'unchanged') return;
-    if (status === 'added') this.#bytes += source.size;
-    if (source.fileId === undefined) this.#local += 1;
-    if (!this.#output.json) this.#output.result({}, describeAdded(result as AddedFile));
-    warnAbout(this.#output, label, result);
-  };
-
-  /** @param elapsed of the whole run, in milliseconds */
-  summarize(elapsed: number): void {
-    const { added, linked, unchanged, failed } = this.#counts;
-    if (this.#output.json) this.#output.result({ summary: { ...this.#counts, bytes: this.#bytes } }, '');
-    const parts = [
-      `${added} added (${formatBytes(this.#bytes)} in ${formatDuration(elapsed)})`,
-      ...(linked > 0 ? [`${linked} put into the dataset`] : []),
-      ...(unchanged > 0 ? [`${unchanged} there already`] : []),
-      ...(failed > 0 ? [`${failed} failed`] : []),
-    ];
-    const files = added + linked + unchanged + failed;
-    this.#output.note(`${counted(files, 'file')}: ${parts.join(', ')}`);
-    if (this.#local > 0) this.#output.note('note: ids that begin with EGAF9 are local, not of the central archive');
-  }
 }
 
 const happened = {

@@ -9,21 +9,9 @@ import {
   splitContainer,
 } from '../../crypt4gh/index.ts';
 import type { ArchiveKey } from '../../service/archive/ports.ts';
-import { keyHashOf } from '../../service/stores/secrets/archive-keys.ts';
+import { keyHashOf } from '../../service/stores/archive-keys.ts';
 import { OpsError } from '../errors.ts';
-import { Counter, type PeekableBytes, tee } from './streams.ts';
-
-/** Sizes and digests of a file, known when its body has been read to the end. */
-export interface Digests {
-  /** Bytes of the plaintext. */
-  readonly decryptedSize: number;
-  /** Bytes of the file as it was given. */
-  readonly uploadedSize: number;
-  /** Hex SHA-256 of the plaintext. */
-  readonly unencrypted: string;
-  /** Hex SHA-256 of the file as it was given. */
-  readonly uploaded: string;
-}
+import { Counter, peek, tee } from './streams.ts';
 
 /** A Crypt4GH container for an archive key, taken apart. */
 export interface SplitContainer {
@@ -32,30 +20,33 @@ export interface SplitContainer {
   readonly keyHash: string;
   /** To be read once, to the end. */
   readonly body: AsyncIterable<Uint8Array>;
-  /** To be called after the body has been read to the end. */
-  digests(): Digests;
+  /** Size and digest of the plaintext, when the body has been read to the end. */
+  readonly plain: Counter;
+  /** The same of the file as it was given. */
+  readonly uploaded: Counter;
 }
 
-/** Whether the bytes begin like a Crypt4GH container (the magic number, Crypt4GH 1.0 § 2.2). */
-export async function isContainer(bytes: PeekableBytes): Promise<boolean> {
-  const magic = Buffer.from('crypt4gh');
-  return magic.equals((await bytes.peek(magic.length)).subarray(0, magic.length));
+const magic = Buffer.from('crypt4gh');
+
+/** Whether a source begins like a Crypt4GH container (the magic number, Crypt4GH 1.0 § 2.2), and all of its bytes. */
+export async function lookAt(source: AsyncIterable<Uint8Array>) {
+  const { start, bytes } = await peek(source, magic.length);
+  return { isContainer: magic.equals(start.subarray(0, magic.length)), bytes };
 }
 
 /** Encrypt a plaintext to an archive key, with a data key of its own. */
-export function encryptForArchive(bytes: PeekableBytes, key: Pick<ArchiveKey, 'publicKey'>): SplitContainer {
+export function encryptForArchive(
+  bytes: AsyncIterable<Uint8Array>,
+  { publicKey }: Pick<ArchiveKey, 'publicKey'>,
+): SplitContainer {
   const dataKey = new Uint8Array(randomBytes(32));
   const plain = new Counter();
   return {
-    header: encryptHeader({ dataKeys: [dataKey], recipients: [key.publicKey] }),
-    keyHash: keyHashOf(key.publicKey),
-    body: encryptSegments(plain.count(bytes.all()), { dataKey }),
-    digests: () => ({
-      decryptedSize: plain.size,
-      uploadedSize: plain.size,
-      unencrypted: plain.digest,
-      uploaded: plain.digest,
-    }),
+    header: encryptHeader({ dataKeys: [dataKey], recipients: [publicKey] }),
+    keyHash: keyHashOf(publicKey),
+    body: encryptSegments(plain.count(bytes), { dataKey }),
+    plain,
+    uploaded: plain,
   };
 }
 
@@ -65,8 +56,11 @@ export function encryptForArchive(bytes: PeekableBytes, key: Pick<ArchiveKey, 'p
  * @throws OpsError `unusable_input` when no archive key opens the header, `too_large` for a header beyond the limit
  * @throws Crypt4ghError for a malformed container; while the body is read, for a body that does not decrypt
  */
-export async function splitForArchive(bytes: PeekableBytes, keys: readonly ArchiveKey[]): Promise<SplitContainer> {
-  const { header, body } = await splitContainer(bytes.all());
+export async function splitForArchive(
+  bytes: AsyncIterable<Uint8Array>,
+  keys: readonly ArchiveKey[],
+): Promise<SplitContainer> {
+  const { header, body } = await splitContainer(bytes);
   if (header.length > limits.headerBytes) {
     throw new OpsError('too_large', `the Crypt4GH header has ${header.length} bytes, more than ${limits.headerBytes}`);
   }
@@ -80,12 +74,8 @@ export async function splitForArchive(bytes: PeekableBytes, keys: readonly Archi
     body: tee(uploaded.count(body), async (copy) => {
       for await (const chunk of decryptSegments(copy, opened)) plain.add(chunk);
     }),
-    digests: () => ({
-      decryptedSize: plain.size,
-      uploadedSize: uploaded.size,
-      unencrypted: plain.digest,
-      uploaded: uploaded.digest,
-    }),
+    plain,
+    uploaded,
   };
 }
 

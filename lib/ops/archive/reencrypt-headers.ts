@@ -4,7 +4,7 @@ import { ArchiveDamagedError } from '../../errors.ts';
 import { headerFor } from '../../service/archive/archived-file.ts';
 import { forEachConcurrently } from '../../service/archive/concurrency.ts';
 import type { ArchiveKey } from '../../service/archive/ports.ts';
-import { keyHashOf } from '../../service/stores/secrets/archive-keys.ts';
+import { keyHashOf } from '../../service/stores/archive-keys.ts';
 import type { StoredHeader } from '../catalogue/headers.ts';
 import { OpsError } from '../errors.ts';
 import type { Target } from '../target.ts';

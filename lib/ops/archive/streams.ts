@@ -60,46 +60,28 @@ export async function* tee(
   }
   await watching;
 }
-/** A stream whose first bytes can be looked at before they are read. */
-export interface PeekableBytes {
-  /** At least the first `length` bytes, or all bytes of a shorter stream. They are still to be read. */
-  peek(length: number): Promise<Uint8Array>;
-  /** All of it, from the first byte on. To be read once. */
-  all(): AsyncIterableIterator<Uint8Array>;
-}
 
-export function peekable(source: AsyncIterable<Uint8Array>): PeekableBytes {
+/** At least the first `length` bytes of a source, or all bytes of a shorter one, and then all of it, from the first byte on. */
+export async function peek(
+  source: AsyncIterable<Uint8Array>,
+  length: number,
+): Promise<{ readonly start: Uint8Array; readonly bytes: AsyncGenerator<Uint8Array> }> {
   const iterator = source[Symbol.asyncIterator]();
-  let start: Uint8Array = new Uint8Array();
-  let ended = false;
-
-  return {
-    async peek(length) {
-      while (start.length < length && !ended) {
-        const { value, done } = await iterator.next();
-        if (done) ended = true;
-        else start = start.length === 0 ? value : Buffer.concat([start, value]);
-      }
-      return start;
-    },
-    all: () => ({
-      async next() {
-        if (start.length > 0) {
-          const value = start;
-          start = new Uint8Array();
-          return { value, done: false };
-        }
-        return ended ? { value: undefined, done: true } : await iterator.next();
-      },
-      async return() {
-        await iterator.return?.();
-        return { value: undefined, done: true };
-      },
-      [Symbol.asyncIterator]() {
-        return this;
-      },
-    }),
-  };
+  let start = Buffer.alloc(0);
+  while (start.length < length) {
+    const { value, done } = await iterator.next();
+    if (done) break;
+    start = Buffer.concat([start, value]);
+  }
+  async function* bytes() {
+    try {
+      if (start.length > 0) yield start;
+      yield* { [Symbol.asyncIterator]: () => iterator };
+    } finally {
+      await iterator.return?.();
+    }
+  }
+  return { start, bytes: bytes() };
 }
 
 /** The same bytes until `signal` aborts. Then it throws the reason, even while the source is silent. */

@@ -5,11 +5,11 @@ import type { SqlExecutor } from '../../service/stores/rds/data-api.ts';
 /** Which rows; all conditions together. @default - all */
 export interface AuditFilter {
   /** A UUID, in either case. */
-  readonly requestId?: string;
-  readonly datasetId?: string;
-  readonly fileId?: string;
+  readonly requestId?: string | undefined;
+  readonly datasetId?: string | undefined;
+  readonly fileId?: string | undefined;
   /** Outbox prefix. A request that was rejected before its visa was verified has none. */
-  readonly recipient?: string;
+  readonly recipient?: string | undefined;
 }
 
 /** Rows of a page: each is below 2 KiB, so that a page stays below the 1 MiB of a result. */
@@ -44,7 +44,7 @@ const auditRow = camelRow({
 /** One row of `data_out.export_log`, as an operator reads it. */
 export type AuditRow = z.infer<typeof auditRow>;
 
-/** The audit trail, newest first. `RdsExportLog` writes it. */
+/** The audit trail, newest first. The ledger writes it. */
 export class RdsAuditTrail {
   readonly #db: SqlExecutor;
 
@@ -54,7 +54,7 @@ export class RdsAuditTrail {
 
   /** At most `limit` rows, page after page. */
   async *newest(filter: AuditFilter, limit: number): AsyncGenerator<AuditRow> {
-    let before: number | null = null;
+    let before: number | undefined;
     for (let left = limit; left > 0; ) {
       const page: readonly AuditRow[] = await this.#page(filter, before, Math.min(left, pageSize));
       yield* page;
@@ -65,33 +65,27 @@ export class RdsAuditTrail {
     }
   }
 
-  #page(filter: AuditFilter, before: number | null, limit: number): Promise<AuditRow[]> {
+  #page(filter: AuditFilter, before: number | undefined, limit: number): Promise<AuditRow[]> {
     const { requestId, datasetId, fileId, recipient } = filter;
-    const conditions = [
+    const given = [
       // The parameter is cast, not the column: the index has UUIDs.
-      ...(requestId === undefined ? [] : ['request_id = cast(:request_id as uuid)']),
-      ...(datasetId === undefined ? [] : ['dataset_id = :dataset_id']),
-      ...(fileId === undefined ? [] : ['file_id = :file_id']),
-      ...(recipient === undefined ? [] : ['recipient = :recipient']),
-      ...(before === null ? [] : ['id < cast(:before as bigint)']),
-    ];
+      ['request_id', requestId, 'request_id = cast(:request_id as uuid)'],
+      ['dataset_id', datasetId, 'dataset_id = :dataset_id'],
+      ['file_id', fileId, 'file_id = :file_id'],
+      ['recipient', recipient, 'recipient = :recipient'],
+      ['before', before, 'id < cast(:before as bigint)'],
+    ] as const;
+    const conditions = given.filter(([, value]) => value !== undefined);
     return this.#db.query(
       auditRow,
       `select id, cast(request_id as text) as request_id, event, reason, archive_kind, dataset_id, file_id, recipient,
          key_fingerprint, bytes, checksum,
          ${isoTime('recorded_at')} as recorded_at
        from data_out.export_log
-       ${conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`}
+       where ${['true', ...conditions.map(([, , condition]) => condition)].join(' and ')}
        order by id desc
        limit ${limit}`,
-      {
-        ...timeFormat,
-        ...(requestId !== undefined && { request_id: requestId }),
-        ...(datasetId !== undefined && { dataset_id: datasetId }),
-        ...(fileId !== undefined && { file_id: fileId }),
-        ...(recipient !== undefined && { recipient }),
-        ...(before !== null && { before }),
-      },
+      { ...timeFormat, ...Object.fromEntries(conditions.map(([name, value]) => [name, value ?? null])) },
     );
   }
 }

@@ -1,17 +1,18 @@
 import * as z from 'zod';
 import { RdsArchiveUsers } from '../../service/catalogue/users.ts';
-import { pageSize } from '../../service/stores/rds/columns.ts';
+import { camelRow, optional, pageSize } from '../../service/stores/rds/columns.ts';
 import type { SqlExecutor } from '../../service/stores/rds/data-api.ts';
+import { pages } from './pages.ts';
+
+const listedUser = camelRow({
+  username: z.string(),
+  created_at: z.string(),
+  /** `undefined` for an active user. */
+  disabled_at: optional(z.string()),
+});
 
 /** A user as an operator sees one. Times are ISO 8601, UTC. */
-export interface ListedUser {
-  readonly username: string;
-  readonly createdAt: string;
-  /** `undefined` for an active user. */
-  readonly disabledAt: string | undefined;
-}
-
-const listedRow = z.object({ username: z.string(), created_at: z.string(), disabled_at: z.string().nullable() });
+export type ListedUser = z.infer<typeof listedUser>;
 
 /** The central archive's users, as an operator changes them. */
 export class ArchiveUserWriter extends RdsArchiveUsers {
@@ -23,25 +24,17 @@ export class ArchiveUserWriter extends RdsArchiveUsers {
   }
 
   /** All users, disabled ones, too, in the order of their names, page after page. Without password hashes. */
-  async *list(): AsyncGenerator<ListedUser> {
-    for (let after = ''; ; ) {
-      const rows: readonly z.infer<typeof listedRow>[] = await this.#db.query(
-        listedRow,
+  list(): AsyncGenerator<ListedUser> {
+    const read = (after: string) =>
+      this.#db.query(
+        listedUser,
         `select username, to_char(created_at at time zone 'UTC', :time_format) as created_at,
            to_char(disabled_at at time zone 'UTC', :time_format) as disabled_at
          from data_out.archive_users where username > :after order by username limit ${pageSize}`,
         // A parameter, because the Data API might take colons in a statement for parameters.
         { after, time_format: 'YYYY-MM-DD"T"HH24:MI:SS"Z"' },
       );
-      yield* rows.map(({ username, created_at, disabled_at }) => ({
-        username,
-        createdAt: created_at,
-        disabledAt: disabled_at ?? undefined,
-      }));
-      const last = rows.at(-1);
-      if (!last || rows.length < pageSize) return;
-      after = last.username;
-    }
+    return pages('', read, ({ username }) => username, pageSize);
   }
 
   /** Add the user or replace the password hash; a disabled user becomes active again. */

@@ -9,8 +9,9 @@ import {
   sliceRow,
   wholeHeader,
 } from '../../service/catalogue/stored-header.ts';
-import { boundedPage, count, nilUuid, pageSize } from '../../service/stores/rds/columns.ts';
+import { boundedPage, camelRow, count, nilUuid, optional, pageSize } from '../../service/stores/rds/columns.ts';
 import type { SqlExecutor } from '../../service/stores/rds/data-api.ts';
+import { pages } from './pages.ts';
 
 /** A header as the column `sda.files.header` has it. */
 export function headerHex(header: Uint8Array): string {
@@ -36,17 +37,15 @@ export interface DamagedHeader {
   readonly damage: ArchiveDamagedError;
 }
 
-/** How many files have a header for one key. */
-export interface KeyUse {
-  /** Lower-case `sda.files.key_hash`; `undefined`: the catalogue does not say which key. */
-  readonly keyHash: string | undefined;
-  readonly files: number;
-}
-
 const storedRow = headerRow.extend({ id: z.string(), stable_id: z.string().nullable() });
-const keyUseRow = z.object({ hash: z.string(), files: count });
+/** How many files have a header for one key. */
+const keyUse = camelRow({
+  /** Lower-case `sda.files.key_hash`; `undefined`: the catalogue does not say which key. */
+  key_hash: optional(z.string()),
+  files: count,
+});
 
-/** Of a file, as {@link KeyUse.keyHash}; empty: the catalogue does not say. */
+/** Of a file, in lower case; empty: the catalogue does not say. */
 const keyHash = "lower(coalesce(f.key_hash, ''))";
 
 /** The stored headers of all files, for a change of the archive's key. Files that ingestion has not finished are among them. */
@@ -58,12 +57,12 @@ export class RdsArchiveHeaders {
   }
 
   /** For which keys the files have their headers. */
-  async keyUses(): Promise<readonly KeyUse[]> {
-    const rows = await this.#db.query(
-      keyUseRow,
-      `select ${keyHash} as hash, count(*) as files from sda.files f where f.header <> '' group by 1 order by 1`,
+  keyUses() {
+    return this.#db.query(
+      keyUse,
+      `select nullif(${keyHash}, '') as key_hash, count(*) as files from sda.files f where f.header <> ''
+       group by 1 order by 1 nulls first`,
     );
-    return rows.map(({ hash, files }) => ({ keyHash: hash || undefined, files }));
   }
 
   /**
@@ -71,8 +70,8 @@ export class RdsArchiveHeaders {
    * @param except lower-case key hashes
    */
   async *stored(except: readonly string[] = []): AsyncGenerator<StoredHeader | DamagedHeader> {
-    for (let after = nilUuid; ; ) {
-      const rows: readonly z.infer<typeof storedRow>[] = await this.#db.query(
+    const read = (after: string) =>
+      this.#db.query(
         storedRow,
         boundedPage(
           `select cast(f.id as text) as id, f.stable_id, ${headerColumns}
@@ -85,18 +84,14 @@ export class RdsArchiveHeaders {
         ),
         { after, except: { json: except } },
       );
-      for (const row of rows) {
-        // Without a header, or for one of the keys `except`.
-        if (!row.header) continue;
-        const fileId = row.stable_id ?? row.id;
-        yield await this.#whole(row, fileId).catch((damage: unknown) => {
-          if (damage instanceof ArchiveDamagedError) return { fileId, damage };
-          throw damage;
-        });
-      }
-      const last = rows.at(-1);
-      if (!last) return;
-      after = last.id;
+    for await (const row of pages(nilUuid, read, ({ id }) => id)) {
+      // Without a header, or for one of the keys `except`.
+      if (!row.header) continue;
+      const fileId = row.stable_id ?? row.id;
+      yield await this.#whole(row, fileId).catch((damage: unknown) => {
+        if (damage instanceof ArchiveDamagedError) return { fileId, damage };
+        throw damage;
+      });
     }
   }
 

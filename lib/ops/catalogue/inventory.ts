@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { datasetNamed, newestEvent, nextMembers, rowId } from '../../service/catalogue/datasets.ts';
 import { boundedPage, camelRow, count, idRow, optional, pageSize } from '../../service/stores/rds/columns.ts';
 import type { SqlExecutor } from '../../service/stores/rds/data-api.ts';
+import { pages } from './pages.ts';
 
 const fileRow = camelRow({
   submission_file_path: z.string(),
@@ -107,8 +108,8 @@ export class RdsArchiveInventory {
         ? `select ${columns} from sda.files f where f.stable_id > :after order by f.stable_id limit ${pageSize}`
         : `select ${columns} from ${nextMembers(datasetNamed(':dataset_id'), rowId(':after'))} page
            join sda.files f on f.id = page.file_id`;
-    for (let after = ''; ; ) {
-      const rows: readonly ListedRow[] = await this.db.query(
+    const read = (after: string) =>
+      this.db.query(
         listedRow,
         boundedPage(page, {
           order: datasetId === undefined ? 'stable_id' : 'cast(id as uuid)',
@@ -116,10 +117,9 @@ export class RdsArchiveInventory {
         }),
         { after, ...(datasetId !== undefined && { dataset_id: datasetId }) },
       );
-      for (const { id: _, stableId: fileId, ...file } of rows) if (fileId !== null) yield { fileId, ...file };
-      const last = rows.at(-1);
-      if (!last) return;
-      after = datasetId === undefined ? (last.stableId ?? '') : last.id;
+    const placeOf = ({ id, stableId }: ListedRow) => (datasetId === undefined ? (stableId ?? '') : id);
+    for await (const { id: _, stableId: fileId, ...file } of pages('', read, placeOf)) {
+      if (fileId !== null) yield { fileId, ...file };
     }
   }
 
@@ -133,17 +133,13 @@ export class RdsArchiveInventory {
   }
 
   /** All datasets in the order of their ids, page after page. */
-  async *datasets(): AsyncGenerator<InventoryDataset> {
-    for (let after = ''; ; ) {
-      const rows: readonly InventoryDataset[] = await this.db.query(
+  datasets(): AsyncGenerator<InventoryDataset> {
+    const read = (after: string) =>
+      this.db.query(
         datasetRow,
         `select ${datasetColumns} from sda.datasets d where d.stable_id > :after order by d.stable_id limit ${pageSize}`,
         { after },
       );
-      yield* rows;
-      const last = rows.at(-1);
-      if (!last || rows.length < pageSize) return;
-      after = last.datasetId;
-    }
+    return pages('', read, ({ datasetId }) => datasetId, pageSize);
   }
 }

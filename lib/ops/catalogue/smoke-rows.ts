@@ -2,10 +2,7 @@ import * as z from 'zod';
 import { smokeIdPrefix } from '../../contract/messages.ts';
 import type { SqlExecutor } from '../../service/stores/rds/data-api.ts';
 
-const datasetRow = z.object({ dataset_id: z.string() });
-const recipientRow = z.object({ recipient: z.string() });
-const stateRow = z.object({ state: z.string() });
-const userRow = z.object({ username: z.string() });
+const named = z.object({ name: z.string() });
 
 /** Begins the names of the users that a smoke test makes. */
 export const smokeUserPrefix = 'smoke-';
@@ -19,10 +16,9 @@ export class RdsSmokeRows {
   }
 
   /** Datasets of smoke tests that began so many seconds ago or earlier, by the clock of the database. */
-  async datasets(olderThanSeconds: number): Promise<readonly string[]> {
-    const rows = await this.#db.query(
-      datasetRow,
-      `select dataset_id from (
+  datasets(olderThanSeconds: number): Promise<readonly string[]> {
+    return this.#names(
+      `select dataset_id as name from (
          select stable_id as dataset_id, created_at as since from sda.datasets
          union all
          select dataset_id, requested_at from data_out.requests) known
@@ -32,40 +28,34 @@ export class RdsSmokeRows {
        order by dataset_id limit 500`,
       { prefix: smokeIdPrefix, seconds: olderThanSeconds },
     );
-    return rows.map(({ dataset_id: datasetId }) => datasetId);
   }
 
   /** Whether the request was consumed, and each of its files is settled. */
   async isSettled(requestId: string): Promise<boolean> {
-    const [row] = await this.#db.query(
-      stateRow,
-      'select state from data_out.requests where request_id = cast(:request_id as uuid)',
+    const [state] = await this.#names(
+      'select state as name from data_out.requests where request_id = cast(:request_id as uuid)',
       { request_id: requestId },
     );
-    return row !== undefined && row.state !== 'accepted';
+    return state !== undefined && state !== 'accepted';
   }
 
   /** Outbox prefixes to which smoke tests staged within the last seven days, as the audit trail has them. */
-  async recentRecipients(): Promise<readonly string[]> {
-    const rows = await this.#db.query(
-      recipientRow,
-      `select distinct recipient from data_out.export_log
+  recentRecipients(): Promise<readonly string[]> {
+    return this.#names(
+      `select distinct recipient as name from data_out.export_log
        where starts_with(dataset_id, :prefix) and recipient is not null and recorded_at > now() - interval '7 days'
        limit 500`,
       { prefix: smokeIdPrefix },
     );
-    return rows.map(({ recipient }) => recipient);
   }
 
   /** Outbox prefixes of those who exported a dataset. */
-  async recipients(datasetId: string): Promise<readonly string[]> {
-    const rows = await this.#db.query(
-      recipientRow,
-      `select distinct recipient from data_out.requests
+  recipients(datasetId: string): Promise<readonly string[]> {
+    return this.#names(
+      `select distinct recipient as name from data_out.requests
        where dataset_id = :dataset_id and starts_with(dataset_id, :prefix) and recipient is not null`,
       { dataset_id: datasetId, prefix: smokeIdPrefix },
     );
-    return rows.map(({ recipient }) => recipient);
   }
 
   /** Delete a dataset, its events, and the state of its requests. Its files are gone already. The audit trail stays. */
@@ -91,15 +81,13 @@ export class RdsSmokeRows {
   }
 
   /** Users of the central archive that smoke tests made so many seconds ago or earlier. */
-  async users(olderThanSeconds: number): Promise<readonly string[]> {
-    const rows = await this.#db.query(
-      userRow,
-      `select username from data_out.archive_users
+  users(olderThanSeconds: number): Promise<readonly string[]> {
+    return this.#names(
+      `select username as name from data_out.archive_users
        where starts_with(username, :prefix) and created_at <= now() - make_interval(secs => cast(:seconds as integer))
        order by username limit 500`,
       { prefix: smokeUserPrefix, seconds: olderThanSeconds },
     );
-    return rows.map(({ username }) => username);
   }
 
   async removeUser(username: string): Promise<void> {
@@ -107,5 +95,9 @@ export class RdsSmokeRows {
       'delete from data_out.archive_users where username = :username and starts_with(username, :prefix)',
       { username, prefix: smokeUserPrefix },
     );
+  }
+
+  async #names(statement: string, parameters: Readonly<Record<string, string | number>>): Promise<readonly string[]> {
+    return (await this.#db.query(named, statement, parameters)).map(({ name }) => name);
   }
 }

@@ -7,14 +7,6 @@ import { idRow } from '../../service/stores/rds/columns.ts';
 import { headerHex } from './headers.ts';
 import { RdsArchiveInventory } from './inventory.ts';
 
-/** A checksum of an archived file; `checksum` in lower-case hex. */
-interface ArchiveChecksum {
-  /** The file as submitted, the body as archived, or the plaintext. */
-  readonly source: 'UPLOADED' | 'ARCHIVED' | 'UNENCRYPTED';
-  readonly type: 'MD5' | 'SHA256' | 'SHA384' | 'SHA512';
-  readonly checksum: string;
-}
-
 /** The catalogue's facts about a file whose body is already in the archive bucket. Sizes in bytes. */
 export interface ArchiveRegistration {
   /** Stable id, `EGAF…`. */
@@ -35,16 +27,12 @@ export interface ArchiveRegistration {
   readonly header: Uint8Array;
   /** Lower-case hex of the archive's public key. */
   readonly keyHash: string;
-  readonly checksums: readonly ArchiveChecksum[];
-}
-
-/** What {@link RdsArchiveWriter.registerFile} found beside the new row. */
-export interface Registered {
-  /**
-   * Stable id of another file with the same SHA-256 of the plaintext, or of the body; the first one in the order of the ids.
-   * `undefined`: there is none.
-   */
-  readonly sameContentAs: string | undefined;
+  /** Of the file as submitted, of the body as archived, or of the plaintext; in lower-case hex. */
+  readonly checksums: readonly {
+    readonly source: 'UPLOADED' | 'ARCHIVED' | 'UNENCRYPTED';
+    readonly type: 'MD5' | 'SHA256' | 'SHA384' | 'SHA512';
+    readonly checksum: string;
+  }[];
 }
 
 /** A file to take out of the catalogue, or out of one dataset. */
@@ -69,21 +57,17 @@ export type DatasetEvent = 'registered' | 'released' | 'deprecated';
 
 /** A file with another body has this stable id: choose another id, or add nothing. */
 export class FileIdTakenError extends Error {
+  override readonly name = 'FileIdTakenError';
   constructor(fileId: string) {
     super(`file id ${fileId} is taken by a file with another body`);
-  }
-  override get name(): string {
-    return 'FileIdTakenError';
   }
 }
 
 /** Tables of an ingestion pipeline refer to the file: remove it there. */
 export class FileReferredToError extends Error {
+  override readonly name = 'FileReferredToError';
   constructor(fileId: string, options: { readonly cause: unknown }) {
     super(`an ingestion pipeline keeps records of ${fileId}: remove the file with the pipeline`, options);
-  }
-  override get name(): string {
-    return 'FileReferredToError';
   }
 }
 
@@ -107,14 +91,16 @@ export class RdsArchiveWriter extends RdsArchiveInventory {
    * Put a file into a dataset, in one statement, so that it is added as a whole or not at all. The same registration
    * again (same stable id, same body) replaces the first and leaves one row.
    *
+   * @returns `sameContentAs`: stable id of another file with the same SHA-256 of the plaintext, or of the body; the first one in the
+   *   order of the ids
    * @throws FileIdTakenError when the stable id has another body; nothing is changed.
    * @throws RangeError when the header is over `limits.headerBytes`.
    */
-  async registerFile(file: ArchiveRegistration): Promise<Registered> {
+  async registerFile(file: ArchiveRegistration): Promise<{ readonly sameContentAs: string | undefined }> {
     if (file.header.length > limits.headerBytes) {
       throw new RangeError(`expected a header of at most ${limits.headerBytes} bytes, got ${file.header.length}`);
     }
-    const entered = await this.db.query(
+    const [entered] = await this.db.query(
       z.object({ same_as: z.string().nullable() }),
       // The other parts select from "file", which is empty when its stable id has another body.
       `with file as (
@@ -168,9 +154,8 @@ export class RdsArchiveWriter extends RdsArchiveInventory {
         checksums: { json: file.checksums },
       },
     );
-    const [row] = entered;
-    if (!row) throw new FileIdTakenError(file.fileId);
-    return { sameContentAs: row.same_as ?? undefined };
+    if (!entered) throw new FileIdTakenError(file.fileId);
+    return { sameContentAs: entered.same_as ?? undefined };
   }
 
   /**

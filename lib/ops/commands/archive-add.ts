@@ -1,27 +1,22 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { usageError } from '../../terminal/errors.ts';
 import { formatDuration, printable } from '../../terminal/output.ts';
 import { addFile, localFileId } from '../archive/add-file.ts';
 import { addMany } from '../archive/add-many.ts';
-import { AddReporter, describeAdded, warnAbout } from '../archive/add-reporter.ts';
+import { addReporter, describeAdded, warnAbout } from '../archive/add-reporter.ts';
 import { checkIdentifier, type IdentifierPatterns } from '../archive/identifiers.ts';
 import { openInput } from '../archive/input.ts';
 import { checkPath, type Sources, sourcesOf, sourcesOfManifest } from '../archive/sources.ts';
 import { readArchiveKeys } from '../secrets/archive-keys.ts';
 import type { Target } from '../target.ts';
-import { type CommandContext, openSession, type Session } from './session.ts';
+import type { Open, Session } from './session.ts';
 
-interface AddOptions {
-  readonly dataset?: string;
-  readonly manifest?: string;
+type AddOptions = { readonly [Name in 'dataset' | 'manifest' | 'fileId' | 'path' | 'size']?: string } & {
   readonly parallel: string;
   readonly check?: boolean;
-  readonly fileId?: string;
-  readonly path?: string;
-  readonly size?: string;
-}
+};
 
 const afterHelp = `
 A file that begins with "crypt4gh" is taken as a container: it must open with an archive key and decrypt to its end.
@@ -47,7 +42,7 @@ Examples:
 const longestParallel = 16;
 
 /** `archive add <file...>`. */
-export function registerArchiveAdd(archive: Command, context: CommandContext): void {
+export function registerArchiveAdd(archive: Command, open: Open): void {
   archive
     .command('add')
     .description('add files: a plaintext is encrypted, a Crypt4GH container for the archive is taken as it is')
@@ -60,8 +55,8 @@ export function registerArchiveAdd(archive: Command, context: CommandContext): v
     .option('--path <name>', 'one file: path that researchers see (default: the name of the file)')
     .option('--size <bytes>', 'bytes on standard input, where more than 78 GiB come')
     .addHelpText('after', afterHelp)
-    .action(async (names: string[], options: AddOptions, command: Command) => {
-      const session = openSession(context, command);
+    .action(async (names, options, command) => {
+      const session = open(command);
       const [name] = names;
       if (name === undefined && options.manifest === undefined)
         throw usageError('<file>', 'expected a file or a folder');
@@ -126,7 +121,7 @@ async function addFiles(names: readonly string[], options: AddOptions, session: 
   for (const note of notes) session.output.note(`note: ${printable(note)}`);
   const { terminal, output, progress } = session;
   const keys = await readArchiveKeys(target.archiveKeys);
-  const reporter = new AddReporter(output, progress);
+  const reporter = addReporter(output, progress);
   const started = terminal.now().getTime();
   progress.expect(
     files.reduce((sum, { size }) => sum + size, 0),

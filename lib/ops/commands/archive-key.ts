@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { type Command, Option } from 'commander';
+import { type CommandUnknownOpts as Command, Option } from '@commander-js/extra-typings';
 import {
   formatPrivateKey,
   generateKeyPair,
@@ -9,7 +9,6 @@ import {
   publicKeyFingerprint,
   publicKeyOf,
 } from '../../crypt4gh/index.ts';
-import type { ArchiveDamagedError } from '../../errors.ts';
 import type { ArchiveKey } from '../../service/archive/ports.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { counted, printable } from '../../terminal/output.ts';
@@ -28,12 +27,7 @@ import {
 import { writeSecretFile } from '../secrets/document.ts';
 import type { Target } from '../target.ts';
 import { newPassphrase, readPassphrase } from './password.ts';
-import { type CommandContext, expectConsent, openSession } from './session.ts';
-
-interface AddOptions {
-  readonly generate?: boolean;
-  readonly passphraseFile?: string;
-}
+import { expectConsent, type Open } from './session.ts';
 
 const addHelp = `
 Examples:
@@ -56,7 +50,7 @@ Example:
   data-out-ops archive-key remove 31f9d4d63522f42389481ee8ccb4f27c60fca9c88663a6bccf97cc7a02a5b905`;
 
 /** `archive-key add|show|save|check|reencrypt|remove`: the archive's Crypt4GH key pairs. */
-export function registerArchiveKey(program: Command, context: CommandContext): void {
+export function registerArchiveKey(program: Command, open: Open): void {
   const archiveKey = program
     .command('archive-key')
     .description("the archive's Crypt4GH key pairs")
@@ -69,18 +63,17 @@ export function registerArchiveKey(program: Command, context: CommandContext): v
     .addOption(new Option('--generate', 'make a new key pair').conflicts('passphraseFile'))
     .option('--passphrase-file <file>', 'read the passphrase from a file (default: ask, or read standard input)')
     .addHelpText('after', addHelp)
-    .action(async (file: string | undefined, options: AddOptions, command: Command) => {
-      const session = openSession(context, command);
-      if ((file === undefined) === (options.generate !== true)) {
+    .action(async (file, { generate, passphraseFile }, command) => {
+      const { target, output, terminal } = open(command);
+      if ((file === undefined) === (generate !== true)) {
         throw usageError('[file]', 'expected either a private key file or --generate');
       }
       const privateKey =
-        file === undefined ? generateKeyPair().privateKey : await readKey(file, options, session.terminal);
-      const { archiveKeys } = await session.target();
-      const added = await addArchiveKey(archiveKeys, privateKey);
-      session.output.result({ ...added }, describe(added));
-      if (options.generate) {
-        session.output.note('note: the private key is in the secret alone: data-out-ops archive-key save makes a copy');
+        file === undefined ? generateKeyPair().privateKey : await readKey(file, passphraseFile, terminal);
+      const added = await addArchiveKey((await target()).archiveKeys, privateKey);
+      output.result({ ...added }, describe(added));
+      if (generate) {
+        output.note('note: the private key is in the secret alone: data-out-ops archive-key save makes a copy');
       }
     });
 
@@ -88,12 +81,11 @@ export function registerArchiveKey(program: Command, context: CommandContext): v
     .command('show')
     .description('show the public keys, newest first')
     .addHelpText('after', '\nExample:\n  data-out-ops archive-key show')
-    .action(async (_options: unknown, command: Command) => {
-      const session = openSession(context, command);
-      const { archiveKeys } = await session.target();
-      const keys = await showArchiveKeys(archiveKeys);
-      for (const key of keys) session.output.result({ ...key }, describe(key));
-      if (keys.length === 0) session.output.note('note: there is no key yet');
+    .action(async (_options, command) => {
+      const { target, output } = open(command);
+      const keys = await showArchiveKeys((await target()).archiveKeys);
+      for (const key of keys) output.result({ ...key }, describe(key));
+      if (keys.length === 0) output.note('note: there is no key yet');
     });
 
   archiveKey
@@ -103,11 +95,10 @@ export function registerArchiveKey(program: Command, context: CommandContext): v
     .option('--key <fingerprint>', 'of another key than the newest')
     .option('--passphrase-file <file>', 'read the new passphrase from a file (default: ask, or read standard input)')
     .addHelpText('after', '\nExample:\n  data-out-ops archive-key save archive.sec.pem')
-    .action(async (file: string, options: { key?: string; passphraseFile?: string }, command: Command) => {
-      const { target, output, terminal } = openSession(context, command);
-      const { archiveKeys } = await target();
-      const { privateKey, publicKey } = await readArchiveKey(archiveKeys, options.key);
-      const passphrase = await newPassphrase(options.passphraseFile, terminal);
+    .action(async (file, { key, passphraseFile }, command) => {
+      const { target, output, terminal } = open(command);
+      const { privateKey, publicKey } = await readArchiveKey((await target()).archiveKeys, key);
+      const passphrase = await newPassphrase(passphraseFile, terminal);
       await writeSecretFile(file, await formatPrivateKey(privateKey, { passphrase }), { terminal, output });
       const fingerprint = publicKeyFingerprint(publicKey);
       output.result({ file, fingerprint }, `${printable(file)}: key ${fingerprint}, under your passphrase`);
@@ -119,11 +110,11 @@ export function registerArchiveKey(program: Command, context: CommandContext): v
     .argument('<file...>', 'copies of private keys')
     .option('--passphrase-file <file>', 'read the passphrase of all copies from a file (default: ask for each)')
     .addHelpText('after', checkHelp)
-    .action(async (files: readonly string[], options: AddOptions, command: Command) => {
-      const { target, output, terminal } = openSession(context, command);
+    .action(async (files, { passphraseFile }, command) => {
+      const { target, output, terminal } = open(command);
       const keys: ArchiveKey[] = [];
       for (const file of files) {
-        const privateKey = await readKey(file, options, terminal);
+        const privateKey = await readKey(file, passphraseFile, terminal);
         keys.push({ privateKey, publicKey: publicKeyOf(privateKey) });
       }
       const { archiveHeaders } = await target();
@@ -140,14 +131,14 @@ export function registerArchiveKey(program: Command, context: CommandContext): v
     .command('reencrypt')
     .description('re-encrypt the headers of all files to the newest key; bodies stay as they are')
     .addHelpText('after', '\nExample:\n  data-out-ops archive-key reencrypt')
-    .action(async (_options: unknown, command: Command) => {
-      const { target, output, terminal } = openSession(context, command);
+    .action(async (_options, command) => {
+      const { target, output, terminal } = open(command);
       const { archiveKeys, archiveHeaders } = await target();
       const keys = await readArchiveKeys(archiveKeys);
       const headers = await reencryptHeaders(archiveHeaders, keys, {
         signal: terminal.signal,
         onProgress: (done) => output.note(`note: ${filesOf(done)} so far`),
-        onDamaged: (error: ArchiveDamagedError) => output.warn(printable(error.message)),
+        onDamaged: (error) => output.warn(printable(error.message)),
       });
       output.result({ headers }, `${filesOf(headers)} re-encrypted; all are for the newest key`);
     });
@@ -158,8 +149,8 @@ export function registerArchiveKey(program: Command, context: CommandContext): v
     .argument('<fingerprint>', 'as archive-key show has it')
     .option('--yes', 'do not ask')
     .addHelpText('after', removeHelp)
-    .action(async (fingerprint: string, { yes }: { readonly yes?: boolean }, command: Command) => {
-      const { target, output, terminal } = openSession(context, command);
+    .action(async (fingerprint, { yes }, command) => {
+      const { target, output, terminal } = open(command);
       const { archiveKeys, archiveHeaders } = await target();
       await readArchiveKey(archiveKeys, fingerprint);
       await expectUnused(archiveHeaders, archiveKeys, fingerprint);
@@ -189,7 +180,7 @@ async function expectUnused(
 
 const filesOf = (count: number) => counted(count, 'file');
 
-async function readKey(file: string, { passphraseFile }: AddOptions, terminal: Terminal): Promise<Uint8Array> {
+async function readKey(file: string, passphraseFile: string | undefined, terminal: Terminal): Promise<Uint8Array> {
   const text = await readFile(resolve(terminal.folder, file));
   try {
     return await parsePrivateKey(text);

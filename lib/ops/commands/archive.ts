@@ -1,16 +1,85 @@
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
+import { publicKeyFingerprint } from '../../crypt4gh/index.ts';
+import { NotFoundError } from '../../errors.ts';
+import { type Columns, formatBytes, formatFacts } from '../../terminal/output.ts';
+import type { InventoryFile, ListedFile } from '../catalogue/inventory.ts';
 import { registerArchiveAdd } from './archive-add.ts';
-import { registerArchiveList } from './archive-list.ts';
 import { registerArchiveRemove } from './archive-remove.ts';
-import type { CommandContext } from './session.ts';
+import { type Open, showRows } from './session.ts';
+
+const columns: Columns<ListedFile> = [
+  ['FILE', ({ fileId }) => fileId],
+  ['DATASET', ({ datasetIds }) => datasetIds.join(', ')],
+  ['SIZE', ({ decryptedFileSize: size }) => (size === undefined ? '' : formatBytes(size)), 'right'],
+  ['PATH', ({ submissionFilePath }) => submissionFilePath],
+];
 
 /** `archive add|list|show|remove`: the files of the archive. */
-export function registerArchive(program: Command, context: CommandContext): void {
+export function registerArchive(program: Command, open: Open): void {
   const archive = program
     .command('archive')
     .description('files of the archive')
     .addHelpText('after', '\nExample:\n  data-out-ops archive add sample.bam --dataset EGAD00000000001');
-  registerArchiveAdd(archive, context);
-  registerArchiveList(archive, context);
-  registerArchiveRemove(archive, context);
+  registerArchiveAdd(archive, open);
+
+  archive
+    .command('list')
+    .description('list the files, by their ids')
+    .option('--dataset <id>', 'of one dataset')
+    .addHelpText('after', '\nExample:\n  data-out-ops archive list --dataset EGAD00000000001')
+    .action(async ({ dataset }, command) => {
+      const { target, output } = open(command);
+      const { catalogue } = await target();
+      if (dataset !== undefined && !(await catalogue.findDataset(dataset))) {
+        throw new NotFoundError(`there is no dataset ${dataset}`);
+      }
+      const none = dataset === undefined ? 'note: there is no file yet' : 'note: the dataset has no files';
+      await showRows(output, columns, catalogue.files(dataset), none);
+    });
+
+  archive
+    .command('show')
+    .description('one file: its path, sizes, body, digest and datasets')
+    .argument('<file-id>', 'stable id, EGAF...')
+    .addHelpText('after', '\nExample:\n  data-out-ops archive show EGAF00000000001')
+    .action(async (fileId, _options, command) => {
+      const { target, output } = open(command);
+      const { catalogue } = await target();
+      const file = await catalogue.findFile(fileId);
+      if (!file) throw new NotFoundError(`there is no file ${fileId}`);
+      output.result(recordOf(file), describe(file));
+    });
+
+  registerArchiveRemove(archive, open);
+}
+
+/** Without the header. */
+function recordOf(file: InventoryFile) {
+  const { fileId, submissionFilePath, decryptedFileSize, unencryptedSha256, datasetIds, releasedIn } = file;
+  const { archiveFilePath, archiveLocation, archiveFileSize, keyHash } = file;
+  const plaintext = { submissionFilePath, decryptedFileSize, unencryptedSha256 };
+  const body = { archiveFilePath, archiveLocation, archiveFileSize, keyHash, keyFingerprint: fingerprintOf(file) };
+  return { fileId, ...plaintext, ...body, datasetIds, releasedIn };
+}
+
+/** As `archive-key show` has it. The catalogue names a key by its 32 bytes; anything else stays as it is. */
+function fingerprintOf({ keyHash }: InventoryFile): string | undefined {
+  if (keyHash === undefined || !/^[0-9a-f]{64}$/.test(keyHash)) return keyHash;
+  return publicKeyFingerprint(Buffer.from(keyHash, 'hex'));
+}
+
+function describe(file: InventoryFile): string {
+  const { archiveFilePath, archiveLocation, archiveFileSize, unencryptedSha256, datasetIds, releasedIn } = file;
+  const digest = unencryptedSha256 === undefined ? '' : `, SHA-256 ${unencryptedSha256}`;
+  const folder = archiveLocation === undefined ? '' : `${archiveLocation}/`;
+  const datasets = datasetIds.map((id) => `${id}${releasedIn.includes(id) ? ' (released)' : ''}`);
+  const facts = [
+    ['file', file.fileId],
+    ['path', file.submissionFilePath],
+    ['plaintext', `${formatBytes(file.decryptedFileSize)}${digest}`],
+    ['body', `${formatBytes(archiveFileSize)}, ${folder}${archiveFilePath}`],
+    ['archive key', fingerprintOf(file) ?? 'not known'],
+    ['datasets', datasets.join(', ') || 'none'],
+  ] as const;
+  return formatFacts(facts, 13);
 }

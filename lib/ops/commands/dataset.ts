@@ -1,19 +1,19 @@
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { NotFoundError } from '../../errors.ts';
-import { counted, formatBytes, printable } from '../../terminal/output.ts';
+import { type Columns, counted, formatBytes, printable } from '../../terminal/output.ts';
 import type { InventoryDataset } from '../catalogue/inventory.ts';
 import type { Target } from '../target.ts';
-import { type CommandContext, openSession, showRows } from './session.ts';
+import { type Open, showRows } from './session.ts';
 
-const columns = [
-  { title: 'DATASET' },
-  { title: 'STATE' },
-  { title: 'FILES', align: 'right' },
-  { title: 'SIZE', align: 'right' },
-] as const;
+const columns: Columns<InventoryDataset> = [
+  ['DATASET', ({ datasetId }) => datasetId],
+  ['STATE', ({ newestEvent }) => newestEvent ?? 'no event'],
+  ['FILES', ({ files }) => String(files), 'right'],
+  ['SIZE', ({ bytes }) => formatBytes(bytes), 'right'],
+];
 
 /** `dataset release|deprecate|show <id>` and `dataset list`. */
-export function registerDataset(program: Command, context: CommandContext): void {
+export function registerDataset(program: Command, open: Open): void {
   const dataset = program
     .command('dataset')
     .description('datasets and their release state')
@@ -28,12 +28,13 @@ export function registerDataset(program: Command, context: CommandContext): void
       .description(effect)
       .argument('<id>', 'stable id, EGAD...')
       .addHelpText('after', `\nExample:\n  data-out-ops dataset ${verb} EGAD00000000001`)
-      .action(async (datasetId: string, _options: unknown, command: Command) => {
-        const session = openSession(context, command);
-        const summary = await setDatasetEvent(await session.target(), datasetId, event);
-        session.output.result({ ...summary }, `${printable(datasetId)} is ${event} (${describeFiles(summary)})`);
+      .action(async (datasetId, _options, command) => {
+        const { target, output } = open(command);
+        const summary = await setDatasetEvent(await target(), datasetId, event);
+        const files = `${counted(summary.files, 'file')}, ${formatBytes(summary.bytes)}`;
+        output.result({ ...summary }, `${printable(datasetId)} is ${event} (${files})`);
         if (event === 'released' && summary.files === 0) {
-          session.output.warn('the dataset has no files, so an export of it is rejected: data-out-ops archive add');
+          output.warn('the dataset has no files, so an export of it is rejected: data-out-ops archive add');
         }
       });
   }
@@ -43,21 +44,18 @@ export function registerDataset(program: Command, context: CommandContext): void
     .description('one dataset')
     .argument('<id>', 'stable id, EGAD...')
     .addHelpText('after', '\nExample:\n  data-out-ops dataset show EGAD00000000001')
-    .action(async (datasetId: string, _options: unknown, command: Command) => {
-      const session = openSession(context, command);
-      const summary = await findDataset(await session.target(), datasetId);
-      session.output.table(columns, [summary], cellsOf);
+    .action(async (datasetId, _options, command) => {
+      const { target, output } = open(command);
+      output.table(columns, [await findDataset(await target(), datasetId)]);
     });
 
   dataset
     .command('list')
     .description('list all datasets')
     .addHelpText('after', '\nExample:\n  data-out-ops dataset list --json')
-    .action(async (_options: unknown, command: Command) => {
-      const session = openSession(context, command);
-      const { catalogue } = await session.target();
-      const none = 'note: there is no dataset yet';
-      await showRows(session.output, columns, catalogue.datasets(), { cells: cellsOf, none });
+    .action(async (_options, command) => {
+      const { target, output } = open(command);
+      await showRows(output, columns, (await target()).catalogue.datasets(), 'note: there is no dataset yet');
     });
 }
 
@@ -66,27 +64,17 @@ export function registerDataset(program: Command, context: CommandContext): void
  * @throws NotFoundError when the catalogue has no such dataset
  */
 export async function setDatasetEvent(
-  { catalogue }: Pick<Target, 'catalogue'>,
+  target: Pick<Target, 'catalogue'>,
   datasetId: string,
   event: 'released' | 'deprecated',
 ): Promise<InventoryDataset> {
-  await findDataset({ catalogue }, datasetId);
-  await catalogue.appendDatasetEvent(datasetId, event);
-  return await findDataset({ catalogue }, datasetId);
+  await findDataset(target, datasetId);
+  await target.catalogue.appendDatasetEvent(datasetId, event);
+  return await findDataset(target, datasetId);
 }
 
 async function findDataset({ catalogue }: Pick<Target, 'catalogue'>, datasetId: string): Promise<InventoryDataset> {
   const summary = await catalogue.findDataset(datasetId);
-  if (!summary) {
-    throw new NotFoundError(`there is no dataset ${datasetId}: data-out-ops dataset list shows those that are there`);
-  }
-  return summary;
-}
-
-function cellsOf({ datasetId, newestEvent, files, bytes }: InventoryDataset): string[] {
-  return [printable(datasetId), newestEvent ?? 'no event', String(files), formatBytes(bytes)];
-}
-
-function describeFiles({ files, bytes }: InventoryDataset): string {
-  return `${counted(files, 'file')}, ${formatBytes(bytes)}`;
+  if (summary) return summary;
+  throw new NotFoundError(`there is no dataset ${datasetId}: data-out-ops dataset list shows those that are there`);
 }

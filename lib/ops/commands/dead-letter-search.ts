@@ -1,4 +1,5 @@
 import { forEachConcurrently } from '../../service/archive/concurrency.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
 import type { DeadLetter, DeadLetterQueue, ReceivedLetter } from '../stores/dead-letter-queue.ts';
 
 /** Seconds for which a message stays hidden from other readers if this program dies while it looks. */
@@ -33,15 +34,12 @@ export interface QueueSearch {
   readonly isWhole: boolean;
 }
 
-interface PassOptions {
-  readonly filter: LetterFilter;
-  readonly now: () => Date;
-  readonly signal: AbortSignal;
-}
+/** Whose clock and signal a pass has. */
+type Pass = Pick<Terminal, 'now' | 'signal'>;
 
 /** Look at a queue. Other readers see each message again afterwards. */
-export async function search(queue: DeadLetterQueue, options: PassOptions): Promise<QueueSearch> {
-  return await pass(queue, options, undefined);
+export async function search(queue: DeadLetterQueue, filter: LetterFilter, by: Pass): Promise<QueueSearch> {
+  return await pass(queue, filter, by);
 }
 
 /**
@@ -50,22 +48,24 @@ export async function search(queue: DeadLetterQueue, options: PassOptions): Prom
  */
 export async function replay(
   queue: DeadLetterQueue,
-  options: PassOptions & { readonly onReplay: (letter: DeadLetter) => void },
+  filter: LetterFilter,
+  by: Pass,
+  onReplay: (letter: DeadLetter) => void,
 ): Promise<QueueSearch> {
   const sent = new Set<string>();
-  const met = await pass(queue, options, async (received) => {
+  const met = await pass(queue, filter, by, async (received) => {
     // Its cause is still there. To send it again and again would never end.
     if (sent.has(received.letter.messageId)) return false;
     sent.add(await received.replay());
-    options.onReplay(received.letter);
+    onReplay(received.letter);
     return true;
   });
   return { ...met, back: met.letters.filter(({ messageId }) => sent.has(messageId)).length };
 }
 
 /** Delete the wanted letters of a queue. Other readers see the others again afterwards. */
-export async function discard(queue: DeadLetterQueue, options: PassOptions): Promise<QueueSearch> {
-  return await pass(queue, options, async (received) => {
+export async function discard(queue: DeadLetterQueue, filter: LetterFilter, by: Pass): Promise<QueueSearch> {
+  return await pass(queue, filter, by, async (received) => {
     await received.remove();
     return true;
   });
@@ -80,8 +80,9 @@ export function restOf(passes: readonly QueueSearch[]): string {
 /** @param remove takes a wanted letter out of the queue, and tells whether it did. `undefined`: it stays */
 async function pass(
   queue: DeadLetterQueue,
-  { filter, now, signal }: PassOptions,
-  remove: ((received: ReceivedLetter) => Promise<boolean>) | undefined,
+  filter: LetterFilter,
+  { now, signal }: Pass,
+  remove?: (received: ReceivedLetter) => Promise<boolean>,
 ): Promise<QueueSearch> {
   const count = await queue.count();
   const kept = new Map<string, ReceivedLetter>();

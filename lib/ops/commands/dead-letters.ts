@@ -1,37 +1,26 @@
-import { type Command, Option } from 'commander';
+import { type CommandUnknownOpts as Command, Option } from '@commander-js/extra-typings';
 import { NotFoundError } from '../../errors.ts';
 import { UsageError } from '../../terminal/errors.ts';
-import { counted, formatDuration, type Output, printable } from '../../terminal/output.ts';
+import { type Columns, counted, formatDuration, formatFacts, type Output } from '../../terminal/output.ts';
 import { OpsError } from '../errors.ts';
 import type { DeadLetter, DeadLetterQueue } from '../stores/dead-letter-queue.ts';
 import { deadLetterQueueNames, type Target } from '../target.ts';
 import { parseRequestId, parseUuid } from './arguments.ts';
 import { type LetterFilter, type QueueSearch, replay, restOf, search } from './dead-letter-search.ts';
-import { type CommandContext, expectConsent, openSession, type Session } from './session.ts';
-
-interface QueueOption {
-  readonly queue?: string;
-}
-interface FilterOptions extends QueueOption {
-  readonly request?: string;
-}
-interface ReplayOptions extends FilterOptions {
-  readonly message?: string;
-  readonly yes?: boolean;
-}
+import { expectConsent, type Open, type Session, showRows } from './session.ts';
 
 type ShownLetter = DeadLetter & { readonly ageSeconds: number; readonly lastFailure: string | null };
 
-const columns = [
-  { title: 'QUEUE' },
-  { title: 'MESSAGE' },
-  { title: 'AGE', align: 'right' },
-  { title: 'RECEIVES', align: 'right' },
-  { title: 'REQUEST' },
-  { title: 'DATASET' },
-  { title: 'FILE' },
-  { title: 'LAST FAILURE' },
-] as const;
+const columns: Columns<ShownLetter> = [
+  ['QUEUE', ({ queue }) => queue],
+  ['MESSAGE', ({ messageId }) => messageId],
+  ['AGE', ({ ageSeconds }) => formatDuration(ageSeconds * 1000), 'right'],
+  ['RECEIVES', ({ receives }) => String(receives), 'right'],
+  ['REQUEST', ({ requestId }) => requestId ?? 'unreadable'],
+  ['DATASET', ({ datasetId }) => datasetId],
+  ['FILE', ({ fileId }) => fileId],
+  ['LAST FAILURE', ({ lastFailure }) => lastFailure],
+];
 
 const listed = 'in the table of dead-letters list';
 /** Most messages that `replay` shows before it asks. */
@@ -57,7 +46,7 @@ Examples:
   data-out-ops dead-letters replay --message 3f8c1a52-92a0-4b53-9d5c-0c6d0ac6a1f1 --yes`;
 
 /** `dead-letters list|show|replay`: messages that failed for good. */
-export function registerDeadLetters(program: Command, context: CommandContext): void {
+export function registerDeadLetters(program: Command, open: Open): void {
   const deadLetters = program
     .command('dead-letters')
     .description('messages that failed for good, and their way back to work')
@@ -69,14 +58,12 @@ export function registerDeadLetters(program: Command, context: CommandContext): 
     .addOption(queueOption())
     .option('--request <id>', 'of one request: the requestId in the answer of POST /export')
     .addHelpText('after', listHelp)
-    .action(async (options: FilterOptions, command: Command) => {
-      const session = openSession(context, command);
-      const filter = filterOf(options);
+    .action(async ({ queue, request }, command) => {
+      const session = open(command);
+      const filter = filterOf({ request });
       const target = await session.target();
-      const passes = await searchAll(queuesOf(target, options), filter, session);
-      const letters = await shown(passes, target, session);
-      if (letters.length === 0) session.output.note(none);
-      else session.output.table(columns, letters, cellsOf);
+      const passes = await searchAll(queuesOf(target, queue), filter, session);
+      await showRows(session.output, columns, await shown(passes, target, session), none);
       for (const pass of passes) warnOfRest(pass, session.output);
     });
 
@@ -86,14 +73,15 @@ export function registerDeadLetters(program: Command, context: CommandContext): 
     .argument('<message-id>', 'as list shows it')
     .addOption(queueOption())
     .addHelpText('after', '\nExample:\n  data-out-ops dead-letters show 3f8c1a52-92a0-4b53-9d5c-0c6d0ac6a1f1')
-    .action(async (id: string, options: QueueOption, command: Command) => {
-      const session = openSession(context, command);
+    .action(async (id, { queue }, command) => {
+      const session = open(command);
       const messageId = parseUuid('<message-id>', id, listed);
       const target = await session.target();
-      const passes = await searchAll(queuesOf(target, options), { messageId }, session);
+      const passes = await searchAll(queuesOf(target, queue), { messageId }, session);
       const [letter] = await shown(passes, target, session);
       if (!letter) throw notFound(passes, `message ${messageId}`);
-      session.output.result(letter, linesOf(letter));
+      const facts = columns.map(([title, cell]) => [title, cell(letter)] as const);
+      session.output.result(letter, formatFacts([...facts, ['SENT', letter.sentAt]], 14));
     });
 
   deadLetters
@@ -104,43 +92,42 @@ export function registerDeadLetters(program: Command, context: CommandContext): 
     .option('--message <id>', 'one message, as list shows it')
     .option('--yes', 'do not ask')
     .addHelpText('after', replayHelp)
-    .action(async (options: ReplayOptions, command: Command) => {
-      const session = openSession(context, command);
-      const filter = filterOf(options);
-      if (options.queue === undefined && Object.keys(filter).length === 0) {
+    .action(async ({ queue, request, message, yes }, command) => {
+      const session = open(command);
+      const filter = filterOf({ request, message });
+      if (queue === undefined && Object.keys(filter).length === 0) {
         throw new UsageError('expected one of --queue, --request and --message');
       }
       const target = await session.target();
-      const queues = queuesOf(target, options);
-      if (!(await isAgreed(queues, filter, options, target, session))) return;
+      const queues = queuesOf(target, queue);
+      if (!yes && !(await isAgreed(queues, filter, target, session))) return;
       // The replayed messages reopen requests, and the sweep looks for open requests only while this marker exists.
       await target.outbox.markOpen();
       await replayAll(queues, filter, session);
     });
 }
 
-function queueOption(): Option {
+function queueOption() {
   return new Option('--queue <name>', 'one queue').choices(deadLetterQueueNames);
 }
 
 /** @throws UsageError */
-function filterOf({ request, message }: Pick<ReplayOptions, 'request' | 'message'>): LetterFilter {
+function filterOf({
+  request,
+  message,
+}: { readonly [Name in 'request' | 'message']?: string | undefined }): LetterFilter {
   return {
     ...(request !== undefined && { requestId: parseRequestId(request) }),
     ...(message !== undefined && { messageId: parseUuid('--message', message, listed) }),
   };
 }
 
-function queuesOf({ deadLetters }: Target, { queue }: QueueOption): readonly DeadLetterQueue[] {
+function queuesOf({ deadLetters }: Target, queue: string | undefined): readonly DeadLetterQueue[] {
   return deadLetters.filter(({ name }) => queue === undefined || name === queue);
 }
 
-function searchAll(
-  queues: readonly DeadLetterQueue[],
-  filter: LetterFilter,
-  { terminal }: Session,
-): Promise<QueueSearch[]> {
-  return Promise.all(queues.map((queue) => search(queue, { filter, now: terminal.now, signal: terminal.signal })));
+function searchAll(queues: readonly DeadLetterQueue[], filter: LetterFilter, { terminal }: Session) {
+  return Promise.all(queues.map((queue) => search(queue, filter, terminal)));
 }
 
 /** What is told of letters. While the database is not available, the failures are left out. */
@@ -170,11 +157,9 @@ async function shown(passes: readonly QueueSearch[], { failures }: Target, { out
 async function isAgreed(
   queues: readonly DeadLetterQueue[],
   filter: LetterFilter,
-  { yes }: ReplayOptions,
   target: Target,
   session: Session,
 ): Promise<boolean> {
-  if (yes) return true;
   const { output, terminal } = session;
   const passes = await searchAll(queues, filter, session);
   const letters = await shown(passes, target, session);
@@ -183,7 +168,7 @@ async function isAgreed(
     output.note(none);
     return false;
   }
-  if (!output.json) output.table(columns, letters.slice(0, mostShown), cellsOf);
+  if (!output.json) output.table(columns, letters.slice(0, mostShown));
   const more = letters.length - mostShown;
   if (more > 0) output.note(`and ${more} more: data-out-ops dead-letters list shows all`);
   for (const pass of passes) warnOfRest(pass, output);
@@ -203,7 +188,7 @@ async function replayAll(queues: readonly DeadLetterQueue[], filter: LetterFilte
   };
   try {
     for (const queue of queues) {
-      passes.push(await replay(queue, { filter, now: terminal.now, signal: terminal.signal, onReplay }));
+      passes.push(await replay(queue, filter, terminal, onReplay));
     }
   } finally {
     if (done.length > 0) output.note(`replayed ${messages(done.length)}`);
@@ -237,25 +222,4 @@ function warnOfRest({ queue, seen, count, isWhole }: QueueSearch, output: Output
 
 function messages(count: number): string {
   return counted(count, 'message');
-}
-
-function cellsOf(letter: ShownLetter): string[] {
-  const { queue, messageId, ageSeconds, receives, requestId, datasetId, fileId, lastFailure } = letter;
-  return [
-    queue,
-    printable(messageId),
-    formatDuration(ageSeconds * 1000),
-    String(receives),
-    ...[requestId ?? 'unreadable', datasetId ?? '', fileId ?? '', lastFailure ?? ''].map(printable),
-  ];
-}
-
-function linesOf(letter: ShownLetter): string {
-  const cells = cellsOf(letter);
-  const rows = [...columns.map(({ title }, index) => [title, cells[index] ?? '']), ['SENT', letter.sentAt]];
-  const width = Math.max(...rows.map(([title = '']) => title.length));
-  return rows
-    .filter(([, value]) => value !== '')
-    .map(([title = '', value]) => `${title.padEnd(width)}  ${value}`)
-    .join('\n');
 }

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { isReceiptName } from '../../contract/delivery.ts';
 import { counted, type Output } from '../../terminal/output.ts';
 import { OpsError } from '../errors.ts';
 import type { Target } from '../target.ts';
 import { parseSubject, subjectHelp } from './arguments.ts';
 import { discard, type QueueSearch, restOf, search } from './dead-letter-search.ts';
-import { type CommandContext, expectConsent, openSession } from './session.ts';
+import { expectConsent, type Open } from './session.ts';
 
 const afterHelp = `
 The audit trail keeps what happened to each file and when, and no longer to whom. It gets a row "erased", without the person.
@@ -18,7 +18,7 @@ Example:
   data-out-ops erase --subject https://issuer.example.org/,jane`;
 
 /** `erase`: takes one person out of the audit trail, of the tables of requests and of the outbox. */
-export function registerErase(program: Command, context: CommandContext): void {
+export function registerErase(program: Command, open: Open): void {
   program
     .command('erase')
     .description(
@@ -27,19 +27,19 @@ export function registerErase(program: Command, context: CommandContext): void {
     .requiredOption('--subject <iss,sub>', subjectHelp)
     .option('--yes', 'do not ask')
     .addHelpText('after', afterHelp)
-    .action(async (options: { readonly subject: string; readonly yes?: boolean }, command: Command) => {
-      const { target: open, output, terminal } = openSession(context, command);
-      const recipient = parseSubject(options.subject);
-      const target = await open();
+    .action(async ({ subject, yes }, command) => {
+      const { target: connect, output, terminal } = open(command);
+      const recipient = parseSubject(subject);
+      const target = await connect();
       const receipts = await expectOnlyReceipts(target, recipient);
-      const wanted = { filter: { person: recipient }, now: terminal.now, signal: terminal.signal };
-      const found = await Promise.all(target.deadLetters.map((queue) => search(queue, wanted)));
-      const waiting = found.filter(({ letters }) => letters.length > 0);
-      for (const { queue, letters } of waiting)
-        output.note(`${queue} has ${deadLetters(letters.length)} of this person`);
+      const wanted = { person: recipient };
+      const found = await Promise.all(target.deadLetters.map((each) => search(each, wanted, terminal)));
+      for (const { queue, letters } of found) {
+        if (letters.length > 0) output.note(`${queue} has ${deadLetters(letters.length)} of this person`);
+      }
       const question = { todo: `erase ${recipient} for good`, word: 'erase', otherwise: 'nothing was erased' };
-      await expectConsent(terminal, question, options.yes);
-      const passes = await Promise.all(target.deadLetters.map((queue) => discard(queue, wanted)));
+      await expectConsent(terminal, question, yes);
+      const passes = await Promise.all(target.deadLetters.map((queue) => discard(queue, wanted, terminal)));
       const discarded = passes.reduce((sum, { letters }) => sum + letters.length, 0);
       for (const key of receipts) {
         terminal.signal.throwIfAborted();

@@ -1,56 +1,53 @@
-import type { Command } from 'commander';
-import type { ContainerFilter } from '../../service/export/ports.ts';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
+import type { ContainerFilter } from '../../service/export/ledger-port.ts';
 import {
   directContainers,
-  type HeldContainer,
-  look,
+  type FoundContainer,
+  lookUp,
+  type OutboxContainer,
   remove,
   removeDirect,
-  type SeenContainer,
 } from '../../service/export/withdraw/remove.ts';
 import { UsageError } from '../../terminal/errors.ts';
-import { counted, formatBytes, printable } from '../../terminal/output.ts';
+import { type Columns, counted, formatBytes } from '../../terminal/output.ts';
+import { optionGroup } from '../../terminal/program.ts';
 import { OpsError } from '../errors.ts';
 import type { Target } from '../target.ts';
 import { parseRequestId, parseSubject, subjectHelp } from './arguments.ts';
-import { type CommandContext, expectConsent, openSession } from './session.ts';
+import { expectConsent, type Open, showRows } from './session.ts';
 
-interface FilterOptions {
-  readonly subject?: string;
-  readonly dataset?: string;
-  readonly request?: string;
-}
-
-interface PurgeOptions extends FilterOptions {
-  readonly yes?: boolean;
-  readonly force?: boolean;
-}
-
-type PresentContainer = SeenContainer & { readonly holds: 'it' };
+type PresentContainer = FoundContainer & { readonly found: 'it' };
 
 /** What the outbox has of a person, a dataset or a request. */
 interface Found {
   /** One for each row. Rows of several requests may name one object. */
   readonly staged: readonly PresentContainer[];
   /** Short-lived containers of direct access, for a dataset. They name no recipient. */
-  readonly direct: readonly HeldContainer[];
+  readonly direct: readonly OutboxContainer[];
 }
 
-const columns = [
-  { title: 'KEY' },
-  { title: 'DATASET' },
-  { title: 'FILE' },
-  { title: 'REQUEST' },
-  { title: 'SIZE', align: 'right' },
-  { title: 'SINCE' },
-] as const;
+const columns: Columns<ReturnType<typeof recordOf>> = [
+  ['KEY', ({ key }) => key],
+  ['DATASET', ({ datasetId }) => datasetId],
+  ['FILE', ({ fileId }) => fileId],
+  ['REQUEST', ({ requestId }) => requestId],
+  ['SIZE', ({ bytes }) => formatBytes(bytes), 'right'],
+  ['SINCE', ({ lastModified }) => lastModified],
+];
 
 /** Containers whose removal is written down at once. */
 const chunk = 100;
 const nothing = 'note: the outbox has no such container';
 
+const withFilter = optionGroup((command) =>
+  command
+    .option('--subject <iss,sub>', subjectHelp)
+    .option('--dataset <id>', 'of one dataset, also the short-lived ones of direct access')
+    .option('--request <id>', 'of one request: the requestId in the answer of POST /export'),
+);
+
 /** `outbox list|purge`: what the outbox has of a person, a dataset or a request. */
-export function registerOutbox(program: Command, context: CommandContext): void {
+export function registerOutbox(program: Command, open: Open): void {
   const outbox = program
     .command('outbox')
     .description('containers that recipients can download')
@@ -59,12 +56,11 @@ export function registerOutbox(program: Command, context: CommandContext): void 
   withFilter(outbox.command('list'))
     .description('list containers in the outbox')
     .addHelpText('after', '\nExample:\n  data-out-ops outbox list --dataset EGAD00000000001')
-    .action(async (options: FilterOptions, command: Command) => {
-      const session = openSession(context, command);
+    .action(async (options, command) => {
+      const { target, output } = open(command);
       const filter = filterOf(options);
-      const objects = objectsOf(await find(filter, await session.target()));
-      if (objects.length === 0) session.output.note(nothing);
-      else session.output.table(columns, objects.map(recordOf), cellsOf);
+      const objects = objectsOf(await find(filter, await target()));
+      await showRows(output, columns, objects.map(recordOf), nothing);
     });
 
   withFilter(outbox.command('purge'))
@@ -72,20 +68,20 @@ export function registerOutbox(program: Command, context: CommandContext): void 
     .option('--yes', 'do not ask')
     .option('--force', 'with --subject: also while requests of the person are open, which can stage more')
     .addHelpText('after', '\nExample:\n  data-out-ops outbox purge --subject https://issuer.example.org/,jane')
-    .action(async (options: PurgeOptions, command: Command) => {
-      const { output, terminal, target: open } = openSession(context, command);
+    .action(async ({ yes, force, ...options }, command) => {
+      const { output, terminal, target: connect } = open(command);
       const filter = filterOf(options);
-      const target = await open();
-      if ('recipient' in filter && !options.force) await expectNoneOpen(filter.recipient, target);
+      const target = await connect();
+      if ('recipient' in filter && !force) await expectNoneOpen(filter.recipient, target);
       const found = await find(filter, target);
       const objects = objectsOf(found);
       if (objects.length === 0) {
         output.note(nothing);
         return;
       }
-      if (!output.json) output.table(columns, objects.map(recordOf), cellsOf);
+      if (!output.json) output.table(columns, objects.map(recordOf));
       const todo = `delete ${describe(objects)} for good`;
-      await expectConsent(terminal, { todo, word: 'purge', otherwise: 'nothing was deleted' }, options.yes);
+      await expectConsent(terminal, { todo, word: 'purge', otherwise: 'nothing was deleted' }, yes);
       const removed = await purge(found, target);
       const gone = objects.filter(({ key }) => removed.has(key));
       if (output.json) for (const one of gone) output.result(recordOf(one), '');
@@ -97,15 +93,12 @@ export function registerOutbox(program: Command, context: CommandContext): void 
     });
 }
 
-function withFilter(command: Command): Command {
-  return command
-    .option('--subject <iss,sub>', subjectHelp)
-    .option('--dataset <id>', 'of one dataset, also the short-lived ones of direct access')
-    .option('--request <id>', 'of one request: the requestId in the answer of POST /export');
-}
-
 /** @throws UsageError */
-function filterOf({ subject, dataset, request }: FilterOptions): ContainerFilter {
+function filterOf({
+  subject,
+  dataset,
+  request,
+}: { readonly [Name in 'subject' | 'dataset' | 'request']?: string }): ContainerFilter {
   if ([subject, dataset, request].filter((value) => value !== undefined).length !== 1) {
     throw new UsageError('expected one of --subject, --dataset and --request');
   }
@@ -128,44 +121,42 @@ async function expectNoneOpen(recipient: string, { erasure }: Target): Promise<v
 async function find(filter: ContainerFilter, { outbox, outboxRecords }: Target): Promise<Found> {
   const staged: PresentContainer[] = [];
   for await (const page of outboxRecords.containers(filter)) {
-    const seen = await look(page, filter, outbox);
-    for (const container of seen) if (container.holds === 'it') staged.push(container);
+    const seen = await lookUp(page, filter, outbox);
+    for (const container of seen) if (container.found === 'it') staged.push(container);
   }
   const direct = 'datasetId' in filter ? directContainers(new Set([filter.datasetId]), outbox) : [];
   return { staged, direct: (await Array.fromAsync(direct)).flat() };
 }
 
 /** Each object once, in the order of the keys. */
-function objectsOf({ staged, direct }: Found): readonly HeldContainer[] {
-  const byKey = new Map([...staged, ...direct].map((container): [string, HeldContainer] => [container.key, container]));
+function objectsOf({ staged, direct }: Found): readonly OutboxContainer[] {
+  const byKey = new Map(
+    [...staged, ...direct].map((container): [string, OutboxContainer] => [container.key, container]),
+  );
   return [...byKey.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
 }
 
 /** @returns the keys of what was deleted */
 async function purge({ staged, direct }: Found, target: Target): Promise<ReadonlySet<string>> {
-  const { outbox, outboxRecords: records, exportLog: log } = target;
+  const dependencies = { outbox: target.outbox, ledger: target.outboxRecords };
   const removed = new Set<string>();
   for (let from = 0; from < staged.length; from += chunk) {
-    const keys = await remove(staged.slice(from, from + chunk), 'purged', { outbox, records, log });
+    const keys = await remove(staged.slice(from, from + chunk), 'purged', dependencies);
     for (const key of keys) removed.add(key);
   }
   for (let from = 0; from < direct.length; from += chunk) {
-    const gone = await removeDirect(direct.slice(from, from + chunk), 'purged', { outbox, log });
+    const gone = await removeDirect(direct.slice(from, from + chunk), 'purged', dependencies);
     for (const { key } of gone) removed.add(key);
   }
   return removed;
 }
 
-function describe(objects: readonly HeldContainer[]): string {
+function describe(objects: readonly OutboxContainer[]): string {
   const bytes = objects.reduce((sum, one) => sum + one.bytes, 0);
   return `${counted(objects.length, 'container')} (${formatBytes(bytes)})`;
 }
 
-function recordOf({ key, facts, bytes, lastModified }: HeldContainer) {
+function recordOf({ key, facts, bytes, lastModified }: OutboxContainer) {
   const { datasetId, fileId, exportId: requestId, keyFingerprint } = facts;
   return { key, datasetId, fileId, requestId, keyFingerprint, bytes, lastModified: lastModified.toISOString() };
-}
-
-function cellsOf({ key, datasetId, fileId, requestId, bytes, lastModified }: ReturnType<typeof recordOf>): string[] {
-  return [...[key, datasetId ?? '', fileId ?? '', requestId ?? ''].map(printable), formatBytes(bytes), lastModified];
 }

@@ -1,17 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { type Command, Option } from 'commander';
+import { Option } from '@commander-js/extra-typings';
 import { usageError } from '../../terminal/errors.ts';
+import { optionGroup } from '../../terminal/program.ts';
 import { askNewSecret, askSecret } from '../../terminal/prompts.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { abortable } from '../archive/streams.ts';
-
-/** Where a new password comes from. Never the command line: other users of the machine can read it. */
-export interface PasswordOptions {
-  readonly generate?: boolean;
-  readonly passwordFile?: string;
-}
 
 /** Characters of a password. A shorter one is guessed; a longer one is most likely another file. */
 export const shortest = 10;
@@ -19,12 +14,12 @@ const longest = 256;
 /** Most bytes that are read from standard input. */
 const maxInputBytes = 4096;
 
-/** Add the options of {@link newPassword} to a command. */
-export function withPasswordOptions(command: Command): Command {
-  return command
+/** The options of {@link newPassword}. A password is never one: other users of the machine can read the command line. */
+export const withPasswordOptions = optionGroup((command) =>
+  command
     .addOption(new Option('--generate', 'make a password and print it once').conflicts('passwordFile'))
-    .option('--password-file <file>', 'read it from a file (default: ask, or read standard input)');
-}
+    .option('--password-file <file>', 'read it from a file (default: ask, or read standard input)'),
+);
 
 /** A user name that HTTP Basic can carry (RFC 7617 § 2). @throws UsageError */
 export function checkUsername(name: string): string {
@@ -39,7 +34,7 @@ export function checkUsername(name: string): string {
  * @throws UsageError when it is too short or too long, or typed differently the second time
  */
 export async function newPassword(
-  options: PasswordOptions,
+  options: { readonly generate?: boolean; readonly passwordFile?: string },
   terminal: Terminal,
 ): Promise<{ readonly password: string; readonly generated: boolean }> {
   if (options.generate) return { password: randomBytes(24).toString('base64url'), generated: true };

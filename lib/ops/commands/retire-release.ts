@@ -1,21 +1,10 @@
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { usageError } from '../../terminal/errors.ts';
-import { retirementExitCodes } from '../../terminal/exit-codes.ts';
+import { retirementExitCodes } from '../retirement/errors.ts';
 import { registryApiUrl } from '../retirement/registry-access.ts';
-import { checkRetirement, type RetirementOptions } from '../retirement/request.ts';
+import { checkRetirement } from '../retirement/request.ts';
 import { runRetirement } from '../retirement/run.ts';
-import { type CommandContext, openSession } from './session.ts';
-
-interface Options extends Omit<RetirementOptions, 'noRelease'> {
-  /** `false` with `--no-release`. */
-  readonly release: boolean;
-  readonly apiUrl?: string;
-  readonly apply?: boolean;
-  readonly yes?: boolean;
-  readonly announceFile?: string;
-  readonly teamTold?: boolean;
-  readonly maxWait: string;
-}
+import type { Open } from './session.ts';
 
 const afterHelp = `
 Without --apply nothing is changed: the plan is shown. After a run that stopped half-way, give the same command again.
@@ -27,19 +16,16 @@ Environment:
   REGISTRY_API_URL         base URL of the platform's API, unless --api-url says it
 
 Exit codes, beside those of every command; the first digit is the class, as there:
-${exitCodeTable()}
+${Object.entries(retirementExitCodes)
+  .map(([code, exitCode]) => `  ${exitCode} ${code}`)
+  .join('\n')}
 
 Example:
   data-out-ops retire-release --org acme --repository archive --package proxy \\
     --component proxy --version 1.2.0 --replacement 1.2.1`;
 
-function exitCodeTable(): string {
-  const entries = Object.entries(retirementExitCodes).sort(([, a], [, b]) => a - b);
-  return entries.map(([code, exitCode]) => `  ${exitCode} ${code}`).join('\n');
-}
-
 /** `retire-release`: deletes a broken release's image and Git tag, and marks its release entry. */
-export function registerRetireRelease(program: Command, context: CommandContext): void {
+export function registerRetireRelease(program: Command, open: Open): void {
   program
     .command('retire-release')
     .description('remove a broken release: delete its image, mark its release entry, delete its Git tag')
@@ -64,21 +50,16 @@ export function registerRetireRelease(program: Command, context: CommandContext)
     .option('--team-told', 'the team has been told: tick the last point of the checklist')
     .option('--max-wait <minutes>', 'longest wait for a rate limit', '65')
     .addHelpText('after', afterHelp)
-    .action(async (options: Options, command: Command) => {
-      const { release, ...rest } = options;
-      const retirement = checkRetirement({ ...rest, noRelease: !release });
-      const { output } = openSession(context, command);
-      const { terminal, timing } = context;
-      await runRetirement(retirement, {
-        terminal,
-        timing,
-        output,
-        apiUrl: registryApiUrl(options.apiUrl, terminal),
-        apply: options.apply === true,
-        yes: options.yes === true,
-        teamTold: options.teamTold === true,
-        announceFile: options.announceFile,
-        maxWaitSeconds: parseMinutes(options.maxWait) * 60,
+    .action(async ({ release, apiUrl, apply, yes, teamTold, announceFile, maxWait, ...named }, command) => {
+      const retirement = checkRetirement({ ...named, noRelease: !release });
+      const session = open(command);
+      await runRetirement(retirement, session, {
+        apiUrl: registryApiUrl(apiUrl, session.terminal),
+        apply: apply === true,
+        yes: yes === true,
+        teamTold: teamTold === true,
+        announceFile,
+        maxWaitSeconds: parseMinutes(maxWait) * 60,
       });
     });
 }

@@ -1,7 +1,7 @@
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import type { Timing } from '../../common/timing.ts';
 import { UsageError } from '../../terminal/errors.ts';
-import type { Column, Output } from '../../terminal/output.ts';
+import type { Columns, Output } from '../../terminal/output.ts';
 import { confirm } from '../../terminal/prompts.ts';
 import { openSession as openTerminalSession, type Session as TerminalSession } from '../../terminal/session.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
@@ -12,22 +12,27 @@ export type Connect = (options: GlobalOptions, terminal: Terminal) => Promise<Ta
 
 /** What one run of one command works with. */
 export interface Session extends TerminalSession {
+  /** The clock of work that waits for others. */
+  readonly timing: Timing;
   /** The deployment to work on. A note on standard error names it. */
   target(): Promise<Target>;
 }
 
-/** What commands need to open a session. */
+/** Opens the session in which a command runs. */
+export type Open = (command: Command) => Session;
+
+/** What a session is opened with. */
 export interface CommandContext {
   readonly terminal: Terminal;
   readonly connect: Connect;
-  /** The clock of work that waits for others. */
   readonly timing: Timing;
 }
 
-export function openSession({ terminal, connect }: CommandContext, command: Command): Session {
+export function openSession({ terminal, connect, timing }: CommandContext, command: Command): Session {
   const session = openTerminalSession(terminal, command);
   return {
     ...session,
+    timing,
     async target() {
       const target = await connect(command.optsWithGlobals(), terminal);
       session.output.note(`target: ${target.description}`);
@@ -48,12 +53,11 @@ export function openSession({ terminal, connect }: CommandContext, command: Comm
  */
 export async function expectConsent(
   terminal: Terminal,
-  question: { readonly todo: string; readonly word: string; readonly otherwise: string },
+  { todo, word, otherwise }: { readonly todo: string; readonly word: string; readonly otherwise: string },
   yes: boolean | undefined,
   refusal: (message: string) => Error = (message) => new UsageError(message),
 ): Promise<void> {
   if (yes) return;
-  const { todo, word, otherwise } = question;
   const agreed = await confirm(terminal, `To ${todo}, type ${word}: `, word);
   if (agreed) return;
   const why = agreed === undefined ? 'there is no terminal to ask on: add --yes' : 'not confirmed';
@@ -63,20 +67,22 @@ export async function expectConsent(
 /**
  * Shows rows as a table, whose widths need all of them; with `--json` each row as it comes.
  * @param none remark when there is no row
+ * @returns the rows of the table; none with `--json`
  */
-export async function showRows<T extends object>(
+export async function showRows<Row extends object>(
   output: Output,
-  columns: readonly Column[],
-  rows: AsyncIterable<T>,
-  { cells, none }: { readonly cells: (row: T) => readonly string[]; readonly none: string },
-): Promise<void> {
-  const held: T[] = [];
+  columns: Columns<Row>,
+  rows: Iterable<Row> | AsyncIterable<Row>,
+  none: string,
+): Promise<readonly Row[]> {
+  const held: Row[] = [];
   let count = 0;
   for await (const row of rows) {
     count += 1;
     if (output.json) output.result(row, '');
     else held.push(row);
   }
-  if (held.length > 0) output.table(columns, held, cells);
+  output.table(columns, held);
   if (count === 0) output.note(none);
+  return held;
 }

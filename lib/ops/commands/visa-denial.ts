@@ -1,20 +1,23 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import type { DenyListEntry } from '../../contract/deny-list.ts';
 import { usageError } from '../../terminal/errors.ts';
-import { printable } from '../../terminal/output.ts';
+import { type Columns, printable } from '../../terminal/output.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
 import { allow, deny, entriesOf, nameOf, readDenyList } from '../secrets/deny-list.ts';
-import { type CommandContext, openSession } from './session.ts';
+import { type Open, showRows } from './session.ts';
 
-interface EntryOptions {
-  readonly issuer?: string;
-  readonly jti?: string;
-  readonly subject?: string;
-}
+type EntryOptions = { readonly [Name in 'issuer' | 'jti' | 'subject']?: string | undefined };
 
 const issuerHelp = 'claim iss of the token itself, exactly';
-const columns = [{ title: 'DENIED' }, { title: 'ID' }, { title: 'ISSUER' }, { title: 'KEPT UNTIL' }] as const;
+
+const columns: Columns<DenyListEntry> = [
+  ['DENIED', (entry) => ('sub' in entry ? 'subject' : 'token')],
+  ['ID', (entry) => ('sub' in entry ? entry.sub : entry.jti)],
+  ['ISSUER', ({ iss }) => iss],
+  ['KEPT UNTIL', (entry) => ('sub' in entry ? '' : entry.until)],
+];
 
 const denyHelp = `
 Examples:
@@ -26,7 +29,7 @@ Example:
   data-out-ops visa allow --issuer https://issuer.example.org/ --subject jane`;
 
 /** `visa deny`, `visa allow`, `visa denied`: tokens and subjects that are refused although they verify. */
-export function registerVisaDenial(visa: Command, context: CommandContext): void {
+export function registerVisaDenial(visa: Command, open: Open): void {
   visa
     .command('deny')
     .description('refuse a visa or passport, or every token about a subject, from within a minute on')
@@ -35,13 +38,12 @@ export function registerVisaDenial(visa: Command, context: CommandContext): void
     .option('--jti <id>', 'claim jti of the token')
     .option('--subject <sub>', 'claim sub: every token of the issuer about it')
     .addHelpText('after', denyHelp)
-    .action(async (file: string | undefined, options: EntryOptions, command: Command) => {
-      const session = openSession(context, command);
-      const entries = file === undefined ? [entryOf(options)] : await entriesIn(file, options, context);
-      const { visaDenyList } = await session.target();
-      await deny(visaDenyList, entries, session.terminal.now());
-      for (const entry of entries) session.output.result({ ...entry }, `denied: ${printable(nameOf(entry))}`);
-      session.output.note(
+    .action(async (file, options, command) => {
+      const { target, output, terminal } = open(command);
+      const entries = file === undefined ? [entryOf(options)] : await entriesIn(file, options, terminal);
+      await deny((await target()).visaDenyList, entries, terminal.now());
+      for (const entry of entries) output.result({ ...entry }, `denied: ${printable(nameOf(entry))}`);
+      output.note(
         'note: functions read the list again within a minute; staged files stay in the outbox, see outbox purge',
       );
     });
@@ -53,31 +55,21 @@ export function registerVisaDenial(visa: Command, context: CommandContext): void
     .option('--jti <id>', 'claim jti of the token')
     .option('--subject <sub>', 'claim sub')
     .addHelpText('after', allowHelp)
-    .action(async (options: EntryOptions, command: Command) => {
-      const session = openSession(context, command);
+    .action(async (options, command) => {
+      const { target, output } = open(command);
       const entry = entryOf(options);
-      const { visaDenyList } = await session.target();
-      await allow(visaDenyList, entry);
-      session.output.result({ ...entry, allowed: true }, `no longer denied: ${printable(nameOf(entry))}`);
+      await allow((await target()).visaDenyList, entry);
+      output.result({ ...entry, allowed: true }, `no longer denied: ${printable(nameOf(entry))}`);
     });
 
   visa
     .command('denied')
     .description('list what is denied')
     .addHelpText('after', '\nExample:\n  data-out-ops visa denied --json')
-    .action(async (_options: unknown, command: Command) => {
-      const session = openSession(context, command);
-      const { visaDenyList } = await session.target();
-      const denied = await readDenyList(visaDenyList);
-      if (denied.length === 0) session.output.note('note: nothing is denied');
-      else session.output.table(columns, denied, cellsOf);
+    .action(async (_options, command) => {
+      const { target, output } = open(command);
+      await showRows(output, columns, await readDenyList((await target()).visaDenyList), 'note: nothing is denied');
     });
-}
-
-function cellsOf(entry: DenyListEntry): string[] {
-  const cells =
-    'sub' in entry ? ['subject', entry.sub, entry.iss, ''] : ['token', entry.jti, entry.iss, entry.until ?? ''];
-  return cells.map(printable);
 }
 
 /** @throws UsageError */
@@ -90,12 +82,8 @@ function entryOf({ issuer, jti, subject }: EntryOptions): DenyListEntry {
 }
 
 /** @throws UsageError */
-async function entriesIn(
-  file: string,
-  options: EntryOptions,
-  { terminal }: CommandContext,
-): Promise<readonly DenyListEntry[]> {
+async function entriesIn(file: string, options: EntryOptions, { folder }: Terminal): Promise<readonly DenyListEntry[]> {
   const given = Object.keys(options).find((name) => ['issuer', 'jti', 'subject'].includes(name));
   if (given !== undefined) throw usageError(`--${given}`, 'expected either this or a file');
-  return entriesOf((await readFile(resolve(terminal.folder, file), 'utf8')).trim());
+  return entriesOf((await readFile(resolve(folder, file), 'utf8')).trim());
 }

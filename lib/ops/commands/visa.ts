@@ -1,29 +1,22 @@
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
 import { writeSecretFile } from '../secrets/document.ts';
 import { issueVisa } from './local-issuer.ts';
-import { type CommandContext, openSession } from './session.ts';
+import type { Open } from './session.ts';
 import { registerVisaDenial } from './visa-denial.ts';
-
-interface IssueOptions {
-  readonly subject: string;
-  readonly dataset: readonly string[];
-  readonly expires: string;
-  readonly output?: string;
-}
 
 const issueHelp = `
 Example:
   data-out-ops visa issue --subject me@example.org --dataset EGAD00000000001 -o visa.jwt`;
 
 /** `visa issue`, beside the commands of `registerVisaDenial`. */
-export function registerVisa(program: Command, context: CommandContext): void {
+export function registerVisa(program: Command, open: Open): void {
   const visa = program
     .command('visa')
     .description('visas and passports: issue local ones, deny stolen ones')
     .addHelpText('after', '\nExample:\n  data-out-ops visa issue --subject jane --dataset EGAD00000000001');
-  registerVisaDenial(visa, context);
+  registerVisaDenial(visa, open);
 
   // Against the local engine only: no deployed service trusts its issuer.
   visa
@@ -34,32 +27,23 @@ export function registerVisa(program: Command, context: CommandContext): void {
     .option('--expires <duration>', 'how long it is valid: 90s, 30m, 1h, 7d', '1h')
     .option('-o, --output <file>', 'write it to a new file that you alone can read (default: print it)')
     .addHelpText('after', issueHelp)
-    .action(async (options: IssueOptions, command: Command) => {
-      const session = openSession(context, command);
-      if (options.subject === '') throw usageError('--subject', 'expected a subject');
-      const lifetime = parseDuration('--expires', options.expires);
-      const { connection } = await session.target();
+    .action(async ({ subject, dataset: datasetIds, expires, output: file }, command) => {
+      const { target, output, terminal } = open(command);
+      if (subject === '') throw usageError('--subject', 'expected a subject');
+      const lifetime = parseDuration('--expires', expires);
+      const { connection } = await target();
       if (!connection) throw usageError('--aws', 'visas are issued for the local engine only');
-      const issuedAt = session.terminal.now();
+      const issuedAt = terminal.now();
       const expiresAt = new Date(issuedAt.getTime() + lifetime);
-      const { subject, dataset: datasetIds } = options;
       const token = await issueVisa(connection.issuer, { subject, datasetIds, issuedAt, expiresAt });
-      const about = {
-        iss: connection.issuer.iss,
-        sub: subject,
-        datasets: datasetIds,
-        expiresAt: expiresAt.toISOString(),
-      };
-      if (options.output === undefined) {
-        session.output.result({ token, ...about }, token);
+      const until = expiresAt.toISOString();
+      const about = { iss: connection.issuer.iss, sub: subject, datasets: datasetIds, expiresAt: until };
+      if (file === undefined) {
+        output.result({ token, ...about }, token);
         return;
       }
-      await writeSecretFile(options.output, `${token}\n`, session);
-      const until = `valid until ${about.expiresAt}`;
-      session.output.result(
-        { file: options.output, ...about },
-        `${printable(options.output)}: for ${printable(subject)}, ${until}`,
-      );
+      await writeSecretFile(file, `${token}\n`, { terminal, output });
+      output.result({ file, ...about }, `${printable(file)}: for ${printable(subject)}, valid until ${until}`);
     });
 }
 

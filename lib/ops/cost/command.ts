@@ -69,7 +69,7 @@ export async function runCost(argv: readonly string[], output: CostOutput, input
 }
 
 async function cost(argv: readonly string[], output: CostOutput, { root, templates }: CostInputs): Promise<void> {
-  const { values } = parse(argv);
+  const values = parse(argv);
   if (values.help) return output.write(help);
   const asked = workloadOf(values);
   const downloads = numberOf('downloads', values.downloads, 0) ?? 1;
@@ -82,14 +82,24 @@ async function cost(argv: readonly string[], output: CostOutput, { root, templat
     return;
   }
   const days = askedDays ?? inventory.outboxDays;
-  const months = asked ? [{ name: 'asked', month: asked }] : scenarios;
-  const bills = months.map(({ month }) => priced(inventory, { ...month, downloads, days }));
+  const named = asked ? [{ name: 'asked', month: asked }] : scenarios;
+  const months = named.map(({ month }) => priced(inventory, { ...month, downloads, days }));
   if (values.json) {
-    for (const one of bills) output.write(`${JSON.stringify(one)}\n`);
+    for (const month of months) output.write(`${JSON.stringify(month)}\n`);
     return;
   }
-  const names = months.map(({ name }) => name);
-  show(output, bills, names);
+  output.write('USD a month, region us-east-1, nothing free subtracted\n\n');
+  const [first] = months;
+  if (asked && first) {
+    print(output, serviceTable(first));
+    output.write(`egress is ${share(egressOf(first.service) / first.service.total)} of it\n`);
+  } else {
+    const names = named.map(({ name }) => name);
+    print(output, servicesOf(months, names));
+  }
+  const missing = missingIn(months);
+  if (missing.length > 0) output.write(`\nno price was found, and none is counted: ${missing.join('; ')}\n`);
+  output.write('Sources, assumptions and what is left out: docs/cost.md\n');
 }
 
 /** @throws UsageError for files that S3 cannot hold */
@@ -109,7 +119,7 @@ function parse(args: readonly string[]) {
     const text = { type: 'string' } as const;
     const flag = { type: 'boolean' } as const;
     const options = { files: text, gib: text, exports: text, downloads: text, days: text };
-    return parseArgs({ args: [...args], options: { ...options, json: flag, write: flag, help: flag } });
+    return parseArgs({ args: [...args], options: { ...options, json: flag, write: flag, help: flag } }).values;
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error));
   }
@@ -138,21 +148,10 @@ function numberOf(
   return number;
 }
 
-function show(output: CostOutput, months: readonly Month[], names: readonly string[]): void {
-  const [only] = months;
-  const isOne = months.length === 1 && only !== undefined;
-  output.write('USD a month, region us-east-1, nothing free subtracted\n\n');
-  print(output, isOne ? serviceTable(only) : servicesOf(months, names));
-  if (isOne) output.write(`egress is ${share(egressOf(only.service) / only.service.total)} of it\n`);
-  const missing = missingIn(months);
-  if (missing.length > 0) output.write(`\nno price was found, and none is counted: ${missing.join('; ')}\n`);
-  output.write('Sources, assumptions and what is left out: docs/cost.md\n');
-}
-
 function print({ write, columns: width }: CostOutput, { titles, rows }: Table): void {
   const columns = titles.map((title, index) => ({
     title: title.toUpperCase(),
-    align: index === 0 ? ('left' as const) : ('right' as const),
+    ...(index > 0 && { align: 'right' as const }),
   }));
   for (const line of formatTable(columns, rows, width)) write(`${line}\n`);
 }

@@ -12,55 +12,35 @@ interface Resource {
 export const hoursAMonth = 730;
 
 /** What the templates of a deployment hold that has a price, or decides how often something is called. */
-export interface Inventory {
-  readonly keys: number;
-  readonly secrets: number;
-  /** An alarm on a sum of metrics is paid for each of them. */
-  readonly alarmMetrics: number;
-  readonly dashboards: number;
-  readonly webAcls: number;
-  readonly webAclRules: number;
-  /** New clusters; 0 when the operator named an existing one. */
-  readonly clusters: number;
-  /** Least capacity of all their instances, in ACU. */
-  readonly leastCapacity: number;
-  /** Queues that Lambda polls. */
-  readonly polledQueues: number;
-  readonly schedules: readonly { readonly runsAMonth: number; readonly memoryGib: number }[];
-  /** Memory of a function in GiB, by its construct's name. @throws Error for one that is not there */
-  readonly memoryGib: (name: string) => number;
-  /** Days after which a container leaves the outbox. */
-  readonly outboxDays: number;
-  /** Whether functions send traces. */
-  readonly isTraced: boolean;
-  /** Whether CloudTrail records reads and writes of objects. */
-  readonly recordsObjects: boolean;
-}
+export type Inventory = Readonly<ReturnType<typeof inventoryOf>>;
 
 /** Read the inventory of both stacks. @throws Error when a template has another shape than this project's */
-export function inventoryOf(templates: readonly object[]): Inventory {
+export function inventoryOf(templates: readonly object[]) {
   const resources = new Map((templates as readonly Template[]).flatMap(({ Resources }) => Object.entries(Resources)));
   const all = (type: string) => [...resources.values()].filter(({ Type }) => Type === type);
+  const count = (type: string) => all(type).length;
   const clusters = all('AWS::RDS::DBCluster');
-  const instances = all('AWS::RDS::DBInstance').length;
   const functions = [...resources].filter(([, { Type }]) => Type === 'AWS::Lambda::Function');
-  const memoryOf = ({ Properties }: Resource) => Properties.MemorySize / 1024;
+  const memoryOf = ({ Properties }: Resource): number => Properties.MemorySize / 1024;
   return {
-    keys: all('AWS::KMS::Key').length,
+    keys: count('AWS::KMS::Key'),
     // RDS makes the secret of the owner by itself.
     secrets:
-      all('AWS::SecretsManager::Secret').length +
+      count('AWS::SecretsManager::Secret') +
       clusters.filter(({ Properties }) => Properties.ManageMasterUserPassword).length,
-    alarmMetrics: all('AWS::CloudWatch::Alarm').reduce((sum, alarm) => sum + metricsOf(alarm), 0),
-    dashboards: all('AWS::CloudWatch::Dashboard').length,
-    webAcls: all('AWS::WAFv2::WebACL').length,
-    webAclRules: all('AWS::WAFv2::WebACL').reduce((sum, { Properties }) => sum + Properties.Rules.length, 0),
+    /** An alarm on a sum of metrics is paid for each of them. */
+    alarmMetrics: sum(all('AWS::CloudWatch::Alarm'), metricsOf),
+    dashboards: count('AWS::CloudWatch::Dashboard'),
+    webAcls: count('AWS::WAFv2::WebACL'),
+    webAclRules: sum(all('AWS::WAFv2::WebACL'), ({ Properties }) => Properties.Rules.length),
+    /** New clusters; 0 when the operator named an existing one. */
     clusters: clusters.length,
-    leastCapacity: clusters.reduce(
-      (sum, { Properties }) => sum + Properties.ServerlessV2ScalingConfiguration.MinCapacity * instances,
-      0,
-    ),
-    polledQueues: all('AWS::Lambda::EventSourceMapping').length,
+    /** Least capacity of all their instances, in ACU. */
+    leastCapacity:
+      sum(clusters, ({ Properties }) => Properties.ServerlessV2ScalingConfiguration.MinCapacity) *
+      count('AWS::RDS::DBInstance'),
+    /** Queues that Lambda polls. */
+    polledQueues: count('AWS::Lambda::EventSourceMapping'),
     schedules: all('AWS::Events::Rule')
       .filter(({ Properties }) => Properties.ScheduleExpression)
       .map(({ Properties }) => {
@@ -68,15 +48,23 @@ export function inventoryOf(templates: readonly object[]): Inventory {
         if (!target) throw new Error('a schedule runs nothing of these templates');
         return { runsAMonth: runsAMonth(Properties.ScheduleExpression), memoryGib: memoryOf(target) };
       }),
-    memoryGib: (name) => {
+    /** Memory of a function in GiB, by its construct's name. @throws Error for one that is not there */
+    memoryGib: (name: string) => {
       const found = functions.find(([id]) => id.startsWith(`Functions${name}Function`));
       if (!found) throw new Error(`the templates have no function ${name}`);
       return memoryOf(found[1]);
     },
+    /** Days after which a container leaves the outbox. */
     outboxDays: outboxDays(all('AWS::S3::Bucket')),
+    /** Whether functions send traces. */
     isTraced: functions.some(([, { Properties }]) => Properties.TracingConfig?.Mode === 'Active'),
-    recordsObjects: all('AWS::CloudTrail::Trail').length > 0,
+    /** Whether CloudTrail records reads and writes of objects. */
+    recordsObjects: count('AWS::CloudTrail::Trail') > 0,
   };
+}
+
+function sum(resources: readonly Resource[], value: (resource: Resource) => number): number {
+  return resources.reduce((total, resource) => total + value(resource), 0);
 }
 
 function metricsOf({ Properties: { Metrics } }: Resource): number {

@@ -1,6 +1,5 @@
 import { type Bill, billOf } from './bill.ts';
 import type { Inventory } from './inventory.ts';
-import { type PriceLine, prices } from './prices.ts';
 import { serviceAmounts, type Workload } from './usage.ts';
 
 /** Files of 100 MB, 1,000 of them in an export. */
@@ -77,21 +76,6 @@ function inventoryTable(inventory: Inventory): Table {
   return { titles: ['in the templates', 'count'], rows: counts.map(([name, count]) => [name, String(count)]) };
 }
 
-/** The price table. */
-function priceTable(): Table {
-  return {
-    titles: ['service', 'item', 'USD', 'for', 'region', 'source, date'],
-    rows: prices.map((line) => [
-      line.service,
-      line.item + (line.note ? ` (${line.note})` : ''),
-      priceText(line),
-      line.unit,
-      line.region,
-      line.source ? `[${new URL(line.source).host}](${line.source}), ${line.date}` : 'not found',
-    ]),
-  };
-}
-
 /** What has no price, in words; empty when nothing is missing. */
 export function missingIn(months: readonly Month[]): readonly string[] {
   return [
@@ -116,11 +100,6 @@ export function usd(amount: number): string {
 
 export const share = (part: number): string => `${Math.round(part * 100)} %`;
 
-function priceText({ usd: each, tiers }: PriceLine): string {
-  if (!tiers) return each === null || each === undefined ? 'not found' : String(each);
-  return tiers.map(({ upTo, usd: step }) => (upTo ? `${step} up to ${usd(upTo)}` : `${step} above`)).join(', ');
-}
-
 /** A table of the page, between `<!-- cost: <name> -->` and `<!-- end -->`. */
 const table = /(<!-- cost: (.+?) -->\n)[\s\S]*?(<!-- end -->)/g;
 
@@ -131,7 +110,6 @@ export function costPage(page: string, inventory: Inventory): string {
   const tables: Readonly<Record<string, () => Table>> = {
     services: () => servicesOf(months, names),
     templates: () => inventoryTable(inventory),
-    prices: priceTable,
     missing: () => ({ titles: ['no price was found'], rows: missingIn(months).map((line) => [line]) }),
   };
   return page.replace(table, (_, begin: string, name: string, end: string) => {

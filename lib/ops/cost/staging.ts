@@ -4,11 +4,7 @@ import { planContainer } from '../../service/archive/plan.ts';
 const typicalHeader = 124;
 
 /** S3 calls that move the bytes of a container, by the service's own plan. */
-export function transferCalls(bodySize: number): {
-  readonly s3Writes: number;
-  readonly s3Reads: number;
-  readonly copies: number;
-} {
+export function transferCalls(bodySize: number) {
   const plan = planContainer(typicalHeader, bodySize);
   if (plan.kind === 'put') return { s3Writes: 1, s3Reads: 1, copies: 0 };
   // Besides the copies: the start, the part that is sent, the end.
@@ -16,7 +12,7 @@ export function transferCalls(bodySize: number): {
 }
 
 /**
- * Seconds of one call in AWS, and parts that S3 copies at once: docs/performance.md, "How long a large export takes". Those of S3
+ * Seconds of one call in AWS, and parts that S3 copies at once: docs/benchmarks.md, "How long a large export takes". Those of S3
  * are assumptions.
  */
 const seconds = { s3: 0.05, dataApi: 0.1, copyOfAPart: 1 };
@@ -26,31 +22,13 @@ const lookUps = 4;
 /** Parts that are saved together in the record of a copy. */
 const savedTogether = 50;
 
-/** What it takes to stage one file that is one of many. */
-export interface Staging {
-  readonly s3Writes: number;
-  readonly s3Reads: number;
-  readonly dataApi: number;
-  /** Messages that are sent, and receives and deletions, which carry up to ten. */
-  readonly sqs: number;
-  readonly invocations: number;
-  /** Seconds of these invocations. */
-  readonly seconds: number;
-}
-
-/** Calls as `npm run bench export` counts them. Small files are staged ten at a time. */
-export function stagingOf(bodySize: number): Staging {
+/** What it takes to stage one file that is one of many: calls as `npm run bench export` counts them. */
+export function stagingOf(bodySize: number) {
   const { s3Writes, s3Reads, copies } = transferCalls(bodySize);
   if (copies === 0) {
-    const s3 = s3Writes + s3Reads;
-    return {
-      s3Writes,
-      s3Reads,
-      dataApi: 0.2,
-      sqs: 0.3,
-      invocations: 0.1,
-      seconds: 0.1 * (10 * 0.2 * seconds.dataApi + s3 * seconds.s3),
-    };
+    // Small files are staged ten at a time.
+    const time = 0.1 * (10 * 0.2 * seconds.dataApi + (s3Writes + s3Reads) * seconds.s3);
+    return { s3Writes, s3Reads, dataApi: 0.2, sqs: 0.3, invocations: 0.1, seconds: time };
   }
   const dataApi = 6 + Math.floor(copies / savedTogether);
   const inTurn = s3Writes - copies + s3Reads + lookUps;
@@ -58,8 +36,10 @@ export function stagingOf(bodySize: number): Staging {
     s3Writes,
     s3Reads: s3Reads + lookUps,
     dataApi,
+    /** Messages that are sent, and receives and deletions, which carry up to ten. */
     sqs: 2.1,
     invocations: 1,
+    /** Of these invocations. */
     seconds: dataApi * seconds.dataApi + inTurn * seconds.s3 + Math.ceil(copies / copiesInFlight) * seconds.copyOfAPart,
   };
 }

@@ -4,15 +4,11 @@ import { errorName } from '../../service/stores/aws-failure.ts';
 import { type AwsAccount, isNotAllowed } from '../stores/account.ts';
 import { database } from './database.ts';
 import { named } from './named.ts';
-import { fine, type Outcome, type PreflightResult, type Question, review, wrong } from './outcome.ts';
+import { type Asked, fine, type Outcome, type PreflightResult, type Question, review, wrong } from './outcome.ts';
 import { prerequisites } from './prerequisites.ts';
 
 /** What the deployment is to be. */
-export interface Planned {
-  readonly settings: Settings;
-  /** Major version of Aurora PostgreSQL that a new cluster gets. */
-  readonly engineVersion: string;
-}
+export type Planned = Pick<Asked, 'settings' | 'engineVersion'>;
 
 /** Stacks of this version name it in their manifest: `requiresBootstrapStackVersion`. */
 const bootstrapVersion = 6;
@@ -28,27 +24,22 @@ interface Quota {
   /** How many two stacks with the default settings make, or a little more. */
   readonly needed: number;
   /** How many the region has. */
-  readonly used: (account: AwsAccount) => Promise<number>;
+  readonly used: 'restApis' | 'customerKeys' | 'secrets' | 'networks';
 }
 
 const quotas: readonly Quota[] = [
-  {
-    ...{ id: 'apis', name: 'Regional APIs', service: 'apigateway', code: 'L-AA0FF27B', needed: 2 },
-    used: (account) => account.restApis(),
-  },
-  {
-    ...{ id: 'keys', name: 'KMS keys', service: 'kms', code: 'L-C2F1777E', needed: 20 },
-    used: (account) => account.customerKeys(),
-  },
-  {
-    ...{ id: 'secrets', name: 'secrets', service: 'secretsmanager', code: 'L-2F66C23C', needed: 20 },
-    used: (account) => account.secrets(),
-  },
+  { id: 'apis', name: 'Regional APIs', service: 'apigateway', code: 'L-AA0FF27B', needed: 2, used: 'restApis' },
+  { id: 'keys', name: 'KMS keys', service: 'kms', code: 'L-C2F1777E', needed: 20, used: 'customerKeys' },
+  { id: 'secrets', name: 'secrets', service: 'secretsmanager', code: 'L-2F66C23C', needed: 20, used: 'secrets' },
 ];
 /** Of a database that the stacks make. */
 const networks: Quota = {
-  ...{ id: 'networks', name: 'VPCs', service: 'vpc', code: 'L-F678F1CE', needed: 1 },
-  used: (account) => account.networks(),
+  id: 'networks',
+  name: 'VPCs',
+  service: 'vpc',
+  code: 'L-F678F1CE',
+  needed: 1,
+  used: 'networks',
 };
 
 /**
@@ -65,8 +56,16 @@ export async function askAccount(
   const region = await account.region();
   // First: without credentials there is nothing to ask.
   const identity = await account.identity();
-  const results = [placeOf(identity, region, planned.settings)];
-  for (const question of questions(account, region, planned)) {
+  const results: PreflightResult[] = [
+    { id: 'account', check: 'account and region', ...placeOf(identity, region, planned.settings) },
+  ];
+  let described: ReturnType<Asked['stacks']> | undefined;
+  const stacks = () => {
+    described ??= Promise.all(Object.values(stackNames(planned.settings.stage)).map((name) => account.stack(name)));
+    return described;
+  };
+  const isDeployed = async () => (await stacks()).every((stack) => stack !== undefined);
+  for (const question of questions({ ...planned, account, region, stacks, isDeployed })) {
     results.push(await answer(question));
     signal?.throwIfAborted();
   }
@@ -77,14 +76,10 @@ function placeOf(
   { account, arn }: Awaited<ReturnType<AwsAccount['identity']>>,
   region: string,
   { target }: Settings,
-): PreflightResult {
-  const about = { id: 'account', check: 'account and region' };
+): Outcome {
   const found = `${account} in ${region}, as ${arn}`;
-  if (target === undefined || (target.account === account && target.region === region)) {
-    return { ...about, ...fine(found) };
-  }
-  const remedy = `The settings name ${target.account} in ${target.region}: log in there, or change target.`;
-  return { ...about, ...wrong(found, remedy) };
+  if (target === undefined || (target.account === account && target.region === region)) return fine(found);
+  return wrong(found, `The settings name ${target.account} in ${target.region}: log in there, or change target.`);
 }
 
 async function answer({ id, check, ask }: Question): Promise<PreflightResult> {
@@ -100,28 +95,25 @@ async function answer({ id, check, ask }: Question): Promise<PreflightResult> {
   }
 }
 
-function questions(account: AwsAccount, region: string, { settings, engineVersion }: Planned): readonly Question[] {
-  let described: ReturnType<typeof stacksOf> | undefined;
-  const stacksOnce = () => {
-    described ??= stacksOf(account, settings);
-    return described;
-  };
-  const storageOutputs = async () => (await stacksOnce().catch(() => []))[0]?.outputs;
+function questions(asked: Asked): readonly Question[] {
+  const counted = 'clusterArn' in asked.settings.database ? quotas : [...quotas, networks];
   return [
-    { id: 'bootstrap', check: 'CDK bootstrap', ask: () => bootstrap(account) },
-    { id: 'stacks', check: 'stacks of this stage', ask: () => stacks(stacksOnce, settings) },
-    { id: 'lambda', check: 'concurrent functions', ask: () => concurrency(account, settings) },
-    { id: 'log-role', check: 'log role of API Gateway', ask: () => logRole(account, settings) },
-    ...[...quotas, ...('clusterArn' in settings.database ? [] : [networks])].map((each) =>
-      quota(account, each, settings),
-    ),
-    ...prerequisites(account, settings, () => isDeployed(account, settings)),
-    ...database(account, region, settings, engineVersion, storageOutputs),
-    ...named(account, region, settings),
+    { id: 'bootstrap', check: 'CDK bootstrap', ask: () => bootstrap(asked) },
+    { id: 'stacks', check: 'stacks of this stage', ask: () => stackStates(asked) },
+    { id: 'lambda', check: 'concurrent functions', ask: () => concurrency(asked) },
+    { id: 'log-role', check: 'log role of API Gateway', ask: () => logRole(asked) },
+    ...counted.map((each) => ({
+      id: `quota-${each.id}`,
+      check: `quota: ${each.name}`,
+      ask: () => quota(asked, each),
+    })),
+    ...prerequisites(asked),
+    ...database(asked),
+    ...named(asked),
   ];
 }
 
-async function bootstrap(account: AwsAccount): Promise<Outcome> {
+async function bootstrap({ account }: Asked): Promise<Outcome> {
   const found = await account.stack('CDKToolkit');
   const remedy = 'Give npx cdk bootstrap.';
   if (!found) return wrong('there is no stack CDKToolkit', remedy);
@@ -130,19 +122,9 @@ async function bootstrap(account: AwsAccount): Promise<Outcome> {
   return fine(`version ${version}`);
 }
 
-/** Those of the stage, in the order of their names; `undefined` for one that is not there. */
-function stacksOf(account: AwsAccount, { stage }: Settings) {
-  return Promise.all(Object.values(stackNames(stage)).map((name) => account.stack(name)));
-}
-
-/** Whether both stacks are there: what they have is in use already. */
-async function isDeployed(account: AwsAccount, settings: Settings): Promise<boolean> {
-  return (await stacksOf(account, settings)).every((stack) => stack !== undefined);
-}
-
-async function stacks(described: () => ReturnType<typeof stacksOf>, settings: Settings): Promise<Outcome> {
+async function stackStates({ stacks, settings }: Asked): Promise<Outcome> {
   const names = Object.values(stackNames(settings.stage));
-  const found = await described();
+  const found = await stacks();
   const states = found.flatMap((stack, index) => (stack ? [`${names[index]} is ${stack.status}`] : []));
   if (states.length === 0) return fine(`${names.join(' and ')} are not there yet`);
   const broken = found.some(
@@ -150,11 +132,11 @@ async function stacks(described: () => ReturnType<typeof stacksOf>, settings: Se
   );
   const remedy = 'A deployment changes these stacks. If you want another deployment, choose another stage.';
   return broken
-    ? wrong(states.join(', '), 'See docs/runbook.md#a-deployment-that-failed.')
+    ? wrong(states.join(', '), 'See docs/operations.md#a-deployment-that-failed.')
     : review(states.join(', '), remedy);
 }
 
-async function concurrency(account: AwsAccount, settings: Settings): Promise<Outcome> {
+async function concurrency({ account, settings, isDeployed }: Asked): Promise<Outcome> {
   const { all, unreserved } = await account.lambdaConcurrency();
   const { exportRequests, fileExports, smallFileExports = fileExports } = settings.concurrency;
   // Direct files and htsget reserve as many each.
@@ -173,7 +155,7 @@ async function concurrency(account: AwsAccount, settings: Settings): Promise<Out
   const remedy =
     'Ask Service Quotas for 1,000 concurrent executions of Lambda, or lower the setting concurrency; ' +
     "its directFiles: 'off' reserves none.";
-  if (lackOf(unreserved) === undefined && (await isDeployed(account, settings))) {
+  if (lackOf(unreserved) === undefined && (await isDeployed())) {
     return review(
       `${found}${lack}`,
       `If the deployed functions have reserved theirs already, do nothing. Else: ${remedy}`,
@@ -182,7 +164,7 @@ async function concurrency(account: AwsAccount, settings: Settings): Promise<Out
   return wrong(`${found}${lack}`, remedy);
 }
 
-async function logRole(account: AwsAccount, { apiGatewayLogRole: setting }: Settings): Promise<Outcome> {
+async function logRole({ account, settings: { apiGatewayLogRole: setting } }: Asked): Promise<Outcome> {
   const role = await account.apiGatewayLogRole();
   if (setting === 'present') {
     if (role !== undefined) return fine(role);
@@ -198,18 +180,14 @@ async function logRole(account: AwsAccount, { apiGatewayLogRole: setting }: Sett
   );
 }
 
-function quota(
-  account: AwsAccount,
-  { id, name, service, code, needed, used: count }: Quota,
-  settings: Settings,
-): Question {
-  const ask = async () => {
-    const [value, used] = await Promise.all([account.quota(service, code), count(account)]);
-    if (value === undefined) return review(`${used} are used; the quota is not known`, `Look at the quota ${code}.`);
-    const found = `${used} of ${value} are used, ${needed} ${needed === 1 ? 'is' : 'are'} needed`;
-    if (used + needed <= value) return fine(found);
-    if (await isDeployed(account, settings)) return fine(`${used} of ${value} are used, with those of the stacks`);
-    return wrong(found, `Ask Service Quotas for more ${name} (${code}), or choose another region.`);
-  };
-  return { id: `quota-${id}`, check: `quota: ${name}`, ask };
+async function quota(
+  { account, isDeployed }: Asked,
+  { name, service, code, needed, used: kind }: Quota,
+): Promise<Outcome> {
+  const [value, used] = await Promise.all([account.quota(service, code), account[kind]()]);
+  if (value === undefined) return review(`${used} are used; the quota is not known`, `Look at the quota ${code}.`);
+  const found = `${used} of ${value} are used, ${needed} ${needed === 1 ? 'is' : 'are'} needed`;
+  if (used + needed <= value) return fine(found);
+  if (await isDeployed()) return fine(`${used} of ${value} are used, with those of the stacks`);
+  return wrong(found, `Ask Service Quotas for more ${name} (${code}), or choose another region.`);
 }

@@ -1,46 +1,37 @@
 import * as z from 'zod';
 import { outputs } from '../../contract/outputs.ts';
-import type { ExistingDatabase, Settings } from '../../infra/settings.ts';
+import type { ExistingDatabase } from '../../infra/settings.ts';
 import { errorName } from '../../service/stores/aws-failure.ts';
 import { takeMigrationLock } from '../../service/stores/rds/migrate.ts';
-import type { AwsAccount, ClusterFacts } from '../stores/account.ts';
-import { fine, type Outcome, type Question, review, wrong } from './outcome.ts';
+import { type Asked, fine, type Outcome, type Question, review, wrong } from './outcome.ts';
 
-/**
- * Questions about the database: the region's offer and a deployed cluster, or the cluster that the settings name.
- *
- * @param deployedOutputs of the storage stack; `undefined` when there is none, or when it is not known
- */
-export function database(
-  account: AwsAccount,
-  region: string,
-  { database: wanted }: Settings,
-  major: string,
-  deployedOutputs: () => Promise<Readonly<Record<string, string>> | undefined>,
-): readonly Question[] {
-  if ('clusterArn' in wanted) return existing(account, region, wanted);
+/** Questions about the database: the region's offer and a deployed cluster, or the cluster that the settings name. */
+export function database(asked: Asked): readonly Question[] {
+  const { account, region, settings, engineVersion: major, stacks } = asked;
+  if ('clusterArn' in settings.database) return existing(asked, settings.database);
   const ask = async () => {
     const { offered, dataApi } = await account.auroraServerless(major);
     const text = `Aurora PostgreSQL ${major} for Serverless v2`;
     if (!offered) return wrong(`${region} does not offer ${text}`, 'Choose another region.');
     if (!dataApi) return wrong(`${text} without the Data API`, 'Choose a region that has the RDS Data API.');
-    const { [outputs.databaseClusterArn]: arn, [outputs.databaseAuditorSecretArn]: auditor } =
-      (await deployedOutputs()) ?? {};
+    // Without the right to ask for the stacks, a deployed cluster is not known.
+    const [storage] = await stacks().catch(() => []);
+    const { [outputs.databaseClusterArn]: arn, [outputs.databaseAuditorSecretArn]: auditor } = storage?.outputs ?? {};
     const deployed = arn === undefined ? undefined : await account.cluster(arn);
     if (deployed === undefined) return fine(`${text} with the Data API`);
     // The release that named the major version alone brought this output.
-    return compared(deployed, major, { namesMinor: auditor === undefined });
+    return compared(deployed.version, major, { namesMinor: auditor === undefined });
   };
   return [{ id: 'database', check: 'database engine and Data API in the region', ask }];
 }
 
 /** AWS upgrades minor versions. A deployment would try to change a cluster of another major version to the template's version. */
-function compared({ version }: ClusterFacts, major: string, { namesMinor }: { readonly namesMinor: boolean }): Outcome {
+function compared(version: string, major: string, { namesMinor }: { readonly namesMinor: boolean }): Outcome {
   const isSame = version.split('.')[0] === major;
   if (isSame && namesMinor) {
     return review(
       `the deployed cluster has ${version}; its template names a minor version, and this one ${major} alone`,
-      'Read "Before an update that names the major version of the database" in docs/smoke-test.md.',
+      'Take a snapshot of the cluster, and deploy in a quiet hour.',
     );
   }
   if (isSame) return fine(`the deployed cluster has ${version}, the template ${major}`);
@@ -55,7 +46,7 @@ const passwordsRow = z.object({ restricted: z.string(), manager: z.boolean() });
 const passwords = `select current_setting('rds.restrict_password_commands') as restricted,
   pg_has_role(current_user, 'rds_password', 'member') as manager`;
 
-function existing(account: AwsAccount, region: string, wanted: ExistingDatabase): readonly Question[] {
+function existing({ account, region }: Asked, wanted: ExistingDatabase): readonly Question[] {
   const { clusterArn } = wanted;
   const db = account.database(wanted);
   const carriedOut = async (work: Promise<unknown>) => {

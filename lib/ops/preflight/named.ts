@@ -1,13 +1,12 @@
-import type { Settings } from '../../infra/settings.ts';
 import type { AwsAccount } from '../stores/account.ts';
-import { fine, type Outcome, type Question, review, wrong } from './outcome.ts';
+import { type Asked, fine, type Outcome, type Question, review, wrong } from './outcome.ts';
 
 /** Questions about buckets and secrets that the settings name. */
-export function named(account: AwsAccount, region: string, settings: Settings): readonly Question[] {
-  return [...buckets(account, region, settings), ...secrets(account, settings)];
+export function named(asked: Asked): readonly Question[] {
+  return [...buckets(asked), ...secrets(asked)];
 }
 
-function buckets(account: AwsAccount, region: string, settings: Settings): readonly Question[] {
+function buckets({ account, region, settings }: Asked): readonly Question[] {
   const all = [...(settings.archiveBucket ? [settings.archiveBucket] : []), ...(settings.otherArchiveBuckets ?? [])];
   return all.flatMap(({ bucketName }) => [
     {
@@ -17,10 +16,8 @@ function buckets(account: AwsAccount, region: string, settings: Settings): reado
         const found = await account.bucket(bucketName);
         if (found === undefined) return wrong('there is none of this name', 'Correct the name in private/settings.ts.');
         if (found === region) return fine(`in ${region}`);
-        return wrong(
-          `it is ${found === 'elsewhere' ? 'in another region' : `in ${found}`}`,
-          `Archive buckets must be in ${region}.`,
-        );
+        const where = found === 'elsewhere' ? 'another region' : found;
+        return wrong(`it is in ${where}`, `Archive buckets must be in ${region}.`);
       },
     },
     { id: `read-${bucketName}`, check: `a test read from ${bucketName}`, ask: () => testRead(account, bucketName) },
@@ -47,7 +44,7 @@ async function testRead(account: AwsAccount, bucketName: string): Promise<Outcom
   }
 }
 
-function secrets(account: AwsAccount, { archiveKeysSecret, database: wanted }: Settings): readonly Question[] {
+function secrets({ account, settings: { archiveKeysSecret, database: wanted } }: Asked): readonly Question[] {
   const existing = 'clusterArn' in wanted ? wanted : undefined;
   const all = {
     'archiveKeysSecret.secretArn': archiveKeysSecret?.secretArn,

@@ -2,7 +2,7 @@ import { operatorFiles } from '../../contract/synth.ts';
 import { checkSettings, SettingsError } from '../../infra/check-settings.ts';
 import type { Settings } from '../../infra/settings.ts';
 import { parseTrustedIssuers, smokeIssuerFault, TrustedIssuersError } from '../../visas/index.ts';
-import type { PreflightResult } from './outcome.ts';
+import { fine, type Outcome, type PreflightResult, review, wrong } from './outcome.ts';
 
 /** Oldest Node.js that runs the project's commands. */
 const nodeMajor = 24;
@@ -18,68 +18,47 @@ export interface LocalInputs {
 }
 
 export function checkOffline({ settings, issuers, missing, nodeVersion }: LocalInputs): readonly PreflightResult[] {
-  const written = [checkedSettings(settings), checkedIssuers(settings, issuers)];
+  // A deployment without the file is refused.
+  const remedy = 'Write it before you deploy: docs/operators.md#before-the-first-deployment';
+  const absent = review('there is none, so the defaults were looked at', remedy);
+  const ofFile = (id: string, check: string, outcome: Outcome) => ({
+    ...{ id, check },
+    ...(missing.includes(check) ? absent : outcome),
+  });
   return [
-    ...written.map((result) => (missing.includes(result.check) ? absent(result) : result)),
-    checkedNode(nodeVersion),
+    ofFile('settings', operatorFiles.settings, checkedSettings(settings)),
+    ofFile('issuers', operatorFiles.trustedIssuers, checkedIssuers(settings, issuers)),
+    { id: 'node', check: 'Node.js', ...checkedNode(nodeVersion) },
   ];
 }
 
-/** A deployment without the file is refused. */
-function absent({ id, check }: PreflightResult): PreflightResult {
-  const remedy = 'Write it before you deploy: docs/operators.md#before-the-first-deployment';
-  return { id, check, result: 'look', found: 'there is none, so the defaults were looked at', remedy };
-}
-
-function checkedSettings(settings: Settings): PreflightResult {
-  const about = { id: 'settings', check: operatorFiles.settings };
+function checkedSettings(settings: Settings): Outcome {
   try {
     checkSettings(settings);
-    return {
-      ...about,
-      result: 'fine',
-      found: `for ${settings.purpose ?? 'production'}, stage ${settings.stage ?? '(none)'}`,
-    };
+    return fine(`for ${settings.purpose ?? 'production'}, stage ${settings.stage ?? '(none)'}`);
   } catch (error) {
     if (!(error instanceof SettingsError)) throw error;
-    const found = error.message
-      .split('\n')
-      .slice(1)
-      .map((line) => line.trim())
-      .join('; ');
-    return {
-      ...about,
-      result: 'wrong',
-      found,
-      remedy: 'Correct these fields: lib/infra/settings.ts has their limits.',
-    };
+    const [, ...faults] = error.message.split('\n').map((line) => line.trim());
+    return wrong(faults.join('; '), 'Correct these fields: lib/infra/settings.ts has their limits.');
   }
 }
 
-function checkedIssuers({ purpose }: Settings, text: string): PreflightResult {
-  const about = { id: 'issuers', check: operatorFiles.trustedIssuers };
+function checkedIssuers({ purpose }: Settings, text: string): Outcome {
   const remedy = 'docs/trusted-issuers.md has the form.';
   try {
     const trusted = parseTrustedIssuers(JSON.parse(text));
     const fault = smokeIssuerFault(trusted, purpose);
-    if (fault !== undefined) return { ...about, result: 'wrong', found: fault, remedy };
+    if (fault !== undefined) return wrong(fault, remedy);
     const names = [...trusted.issuers.keys()];
-    if (names.length > 0) return { ...about, result: 'fine', found: names.join(', ') };
-    return {
-      ...about,
-      result: 'look',
-      found: 'no issuer: every visa will be refused',
-      remedy: 'docs/trusted-issuers.md#add-an-issuer',
-    };
+    if (names.length > 0) return fine(names.join(', '));
+    return review('no issuer: every visa will be refused', 'docs/trusted-issuers.md#add-an-issuer');
   } catch (error) {
     if (!(error instanceof TrustedIssuersError || error instanceof SyntaxError)) throw error;
-    return { ...about, result: 'wrong', found: error.message.replaceAll(/\s+/g, ' '), remedy };
+    return wrong(error.message.replaceAll(/\s+/g, ' '), remedy);
   }
 }
 
-function checkedNode(version: string): PreflightResult {
-  const about = { id: 'node', check: 'Node.js' };
-  if (Number.parseInt(version, 10) >= nodeMajor) return { ...about, result: 'fine', found: version };
-  const remedy = `Give npm ci: it brings Node.js ${nodeMajor}. Or install a newer one.`;
-  return { ...about, result: 'wrong', found: version, remedy };
+function checkedNode(version: string): Outcome {
+  if (Number.parseInt(version, 10) >= nodeMajor) return fine(version);
+  return wrong(version, `Give npm ci: it brings Node.js ${nodeMajor}. Or install a newer one.`);
 }

@@ -1,3 +1,6 @@
+import type { Settings } from '../../infra/settings.ts';
+import type { AwsAccount } from '../stores/account.ts';
+
 /** One line of the preflight. */
 export interface PreflightResult {
   /** Stable, for scripts. */
@@ -22,3 +25,16 @@ export interface Question {
 export const fine = (found: string): Outcome => ({ result: 'fine', found });
 export const review = (found: string, remedy: string): Outcome => ({ result: 'look', found, remedy });
 export const wrong = (found: string, remedy: string): Outcome => ({ result: 'wrong', found, remedy });
+
+/** What questions ask, and about what. */
+export interface Asked {
+  readonly account: AwsAccount;
+  readonly region: string;
+  readonly settings: Settings;
+  /** Major version of Aurora PostgreSQL that a new cluster gets. */
+  readonly engineVersion: string;
+  /** The stacks of the stage, in the order of their names, asked for once; `undefined` for one that is not there. */
+  readonly stacks: () => Promise<readonly Awaited<ReturnType<AwsAccount['stack']>>[]>;
+  /** Whether both stacks are there: what they have is in use already. */
+  readonly isDeployed: () => Promise<boolean>;
+}

@@ -1,56 +1,41 @@
-import type { Domain, Settings } from '../../infra/settings.ts';
+import type { Domain } from '../../infra/settings.ts';
 import type { AwsAccount } from '../stores/account.ts';
-import { fine, type Outcome, type Question, review, wrong } from './outcome.ts';
+import { type Asked, fine, type Outcome, type Question, review, wrong } from './outcome.ts';
 
 /** What a region has room for, by the guides of CloudTrail and CloudWatch Logs. Neither can be raised. */
 const trailsPerRegion = 5;
 const logPoliciesPerRegion = 10;
 
-/**
- * Questions about what must be there, or have room, for single settings.
- *
- * @param isDeployed whether the stacks are there: what they have is in use already
- */
-export function prerequisites(
-  account: AwsAccount,
-  settings: Settings,
-  isDeployed: () => Promise<boolean>,
-): readonly Question[] {
+/** Questions about what must be there, or have room, for single settings. */
+export function prerequisites(asked: Asked): readonly Question[] {
+  const { account, settings, isDeployed } = asked;
   const room = async (used: number, most: number, remedy: string): Promise<Outcome> => {
     const found = `${used} of ${most} are used`;
     if (used < most || (await isDeployed())) return fine(found);
     return wrong(`${found}, one more is needed`, remedy);
   };
+  const trails: Question = {
+    id: 'trails',
+    check: 'trails of CloudTrail',
+    ask: async () =>
+      room(await account.trails(), trailsPerRegion, "Delete a trail of the region, or set dataEvents: 'off'."),
+  };
+  const logPolicies: Question = {
+    id: 'log-policies',
+    check: 'resource policies of CloudWatch Logs',
+    ask: async () =>
+      room(
+        await account.logPolicies(),
+        logPoliciesPerRegion,
+        'Delete a policy that no service needs: aws logs describe-resource-policies. AWS WAF needs one for its log.',
+      ),
+  };
   const { proxy, dataOut } = settings.domains ?? {};
   return [
     ...('clusterArn' in settings.database ? [] : [databaseRole(account)]),
-    ...(settings.dataEvents === 'on'
-      ? [
-          {
-            id: 'trails',
-            check: 'trails of CloudTrail',
-            ask: async () =>
-              room(await account.trails(), trailsPerRegion, "Delete a trail of the region, or set dataEvents: 'off'."),
-          },
-        ]
-      : []),
-    ...(settings.firewall
-      ? [
-          {
-            id: 'log-policies',
-            check: 'resource policies of CloudWatch Logs',
-            ask: async () =>
-              room(
-                await account.logPolicies(),
-                logPoliciesPerRegion,
-                'Delete a policy that no service needs: aws logs describe-resource-policies. AWS WAF needs one for its log.',
-              ),
-          },
-        ]
-      : []),
-    ...[proxy, dataOut].flatMap((each) =>
-      each ? [certificate(account, each), domain(account, each, isDeployed)] : [],
-    ),
+    ...(settings.dataEvents === 'on' ? [trails] : []),
+    ...(settings.firewall ? [logPolicies] : []),
+    ...[proxy, dataOut].flatMap((each) => (each ? [certificate(asked, each), domain(asked, each)] : [])),
   ];
 }
 
@@ -66,16 +51,14 @@ function databaseRole(account: AwsAccount): Question {
   return { id: 'rds-role', check: 'service-linked role of RDS', ask };
 }
 
-function certificate(account: AwsAccount, { name, certificateArn }: Domain): Question {
+function certificate({ account }: Asked, { name, certificateArn }: Domain): Question {
   const ask = async () => {
     const found = await account.certificate(certificateArn);
     if (found === undefined) return wrong(`there is no ${certificateArn}`, 'Correct certificateArn of the domain.');
     const { status, names } = found;
     if (status !== 'ISSUED') {
-      return wrong(
-        `its state is ${status}`,
-        'Validate it in AWS Certificate Manager: API Gateway takes issued ones only.',
-      );
+      const remedy = 'Validate it in AWS Certificate Manager: API Gateway takes issued ones only.';
+      return wrong(`its state is ${status}`, remedy);
     }
     // A wildcard stands for one label.
     const covers = names.some((each) => each === name || each === name.replace(/^[^.]+/, '*'));
@@ -84,16 +67,14 @@ function certificate(account: AwsAccount, { name, certificateArn }: Domain): Que
   return { id: `certificate-${name}`, check: `the certificate of ${name}`, ask };
 }
 
-function domain(account: AwsAccount, { name }: Domain, isDeployed: () => Promise<boolean>): Question {
+function domain({ account, isDeployed }: Asked, { name }: Domain): Question {
   const ask = async () => {
     if (!(await account.hasDomain(name))) {
       return fine('free in this account and region. Another account that has it cannot be seen');
     }
     if (await isDeployed()) return fine('in use, by these stacks if they were deployed with it');
-    return wrong(
-      'an API of the account has it already',
-      'Delete the custom domain name in API Gateway, or choose another.',
-    );
+    const remedy = 'Delete the custom domain name in API Gateway, or choose another.';
+    return wrong('an API of the account has it already', remedy);
   };
   return { id: `domain-${name}`, check: `the host name ${name}`, ask };
 }

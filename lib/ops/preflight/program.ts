@@ -1,16 +1,21 @@
 import { usageError } from '../../terminal/errors.ts';
-import { createOutput, printable } from '../../terminal/output.ts';
+import { type Columns, createOutput } from '../../terminal/output.ts';
 import { createProgram, runProgram } from '../../terminal/program.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { OpsError, opsFailure } from '../errors.ts';
-import type { AwsAccount } from '../stores/account.ts';
+import type { AwsAccount, awsAccount } from '../stores/account.ts';
 import { MissingRegionError } from '../stores/stacks.ts';
 import { runningEngine } from '../target.ts';
 import { askAccount, type Planned } from './checks.ts';
 import { checkOffline, type LocalInputs } from './offline.ts';
 import type { PreflightResult } from './outcome.ts';
 
-const columns = [{ title: 'CHECK' }, { title: 'RESULT' }, { title: 'FOUND' }, { title: 'WHAT TO DO' }] as const;
+const columns: Columns<PreflightResult> = [
+  ['CHECK', ({ check }) => check],
+  ['RESULT', ({ result }) => result],
+  ['FOUND', ({ found }) => found],
+  ['WHAT TO DO', ({ remedy }) => remedy],
+];
 
 const help = `Without --aws it looks at the files of this folder alone. With --aws it also asks the account, with the credentials the
 AWS SDK finds (AWS_PROFILE, AWS_ACCESS_KEY_ID, ...), or with --connection that of a local engine. It changes nothing.
@@ -18,15 +23,7 @@ A line that is wrong makes the exit code 1. docs/smoke-test.md has more.`;
 
 /** What the preflight looks at. */
 export interface PreflightInputs extends Planned, LocalInputs {
-  readonly account: (...parameters: ConstructorParameters<typeof AwsAccount>) => AwsAccount;
-}
-
-interface PreflightOptions {
-  readonly aws?: boolean;
-  readonly region?: string;
-  readonly connection?: string;
-  readonly json?: boolean;
-  readonly quiet?: boolean;
+  readonly account: typeof awsAccount;
 }
 
 /** Look whether a deployment can succeed. @returns the exit code: 0 when nothing is wrong */
@@ -35,16 +32,19 @@ export async function runPreflight(
   terminal: Terminal,
   inputs: PreflightInputs,
 ): Promise<number> {
-  const program = createProgram(terminal, {
-    name: 'preflight',
-    description: 'Look before the first deployment whether it can succeed.',
-    help,
-    examples: [
-      'npm run preflight',
-      'npm run preflight -- --aws --region eu-north-1',
-      'npm run preflight -- --aws --connection .local/connection.json',
-    ],
-    withOptions: (command) =>
+  const program = createProgram(
+    terminal,
+    {
+      name: 'preflight',
+      description: 'Look before the first deployment whether it can succeed.',
+      help,
+      examples: [
+        'npm run preflight',
+        'npm run preflight -- --aws --region eu-north-1',
+        'npm run preflight -- --aws --connection .local/connection.json',
+      ],
+    },
+    (command) =>
       command
         .option('--aws', 'ask the account, too')
         .option(
@@ -52,29 +52,28 @@ export async function runPreflight(
           'AWS region (with --aws); else that of the settings, $AWS_REGION, or that of the profile',
         )
         .option('--connection <file>', 'connection file of a local engine, whose account is asked (with --aws)'),
-    commands: [],
-  });
-  program.action(async ({ aws, ...options }: PreflightOptions) => {
+  );
+  program.action(async ({ aws, json = false, quiet = false, ...options }) => {
     for (const name of ['region', 'connection'] as const) {
       if (options[name] !== undefined && !aws) throw usageError(`--${name}`, 'is for an account: add --aws');
     }
     if (options.region !== undefined && options.connection !== undefined) {
       throw usageError('--connection', 'names the local engine, which has its region: leave --region out');
     }
-    const output = createOutput(terminal, { json: options.json === true, quiet: options.quiet === true });
+    const output = createOutput(terminal, { json, quiet });
     const results = [...checkOffline(inputs)];
     if (aws) {
       const ask = async () => askAccount(await accountOf(options, terminal, inputs), inputs, terminal.signal);
       const asked = await ask().catch((error: unknown) => {
         // What needs no account is said all the same.
-        output.table(columns, results, cellsOf);
+        output.table(columns, results);
         throw error instanceof MissingRegionError
           ? usageError('--aws', 'there is no valid region: say --region or AWS_REGION')
           : error;
       });
       results.push(...asked);
     }
-    output.table(columns, results, cellsOf);
+    output.table(columns, results);
     if (!aws) output.note('The account was not asked: add --aws.');
     const failed = results.filter(({ result }) => result === 'wrong');
     if (failed.length > 0) {
@@ -88,7 +87,7 @@ export async function runPreflight(
 }
 
 async function accountOf(
-  { region, connection }: PreflightOptions,
+  { region, connection }: { readonly region?: string | undefined; readonly connection?: string | undefined },
   terminal: Terminal,
   { settings, account }: PreflightInputs,
 ): Promise<AwsAccount> {
@@ -99,8 +98,4 @@ async function accountOf(
   }
   const named = region ?? settings.target?.region;
   return account(named === undefined ? { signal } : { region: named, signal });
-}
-
-function cellsOf({ check, result, found, remedy = '' }: PreflightResult): string[] {
-  return [check, result, printable(found), printable(remedy)];
 }

@@ -1,5 +1,5 @@
-import type { Timing } from '../../common/timing.ts';
-import { isTransient, RetirementError } from './errors.ts';
+import type { Waiting } from './api-client.ts';
+import { hasCode, isTransient, RetirementError } from './errors.ts';
 
 /** Seconds before each look but the first. */
 const delays = [0, 1, 2, 4, 8] as const;
@@ -11,7 +11,7 @@ export interface Change<State> {
   /** Make it, once. Called with what was just seen. */
   act(state: State): Promise<void>;
   /** What to say when the platform said yes and it still does not show. */
-  unproven(): string;
+  readonly unproven: string;
 }
 
 export interface Applied<State> {
@@ -26,15 +26,7 @@ export interface Applied<State> {
  * look says that it had no effect.
  * @throws RetirementError what refused the change, or `not_proven`
  */
-export async function applyChange<State>(
-  change: Change<State>,
-  wait: {
-    readonly timing: Timing;
-    readonly signal: AbortSignal;
-    readonly maxWaitSeconds: number;
-    readonly note: (text: string) => void;
-  },
-): Promise<Applied<State>> {
+export async function applyChange<State>(change: Change<State>, wait: Waiting): Promise<Applied<State>> {
   let failure: unknown;
   let acted = false;
   let accepted = false;
@@ -57,10 +49,9 @@ export async function applyChange<State>(
       failure = undefined;
     } catch (error) {
       wait.signal.throwIfAborted();
-      if (error instanceof RetirementError && error.code === 'changed_meanwhile') throw error;
+      if (hasCode(error, 'changed_meanwhile')) throw error;
       failure = error;
     }
   }
-  if (failure !== undefined) throw failure;
-  throw new RetirementError('not_proven', change.unproven());
+  throw failure ?? new RetirementError('not_proven', change.unproven);
 }

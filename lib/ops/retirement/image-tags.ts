@@ -1,11 +1,5 @@
-/** One version of a container package: an image, found by the tags it carries. */
-export interface ImageVersion {
-  readonly id: number;
-  /** `sha256:…` */
-  readonly digest: string;
+interface Tagged {
   readonly tags: readonly string[];
-  /** RFC 3339. */
-  readonly createdAt: string;
 }
 
 /** The tag of a component's image: `<component_name>-<version>`. */
@@ -14,12 +8,12 @@ export function imageTag(component: string, version: string): string {
 }
 
 /** The versions that carry exactly this tag: `proxy-1.2` never stands for `proxy-1.2.1`. */
-export function versionsTagged(versions: readonly ImageVersion[], tag: string): readonly ImageVersion[] {
-  return versions.filter((version) => version.tags.includes(tag));
+export function versionsTagged<Version extends Tagged>(versions: readonly Version[], tag: string): readonly Version[] {
+  return versions.filter(({ tags }) => tags.includes(tag));
 }
 
 /** Tags of a version beside the one that names it, sorted. */
-export function otherTags(version: ImageVersion, tag: string): readonly string[] {
+export function otherTags(version: Tagged, tag: string): readonly string[] {
   return version.tags.filter((each) => each !== tag).sort();
 }
 

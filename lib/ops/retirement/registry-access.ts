@@ -4,30 +4,16 @@ import { usageError } from '../../terminal/errors.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { ApiClient, type ApiClientOptions } from './api-client.ts';
 
-/**
- * Variables with the tokens and the address. A token is never an option: other users of the machine can read options.
- */
-const registryVariables = {
-  apiUrl: 'REGISTRY_API_URL',
-  packageToken: 'REGISTRY_PACKAGE_TOKEN',
-  repositoryToken: 'REGISTRY_REPO_TOKEN',
-} as const;
-
-/** The scope that each token needs, as the platform spells it. */
-const scopes = {
-  [registryVariables.packageToken]: 'delete:packages',
-  [registryVariables.repositoryToken]: 'repo',
-} as const;
-
+/** Variable with the address of the API. */
+const apiUrlVariable = 'REGISTRY_API_URL';
 /** Names of this machine. Only to these may a token go without TLS. */
 const loopback = new Set(['127.0.0.1', 'localhost', '[::1]']);
 
 /** The API's base address, without a final slash. @throws UsageError */
-export function registryApiUrl(option: string | undefined, terminal: Terminal): string {
-  const text = option ?? terminal.env[registryVariables.apiUrl] ?? '';
-  const field = option === undefined ? registryVariables.apiUrl : '--api-url';
-  if (text === '')
-    throw usageError('--api-url', `say the base URL of the platform's API, or set ${registryVariables.apiUrl}`);
+export function registryApiUrl(option: string | undefined, { env }: Terminal): string {
+  const text = option ?? env[apiUrlVariable] ?? '';
+  const field = option === undefined ? apiUrlVariable : '--api-url';
+  if (text === '') throw usageError('--api-url', `say the base URL of the platform's API, or set ${apiUrlVariable}`);
   const url = URL.parse(text);
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username || url.password) {
     throw usageError(field, 'expected a URL such as https://api.example.org, without query and credentials');
@@ -38,23 +24,21 @@ export function registryApiUrl(option: string | undefined, terminal: Terminal): 
   return url.href.replace(/\/+$/, '');
 }
 
-/** A client with each of the two tokens. @throws UsageError when one is missing */
+/**
+ * A client with each of the two tokens, which come from variables: other users of the machine can read options.
+ * @throws UsageError when one is missing
+ */
 export async function registryClients(
   options: Omit<ApiClientOptions, 'token' | 'tokenName' | 'scope' | 'userAgent' | 'timeoutMs'>,
   terminal: Terminal,
 ): Promise<{ readonly packages: ApiClient; readonly repository: ApiClient }> {
-  const open = async (tokenName: keyof typeof scopes) =>
-    new ApiClient({
-      ...options,
-      tokenName,
-      token: await readToken(tokenName, terminal),
-      scope: scopes[tokenName],
-      userAgent: 'data-out-ops',
-      timeoutMs: 30_000,
-    });
+  const open = async (tokenName: string, scope: string) => {
+    const token = await readToken(tokenName, terminal);
+    return new ApiClient({ ...options, tokenName, token, scope, userAgent: 'data-out-ops', timeoutMs: 30_000 });
+  };
   return {
-    packages: await open(registryVariables.packageToken),
-    repository: await open(registryVariables.repositoryToken),
+    packages: await open('REGISTRY_PACKAGE_TOKEN', 'delete:packages'),
+    repository: await open('REGISTRY_REPO_TOKEN', 'repo'),
   };
 }
 

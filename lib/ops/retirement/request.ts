@@ -17,31 +17,25 @@ export interface RetirementOptions {
   readonly tag?: string;
   /** Other tags that may vanish with the image; exactly those that it carries. @default - none */
   readonly alsoRemoveTags?: readonly string[];
-  /** There is no release entry to mark. @default false */
-  readonly noRelease?: boolean;
+  /** There is no release entry to mark. */
+  readonly noRelease: boolean;
   /** The title was changed by hand. It is read and not written. @default false */
   readonly releaseMarked?: boolean;
 }
 
 /** A checked request, with the names that follow from it. */
-export interface Retirement extends Required<Omit<RetirementOptions, 'tag'>> {
-  readonly imageTag: string;
-  readonly replacementImageTag: string;
-  /** Under `refs/tags/`. */
-  readonly gitTag: string;
-  /** Where the replacement's release would be, by the pattern of {@link gitTag}. */
-  readonly replacementGitTag: string;
-}
+export type Retirement = ReturnType<typeof checkRetirement>;
 
 const part = '[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?';
+const word = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}$/;
 /** Names as the platform has them. None can be `.` or `..`, which would lead to another address. */
 const forms = {
   org: /^[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,99})$/,
   repository: /^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,100}$/,
   package: new RegExp(`^(?=.{1,255}$)${part}(?:/${part})*$`),
-  component: /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}$/,
-  version: /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}$/,
-  replacement: /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}$/,
+  component: word,
+  version: word,
+  replacement: word,
 } as const;
 
 /** Most characters of an image tag (OCI distribution specification, pulling manifests). */
@@ -52,60 +46,43 @@ const longestTag = 128;
  * @throws InvalidRequestError that names every malformed option
  * @throws RetirementError `replacement_equal`, `tag_mismatch`
  */
-export function checkRetirement(options: RetirementOptions): Retirement {
+export function checkRetirement(options: RetirementOptions) {
+  const { tag: named, alsoRemoveTags = [], releaseMarked = false, noRelease, ...names } = options;
+  const { component, version, replacement } = names;
   const violations: Violation[] = [];
   for (const name of Object.keys(forms) as (keyof typeof forms)[]) {
-    if (!forms[name].test(options[name])) violations.push({ field: `--${name}`, message: 'is no name of that kind' });
+    if (!forms[name].test(names[name])) violations.push({ field: `--${name}`, message: 'is no name of that kind' });
   }
-  const { component, version, replacement } = options;
   const tag = imageTag(component, version);
   if (tag.length > longestTag) violations.push({ field: '--version', message: `${tag} is too long for an image tag` });
-  const gitTag = options.tag ?? tag;
+  const gitTag = named ?? tag;
   if (!isGitTagName(gitTag)) violations.push({ field: '--tag', message: 'is no name of a Git tag' });
   if (violations.length > 0) throw new InvalidRequestError(violations);
 
   if (replacement === version) {
     throw new RetirementError('replacement_equal', `the replacement is the broken version itself, ${version}`);
   }
-  const stem = gitTag.slice(0, gitTag.length - version.length);
-  if (!gitTag.endsWith(version) || !stemsOf(component).includes(stem)) {
-    throw new RetirementError(
-      'tag_mismatch',
-      `the Git tag ${gitTag} is not one of ${component} ${version}: expected ${tag}, or ${stemsOf(component)
-        .slice(1)
-        .map((each) => `${each}${version}`)
-        .join(', ')}`,
-    );
+  // What may stand before the version in the Git tag of a component.
+  const stems = [...['-', '-v', '/', '/v', '@', '@v'].map((sign) => `${component}${sign}`), 'v', ''];
+  const stem = stems.find((each) => gitTag === `${each}${version}`);
+  if (stem === undefined) {
+    const others = stems.slice(1).map((each) => `${each}${version}`);
+    const text = `the Git tag ${gitTag} is not one of ${component} ${version}: expected ${tag}, or ${others.join(', ')}`;
+    throw new RetirementError('tag_mismatch', text);
   }
   return {
-    org: options.org,
-    repository: options.repository,
-    package: options.package,
-    component,
-    version,
-    replacement,
+    ...names,
+    /** Of the broken image. */
     imageTag: tag,
     replacementImageTag: imageTag(component, replacement),
+    /** Under `refs/tags/`. */
     gitTag,
+    /** Where the replacement's release would be, by the pattern of `gitTag`. */
     replacementGitTag: `${stem}${replacement}`,
-    alsoRemoveTags: options.alsoRemoveTags ?? [],
-    noRelease: options.noRelease === true,
-    releaseMarked: options.releaseMarked === true,
+    alsoRemoveTags,
+    noRelease,
+    releaseMarked,
   };
-}
-
-/** What may stand before the version in the Git tag of a component. */
-function stemsOf(component: string): readonly string[] {
-  return [
-    `${component}-`,
-    `${component}-v`,
-    `${component}/`,
-    `${component}/v`,
-    `${component}@`,
-    `${component}@v`,
-    'v',
-    '',
-  ];
 }
 
 /**

@@ -1,28 +1,20 @@
 import { access, constants, stat, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import type { Timing } from '../../common/timing.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { failureOf } from '../../terminal/failure.ts';
-import { type Output, printable } from '../../terminal/output.ts';
-import type { Terminal } from '../../terminal/terminal.ts';
-import { expectConsent } from '../commands/session.ts';
+import { printable } from '../../terminal/output.ts';
+import { expectConsent, type Session } from '../commands/session.ts';
 import { opsFailure } from '../errors.ts';
-import { type ChecklistPoint, checklist } from './checklist.ts';
+import type { CallRecord } from './api-client.ts';
 import { RetirementError } from './errors.ts';
 import { makePlan, type Plan } from './plan.ts';
-import { readPublished } from './published-state.ts';
-import type { CallRecord } from './recorded-fetch.ts';
-import { Registry } from './registry.ts';
+import { Published } from './published.ts';
 import { registryClients } from './registry-access.ts';
-import { Repository } from './repository.ts';
 import type { Retirement } from './request.ts';
-import { retire, type StepResult } from './steps.ts';
-import { announcement, checklistText, planText, stepText } from './text.ts';
+import { type StepResult, steps, type Work } from './steps.ts';
+import { announcement, type ChecklistPoint, checklist, checklistText, planText, stepText } from './text.ts';
 
 export interface RetirementRunOptions {
-  readonly terminal: Terminal;
-  readonly timing: Timing;
-  readonly output: Output;
   readonly apiUrl: string;
   readonly apply: boolean;
   readonly yes: boolean;
@@ -31,7 +23,7 @@ export interface RetirementRunOptions {
   readonly maxWaitSeconds: number;
 }
 
-/** PublishedState and steps of a run so far. They are reported also when the run fails. */
+/** What a run has seen and done so far. It is reported also when the run fails. */
 interface Progress {
   plan?: Plan;
   checklist?: readonly ChecklistPoint[];
@@ -40,82 +32,90 @@ interface Progress {
 }
 
 /** Plan one retirement, and with `apply` carry it out. @throws RetirementError, UsageError */
-export async function runRetirement(retirement: Retirement, options: RetirementRunOptions): Promise<void> {
-  const { terminal, output } = options;
+export async function runRetirement(
+  retirement: Retirement,
+  session: Session,
+  options: RetirementRunOptions,
+): Promise<void> {
+  const { terminal, output } = session;
   const progress: Progress = { steps: [], calls: [] };
   try {
-    await proceed(retirement, options, progress);
+    await proceed(retirement, session, options, progress);
     if (output.json) output.result(record(retirement, progress), '');
   } catch (error) {
     if (output.json && progress.calls.length > 0) {
       const { code, message } = failureOf(terminal.signal.aborted ? terminal.signal.reason : error, opsFailure);
       output.result({ ...record(retirement, progress), status: 'stopped', error: { code, message } }, '');
     }
-    if (progress.steps.length > 0) {
-      output.note('the steps above stay done; the same command goes on from there');
-    }
+    if (progress.steps.length > 0) output.note('the steps above stay done; the same command goes on from there');
     throw error;
   }
 }
 
-async function proceed(retirement: Retirement, options: RetirementRunOptions, progress: Progress): Promise<void> {
-  const { terminal, timing, output, apply, announceFile } = options;
+async function proceed(
+  retirement: Retirement,
+  { terminal, timing, output }: Session,
+  options: RetirementRunOptions,
+  progress: Progress,
+): Promise<void> {
+  const { apply, yes, teamTold, announceFile, maxWaitSeconds } = options;
   if (announceFile !== undefined) await checkAnnounceFile(terminal.folder, announceFile);
   const say = (text: string) => (output.json ? output.note(text) : output.result({}, text));
   const note = (text: string) => output.note(printable(text));
-  const wait = { timing, signal: terminal.signal, maxWaitSeconds: options.maxWaitSeconds, note };
+  const wait = { timing, signal: terminal.signal, maxWaitSeconds, note };
   const record = (call: CallRecord) => void progress.calls.push(call);
   const clients = await registryClients({ ...wait, baseUrl: options.apiUrl, record }, terminal);
-  const registry = new Registry(clients.packages, retirement);
-  const repository = new Repository(clients.repository, retirement);
+  const published = new Published(retirement, clients);
 
-  const published = await readPublished(retirement, registry, repository);
-  const plan = makePlan(retirement, published, clients);
+  const before = await published.state();
+  const plan = makePlan(retirement, before, clients);
   progress.plan = plan;
   say(planText(retirement, plan));
   const [obstacle] = plan.obstacles;
   if (obstacle) throw obstacle;
   if (plan.complete) {
-    progress.checklist = checklist(retirement, published, options.teamTold);
+    progress.checklist = checklist(retirement, before, teamTold);
   } else if (apply) {
-    const { component, version, imageTag } = retirement;
-    const question = {
-      todo: `retire ${component} ${version} for good`,
-      word: imageTag,
-      otherwise: 'nothing was changed',
-    };
-    await expectConsent(terminal, question, options.yes, (why) => new RetirementError('not_confirmed', why));
-    const askToMark = asking(options);
-    const work = { ...wait, retirement, plan, registry, repository, askToMark };
-    progress.checklist = await retire(work, options.teamTold, (step) => {
-      progress.steps.push(step);
-      say(stepText(step));
-    });
+    const { component, version, imageTag: word } = retirement;
+    const question = { todo: `retire ${component} ${version} for good`, word, otherwise: 'nothing was changed' };
+    await expectConsent(terminal, question, yes, (why) => new RetirementError('not_confirmed', why));
+    const work = { retirement, plan, published, wait, askToMark: yes ? undefined : askingOn(terminal) };
+    // A run that stops half-way has told each step that is proven.
+    for (const step of steps) {
+      const result = await step(work);
+      progress.steps.push(result);
+      say(stepText(result));
+    }
+    progress.checklist = await provenChecklist(work, teamTold);
   } else {
     say('Nothing was changed. Add --apply to carry this out.');
     return;
   }
   say(checklistText(progress.checklist));
-  await tellTeam(retirement, options, say);
-}
-
-/** Shows what to click, also with `--quiet`, and waits for the person; `undefined` in automation. */
-function asking({ terminal, yes }: RetirementRunOptions) {
-  const { askShown } = terminal;
-  if (yes || !askShown) return undefined;
-  return async (instructions: readonly string[]) => {
-    for (const line of instructions) terminal.report(`${printable(line)}\n`);
-    await askShown('Press Enter when it is done: ');
-  };
-}
-
-async function tellTeam(retirement: Retirement, options: RetirementRunOptions, say: (text: string) => void) {
-  const { terminal, announceFile, teamTold } = options;
   const text = announcement(retirement, terminal.now());
   if (!teamTold) say(`\nTell the team (then --team-told ticks the last point):\n\n${text.trimEnd()}`);
   if (announceFile === undefined) return;
   await writeFile(resolve(terminal.folder, announceFile), text);
   say(`written to ${printable(announceFile)}`);
+}
+
+/** Shows what to click, also with `--quiet`, and waits for the person; `undefined` in automation. */
+function askingOn({ askShown, report }: Session['terminal']): Work['askToMark'] {
+  return (
+    askShown &&
+    (async (instructions) => {
+      for (const line of instructions) report(`${printable(line)}\n`);
+      await askShown('Press Enter when it is done: ');
+    })
+  );
+}
+
+/** The checklist, after everything was read once more. @throws RetirementError `not_proven` */
+async function provenChecklist({ retirement, published }: Work, teamTold: boolean): Promise<readonly ChecklistPoint[]> {
+  const points = checklist(retirement, await published.state(), teamTold);
+  const open = points.find(({ point, done }) => point !== 'team_told' && !done);
+  if (open) throw new RetirementError('not_proven', `at the end this does not hold: ${open.text}; run again`);
+  return points;
 }
 
 function record(retirement: Retirement, { plan, steps, checklist, calls }: Progress): Record<string, unknown> {
@@ -133,15 +133,13 @@ function record(retirement: Retirement, { plan, steps, checklist, calls }: Progr
 export async function checkAnnounceFile(folder: string, name: string): Promise<void> {
   const path = resolve(folder, name);
   try {
-    const status = await stat(path).catch(ifAbsent);
+    const status = await stat(path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error;
+    });
     if (status?.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' });
     await access(status === undefined ? dirname(path) : path, constants.W_OK);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw usageError('--announce-file', `${printable(name)} cannot be written (${code})`);
   }
-}
-
-function ifAbsent(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error;
 }

@@ -8,7 +8,7 @@ import {
 } from '../../crypt4gh/index.ts';
 import { NotFoundError } from '../../errors.ts';
 import type { ArchiveKey } from '../../service/archive/ports.ts';
-import { keyHashOf } from '../../service/stores/secrets/archive-keys.ts';
+import { keyHashOf } from '../../service/stores/archive-keys.ts';
 import { OpsError } from '../errors.ts';
 import type { EditableSecret } from '../stores/json-secret.ts';
 import { readDocument } from './document.ts';
@@ -55,7 +55,8 @@ export async function addArchiveKey(secret: EditableSecret, privateKey: Uint8Arr
  */
 export async function removeArchiveKey(secret: EditableSecret, fingerprint: string): Promise<void> {
   const stored = await readStored(secret);
-  const index = await positionOf(stored, fingerprint);
+  const keys = await keysOf(stored);
+  const index = keys.indexOf(keyNamed(keys, fingerprint));
   if (index === 0) throw new OpsError('conflict', 'new files are encrypted to this key: add another one first');
   await secret.write({ keys: stored.keys.toSpliced(index, 1) });
 }
@@ -66,11 +67,8 @@ export async function removeArchiveKey(secret: EditableSecret, fingerprint: stri
  * @throws NotFoundError for an unknown key
  */
 export async function readArchiveKey(secret: EditableSecret, fingerprint?: string): Promise<ArchiveKey> {
-  const [newest, ...older] = await readArchiveKeys(secret);
-  if (fingerprint === undefined) return newest;
-  const found = [newest, ...older].find(({ publicKey }) => publicKeyFingerprint(publicKey) === fingerprint);
-  if (!found) throw unknownKey(fingerprint);
-  return found;
+  const keys = await readArchiveKeys(secret);
+  return fingerprint === undefined ? keys[0] : keyNamed(keys, fingerprint);
 }
 
 /** The public halves, newest first. */
@@ -79,15 +77,10 @@ export async function showArchiveKeys(secret: EditableSecret): Promise<readonly 
   return keys.map((key, index) => show(key.publicKey, index === 0));
 }
 
-async function positionOf(stored: ArchiveKeysDocument, fingerprint: string): Promise<number> {
-  const keys = await keysOf(stored);
-  const index = keys.findIndex(({ publicKey }) => publicKeyFingerprint(publicKey) === fingerprint);
-  if (index === -1) throw unknownKey(fingerprint);
-  return index;
-}
-
-function unknownKey(fingerprint: string): NotFoundError {
-  return new NotFoundError(
+function keyNamed(keys: readonly ArchiveKey[], fingerprint: string): ArchiveKey {
+  const found = keys.find(({ publicKey }) => publicKeyFingerprint(publicKey) === fingerprint);
+  if (found) return found;
+  throw new NotFoundError(
     `the archive has no key ${fingerprint}: data-out-ops archive-key show lists those that it has`,
   );
 }

@@ -33,9 +33,7 @@ export interface CheckResult {
 
 /** This deployment cannot show whether the check holds. The message says why. */
 export class NotApplicable extends Error {
-  override get name(): string {
-    return 'NotApplicable';
-  }
+  override readonly name = 'NotApplicable';
 }
 
 /**
@@ -63,10 +61,10 @@ export async function runChecks(
   return results;
 }
 
-async function runCheck(
+export async function runCheck(
   { id, title, needs = [], remedy, run: perform }: Check,
   run: Run,
-  passed: ReadonlySet<string>,
+  passed: ReadonlySet<string> = new Set(),
 ): Promise<CheckResult> {
   const started = performance.now();
   const done = (result: CheckResult['result'], found: string) => ({

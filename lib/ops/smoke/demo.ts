@@ -40,7 +40,6 @@ export async function demonstrate({ connection, steps, signal, ...given }: Demon
     ...{ ids, deployment, steps, signal, issueVisa, expected: given.expected, access: connection },
     target: given.target ?? targetOf(deployment),
     visa: await issueVisa(ids.username, ids.datasetId, new Date()),
-    resources: async () => [],
   });
   for (const check of [...archiveChecks, ...exportChecks, stagingCheck(given.stagingCost), ...deliveryChecks]) {
     await tell(check, run);
@@ -50,7 +49,7 @@ export async function demonstrate({ connection, steps, signal, ...given }: Demon
 async function tell(check: Check, run: Run): Promise<void> {
   try {
     if (check.inSteps) await check.run(run);
-    else await run.steps.run(check.id, async () => ({ value: undefined, detail: await check.run(run) }));
+    else await run.steps(check.id, () => check.run(run));
   } catch (error) {
     if (!(error instanceof NotApplicable)) throw error;
   }

@@ -15,11 +15,11 @@ export interface ArchivedFile extends AddedFile {
   readonly content: Buffer;
 }
 
-/** A file to make: random bytes. */
+/** A file to make. */
 export interface MadeFile {
   readonly path: string;
-  /** Bytes of the plaintext. */
-  readonly size: number;
+  /** The plaintext; a number: so many random bytes. */
+  readonly content: Buffer | number;
   /** How the archive gets it. */
   readonly form: 'plaintext' | 'Crypt4GH';
 }
@@ -27,13 +27,14 @@ export interface MadeFile {
 /** Make a file and put it into the archive. @throws OpsError `verification_failed` if the archive has other bytes */
 export async function archiveFile(
   target: Pick<Target, 'bodies' | 'catalogue'>,
-  { size, form, ...request }: MadeFile & Omit<AddFileRequest, 'input'>,
+  { content: made, form, ...request }: MadeFile & Omit<AddFileRequest, 'input'>,
 ): Promise<ArchivedFile> {
-  const content = randomBytes(size);
+  const content = typeof made === 'number' ? randomBytes(made) : made;
   const plain = Readable.from([content]);
   const bytes = form === 'Crypt4GH' ? encrypt(plain, { recipients: [request.keys[0].publicKey] }) : plain;
   const added = await addFile(target, { ...request, input: { label: request.path, size: undefined, bytes } });
-  expectThat(added.decryptedSize === size, `${added.decryptedSize} bytes were archived, not ${size}`);
+  const { length } = content;
+  expectThat(added.decryptedSize === length, `${added.decryptedSize} bytes were archived, not ${length}`);
   expectThat(added.sha256 === sha256(content), 'the SHA-256 of what was archived is another one');
   return { ...added, content };
 }

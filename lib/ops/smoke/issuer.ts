@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose';
 import * as z from 'zod';
+import { parseJson } from '../../common/untrusted-json.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { issueVisa } from '../commands/local-issuer.ts';
 
@@ -9,13 +10,8 @@ export const smokeIssuer = 'https://smoke-test.data-out.invalid/';
 
 /** Seconds that a visa of the suite lives. */
 const visaSeconds = 3600;
-const issuerKey = z.object({
-  iss: z.string().min(1),
-  kty: z.string(),
-  kid: z.string(),
-  alg: z.string(),
-  d: z.string(),
-});
+const text = z.string();
+const issuerKey = z.object({ iss: text.min(1), kty: text, kid: text, alg: text, d: text });
 
 /**
  * Make a key pair for the test issuer. The private key goes to a new file that its owner alone can read.
@@ -29,17 +25,13 @@ export async function makeIssuer(file: string): Promise<object> {
   const about = { alg: 'ES256', use: 'sig', kid: await calculateJwkThumbprint(jwk) };
   const secret = { iss: smokeIssuer, ...(await exportJWK(privateKey)), ...about };
   await writeFile(file, `${JSON.stringify(secret, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
-  return {
-    iss: smokeIssuer,
-    purpose: 'smoke-test',
-    jwks: { keys: [{ ...jwk, ...about }] },
-    maxLifetimeSeconds: visaSeconds,
-  };
+  const jwks = { keys: [{ ...jwk, ...about }] };
+  return { iss: smokeIssuer, purpose: 'smoke-test', jwks, maxLifetimeSeconds: visaSeconds };
 }
 
 /** A visa for one dataset, by the issuer of a file that {@link makeIssuer} wrote. @throws UsageError for another file */
 export async function smokeVisa(file: string, subject: string, datasetId: string, now: Date): Promise<string> {
-  const found = issuerKey.safeParse(parsed(await readFile(file, 'utf8')));
+  const found = issuerKey.safeParse(parseJson(await readFile(file, 'utf8')));
   if (!found.success) {
     throw usageError('--issuer', `${file} is no key of a test issuer`, 'Make one: npm run smoke -- --make-issuer FILE');
   }
@@ -55,12 +47,4 @@ export function visaFor(
 ): Promise<string> {
   const expiresAt = new Date(now.getTime() + visaSeconds * 1000);
   return issueVisa(issuer, { subject, datasetIds: [datasetId], issuedAt: now, expiresAt });
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,36 +1,27 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { smokeIdPrefix } from '../../contract/messages.ts';
-import { outputs, stackNames } from '../../contract/outputs.ts';
+import { outputs } from '../../contract/outputs.ts';
 import { operatorFiles } from '../../contract/synth.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { warnOfCommit } from '../../terminal/git-warning.ts';
-import { createOutput, type Output, printable } from '../../terminal/output.ts';
+import { type Columns, createOutput, type Output } from '../../terminal/output.ts';
 import { createProgram, runProgram } from '../../terminal/program.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { OpsError, opsFailure } from '../errors.ts';
-import { stackResources } from '../stores/stacks.ts';
 import { type Deployment, findDeployment, targetOf } from '../target.ts';
-import { type Check, type CheckResult, messageOf, runChecks } from './check.ts';
-import { CleanUp } from './clean-up.ts';
+import { type Check, type CheckResult, runCheck, runChecks } from './check.ts';
+import { removeLeftovers } from './clean-up.ts';
 import { makeIssuer, smokeVisa, visaFor } from './issuer.ts';
-import { type Expected, type IssueVisa, type Run, type RunIds, runIds, startRun } from './run.ts';
-import { suite } from './suite.ts';
+import { type Expected, type IssueVisa, type RunIds, runIds, startRun } from './run.ts';
+import { removal, suite } from './suite.ts';
 import { newUsers } from './users.ts';
 
-export interface SmokeOptions {
-  readonly aws?: boolean;
-  readonly stage?: string;
-  readonly region?: string;
-  readonly connection?: string;
-  readonly visa?: string;
-  readonly dataset?: string;
-  readonly issuer?: string;
-  readonly makeIssuer?: string;
-  readonly cleanUp?: boolean;
-  readonly json?: boolean;
-  readonly quiet?: boolean;
-}
+type Named = 'stage' | 'region' | 'connection' | 'visa' | 'dataset' | 'issuer';
+type SmokeOptions = { readonly [Name in Named]?: string | undefined } & {
+  readonly aws?: boolean | undefined;
+  readonly cleanUp?: boolean | undefined;
+};
 
 /** What settings say. */
 interface ExpectedBySettings extends Expected {
@@ -47,13 +38,13 @@ export interface SmokeSettings {
 /** Room for a suffix in the names of users and objects. */
 const datasetForm = /^SMOKE-[A-Za-z0-9-]{1,60}$/;
 
-const columns = [
-  { title: 'CHECK' },
-  { title: 'RESULT' },
-  { title: 'SECONDS', align: 'right' },
-  { title: 'FOUND' },
-  { title: 'WHAT TO DO' },
-] as const;
+const columns: Columns<CheckResult> = [
+  ['CHECK', ({ check }) => check],
+  ['RESULT', ({ result }) => result],
+  ['SECONDS', ({ seconds }) => seconds.toFixed(1), 'right'],
+  ['FOUND', ({ found }) => found],
+  ['WHAT TO DO', ({ remedy }) => remedy],
+];
 
 const help = `Target:
   Without --aws and --stage the local engine, found by --connection, else $DATA_OUT_CONNECTION, else .local/connection.json.
@@ -72,16 +63,19 @@ export async function runSmoke(
   settings: SmokeSettings,
   checks: readonly Check[] = suite,
 ): Promise<number> {
-  const program = createProgram(terminal, {
-    name: 'smoke',
-    description: 'Test a deployment with a throw-away dataset.',
-    help,
-    examples: [
-      'npm run smoke',
-      'npm run smoke -- --make-issuer private/smoke-issuer.json',
-      'npm run smoke -- --stage test --issuer private/smoke-issuer.json',
-    ],
-    withOptions: (command) =>
+  const program = createProgram(
+    terminal,
+    {
+      name: 'smoke',
+      description: 'Test a deployment with a throw-away dataset.',
+      help,
+      examples: [
+        'npm run smoke',
+        'npm run smoke -- --make-issuer private/smoke-issuer.json',
+        'npm run smoke -- --stage test --issuer private/smoke-issuer.json',
+      ],
+    },
+    (command) =>
       command
         .option('--stage <stage>', 'stage of the deployed stacks, as in private/settings.ts')
         .option('--aws', 'deployed stacks without a stage')
@@ -95,21 +89,18 @@ export async function runSmoke(
           'make a test issuer: write its private key, and print its entry in the trust list',
         )
         .option('--clean-up', 'only remove what runs have left, also those that are under way'),
-    commands: [],
-  });
-  program.action(async (options: SmokeOptions) => {
-    const output = createOutput(terminal, { json: options.json === true, quiet: options.quiet === true });
-    if (options.makeIssuer !== undefined) {
-      const file = resolve(terminal.folder, options.makeIssuer);
-      const entry = await makeIssuer(file);
-      output.result(entry, JSON.stringify(entry, null, 2));
-      output.note(
-        `The private key is in ${options.makeIssuer}: keep it. Put the entry above into ${operatorFiles.trustedIssuers}`,
-      );
-      await warnOfCommit(file, output);
+  );
+  program.action(async ({ makeIssuer: name, json = false, quiet = false, ...options }) => {
+    const output = createOutput(terminal, { json, quiet });
+    if (name === undefined) {
+      await test(options, terminal, output, settings, checks);
       return;
     }
-    await test(options, terminal, output, settings, checks);
+    const file = resolve(terminal.folder, name);
+    const entry = await makeIssuer(file);
+    output.result(entry, JSON.stringify(entry, null, 2));
+    output.note(`The private key is in ${name}: keep it. Put the entry above into ${operatorFiles.trustedIssuers}`);
+    await warnOfCommit(file, output);
   });
   return await runProgram(program, argv, terminal, opsFailure);
 }
@@ -126,9 +117,8 @@ async function test(
   const isDeployed = options.aws === true || options.stage !== undefined;
   const deployment = await findDeployment({ ...options, ...(isDeployed && { aws: true }) }, terminal);
   output.note(`target: ${deployment.description}`);
-  const cleanUp = new CleanUp(deployment);
   if (options.cleanUp) {
-    const found = await cleanUp.leftovers(0, terminal.now());
+    const found = await removeLeftovers(deployment, 0, terminal.now());
     output.result({ removed: found }, found.length === 0 ? 'nothing was left' : `removed ${found.join(', ')}`);
     return;
   }
@@ -143,7 +133,7 @@ async function test(
     visa,
     issueVisa,
     signal: terminal.signal,
-    resources: resourcesOf(deployment, isDeployed ? options.stage : settings.local.stage),
+    stage: isDeployed ? options.stage : settings.local.stage,
   });
   const results: CheckResult[] = [];
   const onResult = (result: CheckResult) => {
@@ -153,8 +143,8 @@ async function test(
   try {
     await runChecks(checks, run, onResult);
   } finally {
-    onResult(await removeAll(cleanUp, run));
-    output.table(columns, results, cellsOf);
+    onResult(await runCheck(removal, run));
+    output.table(columns, results);
   }
   terminal.signal.throwIfAborted();
   const failed = results.filter(({ result }) => result === 'failed');
@@ -207,33 +197,4 @@ function accessTo({ connection, outputs: stack }: Deployment, { username }: RunI
   const users = connection ?? newUsers(username);
   const { admin, archiveUser } = users;
   return { proxyUrl: stack[outputs.proxyUrl], dataOutUrl: stack[outputs.dataOutUrl], admin, archiveUser };
-}
-
-/** Asked for once, when the first check needs it. */
-function resourcesOf({ clientOptions }: Deployment, stage: string | undefined): Run['resources'] {
-  const { storage, service } = stackNames(stage);
-  let asked: ReturnType<Run['resources']> | undefined;
-  return () => {
-    asked ??= Promise.all([storage, service].map((name) => stackResources(name, clientOptions('cloudFormation')))).then(
-      (all) => all.flat(),
-    );
-    return asked;
-  };
-}
-
-async function removeAll(cleanUp: CleanUp, { ids, deployment, requestId }: Run): Promise<CheckResult> {
-  const started = performance.now();
-  const about = { id: 'clean-up', check: 'everything that the run made is removed' };
-  const seconds = () => Math.round((performance.now() - started) / 100) / 10;
-  try {
-    await cleanUp.run(ids, { madeUsers: deployment.connection === undefined, requestId });
-    return { ...about, result: 'passed', seconds: seconds(), found: 'the audit trail alone tells of it' };
-  } catch (error) {
-    const remedy = 'Give the same command with --clean-up, when no other run is under way.';
-    return { ...about, result: 'failed', seconds: seconds(), found: messageOf(error), remedy };
-  }
-}
-
-function cellsOf({ check, result, seconds, found, remedy = '' }: CheckResult): string[] {
-  return [check, result, seconds.toFixed(1), printable(found), remedy];
 }

@@ -1,14 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import { basicAuthorization } from '../../client/api/connection.ts';
-import type { ListedFile } from '../../client/api/proxy.ts';
-import type { TransportReply, TransportRequest } from '../../client/api/transport.ts';
+import { basicAuthorization, connect } from '../../client/api/connection.ts';
+import { DataOutApi } from '../../client/api/data-out.ts';
+import { type ListedFile, ProxyApi } from '../../client/api/proxy.ts';
+import { Transport, type TransportReply, type TransportRequest } from '../../client/api/transport.ts';
+import type { Connection } from '../../contract/connection.ts';
 import { smokeIdPrefix } from '../../contract/messages.ts';
+import { stackNames } from '../../contract/outputs.ts';
 import { generateKeyPair } from '../../crypt4gh/index.ts';
-import type { StackResource } from '../stores/stacks.ts';
+import { findResource } from '../stores/stacks.ts';
 import type { Deployment, Target } from '../target.ts';
-import { type Access, Users } from './callers.ts';
 import type { ArchivedFile } from './files.ts';
-import { quietSteps, type Steps } from './steps.ts';
+import { expectThat, quietSteps, type Steps } from './steps.ts';
+
+/** Where the service is, and who may use it. */
+export type Access = Pick<Connection, 'proxyUrl' | 'dataOutUrl' | 'admin' | 'archiveUser'>;
 
 /** What the operator's settings promise of the deployment. */
 export interface Expected {
@@ -43,6 +48,13 @@ export type ApiRequest = Omit<TransportRequest, 'url' | 'signal'> & {
   readonly path: string;
 };
 
+/** A small reply. */
+export interface Answer {
+  readonly status: number;
+  readonly text: string;
+  header(name: string): string | undefined;
+}
+
 /** What a run begins with. */
 interface RunParts {
   readonly ids: RunIds;
@@ -56,8 +68,8 @@ interface RunParts {
   /** @default - they print nothing */
   readonly steps?: Steps;
   readonly signal: AbortSignal;
-  /** Resources of both stacks. @throws the errors of CloudFormation */
-  readonly resources: () => Promise<readonly StackResource[]>;
+  /** Suffix of the stack names. */
+  readonly stage?: string | undefined;
 }
 
 /** What checks hand on to later ones. */
@@ -75,21 +87,39 @@ interface Found {
 export type Run = ReturnType<typeof startRun>;
 
 export function startRun(parts: RunParts) {
-  const { access, visa, signal } = parts;
-  const users = new Users(access);
+  const { access, visa, signal, deployment } = parts;
+  const { proxyUrl, dataOutUrl, admin, archiveUser } = access;
+  const transport = new Transport({ userAgent: 'data-out-smoke' });
   const found: Found = { files: [], hidden: undefined, requestId: '', listed: [] };
   return {
-    ...{ steps: quietSteps, ...parts, ...found, users, recipient: generateKeyPair() },
+    ...{ steps: quietSteps, ...parts, ...found, transport, recipient: generateKeyPair() },
     /** Those that the deployment has, whatever the settings say. */
-    apis: (access.dataOutUrl === undefined ? ['proxy'] : ['proxy', 'data-out']) as readonly ApiRequest['api'][],
+    apis: (dataOutUrl === undefined ? ['proxy'] : ['proxy', 'data-out']) as readonly ApiRequest['api'][],
     /** Headers of a researcher at the proxy. */
-    asResearcher: { authorization: basicAuthorization(access.archiveUser), 'x-ga4gh-visa': visa },
-    asAdministrator: { authorization: basicAuthorization(access.admin) },
+    asResearcher: { authorization: basicAuthorization(archiveUser), 'x-ga4gh-visa': visa },
+    asAdministrator: { authorization: basicAuthorization(admin) },
     asReader: { authorization: `Bearer ${visa}` },
+
+    /** Exports. */
+    administrator: () => new ProxyApi(connect({ proxyUrl, basic: async () => admin, transport })),
+    /** Lists and downloads. */
+    researcher: (token = visa) =>
+      new ProxyApi(connect({ proxyUrl, basic: async () => archiveUser, visa: async () => token, transport })),
+    /** Direct access. */
+    program: () => new DataOutApi(connect({ dataOutUrl, visa: async () => visa, transport })),
+
+    /** A resource of the stacks: see {@link findResource}. */
+    resource: (type: string, begin: string) =>
+      findResource(Object.values(stackNames(parts.stage)), { type, begin }, deployment.clientOptions('cloudFormation')),
 
     /** The largest file of the run: more than 8 MiB. */
     get large(): ArchivedFile {
       return this.files.reduce((best, each) => (each.decryptedSize >= best.decryptedSize ? each : best));
+    },
+
+    /** The small BAM, which lies beside its index. */
+    get reads(): ArchivedFile | undefined {
+      return this.files.find(({ path }) => path === 'reads.bam');
     },
 
     /** The file whose id needs every kind of encoding in a path. */
@@ -99,12 +129,23 @@ export function startRun(parts: RunParts) {
 
     /** Send one request, once. */
     send({ api, path, ...request }: ApiRequest): Promise<TransportReply> {
-      const base = api === 'proxy' ? access.proxyUrl : access.dataOutUrl;
+      const base = api === 'proxy' ? proxyUrl : dataOutUrl;
       if (base === undefined) throw new Error('the deployment has no data-out API');
       const url = new URL(`${base.replace(/\/$/, '')}/${path}`);
-      return users.transport.send({ ...request, url, signal });
+      return transport.send({ ...request, url, signal });
     },
 
-    [Symbol.asyncDispose]: () => users[Symbol.asyncDispose](),
+    /** Send one request, and read its reply, which is small. @throws OpsError for another status than these */
+    async ask(request: ApiRequest, ...statuses: readonly number[]): Promise<Answer> {
+      const reply = await this.send(request);
+      const text = await reply.text();
+      // The code of a problem document: its sentences may be long.
+      const [, code] = /"code":"(\w+)"/.exec(text) ?? [];
+      const what = `${reply.status}, expected ${statuses.join(' or ')}${code === undefined ? '' : ` (${code})`}`;
+      expectThat(statuses.includes(reply.status), what);
+      return { status: reply.status, text, header: reply.header };
+    },
+
+    [Symbol.asyncDispose]: () => transport.close(),
   };
 }

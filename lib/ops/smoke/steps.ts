@@ -1,52 +1,36 @@
 import { formatDuration } from '../../terminal/output.ts';
 import { OpsError } from '../errors.ts';
 
-/** What a step has to say for itself, and what the next ones need of it. */
-export interface StepResult<T> {
-  readonly value: T;
-  readonly detail: string;
-}
+/**
+ * Runs one step after the other.
+ * @param describe says what was seen. @default - the work returns it
+ * @throws an error that names the step
+ */
+export type Steps = <T>(title: string, work: () => Promise<T>, describe?: (value: T) => string) => Promise<T>;
 
-/** Runs one step after the other. */
-export interface Steps {
-  /** @throws StepFailure, which names the step */
-  run<T>(title: string, work: () => Promise<StepResult<T>>): Promise<T>;
-}
-
-/** Steps that print nothing. An error names its step. */
-export const quietSteps: Steps = {
-  async run(title, work) {
-    const { value } = await work().catch((cause: unknown) => {
-      throw new Error(`${title}: ${cause instanceof Error ? cause.message : cause}`, { cause });
-    });
-    return value;
-  },
-};
+/** Steps that print nothing. */
+export const quietSteps: Steps = (title, work) =>
+  work().catch((cause: unknown) => {
+    throw new Error(`${title}: ${cause instanceof Error ? cause.message : cause}`, { cause });
+  });
 
 /** A step did not hold. `cause` is what was thrown. */
 export class StepFailure extends Error {
-  override get name(): string {
-    return 'StepFailure';
-  }
+  override readonly name = 'StepFailure';
 }
 
-/** Steps that print a numbered line each. @param now milliseconds */
+/** Steps that print a numbered line each. They throw a StepFailure. @param now milliseconds */
 export function createSteps(write: (text: string) => void, now: () => number): Steps {
   let number = 0;
-  return {
-    async run(title, work) {
-      number += 1;
-      const label = `${String(number).padStart(2)}  ${title}`;
-      const started = now();
-      try {
-        const { value, detail } = await work();
-        write(`${label}: ${detail} (${formatDuration(now() - started)})\n`);
-        return value;
-      } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error);
-        throw new StepFailure(`step ${number} failed, ${title}: ${reason}`, { cause: error });
-      }
-    },
+  return async (title, work, describe = String) => {
+    number += 1;
+    const started = now();
+    const value = await work().catch((cause: unknown) => {
+      const reason = cause instanceof Error ? cause.message : cause;
+      throw new StepFailure(`step ${number} failed, ${title}: ${reason}`, { cause });
+    });
+    write(`${String(number).padStart(2)}  ${title}: ${describe(value)} (${formatDuration(now() - started)})\n`);
+    return value;
   };
 }
 

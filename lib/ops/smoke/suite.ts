@@ -5,15 +5,18 @@ import { archiveChecks, deliveryChecks } from './checks/delivery.ts';
 import { firstChecks, httpChecks } from './checks/http.ts';
 import { exportChecks, routeChecks } from './checks/routes.ts';
 import { storageChecks } from './checks/storage.ts';
-import { abandonedAfterSeconds, CleanUp } from './clean-up.ts';
+import { removeLeftovers, removeRun } from './clean-up.ts';
 import { saveUsers } from './users.ts';
+
+/** A run takes minutes. What is older than this, in seconds, was left by one that was killed. */
+const abandonedAfterSeconds = 2 * 3600;
 
 const leftovers: Check = {
   id: 'leftovers',
   title: 'what older runs left is removed',
   remedy: 'Look at the rights of your credentials. Then give npm run smoke with --clean-up.',
   async run({ deployment }) {
-    const found = await new CleanUp(deployment).leftovers(abandonedAfterSeconds, new Date());
+    const found = await removeLeftovers(deployment, abandonedAfterSeconds, new Date());
     return found.length === 0 ? 'nothing was left' : found.join(', ');
   },
 };
@@ -29,12 +32,11 @@ const users: Check = {
   },
 };
 
-const preparationChecks = [leftovers, users];
-
 /** The conformance suite, in its order: the same for the local engine and for deployed stacks. */
 export const suite: readonly Check[] = [
   ...firstChecks,
-  ...preparationChecks,
+  leftovers,
+  users,
   ...archiveChecks,
   ...exportChecks,
   ...deliveryChecks,
@@ -44,3 +46,14 @@ export const suite: readonly Check[] = [
   ...databaseChecks,
   ...alarmChecks,
 ];
+
+/** Comes last, whatever happened before. */
+export const removal: Check = {
+  id: 'clean-up',
+  title: 'everything that the run made is removed',
+  remedy: 'Give the same command with --clean-up, when no other run is under way.',
+  async run({ ids, deployment, requestId }) {
+    await removeRun(deployment, ids, { madeUsers: deployment.connection === undefined, requestId });
+    return 'the audit trail alone tells of it';
+  },
+};

@@ -8,7 +8,7 @@ import { addArchiveUser } from '../commands/user.ts';
 import { OpsError } from '../errors.ts';
 import { type EditableSecret, SecretChangedError } from '../stores/json-secret.ts';
 import type { Target } from '../target.ts';
-import type { Access } from './callers.ts';
+import type { Access } from './run.ts';
 
 /** Attempts to change the secret while others change it, too. */
 const attempts = 8;

@@ -21,14 +21,6 @@ import { type AwsClientOptions, forOperators, rdsDataClient } from '../../servic
 import { DataApi } from '../../service/stores/rds/data-api.ts';
 import { describeStack, regionOf } from './stacks.ts';
 
-/** A cluster, as far as a deployment depends on it. */
-export interface ClusterFacts {
-  readonly engine: string;
-  readonly version: string;
-  /** Whether the RDS Data API is switched on. */
-  readonly dataApi: boolean;
-}
-
 function clientsOf(options: AwsClientOptions, endpoints: Connection['endpoints'] | undefined) {
   const at = (service: keyof Connection['endpoints']): AwsClientOptions => ({
     ...options,
@@ -53,213 +45,180 @@ function clientsOf(options: AwsClientOptions, endpoints: Connection['endpoints']
 }
 
 /**
- * Questions to one account and region before a deployment. None of them changes anything. Each method throws the error of AWS
- * for a question that may not be asked: see {@link isNotAllowed}.
+ * Questions to one account and region before a deployment. None of them changes anything. Each throws the error of AWS for a
+ * question that may not be asked: see {@link isNotAllowed}.
+ *
+ * @param options.signal ends a question that AWS does not answer
+ * @param endpoints those of a local engine. @default - AWS
  */
-export class AwsAccount {
-  readonly #stop: { readonly abortSignal?: AbortSignal };
-  readonly #clients: ReturnType<typeof clientsOf>;
-
-  /**
-   * @param options.signal ends a question that AWS does not answer
-   * @param endpoints those of a local engine. @default - AWS
-   */
-  constructor(
-    { signal, ...options }: Omit<AwsClientOptions, 'endpoint'> & { readonly signal?: AbortSignal } = {},
-    endpoints?: Connection['endpoints'],
-  ) {
-    this.#stop = signal === undefined ? {} : { abortSignal: signal };
-    this.#clients = clientsOf(options, endpoints);
-  }
-
-  /** @throws MissingRegionError */
-  async region(): Promise<string> {
-    return await regionOf(this.#clients.sts);
-  }
-
-  /** Account and ARN of the credentials. */
-  async identity(): Promise<{ readonly account: string; readonly arn: string }> {
-    const { Account: account = '', Arn: arn = '' } = await this.#clients.sts.send(
-      new GetCallerIdentityCommand({}),
-      this.#stop,
+export function awsAccount(
+  { signal, ...options }: Omit<AwsClientOptions, 'endpoint'> & { readonly signal?: AbortSignal } = {},
+  endpoints?: Connection['endpoints'],
+) {
+  const stop = signal === undefined ? {} : { abortSignal: signal };
+  const clients = clientsOf(options, endpoints);
+  const { sts, acm, cloudTrail, cloudControl, cloudFormation, kms, lambda, rds, rdsData, apiGateway } = clients;
+  const { quotas, s3, secrets } = clients;
+  const resources = async (TypeName: string) =>
+    await count(
+      paginateListResources({ client: cloudControl }, { TypeName }, stop),
+      (page) => page.ResourceDescriptions,
     );
-    return { account, arn };
-  }
+  return {
+    /** @throws MissingRegionError */
+    region: () => regionOf(sts),
 
-  /** State and outputs of a stack; `undefined` when there is none. */
-  stack(name: string): ReturnType<typeof describeStack> {
-    return describeStack(this.#clients.cloudFormation, name, this.#stop);
-  }
+    /** Account and ARN of the credentials. */
+    async identity() {
+      const { Account: account = '', Arn: arn = '' } = await sts.send(new GetCallerIdentityCommand({}), stop);
+      return { account, arn };
+    },
 
-  /** Concurrent invocations that the account may have, and those of them that no function has reserved. */
-  async lambdaConcurrency(): Promise<{ readonly all: number; readonly unreserved: number }> {
-    const { AccountLimit: limit } = await this.#clients.lambda.send(new GetAccountSettingsCommand({}), this.#stop);
-    return { all: limit?.ConcurrentExecutions ?? 0, unreserved: limit?.UnreservedConcurrentExecutions ?? 0 };
-  }
+    /** State and outputs of a stack; `undefined` when there is none. */
+    stack: (name: string) => describeStack(cloudFormation, name, stop),
 
-  /**
-   * Whether the region has an engine version for Aurora Serverless v2, and the Data API for it.
-   *
-   * @param version the major one alone stands for all of its minor ones
-   */
-  async auroraServerless(version: string): Promise<{ readonly offered: boolean; readonly dataApi: boolean }> {
-    const command = { Engine: 'aurora-postgresql', EngineVersion: version, DBInstanceClass: 'db.serverless' };
-    try {
-      const { OrderableDBInstanceOptions: options = [] } = await this.#clients.rds.send(
-        new DescribeOrderableDBInstanceOptionsCommand(command),
-        this.#stop,
-      );
-      return { offered: options.length > 0, dataApi: options.some(({ SupportsHttpEndpoint }) => SupportsHttpEndpoint) };
-    } catch (error) {
-      // RDS has no error of its own for an unknown version.
-      const isUnknown =
-        errorName(error) === 'InvalidParameterCombination' &&
-        /^Cannot find version/.test(String((error as Error).message));
-      if (isUnknown) return { offered: false, dataApi: false };
-      throw error;
-    }
-  }
+    /** Concurrent invocations that the account may have, and those of them that no function has reserved. */
+    async lambdaConcurrency() {
+      const { AccountLimit: limit } = await lambda.send(new GetAccountSettingsCommand({}), stop);
+      return { all: limit?.ConcurrentExecutions ?? 0, unreserved: limit?.UnreservedConcurrentExecutions ?? 0 };
+    },
 
-  /** ARN of the role through which API Gateway writes logs; `undefined` when there is none. */
-  async apiGatewayLogRole(): Promise<string | undefined> {
-    return (await this.#clients.apiGateway.send(new GetAccountCommand({}), this.#stop)).cloudwatchRoleArn || undefined;
-  }
+    /**
+     * Whether the region has an engine version for Aurora Serverless v2, and the Data API for it.
+     *
+     * @param version the major one alone stands for all of its minor ones
+     */
+    async auroraServerless(version: string) {
+      const input = { Engine: 'aurora-postgresql', EngineVersion: version, DBInstanceClass: 'db.serverless' };
+      const found = await rds.send(new DescribeOrderableDBInstanceOptionsCommand(input), stop).catch((error: Error) => {
+        // RDS has no error of its own for an unknown version.
+        const isInvalid = errorName(error) === 'InvalidParameterCombination';
+        if (isInvalid && error.message.startsWith('Cannot find version')) return undefined;
+        throw error;
+      });
+      const offers = found?.OrderableDBInstanceOptions ?? [];
+      return { offered: offers.length > 0, dataApi: offers.some(({ SupportsHttpEndpoint }) => SupportsHttpEndpoint) };
+    },
 
-  /** How many REST APIs the region has. */
-  async restApis(): Promise<number> {
-    let count = 0;
-    const pages = paginateGetRestApis({ client: this.#clients.apiGateway }, { limit: 500 }, this.#stop);
-    for await (const { items = [] } of pages) {
-      count += items.filter(({ endpointConfiguration }) => endpointConfiguration?.types?.includes('REGIONAL')).length;
-    }
-    return count;
-  }
+    /** ARN of the role through which API Gateway writes logs; `undefined` when there is none. */
+    async apiGatewayLogRole() {
+      return (await apiGateway.send(new GetAccountCommand({}), stop)).cloudwatchRoleArn || undefined;
+    },
 
-  /** Whether API Gateway of this account and region serves a host name. */
-  async hasDomain(name: string): Promise<boolean> {
-    const request = this.#clients.apiGateway.send(new GetDomainNameCommand({ domainName: name }), this.#stop);
-    return (await unless('NotFoundException', request)) !== undefined;
-  }
+    /** How many REST APIs the region has. */
+    restApis: () =>
+      count(paginateGetRestApis({ client: apiGateway }, { limit: 500 }, stop), ({ items }) =>
+        items?.filter(({ endpointConfiguration }) => endpointConfiguration?.types?.includes('REGIONAL')),
+      ),
 
-  /** State and host names of a certificate; `undefined` when there is none. */
-  async certificate(arn: string): Promise<{ readonly status: string; readonly names: readonly string[] } | undefined> {
-    const request = this.#clients.acm.send(new DescribeCertificateCommand({ CertificateArn: arn }), this.#stop);
-    const found = (await unless('ResourceNotFoundException', request))?.Certificate;
-    return found && { status: found.Status ?? '', names: found.SubjectAlternativeNames ?? [] };
-  }
+    /** Whether API Gateway of this account and region serves a host name. */
+    async hasDomain(domainName: string) {
+      const request = apiGateway.send(new GetDomainNameCommand({ domainName }), stop);
+      return (await unless('NotFoundException', request)) !== undefined;
+    },
 
-  /** Whether the account has a role that belongs to a service, such as `AWSServiceRoleForRDS`. */
-  async hasServiceRole(name: string): Promise<boolean> {
-    const command = new GetResourceCommand({ TypeName: 'AWS::IAM::ServiceLinkedRole', Identifier: name });
-    const request = this.#clients.cloudControl.send(command, this.#stop);
-    return (await unless('ResourceNotFoundException', request)) !== undefined;
-  }
+    /** State and host names of a certificate; `undefined` when there is none. */
+    async certificate(arn: string) {
+      const request = acm.send(new DescribeCertificateCommand({ CertificateArn: arn }), stop);
+      const found = (await unless('ResourceNotFoundException', request))?.Certificate;
+      return found && { status: found.Status ?? '', names: found.SubjectAlternativeNames ?? [] };
+    },
 
-  /** How many trails the region has, with those of other regions that record it: they count, too. */
-  async trails(): Promise<number> {
-    const command = new DescribeTrailsCommand({ includeShadowTrails: true });
-    return (await this.#clients.cloudTrail.send(command, this.#stop)).trailList?.length ?? 0;
-  }
+    /** Whether the account has a role that belongs to a service, such as `AWSServiceRoleForRDS`. */
+    async hasServiceRole(name: string) {
+      const command = new GetResourceCommand({ TypeName: 'AWS::IAM::ServiceLinkedRole', Identifier: name });
+      return (await unless('ResourceNotFoundException', cloudControl.send(command, stop))) !== undefined;
+    },
 
-  /** How many VPCs the region has. */
-  networks(): Promise<number> {
-    return this.#count('AWS::EC2::VPC');
-  }
+    /** How many trails the region has, with those of other regions that record it: they count, too. */
+    async trails() {
+      const command = new DescribeTrailsCommand({ includeShadowTrails: true });
+      return (await cloudTrail.send(command, stop)).trailList?.length ?? 0;
+    },
 
-  /** How many resource policies CloudWatch Logs has in the region. */
-  logPolicies(): Promise<number> {
-    return this.#count('AWS::Logs::ResourcePolicy');
-  }
+    /** How many VPCs the region has. */
+    networks: () => resources('AWS::EC2::VPC'),
 
-  async #count(type: string): Promise<number> {
-    let count = 0;
-    const pages = paginateListResources({ client: this.#clients.cloudControl }, { TypeName: type }, this.#stop);
-    for await (const { ResourceDescriptions: found = [] } of pages) count += found.length;
-    return count;
-  }
+    /** How many resource policies CloudWatch Logs has in the region. */
+    logPolicies: () => resources('AWS::Logs::ResourcePolicy'),
 
-  /** How many KMS keys of its own the region has. Those that AWS manages for other services do not count against the quota. */
-  async customerKeys(): Promise<number> {
-    const keys = new Set<string | undefined>();
-    const client = this.#clients.kms;
-    for await (const { Keys: page = [] } of paginateListKeys({ client }, { Limit: 1000 }, this.#stop)) {
-      for (const { KeyId: id } of page) keys.add(id);
-    }
-    for await (const { Aliases: page = [] } of paginateListAliases({ client }, { Limit: 100 }, this.#stop)) {
-      // The prefix is reserved for AWS (API reference, CreateAlias).
-      const ofAws = page.filter(({ AliasName: name }) => name?.startsWith('alias/aws/'));
-      for (const { TargetKeyId: id } of ofAws) keys.delete(id);
-    }
-    return keys.size;
-  }
+    /** How many KMS keys of its own the region has. Those that AWS manages for other services do not count against the quota. */
+    async customerKeys() {
+      const keys = new Set<string | undefined>();
+      for await (const { Keys: page = [] } of paginateListKeys({ client: kms }, { Limit: 1000 }, stop)) {
+        for (const { KeyId: id } of page) keys.add(id);
+      }
+      for await (const { Aliases: page = [] } of paginateListAliases({ client: kms }, { Limit: 100 }, stop)) {
+        // The prefix is reserved for AWS (API reference, CreateAlias).
+        const ofAws = page.filter(({ AliasName: name }) => name?.startsWith('alias/aws/'));
+        for (const { TargetKeyId: id } of ofAws) keys.delete(id);
+      }
+      return keys.size;
+    },
 
-  /** How many secrets the region has, with those that wait for their deletion. */
-  async secrets(): Promise<number> {
-    let count = 0;
-    const input = { IncludePlannedDeletion: true, MaxResults: 100 };
-    const pages = paginateListSecrets({ client: this.#clients.secrets }, input, this.#stop);
-    for await (const { SecretList: page = [] } of pages) count += page.length;
-    return count;
-  }
+    /** How many secrets the region has, with those that wait for their deletion. */
+    secrets: () =>
+      count(
+        paginateListSecrets({ client: secrets }, { IncludePlannedDeletion: true, MaxResults: 100 }, stop),
+        (page) => page.SecretList,
+      ),
 
-  /** The applied value of a quota; `undefined` when Service Quotas does not know it. @param code such as `L-F678F1CE` */
-  async quota(service: string, code: string): Promise<number | undefined> {
-    const command = new GetServiceQuotaCommand({ ServiceCode: service, QuotaCode: code });
-    const request = this.#clients.quotas.send(command, this.#stop);
-    return (await unless('NoSuchResourceException', request))?.Quota?.Value;
-  }
+    /** The applied value of a quota; `undefined` when Service Quotas does not know it. @param code such as `L-F678F1CE` */
+    async quota(service: string, code: string) {
+      const command = new GetServiceQuotaCommand({ ServiceCode: service, QuotaCode: code });
+      return (await unless('NoSuchResourceException', quotas.send(command, stop)))?.Quota?.Value;
+    },
 
-  /** Region of a bucket; `undefined` when there is none. `elsewhere`: in another region, which S3 does not always name. */
-  async bucket(name: string): Promise<string | undefined> {
-    try {
-      return (await this.#clients.s3.send(new HeadBucketCommand({ Bucket: name }), this.#stop)).BucketRegion;
-    } catch (error) {
-      if (errorStatus(error) === 404) return undefined;
-      if (errorStatus(error) === 301) return 'elsewhere';
-      throw error;
-    }
-  }
+    /** Region of a bucket; `undefined` when there is none. `elsewhere`: in another region, which S3 does not always name. */
+    async bucket(name: string) {
+      try {
+        return (await s3.send(new HeadBucketCommand({ Bucket: name }), stop)).BucketRegion;
+      } catch (error) {
+        if (errorStatus(error) === 404) return undefined;
+        if (errorStatus(error) === 301) return 'elsewhere';
+        throw error;
+      }
+    },
 
-  /** The database of a cluster, as the user of a secret. */
-  database(parameters: {
-    readonly clusterArn: string;
-    readonly secretArn: string;
-    readonly databaseName: string;
-  }): DataApi {
-    return new DataApi({ client: this.#clients.rdsData, ...parameters, database: parameters.databaseName });
-  }
+    /** The database of a cluster, as the user of a secret. */
+    database: (parameters: Record<'clusterArn' | 'secretArn' | 'databaseName', string>) =>
+      new DataApi({ client: rdsData, ...parameters, database: parameters.databaseName }),
 
-  /** Read a byte of some object, as the functions do. @returns whether the bucket has an object */
-  async testRead(bucket: string): Promise<boolean> {
-    const list = new ListObjectsV2Command({ Bucket: bucket, MaxKeys: 1 });
-    // An empty object has no range.
-    const found = (await this.#clients.s3.send(list, this.#stop)).Contents?.[0];
-    if (found === undefined) return false;
-    const range = found.Size ? { Range: 'bytes=0-0' } : {};
-    const { Body: body } = await this.#clients.s3.send(
-      new GetObjectCommand({ Bucket: bucket, Key: found.Key, ...range }),
-      this.#stop,
-    );
-    await body?.transformToByteArray();
-    return true;
-  }
+    /** Read a byte of some object, as the functions do. @returns whether the bucket has an object */
+    async testRead(bucket: string) {
+      // An empty object has no range.
+      const found = (await s3.send(new ListObjectsV2Command({ Bucket: bucket, MaxKeys: 1 }), stop)).Contents?.[0];
+      if (found === undefined) return false;
+      const range = found.Size ? { Range: 'bytes=0-0' } : {};
+      const { Body } = await s3.send(new GetObjectCommand({ Bucket: bucket, Key: found.Key, ...range }), stop);
+      await Body?.transformToByteArray();
+      return true;
+    },
 
-  /** @returns `undefined` when there is no such cluster */
-  async cluster(arn: string): Promise<ClusterFacts | undefined> {
-    const command = new DescribeDBClustersCommand({ DBClusterIdentifier: arn });
-    const [found] =
-      (await unless('DBClusterNotFoundFault', this.#clients.rds.send(command, this.#stop)))?.DBClusters ?? [];
-    if (!found) return undefined;
-    const { Engine: engine = '', EngineVersion: version = '', HttpEndpointEnabled: dataApi = false } = found;
-    return { engine, version, dataApi };
-  }
+    /** @returns `dataApi`: whether the RDS Data API is switched on. `undefined` when there is no such cluster */
+    async cluster(arn: string) {
+      const request = rds.send(new DescribeDBClustersCommand({ DBClusterIdentifier: arn }), stop);
+      const [found] = (await unless('DBClusterNotFoundFault', request))?.DBClusters ?? [];
+      if (!found) return undefined;
+      const { Engine: engine = '', EngineVersion: version = '', HttpEndpointEnabled: dataApi = false } = found;
+      return { engine, version, dataApi };
+    },
 
-  /** Whether there is such a secret that is not about to be deleted. */
-  async hasSecret(arn: string): Promise<boolean> {
-    const request = this.#clients.secrets.send(new DescribeSecretCommand({ SecretId: arn }), this.#stop);
-    const found = await unless('ResourceNotFoundException', request);
-    return found !== undefined && found.DeletedDate === undefined;
-  }
+    /** Whether there is such a secret that is not about to be deleted. */
+    async hasSecret(arn: string) {
+      const request = secrets.send(new DescribeSecretCommand({ SecretId: arn }), stop);
+      const found = await unless('ResourceNotFoundException', request);
+      return found !== undefined && found.DeletedDate === undefined;
+    },
+  };
+}
+
+export type AwsAccount = ReturnType<typeof awsAccount>;
+
+async function count<Page>(pages: AsyncIterable<Page>, itemsOf: (page: Page) => readonly unknown[] | undefined) {
+  let sum = 0;
+  for await (const page of pages) sum += itemsOf(page)?.length ?? 0;
+  return sum;
 }
 
 /** @returns `undefined` for an error of this name */

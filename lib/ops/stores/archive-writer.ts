@@ -12,7 +12,7 @@ import { ArchiveLocationUnknownError } from '../../errors.ts';
 import { forEachConcurrently } from '../../service/archive/concurrency.ts';
 import { storeFailure } from '../../service/stores/aws-failure.ts';
 import { patient } from '../../service/stores/clients.ts';
-import { bucketAt } from '../../service/stores/s3/archive-buckets.ts';
+import { bucketAt } from '../../service/stores/s3/archive.ts';
 
 /** Size of a part, as long as 10,000 of them are enough. */
 const defaultPartSize = 8 * 1024 * 1024;

@@ -14,9 +14,9 @@ import { deliveryMessage, exportRequestAttributes } from '../../contract/message
 import { outboxPrefix } from '../../contract/outbox-key.ts';
 import { ForbiddenError } from '../../errors.ts';
 import { forEachConcurrently } from '../../service/archive/concurrency.ts';
+import { idsOf } from '../../service/export/received.ts';
 import { errorName, storeFailure } from '../../service/stores/aws-failure.ts';
 import type { AwsClientOptions } from '../../service/stores/clients.ts';
-import { idsOf } from '../../service/stores/sqs/received.ts';
 
 /** What may be told of a message that failed for good. It holds no visa and no key. */
 export interface DeadLetter {
@@ -45,117 +45,105 @@ export interface ReceivedLetter {
    */
   replay(): Promise<string>;
   remove(): Promise<void>;
-  /** For {@link SqsDeadLetters.release}. */
+  /** For {@link DeadLetterQueue.release}. */
   readonly receiptHandle: string;
-}
-
-interface DeadLettersOptions {
-  readonly client: Pick<SQSClient, 'send'>;
-  /** Short name of the work queue. */
-  readonly name: string;
-  readonly queueUrl: string;
-  /** Where a replay sends messages. */
-  readonly workQueueUrl: string;
 }
 
 /** Batches that are released at once. */
 const parallel = 10;
 const subjectClaims = z.object({ iss: z.string(), sub: z.string() });
 
-/** The dead-letter queue of one work queue. @throws ForbiddenError, TemporarilyUnavailableError */
-export class SqsDeadLetters {
+/**
+ * The dead-letter queue of one work queue.
+ * @param queue.name short name of the work queue
+ * @param queue.workQueueUrl where a replay sends messages
+ * @throws ForbiddenError, TemporarilyUnavailableError in each call
+ */
+export function deadLetterQueue({
+  client,
+  name,
+  queueUrl: QueueUrl,
+  workQueueUrl,
+}: {
+  readonly client: Pick<SQSClient, 'send'>;
   readonly name: string;
-  readonly #options: DeadLettersOptions;
-
-  constructor(options: DeadLettersOptions) {
-    this.name = options.name;
-    this.#options = options;
-  }
-
-  /** About how many messages there are, those that a reader holds included. */
-  async count(): Promise<number> {
-    const AttributeNames = ['ApproximateNumberOfMessages', 'ApproximateNumberOfMessagesNotVisible'] as const;
-    const command = new GetQueueAttributesCommand({ QueueUrl: this.#url, AttributeNames: [...AttributeNames] });
-    const { Attributes } = await this.#try(() => this.#options.client.send(command));
-    return AttributeNames.reduce((sum, name) => sum + Number(Attributes?.[name] ?? 0), 0);
-  }
-
-  /**
-   * Up to ten messages that no reader holds. None is lost: each is back after `seconds`, or by {@link release}. A dead-letter
-   * queue has no limit of receives.
-   */
-  async take(seconds: number): Promise<readonly ReceivedLetter[]> {
-    const { Messages = [] } = await this.#try(() =>
-      this.#options.client.send(
-        new ReceiveMessageCommand({
-          QueueUrl: this.#url,
-          MaxNumberOfMessages: 10,
-          VisibilityTimeout: seconds,
-          // A long poll asks every server of SQS; a short one may miss messages.
-          WaitTimeSeconds: 1,
-          MessageAttributeNames: ['All'],
-          MessageSystemAttributeNames: ['All'],
-        }),
-      ),
-    );
-    return Messages.map((message) => this.#received(message));
-  }
-
-  /** Let other readers see messages again. What fails here is back when its time is over. */
-  async release(letters: readonly ReceivedLetter[]): Promise<void> {
-    const batches = Array.from({ length: Math.ceil(letters.length / 10) }, (_, index) =>
-      letters.slice(index * 10, index * 10 + 10),
-    );
-    await forEachConcurrently(batches, parallel, async (batch) => {
-      const Entries = batch.map(({ receiptHandle }, index) => ({
-        Id: String(index),
-        ReceiptHandle: receiptHandle,
-        VisibilityTimeout: 0,
-      }));
-      const command = new ChangeMessageVisibilityBatchCommand({ QueueUrl: this.#url, Entries });
-      await this.#try(() => this.#options.client.send(command));
+  readonly queueUrl: string;
+  readonly workQueueUrl: string;
+}) {
+  const sent = <T>(call: Promise<T>): Promise<T> =>
+    call.catch((error: unknown) => {
+      // KmsDisabled, KmsInvalidState, KmsAccessDenied, KmsNotFound, KmsOptInRequired. Throttling passes.
+      if (!/^kms(?!throttled)/i.test(errorName(error))) throw storeFailure(error, 'SQS');
+      throw new ForbiddenError(
+        `SQS cannot use the customer key of ${name} (${errorName(error)}): enable the key ExportRequestsKey of the storage stack, wait five minutes, and try again. The messages stay where they are`,
+        { cause: error },
+      );
     });
-  }
-
-  #received(message: Message): ReceivedLetter {
-    const receiptHandle = message.ReceiptHandle ?? '';
+  const received = (message: Message): ReceivedLetter => {
+    const { ReceiptHandle: receiptHandle = '' } = message;
     const remove = async () => {
-      const command = new DeleteMessageCommand({ QueueUrl: this.#url, ReceiptHandle: receiptHandle });
-      await this.#try(() => this.#options.client.send(command));
+      await sent(client.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle: receiptHandle })));
     };
     return {
-      letter: letterOf(this.name, message),
+      letter: letterOf(name, message),
       people: peopleIn(parseJson(message.Body ?? '')),
       receiptHandle,
       replay: async () => {
-        const command = sendAgain(message, this.#options.workQueueUrl);
-        const { MessageId = '' } = await this.#try(() => this.#options.client.send(command));
+        const { MessageId = '' } = await sent(client.send(sendAgain(message, workQueueUrl)));
         await remove();
         return MessageId;
       },
       remove,
     };
-  }
+  };
+  return {
+    name,
 
-  get #url(): string {
-    return this.#options.queueUrl;
-  }
+    /** About how many messages there are, those that a reader holds included. */
+    async count(): Promise<number> {
+      const AttributeNames = ['ApproximateNumberOfMessages', 'ApproximateNumberOfMessagesNotVisible'] as const;
+      const command = new GetQueueAttributesCommand({ QueueUrl, AttributeNames: [...AttributeNames] });
+      const { Attributes } = await sent(client.send(command));
+      return AttributeNames.reduce((sum, attribute) => sum + Number(Attributes?.[attribute] ?? 0), 0);
+    },
 
-  async #try<T>(call: () => Promise<T>): Promise<T> {
-    try {
-      return await call();
-    } catch (error) {
-      // KmsDisabled, KmsInvalidState, KmsAccessDenied, KmsNotFound, KmsOptInRequired. Throttling passes.
-      if (/^kms(?!throttled)/i.test(errorName(error))) {
-        throw new ForbiddenError(
-          `SQS cannot use the customer key of ${this.name} (${errorName(error)}): enable the key ExportRequestsKey of the storage stack, wait five minutes, and try again. The messages stay where they are`,
-          { cause: error },
-        );
-      }
-      throw storeFailure(error, 'SQS');
-    }
-  }
+    /**
+     * Up to ten messages that no reader holds. None is lost: each is back after `seconds`, or by `release`. A dead-letter queue
+     * has no limit of receives.
+     */
+    async take(seconds: number): Promise<readonly ReceivedLetter[]> {
+      const command = new ReceiveMessageCommand({
+        QueueUrl,
+        MaxNumberOfMessages: 10,
+        VisibilityTimeout: seconds,
+        // A long poll asks every server of SQS; a short one may miss messages.
+        WaitTimeSeconds: 1,
+        MessageAttributeNames: ['All'],
+        MessageSystemAttributeNames: ['All'],
+      });
+      const { Messages = [] } = await sent(client.send(command));
+      return Messages.map(received);
+    },
+
+    /** Let other readers see messages again. What fails here is back when its time is over. */
+    async release(letters: readonly ReceivedLetter[]): Promise<void> {
+      const batches = Array.from({ length: Math.ceil(letters.length / 10) }, (_, index) =>
+        letters.slice(index * 10, index * 10 + 10),
+      );
+      await forEachConcurrently(batches, parallel, async (batch) => {
+        const Entries = batch.map(({ receiptHandle: ReceiptHandle }, index) => ({
+          Id: String(index),
+          ReceiptHandle,
+          VisibilityTimeout: 0,
+        }));
+        await sent(client.send(new ChangeMessageVisibilityBatchCommand({ QueueUrl, Entries })));
+      });
+    },
+  };
 }
+
+/** Messages of one work queue that failed for good. */
+export type DeadLetterQueue = ReturnType<typeof deadLetterQueue>;
 
 /** The message as it was sent: body, attributes, message group and trace. Its id and its count of receives are new. */
 function sendAgain({ Body, MessageAttributes, Attributes }: Message, workQueueUrl: string): SendMessageCommand {
@@ -232,6 +220,3 @@ async function assume(roleArn: string, sts: STSClient) {
     ...(given.Expiration && { expiration: given.Expiration }),
   };
 }
-
-/** Messages of one work queue that failed for good. */
-export type DeadLetterQueue = Pick<SqsDeadLetters, 'name' | 'count' | 'take' | 'release'>;

@@ -9,9 +9,7 @@ import { type AwsClientOptions, forOperators } from '../../service/stores/client
 
 /** Neither the options, the environment nor the shared configuration files name a valid region. */
 export class MissingRegionError extends Error {
-  override get name(): string {
-    return 'MissingRegionError';
-  }
+  override readonly name = 'MissingRegionError';
 }
 
 /**
@@ -68,27 +66,27 @@ export async function describeStack(
   }
 }
 
-/** A resource of a deployed stack. */
-export interface StackResource {
-  readonly logicalId: string;
-  /** Such as `AWS::SNS::Topic`. */
-  readonly type: string;
-  /** Name or ARN, as `Ref` gives it. */
-  readonly physicalId: string;
-}
-
-/** All resources of a deployed stack. For the operator's tools; functions do not use it. */
-export async function stackResources(stackName: string, options: AwsClientOptions): Promise<readonly StackResource[]> {
+/**
+ * Name or ARN of a resource of deployed stacks, as `Ref` gives it; `undefined` when there is none.
+ * @param wanted.type such as `AWS::SNS::Topic`
+ * @param wanted.begin of its logical id
+ */
+export async function findResource(
+  stackNames: readonly string[],
+  wanted: { readonly type: string; readonly begin: string },
+  options: AwsClientOptions,
+): Promise<string | undefined> {
   const client = new CloudFormationClient(options);
-  const found: StackResource[] = [];
   try {
-    for await (const page of paginateListStackResources({ client }, { StackName: stackName })) {
-      for (const { LogicalResourceId, ResourceType, PhysicalResourceId } of page.StackResourceSummaries ?? []) {
-        if (!LogicalResourceId || !ResourceType || !PhysicalResourceId) continue;
-        found.push({ logicalId: LogicalResourceId, type: ResourceType, physicalId: PhysicalResourceId });
+    for (const StackName of stackNames) {
+      for await (const { StackResourceSummaries: page } of paginateListStackResources({ client }, { StackName })) {
+        const found = page?.find(
+          ({ ResourceType: type, LogicalResourceId: id }) => type === wanted.type && id?.startsWith(wanted.begin),
+        );
+        if (found) return found.PhysicalResourceId;
       }
     }
-    return found;
+    return undefined;
   } catch (error) {
     throw storeFailure(error, 'CloudFormation');
   }

@@ -1,8 +1,10 @@
 import { CloudWatchClient, GetMetricStatisticsCommand } from '@aws-sdk/client-cloudwatch';
+import { type EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge';
 import { GetTopicAttributesCommand, ListSubscriptionsByTopicCommand, SNSClient } from '@aws-sdk/client-sns';
 import * as z from 'zod';
+import { eventSource, smokeDetailType } from '../../contract/events.ts';
 import { storeFailure } from '../../service/stores/aws-failure.ts';
-import type { AwsClientOptions } from '../../service/stores/clients.ts';
+import { type AwsClientOptions, eventBridgeClient } from '../../service/stores/clients.ts';
 
 /** Who may publish to a topic, and who listens to it. */
 export interface TopicFacts {
@@ -75,5 +77,20 @@ export async function messagesDelivered(
     return Datapoints.reduce((total, { Sum = 0 }) => total + Sum, 0);
   } catch (error) {
     throw storeFailure(error, 'CloudWatch');
+  }
+}
+
+/** Send the event by which the smoke test tries the messages about keys. @throws when EventBridge does not take it */
+export async function sendSmokeEvent(
+  topicArn: string,
+  options: AwsClientOptions,
+  client: Pick<EventBridgeClient, 'send'> = eventBridgeClient(options),
+): Promise<void> {
+  const entry = { Source: eventSource, DetailType: smokeDetailType, Detail: '{}', Resources: [topicArn] };
+  try {
+    const { Entries: [result] = [] } = await client.send(new PutEventsCommand({ Entries: [entry] }));
+    if (result?.ErrorCode) throw Object.assign(new Error(result.ErrorMessage), { name: result.ErrorCode });
+  } catch (error) {
+    throw storeFailure(error, 'EventBridge');
   }
 }

@@ -4,6 +4,8 @@ import type { PlainSource } from '../places.ts';
 
 /** Most bytes of a BGZF block, compressed or inflated (SAMv1 § 4.1). */
 export const mostBlockBytes = 65_536;
+/** What most blocks of reads and variants have. */
+const usualBlockBytes = 32 * 1024;
 /** What htslib puts into one block, so that it fits even if it does not compress. */
 const filledBlockBytes = 0xff00;
 /** A gzip header with the one extra field `BC` that all known writers use (SAMv1 § 4.1). */
@@ -60,10 +62,17 @@ export function inflateBlock(bytes: Uint8Array, at: number, offset: number): Blo
   return { start: offset, end: offset + size, data, compressed: bytes.subarray(at, at + size) };
 }
 
-/** Reads and inflates the block at `offset`. @throws LyingFileError if none starts there, or if it is damaged. */
+/**
+ * Reads and inflates the block at `offset`: one read for most blocks, two for one that hardly compresses.
+ *
+ * @throws LyingFileError if none starts there, or if it is damaged.
+ */
 export async function readBlock(source: PlainSource, offset: number): Promise<Block> {
-  const bytes = await source.read(offset, Math.min(offset + mostBlockBytes, source.size));
-  return inflateBlock(bytes, 0, offset);
+  const first = await source.read(offset, Math.min(offset + usualBlockBytes, source.size));
+  const missing = Math.min(offset + (blockSizeAt(first, 0) ?? 0), source.size) - (offset + first.length);
+  if (missing <= 0) return inflateBlock(first, 0, offset);
+  const rest = await source.read(offset + first.length, offset + first.length + missing);
+  return inflateBlock(Buffer.concat([first, rest]), 0, offset);
 }
 
 /** Every block from the start of the file, at most `limit` bytes of it. @throws LyingFileError beyond the limit. */

@@ -22,8 +22,9 @@ export interface FileHead {
   readonly sharesBlock: boolean;
   /** Bytes of the whole file. */
   readonly size: number;
-  /** Offset of the end marker, or the end of a file that has none. */
+  /** Offset of the end marker, or the end of a file that has none; also the end of the file until {@link isEndKnown}. */
   readonly dataEnd: number;
+  readonly isEndKnown: boolean;
 }
 
 /** Most references of one file: a header of a few kilobytes can inflate to many more. */

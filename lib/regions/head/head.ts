@@ -13,15 +13,14 @@ const limits = { read: 16 * 2 ** 20, inflated: 32 * 2 ** 20 };
 const mostBlocks = 8192;
 
 /**
- * Reads the header (SAMv1 § 4.2, VCFv4.3 § 1 and § 6, CRAM 3.0 § 7) and looks for the end marker: two reads, or more for
- * a header above 192 KiB.
+ * Reads the header (SAMv1 § 4.2, VCFv4.3 § 1 and § 6, CRAM 3.0 § 7): one read, or more for a header above 192 KiB. Where the
+ * records end is left to {@link withEnd}.
  *
  * @throws LyingFileError if the file is not of this format, is cut off within its header, or has a header above 16 MiB
  * (32 MiB inflated).
  */
-export async function readHead(source: PlainSource, format: DataFormat): Promise<FileHead> {
-  const dataEnd = await endOfData(source, format);
-  const common = { format, size: source.size, dataEnd };
+export async function readHeader(source: PlainSource, format: DataFormat): Promise<FileHead> {
+  const common = { format, size: source.size, dataEnd: source.size, isEndKnown: false };
   if (format === 'CRAM') return { ...common, ...(await readCramHeader(source, limits)), sharesBlock: false };
   const blocks: (Block & { readonly plainStart: number })[] = [];
   let plain = 0;
@@ -54,10 +53,21 @@ export function wholeFile(head: FileHead): VirtualRange {
   return { start: head.end, end: { block: Math.max(head.dataEnd, head.end.block), within: 0 } };
 }
 
-/** Offset of the end marker, or the file's size if it does not end with one. */
-async function endOfData(source: PlainSource, format: DataFormat): Promise<number> {
-  const marker = endMarkers[format];
-  if (source.size < marker.length) return source.size;
-  const tail = await source.read(source.size - marker.length, source.size);
-  return Buffer.compare(tail, marker) === 0 ? source.size - marker.length : source.size;
+/** The head with the place of the end marker: one read of a few bytes, unless it is known. */
+export async function withEnd(source: PlainSource, head: FileHead): Promise<FileHead> {
+  if (head.isEndKnown) return head;
+  const { size } = source;
+  const marker = endMarkers[head.format];
+  const tail = size < marker.length ? new Uint8Array() : await source.read(size - marker.length, size);
+  return { ...head, dataEnd: Buffer.compare(tail, marker) === 0 ? size - marker.length : size, isEndKnown: true };
+}
+
+/** Reads the header, and looks for the end marker. @throws as {@link readHeader} */
+export async function readHead(source: PlainSource, format: DataFormat): Promise<FileHead> {
+  return withEnd(source, await readHeader(source, format));
+}
+
+/** Whether the ranges depend on where the records end: they reach to where an end marker would be. */
+export function reachEnd(ranges: readonly VirtualRange[], { format, size }: FileHead): boolean {
+  return ranges.some(({ end }) => end.block > size - endMarkers[format].length);
 }

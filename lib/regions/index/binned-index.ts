@@ -14,9 +14,13 @@ export interface Scheme {
 const beforeAll: Place = { block: 0, within: 0 };
 const afterAll: Place = { block: Number.POSITIVE_INFINITY, within: 0 };
 
-/** A smallest bin that has records: from which position on, its first record, and the first one that overlaps it. */
-interface Leaf extends Interval {
+/** A bin that has records. */
+interface FilledBin {
+  /** The position with which it begins. */
+  readonly start: number;
+  /** The first of its records, and of those in bins that begin further on. */
   readonly first: Place;
+  /** The first record that overlaps it (`loffset`, CSIv1 § 2). */
   readonly lowest: Place;
 }
 
@@ -107,11 +111,9 @@ export class BinnedIndex implements RegionIndex {
 
   *chunksOf(reference: number, intervals: readonly Interval[]): Generator<VirtualRange> {
     if (reference + 1 >= this.#binsOfReference.length) return;
-    const leaves = this.#leavesOf(reference);
-    const lowest = intervals.map(({ start }) => this.#lowestAt(reference, start, leaves));
-    const highest = intervals.map(
-      ({ end }) => leaves[firstIndex(leaves, (leaf) => leaf.start >= end)]?.first ?? afterAll,
-    );
+    const bins = this.#filledBins(reference);
+    const lowest = intervals.map(({ start }) => this.#lowestAt(reference, start, bins));
+    const highest = intervals.map(({ end }) => bins[firstIndex(bins, (bin) => bin.start >= end)]?.first ?? afterAll);
     for (let bin = this.#binsOfReference.at(reference); bin < this.#binsOfReference.at(reference + 1); bin++) {
       const { start, end } = this.#intervalOf(this.#bins.at(bin));
       const from = firstIndex(intervals, (interval) => interval.end > start);
@@ -146,33 +148,37 @@ export class BinnedIndex implements RegionIndex {
     return { start, end: start + width };
   }
 
-  /** The smallest bins of a reference that have chunks, by position. */
-  #leavesOf(reference: number): Leaf[] {
-    const leaves: Leaf[] = [];
+  /** The bins of a reference that have chunks, by position. htslib leaves only large ones where there is little data. */
+  #filledBins(reference: number): FilledBin[] {
+    const filled: { start: number; first: Place; lowest: Place }[] = [];
     for (let bin = this.#binsOfReference.at(reference); bin < this.#binsOfReference.at(reference + 1); bin++) {
-      const number = this.#bins.at(bin);
-      if (number < (this.#levels[this.#scheme.depth] ?? 0)) continue;
       let first = afterAll;
       for (let chunk = this.#chunksOfBin.at(bin); chunk < this.#chunksEnd(bin); chunk++) {
         first = earlier(first, this.#starts.at(chunk));
       }
-      if (first !== afterAll) leaves.push({ ...this.#intervalOf(number), first, lowest: this.#lowestOfBin.at(bin) });
+      const { start } = this.#intervalOf(this.#bins.at(bin));
+      if (first !== afterAll) filled.push({ start, first, lowest: this.#lowestOfBin.at(bin) });
     }
-    return leaves.sort((a, b) => a.start - b.start);
+    filled.sort((a, b) => a.start - b.start);
+    for (let at = filled.length - 2; at >= 0; at--) {
+      const [bin, next] = [filled[at], filled[at + 1]];
+      if (bin && next) bin.first = earlier(bin.first, next.first);
+    }
+    return filled;
   }
 
   /**
    * A place before which no record overlaps `position` or what lies behind it: of its window (SAMv1 § 5.1.3), or of its
-   * smallest bin (CSIv1 § 2). Where there is none, one to its left is right, too, as its first record comes no later.
+   * bin (CSIv1 § 2). Where there is none, one to its left is right, too, as its first record comes no later.
    */
-  #lowestAt(reference: number, position: number, leaves: readonly Leaf[]): Place {
+  #lowestAt(reference: number, position: number, bins: readonly FilledBin[]): Place {
     const first = this.#windowsOfReference.at(reference);
     const count = this.#windowsOfReference.at(reference + 1) - first;
     for (let window = Math.min(Math.floor(position / 2 ** this.#scheme.minShift), count - 1); window >= 0; window--) {
       const place = this.#windows.at(first + window);
       if (comparePlaces(place, beforeAll) > 0) return place;
     }
-    return leaves[firstIndex(leaves, (leaf) => leaf.start > position) - 1]?.lowest ?? beforeAll;
+    return bins[firstIndex(bins, (bin) => bin.start > position) - 1]?.lowest ?? beforeAll;
   }
 }
 

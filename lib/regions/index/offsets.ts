@@ -21,10 +21,13 @@ export class Budget {
   }
 }
 
+/** Numbers of one page: a list that doubles would take up to three times the memory of what it holds. */
+const pageLength = 2 ** 14;
+
 /** A growing list of whole numbers from 0 to 2^32 - 1, at four bytes each. */
 export class Numbers {
   readonly #budget: Budget;
-  #values = new Uint32Array(64);
+  readonly #pages: Uint32Array[] = [];
   length = 0;
 
   constructor(budget: Budget) {
@@ -32,17 +35,17 @@ export class Numbers {
   }
 
   push(value: number): void {
-    if (this.length === this.#values.length) {
-      this.#budget.take(this.length * 4);
-      const grown = new Uint32Array(this.length * 2);
-      grown.set(this.#values);
-      this.#values = grown;
+    const within = this.length % pageLength;
+    if (within === 0) {
+      this.#budget.take(pageLength * 4);
+      this.#pages.push(new Uint32Array(pageLength));
     }
-    this.#values[this.length++] = value;
+    (this.#pages.at(-1) as Uint32Array)[within] = value;
+    this.length++;
   }
 
   at(index: number): number {
-    return this.#values[index] ?? 0;
+    return this.#pages[Math.floor(index / pageLength)]?.[index % pageLength] ?? 0;
   }
 }
 

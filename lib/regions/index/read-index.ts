@@ -9,7 +9,7 @@ import type { RegionIndex } from './region-index.ts';
 
 /** Limits of one index. */
 export interface IndexLimits {
-  /** Most bytes of memory that it may hold; default 64 MiB, enough for 4 million chunks. */
+  /** Most bytes of memory that it may hold; default 48 MiB, enough for 3 million chunks. */
   readonly memoryBytes?: number;
   /** Most bytes that it may have once it is inflated; default 1 GiB. */
   readonly inflatedBytes?: number;
@@ -22,7 +22,7 @@ export interface IndexLimits {
  * @throws RegionIndexError for the first rule that is broken. @throws IndexTooLargeError beyond a limit.
  */
 export async function readIndex(bytes: AsyncIterable<Uint8Array>, limits: IndexLimits = {}): Promise<RegionIndex> {
-  const budget = new Budget(limits.memoryBytes ?? 64 * 2 ** 20);
+  const budget = new Budget(limits.memoryBytes ?? 48 * 2 ** 20);
   const reader = new ByteReader(limited(await plainOf(bytes), limits.inflatedBytes ?? 2 ** 30));
   try {
     await reader.fill(4);

@@ -85,7 +85,7 @@ export async function bodySource(
   if (size !== file.archiveFileSize) {
     throw new ArchiveDamagedError(`the catalogue says ${file.archiveFileSize} bytes of body, the archive has ${size}`);
   }
-  return { address, archiveEtag: etag, bodySize: size, ...(crc64nvme && { crc64nvme }) };
+  return { address, archiveEtag: etag, bodySize: size, crc64nvme };
 }
 
 /** Runs `task`. An ArchiveDamagedError of it then names the file: code that reads bodies and headers knows none. */

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { isReservedName } from '../../common/names.ts';
-import { receiptSuffix } from '../../contract/delivery.ts';
 import { limits } from '../../contract/limits.ts';
 
 const suffix = '.c4gh';
@@ -58,9 +57,4 @@ function baseName(submissionFilePath: string): string {
 
 function shortened(base: string, room: number): string {
   return base.length <= room ? base : base.slice(0, room - keptEnding) + base.slice(-keptEnding);
-}
-
-/** Outbox name of a delivery receipt: `<id>-<request id>.delivery.jws`. @param id the dataset or file that was asked for */
-export function receiptName(id: string, exportId: string): string {
-  return `${idPart(id)}-${exportId}${receiptSuffix}`;
 }

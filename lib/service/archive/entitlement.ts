@@ -4,7 +4,6 @@ import type { AccessResult, Catalogue, RequestedData } from './ports.ts';
 
 /** A dataset that the caller may have, and the grants that say so. */
 export interface Entitlement<Grant extends DatasetGrant = DatasetGrant> {
-  /** Stable id, `EGAD…`. */
   readonly datasetId: string;
   /** Every grant that names the dataset, by its id or an alias, in their order. The subject of the first is the recipient. */
   readonly grants: readonly [Grant, ...Grant[]];

@@ -8,11 +8,9 @@ export interface FileReference {
   readonly datasetId: string;
 }
 
-/** The place of an archived body. */
 export interface BodyAddress {
   /** `sda.files.archive_location`: names the bucket. `undefined`: the default bucket. */
   readonly archiveLocation: string | undefined;
-  /** Key of the body in that bucket. */
   readonly archiveFilePath: string;
 }
 
@@ -39,7 +37,6 @@ export interface AccessResult {
   readonly granted: boolean;
   /** The wanted datasets that are granted and released, in the order of their stable ids. At most 1,000. */
   readonly entitled: readonly {
-    /** Stable id, `EGAD…`. */
     readonly datasetId: string;
     /** Indexes of the granted ids that name it, ascending; never empty. */
     readonly namedBy: readonly number[];
@@ -60,21 +57,26 @@ export interface Catalogue {
   evaluateAccess(granted: readonly string[], wanted?: RequestedData): Promise<AccessResult>;
   /** Whether the newest event of the dataset is `released`. */
   isReleased(datasetId: string): Promise<boolean>;
-  /** The file, only if it belongs to the dataset and the dataset is released at this moment. */
+  /**
+   * The file, only if it belongs to the dataset and the dataset is released at this moment.
+   *
+   * @throws ArchiveDamagedError when it has no body, no size or no header in the catalogue
+   */
   findReleasedFile(reference: FileReference): Promise<ArchivedFile | undefined>;
+  /** Whether the dataset has more than `count` files, those included that ingestion has not finished. */
+  hasMoreFiles(datasetId: string, count: number): Promise<boolean>;
 }
 
 /** Metadata of an object in the outbox, by the keys of `outboxMetadata`. */
 export type ObjectMetadata = Readonly<Record<string, string>>;
 
-/** An object without its bytes. */
 export interface ObjectHead {
   readonly size: number;
   readonly etag: string;
   readonly lastModified: Date;
   readonly metadata: ObjectMetadata;
   /** CRC-64/NVME of the whole object, base64 of its 8 bytes. Absent: it was not asked for, or S3 has none. */
-  readonly crc64nvme?: string;
+  readonly crc64nvme?: string | undefined;
 }
 
 /** Read access to archived bodies. */
@@ -94,7 +96,7 @@ export interface ContainerSource {
   readonly archiveEtag: string;
   readonly bodySize: number;
   /** CRC-64/NVME of these bytes, base64. Absent: not known. */
-  readonly crc64nvme?: string;
+  readonly crc64nvme?: string | undefined;
 }
 
 /**
@@ -138,7 +140,6 @@ export interface OutboxWriter {
   abortUpload(key: string, uploadId: string): Promise<void>;
 }
 
-/** A part that S3 has taken. */
 export interface UploadedPart {
   readonly partNumber: number;
   readonly etag: string;
@@ -170,7 +171,6 @@ export interface MultipartUpload {
   abort(): Promise<void>;
 }
 
-/** One of the archive's Crypt4GH private keys. */
 export interface ArchiveKey {
   readonly privateKey: Uint8Array;
   readonly publicKey: Uint8Array;
@@ -182,13 +182,11 @@ export interface ArchiveKeys {
   candidates(keyHash: string | undefined): Promise<readonly ArchiveKey[]>;
 }
 
-/** What opening an archived file takes. */
 export interface OpenableArchive {
   readonly archive: Archive;
   readonly archiveKeys: ArchiveKeys;
 }
 
-/** A presigned URL for GET. */
 export interface SignedUrl {
   readonly url: string;
   /** Never later than the end of the signing credentials, where that is known. */

@@ -16,11 +16,9 @@ import type {
 /** Time that is kept for ending cleanly: the copies in flight, the abort or the record of the parts, the reply. */
 export const cleanUpMs = 20_000;
 
-/** A container on its way to the outbox. */
 export interface OutboxContainer {
   readonly key: string;
   readonly metadata: ObjectMetadata;
-  /** The header for the recipient. */
   readonly header: Uint8Array;
   readonly body: ContainerSource;
   /** First byte of the archived body that the container takes. It takes `body.bodySize` bytes from there. @default 0 */
@@ -32,7 +30,6 @@ export interface OutboxContainer {
 export interface WriteDependencies {
   readonly archive: Archive;
   readonly outbox: Pick<OutboxWriter, 'put' | 'startUpload'>;
-  /** Milliseconds until the invocation ends. */
   readonly remainingMs: () => number;
   /** Milliseconds for which a part is repeated while S3 asks to slow down. @default - until the invocation ends */
   readonly patienceMs?: number;
@@ -92,7 +89,6 @@ export async function containerCrc(
 
 /** What a copy that was interrupted goes on from. */
 export interface PartRecord {
-  /** Parts that S3 has. */
   readonly done: readonly UploadedPart[];
   /** Called with each further part as soon as S3 has it. */
   readonly add: (part: UploadedPart) => Promise<void>;

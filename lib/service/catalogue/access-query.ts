@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { smokeIdPrefix } from '../../contract/messages.ts';
 import type { RequestedData } from '../archive/ports.ts';
-import { pageSize } from '../stores/rds/columns.ts';
+import { camelRow, pageSize } from '../stores/rds/columns.ts';
 import { newestEvent } from './datasets.ts';
 
 /** A JSON text: the Data API knows no arrays. */
@@ -10,10 +10,10 @@ export const indexes = z
   .transform((text) => z.array(z.number().int().nonnegative()).min(1).parse(JSON.parse(text)));
 
 /** One row for each dataset that may be given out; if there is none, one row with nulls. */
-export const accessRow = z.object({
+export const accessRow = camelRow({
   known: z.boolean(),
   granted: z.boolean(),
-  stable_id: z.string().nullable(),
+  dataset_id: z.string().nullable(),
   named_by: indexes.nullable(),
 });
 
@@ -24,7 +24,7 @@ export const accessRow = z.object({
  * An id of a smoke test is never an alias: the issuer of smoke tests grants every id that begins so, and an alias would lead
  * its visas to any dataset.
  */
-export const datasetNamed = (id: string) => `(
+export const datasetOrAlias = (id: string) => `(
   select coalesce(max(n.id) filter (where n.own), case when count(distinct n.id) = 1 then max(n.id) end)
   from (
     select d.id, true as own from sda.datasets d where d.stable_id = ${id}
@@ -36,7 +36,7 @@ export const datasetNamed = (id: string) => `(
 
 function candidates(wanted: RequestedData | undefined): string {
   if (!wanted) return 'select g.id from granted g';
-  if ('datasetId' in wanted) return `select ${datasetNamed(':id')} as id`;
+  if ('datasetId' in wanted) return `select ${datasetOrAlias(':id')} as id`;
   return `select d.id from sda.files f
     join sda.file_dataset fd on fd.file_id = f.id
     join sda.datasets d on d.id = fd.dataset_id
@@ -47,7 +47,7 @@ function candidates(wanted: RequestedData | undefined): string {
 export const grantedTable = `granted as materialized (
        select d.id, d.stable_id, coalesce(${newestEvent} = 'released', false) as released, named.by as named_by
        from (
-         select ${datasetNamed('asked.id')} as dataset_id, jsonb_agg(asked.position - 1 order by asked.position) as by
+         select ${datasetOrAlias('asked.id')} as dataset_id, jsonb_agg(asked.position - 1 order by asked.position) as by
          from jsonb_array_elements_text(cast(:granted as jsonb)) with ordinality as asked (id, position)
          group by 1
        ) named
@@ -68,7 +68,7 @@ export function accessQuery(wanted: RequestedData | undefined): string {
        from granted g
        where g.released and g.id in (select c.id from candidate c)
      )
-     select counted.known, counted.granted, entitled.stable_id, entitled.named_by
+     select counted.known, counted.granted, entitled.stable_id as dataset_id, entitled.named_by
      from (
        select (select count(c.id) > 0 from candidate c) as known, count(c.id) > 0 as granted
        from granted g left join candidate c on c.id = g.id

@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { accessRefused } from '../direct/access.ts';
-import type { Checksum, DatasetFile, DirectCatalogue, FileFacts } from '../direct/ports.ts';
+import type { Checksum, DirectCatalogue } from '../direct/ports.ts';
 import { boundedPage, camelRow, count, nilUuid, optional } from '../stores/rds/columns.ts';
 import type { SqlExecutor } from '../stores/rds/data-api.ts';
-import { RdsCatalogue } from './catalogue.ts';
+import { rdsCatalogue } from './catalogue.ts';
 import { isIngested, newestEvent, nextMembers } from './datasets.ts';
 
 /** In order of preference: every client knows the first. */
@@ -45,64 +45,59 @@ const checksumsOf = (source: 'UNENCRYPTED' | 'ARCHIVED') => `(
   select string_agg(cast(c.type as text) || ':' || c.checksum, ' ')
   from sda.checksums c where c.file_id = f.id and c.source = '${source}')`;
 
-/** The queries of direct access on the catalogue in Aurora PostgreSQL. */
-export class RdsDirectCatalogue extends RdsCatalogue implements DirectCatalogue {
-  readonly #db: SqlExecutor;
+/** The queries of direct access on the catalogue. */
+export function directCatalogue(db: SqlExecutor): DirectCatalogue {
+  const catalogue = rdsCatalogue(db);
+  return {
+    ...catalogue,
 
-  constructor(db: SqlExecutor) {
-    super(db);
-    this.#db = db;
-  }
-
-  async *filesOfDataset(datasetId: string, place = nilUuid): AsyncGenerator<readonly DatasetFile[]> {
-    const released = `(select d.id from sda.datasets d where d.stable_id = :id and ${newestEvent} = 'released')`;
-    for (let after = place; ; ) {
-      const rows = await this.#db.query(
-        listedRow,
-        boundedPage(
-          `select cast(f.id as text) as id, case when ${isIngested} then f.stable_id end as file_id, f.submission_file_path,
-             f.archive_file_size, f.decrypted_file_size, ${checksumsOf('UNENCRYPTED')} as plaintext_checksums
-           from ${nextMembers(released, ':after')} page
-           join sda.files f on f.id = page.file_id
-           order by f.id`,
-          {
-            order: 'cast(id as uuid)',
-            texts: "coalesce(file_id, '') || coalesce(submission_file_path, '') || coalesce(plaintext_checksums, '')",
-          },
-        ),
-        { id: datasetId, after: { uuid: after } },
+    async *filesOfDataset(datasetId, place = nilUuid) {
+      const released = `(select d.id from sda.datasets d where d.stable_id = :id and ${newestEvent} = 'released')`;
+      const page = boundedPage(
+        `select cast(f.id as text) as id, case when ${isIngested} then f.stable_id end as file_id, f.submission_file_path,
+           f.archive_file_size, f.decrypted_file_size, ${checksumsOf('UNENCRYPTED')} as plaintext_checksums
+         from ${nextMembers(released, ':after')} page
+         join sda.files f on f.id = page.file_id
+         order by f.id`,
+        {
+          order: 'cast(id as uuid)',
+          texts: "coalesce(file_id, '') || coalesce(submission_file_path, '') || coalesce(plaintext_checksums, '')",
+        },
       );
-      const last = rows.at(-1);
-      if (!last) break;
-      yield rows.flatMap(({ id: _, fileId, ...file }) => (fileId === undefined ? [] : [{ fileId, ...file }]));
-      after = last.id;
-    }
-    // No rows mean the end, or that the dataset is no longer released. A listing that was cut short must not look
-    // complete.
-    if (!(await this.isReleased(datasetId))) throw accessRefused();
-  }
+      for (let after = place; ; ) {
+        const rows = await db.query(listedRow, page, { id: datasetId, after: { uuid: after } });
+        const last = rows.at(-1);
+        if (!last) break;
+        yield rows.flatMap(({ id: _, fileId, ...file }) => (fileId === undefined ? [] : [{ fileId, ...file }]));
+        after = last.id;
+      }
+      // No rows mean the end, or that the dataset is no longer released. A listing that was cut short must not look
+      // complete.
+      if (!(await catalogue.isReleased(datasetId))) throw accessRefused();
+    },
 
-  async placeInDataset(datasetId: string, fileId: string): Promise<string | undefined> {
-    const [row] = await this.#db.query(
-      z.object({ id: z.string() }),
-      `select cast(f.id as text) as id
-       from sda.files f
-       join sda.file_dataset fd on fd.file_id = f.id
-       join sda.datasets d on d.id = fd.dataset_id
-       where f.stable_id = :file and d.stable_id = :id`,
-      { id: datasetId, file: fileId },
-    );
-    return row?.id;
-  }
+    async placeInDataset(datasetId, fileId) {
+      const [row] = await db.query(
+        z.object({ id: z.string() }),
+        `select cast(f.id as text) as id
+         from sda.files f
+         join sda.file_dataset fd on fd.file_id = f.id
+         join sda.datasets d on d.id = fd.dataset_id
+         where f.stable_id = :file and d.stable_id = :id`,
+        { id: datasetId, file: fileId },
+      );
+      return row?.id;
+    },
 
-  async factsOf(fileId: string): Promise<FileFacts | undefined> {
-    const [row] = await this.#db.query(
-      factsRow,
-      `select f.decrypted_file_size, cast(extract(epoch from f.created_at) * 1000 as bigint) as created_at,
-         ${checksumsOf('UNENCRYPTED')} as plaintext_checksums, ${checksumsOf('ARCHIVED')} as archived_checksums
-       from sda.files f where f.stable_id = :id`,
-      { id: fileId },
-    );
-    return row;
-  }
+    async factsOf(fileId) {
+      const [row] = await db.query(
+        factsRow,
+        `select f.decrypted_file_size, cast(extract(epoch from f.created_at) * 1000 as bigint) as created_at,
+           ${checksumsOf('UNENCRYPTED')} as plaintext_checksums, ${checksumsOf('ARCHIVED')} as archived_checksums
+         from sda.files f where f.stable_id = :id`,
+        { id: fileId },
+      );
+      return row;
+    },
+  };
 }

@@ -1,8 +1,9 @@
 import * as z from 'zod';
-import type { IndexedFile, IndexName, NamedFile, RegionCatalogue } from '../direct/htsget/ports.ts';
+import type { Catalogue } from '../archive/ports.ts';
+import type { NamedFile, RegionCatalogue } from '../direct/htsget/ports.ts';
 import type { SqlExecutor } from '../stores/rds/data-api.ts';
-import { datasetNamed, grantedTable, indexes } from './access-query.ts';
-import { archivedColumns, RdsCatalogue } from './catalogue.ts';
+import { datasetOrAlias, grantedTable, indexes } from './access-query.ts';
+import { archivedColumns, archivedFile, rdsCatalogue } from './catalogue.ts';
 import { isIngested } from './datasets.ts';
 
 const foundRow = z.looseObject({
@@ -16,7 +17,7 @@ function candidates(wanted: NamedFile): string {
   const membership =
     'select f.id as file_id, fd.dataset_id from sda.files f join sda.file_dataset fd on fd.file_id = f.id';
   if ('fileId' in wanted) return `${membership} where f.stable_id = :id`;
-  return `${membership} where f.submission_file_path = :path and fd.dataset_id = ${datasetNamed(':id')}`;
+  return `${membership} where f.submission_file_path = :path and fd.dataset_id = ${datasetOrAlias(':id')}`;
 }
 
 /**
@@ -54,33 +55,26 @@ const indexedFile = (wanted: NamedFile) => `with ${grantedTable}, candidate as m
      cross join data
      join sda.files f on f.id = found.id`;
 
-/** The query of htsget on the catalogue in Aurora PostgreSQL. */
-export class RdsRegionCatalogue extends RdsCatalogue implements RegionCatalogue {
-  readonly #db: SqlExecutor;
+/** The query of htsget on the catalogue. */
+export function regionCatalogue(db: SqlExecutor): RegionCatalogue & Catalogue {
+  return {
+    ...rdsCatalogue(db),
 
-  constructor(db: SqlExecutor) {
-    super(db);
-    this.#db = db;
-  }
-
-  async findIndexedFile(
-    granted: readonly string[],
-    wanted: NamedFile,
-    indexNames: readonly IndexName[],
-  ): Promise<IndexedFile | undefined> {
-    const rows = await this.#db.query(foundRow, indexedFile(wanted), {
-      granted: { json: granted },
-      names: { json: indexNames.map((name, position) => ({ position, ...name })) },
-      ...('fileId' in wanted ? { id: wanted.fileId } : { id: wanted.datasetId, path: wanted.path }),
-    });
-    const row = (role: 'data' | 'index') => rows.find((one) => one.role === role);
-    const [data, index] = [row('data'), row('index')];
-    if (!data) return undefined;
-    const datasetId = data.dataset;
-    return {
-      data: await this.archivedFile({ fileId: data.stable_id, datasetId }, data),
-      index: index && (await this.archivedFile({ fileId: index.stable_id, datasetId }, index)),
-      namedBy: data.named_by,
-    };
-  }
+    async findIndexedFile(granted, wanted, indexNames) {
+      const rows = await db.query(foundRow, indexedFile(wanted), {
+        granted: { json: granted },
+        names: { json: indexNames.map((name, position) => ({ position, ...name })) },
+        ...('fileId' in wanted ? { id: wanted.fileId } : { id: wanted.datasetId, path: wanted.path }),
+      });
+      const row = (role: 'data' | 'index') => rows.find((one) => one.role === role);
+      const [data, index] = [row('data'), row('index')];
+      if (!data) return undefined;
+      const datasetId = data.dataset;
+      return {
+        data: await archivedFile(db, { fileId: data.stable_id, datasetId }, data),
+        index: index && (await archivedFile(db, { fileId: index.stable_id, datasetId }, index)),
+        namedBy: data.named_by,
+      };
+    },
+  };
 }

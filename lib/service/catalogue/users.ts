@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { ArchiveUser, ArchiveUsers } from '../outbox/ports.ts';
 import type { SqlExecutor } from '../stores/rds/data-api.ts';
 
-const userRow = z.object({ username: z.string(), password_hash: z.string() });
+const userRow = z.object({ username: z.string(), passwordHash: z.string() });
 
 /** The central archive's Basic credentials, in `data_out.archive_users`. */
 export class RdsArchiveUsers implements ArchiveUsers {
@@ -18,9 +18,10 @@ export class RdsArchiveUsers implements ArchiveUsers {
     if (username.includes('\0')) return undefined;
     const [row] = await this.#db.query(
       userRow,
-      'select username, password_hash from data_out.archive_users where username = :username and disabled_at is null',
+      `select username, password_hash as "passwordHash" from data_out.archive_users
+       where username = :username and disabled_at is null`,
       { username },
     );
-    return row && { username: row.username, passwordHash: row.password_hash };
+    return row;
   }
 }

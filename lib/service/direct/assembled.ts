@@ -23,12 +23,10 @@ export interface AssemblyDependencies {
 
 export interface AssemblyRequest {
   readonly requestId: string;
-  /** Milliseconds until the invocation ends. */
   readonly remainingMs: () => number;
 }
 
 export interface Assembled extends SignedUrl {
-  /** Whether the container was already there. */
   readonly reused: boolean;
 }
 

@@ -19,7 +19,6 @@ export interface Container extends Representation {
   readonly file: ArchivedFile;
   /** Fingerprint of the key that opens it. */
   readonly keyFingerprint: string;
-  /** The first bytes of the container. */
   readonly header: Uint8Array;
   readonly source: ContainerSource;
   /** The ranges of the archived body behind the header: ascending, not empty, not touching. */

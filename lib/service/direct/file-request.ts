@@ -1,7 +1,6 @@
 import { keyHeaders } from '../../contract/http.ts';
 import { InvalidRequestError, type Violation } from '../../errors.ts';
-import { explainUnusablePublicKey, usablePublicKey } from '../http/recipient-public-key.ts';
-import { collected, type HttpRequest, singleQuery } from '../http/request.ts';
+import { explainUnusablePublicKey, type HttpRequest, readAll, singleQuery, usablePublicKey } from '../http/request.ts';
 import type { Coordinates } from './container.ts';
 
 const format = 'destinationFormat';
@@ -16,15 +15,11 @@ const format = 'destinationFormat';
  * @throws InvalidRequestError with every broken rule; it never repeats a value
  */
 export function requestedRecipient(request: HttpRequest): Uint8Array | undefined {
-  const violations: Violation[] = [];
-  const key = collected(violations, () => recipientKey(request));
-  const asked = collected(violations, () => requestedFormat(request));
-  // A part that is broken by itself is named once.
-  if (violations.length === 0 && asked === 'crypt4gh' && !key) violations.push(missingKey);
-  if (violations.length === 0 && asked === 'plaintext' && key) {
-    violations.push({ field: format, message: 'must be CRYPT4GH when a public key is given' });
+  const { key, asked } = readAll({ key: () => recipientKey(request), asked: () => requestedFormat(request) });
+  if (asked === 'crypt4gh' && !key) throw new InvalidRequestError([missingKey]);
+  if (asked === 'plaintext' && key) {
+    throw new InvalidRequestError([{ field: format, message: 'must be CRYPT4GH when a public key is given' }]);
   }
-  if (violations.length > 0) throw new InvalidRequestError(violations);
   return key;
 }
 

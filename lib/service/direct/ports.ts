@@ -9,7 +9,6 @@ export interface Checksum {
 
 /** A file of a dataset, as its listing shows it. Sizes in bytes; what ingestion did not record is `undefined`. */
 export interface DatasetFile {
-  /** Stable id, `EGAF…`. */
   readonly fileId: string;
   /** Path the submitter gave; untrusted text. */
   readonly submissionFilePath: string;
@@ -43,8 +42,6 @@ export interface DirectCatalogue extends Catalogue {
   filesOfDataset(datasetId: string, after?: string): AsyncIterable<readonly DatasetFile[]>;
   /** Where the file is in the order of {@link filesOfDataset}; `undefined` when it is not a file of the dataset. */
   placeInDataset(datasetId: string, fileId: string): Promise<string | undefined>;
-  /** Whether the dataset has more than `count` files, those included that cannot be served. */
-  hasMoreFiles(datasetId: string, count: number): Promise<boolean>;
   /** `undefined` when there is no such file. Decides nothing about access. */
   factsOf(fileId: string): Promise<FileFacts | undefined>;
 }

@@ -16,7 +16,6 @@ import { type HttpRequest, singleHeader } from '../http/request.ts';
  * come from arithmetic and from the catalogue.
  */
 export interface Representation {
-  /** Bytes of the whole. */
   readonly size: number;
   /** Strong entity tag with its quotes (RFC 9110 § 8.8.3): other bytes have another one. */
   readonly etag: string;

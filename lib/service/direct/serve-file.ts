@@ -1,13 +1,15 @@
-import { InvalidRequestError, type Violation } from '../../errors.ts';
-import type { ArchiveKeys, Catalogue } from '../archive/ports.ts';
+import { bodySource } from '../archive/archived-file.ts';
+import { outboxFileName } from '../archive/container-name.ts';
+import type { Archive, ArchiveKeys, Catalogue, OpenableArchive } from '../archive/ports.ts';
 import { notModified } from '../http/conditions.ts';
 import { type HttpReply, locationReply, type ReplyBody, redirectWanted } from '../http/reply.ts';
-import { collected, type HttpRequest } from '../http/request.ts';
+import { type HttpRequest, readAll } from '../http/request.ts';
 import { type EntitledFileEndpoint, entitledFileReply, type ServedFile } from './access.ts';
 import { type AssemblyDependencies, assembled } from './assembled.ts';
-import { containerOf, isForAssembly, partOf } from './container.ts';
-import { requestedCoordinates, requestedRecipient } from './file-request.ts';
+import { bodyBytes, containerOf, headerAlone, isForAssembly, partOf } from './container.ts';
+import { requestedCoordinates, requestedRecipient, requiredRecipientKey } from './file-request.ts';
 import { between, plaintextOf } from './plaintext.ts';
+import type { DirectUrls } from './ports.ts';
 import { representationReply } from './representation.ts';
 
 export interface FileEndpoint extends EntitledFileEndpoint, AssemblyDependencies {
@@ -20,7 +22,6 @@ export interface FileEndpoint extends EntitledFileEndpoint, AssemblyDependencies
  * plaintext, or a container for the key in a header; all of it or the bytes between the coordinates. A container too large
  * to be streamed is made inside S3, and GET is answered with 307 to it.
  *
- * @param invocation.remainingMs milliseconds until the invocation ends
  * @throws UnauthenticatedError, InvalidRequestError, ForbiddenError, RangeNotSatisfiableError, PreconditionFailedError,
  * ReplyTooLargeError, ArchiveDamagedError, TemporarilyUnavailableError
  */
@@ -49,11 +50,60 @@ export function serveFile(
 }
 
 function partsOf(request: HttpRequest) {
-  const violations: Violation[] = [];
-  const recipient = collected(violations, () => requestedRecipient(request));
-  const coordinates = collected(violations, () => requestedCoordinates(request));
-  const redirect = collected(violations, () => redirectWanted(request));
-  if (violations.length > 0 || redirect === undefined) throw new InvalidRequestError(violations);
-  const kind: ServedFile['kind'] = recipient ? 'container' : 'plaintext';
-  return { kind, recipient, coordinates, redirect };
+  const parts = readAll({
+    recipient: () => requestedRecipient(request),
+    coordinates: () => requestedCoordinates(request),
+    redirect: () => redirectWanted(request),
+  });
+  const kind: ServedFile['kind'] = parts.recipient ? 'container' : 'plaintext';
+  return { kind, ...parts };
+}
+
+export interface HeaderEndpoint extends EntitledFileEndpoint, OpenableArchive {}
+
+/**
+ * `GET|HEAD /files/{fileId}/header`: the Crypt4GH header alone, for the key in one of the key headers. The content of the
+ * same file behind it makes a container.
+ *
+ * @throws UnauthenticatedError, InvalidRequestError, ForbiddenError, RangeNotSatisfiableError, PreconditionFailedError,
+ * ArchiveDamagedError, TemporarilyUnavailableError
+ */
+export function serveHeader(request: HttpRequest, endpoint: HeaderEndpoint): Promise<HttpReply<ReplyBody>> {
+  const parts = () => ({ kind: 'header' as const, recipient: requiredRecipientKey(request) });
+  return entitledFileReply(request, endpoint, parts, async (file, { recipient }, ended) =>
+    representationReply(request, headerAlone(await containerOf(file, recipient, endpoint)), ended),
+  );
+}
+
+export interface ContentEndpoint extends EntitledFileEndpoint {
+  readonly archive: Archive;
+  readonly urls: Pick<DirectUrls, 'body'>;
+}
+
+/**
+ * `GET|HEAD /files/{fileId}/content[?redirect=false]`: the archived body, unchanged, from S3 by a presigned URL. It is the
+ * same for every reader, so it takes no key. A key that clients send for the header is ignored.
+ *
+ * @throws UnauthenticatedError, InvalidRequestError, ForbiddenError, PreconditionFailedError, ArchiveDamagedError,
+ * TemporarilyUnavailableError
+ */
+export function serveContent(request: HttpRequest, endpoint: ContentEndpoint): Promise<HttpReply<ReplyBody>> {
+  const parts = () => ({ kind: 'content' as const, redirect: redirectWanted(request) });
+  return entitledFileReply(request, endpoint, parts, async (file, { redirect }, ended) => {
+    const { archive, urls } = endpoint;
+    const source = await bodySource(file, archive);
+    const { address, bodySize: size, archiveEtag: etag } = source;
+    const fileName = outboxFileName(file.fileId, file.submissionFilePath).replace(/\.c4gh$/, '.body');
+    // A URL that is signed for GET does not serve HEAD.
+    if (request.method === 'HEAD') {
+      const stream = (start: number, end: number) => bodyBytes(archive, source, [{ start, end }]);
+      const body = { size, etag, mediaType: 'application/octet-stream', fileName, stream };
+      return representationReply(request, body, ended);
+    }
+    const unchanged = notModified(request, { size, etag });
+    const reply =
+      unchanged ?? locationReply(request.requestId, { ...(await urls.body(address, fileName)), size, etag }, redirect);
+    ended({ status: reply.status, bytes: 0, promised: unchanged ? 0 : size });
+    return reply;
+  });
 }

@@ -1,14 +1,13 @@
-import { preflightHeaders } from '../http/allowed-origins.ts';
+import { type Datatype, htsgetFacts } from '../../regions/htsget/names.ts';
+import { preflightHeaders } from '../http/origins.ts';
 import { commonHeaders, type HttpReply, jsonReply } from '../http/reply.ts';
 import type { HttpRequest } from '../http/request.ts';
-import { formatsOf, htsgetKeyHeaders } from './htsget/names.ts';
+import { htsgetKeyHeaders } from './htsget/key-headers.ts';
 
-/** The facts of a deployment in its service-info. */
 export interface ServiceInfo {
   /** Reverse-domain name, unique for this deployment. */
   readonly id: string;
   readonly organization: { readonly name: string; readonly url: string };
-  /** Version of this software. */
   readonly version: string;
 }
 
@@ -27,21 +26,18 @@ export function serviceInfoReply(requestId: string, { id, organization, version 
   });
 }
 
-/** The version of the standard, not of this software. */
-const drsVersion = '1.5.0';
-
 /**
  * `GET /ga4gh/drs/v1/service-info`: GA4GH service-info 1.0.0 with what DRS adds. `maxBulkRequestLength` is required and at
  * least 1 by its definition; the bulk requests themselves are optional, deprecated, and not served.
  */
-export function drsServiceInfo(requestId: string, { id, organization, version }: ServiceInfo): HttpReply {
+export function drsServiceInfo(requestId: string, { id, ...deployment }: ServiceInfo): HttpReply {
   return jsonReply(requestId, {
     id: `${id}.drs`,
     name: 'data-out DRS',
-    type: { group: 'org.ga4gh', artifact: 'drs', version: drsVersion },
+    // The version of the standard, not of this software.
+    type: { group: 'org.ga4gh', artifact: 'drs', version: '1.5.0' },
     description: 'Files of a Crypt4GH archive as plaintext, under GA4GH visas and passports',
-    organization,
-    version,
+    ...deployment,
     maxBulkRequestLength: 1,
   });
 }
@@ -49,22 +45,15 @@ export function drsServiceInfo(requestId: string, { id, organization, version }:
 /** `GET /htsget/{reads,variants}/service-info`: GA4GH service-info 1.0.0 with what htsget 1.3 adds. */
 export function htsgetServiceInfo(
   requestId: string,
-  datatype: keyof typeof formatsOf,
-  { id, organization, version }: ServiceInfo,
+  datatype: Datatype,
+  { id, ...deployment }: ServiceInfo,
 ): HttpReply {
   return jsonReply(requestId, {
     id: `${id}.htsget.${datatype}`,
     name: `data-out htsget ${datatype}`,
-    type: { group: 'org.ga4gh', artifact: 'htsget', version: '1.3.0' },
     description: 'Regions of a Crypt4GH archive, as plaintext or for a key of the caller, under GA4GH visas',
-    organization,
-    version,
-    htsget: {
-      datatype,
-      formats: formatsOf[datatype],
-      fieldsParametersEffective: false,
-      tagsParametersEffective: false,
-    },
+    ...deployment,
+    ...htsgetFacts(datatype),
   });
 }
 

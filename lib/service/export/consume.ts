@@ -7,23 +7,24 @@ import { type DatasetGrant, VisaError, type VisaRules } from '../../visas/index.
 import { type Entitlement, grantedAndReleased } from '../archive/entitlement.ts';
 import { largestSmallBody } from '../archive/plan.ts';
 import { checkTimeLeft, cleanUpMs } from '../archive/write-container.ts';
-import { closeFanOut, failureCode, mostWithoutProgress, rejection, sendFinalizable } from './finalizing.ts';
+import { closeFanOut, failureCode, mostWithoutProgress, sendFinalizable } from './finalizing.ts';
+import type { FanOutProgress, FanOuts, Receive, RefusedRequest, Unsent } from './ledger-port.ts';
 import type {
   Deliveries,
   ExportableFile,
   ExportablePage,
   ExportCatalogue,
-  FanOutProgress,
   FileExport,
   FileExports,
-  Receive,
-  RefusedRequest,
   RemovableOutbox,
-  RequestFiles,
-  Requests,
-  Unsent,
 } from './ports.ts';
-import { identityOf, parseExportRequest, parseRecipientKey, type ReceivedExportRequest } from './received.ts';
+import {
+  identityOf,
+  parseExportRequest,
+  parseRecipientKey,
+  type ReceivedExportRequest,
+  rejection,
+} from './received.ts';
 
 export interface ConsumeDependencies {
   readonly catalogue: ExportCatalogue;
@@ -31,18 +32,10 @@ export interface ConsumeDependencies {
   readonly fileExports: FileExports;
   /** The queue of files of at most 8 MiB. */
   readonly smallFileExports: FileExports;
-  readonly requests: Requests;
-  readonly requestFiles: Pick<RequestFiles, 'finalizable'>;
+  readonly ledger: FanOuts;
   readonly deliveries: Deliveries;
   readonly outbox: Pick<RemovableOutbox, 'markOpen'>;
   readonly rules: Pick<VisaRules, 'verify'>;
-}
-
-/** One delivery of an export request, and the invocation that handles it. */
-export interface ConsumeDelivery {
-  readonly receive: Receive;
-  /** Milliseconds until the invocation ends; asked before each page. */
-  readonly remainingMs: () => number;
 }
 
 /** The outcome of a request. Both are final: the message can go. `files` counts the messages of all deliveries. */
@@ -51,9 +44,8 @@ export type ConsumeOutcome = { readonly exportId: string } & (
   | { readonly outcome: 'rejected'; readonly reason: string; readonly detail: string }
 );
 
-/** What this delivery knows so far. */
 interface Work {
-  request: { -readonly [K in keyof RefusedRequest]: RefusedRequest[K] };
+  request: RefusedRequest;
   /** How far an earlier delivery came. `undefined`: none has accepted the request. */
   unfinished?: FanOutProgress;
   /** Every message is sent: a failure after that is no failure of the fan-out. */
@@ -71,34 +63,35 @@ interface Work {
  * rows, and a request whose rows cannot be written is tried again rather than carried out unseen. A fan-out that fails for
  * the last time is given up: its unsent files, too.
  *
+ * @param remainingMs milliseconds until the invocation ends; asked before each page
  * @throws TemporarilyUnavailableError and other errors of the ports: the message must be delivered again
  */
 export async function consumeExportRequest(
   received: ReceivedExportRequest,
   dependencies: ConsumeDependencies,
-  delivery: ConsumeDelivery = { receive: { count: 1, isLast: false }, remainingMs: () => Number.POSITIVE_INFINITY },
+  remainingMs: () => number,
 ): Promise<ConsumeOutcome> {
-  const { requests } = dependencies;
+  const { ledger } = dependencies;
   const work: Work = { request: { exportId: received.messageId, requestedAt: received.sentAt } };
   const closeUnsent = async (unsent: Unsent) => {
     const { request, unfinished } = work;
     if (!unfinished) return;
-    const mayGoOn = () => delivery.remainingMs() >= cleanUpMs;
+    const mayGoOn = () => remainingMs() >= cleanUpMs;
     const isClosed = await closeFanOut(request.exportId, unfinished, unsent, dependencies, mayGoOn);
     if (!isClosed) throw unfinishedFanOut();
   };
   try {
-    return await carryOut(received, dependencies, { work, delivery });
+    return await carryOut(received, dependencies, work, remainingMs);
   } catch (error) {
     if (error instanceof RequestRejectedError) {
       const { reason, message: detail } = error;
-      await requests.reject(work.request, reason);
+      await ledger.reject(work.request, reason);
       await closeUnsent({ state: 'rejected', reason });
       return { outcome: 'rejected', exportId: work.request.exportId, reason, detail };
     }
-    if (isGivenUp(work, delivery)) {
+    if (isGivenUp(work, received.receive)) {
       // If this fails, too, the reconciliation does it. The message goes to the dead letters for the first failure.
-      await requests
+      await ledger
         .fail(work.request, failureCode(error))
         .then(() => closeUnsent({ state: 'given_up', reason: 'not_sent' }))
         .catch(() => undefined);
@@ -108,7 +101,7 @@ export async function consumeExportRequest(
 }
 
 /** Whether a failure of this delivery is the end of the fan-out. */
-function isGivenUp({ isFannedOut, cameFurtherAt }: Work, { receive: { count, isLast } }: ConsumeDelivery): boolean {
+function isGivenUp({ isFannedOut, cameFurtherAt }: Work, { count, isLast }: Receive): boolean {
   if (isFannedOut) return false;
   return isLast || (cameFurtherAt !== undefined && count - cameFurtherAt >= mostWithoutProgress);
 }
@@ -116,13 +109,14 @@ function isGivenUp({ isFannedOut, cameFurtherAt }: Work, { receive: { count, isL
 async function carryOut(
   received: ReceivedExportRequest,
   dependencies: ConsumeDependencies,
-  { work, delivery }: { readonly work: Work; readonly delivery: ConsumeDelivery },
+  work: Work,
+  remainingMs: () => number,
 ): Promise<ConsumeOutcome> {
-  const { catalogue, requests, rules } = dependencies;
+  const { catalogue, ledger, rules } = dependencies;
+  const { receive } = received;
   const { exportId, requestedAt, archiveKind } = identityOf(received);
-  work.request = { exportId, requestedAt, ...(archiveKind !== undefined && { archiveKind }) };
-  const { receive } = delivery;
-  const known = await requests.begin(exportId, receive);
+  work.request = { exportId, requestedAt, archiveKind };
+  const known = await ledger.begin(exportId, receive);
   work.cameFurtherAt = known?.cameFurtherAt ?? 0;
   if (known?.isFannedOut && known.state === 'failed' && receive.count - known.cameFurtherAt > mostWithoutProgress) {
     work.isFannedOut = true;
@@ -135,11 +129,10 @@ async function carryOut(
   }
   if (known?.state === 'accepted') work.unfinished = known;
   const message = parseExportRequest(received);
-  if (message.datasetId !== undefined) work.request.datasetId = message.datasetId;
-  if (message.fileId !== undefined) work.request.fileId = message.fileId;
+  work.request = { ...work.request, datasetId: message.datasetId, fileId: message.fileId };
   const publicKey = parseRecipientKey(message.publicKey);
   const keyFingerprint = publicKeyFingerprint(publicKey);
-  work.request.keyFingerprint = keyFingerprint;
+  work.request = { ...work.request, keyFingerprint };
 
   const grants = await grantsOf(message.jwtToken, rules);
   const {
@@ -164,7 +157,7 @@ async function carryOut(
   let progress: FanOutProgress = { sentTo: known?.sentTo ?? '', files: known?.files ?? 0 };
   const accept = async (fileIds: readonly string[]) => {
     await dependencies.outbox.markOpen();
-    const fits = await requests.accept(request, fileIds, receive);
+    const fits = await ledger.accept(request, fileIds, receive);
     if (!fits) throw rejection('outbox_quota_exceeded', "the recipient's part of the outbox would exceed its quota");
     work.unfinished = progress;
   };
@@ -172,13 +165,13 @@ async function carryOut(
     const fileIds = page.files.map(({ fileId }) => fileId);
     if (fileIds.length === 0) continue;
     try {
-      checkTimeLeft(delivery.remainingMs);
+      checkTimeLeft(remainingMs);
     } catch (error) {
       // So that no message is sent twice.
-      if (work.unfinished) await requests.addFiles(exportId, progress, [], receive);
+      if (work.unfinished) await ledger.addFiles(exportId, progress, [], receive);
       throw work.cameFurtherAt === receive.count ? unfinishedFanOut(error) : error;
     }
-    if (work.unfinished) await requests.addFiles(exportId, progress, fileIds, receive);
+    if (work.unfinished) await ledger.addFiles(exportId, progress, fileIds, receive);
     else await accept(fileIds);
     await sendPage(page.files, common, dependencies);
     progress = { sentTo: page.end, files: progress.files + fileIds.length };
@@ -187,7 +180,7 @@ async function carryOut(
   }
   if (progress.files === 0) throw rejection('nothing_to_export', 'the dataset holds no file');
   if (!work.unfinished) await accept([]);
-  const mayFinalize = await requests.completeFanOut(exportId, progress);
+  const mayFinalize = await ledger.completeFanOut(exportId, progress);
   work.isFannedOut = true;
   if (mayFinalize) await sendFinalizable([exportId], dependencies);
   return { outcome: 'accepted', exportId, datasetId, files: progress.files };

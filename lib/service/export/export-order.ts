@@ -4,15 +4,16 @@ import { outboxMetadata, outboxMetadataOf } from '../../contract/outbox-key.ts';
 import { publicKeyFingerprint } from '../../crypt4gh/index.ts';
 import { headerFor } from '../archive/archived-file.ts';
 import type { ArchivedFile, ArchiveKeys, Clock, ObjectHead, OutboxWriter } from '../archive/ports.ts';
-import { rejection } from './finalizing.ts';
-import type { CopyRecords, Deliveries, ExportArchive, ExportCatalogue, FileExport, RequestFiles } from './ports.ts';
+import type { CopyRecords, FileRecords } from './ledger-port.ts';
+import type { Deliveries, ExportArchive, ExportCatalogue, FileExport } from './ports.ts';
+import { rejection } from './received.ts';
 
 export interface StageDependencies {
   readonly catalogue: ExportCatalogue;
   readonly archive: ExportArchive;
   readonly outbox: OutboxWriter;
   readonly archiveKeys: ArchiveKeys;
-  readonly requestFiles: RequestFiles;
+  readonly ledger: FileRecords;
   readonly deliveries: Deliveries;
   readonly copies: CopyRecords;
   /** The deny list as it is now. @throws TemporarilyUnavailableError */
@@ -38,25 +39,20 @@ export type Written =
   /** The recipient's container of this file comes from a newer request. */
   | { readonly outcome: 'superseded'; readonly by: string };
 
-/** A container in the outbox. */
 interface Container {
   readonly bytes: number;
-  /** CRC-64/NVME, base64; absent when it is not known. */
-  readonly crc64nvme?: string;
-  /** SHA-256 of the header, hex. */
+  /** CRC-64/NVME, base64; `undefined` when it is not known. */
+  readonly crc64nvme: string | undefined;
   readonly headerSha256: string;
 }
 
-/** A file to stage, and for whom. */
 export interface ExportOrder {
-  /** Outbox key of the container. */
   readonly key: string;
   readonly message: FileExport;
   readonly publicKey: Uint8Array;
   readonly file: ArchivedFile;
 }
 
-/** The object metadata of the container. */
 export function metadataOf({
   message,
   publicKey,
@@ -110,7 +106,7 @@ export function alreadyWritten(
   if (age < 0) return undefined;
   if (age > 0) return { outcome: 'superseded', by: present.metadata[outboxMetadata.exportId] ?? '' };
   const { size: bytes, crc64nvme } = present;
-  return { outcome: 'already_staged', bytes, headerSha256, ...(crc64nvme && { crc64nvme }) };
+  return { outcome: 'already_staged', bytes, headerSha256, crc64nvme };
 }
 
 /**

@@ -1,7 +1,6 @@
-import type { rejectionReasons } from '../../contract/reasons.ts';
-import { DataOutError, type ErrorCode, RequestRejectedError } from '../../errors.ts';
-import type { VisaErrorCode } from '../../visas/index.ts';
-import type { Deliveries, FanOutProgress, GiveUpReason, RequestFiles, Requests, Unsent } from './ports.ts';
+import { DataOutError, type ErrorCode } from '../../errors.ts';
+import type { FanOutProgress, FanOuts, FinalizableRequests, GiveUpReason, Unsent } from './ledger-port.ts';
+import type { Deliveries } from './ports.ts';
 
 /** Receives in a row that bring a fan-out no further, after which it is given up. */
 export const mostWithoutProgress = 5;
@@ -9,13 +8,10 @@ export const mostWithoutProgress = 5;
 /** Send on those of the requests whose files have all ended. A request may be sent twice. */
 export async function sendFinalizable(
   exportIds: readonly string[],
-  {
-    requestFiles,
-    deliveries,
-  }: { readonly requestFiles: Pick<RequestFiles, 'finalizable'>; readonly deliveries: Deliveries },
+  { ledger, deliveries }: { readonly ledger: FinalizableRequests; readonly deliveries: Deliveries },
 ): Promise<void> {
   if (exportIds.length === 0) return;
-  const finalizable = await requestFiles.finalizable(exportIds);
+  const finalizable = await ledger.finalizable(exportIds);
   if (finalizable.length > 0) await deliveries.send(finalizable);
 }
 
@@ -29,26 +25,18 @@ export async function closeFanOut(
   exportId: string,
   progress: FanOutProgress,
   unsent: Unsent,
-  dependencies: { readonly requests: Requests } & Parameters<typeof sendFinalizable>[1],
+  dependencies: { readonly ledger: FanOuts; readonly deliveries: Deliveries },
   mayGoOn: () => boolean,
 ): Promise<boolean> {
-  const { requests } = dependencies;
-  while (await requests.closeUnsent(exportId, progress, unsent)) if (!mayGoOn()) return false;
-  if (await requests.completeFanOut(exportId, progress)) await sendFinalizable([exportId], dependencies);
+  const { ledger } = dependencies;
+  while (await ledger.closeUnsent(exportId, progress, unsent)) if (!mayGoOn()) return false;
+  if (await ledger.completeFanOut(exportId, progress)) await sendFinalizable([exportId], dependencies);
   return true;
 }
 
 /** The reason of a failure, as a code: what the error is, and nothing of its text. */
 export function failureCode(error: unknown): ErrorCode | GiveUpReason {
   return error instanceof DataOutError ? error.code : 'internal_error';
-}
-
-/** Why an export request was rejected. The requester does not see these words. */
-export type RejectionReason = keyof typeof rejectionReasons | `visa_${VisaErrorCode}`;
-
-/** A {@link RequestRejectedError} with a reason from the one list. `message` names no token, key or visa. */
-export function rejection(reason: RejectionReason, message: string): RequestRejectedError {
-  return new RequestRejectedError(reason, message);
 }
 
 /**

@@ -1,13 +1,17 @@
 import * as z from 'zod';
 import { parseJson } from '../../common/untrusted-json.ts';
 import {
+  deliveryMessage,
   type ExportRequestMessage,
   exportRequestAttributes,
   exportRequestMessage,
   fileExportMessage,
 } from '../../contract/messages.ts';
+import type { rejectionReasons } from '../../contract/reasons.ts';
 import { Crypt4ghError, parsePublicKey } from '../../crypt4gh/index.ts';
-import { rejection } from './finalizing.ts';
+import { RequestRejectedError } from '../../errors.ts';
+import type { VisaErrorCode } from '../../visas/index.ts';
+import type { Receive } from './ledger-port.ts';
 import type { FileExport } from './ports.ts';
 
 /** A message as a queue delivers it. Nothing in it has been checked. */
@@ -16,6 +20,7 @@ export interface ReceivedMessage {
   readonly body: string;
   /** When the queue took it: the same at every delivery, until a redrive from the dead-letter queue renews it. */
   readonly sentAt: Date;
+  readonly receive: Receive;
 }
 
 /** A message of the queue `export-requests`. */
@@ -62,6 +67,31 @@ function timeOfRequest(text: string | undefined, sentAt: Date): Date {
   return requestedAt.getTime() > sentAt.getTime() + clockSkewMs ? sentAt : requestedAt;
 }
 
+interface Ids {
+  readonly exportId?: string;
+  readonly datasetId?: string | undefined;
+  readonly fileId?: string | undefined;
+}
+
+const anyMessage = z.union([exportRequestMessage, fileExportMessage, deliveryMessage]);
+
+/**
+ * The ids that a message names. Only messages of the known forms are read, because visas and keys stand beside the ids.
+ *
+ * @param named value of its attribute for the export's id, which wins if it is a UUID
+ */
+export function idsOf(body: string, named: string | undefined): Ids {
+  const { requestId, datasetId, fileId }: Partial<Record<'requestId' | 'datasetId' | 'fileId', string | undefined>> =
+    anyMessage.safeParse(parseJson(body)).data ?? {};
+  const exportId = uuid.safeParse(named).data ?? requestId;
+  return { ...(exportId !== undefined && { exportId }), datasetId, fileId };
+}
+
+/** The ids of a message that was delivered. The export id is the one in the audit trail. */
+export function idsOfDelivered({ messageId, body, attributes }: ReceivedExportRequest): Ids & { exportId: string } {
+  return { exportId: messageId, ...idsOf(body, attributes[exportRequestAttributes.exportId]) };
+}
+
 /** @throws RequestRejectedError `malformed_message` */
 export function parseExportRequest({ body }: ReceivedMessage): ExportRequestMessage {
   return parseBody(exportRequestMessage, body);
@@ -71,6 +101,14 @@ export function parseExportRequest({ body }: ReceivedMessage): ExportRequestMess
 export function parseFileExport({ body, sentAt }: ReceivedMessage): FileExport {
   const { requestId: exportId, ...message } = parseBody(fileExportMessage, body);
   return { ...message, exportId, requestedAt: timeOfRequest(message.requestedAt, sentAt).toISOString() };
+}
+
+/** Why an export request was rejected. The requester does not see these words. */
+export type RejectionReason = keyof typeof rejectionReasons | `visa_${VisaErrorCode}`;
+
+/** A {@link RequestRejectedError} with a reason from the one list. `message` names no token, key or visa. */
+export function rejection(reason: RejectionReason, message: string): RequestRejectedError {
+  return new RequestRejectedError(reason, message);
 }
 
 /** @returns 32 bytes @throws RequestRejectedError `unusable_public_key` */

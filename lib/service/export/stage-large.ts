@@ -19,7 +19,7 @@ import {
   type StageDependencies,
   type Written,
 } from './export-order.ts';
-import type { CopyId, RecordedUpload, UploadFacts } from './ports.ts';
+import type { CopyId, RecordedUpload, UploadFacts } from './ledger-port.ts';
 
 /** Longest time a function may run. The invocation of an older upload has ended. */
 const longestInvocationMs = 15 * 60 * 1000;
@@ -43,8 +43,7 @@ export async function stageLarge(
   const { key, message } = order;
   const { outbox, copies, archiveKeys } = dependencies;
   const holder = randomUUID();
-  const id: CopyId = { exportId: message.exportId, fileId: message.fileId };
-  const { withoutProgress, upload } = await copies.take(id, holder, !delivery.redelivered);
+  const { withoutProgress, upload } = await copies.take(message, holder, !delivery.redelivered);
   if (withoutProgress > refusedBytes) throw new CopyGivenUpError('archive_damaged');
   if (withoutProgress > mostWithoutProgress) throw new CopyGivenUpError('no_progress');
   if (delivery.redelivered && !upload) await abortUnrecorded(key, dependencies);
@@ -52,14 +51,14 @@ export async function stageLarge(
   const made = await headerOf(order, archiveKeys);
   const written = alreadyWritten(present, message, made.headerSha256);
   if (written) {
-    await dropCopy(id, dependencies);
+    await dropCopy(message, dependencies);
     return written;
   }
   try {
-    return await copyFile({ ...order, ...made, id, holder, withoutProgress, upload, present }, dependencies, delivery);
+    return await copyFile({ ...order, ...made, holder, withoutProgress, upload, present }, dependencies, delivery);
   } catch (error) {
     // Until an operator restores the body, no delivery can resume the copy.
-    if (error instanceof BodyMissingError) await dropCopy(id, dependencies);
+    if (error instanceof BodyMissingError) await dropCopy(message, dependencies);
     throw error;
   }
 }
@@ -70,7 +69,7 @@ export async function dropCopy(
   { copies, outbox }: Pick<StageDependencies, 'copies' | 'outbox'>,
 ): Promise<void> {
   const upload = await copies.find(id);
-  if (upload) await outbox.abortUpload(upload.key, upload.uploadId);
+  if (upload) await outbox.abortUpload(upload.outboxKey, upload.uploadId);
   await copies.forget(id);
 }
 
@@ -84,8 +83,6 @@ async function abortUnrecorded(key: string, { outbox, copies, now }: StageDepend
 }
 
 interface Copy extends ExportOrder {
-  readonly id: CopyId;
-  /** Of the record, in this delivery. */
   readonly holder: string;
   /** Deliveries without a new part, this one included. */
   readonly withoutProgress: number;
@@ -93,25 +90,25 @@ interface Copy extends ExportOrder {
   readonly upload: RecordedUpload | undefined;
   /** The object that the container replaces. */
   readonly present: ObjectHead | undefined;
-  /** For the recipient. */
   readonly header: Uint8Array;
   readonly headerSha256: string;
 }
 
 async function copyFile(copy: Copy, dependencies: StageDependencies, { remainingMs }: Delivery): Promise<Written> {
-  const { key, message, file, id, present, header, headerSha256 } = copy;
+  const { key, message, file, present, header, headerSha256 } = copy;
   const { archive, outbox, copies, now, copySize } = dependencies;
   const body = await bodySource(file, archive, { checksum: true });
   const plan = planMultipart(header.length, body.bodySize, copySize);
-  const facts: UploadFacts = { key, sourceEtag: body.archiveEtag, headerDigest: headerSha256, partSize: plan.copySize };
+  const { archiveEtag: sourceEtag } = body;
+  const facts: UploadFacts = { outboxKey: key, sourceEtag, headerDigest: headerSha256, partSize: plan.copySize };
 
   const { upload, isRecorded, done } = await uploadFor(copy, facts, dependencies);
-  const save = (parts: RecordedUpload['parts']) => copies.save(id, copy.holder, parts);
+  const save = (parts: RecordedUpload['parts']) => copies.save(message, copy.holder, parts);
   const endsSoon = () => remainingMs() < cleanUpMs;
   const record = new SavedParts({ done, save: isRecorded ? save : async () => true, endsSoon, now });
   const drop = async () => {
     await upload.abort();
-    if (isRecorded) await copies.forget(id);
+    if (isRecorded) await copies.forget(message);
   };
   let countIfDamaged = copy.withoutProgress;
   try {
@@ -128,8 +125,8 @@ async function copyFile(copy: Copy, dependencies: StageDependencies, { remaining
     countIfDamaged = refusedBytes;
     const result = await upload.complete(parts, bytes, present?.etag, crc64nvme);
     if (result === 'written') {
-      if (isRecorded) await copies.forget(id);
-      return { outcome: 'staged', bytes, headerSha256, ...(crc64nvme && { crc64nvme }) };
+      if (isRecorded) await copies.forget(message);
+      return { outcome: 'staged', bytes, headerSha256, crc64nvme };
     }
     const other = alreadyWritten(await outbox.head(key), message, headerSha256);
     if (!other) throw new TemporarilyUnavailableError('another request wrote this container at the same time');
@@ -139,7 +136,7 @@ async function copyFile(copy: Copy, dependencies: StageDependencies, { remaining
     if (!isRecorded || error instanceof RequestRejectedError) await drop();
     else if (error instanceof ArchiveDamagedError) {
       await upload.abort();
-      await copies.setWithoutProgress(id, countIfDamaged);
+      await copies.setWithoutProgress(message, countIfDamaged);
     } else if (record.hasProgress && endsSoon()) throw unfinished(error);
     throw error;
   }
@@ -154,7 +151,7 @@ interface CurrentUpload {
 
 /** The upload of an earlier delivery, if S3 still has it and it was begun for the same bytes. Otherwise a new one. */
 async function uploadFor(
-  { key, message, publicKey, id, holder, upload: earlier }: Copy,
+  { key, message, publicKey, holder, upload: earlier }: Copy,
   facts: UploadFacts,
   { outbox, copies }: StageDependencies,
 ): Promise<CurrentUpload> {
@@ -163,10 +160,10 @@ async function uploadFor(
     const upload = await outbox.resumeUpload(key, metadata, earlier.uploadId);
     if (upload) return { upload, isRecorded: true, done: earlier.parts };
   } else if (earlier) {
-    await outbox.abortUpload(earlier.key, earlier.uploadId);
+    await outbox.abortUpload(earlier.outboxKey, earlier.uploadId);
   }
   const upload = await outbox.startUpload(key, metadata, () => copies.uploadsTo(key));
-  const begun = copies.begin(id, holder, { ...facts, uploadId: upload.uploadId });
+  const begun = copies.begin(message, holder, { ...facts, uploadId: upload.uploadId });
   const isRecorded = await begun.catch(async (error: unknown) => {
     await upload.abort();
     throw error;
@@ -176,7 +173,7 @@ async function uploadFor(
 
 function isFor(upload: UploadFacts, facts: UploadFacts): boolean {
   return (
-    upload.key === facts.key &&
+    upload.outboxKey === facts.outboxKey &&
     upload.sourceEtag === facts.sourceEtag &&
     upload.headerDigest === facts.headerDigest &&
     upload.partSize === facts.partSize
@@ -209,7 +206,6 @@ const batchSize = 50;
 const longestWaitMs = 30_000;
 
 export interface SavedPartsOptions {
-  /** Parts that were saved before. */
   readonly done: readonly UploadedPart[];
   /** Resolves to `false` when another delivery goes on with the copy. */
   readonly save: (parts: readonly UploadedPart[]) => Promise<boolean>;
@@ -232,7 +228,6 @@ export class SavedParts implements PartRecord {
     this.#savedAt = options.now().getTime();
   }
 
-  /** Whether this delivery has saved a part. */
   hasProgress = false;
 
   readonly add = async (part: UploadedPart): Promise<void> => {

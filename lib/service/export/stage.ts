@@ -5,13 +5,22 @@ import { nameDamagedFile } from '../archive/archived-file.ts';
 import { forEachConcurrently } from '../archive/concurrency.ts';
 import { outboxFileName } from '../archive/container-name.ts';
 import { largestSmallBody } from '../archive/plan.ts';
-import { checkTimeLeft } from '../archive/write-container.ts';
-import { checksumOf, type ExportOrder, refuseDenied, type StageDependencies, type Written } from './export-order.ts';
-import { failureCode, rejection, sendFinalizable } from './finalizing.ts';
-import type { ExportEvent, FileEnd } from './ports.ts';
-import { parseFileExport, parseRecipientKey, type ReceivedMessage } from './received.ts';
+import { checkTimeLeft, containerCrc } from '../archive/write-container.ts';
+import {
+  alreadyWritten,
+  checksumOf,
+  type Delivery,
+  type ExportOrder,
+  headerOf,
+  metadataOf,
+  refuseDenied,
+  type StageDependencies,
+  type Written,
+} from './export-order.ts';
+import { failureCode, sendFinalizable } from './finalizing.ts';
+import type { ExportEvent, FileEnd } from './ledger-port.ts';
+import { parseFileExport, parseRecipientKey, type ReceivedMessage, rejection } from './received.ts';
 import { CopyGivenUpError, dropCopy, stageLarge } from './stage-large.ts';
-import { stageSmall } from './stage-small.ts';
 
 /** Longest time for one small file. It takes less than a second, so a file that takes longer waits for a lost answer. */
 const smallFileMs = 3 * 60_000;
@@ -20,27 +29,18 @@ const bytesInFlight = 32 * 1024 * 1024;
 /** Time that is kept for the audit rows and the reply. */
 const recordMs = 10_000;
 
-/** A message of a queue of file exports. */
-export interface DeliveredMessage extends ReceivedMessage {
-  /** Whether the message may have been delivered before (receive count over 1). */
-  readonly redelivered: boolean;
-  /** Whether the queue puts the message aside when this delivery fails. */
-  readonly isLast: boolean;
-}
-
 /** The outcome of a file. Each is final: the message can go. */
-export type StageOutcome = { readonly exportId: string; readonly fileId?: string } & Verdict;
+export type StageOutcome = { readonly exportId: string; readonly fileId: string | undefined } & Verdict;
 
 type Verdict = Written | { readonly outcome: 'rejected'; readonly reason: string; readonly detail: string };
 
 /** One message on its way. */
 interface Task {
-  readonly delivered: DeliveredMessage;
+  readonly delivered: ReceivedMessage;
   /** What is known so far, for the audit row. */
   facts: Omit<ExportEvent, 'event' | 'reason' | 'bytes'>;
   /** What is staged, as far as it is known. */
   order: Partial<ExportOrder>;
-  /** How it ended. */
   end?: { readonly verdict: Verdict } | { readonly error: unknown };
 }
 
@@ -52,12 +52,11 @@ interface Task {
  * catalogue's size decides how a file is written, whichever queue its message came by.
  *
  * @param messages at most ten
- * @param remainingMs milliseconds until the invocation ends
  * @returns how each message ended, in the same order. A message that is rejected here must be delivered again: the reason
  *   is a TemporarilyUnavailableError, an ArchiveDamagedError or another error of the ports.
  */
 export async function stageFiles(
-  messages: readonly DeliveredMessage[],
+  messages: readonly ReceivedMessage[],
   dependencies: StageDependencies,
   remainingMs: () => number,
 ): Promise<readonly PromiseSettledResult<StageOutcome>[]> {
@@ -97,6 +96,8 @@ function atOnce(tasks: readonly Task[]): number {
 }
 
 const isOpen = ({ end }: Task): boolean => end === undefined;
+/** Whether the message may have been delivered before. */
+const isRedelivered = ({ delivered }: Task): boolean => delivered.receive.count > 1;
 
 function endedBy(error: unknown): NonNullable<Task['end']> {
   if (!(error instanceof RequestRejectedError)) return { error };
@@ -119,10 +120,10 @@ async function readMessage(task: Task, { denied }: StageDependencies): Promise<v
 async function findFiles(tasks: readonly Task[], { catalogue }: StageDependencies): Promise<void> {
   const asking = tasks.flatMap((task) => (task.order.message ? [{ task, message: task.order.message }] : []));
   if (asking.length === 0) return;
-  const attempts = asking.map(({ task: { delivered }, message }) => ({
+  const attempts = asking.map(({ task, message }) => ({
     ...message,
-    isFirst: !delivered.redelivered,
-    isLast: delivered.isLast,
+    isFirst: !isRedelivered(task),
+    isLast: task.delivered.receive.isLast,
   }));
   const [finding] = await Promise.allSettled([catalogue.findReleasedFiles(attempts)]);
   await step(tasks, async (task) => {
@@ -137,7 +138,7 @@ async function findFiles(tasks: readonly Task[], { catalogue }: StageDependencie
 
 /** @throws errors of the ports, and TemporarilyUnavailableError when the file takes too long */
 async function write(task: Task, dependencies: StageDependencies, remainingMs: () => number): Promise<Written> {
-  const { redelivered } = task.delivered;
+  const redelivered = isRedelivered(task);
   const { message, publicKey, file } = task.order as Pick<ExportOrder, 'message' | 'publicKey' | 'file'>;
   const key = outboxKey(message.recipient, outboxFileName(file.fileId, file.submissionFilePath));
   task.order = { ...task.order, key };
@@ -149,6 +150,36 @@ async function write(task: Task, dependencies: StageDependencies, remainingMs: (
       stage({ key, message, publicKey, file }, dependencies, { redelivered, remainingMs: leftMs }),
     ),
   );
+}
+
+/**
+ * Stage a file of at most 8 MiB: one GetObject, one PutObject. The write says on which condition it may happen, so the
+ * outbox is looked at only when S3 refuses it.
+ *
+ * @throws ArchiveDamagedError when the body is missing or differs in size from the catalogue; errors of the ports
+ */
+async function stageSmall(
+  order: ExportOrder,
+  { archive, outbox, archiveKeys }: StageDependencies,
+  { remainingMs }: Delivery,
+): Promise<Written> {
+  const { key, message, publicKey, file } = order;
+  const { header, headerSha256 } = await headerOf(order, archiveKeys);
+  const { container, bodyCrc } = await archive.readWhole(file, file.archiveFileSize, header);
+  const crc64nvme = await containerCrc(header, { bodySize: file.archiveFileSize, crc64nvme: bodyCrc });
+  const metadata = metadataOf({ message, publicKey });
+  let replaces: string | undefined;
+  for (const _ of ['nothing is there', 'an older container is there']) {
+    checkTimeLeft(remainingMs);
+    if ((await outbox.put(key, container, metadata, replaces, crc64nvme)) === 'written') {
+      return { outcome: 'staged', bytes: container.length, headerSha256, crc64nvme };
+    }
+    const present = await outbox.head(key);
+    const written = alreadyWritten(present, message, headerSha256);
+    if (written) return written;
+    replaces = present?.etag;
+  }
+  throw new TemporarilyUnavailableError('another request wrote this container at the same time');
 }
 
 /**
@@ -178,10 +209,10 @@ async function within<T>(
 /** Leave nothing of an earlier delivery behind for a file that is rejected now. */
 async function dropCopies(tasks: readonly Task[], dependencies: StageDependencies): Promise<void> {
   for (const task of tasks) {
-    const { exportId, fileId } = task.facts;
+    const { message } = task.order;
     const isRejected = task.end && 'verdict' in task.end && task.end.verdict.outcome === 'rejected';
-    if (!isRejected || fileId === undefined || !task.delivered.redelivered) continue;
-    await dropCopy({ exportId, fileId }, dependencies).catch((error: unknown) => {
+    if (!isRejected || !message || !isRedelivered(task)) continue;
+    await dropCopy(message, dependencies).catch((error: unknown) => {
       task.end = { error };
     });
   }
@@ -195,7 +226,7 @@ async function dropCopies(tasks: readonly Task[], dependencies: StageDependencie
 async function recordAll(tasks: readonly Task[], dependencies: StageDependencies): Promise<void> {
   const write = async (some: readonly Task[]) => {
     try {
-      const ended = await dependencies.requestFiles.record(some.flatMap(endOf), some.flatMap(eventOf));
+      const ended = await dependencies.ledger.record(some.flatMap(endOf), some.flatMap(eventOf));
       await sendFinalizable(ended, dependencies);
     } catch (error) {
       if (some.length > 1 && !(error instanceof TemporarilyUnavailableError)) {
@@ -211,7 +242,7 @@ async function recordAll(tasks: readonly Task[], dependencies: StageDependencies
 function givenUpFor({ delivered, end }: Task): ReturnType<typeof failureCode> | undefined {
   if (!end || !('error' in end)) return undefined;
   const isFinal = end.error instanceof CopyGivenUpError || end.error instanceof BodyMissingError;
-  const isGivenUp = delivered.isLast || isFinal;
+  const isGivenUp = delivered.receive.isLast || isFinal;
   return isGivenUp ? giveUpReason(end.error) : undefined;
 }
 
@@ -236,7 +267,7 @@ function endOf(task: Task): readonly FileEnd[] {
   }
   const { verdict } = end;
   if (verdict.outcome === 'rejected') return [{ ...file, state: 'rejected', reason: verdict.reason }];
-  const inOutbox = { ...file, ...(order.key && { outboxKey: order.key }) };
+  const inOutbox = { ...file, outboxKey: order.key };
   if (verdict.outcome === 'superseded') return [{ ...inOutbox, state: 'superseded', supersededBy: verdict.by }];
   const { outcome: _, ...container } = verdict;
   return [{ ...inOutbox, ...container, state: 'staged' }];
@@ -260,8 +291,5 @@ function eventOf(task: Task): readonly ExportEvent[] {
 function resultOf({ facts: { exportId, fileId }, end }: Task): PromiseSettledResult<StageOutcome> {
   if (!end) throw new Error('a message was left without a verdict');
   if ('error' in end) return { status: 'rejected', reason: end.error };
-  return {
-    status: 'fulfilled',
-    value: { exportId, ...(fileId !== undefined && { fileId }), ...end.verdict },
-  };
+  return { status: 'fulfilled', value: { exportId, fileId, ...end.verdict } };
 }

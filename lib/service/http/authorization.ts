@@ -2,7 +2,6 @@ import { UnauthenticatedError } from '../../errors.ts';
 import { type VerifiedGrants, VisaError, type VisaRules } from '../../visas/index.ts';
 import { type HttpRequest, singleHeader } from './request.ts';
 
-/** The credentials of HTTP Basic (RFC 7617). */
 export interface BasicCredentials {
   readonly username: string;
   readonly password: string;

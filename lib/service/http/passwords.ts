@@ -1,4 +1,4 @@
-import { timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { compare } from 'bcryptjs';
 import { deriveScrypt, parseScryptHash, scryptCost } from '../../common/password-hash.ts';
 
@@ -12,8 +12,16 @@ const bcryptBytes = 72;
 const unknownUser = { ...scryptCost, salt: new Uint8Array(16) };
 
 /**
+ * Passwords that have fitted, by their stored hash. A client sends its password with each request, and the slow hash protects
+ * what is stored, not what was just sent. What is kept means nothing outside this process.
+ */
+const fitting = new Map<string, Uint8Array>();
+const mostFitting = 100;
+const key = randomBytes(32);
+
+/**
  * Whether the password belongs to the stored hash (scrypt in PHC form, or bcrypt). Comparing takes the
- * same time wherever the two differ. A password over 72 bytes (UTF-8) fits no bcrypt hash. Without a stored hash (unknown
+ * same time wherever the two differ; one that has fitted before takes none. A password over 72 bytes (UTF-8) fits no bcrypt hash. Without a stored hash (unknown
  * user) the result is false, after the time that a new hash takes.
  * @throws Error when the stored hash has another form or a cost out of bounds: an operator's mistake, never a fallback to
  * comparing plain text.
@@ -23,6 +31,18 @@ export async function verifyPassword(password: string, stored: string | undefine
     await deriveScrypt(password, unknownUser, 32);
     return false;
   }
+  const digest = createHmac('sha256', key).update(password).digest();
+  const known = fitting.get(stored);
+  if (known !== undefined && timingSafeEqual(known, digest)) return true;
+  const fits = await belongsTo(password, stored);
+  if (fits) {
+    if (fitting.size >= mostFitting) fitting.clear();
+    fitting.set(stored, digest);
+  }
+  return fits;
+}
+
+async function belongsTo(password: string, stored: string): Promise<boolean> {
   if (bcrypt.test(stored)) return (await compare(password, stored)) && Buffer.byteLength(password) <= bcryptBytes;
   const parsed = parseScryptHash(stored);
   if (!parsed)

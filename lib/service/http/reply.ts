@@ -66,9 +66,7 @@ export function receiptKeysReply(requestId: string, keys: readonly object[]): Ht
 export interface Location {
   readonly url: string;
   readonly expiresAt: Date;
-  /** Bytes of the object. */
   readonly size: number;
-  /** Entity tag of the object, where it is known. */
   readonly etag?: string;
 }
 

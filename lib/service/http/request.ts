@@ -1,6 +1,7 @@
 import { isNestedTooDeeply } from '../../common/untrusted-json.ts';
 import type { AuthorizerContext } from '../../contract/http.ts';
 import { limits } from '../../contract/limits.ts';
+import { Crypt4ghError, looksLikePrivateKey, parsePublicKey } from '../../crypt4gh/index.ts';
 import { InvalidRequestError, type Violation } from '../../errors.ts';
 
 /** A request as the logic sees it, from any front door. */
@@ -62,6 +63,18 @@ export function collected<T>(violations: Violation[], read: () => T): T | undefi
   }
 }
 
+/** Reads parts of a request. @throws InvalidRequestError with the rules that all of them break */
+export function readAll<Parts extends object>(
+  readers: {
+    readonly [Name in keyof Parts]: () => Parts[Name];
+  },
+): Parts {
+  const violations: Violation[] = [];
+  const parts = Object.entries<() => unknown>(readers).map(([name, read]) => [name, collected(violations, read)]);
+  if (violations.length > 0) throw new InvalidRequestError(violations);
+  return Object.fromEntries(parts) as Parts;
+}
+
 /**
  * The JSON document in the body of a request.
  * @throws InvalidRequestError for another media type, no body, more than `maxBytes`, deep nesting or no JSON. It never repeats
@@ -82,5 +95,27 @@ export function jsonBody(request: HttpRequest, maxBytes: number): unknown {
   } catch {
     // The engine's own message repeats part of the body.
     throw invalid('body', 'is not JSON in UTF-8');
+  }
+}
+
+/** What a caller is told of a public key that cannot be used, after the name of its field. */
+export function explainUnusablePublicKey(text: string): string {
+  return looksLikePrivateKey(text) ? privateKey : unusable;
+}
+
+const unusable =
+  'is not a usable X25519 public key: send Crypt4GH PEM, its base64, base64 of the 32 bytes, X25519 SPKI or ssh-ed25519';
+
+const privateKey =
+  'is a PRIVATE key: never send one; make a new pair of keys, because anyone who has seen this one can read the files that ' +
+  'are encrypted for it, and send its public key';
+
+/** The raw public key in any accepted form; `undefined` when it has none of them, or is a point of low order. */
+export function usablePublicKey(text: string): Uint8Array | undefined {
+  try {
+    return parsePublicKey(text);
+  } catch (error) {
+    if (error instanceof Crypt4ghError) return undefined;
+    throw error;
   }
 }

@@ -1,4 +1,3 @@
-import type { Attempt } from '../export/ports.ts';
 import {
   type Columns,
   type FileEvent,
@@ -8,13 +7,11 @@ import {
   isReceiptOwed,
   type Phase,
   phases,
+  quoted,
   type RequestEvent,
   requestTransitions,
   type Steps,
-  takes,
 } from './transitions.ts';
-
-const quoted = (value: string) => `'${value}'`;
 
 /** The steps from rows that exist. */
 function stepsOf<S extends string>(steps: Steps<S>): readonly (readonly [from: S, to: S])[] {
@@ -28,7 +25,7 @@ const listed = (columns: Columns) =>
     .map(([column, value]) => `${column} = ${value}`)
     .join(', ');
 
-/** The state of a file that {@link takes} the event. */
+/** The state of a file that takes the event. */
 export function stateAfter(row: string, event: FileEvent): string {
   const steps = stepsOf(fileTransitions[event].steps);
   return `case ${row}.state ${steps.map(([from, to]) => `when ${quoted(from)} then ${quoted(to)}`).join(' ')} end`;
@@ -54,11 +51,12 @@ export function takesOneOf(events: readonly FileEvent[], before: string, after: 
 /**
  * The assignments of an event besides the state, for an update of the file of the row `f`.
  *
- * @param given expression for a column whose value comes with the event
+ * @param given row or expression with the columns whose values come with the event
  */
-export function fileAssignments(event: FileEvent, given: (column: string) => string): string {
+export function fileAssignments(event: FileEvent, given: string | ((column: string) => string) = 'excluded'): string {
   const { given: columns = [], set = {} } = fileTransitions[event];
-  const values = Object.fromEntries(columns.map((column) => [column, given(column)]));
+  const expression = typeof given === 'string' ? (column: string) => `${given}.${column}` : given;
+  const values = Object.fromEntries(columns.map((column) => [column, expression(column)]));
   return listed({ ...values, ...set, updated_at: 'now()' });
 }
 
@@ -95,11 +93,15 @@ function phaseAssignments(event: RequestEvent): Columns {
   return Object.fromEntries(columns);
 }
 
-/** The assignments of an event, for `update data_out.requests r set`. */
+/** The assignments of an event, for an update of the request of the row `r`. */
 export function assignments(event: RequestEvent): string {
   const { set, isQuiet } = requestTransitions[event];
   return listed({ ...phaseAssignments(event), ...set, ...(!isQuiet && { updated_at: 'now()' }) });
 }
+
+/** The statement by which an event changes requests `r`. @param which condition on their rows */
+export const change = (event: RequestEvent, which: string) =>
+  `update data_out.requests r set ${assignments(event)} where ${which} and ${requestTakes(event)}`;
 
 /** What an event gives a new row of a request. */
 export function newRow(event: RequestEvent): Columns {
@@ -115,62 +117,16 @@ export const isUnfinalized = `r.state <> 'rejected' and ${isReceiptOwed}`;
 export const isFinalizable = `${isUnfinalized} and r.sealed_at is not null and not ${hasOpenFiles('r.request_id')}`;
 
 /**
- * Whether a request can be finalized: every open file that it has may be in flight at this moment, so that the caller may be
+ * Whether the request `r` can be finalized: every open file that it has may be in flight at this moment, so that the caller may be
  * the last. If not, another file is still to come, and its delivery will ask again. It looks at one row more than
  * `mostInFlight`.
  *
  * @param others condition on the open rows `o` that count
  */
-export const mayFinalize = (request: string, mostInFlight: number, others = 'true') => `(
-  select count(*) <= ${mostInFlight} and not coalesce(bool_or(held.tried_at is null), false)
+export const mayFinalize = (mostInFlight: number, others = 'true') => `(
+  select count(*) <= ${mostInFlight} and not coalesce(bool_or(counted.tried_at is null), false)
   from (
     select o.tried_at from data_out.request_files o
-    where o.request_id = ${request} and ${isOpen('o')} and ${others}
+    where o.request_id = r.request_id and ${isOpen('o')} and ${others}
     limit ${mostInFlight + 1}
-  ) held)`;
-
-/**
- * What the events of files are for their requests.
- *
- * @param changed query of the ids of the requests
- */
-export const alsoFor = (changed: string, event: 'file_changed' | 'container_removed') => `update data_out.requests r
-  set ${assignments(event)} where r.request_id in (${changed}) and ${requestTakes(event)}`;
-
-const reopened = fileTransitions.attempted_first.alsoFrom ?? [];
-
-/**
- * Common table expressions that note the attempts of the parameter `attempts`. A file that was given up is open again when
- * its message comes for the first time: it was moved back from the dead letters. Rows are locked in order, so that two
- * statements with the same rows cannot wait for each other.
- */
-const noteSql = `attempts as materialized (
-    select * from jsonb_to_recordset(cast(:attempts as jsonb)) as a
-      (request_id uuid, file_id text, is_first boolean, is_last_try boolean)
-  ), before as materialized (
-    select f.request_id, f.file_id, f.state from data_out.request_files f
-    join attempts a on a.request_id = f.request_id and a.file_id = f.file_id
-    order by f.request_id, f.file_id for update of f
-  ), tried as (
-    update data_out.request_files f set
-      state = ${stateAfter('b', 'attempted_first')}, ${fileAssignments('attempted_first', (column) => `a.${column}`)}
-    from before b join attempts a on a.request_id = b.request_id and a.file_id = b.file_id
-    where f.request_id = b.request_id and f.file_id = b.file_id
-      and (${takes('b', 'attempted')} or a.is_first and ${takes('b', 'attempted_first')})
-    returning f.request_id, b.state as was
-  ), raised as (
-    ${alsoFor(`select t.request_id from tried t where t.was in (${reopened.map(quoted).join(', ')})`, 'file_changed')}
-  )`;
-
-/** For the query that finds the files of the attempts. */
-export const noteAttempts = { sql: noteSql, rows: attemptRows };
-
-function attemptRows(attempts: readonly Attempt[]): { readonly json: unknown } {
-  const rows = attempts.map(({ exportId, fileId, isFirst, isLast }) => ({
-    request_id: exportId,
-    file_id: fileId,
-    is_first: isFirst,
-    is_last_try: isLast,
-  }));
-  return { json: rows };
-}
+  ) counted)`;

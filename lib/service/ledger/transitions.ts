@@ -1,11 +1,8 @@
 import type { FileState, RequestState } from '../../contract/delivery.ts';
 import { mostWithoutProgress } from '../export/finalizing.ts';
 
-/** A row that does not exist yet. */
-type Absent = 'absent';
-
-/** The state after an event, by the state before. Any other state stays as it is. */
-export type Steps<S extends string> = Readonly<Partial<Record<S | Absent, S>>>;
+/** The state after an event, by the state before. `absent`: there is no row yet. Any other state stays as it is. */
+export type Steps<S extends string> = Readonly<Partial<Record<S | 'absent', S>>>;
 
 /** SQL, by the column that takes its value. */
 export type Columns = Readonly<Record<string, string>>;
@@ -109,7 +106,7 @@ interface RequestTransition {
 const stays = <P extends Phase>(...some: readonly P[]) =>
   Object.fromEntries(some.map((phase) => [phase, phase])) as { readonly [K in P]: K };
 
-const quoted = (value: string) => `'${value}'`;
+export const quoted = (value: string) => `'${value}'`;
 
 /** Whether an event changes the file of the row `row`. In the order of {@link fileTransitions}: partial indexes have these words. */
 export function takes(row: string, event: FileEvent): string {

@@ -3,7 +3,7 @@ import { InvalidRequestError, UnauthenticatedError } from '../../errors.ts';
 import type { VisaRules } from '../../visas/index.ts';
 import { parseBearer, token68, verifiedToken } from '../http/authorization.ts';
 import { type HttpRequest, singleHeader } from '../http/request.ts';
-import type { ArchiveCredentials } from './archive-credentials.ts';
+import type { CheckArchiveCredentials } from './archive-credentials.ts';
 
 export interface Recipient {
   readonly prefix: string;
@@ -13,16 +13,15 @@ export interface Recipient {
 
 export interface Caller {
   readonly recipients: readonly Recipient[];
-  /** The user of the central archive whose credentials were right; absent when none were sent. */
-  readonly archiveUser?: string;
+  /** The user of the central archive whose credentials were right; `undefined` when none were sent. */
+  readonly archiveUser: string | undefined;
 }
 
 /** Who was given something, for the log; neither visa nor password is in it. */
 export interface Access {
   readonly requestId: string;
-  /** Outbox prefixes. */
   readonly recipients: readonly string[];
-  readonly archiveUser?: string;
+  readonly archiveUser: string | undefined;
 }
 
 /** What the log may say of a caller who was given something from these parts of the outbox. */
@@ -31,9 +30,8 @@ export function accessOf(
   caller: Caller,
   recipients: readonly Pick<Recipient, 'prefix'>[],
 ): Access {
-  const { archiveUser } = caller;
   const prefixes = recipients.map(({ prefix }) => prefix);
-  return { requestId: request.requestId, recipients: prefixes, ...(archiveUser !== undefined && { archiveUser }) };
+  return { requestId: request.requestId, recipients: prefixes, archiveUser: caller.archiveUser };
 }
 
 /**
@@ -52,7 +50,7 @@ export async function callerOf(request: HttpRequest, rules: VisaRules): Promise<
   if (isAdmitted !== 'true') throw new UnauthenticatedError('the credentials were not accepted: send the right ones');
   const bySubject = new Map(subjects.map((subject) => [outboxPrefix(subject), subject.sub]));
   const recipients = Array.from(bySubject, ([prefix, sub]) => ({ prefix, sub }));
-  return { recipients, ...(archiveUser !== undefined && { archiveUser }) };
+  return { recipients, archiveUser };
 }
 
 /**
@@ -78,7 +76,7 @@ export function visaToken(request: Pick<HttpRequest, 'headers'>): string {
 /** What the authorizer of list and stream checks credentials with. */
 export interface OutboxAccess {
   readonly rules: VisaRules;
-  readonly archiveCredentials: ArchiveCredentials;
+  readonly checkArchiveCredentials: CheckArchiveCredentials;
 }
 
 /**
@@ -91,9 +89,9 @@ export interface OutboxAccess {
  */
 export async function authorizeOutboxCaller(
   request: Pick<HttpRequest, 'headers'>,
-  { rules, archiveCredentials }: OutboxAccess,
+  { rules, checkArchiveCredentials }: OutboxAccess,
 ): Promise<{ principalId: string; archiveUser: string | undefined }> {
   const { subject } = await verifiedToken(visaToken(request), rules);
-  const archiveUser = await archiveCredentials.check(request);
+  const archiveUser = await checkArchiveCredentials(request);
   return { principalId: outboxPrefix(subject), archiveUser };
 }

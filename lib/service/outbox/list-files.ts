@@ -1,10 +1,10 @@
 import { isReceiptName, receiptMediaType } from '../../contract/delivery.ts';
 import { isOutboxFileName } from '../../contract/outbox-key.ts';
-import { InvalidRequestError, type Violation } from '../../errors.ts';
+import { InvalidRequestError } from '../../errors.ts';
 import type { VisaRules } from '../../visas/index.ts';
 import { listReply, rowsPerPage, slice, wholeNumber } from '../http/pages.ts';
 import type { HttpReply } from '../http/reply.ts';
-import { collected, type HttpRequest, singleQuery } from '../http/request.ts';
+import { type HttpRequest, readAll, singleQuery } from '../http/request.ts';
 import { type Access, accessOf, callerOf, type Recipient } from './caller.ts';
 import type { OutboxReader, StagedFile } from './ports.ts';
 
@@ -66,12 +66,11 @@ export function expiryDate(created: Date, days: number): Date {
 
 /** Which rows of a listing are wanted: `perPage` rows after `page * perPage` of those that follow `after`. */
 export interface Page {
-  /** Zero-based. */
   readonly page: number;
   /** 1 to 50,000. */
   readonly perPage: number;
-  /** A file name. Absent: the rows begin with the first. */
-  readonly after?: string;
+  /** A file name. `undefined`: the rows begin with the first. */
+  readonly after: string | undefined;
 }
 
 /**
@@ -80,16 +79,19 @@ export interface Page {
  * @throws InvalidRequestError with every broken rule.
  */
 export function parsePage(request: HttpRequest): Page {
-  const violations: Violation[] = [];
-  collected(violations, () => requireOutbox(request));
-  const page = collected(violations, () => wholeNumber(request, 'page')) ?? 0;
-  const perPage = collected(violations, () => rowsPerPage(request));
-  const after = collected(violations, () => singleQuery(request, 'after'));
-  if (after !== undefined && !isOutboxFileName(after)) {
-    violations.push({ field: 'after', message: 'must be a fileName of the listing' });
-  }
-  if (violations.length > 0 || perPage === undefined) throw new InvalidRequestError(violations);
-  return { page: Math.max(page, 0), perPage, ...(after !== undefined && { after }) };
+  const { inbox: _, ...page } = readAll({
+    inbox: () => requireOutbox(request),
+    page: () => Math.max(wholeNumber(request, 'page'), 0),
+    perPage: () => rowsPerPage(request),
+    after: () => nameBefore(request),
+  });
+  return page;
+}
+
+function nameBefore(request: HttpRequest): string | undefined {
+  const after = singleQuery(request, 'after');
+  if (after === undefined || isOutboxFileName(after)) return after;
+  throw new InvalidRequestError([{ field: 'after', message: 'must be a fileName of the listing' }]);
 }
 
 /** There is no inbox behind this proxy, and clients in the field take an absent `inbox` to mean it. */
@@ -145,7 +147,6 @@ export async function* mergedListing(
   }
 }
 
-/** The next page that has rows; none at the end. */
 async function nextRows(pages: AsyncIterator<readonly StagedFile[]>): Promise<readonly StagedFile[]> {
   for (;;) {
     const { done, value } = await pages.next();

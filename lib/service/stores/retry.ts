@@ -13,7 +13,6 @@ export interface RetryEnvironment {
 export interface RetryOptions extends RetryEnvironment {
   /** Milliseconds that all attempts and pauses together may take. */
   readonly budgetMs: number;
-  /** Whether a failure may pass. */
   readonly isRetryable: (error: unknown) => boolean;
   /** Upper bound of the first pause, in milliseconds; it doubles up to `maxPauseMs`. @default 200 */
   readonly firstPauseMs?: number;

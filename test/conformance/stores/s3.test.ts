@@ -7,10 +7,10 @@ import { ArchiveDamagedError } from '../../../lib/errors.ts';
 import { S3ArchiveWriter } from '../../../lib/ops/stores/archive-writer.ts';
 import { containerCrc } from '../../../lib/service/archive/write-container.ts';
 import { s3Client } from '../../../lib/service/stores/clients.ts';
-import { S3Archive } from '../../../lib/service/stores/s3/archive.ts';
-import { S3OutboxReader } from '../../../lib/service/stores/s3/outbox-reader.ts';
-import { S3OutboxRemover } from '../../../lib/service/stores/s3/outbox-remover.ts';
-import { S3OutboxWriter } from '../../../lib/service/stores/s3/outbox-writer.ts';
+import { s3Archive } from '../../../lib/service/stores/s3/archive.ts';
+import { s3OutboxReader } from '../../../lib/service/stores/s3/outbox-reader.ts';
+import { s3OutboxRemover } from '../../../lib/service/stores/s3/outbox-remover.ts';
+import { s3OutboxWriter } from '../../../lib/service/stores/s3/outbox-writer.ts';
 import { testClient } from '../../helpers/http-handler.ts';
 import { S3Server } from '../../helpers/s3-server.ts';
 import { documented } from '../../helpers/s3-under-test.ts';
@@ -32,9 +32,9 @@ const metadata = { [outboxMetadata.exportId]: 'r1', [outboxMetadata.fileId]: 'EG
 
 let server: S3Server | undefined;
 let client: S3Client;
-let archive: S3Archive;
-let writer: S3OutboxWriter;
-let reader: S3OutboxReader;
+let archive: ReturnType<typeof s3Archive>;
+let writer: ReturnType<typeof s3OutboxWriter>;
+let reader: ReturnType<typeof s3OutboxReader>;
 
 beforeAll(async () => {
   if (endpoint === undefined) {
@@ -50,9 +50,9 @@ beforeAll(async () => {
       }
     }
   }
-  archive = new S3Archive({ client, buckets: [archiveBucket] });
-  writer = new S3OutboxWriter({ client, bucket: outboxBucket, archiveBuckets: [archiveBucket] });
-  reader = new S3OutboxReader({ client, bucket: outboxBucket, urlLifetimeSeconds: 900 });
+  archive = s3Archive({ client, buckets: [archiveBucket] });
+  writer = s3OutboxWriter({ client, bucket: outboxBucket, archiveBuckets: [archiveBucket] });
+  reader = s3OutboxReader({ client, bucket: outboxBucket, urlLifetimeSeconds: 900 });
 });
 afterAll(async () => {
   client?.destroy();
@@ -195,7 +195,7 @@ describe('the outbox', () => {
   });
 
   it('removes a container only while it is the one that was seen', async () => {
-    const remover = new S3OutboxRemover({ client, bucket: outboxBucket });
+    const remover = s3OutboxRemover(client, outboxBucket);
     const key = `${prefix}/removed.c4gh`;
     await writer.put(key, bytes(3), metadata, undefined);
     const { etag = '' } = (await remover.head(key)) ?? {};
@@ -210,14 +210,14 @@ describe('the outbox', () => {
   documented(
     'tells a container that is gone from one that it removed',
     async () => {
-      const remover = new S3OutboxRemover({ client, bucket: outboxBucket });
+      const remover = s3OutboxRemover(client, outboxBucket);
       expect(await remover.remove(`${prefix}/absent.c4gh`, '"0123456789abcdef0123456789abcdef"')).toBe('gone');
     },
     { versitygw: 'it answers 204, as without a condition' },
   );
 
   it('finds the containers of direct access, and no others', async () => {
-    const remover = new S3OutboxRemover({ client, bucket: outboxBucket });
+    const remover = s3OutboxRemover(client, outboxBucket);
     const digest = createHash('sha256').update(`${run} direct`).digest('hex');
     const key = `direct/${digest}/EGAF1-a.c4gh`;
     await writer.put(key, bytes(3), metadata, undefined);
@@ -228,7 +228,7 @@ describe('the outbox', () => {
   });
 
   it('aborts unfinished uploads of one key, but for those that others go on with', async () => {
-    const remover = new S3OutboxRemover({ client, bucket: outboxBucket });
+    const remover = s3OutboxRemover(client, outboxBucket);
     const key = `${prefix}/unfinished.c4gh`;
     const [ours, theirs] = [await writer.startUpload(key, metadata), await writer.startUpload(key, metadata)];
     await remover.abortUploads(key, new Set([theirs.uploadId]));

@@ -21,9 +21,10 @@ export class ArchivedGenomes {
     this.#fileIds = fileIds;
   }
 
-  static async make(): Promise<ArchivedGenomes> {
+  /** @param environment of the functions, beside their own */
+  static async make(environment: Readonly<Record<string, string>> = {}): Promise<ArchivedGenomes> {
     const folder = await mkdtemp(join(tmpdir(), 'data-out-regions-'));
-    const [service] = await Promise.all([Service.start(), makeGenomes(folder)]);
+    const [service] = await Promise.all([Service.start({ environment }), makeGenomes(folder)]);
     const target = localTarget(service.connection);
     const keys = await readArchiveKeys(target.archiveKeys);
     const fileIds = new Map<string, string>();

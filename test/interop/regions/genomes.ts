@@ -3,9 +3,11 @@ import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { DataFormat } from '../../../lib/regions/index.ts';
+import { tools } from './tools.ts';
 
-/** Data files of {@link makeGenomes}, each with the index that the archive has beside it. */
-export const genomes = [
+const byHtsjdk: Genome = { data: 'htsjdk.bam', index: 'htsjdk.bai', kind: 'reads', format: 'BAM' };
+const byHtslib: readonly Genome[] = [
   { data: 'bai.bam', index: 'bai.bam.bai', kind: 'reads', format: 'BAM' },
   { data: 'csi.bam', index: 'csi.bam.csi', kind: 'reads', format: 'BAM' },
   // Plain bgzip cuts anywhere: records span blocks, and the header shares one with them, as in files of htsjdk.
@@ -14,9 +16,18 @@ export const genomes = [
   { data: 'tbi.vcf.gz', index: 'tbi.vcf.gz.tbi', kind: 'variants', format: 'VCF' },
   { data: 'csi.vcf.gz', index: 'csi.vcf.gz.csi', kind: 'variants', format: 'VCF' },
   { data: 'calls.bcf', index: 'calls.bcf.csi', kind: 'variants', format: 'BCF' },
-] as const;
+];
 
-export type Genome = (typeof genomes)[number];
+/** A data file with its index. */
+export interface Genome {
+  readonly data: string;
+  readonly index: string;
+  readonly kind: 'reads' | 'variants';
+  readonly format: DataFormat;
+}
+
+/** Data files of {@link makeGenomes}, each with the index that the archive has beside it. */
+export const genomes: readonly Genome[] = tools.htsjdk ? [...byHtslib, byHtsjdk] : byHtslib;
 
 export interface Reference {
   readonly name: string;
@@ -57,10 +68,22 @@ export async function makeGenomes(folder: string): Promise<void> {
      cp tbi.vcf.gz csi.vcf.gz && bcftools index -c csi.vcf.gz
      bcftools view -O b -o calls.bcf calls.vcf && bcftools index -c calls.bcf`,
   );
+  if (tools.htsjdk) await htsjdk(folder, `write reads.sam ${byHtsjdk.data}`);
 }
 
+const known = new Map<string, Promise<string>>();
+
 /** SHA-256 of the records of a region, as the tool of the format prints them. `file` is indexed first if it has no index. */
-export async function recordsOf(folder: string, file: string, { kind }: Genome, region: string): Promise<string> {
+export function recordsOf(folder: string, file: string, genome: Genome, region: string): Promise<string> {
+  if (file !== genome.data) return printed(folder, file, genome, region);
+  // A genome does not change.
+  const name = join(folder, file, region);
+  const records = known.get(name) ?? printed(folder, file, genome, region);
+  known.set(name, records);
+  return records;
+}
+
+async function printed(folder: string, file: string, { kind }: Genome, region: string): Promise<string> {
   const [index, view] =
     kind === 'reads' ? ['samtools index', 'samtools view'] : ['bcftools index -f', 'bcftools view -H'];
   const hasIndex = genomes.some(({ data }) => data === file);
@@ -83,6 +106,11 @@ export async function shell(
     maxBuffer: 1024 ** 3,
   });
   return stdout;
+}
+
+/** What `Regions.java` prints. */
+export async function htsjdk(folder: string, command: string): Promise<string> {
+  return await shell(folder, `java -cp '${tools.htsjdk}' Regions ${command}`);
 }
 
 /** Seeded reads in SAM, ordered by coordinate, with some that have no place at the end. Line by line. */

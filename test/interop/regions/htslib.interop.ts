@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
-import { endMarkers, keptRanges, partsOf, virtualRangesOf, wholeFile } from '../../../lib/regions/index.ts';
+import { endMarkers, keptRanges, splitter, virtualRangesOf, wholeFile } from '../../../lib/regions/index.ts';
 import { answers, digest, parsed, within } from '../../unit/regions/answers.ts';
 import { joined, opened, recordsOf, vector } from '../../unit/regions/files.ts';
 
@@ -28,8 +28,8 @@ test.each(cases)('htslib reads the answer out of %s with %s: %s', async (data, i
   const { source, format, head, index: opens } = await opened(data, index);
   const regions = parsed(text);
   const ranges = text === 'whole' ? [wholeFile(head)] : virtualRangesOf(opens, head, regions);
-  const parts = await joined(source, format, partsOf(ranges, { partBytes: 65_536, index: opens }));
-  const kept = await keptRanges(head, opens, ranges, { source });
+  const parts = await joined(source, format, splitter(ranges, opens)(65_536));
+  const kept = await keptRanges({ source, head, index: opens }, ranges, { most: 10 });
   const whole = [
     Buffer.concat([head.bytes, parts, endMarkers[format]]),
     Buffer.concat(kept.map(({ start, end }) => vector(data).subarray(start, end))),

@@ -4,52 +4,92 @@ import { mkdtemp, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { formatPublicKey, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
+import { decrypt, formatPublicKey, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
+import { type RunningServe, startServe } from '../../helpers/running-serve.ts';
 import { ArchivedGenomes } from './archived-genomes.ts';
+import { type Genome, genomes, recordsOf, shell } from './genomes.ts';
+import { fetchedParts } from './joined.ts';
+import { tools } from './tools.ts';
+
+/** The commands of docs/regions.md: each gets the records that htslib reads from the plain file. */
 
 const page = readFileSync(join(import.meta.dirname, '../../../docs/regions.md'), 'utf8');
-const blocks = [...page.matchAll(/^```(sh|python) (\w+).*\n([\s\S]*?)^```$/gm)].map(
-  ([, language = '', needs, text = '']) => ({
-    language,
-    text,
-    /** The programs of PyPI are in a folder that `.ci/interop-regions` makes. */
-    isForPython: needs === 'pysam' || needs === 'htsget',
-    title: text.split('\n').find((line) => /samtools|bcftools|pysam|htsget|curl/.test(line)) ?? text,
-  }),
+const blocks = [...page.matchAll(/^```(sh|python) (\w+)\n([\s\S]*?)^```$/gm)].map(
+  ([, language = '', kind = '', text = '']) => ({ language, kind, text }),
 );
-const python = process.env.REGIONS_PYTHON;
+/** The programs of PyPI are in a folder that `.ci/interop-regions` makes. */
+const run = blocks.filter(({ kind }) => tools.python !== undefined || (kind !== 'pysam' && kind !== 'htsget'));
+const keys = generateKeyPair();
+const region = 'chr1:500001-600000';
 
 let archived: ArchivedGenomes;
+let served: RunningServe;
 beforeAll(async () => {
   archived = await ArchivedGenomes.make();
+  await writeFile(join(archived.folder, 'visa.jwt'), await archived.service.visa());
+  const env = { DATA_OUT_DIRECT_URL: archived.service.connection.dataOutUrl, DATA_OUT_VISA_FILE: 'visa.jwt' };
+  served = await startServe([], { folder: archived.folder, env });
 });
-afterAll(() => archived?.remove());
+afterAll(async () => {
+  await served?.end();
+  await archived?.remove();
+});
 
-test.each(blocks.filter(({ isForPython }) => !isForPython || python !== undefined))(
-  'the commands of the page: $title',
-  async ({ language, text }) => {
-    const cwd = await mkdtemp(join(archived.folder, 'page-'));
-    await writeFile(join(cwd, 'visa.jwt'), await archived.service.visa());
-    await writeFile(join(cwd, 'me.pub.pem'), formatPublicKey(generateKeyPair().publicKey));
-    const env = {
-      PATH: [python, process.env.PATH].filter(Boolean).join(':'),
-      DIRECT: archived.service.connection.dataOutUrl.replace(/\/$/, ''),
-      FILE_ID: archived.fileId('bai.bam'),
-      VARIANTS_ID: archived.fileId('tbi.vcf.gz'),
-      HTS_AUTH_LOCATION: 'visa.jwt',
-      // The engine speaks HTTP.
-      HTS_ALLOW_UNENCRYPTED_AUTHORIZATION_HEADER: 'I understand the risks',
-    };
-    const [program, ...options] =
-      language === 'sh' ? (['bash', '-euo', 'pipefail', '-c'] as const) : (['python', '-c'] as const);
-    const { stdout } = await promisify(execFile)(program, [...options, text], { cwd, env, maxBuffer: 2 ** 28 });
-    const written = (await readdir(cwd)).filter((name) => /^(region|ticket)\./.test(name));
-    // Records on standard output, or a file of the name that the page gives it.
-    expect(stdout.length + written.length).toBeGreaterThan(0);
-  },
-);
+function genomeOf(data: string): Genome {
+  const found = genomes.find((genome) => genome.data === data);
+  if (!found) throw new Error(`there is no ${data}`);
+  return found;
+}
 
-test('the page has commands for samtools, bcftools, pysam, htsget and curl', () => {
-  const text = blocks.map((block) => block.text).join('');
-  for (const tool of ['samtools view', 'bcftools view', 'pysam', 'htsget -r', 'curl']) expect(text).toContain(tool);
+/** What a command leaves: a file of the name that the page gives it, the pieces of a ticket, or reads on standard output. */
+async function fileOf(cwd: string, stdout: string): Promise<string> {
+  const written = await readdir(cwd);
+  const file = written.find((name) => /^region\.(bam|vcf\.gz)$/.test(name));
+  if (file) return file;
+  if (written.includes('ticket.json')) {
+    const container = await fetchedParts(readFileSync(join(cwd, 'ticket.json'), 'utf8'));
+    await writeFile(join(cwd, 'ticket.bam'), decrypt([container], { privateKeys: [keys.privateKey] }));
+    return 'ticket.bam';
+  }
+  const header = await shell(archived.folder, 'samtools view -H --no-PG bai.bam');
+  await writeFile(join(cwd, 'printed.sam'), header + stdout);
+  await shell(cwd, 'samtools view -b -o printed.bam printed.sam');
+  return 'printed.bam';
+}
+
+test.each(run)('the commands of the page, $kind: $text', async ({ language, kind, text }) => {
+  const cwd = await mkdtemp(join(archived.folder, 'page-'));
+  await writeFile(join(cwd, 'visa.jwt'), await archived.service.visa());
+  await writeFile(join(cwd, 'me.pub.pem'), formatPublicKey(keys.publicKey));
+  const env = {
+    PATH: [tools.python, process.env.PATH].filter(Boolean).join(':'),
+    DIRECT: archived.service.connection.dataOutUrl.replace(/\/$/, ''),
+    SERVED: served.url,
+    FILE_ID: archived.fileId('bai.bam'),
+    VARIANTS_ID: archived.fileId('tbi.vcf.gz'),
+    DATASET: 'EGAD1',
+    FILE: 'study/bai.bam',
+    HTS_AUTH_LOCATION: 'visa.jwt',
+    // The engine speaks HTTP.
+    HTS_ALLOW_UNENCRYPTED_AUTHORIZATION_HEADER: 'I understand the risks',
+  };
+  const [program, ...options] =
+    language === 'sh' ? (['bash', '-euo', 'pipefail', '-c'] as const) : (['python', '-c'] as const);
+  const { stdout } = await promisify(execFile)(program, [...options, text], { cwd, env, maxBuffer: 2 ** 28 });
+  const genome = genomeOf(kind === 'variants' ? 'tbi.vcf.gz' : 'bai.bam');
+  const file = await fileOf(cwd, stdout);
+  for (const one of kind === 'several' ? [region, 'chr2:1-200000'] : [region]) {
+    expect(await recordsOf(cwd, file, genome, one)).toBe(await recordsOf(archived.folder, genome.data, genome, one));
+  }
+});
+
+test('the page shows each kind of command, and a first example within ten lines', () => {
+  expect(new Set(blocks.map(({ kind }) => kind))).toEqual(
+    new Set(['reads', 'variants', 'pysam', 'htsget', 'several', 'encrypted', 'served']),
+  );
+  expect(page.split('\n').slice(0, 10).join('\n')).toContain('samtools view');
+  // The commands of the table are those that are run.
+  const rows = [...page.matchAll(/^\| (?:samtools|bcftools|htsget, the Python client) \| `([^`]+)` \|/gm)];
+  expect(rows).toHaveLength(3);
+  for (const [, command = ''] of rows) expect(blocks.map(({ text }) => text).join('')).toContain(command);
 });

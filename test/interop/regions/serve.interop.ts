@@ -77,3 +77,10 @@ test.each(Object.keys(files))('by plain HTTP with the index beside it they find 
   const found = recordsOf(/am$/.test(name) ? 'BAM' : 'VCF', bytes);
   expect(digest(within(found, parsed(text)))).toEqual(answers[name]?.[text]);
 });
+
+// Only the superuser can become another one.
+test.runIf(process.getuid?.() === 0)('another user of this machine is refused, with the address and all', async () => {
+  const asked = ['-s', '-o', '/dev/null', '-w', '%{http_code}', `${served.url}folder/reads.bam`];
+  const status = async (uid: number) => (await run('curl', asked, { uid, cwd: '/' })).stdout;
+  expect([await status(0), await status(65_534)]).toEqual(['200', '403']);
+});

@@ -11,7 +11,7 @@ import type { AwsCall } from '../../../lib/local/endpoint/traffic.ts';
 import { parsePolicy } from '../../../lib/local/iam/policy.ts';
 import { askAccount } from '../../../lib/ops/preflight/checks.ts';
 import { runPreflight } from '../../../lib/ops/preflight/program.ts';
-import { AwsAccount, isNotAllowed } from '../../../lib/ops/stores/account.ts';
+import { awsAccount, isNotAllowed } from '../../../lib/ops/stores/account.ts';
 import { makeTerminal } from '../../helpers/ops-world.ts';
 import { Service } from '../../helpers/service.ts';
 import { stackTemplate } from '../../helpers/template.ts';
@@ -101,7 +101,7 @@ function questionOf({ service: name, action, input = {}, bucket }: AwsCall): str
 async function ask(change: Partial<Settings> = {}) {
   const { region, credentials, endpoints } = service.connection;
   const planned = { settings: { ...settings, ...change }, engineVersion };
-  const results = await askAccount(new AwsAccount({ region, credentials }, endpoints), planned);
+  const results = await askAccount(awsAccount({ region, credentials }, endpoints), planned);
   return new Map(results.map((result) => [result.id, result]));
 }
 
@@ -207,7 +207,7 @@ describe('the deployed cluster', () => {
     expect((await ask()).get('database')).toMatchObject({
       result: 'look',
       found: 'the deployed cluster has 18.6; its template names a minor version, and this one 18 alone',
-      remedy: 'Read "Before an update that names the major version of the database" in docs/smoke-test.md.',
+      remedy: 'Take a snapshot of the cluster, and deploy in a quiet hour.',
     });
   });
 
@@ -425,7 +425,7 @@ describe('resources that the settings name', () => {
       const statements = parsePolicy({ Statement: { Effect: 'Allow', Action: 's3:*', Resource: '*' } }, 'test');
       const { accessKeyId, secretAccessKey } = service.engine.credentials.issueForUser('without-keys', statements);
       const { region, endpoints } = service.connection;
-      const asking = new AwsAccount({ region, credentials: { accessKeyId, secretAccessKey } }, endpoints);
+      const asking = awsAccount({ region, credentials: { accessKeyId, secretAccessKey } }, endpoints);
       const results = await askAccount(asking, { settings: { ...settings, ...named() }, engineVersion });
       expect(results.find(({ id }) => id.startsWith('read-'))).toMatchObject({ result: 'not allowed' });
     });
@@ -534,7 +534,7 @@ describe('npm run preflight -- --aws --connection', () => {
     const { terminal, said } = makeTerminal();
     const exitCode = await runPreflight(argv, terminal, {
       ...{ settings, engineVersion, issuers: '[]', missing: [], nodeVersion: '24.1.0' },
-      account: (...parameters) => new AwsAccount(...parameters),
+      account: awsAccount,
     });
     return { exitCode, ...said };
   };
@@ -594,7 +594,7 @@ describe('the account', () => {
 
   test('refuses what is not there', async () => {
     const { region, credentials, endpoints } = service.connection;
-    const asking = new AwsAccount({ region, credentials }, endpoints);
+    const asking = awsAccount({ region, credentials }, endpoints);
     expect(await asking.quota('vpc', 'L-00000000')).toBeUndefined();
     expect(await asking.stack('Nothing')).toBeUndefined();
     expect(await asking.bucket('nothing')).toBeUndefined();
@@ -603,7 +603,7 @@ describe('the account', () => {
   test('tells a function nothing that its role does not allow', async () => {
     const { accessKeyId, secretAccessKey, sessionToken = '' } = service.engine.functions.definition('files').principal;
     const credentials = { accessKeyId, secretAccessKey, sessionToken };
-    const asking = new AwsAccount({ region: 'eu-north-1', credentials }, service.connection.endpoints);
+    const asking = awsAccount({ region: 'eu-north-1', credentials }, service.connection.endpoints);
     for (const question of [
       () => asking.lambdaConcurrency(),
       () => asking.apiGatewayLogRole(),

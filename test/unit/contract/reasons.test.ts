@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { explainReason, reasonCodes } from '../../../lib/contract/reasons.ts';
-import type { RejectionReason } from '../../../lib/service/export/finalizing.ts';
+import type { RejectionReason } from '../../../lib/service/export/received.ts';
 
 test.each(reasonCodes)('%s has a meaning, and what an administrator can do', (code) => {
   expect(explainReason(code)).toEqual({

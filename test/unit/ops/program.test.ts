@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { encrypt, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
 import { ForbiddenError, TemporarilyUnavailableError } from '../../../lib/errors.ts';
-import { MalformedSecretError } from '../../../lib/service/stores/secrets/cached-secret.ts';
+import { MalformedSecretError } from '../../../lib/service/stores/secrets.ts';
 import { InterruptedError } from '../../../lib/terminal/errors.ts';
 import { collect } from '../../helpers/crypt4gh-vectors.ts';
 import { inputOf, makeOpsWorld, type OpsWorld, runTool } from '../../helpers/ops-world.ts';

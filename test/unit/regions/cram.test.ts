@@ -3,14 +3,16 @@ import { describe, expect, test } from 'vitest';
 import {
   endMarkers,
   keptRanges,
-  partsOf,
+  LyingFileError,
   type Region,
+  readHead,
   readIndex,
+  splitter,
   UnknownReferenceError,
   virtualRangesOf,
   wholeFile,
 } from '../../../lib/regions/index.ts';
-import { joined, opened, streamed, vector } from './files.ts';
+import { joined, memory, opened, streamed, vector, words } from './files.ts';
 
 /** The first two and the last containers of `reads.cram` begin here, by its CRAI; three slices each. */
 const [first, second, third, fourth, fifth] = [548, 13_765, 27_099, 40_481, 53_854];
@@ -18,6 +20,44 @@ const unplaced = 100_930;
 /** Bytes of the file without its end marker of 38 bytes. */
 const dataEnd = 111_842;
 const at = (start: number, end: number) => ({ start: { block: start, within: 0 }, end: { block: end, within: 0 } });
+
+describe('the header of a CRAM file', () => {
+  /** A CRAM file of a header alone, whose block is compressed by gzip (CRAM 3.0 § 6, § 7, § 8.1). */
+  function cramOf(header: string): Buffer {
+    const text = Buffer.from(header);
+    const data = gzipSync(Buffer.concat([words(text.length), text]), { level: 1 });
+    const block = Buffer.concat([Buffer.from([1, 0, 0]), itf8(data.length), itf8(4 + text.length), data, words(0)]);
+    return Buffer.concat([
+      Buffer.from('CRAM\x03\x00'),
+      Buffer.alloc(20),
+      words(block.length),
+      // Reference, start, span, records, counter of records, bases, one block, no landmark.
+      Buffer.from([0, 0, 0, 0, 0, 0, 1, 0]),
+      words(0),
+      block,
+    ]);
+  }
+  /** A number in five bytes (CRAM 3.0 § 2.3). */
+  function itf8(value: number): Buffer {
+    return Buffer.from([0xf0 | (value >>> 28), value >>> 20, value >>> 12, value >>> 4, value & 15]);
+  }
+  const names = (count: number) => Array.from({ length: count }, (_, at) => `@SQ\tSN:c${at}\tLN:${at + 1}\n`).join('');
+
+  test('can have a million names', async () => {
+    const { references } = await readHead(memory(cramOf(names(1_000_000))), 'CRAM');
+    expect([references.length, references[0], references.at(-1)]).toEqual([
+      1_000_000,
+      { name: 'c0', length: 1 },
+      { name: 'c999999', length: 1_000_000 },
+    ]);
+  });
+
+  test('is refused with more names than any reader can use', async () => {
+    const error = await readHead(memory(cramOf(names(2 ** 20 + 1))), 'CRAM').catch((reason) => reason);
+    expect(error).toBeInstanceOf(LyingFileError);
+    expect(error.message).toBe('it has more than 1048576 references');
+  });
+});
 
 describe('regions of a CRAM file', () => {
   test.each<[what: string, regions: readonly Region[], containers: readonly (readonly [number, number])[]]>([
@@ -80,33 +120,55 @@ describe('regions of a CRAM file', () => {
     expect(() => virtualRangesOf(index, head, [{ referenceName: 'four' }])).toThrow(new UnknownReferenceError('four'));
   });
 
+  test('in a container larger than a part are a part of their own, and one above 64 MiB is cut', async () => {
+    const mebibyte = 2 ** 20;
+    const text = [0, 3, 40, 200].map((at) => `0\t1\t10\t${at * mebibyte}\t0\t1\n`).join('');
+    const index = await readIndex(streamed(Buffer.from(text)));
+    const parts = splitter([at(0, 210 * mebibyte)], index)(5 * mebibyte);
+    const borders = parts.map(({ start: { block, nominal } }) => [block / mebibyte, nominal ?? false]);
+    expect(borders.slice(0, 5)).toEqual([
+      [0, false],
+      [3, false],
+      [40, false],
+      [45, true],
+      [50, true],
+    ]);
+    expect(borders.slice(-3)).toEqual([
+      [140, true],
+      [200, false],
+      [205, true],
+    ]);
+  });
+
   test('are parts of whole containers, and without an index of any bytes', async () => {
     const { index, head, source } = await opened('reads.cram', 'reads.cram.crai');
     const whole = [wholeFile(head)];
-    expect(partsOf(whole, { partBytes: 65_536, index })).toEqual([at(first, fifth), at(fifth, dataEnd)]);
-    const blind = partsOf(whole, { partBytes: 65_536 });
+    expect(splitter(whole, index)(65_536)).toEqual([at(first, fifth), at(fifth, dataEnd)]);
+    const blind = splitter(whole)(65_536);
     expect(blind.map(({ start, end }) => [start.block, end.block])).toEqual([
       [first, first + 65_536],
       [first + 65_536, dataEnd],
     ]);
-    for (const parts of [blind, partsOf(whole, { partBytes: 65_536, index })]) {
+    for (const parts of [blind, splitter(whole, index)(65_536)]) {
       const answer = Buffer.concat([head.bytes, await joined(source, 'CRAM', parts), endMarkers.CRAM]);
       expect(answer.equals(vector('reads.cram'))).toBe(true);
     }
   });
 
   test('keep header, containers and end marker where nothing is changed', async () => {
-    const { index, head } = await opened('reads.cram', 'reads.cram.crai');
+    const file = await opened('reads.cram', 'reads.cram.crai');
+    const before = file.source.bytesRead;
     const ranges = [at(second, third), at(fourth, fifth)];
-    expect(await keptRanges(head, index, ranges)).toEqual([
+    expect(await keptRanges(file, ranges, { most: 10 })).toEqual([
       { start: 0, end: first },
       { start: second, end: third },
       { start: fourth, end: fifth },
       { start: dataEnd, end: dataEnd + 38 },
     ]);
-    expect(await keptRanges(head, index, ranges, { most: 2 })).toEqual([
+    expect(await keptRanges(file, ranges, { most: 2 })).toEqual([
       { start: 0, end: fifth },
       { start: dataEnd, end: dataEnd + 38 },
     ]);
+    expect(file.source.bytesRead).toBe(before);
   });
 });

@@ -19,13 +19,15 @@ export function vector(name: string): Buffer {
   return readFileSync(new URL(name, folder));
 }
 
-/** A file in memory that refuses reads beyond its end, and counts the bytes that were read. */
-export function memory(bytes: Uint8Array): PlainSource & { bytesRead: number } {
+/** A file in memory that refuses reads beyond its end, and counts the reads and their bytes. */
+export function memory(bytes: Uint8Array): PlainSource & { bytesRead: number; reads: number } {
   return {
     size: bytes.length,
     bytesRead: 0,
+    reads: 0,
     async read(start, end) {
       if (!(start >= 0 && start <= end && end <= bytes.length)) throw new Error(`no bytes ${start} to ${end}`);
+      this.reads += 1;
       this.bytesRead += end - start;
       return bytes.subarray(start, end);
     },
@@ -41,7 +43,7 @@ export async function* streamed(bytes: Uint8Array, piece = 65_536): AsyncGenerat
 export async function opened(
   data: string,
   index: string,
-): Promise<{ source: PlainSource & { bytesRead: number }; format: DataFormat; head: FileHead; index: RegionIndex }> {
+): Promise<{ source: ReturnType<typeof memory>; format: DataFormat; head: FileHead; index: RegionIndex }> {
   const source = memory(vector(data));
   const format = formatOf(data)!;
   return { source, format, head: await readHead(source, format), index: await readIndex(streamed(vector(index))) };
@@ -178,10 +180,17 @@ export function offset(block: number, within = 0): Buffer {
   return bytes;
 }
 
+type Chunk = readonly [start: Buffer, end: Buffer];
+
 /** A BAI of one reference with one bin. */
-export function bai(bin: number, ...chunks: readonly (readonly [start: Buffer, end: Buffer])[]): Buffer {
-  const header = Buffer.concat([Buffer.from('BAI\x01'), words(1, 1, bin, chunks.length)]);
-  return Buffer.concat([header, ...chunks.flat(), words(0)]);
+export function bai(bin: number, ...chunks: readonly Chunk[]): Buffer {
+  return bais([bin, ...chunks]);
+}
+
+/** A BAI of one reference. */
+export function bais(...bins: readonly (readonly [bin: number, ...chunks: readonly Chunk[]])[]): Buffer {
+  const filled = bins.flatMap(([bin, ...chunks]) => [words(bin, chunks.length), ...chunks.flat()]);
+  return Buffer.concat([Buffer.from('BAI\x01'), words(1, bins.length), ...filled, words(0)]);
 }
 
 /** A BAM header with one reference `one`. */

@@ -6,14 +6,14 @@ import {
   indexPathsOf,
   keptRanges,
   openPart,
-  partsOf,
   readHead,
   readIndex,
+  splitter,
   UnknownReferenceError,
   virtualRangesOf,
   wholeFile,
 } from '../../../lib/regions/index.ts';
-import { bai, bamHeader, bgzf, joined, memory, offset, opened, recordsOf, streamed, vector } from './files.ts';
+import { bai, bais, bamHeader, bgzf, joined, memory, offset, opened, recordsOf, streamed, vector } from './files.ts';
 
 const references = [
   { name: 'one', length: 300_000 },
@@ -74,7 +74,8 @@ describe('the header of a file', () => {
     expect(head).toMatchObject({ end: { block: bytes.length, within: 0 }, dataEnd: bytes.length });
     expect(wholeFile(head)).toEqual({ start: head.end, end: head.end });
     expect(await joined(memory(bytes), 'BAM', [wholeFile(head)])).toHaveLength(0);
-    expect(await keptRanges(head, await readIndex(streamed(bai(0))), [])).toEqual([{ start: 0, end: bytes.length }]);
+    const file = { source: memory(bytes), head, index: await readIndex(streamed(bai(0))) };
+    expect(await keptRanges(file, [], { most: 10 })).toEqual([{ start: 0, end: bytes.length }]);
   });
 
   test('of a file without an end marker is followed by all records', async () => {
@@ -82,7 +83,7 @@ describe('the header of a file', () => {
     const source = memory(bytes);
     const head = await readHead(source, 'BAM');
     expect(head.dataEnd).toBe(bytes.length);
-    const records = await joined(source, 'BAM', partsOf([wholeFile(head)], { partBytes: 65_536 }));
+    const records = await joined(source, 'BAM', splitter([wholeFile(head)])(65_536));
     expect(records.equals(bytes.subarray(198))).toBe(true);
   });
 
@@ -105,11 +106,31 @@ describe('regions', () => {
   test('read two blocks for each range, beside what is sent as it is', async () => {
     const { index, head } = await opened('reads.bam', 'reads.bam.bai');
     const ranges = virtualRangesOf(index, head, [{ referenceName: 'one', start: 99_000, end: 100_000 }]);
-    // One of reads in a small bin, one of those that reach over several.
-    expect(ranges).toHaveLength(2);
+    expect(ranges).toHaveLength(1);
     const source = memory(vector('reads.bam'));
     for (const range of ranges) expect((await openPart(source, 'BAM', range)).size).toBeLessThan(60_000);
-    expect(source.bytesRead).toBeLessThanOrEqual(4 * 65_536);
+    expect(source.bytesRead).toBeLessThanOrEqual(2 * 32_768);
+  });
+
+  test('end where the next bin of any size begins, as htslib keeps only large ones where there is little data', async () => {
+    const { head } = await opened('reads.bam', 'reads.bam.bai');
+    const chunk = (start: number, end: number) => [offset(start), offset(end)] as const;
+    // Bins of 128 kb from position 0 and from 131,072 on, and the one of 1 Mb with what reaches over two of the former.
+    const index = await readIndex(
+      streamed(
+        bais([585, chunk(1_000, 2_000)], [586, chunk(3_000, 4_000)], [73, chunk(2_000, 3_000), chunk(9_000, 9_500)]),
+      ),
+    );
+    const of = (start: number, end: number) =>
+      virtualRangesOf(index, head, [{ referenceName: 'one', start, end }]).map((range) => [
+        range.start.block,
+        range.end.block,
+      ]);
+    expect(of(0, 100)).toEqual([[1_000, 3_000]]);
+    expect(of(140_000, 140_100)).toEqual([
+      [2_000, 4_000],
+      [9_000, 9_500],
+    ]);
   });
 
   test.each([
@@ -123,25 +144,40 @@ describe('regions', () => {
 });
 
 describe('what is kept of a file whose blocks are not changed', () => {
-  test('is cut near the region where records end with blocks', async () => {
-    const { index, head, source } = await opened('reads.bam', 'reads.bam.bai');
-    const ranges = virtualRangesOf(index, head, [{ referenceName: 'one', start: 150_000, end: 160_000 }]);
-    // The records from byte 54,888 of one block to byte 3,136 of another.
-    expect(ranges.map(({ start, end }) => [start.block, end.block])).toEqual([[69_933, 185_476]]);
-    // The second block ends at byte 208,598, as its header says.
-    expect(await keptRanges(head, index, ranges, { source, widestBytes: 65_536 })).toEqual([
-      { start: 0, end: 198 },
-      { start: 69_933, end: 208_598 },
-      { start: 249_414, end: 249_442 },
-    ]);
-    await expect(keptRanges(head, index, ranges, { widestBytes: 65_536 })).rejects.toThrow(CannotCutError);
+  // The first blocks end at bytes 198, 23,495, 46,501, 69,933 and 92,981, and the last of records at 249,414, as their headers say.
+  test.each<[what: string, start: number, end: number, kept: readonly (readonly [number, number])[]]>([
+    [
+      'behind the region',
+      100_000,
+      110_000,
+      [
+        [0, 92_981],
+        [249_414, 249_442],
+      ],
+    ],
+    [
+      'before the region',
+      150_000,
+      160_000,
+      [
+        [0, 198],
+        [69_933, 249_442],
+      ],
+    ],
+  ])('is cut near where a record ends with a block, proven by that block: %s', async (_, start, end, kept) => {
+    const file = await opened('reads.bam', 'reads.bam.bai');
+    const ranges = virtualRangesOf(file.index, file.head, [{ referenceName: 'one', start, end }]);
+    const before = file.source.bytesRead;
+    expect((await keptRanges(file, ranges, { most: 10 })).map((range) => [range.start, range.end])).toEqual(kept);
+    // At the other end of the region the index itself names a cut within 64 KiB.
+    expect(file.source.bytesRead - before).toBe(32_768);
   });
 
   test('cannot be cut where no near block starts with a record', async () => {
-    const { index, head, source } = await opened('spanning.bam', 'spanning.bam.bai');
-    const ranges = virtualRangesOf(index, head, [{ referenceName: 'one', start: 150_000, end: 160_000 }]);
-    await expect(keptRanges(head, index, ranges, { source, widestBytes: 65_536 })).rejects.toThrow(CannotCutError);
-    expect(await keptRanges(head, index, ranges, { source })).toEqual([{ start: 0, end: head.size }]);
+    const file = await opened('spanning.bam', 'spanning.bam.bai');
+    const ranges = virtualRangesOf(file.index, file.head, [{ referenceName: 'one', start: 150_000, end: 160_000 }]);
+    await expect(keptRanges(file, ranges, { most: 10, widestBytes: 65_536 })).rejects.toThrow(CannotCutError);
+    expect(await keptRanges(file, ranges, { most: 10 })).toEqual([{ start: 0, end: file.head.size }]);
   });
 
   test('is at most ten ranges, header and end marker included', async () => {
@@ -157,7 +193,7 @@ describe('what is kept of a file whose blocks are not changed', () => {
     );
     const ranges = virtualRangesOf(index, head, [{ referenceName: 'one', start: 0, end: 100 }]);
     expect(ranges).toHaveLength(40);
-    const kept = await keptRanges(head, index, ranges);
+    const kept = await keptRanges({ source: memory(bytes), head, index }, ranges, { most: 10 });
     expect(kept).toHaveLength(10);
     for (const start of starts) {
       expect(kept.some((range) => range.start <= start && start + 500 <= range.end)).toBe(true);

@@ -99,7 +99,7 @@ test("bash completes the operator's tool, too", () => {
 describe.each([client, ops])('every shell, for $name', (each) => {
   test.each(shells)('%s knows every command and option of the help', async (shell) => {
     const script = await scriptOf(each, shell);
-    const grammar = grammarOf(each.program());
+    const grammar = grammarOf(await each.program());
     expect(grammar.length).toBeGreaterThan(10);
     for (const { path, options } of grammar) {
       for (const word of path) expect(script).toContain(word);

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { describe, expect, test } from 'vitest';
 import { client, ops } from '../../helpers/command-lines.ts';
 
@@ -45,13 +45,13 @@ async function parsed(program: Command, argv: readonly string[]): Promise<string
   return path;
 }
 
-describe.each([client, ops])('the help of $name', ({ name, program, run }) => {
-  test.each(commandsOf(program()).map((path) => [path.join(' '), path] as const))(
+describe.each([client, ops])('the help of $name', async ({ name, program, run }) => {
+  test.each(commandsOf(await program()).map((path) => [path.join(' '), path] as const))(
     'ends with examples that can be run: %s',
     async (_, path) => {
       const { stdout } = await run([...path, '--help']);
       const examples = examplesIn(stdout, name);
-      const commands = await Promise.all(examples.map((argv) => parsed(program(), argv)));
+      const commands = await Promise.all(examples.map((argv) => program().then((made) => parsed(made, argv))));
       const own = commands.filter((command) => path.every((word, index) => word === command[index]));
       expect(own.length, examples.join('\n')).toBeGreaterThan(0);
     },

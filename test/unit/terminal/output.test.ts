@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import {
+  type Columns,
   createOutput,
   createStyle,
   formatBytes,
@@ -65,7 +66,11 @@ describe('a line of JSON', () => {
   });
 });
 
-const columns = [{ title: 'NAME' }, { title: 'SIZE', align: 'right' }] as const;
+const headings = [{ title: 'NAME' }, { title: 'SIZE', align: 'right' }] as const;
+const columns: Columns<{ readonly name: string }> = [
+  ['NAME', ({ name }) => name],
+  ['SIZE', () => undefined, 'right'],
+];
 const rows = [
   ['sample.bam', '1.0 MiB'],
   ['标本.bam', '12 B'],
@@ -73,7 +78,7 @@ const rows = [
 
 describe('a table', () => {
   test('aligns cells, those of wide characters too', () => {
-    expect(formatTable(columns, rows, undefined)).toEqual([
+    expect(formatTable(headings, rows, undefined)).toEqual([
       'NAME           SIZE',
       'sample.bam  1.0 MiB',
       '标本.bam       12 B',
@@ -81,11 +86,11 @@ describe('a table', () => {
   });
 
   test('that does not fit is shown below one another, and nothing is cut', () => {
-    expect(formatTable(columns, rows, 15)).toEqual(['sample.bam', '  SIZE: 1.0 MiB', '标本.bam', '  SIZE: 12 B']);
+    expect(formatTable(headings, rows, 15)).toEqual(['sample.bam', '  SIZE: 1.0 MiB', '标本.bam', '  SIZE: 12 B']);
   });
 
   test('keeps most of its columns, and puts the others below each row', () => {
-    const wide = [...columns, { title: 'STATE' }, { title: 'PATH' }];
+    const wide = [...headings, { title: 'STATE' }, { title: 'PATH' }];
     const more = rows.map((row, index) => [...row, 'staged', index === 0 ? 'runs/sample of a tumour.bam' : '']);
     expect(formatTable(wide, more, 30, (line) => `*${line}*`)).toEqual([
       '*NAME           SIZE  STATE*',
@@ -97,26 +102,32 @@ describe('a table', () => {
   });
 
   test('fits when it is exactly as wide as the terminal', () => {
-    expect(formatTable(columns, rows, 19)).toHaveLength(3);
-    expect(formatTable(columns, rows, 18)).toHaveLength(4);
+    expect(formatTable(headings, rows, 19)).toHaveLength(3);
+    expect(formatTable(headings, rows, 18)).toHaveLength(4);
   });
 
   test('without rows is nothing, not even titles', () => {
     const { terminal, said } = makeTerminal({});
-    createOutput(terminal, { json: false, quiet: false }).table(columns, [], () => []);
+    createOutput(terminal, { json: false, quiet: false }).table(columns, []);
     expect(said.stdout).toBe('');
   });
 
   test('is one JSON object a line with --json, whatever the terminal', () => {
     const { terminal, said } = makeTerminal(terminalOf(10));
-    createOutput(terminal, { json: true, quiet: false }).table(columns, [{ name: 'a\nb' }], ({ name }) => [name, '']);
+    createOutput(terminal, { json: true, quiet: false }).table(columns, [{ name: 'a\nb' }]);
     expect(said.stdout).toBe('{"name":"a\\nb"}\n');
+  });
+
+  test('has no cell that gives a terminal orders', () => {
+    const { terminal, said } = makeTerminal({});
+    createOutput(terminal, { json: false, quiet: false }).table(columns, [{ name: '\u009b2J' }]);
+    expect(said.stdout).toBe('NAME      SIZE\n\\u{9b}2J\n');
   });
 
   test('gives no terminal orders as JSON either, nor does a result', () => {
     const { terminal, said } = makeTerminal({});
     const output = createOutput(terminal, { json: true, quiet: false });
-    output.table(columns, [{ name: '\u009b2J' }], ({ name }) => [name, '']);
+    output.table(columns, [{ name: '\u009b2J' }]);
     output.result({ name: '\u202e' }, '');
     expect(said.stdout).toBe('{"name":"\\u009b2J"}\n{"name":"\\u202e"}\n');
   });

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { Crypt4ghError, decryptSegments, NoMatchingKeyError, type SegmentCipher } from '../../../crypt4gh/index.ts';
 import { ChecksumError, ClientError } from '../errors.ts';
+import { giveBack } from '../read-memory.ts';
 import type { Transport } from '../transport.ts';
 import { checkEdit, checkOf, isPassing, UnseenError } from './check.ts';
 import { DecryptingSink, type DecryptingSinkOptions } from './decrypting-sink.ts';
@@ -16,6 +17,7 @@ import { PartFile, privateMode, publicMode, type ReadableTarget, type Target } f
 import type { SmallFiles } from './disk/small-files.ts';
 import type { DownloadEvent } from './events.ts';
 import type { Expectation, Verified } from './expected.ts';
+import { fetchRange } from './remote/in-order.ts';
 import { ChangedError, type ObjectVersion, type RemoteFile } from './remote/remote-file.ts';
 import { ContainerSink } from './sink.ts';
 import { Transfer, type TransferOptions } from './transfer.ts';
@@ -98,34 +100,32 @@ async function restarted<T>(
 
 /** What is expected, if it is known by now; else the promise. @throws errors of the expectation */
 async function known(expected: Expectation): Promise<{ readonly expected: Expectation }> {
+  if (!(expected instanceof Promise)) return { expected };
   const notYet = Symbol();
-  const value = await Promise.race([Promise.resolve(expected), Promise.resolve(notYet)]);
+  const value = await Promise.race([expected, Promise.resolve(notYet)]);
   return { expected: typeof value === 'symbol' ? expected : value };
 }
 
 /** Downloads a small new file into memory, then writes it. @returns `undefined` if it did not */
 async function downloadAtOnce(options: DownloadFileOptions): Promise<Compared | undefined> {
-  const { remote, paths, smallFiles, decrypt, isPrivate, onEvent, signal } = options;
+  const { remote, paths, smallFiles, decrypt, isPrivate, transport, onEvent, signal } = options;
   const { name, size } = remote;
   if (decrypt !== undefined || !smallFiles?.suits(size, paths)) return undefined;
-  const bytes = Buffer.alloc(size);
+  onEvent({ type: 'started', name, size, kept: 0 });
+  const retrying = (error: ClientError) => onEvent({ type: 'retrying', name, error });
+  const whole = { range: { start: 0, end: size }, known: undefined };
+  const { version, chunks } = await fetchRange(remote, whole, { transport, signal, retrying });
+  const bytes = Buffer.concat(chunks);
+  giveBack(chunks);
+  onEvent({ type: 'progress', name, bytes: size });
   const memory: ReadableTarget = {
-    async write(buffers, position) {
-      let at = position;
-      for (const buffer of buffers) {
-        bytes.set(buffer, at);
-        at += buffer.length;
-      }
-    },
+    write: async () => undefined,
     read: async (position, length) => bytes.subarray(position, position + length),
   };
-  onEvent({ type: 'started', name, size, kept: 0 });
-  const kept = (count: number) => onEvent({ type: 'progress', name, bytes: count });
   const check = await checkOf(memory, options);
-  const transfer = transferTo(check ?? memory, { ...options, connections: 1 }, { resumed: undefined, kept });
-  await transfer.run();
-  const modified = modifiedOf(transfer.state?.version);
+  await check?.write([bytes], 0);
   const verified = await check?.verdict(signal);
+  const modified = modifiedOf(version);
   const isWritten = await smallFiles.write(paths, bytes, { mode: isPrivate ? privateMode : publicMode, modified });
   return isWritten ? { verified } : undefined;
 }

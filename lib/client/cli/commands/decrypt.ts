@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { isReceiptName } from '../../../contract/delivery.ts';
 import { decrypt, decryptFile, openContainer } from '../../../crypt4gh/index.ts';
 import { usageError } from '../../../terminal/errors.ts';
@@ -21,7 +21,7 @@ import { type ByteRangeOption, checkWithin, rangeOption } from '../range.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 interface DecryptOptions extends OutputFileOptions {
-  readonly range?: ByteRangeOption;
+  readonly range?: ByteRangeOption | undefined;
   readonly header?: string;
   readonly sender?: string;
 }
@@ -48,16 +48,15 @@ Examples:
 
 /** `decrypt [files…]`. */
 export function registerDecrypt(program: Command, context: CommandContext): void {
-  const command = program
+  const decrypt = program
     .command('decrypt')
     .description('decrypt Crypt4GH files with your private key')
     .argument(
       '[files...]',
       'what to decrypt: files, or folders with all .c4gh files below them (default: standard input)',
     );
-  withKeyOptions(command);
   withOutputOptions(
-    command,
+    withKeyOptions(decrypt),
     'where to; a folder for several files (default: the names without .c4gh; standard output for standard input)',
   )
     .addOption(rangeOption())
@@ -67,8 +66,8 @@ export function registerDecrypt(program: Command, context: CommandContext): void
     )
     .option('--header <file>', 'the header, where the input is the body alone')
     .addHelpText('after', afterHelp)
-    .action(async (files: readonly string[], options: DecryptOptions, self: Command) => {
-      await using session = await openSession(context, self);
+    .action(async (files, options, command) => {
+      await using session = await openSession(context, command);
       const { files: found, isMany } = await filesToDecrypt(files, options, session);
       const wanted = found.filter(({ input }) => {
         const isReceipt = isReceiptName(input);

@@ -1,6 +1,6 @@
-import type { Command } from 'commander';
-import { CheckList } from '../doctor/check.ts';
-import { type ExaminedHeaders, examine, quickRetries } from '../doctor/examine.ts';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
+import { showChecks } from '../doctor/check.ts';
+import { examine, quickRetries } from '../doctor/examine.ts';
 import { withKeyOptions, withServiceOptions } from '../options.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
@@ -15,16 +15,16 @@ Examples:
 
 /** `doctor`: checks the settings, the service and the keys, and says what to do about each failure. */
 export function registerDoctor(program: Command, context: CommandContext): void {
-  const command = program.command('doctor').description('check the settings, the service and your keys');
-  withKeyOptions(command)
-    .option('--header <file>', 'say which of your keys opens this Crypt4GH file, or header')
-    .option('--staged <name>', 'the same for a file in your outbox, without downloading it');
-  withServiceOptions(command)
+  const doctor = program.command('doctor').description('check the settings, the service and your keys');
+  withServiceOptions(
+    withKeyOptions(doctor)
+      .option('--header <file>', 'say which of your keys opens this Crypt4GH file, or header')
+      .option('--staged <name>', 'the same for a file in your outbox, without downloading it'),
+  )
     .addHelpText('after', afterHelp)
-    .action(async (options: ExaminedHeaders, self: Command) => {
-      await using session = await openSession(context, self, quickRetries);
-      const list = new CheckList(session.output);
-      for await (const result of examine(session, options)) list.add(result);
-      if (list.error) throw list.error;
+    .action(async (options, command) => {
+      await using session = await openSession(context, command, quickRetries);
+      const error = await showChecks(examine(session, options), session.output);
+      if (error) throw error;
     });
 }

@@ -1,28 +1,9 @@
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { usageError } from '../../../terminal/errors.ts';
 import type { AwaitedDelivery } from '../../api/delivery/await-delivery.ts';
 import { runDownload, type WantedDownload } from '../download/run-download.ts';
-import { parseCount, parseDuration, parseTime, withKeyOptions, withServiceOptions } from '../options.ts';
+import { existingOf, parseCount, parseDuration, parseTime, withKeyOptions, withServiceOptions } from '../options.ts';
 import { type CommandContext, openSession } from '../session.ts';
-
-interface DownloadOptions {
-  readonly all?: boolean;
-  readonly output: string;
-  readonly parallel: string;
-  readonly connections: string;
-  readonly decrypt?: boolean;
-  readonly key?: readonly string[];
-  readonly requireReceipt?: boolean;
-  readonly originalPaths?: boolean;
-  readonly overwrite?: boolean;
-  readonly skipExisting?: boolean;
-  readonly sync: boolean;
-  readonly wait?: boolean;
-  readonly request?: string;
-  readonly dataset?: string;
-  readonly since?: string;
-  readonly timeout?: string;
-}
 
 const defaultTimeout = '24h';
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -60,7 +41,7 @@ Examples:
 
 /** `download [names…]`. */
 export function registerDownload(program: Command, context: CommandContext): void {
-  const command = program
+  const download = program
     .command('download')
     .description('download files of your outbox, all of them or by name')
     .argument('[names...]', 'names as data-out list shows them, or patterns in quotes')
@@ -69,56 +50,51 @@ export function registerDownload(program: Command, context: CommandContext): voi
     .option('--parallel <n>', 'files at once', '8')
     .option('--connections <n>', 'connections for each file', '4')
     .option('--decrypt', 'keep the plaintext instead of the Crypt4GH file, without .c4gh in the name');
-  withKeyOptions(command)
-    .option('--original-paths', 'save files under the paths that their submitters gave them, as the receipts say')
-    .option('--require-receipt', 'refuse files that no delivery receipt names')
-    .option('--overwrite', 'replace files that are there')
-    .option('--skip-existing', 'keep files that are there and have the right size')
-    .option(
-      '--no-sync',
-      'do not wait for the disk: after a power cut a file may have its name but not all of its bytes',
-    )
-    .option('--wait', 'wait until an export is done, then download it')
-    .option('--request <id>', 'with --wait: the export, by its request id')
-    .option('--dataset <id>', 'with --wait: an export of this dataset that was requested since --since')
-    .option('--since <time>', 'with --wait: such as 2026-11-22T09:00:00Z; 2026-11-22 is midnight in UTC')
-    .option('--timeout <time>', `with --wait: how long, such as 90m or 2d (default: ${defaultTimeout})`);
-  withServiceOptions(command)
+  withServiceOptions(
+    withKeyOptions(download)
+      .option('--original-paths', 'save files under the paths that their submitters gave them, as the receipts say')
+      .option('--require-receipt', 'refuse files that no delivery receipt names')
+      .option('--overwrite', 'replace files that are there')
+      .option('--skip-existing', 'keep files that are there and have the right size')
+      .option(
+        '--no-sync',
+        'do not wait for the disk: after a power cut a file may have its name but not all of its bytes',
+      )
+      .option('--wait', 'wait until an export is done, then download it')
+      .option('--request <id>', 'with --wait: the export, by its request id')
+      .option('--dataset <id>', 'with --wait: an export of this dataset that was requested since --since')
+      .option('--since <time>', 'with --wait: such as 2026-11-22T09:00:00Z; 2026-11-22 is midnight in UTC')
+      .option('--timeout <time>', `with --wait: how long, such as 90m or 2d (default: ${defaultTimeout})`),
+  )
     .addHelpText('after', afterHelp)
-    .action(async (names: string[], options: DownloadOptions, self: Command) => {
-      const wanted = checked(names, options);
-      await using session = await openSession(context, self);
-      await runDownload(session, wanted);
+    .action(async (names, options, command) => {
+      const { all = false, decrypt = false, overwrite, skipExisting, key, output: folder, sync } = options;
+      const wait = checkedWait(options);
+      if (names.length > 0 && all) throw usageError('--all', 'give names or --all, not both');
+      if (names.length === 0 && !all && !wait) {
+        throw usageError('names', 'say what to download', 'Give names, patterns in quotes, or --all.');
+      }
+      const existing = existingOf({ overwrite, skipExisting });
+      if (key && !decrypt) {
+        throw usageError(
+          '--key',
+          'a key is used with --decrypt only',
+          'Give --decrypt, or run data-out decrypt later.',
+        );
+      }
+      const parallel = parseCount('--parallel', options.parallel, { from: 1, to: 64 });
+      const connections = parseCount('--connections', options.connections, { from: 1, to: 32 });
+      const { requireReceipt = false, originalPaths = false } = options;
+      const wanted = { names, all, wait, folder, parallel, connections, decrypt, existing, sync };
+      await using session = await openSession(context, command);
+      await runDownload(session, { ...wanted, requireReceipt, originalPaths });
     });
 }
 
-function checked(names: readonly string[], options: DownloadOptions): WantedDownload {
-  const { all = false, decrypt = false, overwrite, skipExisting } = options;
-  const wait = checkedWait(options);
-  if (names.length > 0 && all) throw usageError('--all', 'give names or --all, not both');
-  if (names.length === 0 && !all && !wait) {
-    throw usageError('names', 'say what to download', 'Give names, patterns in quotes, or --all.');
-  }
-  if (overwrite && skipExisting) throw usageError('--overwrite', 'give this or --skip-existing, not both');
-  if (options.key && !decrypt) {
-    throw usageError('--key', 'a key is used with --decrypt only', 'Give --decrypt, or run data-out decrypt later.');
-  }
-  return {
-    names,
-    all,
-    wait,
-    folder: options.output,
-    parallel: parseCount('--parallel', options.parallel, { from: 1, to: 64 }),
-    connections: parseCount('--connections', options.connections, { from: 1, to: 32 }),
-    decrypt,
-    requireReceipt: options.requireReceipt ?? false,
-    originalPaths: options.originalPaths ?? false,
-    existing: overwrite ? 'overwrite' : skipExisting ? 'skip' : 'fail',
-    sync: options.sync,
-  };
-}
+/** The options that go with `--wait`. */
+type WaitOptions = { readonly [Name in 'request' | 'dataset' | 'since' | 'timeout']?: string };
 
-function checkedWait(options: DownloadOptions): WantedDownload['wait'] {
+function checkedWait(options: WaitOptions & { readonly wait?: boolean }): WantedDownload['wait'] {
   if (options.wait) {
     const timeoutMs = parseDuration('--timeout', options.timeout ?? defaultTimeout);
     return { delivery: awaitedDelivery(options), timeoutMs };
@@ -130,9 +106,8 @@ function checkedWait(options: DownloadOptions): WantedDownload['wait'] {
   return undefined;
 }
 
-function awaitedDelivery(options: DownloadOptions): AwaitedDelivery {
-  const { request, dataset } = options;
-  const since = options.since === undefined ? undefined : parseTime('--since', options.since);
+function awaitedDelivery({ request, dataset, since: text }: WaitOptions): AwaitedDelivery {
+  const since = text === undefined ? undefined : parseTime('--since', text);
   if (request !== undefined && dataset !== undefined) throw usageError('--request', 'give this or --dataset, not both');
   if (request !== undefined) {
     if (!uuid.test(request)) throw usageError('--request', 'expected a request id, which is a UUID', whoKnows);

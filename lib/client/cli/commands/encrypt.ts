@@ -1,10 +1,9 @@
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { encrypt, encryptedBodySize, encryptFile } from '../../../crypt4gh/index.ts';
 import { usageError } from '../../../terminal/errors.ts';
 import { type Input, openInput } from '../files/input.ts';
 import {
   filesHelp,
-  type OutputFileOptions,
   outputOf,
   readRecipients,
   reportWritten,
@@ -18,13 +17,6 @@ import { readPrivateKey, wiping } from '../key-files.ts';
 import { publicKeyForms, withKeyOptions } from '../options.ts';
 import { type ByteRangeOption, checkWithin, rangeOption } from '../range.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
-
-interface EncryptOptions extends OutputFileOptions {
-  readonly recipient?: readonly string[];
-  readonly key?: readonly string[];
-  readonly range?: ByteRangeOption;
-  readonly header?: string;
-}
 
 const afterHelp = `${filesHelp}
 
@@ -41,42 +33,39 @@ Examples:
 
 /** `encrypt [file]`. */
 export function registerEncrypt(program: Command, context: CommandContext): void {
-  const command = program
+  const encrypt = program
     .command('encrypt')
     .description('encrypt a file for one or more readers (Crypt4GH)')
     .argument('[file]', 'what to encrypt', '-');
-  withRecipients(command, `a reader's public key: ${publicKeyForms}; may be given several times`);
-  withKeyOptions(command, 'your private key, by which readers know the sender (default: one made for this file)');
-  withOutputOptions(command, 'where to (default: the name with .c4gh; standard output for standard input)')
+  withOutputOptions(
+    withKeyOptions(
+      withRecipients(encrypt, `a reader's public key: ${publicKeyForms}; may be given several times`),
+      'your private key, by which readers know the sender (default: one made for this file)',
+    ),
+    'where to (default: the name with .c4gh; standard output for standard input)',
+  )
     .addOption(rangeOption())
     .option('--header <file>', 'write the header there, and the body alone to the output')
     .addHelpText('after', afterHelp)
-    .action(async (file: string, options: EncryptOptions, self: Command) => {
-      await using session = await openSession(context, self);
+    .action(async (file, options, command) => {
+      await using session = await openSession(context, command);
       const { terminal } = session;
-      if ((options.key?.length ?? 0) > 1) throw usageError('--key', 'a file has one sender: give one key');
+      const { key, range, header } = options;
+      if ((key?.length ?? 0) > 1) throw usageError('--key', 'a file has one sender: give one key');
       const recipients = await readRecipients(options.recipient, terminal);
       await using input = await openInput(file, terminal);
       const name = options.output ?? (file === '-' ? '-' : `${file}.c4gh`);
       const output = outputOf(name, options, terminal);
-      const headerOutput = headerOf(output, options);
+      const headerOutput = header === undefined ? undefined : { ...output, name: header, toTerminal: false };
+      // That of --key alone: a key in the settings must not reveal the writer by accident.
+      const [keyFile] = key === undefined ? [] : session.settings.keyFiles;
       await writeOutput(output, async (sink) => {
-        const senderKey = await senderKeyOf(session, options);
+        const senderKey = keyFile === undefined ? undefined : await readPrivateKey(keyFile, session);
         using _wiped = wiping(senderKey);
-        await encryptTo(sink, { session, input, range: options.range, recipients, senderKey, headerOutput });
+        await encryptTo(sink, { session, input, range, recipients, senderKey, headerOutput });
       });
       reportWritten(session.output, { file, output: name, recipients: recipients.length });
     });
-}
-
-function headerOf(output: OutputOptions, { header }: EncryptOptions): OutputOptions | undefined {
-  return header === undefined ? undefined : { ...output, name: header, toTerminal: false };
-}
-
-/** The key of `--key` alone: a key in the settings must not reveal the writer by accident. */
-async function senderKeyOf(session: Session, { key }: EncryptOptions): Promise<Uint8Array | undefined> {
-  const [path] = key === undefined ? [] : session.settings.keyFiles;
-  return path === undefined ? undefined : await readPrivateKey(path, session);
 }
 
 interface Part {

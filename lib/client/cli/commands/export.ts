@@ -1,8 +1,8 @@
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { isUnderWay, type ShownExport } from '../../../contract/export-state.ts';
 import { usageError } from '../../../terminal/errors.ts';
 import { problemOf } from '../../../terminal/failure.ts';
-import { printable } from '../../../terminal/output.ts';
+import { formatFacts, printable } from '../../../terminal/output.ts';
 import type { ProxyApi } from '../../api/proxy.ts';
 import { administratorApi } from '../export/administrator.ts';
 import { type BatchResult, runBatch } from '../export/batch.ts';
@@ -12,19 +12,11 @@ import { waitForExport } from '../export/wait.ts';
 import { parseCount, publicKeyForms, withAdministratorOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
-interface ExportOptions {
-  readonly visa?: string;
-  readonly publicKey?: string;
-  readonly kind: string;
-  readonly file?: boolean;
-  readonly batch?: string;
-  readonly again?: boolean;
-  readonly parallel?: string;
-  readonly dryRun?: boolean;
-  readonly wait?: boolean;
-  readonly username?: string;
-  readonly passwordFile?: string;
-}
+type Texts = 'visa' | 'publicKey' | 'batch' | 'parallel';
+type Switches = 'file' | 'again' | 'dryRun' | 'wait';
+type ExportOptions = { readonly [Name in Texts]?: string } & {
+  readonly [Name in Switches]?: boolean;
+} & { readonly kind: string };
 
 const afterHelp = `
 The service queues the request and answers at once. It checks afterwards whether the visa is valid and the dataset released.
@@ -44,7 +36,7 @@ const defaultParallel = '4';
 
 /** `export <id>` and `export --batch <file>`, for administrators. */
 export function registerExport(program: Command, context: CommandContext): void {
-  const command = program
+  const exporting = program
     .command('export')
     .description('administrators: stage a dataset or a file for a recipient')
     .argument('[id]', 'dataset, or with --file the file')
@@ -56,12 +48,12 @@ export function registerExport(program: Command, context: CommandContext): void 
     .option('--again', 'with --batch: send accepted rows again')
     .option('--parallel <n>', `with --batch: requests at once (default: ${defaultParallel})`)
     .option('--dry-run', 'check everything on this machine, send nothing');
-  withAdministratorOptions(command)
+  withAdministratorOptions(exporting)
     .addHelpText('after', afterHelp)
-    .action(async (id: string | undefined, options: ExportOptions, self: Command) => {
+    .action(async (id, options, command) => {
       const batch = checkedBatch(id, options);
-      await using session = await openSession(context, self);
-      const api = () => administratorApi(session, self);
+      await using session = await openSession(context, command);
+      const api = () => administratorApi(session, command);
       if (batch !== undefined) await exportBatch(session, batch, options, api);
       else await exportOne(session, checkedOne(id, options), { ...options, api: options.dryRun ? undefined : api });
     });
@@ -100,7 +92,7 @@ async function exportOne(
   const order = await readOrder(words, sources, terminal);
   for (const doubt of order.doubts) output.warn(printable(doubt));
   if (api === undefined) {
-    output.result({ outcome: 'would-send', ...recordOf(order) }, describe(order).join('\n'));
+    output.result({ outcome: 'would-send', ...recordOf(order) }, describe(order));
     output.note('Nothing was sent. The visa was decoded, not verified.');
     return;
   }
@@ -204,14 +196,14 @@ function recordOf({ request, fingerprint, recipient, visaExpires, doubts }: Expo
   };
 }
 
-function describe({ request, fingerprint, recipient, visaExpires }: ExportOrder): string[] {
+function describe({ request, fingerprint, recipient, visaExpires }: ExportOrder): string {
   const { id, type = 'datasetId', kind = '' } = request;
   const who = recipient ? `${recipient.subject} (${recipient.issuer})` : 'not named by the visa';
-  const rows = [
+  const facts = [
     ['would export', `${type === 'fileId' ? 'file' : 'dataset'} ${id}, kind ${kind}`],
     ['recipient', who],
     ['visa until', visaExpires?.toISOString() ?? 'not said'],
     ['key', `SHA-256 ${fingerprint}`],
-  ];
-  return rows.map(([name = '', value = '']) => `${name.padEnd(14)}${printable(value)}`);
+  ] as const;
+  return formatFacts(facts, 14);
 }

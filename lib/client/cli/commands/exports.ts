@@ -1,11 +1,11 @@
-import { type Command, Option } from 'commander';
+import { type CommandUnknownOpts as Command, Option } from '@commander-js/extra-typings';
 import {
   type ExportedFile,
   exportStates,
   type ListedExport,
   type ShownExport,
 } from '../../../contract/export-state.ts';
-import { formatBytes, printable } from '../../../terminal/output.ts';
+import { type Columns, counted, formatBytes, formatFacts } from '../../../terminal/output.ts';
 import { exportedFilesPerPage, exportsPerPage } from '../../api/proxy.ts';
 import { administered, administratorApi } from '../export/administrator.ts';
 import { describeState, explainReasons, filesOf } from '../export/export-state.ts';
@@ -21,21 +21,21 @@ Examples:
   data-out exports list --state incomplete --since 2026-11-22
   data-out exports show 0b9d7a52-5f6e-4c1a-9a39-0d2f3f1f2a11 --files`;
 
-const columns = [
-  { title: 'REQUESTED' },
-  { title: 'STATE' },
-  { title: 'ID' },
-  { title: 'FILES', align: 'right' },
-  { title: 'SIZE', align: 'right' },
-  { title: 'REQUEST' },
-] as const;
+const columns: Columns<ListedExport> = [
+  ['REQUESTED', ({ requestedAt }) => requestedAt.slice(0, 16).replace('T', ' ')],
+  ['STATE', ({ state, reason }) => (reason === null ? state : `${state} (${reason})`)],
+  ['ID', ({ file, dataset }) => file ?? dataset],
+  ['FILES', ({ counts }) => `${counts.staged ?? '?'} of ${counts.total}`, 'right'],
+  ['SIZE', ({ bytes }) => (bytes === null ? '' : formatBytes(bytes)), 'right'],
+  ['REQUEST', ({ requestId }) => requestId],
+];
 
-const fileColumns = [
-  { title: 'FILE' },
-  { title: 'STATE' },
-  { title: 'SIZE', align: 'right' },
-  { title: 'REASON' },
-] as const;
+const fileColumns: Columns<ExportedFile> = [
+  ['FILE', ({ fileId }) => fileId],
+  ['STATE', ({ state }) => state],
+  ['SIZE', ({ bytes }) => (bytes === null ? '' : formatBytes(bytes)), 'right'],
+  ['REASON', ({ reason, supersededBy }) => reason ?? (supersededBy === null ? '' : `by request ${supersededBy}`)],
+];
 
 const unrecorded = {
   not_found: 'Look at the request id and at --kind. If the request is some seconds old, ask again.',
@@ -52,14 +52,18 @@ export function registerExports(program: Command, context: CommandContext): void
     .option('--since <time>', 'only exports requested at this day or time, or later')
     .option('--page <number>', `${exportsPerPage} exports, counted from 1`, '1')
     .addHelpText('after', afterHelp)
-    .action(async (options: { state?: string; since?: string; page: string; kind: string }, self: Command) => {
-      await using session = await openSession(context, self);
-      const { state, kind } = options;
+    .action(async ({ state, kind, ...options }, command) => {
+      await using session = await openSession(context, command);
+      const { output, terminal } = session;
       const since = options.since === undefined ? undefined : parseTime('--since', options.since).toISOString();
       const page = parseCount('--page', options.page, { from: 1, to: 10_000 });
-      const proxy = await administratorApi(session, self);
-      const { signal } = session.terminal;
-      show(session, await administered(proxy.exports({ kind, state, since, page: page - 1, signal })), page);
+      const proxy = await administratorApi(session, command);
+      const request = { kind, state, since, page: page - 1, signal: terminal.signal };
+      const rows = await administered(proxy.exports(request));
+      output.table(columns, rows);
+      explain(output, rows);
+      const more = rows.length === exportsPerPage ? `; --page ${page + 1} may have more` : '';
+      output.note(rows.length === 0 ? 'no exports' : `${counted(rows.length, 'export')}${more}`);
     });
 
   withAdministratorOptions(exports.command('show'))
@@ -67,16 +71,15 @@ export function registerExports(program: Command, context: CommandContext): void
     .argument('<request>', 'the request id')
     .option('--files', 'with each of its files')
     .addHelpText('after', afterHelp)
-    .action(async (requestId: string, options: { files?: boolean; kind: string }, self: Command) => {
-      await using session = await openSession(context, self);
+    .action(async (requestId, { files: withFiles, kind }, command) => {
+      await using session = await openSession(context, command);
       const { output, terminal } = session;
-      const proxy = await administratorApi(session, self);
-      const { kind } = options;
+      const proxy = await administratorApi(session, command);
       const ask = (page: number) =>
         administered(proxy.exportState(requestId, { kind, page, signal: terminal.signal }), unrecorded);
       const { shown, files } = await ask(0);
-      if (!options.files) {
-        output.result(shown, describe(shown).join('\n'));
+      if (!withFiles) {
+        output.result(shown, describe(shown));
         explain(output, [shown]);
         return;
       }
@@ -85,25 +88,11 @@ export function registerExports(program: Command, context: CommandContext): void
         last = (await ask(page)).files;
         all.push(...last);
       }
-      output.result({ ...shown, files: all }, describe(shown).join('\n'));
+      output.result({ ...shown, files: all }, describe(shown));
       if (all.length === 0) output.note('The export has no files.');
-      else if (!output.json) output.table(fileColumns, all, cellsOf);
+      else if (!output.json) output.table(fileColumns, all);
       explain(output, [shown, ...all]);
     });
-}
-
-function show({ output }: Session, rows: readonly ListedExport[], page: number): void {
-  output.table(columns, rows, ({ requestedAt, state, reason, dataset, file, counts, bytes, requestId }) => [
-    printable(requestedAt.slice(0, 16).replace('T', ' ')),
-    printable(reason === null ? state : `${state} (${reason})`),
-    printable(file ?? dataset ?? ''),
-    counts.staged === null ? `? of ${counts.total}` : `${counts.staged} of ${counts.total}`,
-    bytes === null ? '' : formatBytes(bytes),
-    printable(requestId),
-  ]);
-  explain(output, rows);
-  const more = rows.length === exportsPerPage ? `; --page ${page + 1} may have more` : '';
-  output.note(rows.length === 0 ? 'no exports' : `${rows.length} ${rows.length === 1 ? 'export' : 'exports'}${more}`);
 }
 
 /** Says what the reason codes mean, and what to do. A program knows the codes. */
@@ -113,10 +102,10 @@ function explain(output: Session['output'], rows: readonly { readonly reason: st
 }
 
 /** The lines for people about one export. Times are in UTC. */
-function describe(shown: ShownExport): string[] {
+function describe(shown: ShownExport): string {
   const { requestId, dataset, file, recipient, keyFingerprint, requestedAt, sealedAt, settledAt } = shown;
   const { bytes, generation, receipt, counts } = shown;
-  const rows: (readonly [string, string | null])[] = [
+  const facts = [
     ['request', requestId],
     ['state', describeState(shown)],
     ['dataset', dataset],
@@ -128,11 +117,6 @@ function describe(shown: ShownExport): string[] {
     ['all sent', sealedAt],
     ['settled', settledAt && (generation === 1 ? settledAt : `${settledAt}, generation ${generation}`)],
     ['receipt', receipt],
-  ];
-  return rows.flatMap(([name, value]) => (value === null ? [] : `${name.padEnd(12)}${printable(value)}`));
-}
-
-function cellsOf({ fileId, state, bytes, reason, supersededBy }: ExportedFile): string[] {
-  const why = reason ?? (supersededBy === null ? '' : `by request ${supersededBy}`);
-  return [printable(fileId), printable(state), bytes === null ? '' : formatBytes(bytes), printable(why)];
+  ] as const;
+  return formatFacts(facts, 12);
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { usageError } from '../../../terminal/errors.ts';
 import { printable } from '../../../terminal/output.ts';
 import { DataOutApi } from '../../api/data-out.ts';
@@ -9,24 +9,14 @@ import { DirectFile, directContainer } from '../../api/download/remote/direct-fi
 import { inOrder } from '../../api/download/remote/in-order.ts';
 import type { RemoteFile } from '../../api/download/remote/remote-file.ts';
 import { ChecksumError } from '../../api/errors.ts';
-import { DownloadReporter } from '../download/download-reporter.ts';
+import { downloadReporter } from '../download/download-reporter.ts';
 import { localTarget } from '../download/local-target.ts';
 import { writeOutput } from '../files/output-file.ts';
 import { counted } from '../files/streams.ts';
 import { readPublicKey } from '../key-files.ts';
-import { parseCount, withServiceOptions } from '../options.ts';
+import { existingOf, parseCount, withServiceOptions } from '../options.ts';
 import { type ByteRangeOption, checkWithin, rangeOption } from '../range.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
-
-interface FetchOptions {
-  readonly crypt4gh?: boolean;
-  readonly publicKey?: string;
-  readonly range?: ByteRangeOption;
-  readonly output?: string;
-  readonly connections: string;
-  readonly overwrite?: boolean;
-  readonly skipExisting?: boolean;
-}
 
 const afterHelp = `
 Without --crypt4gh the service decrypts the file and sends the plaintext: store it only where it may be. With --crypt4gh it
@@ -44,7 +34,7 @@ Examples:
 
 /** `fetch <fileId>`: downloads a file straight from the archive. */
 export function registerFetch(program: Command, context: CommandContext): void {
-  const command = program
+  const fetching = program
     .command('fetch')
     .description('fetch a file straight from the archive, without an export')
     .argument('<fileId>', 'the file, as data-out files shows it')
@@ -55,44 +45,35 @@ export function registerFetch(program: Command, context: CommandContext): void {
     .option('--connections <n>', 'connections at once', '8')
     .option('--overwrite', 'replace a file that is there')
     .option('--skip-existing', 'keep a file that is there and has the right size');
-  withServiceOptions(command)
+  withServiceOptions(fetching)
     .addHelpText('after', afterHelp)
-    .action(async (fileId: string, options: FetchOptions, self: Command) => {
-      const wanted = checked(options);
-      await using session = await openSession(context, self);
+    .action(async (fileId, { crypt4gh, publicKey, range, output, ...options }, command) => {
+      if (crypt4gh && publicKey === undefined) {
+        throw usageError('--public-key', 'say for which key', 'Give the file with your public key.');
+      }
+      if (!crypt4gh && publicKey !== undefined) {
+        throw usageError('--public-key', 'this goes with --crypt4gh', 'Add --crypt4gh, or leave --public-key out.');
+      }
+      const existing = existingOf(options);
+      const connections = parseCount('--connections', options.connections, { from: 1, to: 64 });
+      await using session = await openSession(context, command);
       const { terminal } = session;
       // A wrong key file fails before the first request.
-      const key = wanted.publicKey && (await readPublicKey('--public-key', wanted.publicKey, terminal));
+      const key = publicKey === undefined ? undefined : await readPublicKey('--public-key', publicKey, terminal);
       const api = new DataOutApi(await session.service());
-      const file = await remoteFile(api, { fileId, key, range: wanted.range }, terminal.signal);
+      const file = await remoteFile(api, { fileId, key, range }, terminal.signal);
       if (file.doubt !== undefined) session.output.note(`not compared with a checksum: ${file.doubt}`);
-      if (options.output === '-') await toOutput(session, api, file, wanted.connections);
-      else await toFile(session, api, file, { fileId, output: options.output, ...wanted });
+      if (output === '-') await toOutput(session, api, file, connections);
+      else
+        await toFile(session, api, file, {
+          fileId,
+          output,
+          isContainer: key !== undefined,
+          range,
+          connections,
+          existing,
+        });
     });
-}
-
-interface Wanted {
-  readonly publicKey: string | undefined;
-  readonly range: ByteRangeOption | undefined;
-  readonly connections: number;
-  readonly existing: Existing;
-}
-
-function checked(options: FetchOptions): Wanted {
-  const { crypt4gh, publicKey, range, connections, overwrite, skipExisting } = options;
-  if (crypt4gh && publicKey === undefined) {
-    throw usageError('--public-key', 'say for which key', 'Give the file with your public key.');
-  }
-  if (!crypt4gh && publicKey !== undefined) {
-    throw usageError('--public-key', 'this goes with --crypt4gh', 'Add --crypt4gh, or leave --public-key out.');
-  }
-  if (overwrite && skipExisting) throw usageError('--overwrite', 'give this or --skip-existing, not both');
-  return {
-    publicKey,
-    range,
-    connections: parseCount('--connections', connections, { from: 1, to: 64 }),
-    existing: overwrite ? 'overwrite' : skipExisting ? 'skip' : 'fail',
-  };
 }
 
 interface NamedFile {
@@ -106,14 +87,13 @@ interface NamedFile {
 
 async function remoteFile(
   api: DataOutApi,
-  file: {
-    readonly fileId: string;
-    readonly key: Uint8Array | undefined | '';
-    readonly range: ByteRangeOption | undefined;
-  },
+  {
+    fileId,
+    key,
+    range,
+  }: { readonly fileId: string; readonly key: Uint8Array | undefined; readonly range: ByteRangeOption | undefined },
   signal: AbortSignal,
 ): Promise<NamedFile> {
-  const { fileId, key, range } = file;
   const container = async (publicKey: Uint8Array, coordinates?: { readonly start: number; readonly end: number }) => {
     const query = { publicKey: Buffer.from(publicKey).toString('base64'), coordinates };
     const remote = await directContainer(api, { fileId, query }, { signal });
@@ -167,28 +147,28 @@ async function toFile(
   { terminal, progress, output }: Session,
   api: DataOutApi,
   { remote, name, sha256 }: NamedFile,
-  wanted: Wanted & { readonly fileId: string; readonly output: string | undefined },
+  wanted: {
+    readonly fileId: string;
+    readonly output: string | undefined;
+    readonly isContainer: boolean;
+    readonly range: ByteRangeOption | undefined;
+    readonly connections: number;
+    readonly existing: Existing;
+  },
 ): Promise<void> {
   const { folder, signal } = terminal;
-  const { fileId, connections, existing } = wanted;
+  const { isContainer, range, connections, existing } = wanted;
   const started = terminal.now().getTime();
-  const reporter = new DownloadReporter(output, progress, 1);
+  const reporter = downloadReporter(output, progress, 1);
   const { onEvent } = reporter;
   // For a part of a container, the service already names the range.
-  const named = (each: string) => (wanted.publicKey === undefined ? partName(each, wanted.range) : each);
-  const paths = await localTarget(folder, wanted.output, { name: named(name), fallback: named(fileId) });
-  const { transport } = api.connection;
-  const isPrivate = wanted.publicKey === undefined;
+  const named = (each: string) => (isContainer ? each : partName(each, range));
+  const paths = await localTarget(folder, wanted.output, { name: named(name), fallback: named(wanted.fileId) });
   const { outcome } = await downloadFile({
-    remote,
-    paths,
-    connections,
-    existing,
-    isPrivate,
+    ...{ remote, paths, connections, existing, onEvent, signal },
+    isPrivate: !isContainer,
     expected: sha256 === undefined ? undefined : { sha256 },
-    transport,
-    onEvent,
-    signal,
+    transport: api.connection.transport,
   });
   const compared = outcome === 'downloaded' ? sha256 : undefined;
   const result = { name: remote.name, size: remote.size, path: paths.final, outcome, sha256: compared };

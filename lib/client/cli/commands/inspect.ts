@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import {
   decryptedSize,
   ENCRYPTED_SEGMENT_BYTES,
@@ -45,16 +45,14 @@ interface Inspection extends Readonly<Record<string, unknown>> {
 
 /** `inspect [file]`. */
 export function registerInspect(program: Command, context: CommandContext): void {
-  const command = program
-    .command('inspect')
+  withKeyOptions(program.command('inspect'))
     .description('show the header of a Crypt4GH file, and which of your keys opens it')
-    .argument('[file]', 'the container', '-');
-  withKeyOptions(command)
+    .argument('[file]', 'the container', '-')
     .option('--header <file>', 'the header, where the input is the body alone')
     .addHelpText('after', afterHelp)
-    .action(async (file: string, options: { header?: string }, self: Command) => {
-      await using session = await openSession(context, self);
-      await using container = await openContainerInput(file, options.header, session.terminal);
+    .action(async (file, { header: headerFile }, command) => {
+      await using session = await openSession(context, command);
+      await using container = await openContainerInput(file, headerFile, session.terminal);
       const { header, body } = await splitContainer(container.stream());
       await body.return?.();
       const { size } = container.input;

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { type Command, Option } from 'commander';
+import { type CommandUnknownOpts as Command, Option } from '@commander-js/extra-typings';
 import {
   formatPrivateKey,
   formatPublicKey,
@@ -12,24 +12,12 @@ import { usageError } from '../../../terminal/errors.ts';
 import { warnOfCommit } from '../../../terminal/git-warning.ts';
 import { printable } from '../../../terminal/output.ts';
 import { askNewSecret } from '../../../terminal/prompts.ts';
+import type { Terminal } from '../../../terminal/terminal.ts';
 import { writeOutput } from '../files/output-file.ts';
 import { readPrivateKey, readPublicKey, wiping } from '../key-files.ts';
 import { keyPairFiles, notEmpty, writeKeyPair } from '../key-pair.ts';
 import { readSecretFile } from '../secrets.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
-
-interface NewPassphraseOptions {
-  /** The settings read this option, too. */
-  readonly passphraseFile?: string;
-  readonly newPassphraseFile?: string;
-  /** `false` with `--no-passphrase`. */
-  readonly passphrase?: boolean;
-}
-
-interface GenerateOptions extends NewPassphraseOptions {
-  readonly comment?: string;
-  readonly force?: boolean;
-}
 
 const generateHelp = `
 Writes <name>.sec.pem, which is yours alone, and <name>.pub.pem, which you give to others. Keep the passphrase apart from
@@ -67,9 +55,19 @@ export function registerKeys(program: Command, context: CommandContext): void {
     .option('--comment <text>', 'kept in clear in the file of the private key')
     .option('--force', 'replace existing files')
     .addHelpText('after', generateHelp)
-    .action(async (name: string, options: GenerateOptions, self: Command) => {
-      await using session = await openSession(context, self);
-      await generate(session, name, options);
+    .action(async (name, { passphrase, comment, force }, command) => {
+      await using session = await openSession(context, command);
+      const { terminal, output, settings } = session;
+      const files = keyPairFiles(name);
+      const read = async () =>
+        passphrase ? ((await settings.passphrase?.()) ?? (await askNewPassphrase(terminal))) : undefined;
+      const fingerprint = await writeKeyPair({ ...files, terminal, force: force === true, comment, passphrase: read });
+      output.result(
+        { ...files, fingerprint },
+        `${files.privateKey}: your private key; keep it to yourself\n${files.publicKey}: your public key; give it to others`,
+      );
+      output.note(`fingerprint (SHA-256): ${fingerprint}`);
+      await warnOfCommit(resolve(terminal.folder, files.privateKey), output);
     });
 
   keys
@@ -78,8 +76,8 @@ export function registerKeys(program: Command, context: CommandContext): void {
     .argument('<file>', 'a public key, or your private one')
     .option('--passphrase-file <file>', 'file with the passphrase of a private key (default: ask)')
     .addHelpText('after', showHelp)
-    .action(async (file: string, _options: unknown, self: Command) => {
-      await using session = await openSession(context, self);
+    .action(async (file, _options, command) => {
+      await using session = await openSession(context, command);
       const publicKey = await anyPublicKey(session, file);
       const fingerprint = publicKeyFingerprint(publicKey);
       const pem = formatPublicKey(publicKey);
@@ -97,28 +95,25 @@ export function registerKeys(program: Command, context: CommandContext): void {
     )
     .option('--no-passphrase', 'do not protect the key any more')
     .addHelpText('after', passwdHelp)
-    .action(async (file: string, options: NewPassphraseOptions, self: Command) => {
-      await using session = await openSession(context, self);
-      await changePassphrase(session, file, options);
+    .action(async (file, { passphrase, newPassphraseFile }, command) => {
+      await using session = await openSession(context, command);
+      const { terminal } = session;
+      const newPassphrase = async () => {
+        if (!passphrase) return undefined;
+        if (newPassphraseFile === undefined) return await askNewPassphrase(terminal);
+        return await readSecretFile('--new-passphrase-file', resolve(terminal.folder, newPassphraseFile));
+      };
+      await changePassphrase(session, file, newPassphrase);
+      session.output.result({ file, protected: passphrase }, `${printable(file)} has another passphrase`);
+      await warnOfCommit(resolve(terminal.folder, file), session.output);
     });
 }
 
-async function generate(session: Session, name: string, options: GenerateOptions): Promise<void> {
-  const { terminal, output, settings } = session;
-  const { comment, force } = options;
-  const files = keyPairFiles(name);
-  const passphrase = async () =>
-    options.passphrase === false ? undefined : ((await settings.passphrase?.()) ?? (await askNewPassphrase(session)));
-  const fingerprint = await writeKeyPair({ ...files, terminal, force: force === true, comment, passphrase });
-  output.result(
-    { ...files, fingerprint },
-    `${files.privateKey}: your private key; keep it to yourself\n${files.publicKey}: your public key; give it to others`,
-  );
-  output.note(`fingerprint (SHA-256): ${fingerprint}`);
-  await warnOfCommit(resolve(terminal.folder, files.privateKey), output);
-}
-
-async function changePassphrase(session: Session, file: string, options: NewPassphraseOptions): Promise<void> {
+async function changePassphrase(
+  session: Session,
+  file: string,
+  newPassphrase: () => Promise<string | undefined>,
+): Promise<void> {
   const { terminal, output } = session;
   const path = resolve(terminal.folder, file);
   const bytes = await readFile(path).catch(() => Buffer.alloc(0));
@@ -132,25 +127,16 @@ async function changePassphrase(session: Session, file: string, options: NewPass
   const kept = comment?.includes('\ufffd') ? undefined : comment;
   if (kept !== comment) output.note('the comment in the file is not UTF-8: it is left out');
   await writeOutput({ name: file, terminal, force: true, mode: 0o600 }, async (sink) => {
-    const passphrase = await newPassphrase(session, options);
+    const passphrase = await newPassphrase();
     const changed = await formatPrivateKey(privateKey, {
       ...(passphrase !== undefined && { passphrase: notEmpty(passphrase) }),
       ...(kept !== undefined && { comment: kept }),
     });
     await sink.write([Buffer.from(changed)]);
   });
-  output.result({ file, protected: options.passphrase !== false }, `${printable(file)} has another passphrase`);
-  await warnOfCommit(path, output);
 }
 
-async function newPassphrase(session: Session, options: NewPassphraseOptions): Promise<string | undefined> {
-  const { newPassphraseFile } = options;
-  if (options.passphrase === false) return undefined;
-  if (newPassphraseFile === undefined) return await askNewPassphrase(session);
-  return await readSecretFile('--new-passphrase-file', resolve(session.terminal.folder, newPassphraseFile));
-}
-
-function askNewPassphrase({ terminal }: Session): Promise<string> {
+function askNewPassphrase(terminal: Terminal): Promise<string> {
   return askNewSecret(terminal, 'New passphrase', 'Give it in a file, or make a key without one with --no-passphrase.');
 }
 

@@ -1,17 +1,10 @@
-import { type Command, Option } from 'commander';
+import { type CommandUnknownOpts as Command, Option } from '@commander-js/extra-typings';
 import { isReceiptName } from '../../../contract/delivery.ts';
-import { counted, formatBytes, printable } from '../../../terminal/output.ts';
+import { type Columns, counted, formatBytes } from '../../../terminal/output.ts';
 import { type ListedFile, ProxyApi } from '../../api/proxy.ts';
 import { parseCount, withServiceOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 import { nothingStaged, type PathOf, submittedPaths } from '../submitted-paths.ts';
-
-interface ListOptions {
-  readonly page?: string;
-  readonly perPage: string;
-  readonly paths?: boolean;
-  readonly receipts?: boolean;
-}
 
 const largestPage = 50_000;
 
@@ -30,13 +23,6 @@ Examples:
   data-out list --json | jq -r .name
   data-out list --page 1 --per-page 20`;
 
-const columns = [
-  { title: 'NAME' },
-  { title: 'SIZE', align: 'right' },
-  { title: 'STAGED' },
-  { title: 'EXPIRES' },
-] as const;
-
 /** `list`: the caller's outbox. */
 export function registerList(program: Command, context: CommandContext): void {
   withServiceOptions(program.command('list'))
@@ -48,8 +34,8 @@ export function registerList(program: Command, context: CommandContext): void {
     .option('--no-paths', 'no submitted paths, and no request for delivery receipts')
     .option('--receipts', 'delivery receipts as well, marked in the last column')
     .addHelpText('after', afterHelp)
-    .action(async (options: ListOptions, self: Command) => {
-      await using session = await openSession(context, self);
+    .action(async ({ paths: wanted, receipts: withReceipts = false, ...options }, command) => {
+      await using session = await openSession(context, command);
       const page = options.page === undefined ? undefined : parseCount('--page', options.page, { from: 1, to: 1e9 });
       const perPage = parseCount('--per-page', options.perPage, { from: 1, to: largestPage });
       const proxy = new ProxyApi(await session.service());
@@ -57,10 +43,28 @@ export function registerList(program: Command, context: CommandContext): void {
       const files: ListedFile[] = [];
       if (page !== undefined) files.push(...(await proxy.listPage({ page: page - 1, perPage, signal })).files);
       else for await (const file of proxy.list({ signal })) files.push(file);
-      const pathOf = await submittedPaths(session, { proxy, files, wanted: options.paths });
-      await show(session, files, { pathOf, withReceipts: options.receipts ?? false });
+      const pathOf = await submittedPaths(session, { proxy, files, wanted });
+      await show(session, files, { pathOf, withReceipts });
     });
 }
+
+interface Row {
+  readonly name: string;
+  readonly size: number;
+  readonly staged: string | null;
+  readonly expires: string | null;
+  readonly path: string | null;
+  readonly receipt?: boolean;
+}
+
+const columns: Columns<Row> = [
+  ['NAME', ({ name }) => name],
+  ['SIZE', ({ size }) => formatBytes(size), 'right'],
+  ['STAGED', ({ staged }) => dateOf(staged)],
+  ['EXPIRES', ({ expires }) => dateOf(expires)],
+];
+const pathColumn: Columns<Row> = [['PATH', ({ path, receipt }) => (receipt ? '' : (path ?? '-'))]];
+const kindColumn: Columns<Row> = [['KIND', ({ receipt }) => (receipt ? 'receipt' : '')]];
 
 async function show(
   { output, terminal, settings }: Session,
@@ -69,34 +73,24 @@ async function show(
 ): Promise<void> {
   const receipts = listed.filter(({ name }) => isReceiptName(name)).length;
   const files = withReceipts ? listed : listed.filter(({ name }) => !isReceiptName(name));
-  const rows = files.map(({ name, size, modified, expires }) => ({
-    name,
-    size,
-    staged: modified?.toISOString() ?? null,
-    expires: expires?.toISOString() ?? null,
-    path: pathOf(name) ?? null,
-    ...(isReceiptName(name) && { receipt: true }),
-  }));
+  const rows = files.map(
+    ({ name, size, modified, expires }): Row => ({
+      name,
+      size,
+      staged: modified?.toISOString() ?? null,
+      expires: expires?.toISOString() ?? null,
+      path: pathOf(name) ?? null,
+      ...(isReceiptName(name) && { receipt: true }),
+    }),
+  );
   const hasPaths = rows.some(({ path }) => path !== null);
-  const shown = [
-    ...columns,
-    ...(hasPaths ? [{ title: 'PATH' }] : []),
-    ...(withReceipts && receipts > 0 ? [{ title: 'KIND' }] : []),
-  ];
-  output.table(shown, rows, ({ name, size, staged, expires, path, receipt }) => [
-    printable(name),
-    formatBytes(size),
-    dateOf(staged),
-    dateOf(expires),
-    ...(hasPaths ? [receipt ? '' : printable(path ?? '-')] : []),
-    receipt ? 'receipt' : '',
-  ]);
+  const showsKinds = withReceipts && receipts > 0;
+  output.table([...columns, ...(hasPaths ? pathColumn : []), ...(showsKinds ? kindColumn : [])], rows);
   warnOfExpiry(files, output, terminal.now());
-  const total = files.reduce((sum, { size }) => sum + size, 0);
   const parts = [
     ...(listed.length > receipts ? [counted(listed.length - receipts, 'file')] : []),
-    ...(withReceipts && receipts > 0 ? [counted(receipts, 'receipt')] : []),
-    formatBytes(total),
+    ...(showsKinds ? [counted(receipts, 'receipt')] : []),
+    formatBytes(files.reduce((sum, { size }) => sum + size, 0)),
   ];
   const hidden =
     withReceipts || receipts === 0

@@ -1,12 +1,8 @@
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
+import type { Columns } from '../../../terminal/output.ts';
 import { collect, withConnectionOptions } from '../options.ts';
-import { addressOf, changedPins, checkFingerprint, PinFile } from '../receipt-keys.ts';
+import { changedPins, changePins, checkFingerprint, pinnedKeys } from '../receipt-keys.ts';
 import { type CommandContext, openSession } from '../session.ts';
-
-interface ReceiptKeysOptions {
-  readonly accept?: readonly string[];
-  readonly refuse?: readonly string[];
-}
 
 const afterHelp = `
 The first command that reads a receipt of a service pins the keys that the service publishes. From then on, the client accepts
@@ -23,32 +19,34 @@ Examples:
   data-out receipt-keys --accept oKIywvGUpTVTyxMQ3bwIIeQUudfr_CkLMjCE19ECD-U
   data-out receipt-keys --refuse OLD --accept NEW`;
 
-const columns = [{ title: 'FINGERPRINT' }, { title: 'STATE' }] as const;
+const columns: Columns<{ readonly fingerprint: string; readonly state: string }> = [
+  ['FINGERPRINT', ({ fingerprint }) => fingerprint],
+  ['STATE', ({ state }) => state],
+];
 
 /** `receipt-keys`: shows and changes which receipt keys are trusted. */
 export function registerReceiptKeys(program: Command, context: CommandContext): void {
-  const command = program
-    .command('receipt-keys')
-    .description('show and change which receipt keys are trusted')
-    .option('--accept <fingerprint>', 'trust this key; can be given several times', collect)
-    .option('--refuse <fingerprint>', 'never trust this key; can be given several times', collect)
-    .option('--url <url>', 'address of the service (DATA_OUT_URL)');
-  withConnectionOptions(command)
+  withConnectionOptions(
+    program
+      .command('receipt-keys')
+      .description('show and change which receipt keys are trusted')
+      .option('--accept <fingerprint>', 'trust this key; can be given several times', collect)
+      .option('--refuse <fingerprint>', 'never trust this key; can be given several times', collect)
+      .option('--url <url>', 'address of the service (DATA_OUT_URL)'),
+  )
     .addHelpText('after', afterHelp)
-    .action(async ({ accept = [], refuse = [] }: ReceiptKeysOptions, self: Command) => {
-      await using session = await openSession(context, self);
-      const service = addressOf(session);
-      const file = new PinFile(session);
+    .action(async ({ accept = [], refuse = [] }, command) => {
+      await using session = await openSession(context, command);
       for (const text of accept) checkFingerprint('--accept', text);
       for (const text of refuse) checkFingerprint('--refuse', text);
       const isChange = accept.length + refuse.length > 0;
       const { trusted, refused } = isChange
-        ? await file.change(service, (pins) => changedPins(pins, { accept, refuse }))
-        : await file.of(service);
+        ? await changePins(session, (pins) => changedPins(pins, { accept, refuse }))
+        : await pinnedKeys(session);
       const rows = [
         ...trusted.map((fingerprint) => ({ fingerprint, state: 'trusted' })),
         ...refused.map((fingerprint) => ({ fingerprint, state: 'refused' })),
       ];
-      session.output.table(columns, rows, ({ fingerprint, state }) => [fingerprint, state]);
+      session.output.table(columns, rows);
     });
 }

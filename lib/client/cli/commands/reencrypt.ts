@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import type { Command } from 'commander';
+import { type CommandUnknownOpts as Command, Option } from '@commander-js/extra-typings';
 import { addRecipients, reencryptHeader, splitContainer } from '../../../crypt4gh/index.ts';
 import { openInput } from '../files/input.ts';
 import {
   filesHelp,
-  type OutputFileOptions,
   outputOf,
   readRecipients,
   reportWritten,
@@ -16,13 +15,6 @@ import { counted, joined } from '../files/streams.ts';
 import { readPrivateKeys } from '../key-files.ts';
 import { withKeyOptions } from '../options.ts';
 import { type CommandContext, openSession } from '../session.ts';
-
-interface ReencryptOptions extends OutputFileOptions {
-  readonly recipient?: readonly string[];
-  readonly add?: boolean;
-  readonly trim?: boolean;
-  readonly headerOnly?: boolean;
-}
 
 const afterHelp = `${filesHelp}
 
@@ -36,37 +28,43 @@ Examples:
 
 /** `reencrypt [file]`. */
 export function registerReencrypt(program: Command, context: CommandContext): void {
-  const command = program
+  const reencrypt = program
     .command('reencrypt')
     .description('give a Crypt4GH file to other readers: a new header, the same body')
     .argument('[file]', 'the container, or a header alone', '-');
-  withRecipients(command, "a reader's public key; may be given several times");
-  withKeyOptions(command);
-  withOutputOptions(command, 'where to (default: standard output)')
+  withOutputOptions(
+    withKeyOptions(withRecipients(reencrypt, "a reader's public key; may be given several times")),
+    'where to (default: standard output)',
+  )
     .option('--add', 'keep all present readers, you included')
-    .option('--trim', 'drop the packets that your key does not open')
+    .addOption(new Option('--trim', 'drop the packets that your key does not open').conflicts('add'))
     .option('--header-only', 'write the new header alone, without the body')
-    .addHelpText('after', afterHelp);
-  command.options.find(({ long }) => long === '--trim')?.conflicts('add');
-  command.action(async (file: string, options: ReencryptOptions, self: Command) => {
-    await using session = await openSession(context, self);
-    const { terminal, progress } = session;
-    const recipients = await readRecipients(options.recipient, terminal);
-    await using input = await openInput(file, terminal);
-    const name = options.output ?? '-';
-    const output = outputOf(name, options, terminal);
-    await writeOutput(output, async (sink) => {
-      using keys = await readPrivateKeys(session);
-      const readerKeys = keys.raw;
-      using task = progress.task(input.label, input.size);
-      const { header: old, body } = await splitContainer(counted(input.stream(), task.add));
-      const foreignPackets = options.trim ? 'drop' : 'keep';
-      const header = options.add
-        ? addRecipients({ header: old, readerKeys, recipients })
-        : reencryptHeader({ header: old, readerKeys, recipients, derivation: { random: randomBytes }, foreignPackets });
-      await sink.write(options.headerOnly ? [header] : joined(header, body));
-      await body.return?.();
+    .addHelpText('after', afterHelp)
+    .action(async (file, options, command) => {
+      await using session = await openSession(context, command);
+      const { terminal, progress } = session;
+      const recipients = await readRecipients(options.recipient, terminal);
+      await using input = await openInput(file, terminal);
+      const name = options.output ?? '-';
+      const output = outputOf(name, options, terminal);
+      await writeOutput(output, async (sink) => {
+        using keys = await readPrivateKeys(session);
+        const readerKeys = keys.raw;
+        using task = progress.task(input.label, input.size);
+        const { header: old, body } = await splitContainer(counted(input.stream(), task.add));
+        const foreignPackets = options.trim ? 'drop' : 'keep';
+        const header = options.add
+          ? addRecipients({ header: old, readerKeys, recipients })
+          : reencryptHeader({
+              header: old,
+              readerKeys,
+              recipients,
+              derivation: { random: randomBytes },
+              foreignPackets,
+            });
+        await sink.write(options.headerOnly ? [header] : joined(header, body));
+        await body.return?.();
+      });
+      reportWritten(session.output, { file, output: name, recipients: recipients.length });
     });
-    reportWritten(session.output, { file, output: name, recipients: recipients.length });
-  });
 }

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
+import { Recent } from '../../../common/recent.ts';
 import { generateKeyPair } from '../../../crypt4gh/index.ts';
 import { usageError } from '../../../terminal/errors.ts';
 import { failureOf } from '../../../terminal/failure.ts';
@@ -14,17 +15,11 @@ import { Datasets } from '../../serve/datasets.ts';
 import { DiskFolder } from '../../serve/disk-folder.ts';
 import type { Place } from '../../serve/place.ts';
 import { mostBlocks } from '../../serve/plain-file.ts';
-import { Recent } from '../../serve/recent.ts';
 import { serve } from '../../serve/server.ts';
 import { clientFailure } from '../failure.ts';
 import { readPrivateKeys } from '../key-files.ts';
 import { collect, parseCount, withKeyOptions, withServiceOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
-
-interface ServeCommandOptions {
-  readonly port: string;
-  readonly allowOrigin?: readonly string[];
-}
 
 /** A tool waits for its answer, so a lost network is told after two seconds. */
 const retries = { attempts: 4, firstMs: 250, longestMs: 1_000 };
@@ -44,7 +39,7 @@ Examples:
 
 /** `serve [folder]`: what the caller may read, as plain HTTP on this machine. */
 export function registerServe(program: Command, context: CommandContext): void {
-  const command = program
+  const serving = program
     .command('serve')
     .description('show files decrypted to the tools on this machine, over HTTP')
     .argument('[folder]', 'a folder with downloaded .c4gh files to show as well')
@@ -54,13 +49,12 @@ export function registerServe(program: Command, context: CommandContext): void {
       'web pages that may read, as https://igv.org; may be given several times',
       collect,
     );
-  withKeyOptions(command);
-  withServiceOptions(command)
+  withServiceOptions(withKeyOptions(serving))
     .addHelpText('after', afterHelp)
-    .action(async (folder: string | undefined, options: ServeCommandOptions, self: Command) => {
-      const port = parseCount('--port', options.port, { from: 0, to: 65_535 });
-      const origins = (options.allowOrigin ?? []).map(checkedOrigin);
-      await using session = await openSession(context, self, retries);
+    .action(async (folder, { port: text, allowOrigin = [] }, command) => {
+      const port = parseCount('--port', text, { from: 0, to: 65_535 });
+      const origins = allowOrigin.map(checkedOrigin);
+      await using session = await openSession(context, command, retries);
       const { output, terminal } = session;
       const { signal } = terminal;
       // Of other systems, none tells whose a connection is without more rights.
@@ -72,6 +66,7 @@ export function registerServe(program: Command, context: CommandContext): void {
       let last = '';
       const served = await serve({
         port,
+        version: context.version,
         places: await placesOf(session, folder),
         admission: { token: randomBytes(24).toString('base64url'), origins, ownerOf, user: process.getuid?.() ?? -1 },
         failureOf: (error) => failureOf(error, clientFailure),
@@ -96,7 +91,7 @@ export function registerServe(program: Command, context: CommandContext): void {
 async function placesOf(session: Session, folder: string | undefined): Promise<ReadonlyMap<string, Place>> {
   const { terminal, settings } = session;
   const now = () => terminal.now().getTime();
-  const blocks = new Recent<Uint8Array>({ most: mostBlocks, milliseconds: Number.POSITIVE_INFINITY }, now);
+  const blocks = new Recent<Uint8Array>({ most: mostBlocks });
   const places = new Map<string, Place>();
   if (folder === undefined || settings.directUrl !== undefined) {
     places.set('datasets', new Datasets(new DataOutApi(await session.service()), generateKeyPair(), blocks, now));

@@ -1,5 +1,5 @@
 import { relative, resolve } from 'node:path';
-import { type Command, Option } from 'commander';
+import { type CommandUnknownOpts as Command, Option } from '@commander-js/extra-typings';
 import { UsageError } from '../../../terminal/errors.ts';
 import { warnOfCommit } from '../../../terminal/git-warning.ts';
 import { printable } from '../../../terminal/output.ts';
@@ -7,7 +7,7 @@ import { openSession } from '../../../terminal/session.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
 import { ClientError } from '../../api/errors.ts';
 import { type ConfigFile, readConfigFile } from '../config-file.ts';
-import { CheckList } from '../doctor/check.ts';
+import { showChecks } from '../doctor/check.ts';
 import { examine, quickRetries } from '../doctor/examine.ts';
 import { withConnectionOptions } from '../options.ts';
 import { type CommandContext, sessionOf } from '../session.ts';
@@ -24,14 +24,6 @@ import {
 } from '../setup/store.ts';
 import { configPath } from '../sources.ts';
 
-interface SetupOptions extends GivenAnswers, UnaskedOptions {
-  /** `false` with `--no-passphrase`. */
-  readonly passphrase?: boolean;
-  /** `false` with `--no-input`. */
-  readonly input?: boolean;
-  readonly config?: string;
-}
-
 const afterHelp = `
 Each answer is checked when you give it. Enter takes the value in brackets. Nothing is written before the last answer, so
 Ctrl-C leaves everything as it was. Run it again to change a setting: an old configuration file is kept as config.toml.bak,
@@ -45,7 +37,7 @@ Examples:
 
 /** `setup`: asks for the settings, makes a key, writes the configuration, and checks it. */
 export function registerSetup(program: Command, context: CommandContext): void {
-  const command = program
+  const setup = program
     .command('setup')
     .description('start here: asks for your settings, makes a key, and checks them')
     .option('--url <url>', 'address of the service')
@@ -62,17 +54,22 @@ export function registerSetup(program: Command, context: CommandContext): void {
     )
     .option('--no-passphrase', 'do not protect a new key: anyone who can read the file can use it')
     .option('--no-input', 'ask nothing: take the options, and the old settings');
-  withConnectionOptions(command)
+  withConnectionOptions(setup)
     .addHelpText('after', afterHelp)
-    .action((_options: unknown, self: Command) => setUp(context, self, self.optsWithGlobals<SetupOptions>()));
+    .action((options, command) => setUp(context, command, options));
 }
 
-async function setUp(context: CommandContext, command: Command, options: SetupOptions): Promise<void> {
-  const isAsking = options.input !== false;
+async function setUp(
+  context: CommandContext,
+  command: Command,
+  options: GivenAnswers & UnaskedOptions & { readonly passphrase: boolean; readonly input: boolean },
+): Promise<void> {
+  const isAsking = options.input;
   const terminal = isAsking ? context.terminal : withoutPerson(context.terminal);
   if (isAsking && !(terminal.ask && terminal.askShown)) throw noTerminal();
   const { output } = openSession(terminal, command);
-  const { path } = configPath(terminal, options.config);
+  const { config: named } = command.optsWithGlobals();
+  const { path } = configPath(terminal, named === undefined ? undefined : String(named));
   const isReplaced = await exists(path);
   const old = oldSettings(terminal, path, await readConfigFile(path, { mustExist: isReplaced }));
   const { ca, insecureHttp, directUrl, passphraseFile } = options;
@@ -88,7 +85,7 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
     old: old.answers,
     passwordPath: passwordFile(path),
     passphrase: settings.passphrase,
-    isUnprotected: options.passphrase === false,
+    isUnprotected: !options.passphrase,
   });
   const lostKeys = await lostKeysOf(old, answers);
   const config = changedConfig(old, answers, { ...options, folder: terminal.folder }, lostKeys);
@@ -145,9 +142,7 @@ async function examineAll(
   const passphrase = keyFiles[0] === newKey?.privateKey ? newKey?.passphrase : undefined;
   const known = passphrase === undefined ? settings.passphrase : async () => passphrase;
   await using session = sessionOf(context, command, { ...settings, keyFiles, passphrase: known }, quickRetries);
-  const list = new CheckList(session.output);
-  for await (const result of examine(session, {})) list.add(result);
-  const { error } = list;
+  const error = await showChecks(examine(session, {}), session.output);
   if (error === undefined) return;
   throw new ClientError(error.code, `your settings are stored, but ${error.message}`, {
     remedy: 'Do what the line of that check says. data-out setup changes an answer, data-out doctor checks again.',

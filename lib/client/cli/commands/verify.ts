@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import type { Command } from 'commander';
-import { formatBytes, printable } from '../../../terminal/output.ts';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
+import { type Columns, formatBytes, printable } from '../../../terminal/output.ts';
 import { Claims } from '../../api/delivery/claims.ts';
 import { parseKeySet, type ReceiptKeys } from '../../api/delivery/key-set.ts';
 import { readReceipts, receiptNames } from '../../api/delivery/receipt-files.ts';
@@ -21,13 +21,6 @@ import { findOwnKeys, recipientsOf, warnOfReceipts } from '../own-keys.ts';
 import { receiptKeys } from '../receipt-keys.ts';
 import { readSmallFile } from '../secrets.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
-
-interface VerifyOptions {
-  readonly keys?: string;
-  readonly issuer?: string;
-  readonly partial?: boolean;
-  readonly key?: readonly string[];
-}
 
 /** Bytes of the largest key set. */
 const maxKeySetBytes = 1024 * 1024;
@@ -55,61 +48,59 @@ Examples:
   data-out verify data --partial
   data-out verify data --keys jwks.json`;
 
-const columns = [
-  { title: 'NAME' },
-  { title: 'STATE' },
-  { title: 'SIZE', align: 'right' },
-  { title: 'RECEIPT' },
-  { title: 'WHY' },
-] as const;
+const columns: Columns<ReturnType<typeof rowOf>> = [
+  ['NAME', ({ name }) => name],
+  ['STATE', ({ state }) => wordsOf(state)],
+  ['SIZE', ({ size }) => (size === null ? '' : formatBytes(size)), 'right'],
+  ['RECEIPT', ({ requestId }) => requestId],
+  ['WHY', ({ detail }) => detail],
+];
 
 /** `verify [folder]`. */
 export function registerVerify(program: Command, context: CommandContext): void {
-  const command = program
+  const verifying = program
     .command('verify')
     .description('compare downloaded files with their signed delivery receipts')
     .argument('[folder]', 'folder with the files and the receipts', '.')
     .option('--keys <file>', 'JWK set of the service, from its /.well-known/jwks.json: works offline')
-    .option('--issuer <id>', 'service id that the receipts must name (default: any)');
-  command.option('--partial', 'files that are not here are not an error');
-  withKeyOptions(command, 'your private key: compares the plaintext, decrypted in memory; may be given several times');
-  withServiceOptions(command)
+    .option('--issuer <id>', 'service id that the receipts must name (default: any)')
+    .option('--partial', 'files that are not here are not an error');
+  withServiceOptions(
+    withKeyOptions(
+      verifying,
+      'your private key: compares the plaintext, decrypted in memory; may be given several times',
+    ),
+  )
     .addHelpText('after', afterHelp)
-    .action(async (folder: string, options: VerifyOptions, self: Command) => {
-      await using session = await openSession(context, self);
-      await verify(session, folder, options);
+    .action(async (name, { keys: keySet, issuer, partial = false, key }, command) => {
+      await using session = await openSession(context, command);
+      const { terminal, output } = session;
+      const folder = resolve(terminal.folder, name);
+      const names = await receiptNames(folder);
+      if (names.length === 0) {
+        throw new ClientError('not_found', `there is no delivery receipt in ${printable(folder)}`, {
+          remedy: "data-out download '*.delivery.jws' fetches the receipts of your outbox.",
+        });
+      }
+      const keys = await keysOf(session, keySet);
+      using keyFiles = key ? await readPrivateKeys(session) : new PrivateKeys();
+      const own = await findOwnKeys(session, keyFiles.files);
+      const read = await readReceipts(folder, names, keys, { issuer, ownKeys: recipientsOf(own) });
+      warnOfReceipts(session, read, own);
+      const claims = new Claims(read.receipts);
+      const isOffline = keySet !== undefined;
+      const files = await filesOf(session, folder, claims, { isOffline, privateKeys: keyFiles.raw });
+      output.table(columns, files.map(rowOf));
+      const lacking = claims.lacking();
+      for (const receipt of lacking) output.warn(incompleteText(receipt));
+      const incomplete = partial ? undefined : lacking[0];
+      conclude(session, files, { partial, problem: read.refused[0] ?? (incomplete && incompleteError(incomplete)) });
     });
 }
 
-async function verify(session: Session, name: string, options: VerifyOptions): Promise<void> {
-  const { terminal, output } = session;
-  const folder = resolve(terminal.folder, name);
-  const names = await receiptNames(folder);
-  if (names.length === 0) {
-    throw new ClientError('not_found', `there is no delivery receipt in ${printable(folder)}`, {
-      remedy: "data-out download '*.delivery.jws' fetches the receipts of your outbox.",
-    });
-  }
-  const keys = await keysOf(session, options);
-  using keyFiles = options.key ? await readPrivateKeys(session) : new PrivateKeys();
-  const own = await findOwnKeys(session, keyFiles.files);
-  const { issuer, partial = false } = options;
-  const read = await readReceipts(folder, names, keys, { issuer, ownKeys: recipientsOf(own) });
-  warnOfReceipts(session, read, own);
-  const claims = new Claims(read.receipts);
-  const isOffline = options.keys !== undefined;
-  const files = await filesOf(session, folder, claims, { isOffline, privateKeys: keyFiles.raw });
-  show(session, files);
-  const lacking = claims.lacking();
-  for (const receipt of lacking) output.warn(incompleteText(receipt));
-  const incomplete = partial ? undefined : lacking[0];
-  conclude(session, files, { partial, problem: read.refused[0] ?? (incomplete && incompleteError(incomplete)) });
-}
-
-async function keysOf(session: Session, { keys }: VerifyOptions): Promise<ReceiptKeys> {
-  const { terminal } = session;
-  if (keys === undefined) return await receiptKeys(session, new ProxyApi(await session.service()));
-  const text = await readSmallFile('--keys', resolve(terminal.folder, keys), maxKeySetBytes);
+async function keysOf(session: Session, keySet: string | undefined): Promise<ReceiptKeys> {
+  if (keySet === undefined) return await receiptKeys(session, new ProxyApi(await session.service()));
+  const text = await readSmallFile('--keys', resolve(session.terminal.folder, keySet), maxKeySetBytes);
   return parseKeySet(text.toString('utf8'), '--keys');
 }
 
@@ -158,21 +149,9 @@ async function namesInOutbox(session: Session): Promise<ReadonlySet<string> | un
   }
 }
 
-function show({ output }: Session, files: readonly VerifiedFile[]): void {
-  const rows = files.map(({ name, state, size, requestId, detail }) => ({
-    name,
-    state,
-    size: size ?? null,
-    requestId: requestId ?? null,
-    detail,
-  }));
-  output.table(columns, rows, ({ name, state, size, requestId, detail }) => [
-    printable(name),
-    wordsOf(state),
-    size === null ? '' : formatBytes(size),
-    requestId ?? '',
-    printable(detail ?? ''),
-  ]);
+/** As `--json` shows it. */
+function rowOf({ name, state, size, requestId, detail }: VerifiedFile) {
+  return { name, state, size: size ?? null, requestId: requestId ?? null, detail };
 }
 
 /** The last line, and the failure. @param result.problem with the receipts */

@@ -22,8 +22,33 @@ export interface CheckResult {
   /** With `failed`: the half of the credentials that the service refuses. */
   readonly refused?: RefusedHalf | undefined;
   /** What was found, for programs. */
-  readonly details?: Readonly<Record<string, unknown>>;
+  readonly details?: Details;
 }
+
+type Details = Readonly<Record<string, unknown>> | undefined;
+
+export const ok = (check: string, text: string, details?: Details): CheckResult => ({
+  check,
+  verdict: 'ok',
+  text,
+  details,
+});
+export const skipped = (check: string, text: string): CheckResult => ({ check, verdict: 'skipped', text });
+export const warning = (check: string, text: string, remedy: string, details?: Details): CheckResult => ({
+  check,
+  verdict: 'warning',
+  text,
+  remedy,
+  details,
+});
+/** A check that failed without an error. */
+export const wrong = (
+  check: string,
+  text: string,
+  remedy: string,
+  code: ClientErrorCode = 'usage',
+  details?: Details,
+): CheckResult => ({ check, verdict: 'failed', code, text, remedy, details });
 
 /**
  * The result of a check that failed or could not be made. Rethrows defects and interruptions.
@@ -50,38 +75,28 @@ function codeOf(error: unknown): ClientErrorCode | undefined {
   return error instanceof Crypt4ghError ? 'usage' : undefined;
 }
 
-/** Shows results as they come, and keeps count. */
-export class CheckList {
-  readonly #output: Output;
-  readonly #failed: CheckResult[] = [];
-  #count = 0;
-
-  constructor(output: Output) {
-    this.#output = output;
-  }
-
-  add(result: CheckResult): void {
+/**
+ * Shows results as they come.
+ * @returns the error of the whole command: that of the first failed check, which is often the cause of the others. `undefined`
+ *   when no check failed
+ */
+export async function showChecks(
+  results: AsyncIterable<CheckResult>,
+  { style, result: show }: Output,
+): Promise<ClientError | undefined> {
+  const colours = { ok: style.good, warning: style.doubtful, failed: style.bad, skipped: style.faint };
+  const failures: CheckResult[] = [];
+  let count = 0;
+  for await (const result of results) {
     const { check, verdict, text, remedy, details } = result;
-    const { style } = this.#output;
-    if (verdict !== 'skipped') this.#count += 1;
-    if (verdict === 'failed') this.#failed.push(result);
-    const colours = { ok: style.good, warning: style.doubtful, failed: style.bad, skipped: style.faint };
-    const head = `${colours[verdict](verdict.padEnd(8))} ${check.padEnd(12)}`;
-    const lines = [
-      `${head} ${printable(text)}`,
-      ...(remedy === undefined ? [] : [`${' '.repeat(22)}${printable(remedy)}`]),
-    ];
-    this.#output.result({ check, verdict, text, remedy, ...details }, lines.join('\n'));
+    if (verdict !== 'skipped') count += 1;
+    if (verdict === 'failed') failures.push(result);
+    const help = remedy === undefined ? '' : `\n${' '.repeat(22)}${printable(remedy)}`;
+    const line = `${colours[verdict](verdict.padEnd(8))} ${check.padEnd(12)} ${printable(text)}`;
+    show({ check, verdict, text, remedy, ...details }, `${line}${help}`);
   }
-
-  /**
-   * The error of the whole command: that of the first failed check, which is often the cause of the others. `undefined`
-   * when no check failed.
-   */
-  get error(): ClientError | undefined {
-    const [first] = this.#failed;
-    if (first === undefined) return undefined;
-    const message = `${this.#failed.length} of ${this.#count} checks failed, first: ${first.check}`;
-    return new ClientError(first.code ?? 'usage', message);
-  }
+  const [first] = failures;
+  if (first === undefined) return undefined;
+  const message = `${failures.length} of ${count} checks failed, first: ${first.check}`;
+  return new ClientError(first.code ?? 'usage', message);
 }

@@ -2,9 +2,10 @@ import type { ServiceConnection } from '../../api/connection.ts';
 import { DataOutApi } from '../../api/data-out.ts';
 import type { Probe } from '../../api/probe.ts';
 import { ProxyApi } from '../../api/proxy.ts';
-import { addressOf, PinFile, receiptKeys } from '../receipt-keys.ts';
+import { PrivateKeys } from '../key-files.ts';
+import { pinnedKeys, receiptKeys } from '../receipt-keys.ts';
 import type { Session } from '../session.ts';
-import { type CheckResult, failed } from './check.ts';
+import { type CheckResult, failed, ok, skipped, warning, wrong } from './check.ts';
 import { checkHeader, checkKeys, readLocalHeader, readStagedHeader } from './key-checks.ts';
 import { checkApi, checkClock, directApi, proxyApi } from './service-checks.ts';
 import { checkVisa } from './visa-check.ts';
@@ -32,9 +33,9 @@ export async function* examine(
   yield* visa(session, seen);
   const proxy = seen && service && new ProxyApi(service);
   if (proxy) yield* checkCredentials(session, proxy);
-  else yield { check: 'credentials', verdict: 'skipped', text: 'not tried: the address of the service does not work' };
+  else yield skipped('credentials', 'not tried: the address of the service does not work');
   if (service?.dataOutUrl) yield* direct(session, service, service.dataOutUrl);
-  else yield { check: 'direct', verdict: 'skipped', text: 'no address for direct access is set: --direct-url' };
+  else yield skipped('direct', 'no address for direct access is set: --direct-url');
   if (proxy) yield* receipts(session, proxy);
   yield* keysAndHeaders(session, options, proxy);
 }
@@ -45,13 +46,11 @@ export async function* checkAddress(
 ): AsyncGenerator<CheckResult, Probe | undefined> {
   const { proxyUrl } = service;
   if (proxyUrl === undefined) {
-    const text = 'no address of the service is set';
     const remedy = 'data-out setup asks for it; or give it with --url, DATA_OUT_URL, or url in the configuration file.';
-    yield { check: 'address', verdict: 'failed', code: 'usage', text, remedy };
+    yield wrong('address', 'no address of the service is set', remedy);
     return undefined;
   }
-  const { results, seen } = await checkApi(proxyApi(proxyUrl), service, session.terminal.signal);
-  yield* results;
+  const seen = yield* checkApi(proxyApi(proxyUrl), service, session.terminal.signal);
   if (seen) yield checkClock(seen);
   return seen;
 }
@@ -62,7 +61,7 @@ async function* visa({ settings, terminal }: Session, seen: Probe | undefined): 
   if (read === undefined) {
     const remedy =
       'data-out setup asks for it; or give it with --visa FILE, DATA_OUT_VISA_FILE, or visa_file in the configuration file.';
-    yield { check, verdict: 'failed', code: 'usage', text: 'no visa is set', remedy };
+    yield wrong(check, 'no visa is set', remedy);
     return;
   }
   const token = yield* attempt(check, read);
@@ -76,7 +75,7 @@ export async function* checkCredentials(
 ): AsyncGenerator<CheckResult, void> {
   const check = 'credentials';
   if (settings.visa === undefined) {
-    yield { check, verdict: 'skipped', text: 'not tried: no visa is set' };
+    yield skipped(check, 'not tried: no visa is set');
     return;
   }
   const list = () => proxy.listPage({ perPage: 1, signal: terminal.signal });
@@ -84,23 +83,20 @@ export async function* checkCredentials(
   if (page === undefined) return;
   const outbox = page.files.length === 0 ? 'which is empty' : 'which has files';
   const user = settings.basic ? 'visa, user name and password are' : 'the visa is';
-  yield { check, verdict: 'ok', text: `${user} accepted: the service shows your outbox, ${outbox}` };
+  yield ok(check, `${user} accepted: the service shows your outbox, ${outbox}`);
 }
 
 async function* direct(session: Session, service: ServiceConnection, url: URL): AsyncGenerator<CheckResult, void> {
-  const { results, seen } = await checkApi(directApi(url), service, session.terminal.signal);
-  yield* results;
+  const seen = yield* checkApi(directApi(url), service, session.terminal.signal);
   if (seen === undefined || session.settings.visa === undefined) return;
   const api = new DataOutApi(service);
   const ids = yield* attempt('datasets', () => api.datasets({ signal: session.terminal.signal }));
   if (ids === undefined) return;
   const details = { datasets: ids };
-  if (ids.length > 0) {
-    yield { check: 'datasets', verdict: 'ok', text: `granted and released: ${ids.join(', ')}`, details };
-    return;
-  }
   const remedy = 'Ask the data access committee whether the dataset is released.';
-  yield { check: 'datasets', verdict: 'warning', text: 'no dataset is both granted and released', remedy, details };
+  yield ids.length > 0
+    ? ok('datasets', `granted and released: ${ids.join(', ')}`, details)
+    : warning('datasets', 'no dataset is both granted and released', remedy, details);
 }
 
 /** Which receipt keys are trusted; at the first use of the service they are pinned here. */
@@ -108,26 +104,14 @@ async function* receipts(session: Session, proxy: ProxyApi): AsyncGenerator<Chec
   const check = 'receipts';
   const keys = await receiptKeys(session, proxy).catch((error: unknown) => failed(check, error));
   if ('verdict' in keys) {
-    yield keys.code === 'not_found'
-      ? { check, verdict: 'skipped', text: 'the service publishes no receipt keys' }
-      : keys;
+    yield keys.code === 'not_found' ? skipped(check, 'the service publishes no receipt keys') : keys;
     return;
   }
-  const { trusted, refused } = await new PinFile(session).of(addressOf(session));
-  const details = { trusted, refused };
-  yield {
-    check,
-    verdict: 'ok',
-    text: `trusted receipt keys: ${trusted.join(', ') || 'none'}`,
-    details,
-  };
+  const { trusted, refused } = await pinnedKeys(session);
+  yield ok(check, `trusted receipt keys: ${trusted.join(', ') || 'none'}`, { trusted, refused });
   for (const fingerprint of keys.fingerprints.filter((each) => !trusted.includes(each) && !refused.includes(each))) {
-    yield {
-      check,
-      verdict: 'warning',
-      text: `the service also publishes ${fingerprint}, which is trusted once a pinned key endorses it`,
-      remedy: `If the operator confirms it: data-out receipt-keys --accept ${fingerprint}`,
-    };
+    const text = `the service also publishes ${fingerprint}, which is trusted once a pinned key endorses it`;
+    yield warning(check, text, `If the operator confirms it: data-out receipt-keys --accept ${fingerprint}`);
   }
 }
 
@@ -136,20 +120,17 @@ async function* keysAndHeaders(
   { header, staged }: ExaminedHeaders,
   proxy: ProxyApi | undefined,
 ): AsyncGenerator<CheckResult, void> {
-  const { results, keys } = await checkKeys(session);
-  using _wiped = keys;
-  yield* results;
-  if (header !== undefined) {
-    const bytes = yield* attempt('header', () => readLocalHeader(header, session.terminal.folder));
-    if (bytes) yield checkHeader(header, bytes, keys.files);
-  }
-  if (staged !== undefined && proxy === undefined) {
-    const text = `${staged}: not tried, because the address of the service does not work`;
-    yield { check: 'header', verdict: 'skipped', text };
-  } else if (staged !== undefined && proxy) {
-    const bytes = yield* attempt('header', () => readStagedHeader(proxy, staged, session.terminal.signal));
-    if (bytes) yield checkHeader(staged, bytes, keys.files);
-  }
+  using keys = new PrivateKeys();
+  yield* checkKeys(session, keys);
+  const { folder, signal } = session.terminal;
+  const check = async function* (name: string, read: () => Promise<Uint8Array>) {
+    const result = yield* attempt('header', async () => checkHeader(name, await read(), keys.files));
+    if (result) yield result;
+  };
+  if (header !== undefined) yield* check(header, () => readLocalHeader(header, folder));
+  if (staged === undefined) return;
+  if (proxy) yield* check(staged, () => readStagedHeader(proxy, staged, signal));
+  else yield skipped('header', `${staged}: not tried, because the address of the service does not work`);
 }
 
 async function* attempt<T>(

@@ -1,5 +1,6 @@
 import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import {
   headerLength,
   headerLimits,
@@ -13,58 +14,42 @@ import { Locations } from '../../api/download/remote/locations.ts';
 import { StagedFile } from '../../api/download/remote/staged-file.ts';
 import { ClientError } from '../../api/errors.ts';
 import type { ProxyApi } from '../../api/proxy.ts';
-import { type PrivateKeyFile, PrivateKeys, readPrivateKey } from '../key-files.ts';
+import { type PrivateKeyFile, type PrivateKeys, readPrivateKey } from '../key-files.ts';
 import type { Session } from '../session.ts';
-import { type CheckResult, failed } from './check.ts';
+import { type CheckResult, failed, ok, skipped } from './check.ts';
 
 /** First guess at what holds a header; that of one recipient has 124 bytes. */
 const firstBytes = 64 * 1024;
 
-/** Reads every private key that the settings name. */
-export async function checkKeys(
-  session: Session,
-): Promise<{ readonly results: readonly CheckResult[]; readonly keys: PrivateKeys }> {
+/** Reads every private key that the settings name. @param keys gets those that can be read */
+export async function* checkKeys(session: Session, keys: PrivateKeys): AsyncGenerator<CheckResult, void> {
   const check = 'key';
-  const results: CheckResult[] = [];
-  const keys = new PrivateKeys();
   for (const path of session.settings.keyFiles) {
     try {
       const privateKey = await readPrivateKey(path, session);
       keys.files.push({ path, privateKey });
       const fingerprint = publicKeyFingerprint(publicKeyOf(privateKey));
-      const text = `${path}: public key with SHA-256 ${fingerprint}`;
-      results.push({ check, verdict: 'ok', text, details: { path, fingerprint } });
+      yield ok(check, `${path}: public key with SHA-256 ${fingerprint}`, { path, fingerprint });
     } catch (error) {
-      results.push(failed(check, error));
+      yield failed(check, error);
     }
   }
-  if (session.settings.keyFiles.length === 0) {
-    const text = 'no private key is named: --key FILE, DATA_OUT_KEY_FILE or key_files';
-    results.push({ check, verdict: 'skipped', text });
-  }
-  return { results, keys };
+  if (session.settings.keyFiles.length > 0) return;
+  yield skipped(check, 'no private key is named: --key FILE, DATA_OUT_KEY_FILE or key_files');
 }
 
-/** Says which of the keys opens a header. @param name of the file with the header */
+/** Says which of the keys opens a header. @param name of the file with the header @throws UsageError, ClientError */
 export function checkHeader(name: string, header: Uint8Array, keys: readonly PrivateKeyFile[]): CheckResult {
-  const check = 'header';
-  try {
-    if (keys.length === 0) {
-      throw new UsageError(`there is no key to open ${name} with`, { remedy: 'Name yours with --key FILE.' });
-    }
-    const found = keys.find(({ privateKey }) => opens(header, privateKey));
-    if (found) {
-      const text = `${found.path} opens ${name}`;
-      return { check, verdict: 'ok', text, details: { name, openedBy: found.path } };
-    }
-    const tried = keys.length === 1 ? 'your key does not open' : `none of your ${keys.length} keys opens`;
-    throw new ClientError('forbidden', `${tried} ${name}`, {
-      remedy:
-        'Find the private key that belongs to the public key of the export, or ask for an export to a key you have.',
-    });
-  } catch (error) {
-    return failed(check, error);
+  if (keys.length === 0) {
+    throw new UsageError(`there is no key to open ${name} with`, { remedy: 'Name yours with --key FILE.' });
   }
+  const found = keys.find(({ privateKey }) => opens(header, privateKey));
+  if (found) return ok('header', `${found.path} opens ${name}`, { name, openedBy: found.path });
+  const tried = keys.length === 1 ? 'your key does not open' : `none of your ${keys.length} keys opens`;
+  throw new ClientError('forbidden', `${tried} ${name}`, {
+    remedy:
+      'Find the private key that belongs to the public key of the export, or ask for an export to a key you have.',
+  });
 }
 
 function opens(header: Uint8Array, privateKey: Uint8Array): boolean {
@@ -103,9 +88,7 @@ export async function readStagedHeader(proxy: ProxyApi, name: string, signal: Ab
   const remote = new StagedFile({ name, size, locations: new Locations(proxy), transport });
   return await growing(async (wanted) => {
     const { bytes } = await remote.get({ range: wanted >= size ? undefined : { start: 0, end: wanted }, signal });
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of bytes) chunks.push(chunk);
-    return Buffer.concat(chunks);
+    return await buffer(bytes);
   });
 }
 

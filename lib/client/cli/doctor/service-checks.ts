@@ -3,7 +3,7 @@ import type { ServiceConnection } from '../../api/connection.ts';
 import { ClientError } from '../../api/errors.ts';
 import { isLoopback } from '../../api/forward-proxy.ts';
 import { type Probe, probe } from '../../api/probe.ts';
-import { type CheckResult, failed } from './check.ts';
+import { type CheckResult, failed, ok, skipped, warning } from './check.ts';
 
 const dayMs = 86_400_000;
 /** Days. The operator should renew a certificate that ends sooner. */
@@ -38,75 +38,60 @@ export const directApi = (url: URL): Api => ({
   isExpected: ({ id, type }) => typeof id === 'string' && typeof type === 'object',
 });
 
-/** Checks the address and the certificate of an API. `seen` is its answer. */
-export async function checkApi(
+/** Checks the address and the certificate of an API. @returns its answer; `undefined` if it is not one of a data-out service */
+export async function* checkApi(
   { check, url, document, isExpected }: Api,
   { transport }: ServiceConnection,
   signal: AbortSignal,
-): Promise<{ readonly results: readonly CheckResult[]; readonly seen: Probe | undefined }> {
+): AsyncGenerator<CheckResult, Probe | undefined> {
   let seen: Probe;
   try {
     seen = await probe(transport, new URL(document, url), signal);
   } catch (error) {
     const isCertificate = error instanceof ClientError && /certificate/.test(error.message);
-    const result = isCertificate ? failed('certificate', error) : failed(check, error, { unavailable: unreachable });
-    return { results: [result], seen: undefined };
+    yield isCertificate ? failed('certificate', error) : failed(check, error, { unavailable: unreachable });
+    return undefined;
   }
-  const encryption = checkCertificate(url, seen);
   const { status, json, elapsedMs } = seen;
-  if (status === 200 && typeof json === 'object' && json !== null && isExpected(json as Record<string, unknown>)) {
-    const text = `${url.href} answers after ${formatDuration(elapsedMs)}`;
-    return { results: [{ check, verdict: 'ok', text, details: { url: url.href } }, encryption], seen };
+  const isRight = status === 200 && typeof json === 'object' && json !== null && isExpected({ ...json });
+  if (isRight) {
+    yield ok(check, `${url.href} answers after ${formatDuration(elapsedMs)}`, { url: url.href });
+  } else {
+    const text = `${url.host} answers with status ${status}, but not as a data-out service`;
+    const remedy =
+      'Compare the address with the one that the archive gave you, to its end: often it ends in a version, as in https://data-out.example.org/v1/.';
+    yield failed(check, new ClientError('protocol', text, { remedy }));
   }
-  const wrong = new ClientError(
-    'protocol',
-    `${url.host} answers with status ${status}, but not as a data-out service`,
-    {
-      remedy:
-        'Compare the address with the one that the archive gave you, to its end: often it ends in a version, as in https://data-out.example.org/v1/.',
-    },
-  );
-  return { results: [failed(check, wrong), encryption], seen: undefined };
+  yield checkCertificate(url, seen);
+  return isRight ? seen : undefined;
 }
 
 function checkCertificate(url: URL, { certificate, date, localDate }: Probe): CheckResult {
   const check = 'certificate';
   if (url.protocol !== 'https:') {
     const text = `${url.protocol}//${url.host} is not encrypted`;
-    return isLoopback(url)
-      ? { check, verdict: 'skipped', text: `${text}, and on this machine` }
-      : {
-          check,
-          verdict: 'warning',
-          text,
-          remedy: 'Use the https:// address: anyone on the network can read your credentials.',
-        };
+    if (isLoopback(url)) return skipped(check, `${text}, and on this machine`);
+    return warning(check, text, 'Use the https:// address: anyone on the network can read your credentials.');
   }
-  if (certificate === undefined) return { check, verdict: 'ok', text: `the certificate of ${url.host} is trusted` };
+  if (certificate === undefined) return ok(check, `the certificate of ${url.host} is trusted`);
   const { subject, issuer, validUntil } = certificate;
   const days = Math.floor((validUntil.getTime() - (date ?? localDate).getTime()) / dayMs);
   const text = `for ${subject}, by ${issuer}, until ${validUntil.toISOString().slice(0, 10)} (${days} days)`;
   const details = { url: url.href, subject, issuer, validUntil: validUntil.toISOString() };
-  return days < soonDays
-    ? { check, verdict: 'warning', text, remedy: 'Tell the operator of the service: it must be renewed.', details }
-    : { check, verdict: 'ok', text, details };
+  if (days >= soonDays) return ok(check, text, details);
+  return warning(check, text, 'Tell the operator of the service: it must be renewed.', details);
 }
 
 /** Compares this machine's clock with the service's. */
 export function checkClock({ date, localDate }: Probe): CheckResult {
   const check = 'clock';
-  if (date === undefined) return { check, verdict: 'skipped', text: 'the service does not say what time it is' };
+  if (date === undefined) return skipped(check, 'the service does not say what time it is');
   // The header `Date` has whole seconds: on average, it is half a second behind.
   const ahead = localDate.getTime() - date.getTime() - 500;
   const seconds = Math.round(ahead / 1000);
   const details = { secondsAhead: seconds };
-  if (Math.abs(ahead) < skewMs)
-    return { check, verdict: 'ok', text: `within ${Math.abs(seconds)} s of the service's clock`, details };
-  return {
-    check,
-    verdict: 'warning',
-    text: `this machine's clock is ${formatDuration(Math.abs(ahead))} ${ahead > 0 ? 'ahead of' : 'behind'} the service's`,
-    remedy: 'Switch on automatic time (NTP): times of expiry are shown wrong, and certificates may be refused.',
-    details,
-  };
+  if (Math.abs(ahead) < skewMs) return ok(check, `within ${Math.abs(seconds)} s of the service's clock`, details);
+  const text = `this machine's clock is ${formatDuration(Math.abs(ahead))} ${ahead > 0 ? 'ahead of' : 'behind'} the service's`;
+  const remedy = 'Switch on automatic time (NTP): times of expiry are shown wrong, and certificates may be refused.';
+  return warning(check, text, remedy, details);
 }

@@ -1,7 +1,7 @@
 import { visasIn } from '../../../common/untrusted-json.ts';
 import { formatDuration } from '../../../terminal/output.ts';
 import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../../api/order/decoded-visa.ts';
-import type { CheckResult } from './check.ts';
+import { type CheckResult, ok, warning, wrong } from './check.ts';
 
 /** Characters of the longest token: the other headers need about 1,200 of the `limits.requestHeaderBytes`. */
 const longestToken = 9_000;
@@ -19,8 +19,7 @@ export function checkVisa(token: string, now: Date): CheckResult {
   const decoded = decodeVisaOrPassport(token);
   const renew = 'Get a new one where you got this one, and put it into the same file.';
   if (decoded === undefined) {
-    const text = 'the token is neither a GA4GH visa nor a passport';
-    return { check, verdict: 'failed', code: 'unauthenticated', text, remedy: renew };
+    return wrong(check, 'the token is neither a GA4GH visa nor a passport', renew, 'unauthenticated');
   }
   const { kind, issuer, visas, unreadable, notBefore } = decoded;
   const expires = expiryOf(decoded);
@@ -28,14 +27,8 @@ export function checkVisa(token: string, now: Date): CheckResult {
   const subject = visas[0]?.subject;
   const details = { kind, issuer, subject, expires: expires?.toISOString(), datasets, verified: false };
   const about = `${kind} of ${issuer} for ${subject ?? 'no subject'}`;
-  const fail = (text: string, remedy: string): CheckResult => ({
-    check,
-    verdict: 'failed',
-    code: 'unauthenticated',
-    text: `${about}: ${text} (decoded, not verified)`,
-    remedy,
-    details,
-  });
+  const fail = (text: string, remedy: string) =>
+    wrong(check, `${about}: ${text} (decoded, not verified)`, remedy, 'unauthenticated', details);
   if (expires === undefined) return fail('it has no time of expiry', renew);
   const left = expires.getTime() - now.getTime();
   if (left <= 0) return fail(`expired at ${expires.toISOString()}`, renew);
@@ -55,15 +48,9 @@ export function checkVisa(token: string, now: Date): CheckResult {
   const text = `${about}, ${until}, ${grants} (decoded, not verified)`;
   if (tooLong) {
     const size = `${token.length} bytes are more than headers take: of this passport, one visa is sent at a time`;
-    return {
-      check,
-      verdict: 'warning',
-      text: `${text}; ${size}`,
-      remedy: 'Ask for a passport with fewer visas, so that all of them can be sent.',
-      details,
-    };
+    const remedy = 'Ask for a passport with fewer visas, so that all of them can be sent.';
+    return warning(check, `${text}; ${size}`, remedy, details);
   }
-  return left < soonMs
-    ? { check, verdict: 'warning', text, remedy: 'It expires soon: get a new one before a long download.', details }
-    : { check, verdict: 'ok', text, details };
+  if (left >= soonMs) return ok(check, text, details);
+  return warning(check, text, 'It expires soon: get a new one before a long download.', details);
 }

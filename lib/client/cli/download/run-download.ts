@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { isReceiptName } from '../../../contract/delivery.ts';
-import { counted, printable } from '../../../terminal/output.ts';
+import { counted, type Output, printable } from '../../../terminal/output.ts';
 import type { Counter } from '../../../terminal/progress.ts';
 import { type AwaitedDelivery, awaitDelivery } from '../../api/delivery/await-delivery.ts';
 import { Claims } from '../../api/delivery/claims.ts';
@@ -19,12 +19,12 @@ import { type ListedFile, ProxyApi } from '../../api/proxy.ts';
 import { threadsFor } from '../files/threads.ts';
 import { PrivateKeys, readPrivateKeys } from '../key-files.ts';
 import { findOwnKeys, type OwnKeys, recipientsOf, warnOfReceipts } from '../own-keys.ts';
-import { addressOf, isPinned, PinFile, receiptKeys } from '../receipt-keys.ts';
+import { isPinned, pinnedKeys, receiptKeys } from '../receipt-keys.ts';
 import type { Session } from '../session.ts';
 import { cachePath } from '../sources.ts';
 import { nothingStaged } from '../submitted-paths.ts';
 import { incompleteError, incompleteText, summaryOf } from './delivery-summary.ts';
-import { DownloadReporter } from './download-reporter.ts';
+import { downloadReporter } from './download-reporter.ts';
 import { selectFiles } from './select-files.ts';
 
 /** What a user asks `download` for. */
@@ -45,20 +45,30 @@ export interface WantedDownload {
   readonly sync: boolean;
 }
 
+/** What all parts of one run work with. */
+interface Run {
+  readonly session: Session;
+  readonly proxy: ProxyApi;
+  readonly wanted: WantedDownload;
+  readonly own: OwnKeys;
+  /** The receipts that are read. A receipt of downloaded files is also copied beside them. */
+  readonly scratch: ReceiptFolder;
+}
+
 /** Downloads files and the receipts, compares the two, and reports. @throws ClientError unless every file is whole */
-export async function runDownload(session: Session, wanted: WantedDownload): Promise<void> {
+export async function runDownload(session: Session, asked: WantedDownload): Promise<void> {
   const { terminal, output } = session;
   const proxy = new ProxyApi(await session.service());
   // A wrong key or passphrase fails before the first download.
-  using keys = wanted.decrypt ? await readPrivateKeys(session) : new PrivateKeys();
+  using keys = asked.decrypt ? await readPrivateKeys(session) : new PrivateKeys();
   await using scratch = await ReceiptFolder.open(cachePath(terminal), terminal.now);
-  const target = { ...wanted, folder: resolve(terminal.folder, wanted.folder) };
-  const run = new DownloadRun(session, proxy, target, scratch, await findOwnKeys(session, keys.files));
-  const delivery = await run.awaited();
-  const { files, receipts, gone } = await run.listed(delivery);
+  const wanted = { ...asked, folder: resolve(terminal.folder, asked.folder) };
+  const run = { session, proxy, wanted, scratch, own: await findOwnKeys(session, keys.files) };
+  const delivery = await awaited(run);
+  const { files, receipts, gone } = await listed(run, delivery);
   // The files come meanwhile.
-  const reading = run.read(receipts);
-  const error = await run.download(files, reading, keys.raw);
+  const reading = read(run, receipts);
+  const error = await download(run, files, reading, keys.raw);
   if (error?.code === 'interrupted') output.note('Downloaded bytes are kept: run the same command again to go on.');
   if (error) throw error;
   const { refused } = await reading;
@@ -67,218 +77,198 @@ export async function runDownload(session: Session, wanted: WantedDownload): Pro
   if (gone !== undefined) throw gone;
 }
 
+/** Waits for the delivery that the user asks for, if there is one. */
+async function awaited(run: Run): Promise<Receipt | undefined> {
+  const { session, proxy, wanted } = run;
+  if (wanted.wait === undefined) return undefined;
+  const { terminal, output } = session;
+  await expectKeys(run);
+  output.note('Waiting for the delivery receipt.');
+  return await awaitDelivery({
+    proxy,
+    wanted: wanted.wait.delivery,
+    timeoutMs: wanted.wait.timeoutMs,
+    fetch: (files) => fetched(run, files),
+    retrying: ({ message }) => output.note(printable(`${message}; trying again`)),
+    signal: terminal.signal,
+  });
+}
+
+/** @throws ClientError if the service publishes no keys: it signs no receipts, so there is none to wait for */
+async function expectKeys({ session, proxy }: Run): Promise<void> {
+  try {
+    await receiptKeys(session, proxy);
+  } catch (error) {
+    // The waiting outlasts a service that does not answer.
+    if (error instanceof UnavailableError && error.retryable) return;
+    if (!(error instanceof ClientError) || !withoutKeys.has(error.code)) throw error;
+    throw new ClientError('usage', `no delivery receipt will come that can be verified: ${error.message}`, {
+      remedy: 'Ask the administrator when the export is done. Then run the command without --wait.',
+      cause: error,
+    });
+  }
+}
+
 /** Receipts of the outbox that a download needs. */
 interface NeededReceipts {
   /** Those that can name a file of the download: they are read. */
-  readonly read: readonly ListedFile[];
+  readonly toRead: readonly ListedFile[];
   /** Puts receipts beside the files, once it is known what they name. */
   readonly keep: (claims: Claims) => Promise<void>;
 }
 
-class DownloadRun {
-  readonly #session: Session;
-  readonly #proxy: ProxyApi;
-  readonly #wanted: WantedDownload;
-  readonly #own: OwnKeys;
-  /** The receipts that are read. A receipt of downloaded files is also copied beside them. */
-  readonly #scratch: ReceiptFolder;
-
-  constructor(session: Session, proxy: ProxyApi, wanted: WantedDownload, scratch: ReceiptFolder, own: OwnKeys) {
-    this.#own = own;
-    this.#scratch = scratch;
-    this.#session = session;
-    this.#proxy = proxy;
-    this.#wanted = wanted;
+/** The files to download, their receipts, and an error if files of the delivery are not there any more. */
+async function listed(
+  run: Run,
+  delivery: Receipt | undefined,
+): Promise<{ files: readonly ListedFile[]; receipts: NeededReceipts; gone: ClientError | undefined }> {
+  const { names, all, folder } = run.wanted;
+  const { terminal, output, settings } = run.session;
+  const present = await Array.fromAsync(run.proxy.list({ signal: terminal.signal }));
+  const delivered = delivery && new Set(Array.from(delivery.files, ({ name }) => name));
+  const ofDelivery = delivered ? present.filter(({ name }) => delivered.has(name)) : [];
+  const lost = names.length === 0 && delivered ? delivered.size - ofDelivery.length : 0;
+  const selected = names.length > 0 ? selectFiles(present, names) : delivered && !all ? ofDelivery : present;
+  if (present.length === 0) output.note(`Your outbox is empty: ${await nothingStaged(settings)}.`);
+  const receipts = present.filter(({ name }) => isReceiptName(name));
+  const files = selected.filter(({ name }) => !isReceiptName(name));
+  const isSelected = new Set(selected);
+  const mayName = mayNameOneOf(files);
+  if (selected.length > files.length && files.length === 0) {
+    output.note(`The delivery receipts of your outbox are in ${printable(folder)}.`);
   }
+  return {
+    files,
+    receipts: {
+      toRead: receipts.filter((receipt) => isSelected.has(receipt) || mayName(receipt.name)),
+      keep: (claims) => keepReceipts(run, receipts, selected, claims, delivery),
+    },
+    gone: lost > 0 ? goneError(lost, delivered?.size ?? 0) : undefined,
+  };
+}
 
-  /** Waits for the delivery that the user asks for, if there is one. */
-  async awaited(): Promise<Receipt | undefined> {
-    const { wait } = this.#wanted;
-    if (wait === undefined) return undefined;
-    const { terminal, output } = this.#session;
-    await this.#checkKeys();
-    output.note('Waiting for the delivery receipt.');
-    return await awaitDelivery({
-      proxy: this.#proxy,
-      wanted: wait.delivery,
-      timeoutMs: wait.timeoutMs,
-      fetch: (files) => this.#fetchReceipts(files),
-      retrying: ({ message }) => output.note(printable(`${message}; trying again`)),
-      signal: terminal.signal,
-    });
-  }
+/** Reads the receipts of a download, verifies them and puts them beside the files. @throws ClientError */
+async function read(run: Run, { toRead, keep }: NeededReceipts): Promise<ReadReceipts & { readonly claims: Claims }> {
+  const counter = run.session.progress.counter('reading receipts', toRead.length);
+  const found = await checkable(run, toRead, counter).finally(counter.end);
+  const claims = new Claims(found.receipts);
+  await keep(claims);
+  return { ...found, claims };
+}
 
-  /** @throws ClientError if the service publishes no keys: it signs no receipts, so there is none to wait for */
-  async #checkKeys(): Promise<void> {
-    try {
-      await receiptKeys(this.#session, this.#proxy);
-    } catch (error) {
-      // The waiting outlasts a service that does not answer.
-      if (error instanceof UnavailableError && error.retryable) return;
-      if (!(error instanceof ClientError) || !withoutKeys.has(error.code)) throw error;
-      throw new ClientError('usage', `no delivery receipt will come that can be verified: ${error.message}`, {
-        remedy: 'Ask the administrator when the export is done. Then run the command without --wait.',
-        cause: error,
-      });
-    }
-  }
-
-  /** The files to download, their receipts, and an error if files of the delivery are not there any more. */
-  async listed(
-    delivery: Receipt | undefined,
-  ): Promise<{ files: readonly ListedFile[]; receipts: NeededReceipts; gone: ClientError | undefined }> {
-    const { names, all } = this.#wanted;
-    const { terminal, output } = this.#session;
-    const listed: ListedFile[] = [];
-    for await (const file of this.#proxy.list({ signal: terminal.signal })) listed.push(file);
-    const delivered = delivery && new Set(Array.from(delivery.files, ({ name }) => name));
-    const ofDelivery = delivered ? listed.filter(({ name }) => delivered.has(name)) : [];
-    const lost = names.length === 0 && delivered ? delivered.size - ofDelivery.length : 0;
-    const selected = names.length > 0 ? selectFiles(listed, names) : delivered && !all ? ofDelivery : listed;
-    if (listed.length === 0) output.note(`Your outbox is empty: ${await nothingStaged(this.#session.settings)}.`);
-    const receipts = listed.filter(({ name }) => isReceiptName(name));
-    const files = selected.filter(({ name }) => !isReceiptName(name));
-    const isSelected = new Set(selected);
-    const mayName = mayNameOneOf(files);
-    const needed: NeededReceipts = {
-      read: receipts.filter((receipt) => isSelected.has(receipt) || mayName(receipt.name)),
-      keep: (claims) => this.#keepReceipts(receipts, selected, claims, delivery),
-    };
-    if (selected.length > files.length && files.length === 0) {
-      output.note(`The delivery receipts of your outbox are in ${printable(this.#wanted.folder)}.`);
-    }
-    return { files, receipts: needed, gone: lost > 0 ? goneError(lost, delivered?.size ?? 0) : undefined };
-  }
-
-  /** Reads the receipts of a download, verifies them and puts them beside the files. @throws ClientError */
-  async read({ read, keep }: NeededReceipts): Promise<ReadReceipts & { readonly claims: Claims }> {
-    const counter = this.#session.progress.counter('reading receipts', read.length);
-    const found = await this.#checkable(read, counter).finally(counter.end);
-    const claims = new Claims(found.receipts);
-    await keep(claims);
-    return { ...found, claims };
-  }
-
-  /** @returns the failure of the run */
-  async download(
-    files: readonly ListedFile[],
-    reading: Promise<{ readonly claims: Claims }>,
-    privateKeys: readonly Uint8Array[],
-  ): Promise<ClientError | undefined> {
-    const { terminal, output, progress } = this.#session;
-    const { signal } = terminal;
-    const started = terminal.now().getTime();
-    const bytes = files.reduce((sum, { size }) => sum + size, 0);
-    progress.expect(bytes, files.length);
-    const reporter = new DownloadReporter(output, progress, files.length);
-    const { decrypt, requireReceipt, folder, parallel, connections, existing, sync } = this.#wanted;
-    await using workers = decrypt ? threadsFor(bytes, signal) : undefined;
-    const expected = expectations(reading, (claims, name) => {
-      const isOwn = this.#own.known.has(claims.of(name)?.receipt.key_fingerprint ?? '');
-      const found = claims.expected(name, decrypt ? 'plaintext' : 'container', isOwn);
-      if (found === undefined && requireReceipt) throw unnamedError(name);
-      return found;
-    });
-    const place = this.#wanted.originalPaths ? this.#originalPlaces(files, (await reading).claims) : undefined;
-    const report = await downloadFiles({
-      proxy: this.#proxy,
-      files,
-      folder,
-      parallel,
-      connections,
-      existing,
-      sync,
-      decrypt: decrypt ? { privateKeys, ...(workers && { cipher: workers }) } : undefined,
-      expected,
-      place,
-      onEvent: reporter.onEvent,
-      signal,
-    });
-    const read = await reading.catch((error: unknown) => {
-      if (report.error === undefined) throw error;
-    });
-    progress.end();
-    const elapsed = terminal.now().getTime() - started;
-    if (read === undefined) {
-      reporter.summarize(elapsed);
-      return report.error;
-    }
-    const { claims } = read;
-    const summary = summaryOf(report.files, claims);
-    for (const receipt of claims.lacking()) {
-      if (this.#wanted.all || summary.receipts.includes(receipt)) output.warn(incompleteText(receipt));
-    }
-    const isUnread = report.files.some(({ outcome, verified }) => outcome === 'skipped' && verified === undefined);
-    if (isUnread) output.note('Files that were there already were not read: data-out verify compares them.');
-    const compared = report.files.filter(({ name, outcome }) => outcome === 'downloaded' && claims.of(name));
-    const unlike = compared.filter(({ verified }) => verified === undefined).length;
-    if (unlike > 0) {
-      output.note(
-        `${counted(unlike, 'file')} could be compared by header and size only: the receipt has no checksum. data-out verify says more.`,
-      );
-    }
-    reporter.summarize(elapsed, summary);
+/** @returns the failure of the run */
+async function download(
+  { session, proxy, wanted, own }: Run,
+  files: readonly ListedFile[],
+  reading: Promise<{ readonly claims: Claims }>,
+  privateKeys: readonly Uint8Array[],
+): Promise<ClientError | undefined> {
+  const { terminal, output, progress } = session;
+  const { signal } = terminal;
+  const started = terminal.now().getTime();
+  const bytes = files.reduce((sum, { size }) => sum + size, 0);
+  progress.expect(bytes, files.length);
+  const reporter = downloadReporter(output, progress, files.length);
+  const { decrypt, requireReceipt, folder, parallel, connections, existing, sync } = wanted;
+  await using workers = decrypt ? threadsFor(bytes, signal) : undefined;
+  const expected = expectations(reading, (claims, name) => {
+    const isOwn = own.known.has(claims.of(name)?.receipt.key_fingerprint ?? '');
+    const found = claims.expected(name, decrypt ? 'plaintext' : 'container', isOwn);
+    if (found === undefined && requireReceipt) throw unnamedError(name);
+    return found;
+  });
+  const place = wanted.originalPaths ? originalPlaces(files, (await reading).claims, wanted, output) : undefined;
+  const report = await downloadFiles({
+    ...{ proxy, files, folder, parallel, connections, existing, sync, expected, place, signal },
+    decrypt: decrypt ? { privateKeys, ...(workers && { cipher: workers }) } : undefined,
+    onEvent: reporter.onEvent,
+  });
+  const read = await reading.catch((error: unknown) => {
+    if (report.error === undefined) throw error;
+  });
+  progress.end();
+  const elapsed = terminal.now().getTime() - started;
+  if (read === undefined) {
+    reporter.summarize(elapsed);
     return report.error;
   }
-
-  #originalPlaces(files: readonly ListedFile[], claims: Claims): (file: ListedFile) => readonly string[] | undefined {
-    const form = this.#wanted.decrypt ? 'plaintext' : 'container';
-    const placeOf = ({ name }: ListedFile) => {
-      const claim = claims.of(name);
-      return claim && originalPath(claim.file.path, form);
-    };
-    const without = files.filter((file) => placeOf(file) === undefined).length;
-    if (without > 0) {
-      const keeps = without === 1 ? 'keeps its staged name' : 'keep their staged names';
-      this.#session.output.warn(`${counted(without, 'file')} without a receipt ${keeps}`);
-    }
-    return placeOf;
+  const { claims } = read;
+  const summary = summaryOf(report.files, claims);
+  for (const receipt of claims.lacking()) {
+    if (wanted.all || summary.receipts.includes(receipt)) output.warn(incompleteText(receipt));
   }
-
-  /** Puts receipts beside the files: of the files, of the delivery, those that are named, and newer ones of those there. */
-  async #keepReceipts(
-    receipts: readonly ListedFile[],
-    selected: readonly ListedFile[],
-    claims: Claims,
-    delivery: Receipt | undefined,
-  ): Promise<void> {
-    const { folder, sync } = this.#wanted;
-    const here = await readdir(folder).catch(() => []);
-    const wanted = new Set([...selected.map(({ name }) => name), ...here]);
-    const requests = new Set(selected.flatMap(({ name }) => claims.of(name)?.receipt.jti ?? []));
-    if (delivery) requests.add(delivery.jti);
-    const files = receipts.filter(({ name }) => wanted.has(name) || requests.has(requestOf(name)));
-    const { signal } = this.#session.terminal;
-    await copyReceipts({ proxy: this.#proxy, files, from: this.#scratch.path, folder, sync, signal });
+  const isUnread = report.files.some(({ outcome, verified }) => outcome === 'skipped' && verified === undefined);
+  if (isUnread) output.note('Files that were there already were not read: data-out verify compares them.');
+  const compared = report.files.filter(({ name, outcome }) => outcome === 'downloaded' && claims.of(name));
+  const unlike = compared.filter(({ verified }) => verified === undefined).length;
+  if (unlike > 0) {
+    output.note(
+      `${counted(unlike, 'file')} could be compared by header and size only: the receipt has no checksum. data-out verify says more.`,
+    );
   }
+  reporter.summarize(elapsed, summary);
+  return report.error;
+}
 
-  /** The receipts; none if the service has no keys to verify them with. */
-  async #checkable(files: readonly ListedFile[], counter: Counter): Promise<ReadReceipts> {
-    const { output } = this.#session;
-    try {
-      const read = await this.#fetchReceipts(files, counter);
-      warnOfReceipts(this.#session, read, this.#own);
-      return read;
-    } catch (error) {
-      if (!(error instanceof ClientError) || !withoutKeys.has(error.code)) throw error;
-      const message = `the delivery receipts cannot be verified: ${error.message}`;
-      output.warn(printable(message));
-      // A service never withdraws its keys. Without this refusal, someone who hides them could change files.
-      const pins = await new PinFile(this.#session).of(addressOf(this.#session));
-      return {
-        receipts: [],
-        refused: isPinned(pins) ? [new ReceiptError(message, { cause: error })] : [],
-        foreign: [],
-      };
-    }
+function originalPlaces(
+  files: readonly ListedFile[],
+  claims: Claims,
+  { decrypt }: WantedDownload,
+  output: Output,
+): (file: ListedFile) => readonly string[] | undefined {
+  const placeOf = ({ name }: ListedFile) => {
+    const claim = claims.of(name);
+    return claim && originalPath(claim.file.path, decrypt ? 'plaintext' : 'container');
+  };
+  const without = files.filter((file) => placeOf(file) === undefined).length;
+  if (without > 0) {
+    const keeps = without === 1 ? 'keeps its staged name' : 'keep their staged names';
+    output.warn(`${counted(without, 'file')} without a receipt ${keeps}`);
   }
+  return placeOf;
+}
 
-  async #fetchReceipts(files: readonly ListedFile[], counter?: Counter): Promise<ReadReceipts> {
-    const { signal } = this.#session.terminal;
-    const keys = () => receiptKeys(this.#session, this.#proxy);
-    const options = { proxy: this.#proxy, files, folder: this.#scratch, counter, signal };
-    return await fetchReceipts({ ...options, keys, ownKeys: recipientsOf(this.#own) });
+/** Puts receipts beside the files: of the files, of the delivery, those that are named, and newer ones of those there. */
+async function keepReceipts(
+  { session, proxy, wanted: { folder, sync }, scratch }: Run,
+  receipts: readonly ListedFile[],
+  selected: readonly ListedFile[],
+  claims: Claims,
+  delivery: Receipt | undefined,
+): Promise<void> {
+  const here = await readdir(folder).catch(() => []);
+  const wanted = new Set([...selected.map(({ name }) => name), ...here]);
+  const requests = new Set(selected.flatMap(({ name }) => claims.of(name)?.receipt.jti ?? []));
+  if (delivery) requests.add(delivery.jti);
+  const files = receipts.filter(({ name }) => wanted.has(name) || requests.has(requestOf(name)));
+  await copyReceipts({ proxy, files, from: scratch.path, folder, sync, signal: session.terminal.signal });
+}
+
+/** The receipts; none if the service has no keys to verify them with. */
+async function checkable(run: Run, files: readonly ListedFile[], counter: Counter): Promise<ReadReceipts> {
+  const { session, own } = run;
+  try {
+    const found = await fetched(run, files, counter);
+    warnOfReceipts(session, found, own);
+    return found;
+  } catch (error) {
+    if (!(error instanceof ClientError) || !withoutKeys.has(error.code)) throw error;
+    const message = `the delivery receipts cannot be verified: ${error.message}`;
+    session.output.warn(printable(message));
+    // A service never withdraws its keys. Without this refusal, someone who hides them could change files.
+    const refused = isPinned(await pinnedKeys(session)) ? [new ReceiptError(message, { cause: error })] : [];
+    return { receipts: [], refused, foreign: [] };
   }
+}
+
+function fetched(
+  { session, proxy, scratch, own }: Run,
+  files: readonly ListedFile[],
+  counter?: Counter,
+): Promise<ReadReceipts> {
+  const keys = () => receiptKeys(session, proxy);
+  const { signal } = session.terminal;
+  return fetchReceipts({ proxy, files, folder: scratch, counter, signal, keys, ownKeys: recipientsOf(own) });
 }
 
 /** How a service answers that has no keys, or none that can be used. */

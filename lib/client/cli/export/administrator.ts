@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { UsageError } from '../../../terminal/errors.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
 import type { ServiceConnection } from '../../api/connection.ts';
@@ -20,10 +20,10 @@ async function administratorOf(
   terminal: Terminal,
 ): Promise<NonNullable<ServiceConnection['basic']>> {
   const sources = await Sources.open(terminal, options.config);
-  const username = sources.option('--username', options.username) ?? sources.variable(variables.username);
+  const username = sources.option('--username', options.username) ?? sources.variable([variables.username]);
   const password = secretOf(
-    sources.option('--password-file', options.passwordFile) ?? sources.variable(`${variables.password}_FILE`),
-    sources.variable(variables.password),
+    sources.option('--password-file', options.passwordFile) ?? sources.variable([`${variables.password}_FILE`]),
+    sources.variable([variables.password]),
   );
   const basic = username && basicOf(username, password, terminal, variables);
   if (basic) return basic;

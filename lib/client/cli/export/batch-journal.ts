@@ -1,8 +1,8 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { LocalDiskError, onDisk } from '../../api/download/disk/local-disk.ts';
 
 /** The outcome of one order. */
-export interface JournalEntry {
+interface JournalEntry {
   /** See `orderDigest`. */
   readonly digest: string;
   readonly line: number;
@@ -13,73 +13,59 @@ export interface JournalEntry {
 }
 
 /** An order that was accepted in an earlier run. */
-export interface Accepted {
+interface Accepted {
   readonly requestId: string;
   readonly time: string;
 }
 
 /**
- * The outcomes of a batch's orders, in a file beside the batch, one JSON object a line. A second run reads which orders
- * were accepted, and does not send them again. The file holds no visa and no password. An order whose answer was not
- * written down is sent again, which does no harm: the same export writes the same files.
+ * Opens the journal of a batch, or makes a new one: the outcomes of its orders, in a file beside the batch, one JSON object a
+ * line. A second run reads which orders were accepted, and does not send them again. The file holds no visa and no password.
+ * An order whose answer was not written down is sent again, which does no harm: the same export writes the same files.
+ * @throws LocalDiskError
  */
-export class BatchJournal implements AsyncDisposable {
-  readonly path: string;
-  readonly #handle: FileHandle;
-  readonly #accepted: Map<string, Accepted>;
+export async function openJournal(batchPath: string) {
+  const path = `${batchPath}.results.jsonl`;
+  const { handle, accepted } = await onDisk(path, () => opened(path)).catch((error: unknown) => {
+    if (!(error instanceof LocalDiskError)) throw error;
+    const remedy =
+      'It is written beside the CSV file: copy that file with its visas and keys to a folder in which you may write.';
+    throw new LocalDiskError(`the journal of the batch: ${error.message}`, { remedy, cause: error });
+  });
   /** Outcomes come side by side, and are written one after the other. */
-  #writing: Promise<unknown> = Promise.resolve();
+  let writing: Promise<unknown> = Promise.resolve();
+  return {
+    accepted: (digest: string) => accepted.get(digest),
 
-  private constructor(path: string, handle: FileHandle, accepted: Map<string, Accepted>) {
-    this.path = path;
-    this.#handle = handle;
-    this.#accepted = accepted;
-  }
+    /** Writes one outcome. It is on the disk when this resolves. @throws LocalDiskError */
+    async append(entry: JournalEntry, now: Date): Promise<void> {
+      const time = now.toISOString();
+      const written = writing.then(() =>
+        onDisk(path, async () => {
+          await handle.appendFile(`${JSON.stringify({ time, ...entry })}\n`);
+          await handle.datasync();
+        }),
+      );
+      writing = written.catch(() => undefined);
+      await written;
+      const { digest, outcome, requestId } = entry;
+      if (outcome === 'accepted' && requestId !== undefined) accepted.set(digest, { requestId, time });
+    },
 
-  /** Opens the journal of a batch, or makes a new one. @throws LocalDiskError */
-  static async open(batchPath: string): Promise<BatchJournal> {
-    const path = `${batchPath}.results.jsonl`;
-    const opened = onDisk(path, async () => {
-      const handle = await open(path, 'a+', 0o600);
-      try {
-        const text = await handle.readFile('utf8');
-        // A run that was killed may have left half a line.
-        if (text !== '' && !text.endsWith('\n')) await handle.appendFile('\n');
-        return new BatchJournal(path, handle, acceptedIn(text));
-      } catch (error) {
-        await handle.close();
-        throw error;
-      }
-    });
-    return await opened.catch((error: unknown) => {
-      if (!(error instanceof LocalDiskError)) throw error;
-      const remedy =
-        'It is written beside the CSV file: copy that file with its visas and keys to a folder in which you may write.';
-      throw new LocalDiskError(`the journal of the batch: ${error.message}`, { remedy, cause: error });
-    });
-  }
+    [Symbol.asyncDispose]: () => handle.close(),
+  };
+}
 
-  accepted(digest: string): Accepted | undefined {
-    return this.#accepted.get(digest);
-  }
-
-  /** Writes one outcome. It is on the disk when this resolves. @throws LocalDiskError */
-  async append(entry: JournalEntry, now: Date): Promise<void> {
-    const time = now.toISOString();
-    const written = this.#writing.then(() =>
-      onDisk(this.path, async () => {
-        await this.#handle.appendFile(`${JSON.stringify({ time, ...entry })}\n`);
-        await this.#handle.datasync();
-      }),
-    );
-    this.#writing = written.catch(() => undefined);
-    await written;
-    const { digest, outcome, requestId } = entry;
-    if (outcome === 'accepted' && requestId !== undefined) this.#accepted.set(digest, { requestId, time });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#handle.close();
+async function opened(path: string) {
+  const handle = await open(path, 'a+', 0o600);
+  try {
+    const text = await handle.readFile('utf8');
+    // A run that was killed may have left half a line.
+    if (text !== '' && !text.endsWith('\n')) await handle.appendFile('\n');
+    return { handle, accepted: acceptedIn(text) };
+  } catch (error) {
+    await handle.close();
+    throw error;
   }
 }
 

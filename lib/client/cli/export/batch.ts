@@ -9,7 +9,7 @@ import { onDisk } from '../../api/download/disk/local-disk.ts';
 import { ClientError } from '../../api/errors.ts';
 import type { ProxyApi } from '../../api/proxy.ts';
 import { type BatchRow, readBatch } from './batch-file.ts';
-import { BatchJournal } from './batch-journal.ts';
+import { openJournal } from './batch-journal.ts';
 import { type ExportOrder, orderDigest, readOrder, sendOrder } from './export-order.ts';
 import { shortfallOf } from './export-state.ts';
 import { recordedState } from './wait.ts';
@@ -64,14 +64,14 @@ const stopping: ReadonlySet<string> = new Set([
  * @throws UsageError, ClientError about the batch itself
  */
 export async function runBatch(options: BatchOptions): Promise<RowError | undefined> {
-  const { parallel, progress, onResult } = options;
-  const path = resolve(options.terminal.folder, options.path);
+  const { kind, again, proxy, proxyUrl, terminal, parallel, progress, onResult } = options;
+  const path = resolve(terminal.folder, options.path);
   const rows = await readBatch(path);
-  await using journal = options.proxy && (await BatchJournal.open(path));
+  await using journal = proxy && (await openJournal(path));
   const counter = progress.counter('exports', rows.length);
   const queue = rows.entries();
   const results: (BatchResult | undefined)[] = [];
-  const orders: Orders = new Map();
+  const orders = new Map<string, Promise<unknown>>();
   let reported = 0;
   let stop: BatchResult | undefined;
   const report = () => {
@@ -79,9 +79,57 @@ export async function runBatch(options: BatchOptions): Promise<RowError | undefi
     // The outcome of a row that the user interrupted is not known.
     if (result && result.error?.code !== 'interrupted') onResult(result);
   };
+
+  const read = ({ id, type, visa, publicKey }: BatchRow) => {
+    const here = { ...terminal, folder: dirname(path) };
+    const sources = { visa: 'visa', publicKey: 'public_key', fileRemedy: 'Write file in the column type.' };
+    return readOrder({ id, type, kind, visa, publicKey }, sources, here);
+  };
+  /** Sends an order, unless it was accepted before. @throws ClientError, UsageError */
+  const send = async (row: BatchRow, order: ExportOrder, digest: string, to: ProxyApi): Promise<BatchResult> => {
+    const before = again ? undefined : journal?.accepted(digest);
+    if (before) {
+      const shown = await recordedState(to, { requestId: before.requestId, kind }, terminal.signal);
+      const error = shown && shortfallOf(shown);
+      const common = { row, ...before, order, shown };
+      return error
+        ? { ...common, outcome: 'failed', error: notSentAgain(error) }
+        : { ...common, outcome: 'accepted-before' };
+    }
+    const { requestId } = await sendOrder(to, order, terminal.signal);
+    const { line, id } = row;
+    await journal?.append({ digest, line, id, outcome: 'accepted', requestId }, terminal.now());
+    return { row, outcome: 'accepted', requestId, order };
+  };
+  const outcomeOf = async (row: BatchRow): Promise<BatchResult> => {
+    let order: ExportOrder | undefined;
+    let digest = '';
+    try {
+      if (row.fault) throw row.fault;
+      const wanted = await read(row);
+      order = wanted;
+      if (proxy === undefined) return { row, outcome: 'would-send', order };
+      digest = orderDigest(order, proxyUrl);
+      // A second row with the same order waits for the first, and finds it in the journal.
+      const sent = Promise.resolve(orders.get(digest)).then(() => send(row, wanted, digest, proxy));
+      orders.set(
+        digest,
+        sent.catch(() => undefined),
+      );
+      return await sent;
+    } catch (error) {
+      if (!(error instanceof ClientError || error instanceof UsageError)) throw error;
+      const { line, id } = row;
+      if (error.code !== 'interrupted' && error.code !== 'local_disk') {
+        await journal?.append({ digest, line, id, outcome: 'failed', message: error.message }, terminal.now());
+      }
+      return { row, outcome: 'failed', error, ...(order && { order }) };
+    }
+  };
+
   const lane = async () => {
     for (const [index, row] of queue) {
-      const result = await outcomeOf(row, { ...options, path, orders }, journal);
+      const result = await outcomeOf(row);
       results[index] = result;
       counter.add(1);
       while (results[reported]) report();
@@ -94,77 +142,8 @@ export async function runBatch(options: BatchOptions): Promise<RowError | undefi
   while (reported < rows.length) report();
   if (journal) await writeResults(path, results);
   if (stop?.error?.code === 'interrupted') return stop.error;
-  return summed(
-    results.flatMap((result) => result?.error ?? []),
-    rows.length,
-    stop,
-  );
-}
-
-type Orders = Map<string, Promise<unknown>>;
-
-async function outcomeOf(
-  row: BatchRow,
-  options: BatchOptions & { readonly orders: Orders },
-  journal: BatchJournal | undefined,
-): Promise<BatchResult> {
-  const { path, kind, proxy, proxyUrl, terminal, orders } = options;
-  const { line, id, type, visa, publicKey } = row;
-  let order: ExportOrder | undefined;
-  let digest = '';
-  try {
-    if (row.fault) throw row.fault;
-    const here = { ...terminal, folder: dirname(path) };
-    const sources = { visa: 'visa', publicKey: 'public_key', fileRemedy: 'Write file in the column type.' };
-    const read = await readOrder({ id, type, kind, visa, publicKey }, sources, here);
-    order = read;
-    if (proxy === undefined || journal === undefined) return { row, outcome: 'would-send', order };
-    digest = orderDigest(read, proxyUrl);
-    // A second row with the same order waits for the first, and finds it in the journal.
-    const sent = Promise.resolve(orders.get(digest)).then(() =>
-      send(row, read, { ...options, proxy, journal, digest }),
-    );
-    orders.set(
-      digest,
-      sent.catch(() => undefined),
-    );
-    return await sent;
-  } catch (error) {
-    if (!(error instanceof ClientError || error instanceof UsageError)) throw error;
-    const { message } = error;
-    if (error.code !== 'interrupted' && error.code !== 'local_disk') {
-      await journal?.append({ digest, line, id, outcome: 'failed', message }, terminal.now());
-    }
-    return { row, outcome: 'failed', error, ...(order && { order }) };
-  }
-}
-
-/** Sends an order, unless it was accepted before. @throws ClientError, UsageError */
-async function send(
-  row: BatchRow,
-  order: ExportOrder,
-  {
-    kind,
-    again,
-    proxy,
-    terminal,
-    journal,
-    digest,
-  }: BatchOptions & { readonly proxy: ProxyApi; readonly journal: BatchJournal; readonly digest: string },
-): Promise<BatchResult> {
-  const before = again ? undefined : journal.accepted(digest);
-  if (before) {
-    const shown = await recordedState(proxy, { requestId: before.requestId, kind }, terminal.signal);
-    const error = shown && shortfallOf(shown);
-    const common = { row, ...before, order, shown };
-    return error
-      ? { ...common, outcome: 'failed', error: notSentAgain(error) }
-      : { ...common, outcome: 'accepted-before' };
-  }
-  const { requestId } = await sendOrder(proxy, order, terminal.signal);
-  const { line, id } = row;
-  await journal.append({ digest, line, id, outcome: 'accepted', requestId }, terminal.now());
-  return { row, outcome: 'accepted', requestId, order };
+  const errors = results.flatMap((result) => result?.error ?? []);
+  return summed(errors, rows.length, stop);
 }
 
 /** Replaces `<batch>.results.csv` with the outcomes of this run. @throws LocalDiskError */

@@ -1,7 +1,7 @@
-import type { Command } from 'commander';
 import { usageError } from '../../../terminal/errors.ts';
 import type { Output } from '../../../terminal/output.ts';
 import { printable } from '../../../terminal/output.ts';
+import { optionGroup } from '../../../terminal/program.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
 import { readPublicKey } from '../key-files.ts';
 import { collect } from '../options.ts';
@@ -13,9 +13,9 @@ export interface OutputFileOptions {
   readonly force?: boolean;
 }
 
-export function withOutputOptions(command: Command, text: string): Command {
-  return command.option('-o, --output <file>', text).option('--force', 'replace an existing output file');
-}
+export const withOutputOptions = optionGroup((command, text: string) =>
+  command.option('-o, --output <file>', text).option('--force', 'replace an existing output file'),
+);
 
 /** Where the output called `name` goes. `--output -` allows a terminal. */
 export function outputOf(name: string, { output, force }: OutputFileOptions, terminal: Terminal): OutputOptions {
@@ -23,9 +23,9 @@ export function outputOf(name: string, { output, force }: OutputFileOptions, ter
 }
 
 /** The option of commands that write for other readers. */
-export function withRecipients(command: Command, text: string): Command {
-  return command.option('-r, --recipient <file>', text, collect);
-}
+export const withRecipients = optionGroup((command, text: string) =>
+  command.option('-r, --recipient <file>', text, collect),
+);
 
 /** The public keys that `--recipient` names. @throws UsageError when there is none */
 export async function readRecipients(files: readonly string[] | undefined, terminal: Terminal) {

@@ -1,19 +1,16 @@
 import { smokeDetailType } from '../../../contract/events.ts';
-import { sendSmokeEvent } from '../../stores/smoke-event.ts';
-import { messagesDelivered, type TopicFacts, topicFacts } from '../../stores/topic.ts';
+import { messagesDelivered, sendSmokeEvent, topicFacts } from '../../stores/topic.ts';
 import { type Check, NotApplicable, poll } from '../check.ts';
 import type { Run } from '../run.ts';
 import { expectThat } from '../steps.ts';
 
-async function topicOf({ resources }: Run): Promise<string> {
-  const topic = (await resources()).find(
-    ({ type, logicalId }) => type === 'AWS::SNS::Topic' && /^Alarms/.test(logicalId),
-  );
+async function topicOf(run: Run): Promise<string> {
+  const topic = await run.resource('AWS::SNS::Topic', 'Alarms');
   expectThat(topic !== undefined, 'the service stack has no alarm topic');
-  return topic.physicalId;
+  return topic;
 }
 
-async function factsOf(run: Run): Promise<TopicFacts> {
+async function factsOf(run: Run) {
   return await topicFacts(await topicOf(run), run.deployment.clientOptions('sns'));
 }
 

@@ -3,7 +3,6 @@ import { type DatabaseRole, databaseRoles } from '../../../contract/database-rol
 import { errorName } from '../../../service/stores/aws-failure.ts';
 import { databaseOf } from '../../target.ts';
 import { type Check, messageOf, NotApplicable } from '../check.ts';
-import type { Run } from '../run.ts';
 import { expectThat } from '../steps.ts';
 
 const one = z.object({ one: z.number() });
@@ -61,7 +60,10 @@ const roleChecks = roles.map(
     remedy:
       'Invoke the function Migrate: it makes the roles and their rights. Then compare the rights with lib/service/stores/rds/logins/database-role.ts. If the role may change its password, look whether rds.restrict_password_commands waits for a reboot of the writer.',
     async run(run) {
-      const db = databaseOf(run.deployment, await secretOf(run, secret));
+      const secretArn = await run.resource('AWS::SecretsManager::Secret', secret);
+      if (secretArn === undefined)
+        throw new NotApplicable('the stacks made no secret of this role: its database or its routes are not theirs');
+      const db = databaseOf(run.deployment, secretArn);
       try {
         await db.query(one, may);
       } catch (error) {
@@ -83,15 +85,6 @@ const roleChecks = roles.map(
     },
   }),
 );
-
-async function secretOf({ resources }: Run, prefix: string): Promise<string> {
-  const found = (await resources()).find(
-    ({ type, logicalId }) => type === 'AWS::SecretsManager::Secret' && logicalId.startsWith(prefix),
-  );
-  if (!found)
-    throw new NotApplicable('the stacks made no secret of this role: its database or its routes are not theirs');
-  return found.physicalId;
-}
 
 const colons: Check = {
   id: 'colons',

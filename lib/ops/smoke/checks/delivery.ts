@@ -8,6 +8,7 @@ import { OpsError } from '../../errors.ts';
 import { readArchiveKeys } from '../../secrets/archive-keys.ts';
 import { type Check, NotApplicable, poll } from '../check.ts';
 import { type ArchivedFile, archiveFile, expectStaged } from '../files.ts';
+import { readsBai, readsBam } from '../reads.ts';
 import type { Run } from '../run.ts';
 import { expectThat } from '../steps.ts';
 import { direct } from './direct.ts';
@@ -18,10 +19,12 @@ const mebibyte = 1024 * 1024;
 const unexpectedReceiptSeconds = 10;
 /** The sizes take every way: no body, one that is read, and one over 8 MiB that S3 copies. The last id needs encoding in a path. */
 const files = [
-  { id: '1', path: 'empty.txt', size: 0, form: 'plaintext' },
-  { id: '2', path: 'prøve (1)/notes.txt', size: 6000, form: 'plaintext' },
-  { id: '3', path: 'genome.bam', size: 9 * mebibyte, form: 'plaintext' },
-  { id: 'a b+c%d/é', path: 'prøve (2)/notes.txt', size: 200_000, form: 'Crypt4GH' },
+  { id: '1', path: 'empty.txt', content: 0, form: 'plaintext' },
+  { id: '2', path: 'prøve (1)/notes.txt', content: 6000, form: 'plaintext' },
+  { id: '3', path: 'genome.bam', content: 9 * mebibyte, form: 'plaintext' },
+  { id: 'a b+c%d/é', path: 'prøve (2)/notes.txt', content: 200_000, form: 'Crypt4GH' },
+  { id: '5', path: 'reads.bam', content: readsBam, form: 'plaintext' },
+  { id: '6', path: 'reads.bam.bai', content: readsBai, form: 'plaintext' },
 ] as const;
 
 const archive: Check = {
@@ -33,21 +36,23 @@ const archive: Check = {
   async run(run) {
     const { target, ids, signal, steps } = run;
     const keys = await readArchiveKeys(target.archiveKeys);
-    const add = ({ id, ...file }: (typeof files)[number], datasetId: string) =>
-      steps.run(`archive ${file.path}${datasetId === ids.hiddenId ? ', hidden' : ''}`, async () => {
-        const of = { datasetId, fileId: `${datasetId}-${id}`, bodyPrefix: `${ids.datasetId}/`, keys, signal };
-        const value = await archiveFile(target, { ...file, ...of });
-        return { value, detail: `${formatBytes(file.size)} as ${file.form}` };
-      });
+    const add = ({ id, ...file }: (typeof files)[number], datasetId: string) => {
+      const of = { datasetId, fileId: `${datasetId}-${id}`, bodyPrefix: `${ids.datasetId}/`, keys, signal };
+      return steps(
+        `archive ${file.path}${datasetId === ids.hiddenId ? ', hidden' : ''}`,
+        () => archiveFile(target, { ...file, ...of }),
+        ({ decryptedSize }) => `${formatBytes(decryptedSize)} as ${file.form}`,
+      );
+    };
     const added: ArchivedFile[] = [];
     for (const file of files) added.push(await add(file, ids.datasetId));
     run.hidden = await add(files[1], ids.hiddenId);
     run.files = added;
-    return await steps.run('release the dataset', async () => {
+    const released = await steps('release the dataset', async () => {
       const { files: count, bytes } = await setDatasetEvent(target, ids.datasetId, 'released');
-      const detail = `${count} files, ${formatBytes(bytes)}`;
-      return { value: `${ids.datasetId}, ${detail}`, detail };
+      return `${count} files, ${formatBytes(bytes)}`;
     });
+    return `${ids.datasetId}, ${released}`;
   },
 };
 
@@ -72,11 +77,11 @@ const download: Check = {
   remedy: 'If S3 refuses the address, look at the rights of the function Stream on the outbox and its key.',
   inSteps: true,
   async run(run) {
-    const { users, visa, listed, recipient, signal, steps } = run;
+    const { listed, recipient, signal, steps } = run;
     for (const file of run.files) {
-      await steps.run(`stream and decrypt ${file.path}`, async () => {
-        await expectStaged(users.researcher(visa), { file, listed, recipient }, signal);
-        return { value: undefined, detail: `${formatBytes(file.decryptedSize)}, SHA-256 is right` };
+      await steps(`stream and decrypt ${file.path}`, async () => {
+        await expectStaged(run.researcher(), { file, listed, recipient }, signal);
+        return `${formatBytes(file.decryptedSize)}, SHA-256 is right`;
       });
     }
     return `${run.files.length} files, SHA-256 is right`;
@@ -89,8 +94,8 @@ const receipt: Check = {
   needs: ['exported'],
   remedy: 'Look at the log of SettleDelivery and its dead-letter queue.',
   async run(run) {
-    const { signal, users, visa, requestId } = run;
-    const proxy = users.researcher(visa);
+    const { signal, transport, requestId } = run;
+    const proxy = run.researcher();
     const isOff = !run.expected.deliveryReceipt;
     const { name } = await poll(
       async () => (await allListed(run)).find((file) => isReceiptName(file.name) && file.name.includes(requestId)),
@@ -100,8 +105,7 @@ const receipt: Check = {
       throw new NotApplicable('there is none, and the setting deliveryReceipt is off');
     });
     const { url } = await proxy.location(name, { signal });
-    const reply = await users.transport.send({ url, signal });
-    const jws = await buffer(reply.body);
+    const jws = await buffer((await transport.send({ url, signal })).body);
     const keys = parseKeySet(await proxy.keySet({ signal }), 'the keys of the service');
     const { jti, complete, files: claimed } = await verifyReceipt(jws, keys);
     expectThat(jti === requestId && complete, 'it is not of this request, or says that files are missing');
@@ -110,8 +114,8 @@ const receipt: Check = {
   },
 };
 
-function allListed({ users, visa, signal }: Run) {
-  return Array.fromAsync(users.researcher(visa).list({ signal }));
+function allListed({ researcher, signal }: Run) {
+  return Array.fromAsync(researcher().list({ signal }));
 }
 
 export const archiveChecks = [archive];

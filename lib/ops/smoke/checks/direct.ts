@@ -31,66 +31,63 @@ export const direct: Check = {
   },
 };
 
-async function listDirectly({ users, steps, signal, visa, ids, files }: Run): Promise<void> {
-  const direct = users.program(visa);
-  await steps.run('list the datasets directly', async () => {
-    const value = await direct.datasets({ signal });
-    const right = value.includes(ids.datasetId) && !value.includes(ids.hiddenId);
-    expectThat(right, `the visa gives access to ${value.join()}`);
-    return { value, detail: value.join() };
+async function listDirectly({ program, steps, signal, ids, files }: Run): Promise<void> {
+  await steps('list the datasets directly', async () => {
+    const granted = await program().datasets({ signal });
+    const right = granted.includes(ids.datasetId) && !granted.includes(ids.hiddenId);
+    expectThat(right, `the visa gives access to ${granted.join()}`);
+    return granted.join();
   });
-  await steps.run('list its files directly', async () => {
-    const value = await direct.files(ids.datasetId, { signal });
-    expectThat(value.length === files.length, `${value.length} files are listed, not ${files.length}`);
+  await steps('list its files directly', async () => {
+    const listed = await program().files(ids.datasetId, { signal });
+    expectThat(listed.length === files.length, `${listed.length} files are listed, not ${files.length}`);
     for (const file of files) {
-      const listed = value.find(({ fileId }) => fileId === file.fileId);
-      const right = listed?.checksum?.value === file.sha256 && listed.size === file.decryptedSize;
+      const found = listed.find(({ fileId }) => fileId === file.fileId);
+      const right = found?.checksum?.value === file.sha256 && found.size === file.decryptedSize;
       expectThat(right, `size or checksum of ${file.fileId} is another one`);
     }
-    return { value, detail: `${value.length} files, sizes and checksums are right` };
+    return `${listed.length} files, sizes and checksums are right`;
   });
 }
 
-async function fetchPlaintext({ users, steps, signal, visa }: Run, file: ArchivedFile): Promise<void> {
-  await steps.run(`fetch ${file.path} decrypted`, async () => {
-    const reply = await users.program(visa).request(file.fileId, {}, { signal });
+async function fetchPlaintext({ program, steps, signal }: Run, file: ArchivedFile): Promise<void> {
+  await steps(`fetch ${file.path} decrypted`, async () => {
+    const reply = await program().request(file.fileId, {}, { signal });
     const plaintext = await buffer(reply.body);
     expectThat(reply.header('content-length') === String(plaintext.length), 'Content-Length is another one');
     expectThat(sha256(plaintext) === file.sha256, 'the SHA-256 of the plaintext is another one');
-    return { value: undefined, detail: `${formatBytes(plaintext.length)} streamed, SHA-256 is right` };
+    return `${formatBytes(plaintext.length)} streamed, SHA-256 is right`;
   });
 }
 
-async function fetchRange({ users, steps, signal, visa }: Run, file: ArchivedFile): Promise<void> {
+async function fetchRange({ program, steps, signal }: Run, file: ArchivedFile): Promise<void> {
   const start = Math.floor(file.decryptedSize / 2) + 1;
   const end = start + mebibyte;
-  await steps.run(`fetch 1 MiB of ${file.path}`, async () => {
+  await steps(`fetch 1 MiB of ${file.path}`, async () => {
     const headers = { range: `bytes=${start}-${end - 1}` };
-    const reply = await users.program(visa).request(file.fileId, {}, { headers, signal });
+    const reply = await program().request(file.fileId, {}, { headers, signal });
     const got = await buffer(reply.body);
     const contentRange = `bytes ${start}-${end - 1}/${file.decryptedSize}`;
     expectThat(reply.status === 206, `the range was answered with ${reply.status}`);
     expectThat(reply.header('content-range') === contentRange, 'Content-Range is another one');
     expectThat(got.equals(file.content.subarray(start, end)), 'the bytes are not those of the file');
-    return { value: undefined, detail: `206, ${contentRange}` };
+    return `206, ${contentRange}`;
   });
 }
 
-async function fetchContainer(run: Run, file: ArchivedFile): Promise<void> {
-  const { users, steps, signal, visa, recipient } = run;
-  await steps.run(`fetch ${file.path} as Crypt4GH`, async () => {
+async function fetchContainer({ program, steps, signal, recipient }: Run, file: ArchivedFile): Promise<void> {
+  await steps(`fetch ${file.path} as Crypt4GH`, async () => {
     const query = { publicKey: Buffer.from(recipient.publicKey).toString('base64') };
-    const remote = await directContainer(users.program(visa), { fileId: file.fileId, query }, { signal });
+    const remote = await directContainer(program(), { fileId: file.fileId, query }, { signal });
     const container = await buffer((await remote.get({ signal })).bytes);
     await expectContainer(container, file, recipient.privateKey);
-    const how = remote instanceof StagedFile ? 'assembled by S3' : 'streamed';
-    return { value: undefined, detail: `${how}, SHA-256 is right` };
+    return `${remote instanceof StagedFile ? 'assembled by S3' : 'streamed'}, SHA-256 is right`;
   });
 }
 
 async function refuse(run: Run): Promise<void> {
-  const { steps, visa, files, hidden, ids } = run;
-  await steps.run('ask for what is not released or not there', async () => {
+  const { steps, files, hidden, ids } = run;
+  await steps('ask for what is not released or not there', async () => {
     expectThat(hidden !== undefined, 'no file that is not released was archived');
     const paths = [
       `files/${hidden.fileId}`,
@@ -98,25 +95,24 @@ async function refuse(run: Run): Promise<void> {
       `metadata/datasets/${ids.hiddenId}/files`,
       'metadata/datasets/EGAD99999999999/files',
     ];
-    const refusals = await Promise.all(paths.map((path) => refusal(run, path, { authorization: `Bearer ${visa}` })));
+    const refusals = await Promise.all(paths.map((path) => refusal(run, path, run.asReader)));
     expectThat(
       refusals.every(({ status }) => status === 403),
       'not all of it is 403',
     );
     expectThat(new Set(refusals.map(({ problem }) => problem)).size === 1, 'the replies tell one from the other');
-    return { value: undefined, detail: `403, all ${refusals.length} alike` };
+    return `403, all ${refusals.length} alike`;
   });
-  await steps.run('ask without a visa', async () => {
+  await steps('ask without a visa', async () => {
     const { status, challenge } = await refusal(run, `files/${files[0]?.fileId}`, {});
     expectThat(status === 401 && challenge !== undefined, `${status}, no challenge`);
-    return { value: undefined, detail: `401, WWW-Authenticate: ${challenge}` };
+    return `401, WWW-Authenticate: ${challenge}`;
   });
 }
 
 /** One reply as it is on the wire, with the problem document less its request id as one text. */
-async function refusal({ users, visa, signal }: Run, path: string, headers: Record<string, string>) {
-  const url = new URL(path, users.program(visa).connection.dataOutUrl);
-  const reply = await users.transport.send({ url, headers, signal });
+async function refusal(run: Run, path: string, headers: Readonly<Record<string, string>>) {
+  const reply = await run.send({ api: 'data-out', path, headers });
   const { requestId: _, ...problem } = JSON.parse(await reply.text()) as Record<string, unknown>;
   return { status: reply.status, challenge: reply.header('www-authenticate'), problem: JSON.stringify(problem) };
 }

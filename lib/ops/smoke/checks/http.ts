@@ -199,19 +199,19 @@ const presigned: Check = {
   remedy: 'Look at the clock of this machine, and at the policy of the outbox bucket.',
   async run(run) {
     const name = run.listed.find(({ size }) => size > 100)?.name ?? '';
-    const { url, size } = await run.users.researcher(run.visa).location(name, { signal: run.signal });
-    const { transport } = run.users;
-    const part = await transport.send({ url, headers: { range: 'bytes=10-19' }, signal: run.signal });
+    const { transport, signal } = run;
+    const { url, size } = await run.researcher().location(name, { signal });
+    const part = await transport.send({ url, headers: { range: 'bytes=10-19' }, signal });
     const bytes = await buffer(part.body);
     const contentRange = part.header('content-range');
     expectThat(part.status === 206 && bytes.length === 10, `range: ${part.status}, ${bytes.length} bytes`);
     expectThat(contentRange === `bytes 10-19/${size}`, `Content-Range is ${contentRange}`);
     const disposition = part.header('content-disposition') === undefined ? 'absent' : 'there';
-    const head = await transport.send({ method: 'HEAD', url, signal: run.signal });
+    const head = await transport.send({ method: 'HEAD', url, signal });
     expectThat(head.status === 403, `HEAD: ${head.status}, expected 403`);
     const short = await presignedUrl(run, 1);
-    await pause(2500, undefined, { signal: run.signal });
-    const late = await transport.send({ url: short, signal: run.signal });
+    await pause(2500, undefined, { signal });
+    const late = await transport.send({ url: short, signal });
     await late.discard();
     expectThat(late.status === 403, `after its life: ${late.status}, expected 403`);
     return `206, 403 and 403; Content-Disposition on 206 is ${disposition}`;

@@ -25,33 +25,28 @@ export const rejected: Check = {
       ['an expired visa', ids.datasetId, await visaFor(ids.datasetId, 2 * hour), 'visa_expired'],
     ] as const;
     for (const [title, id, visa, reason] of attempts) {
-      await steps.run(`export with ${title}`, async () => {
+      await steps(`export with ${title}`, async () => {
         await expectRejection(run, { id, visa, reason });
-        return { value: undefined, detail: `200, rejected: ${reason}` };
+        return `200, rejected: ${reason}`;
       });
     }
-    await steps.run('list the outbox of those three', async () => {
-      const outbox = run.users.researcher(await visaFor(ids.datasetId)).list({ signal: run.signal });
-      const listed = await Array.fromAsync(outbox);
-      expectThat(listed.length === 0, `${listed.length} files were staged`);
-      return { value: undefined, detail: 'empty, nothing was staged' };
+    await steps('list the outbox of those three', async () => {
+      const outbox = run.researcher(await visaFor(ids.datasetId)).list({ signal: run.signal });
+      const { length } = await Array.fromAsync(outbox);
+      expectThat(length === 0, `${length} files were staged`);
+      return 'empty, nothing was staged';
     });
     return `${attempts.map(([, , , reason]) => reason).join(', ')}; nothing was staged`;
   },
 };
 
 async function expectRejection(
-  { users, recipient, target, expected, signal }: Run,
+  { administrator, recipient, target, expected, signal }: Run,
   { reason, ...request }: { readonly id: string; readonly visa: string; readonly reason: string },
 ): Promise<void> {
-  const publicKey = formatPublicKey(recipient.publicKey);
-  const { requestId } = await users
-    .administrator()
-    .export({ ...request, kind: expected.archiveKind, publicKey }, { signal });
-  const newest = async () => {
-    for await (const row of target.audit.newest({ requestId }, 1)) return row;
-    return undefined;
-  };
+  const order = { ...request, kind: expected.archiveKind, publicKey: formatPublicKey(recipient.publicKey) };
+  const { requestId } = await administrator().export(order, { signal });
+  const newest = async () => (await Array.fromAsync(target.audit.newest({ requestId }, 1)))[0];
   const row = await poll(newest, { seconds: rejectionSeconds, signal, what: 'the audit trail has no row of it' });
   expectThat(row.event === 'rejected', `the audit trail says "${row.event}", not "rejected"`);
   expectThat(row.reason === reason, `the reason is "${row.reason}", not "${reason}"`);

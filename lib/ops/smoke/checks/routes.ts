@@ -1,7 +1,8 @@
 import { formatPublicKey } from '../../../crypt4gh/index.ts';
 import { counted } from '../../../terminal/output.ts';
 import { type Check, NotApplicable, poll } from '../check.ts';
-import type { ApiRequest, Run } from '../run.ts';
+import { namesOfReads } from '../reads.ts';
+import type { Answer, ApiRequest, Run } from '../run.ts';
 import { expectThat } from '../steps.ts';
 
 /** Seconds that an export may take: a paused cluster and cold functions are a part of it. */
@@ -13,15 +14,9 @@ const drs = 'ga4gh/drs/v1';
 const noPart = `${'0'.repeat(32)}.header`;
 
 type Sent = Pick<ApiRequest, 'headers' | 'body'>;
-interface Shown {
-  readonly text: string;
-  header(name: string): string | undefined;
-}
 
-/** A route whose path is asked for with the ids of the run. */
+/** How a route is asked for with the ids of the run, and what it promises. */
 interface Route {
-  /** As in `docs/openapi`: `proxy GET /files`. */
-  readonly operation: string;
   /** @default - none */
   readonly query?: string;
   /** @default - the visa for `visaRoutes`, else nothing */
@@ -29,9 +24,12 @@ interface Route {
   /** @default 200 */
   readonly status?: number;
   /** Looks at the reply. @returns what was seen. @throws when it is not the promised one. @default - the status is all */
-  readonly inspect?: (run: Run, reply: Shown) => string;
+  readonly inspect?: (run: Run, reply: Answer) => string;
   readonly needs?: readonly string[];
 }
+
+/** By the operation, as in `docs/openapi`: `proxy GET /files`. */
+type Routes = Readonly<Record<string, Route>>;
 
 const asAdministrator = (run: Run): Sent => ({ headers: run.asAdministrator });
 const asResearcher = (run: Run): Sent => ({ headers: run.asResearcher });
@@ -46,12 +44,12 @@ const withPassport = (run: Run): Sent => ({
 });
 const withRegions = (run: Run): Sent => ({
   headers: { ...run.asReader, 'content-type': 'application/json' },
-  body: JSON.stringify({ format: 'BAM' }),
+  body: JSON.stringify({ regions: [{ referenceName: 'chr1', start: 99_000, end: 101_000 }] }),
 });
 const json = (text: string): Record<string, unknown> => JSON.parse(text);
 
 /** What stands for the braces of a path. A file's own path has one segment. */
-function pathOf(template: string, { ids, listed, large, expected }: Run): string {
+function pathOf(template: string, { ids, listed, large, reads, expected }: Run): string {
   const values: Readonly<Record<string, string | undefined>> = {
     archive_kind: expected.archiveKind,
     file: listed[0]?.name,
@@ -60,16 +58,15 @@ function pathOf(template: string, { ids, listed, large, expected }: Run): string
     name: large.path,
     object_id: large.fileId,
     access_id: 'plaintext',
-    id: large.fileId,
+    id: reads?.fileId,
     part: noPart,
   };
   return template.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? '')).slice(1);
 }
 
 /** `POST /export/{archive_kind}` and the wait for its end are the checks `export` and `exported`. */
-const outboxRoutes: readonly Route[] = [
-  {
-    operation: 'proxy GET /export/{archive_kind}',
+const outboxRoutes: Routes = {
+  'proxy GET /export/{archive_kind}': {
     send: asAdministrator,
     needs: ['exported'],
     inspect: (run, { text }) => {
@@ -79,8 +76,7 @@ const outboxRoutes: readonly Route[] = [
       return `${counted(exports.length, 'export')}, this one among them`;
     },
   },
-  {
-    operation: 'proxy GET /files',
+  'proxy GET /files': {
     query: 'inbox=false&per_page=1',
     send: asResearcher,
     needs: ['exported'],
@@ -90,8 +86,7 @@ const outboxRoutes: readonly Route[] = [
       return 'a page of one row';
     },
   },
-  {
-    operation: 'proxy GET /stream/{file}',
+  'proxy GET /stream/{file}': {
     send: asResearcher,
     needs: ['outbox'],
     status: 307,
@@ -101,115 +96,124 @@ const outboxRoutes: readonly Route[] = [
       return 'a presigned address, not to be cached';
     },
   },
-  {
-    operation: 'proxy HEAD /stream/{file}',
+  'proxy HEAD /stream/{file}': {
     send: asResearcher,
     needs: ['outbox'],
     inspect: (run, reply) => saysSize(reply, run.listed[0]?.size),
   },
-];
+};
+
+// The file of the run has the name of a BAM, and other bytes: whoever says so has opened and decrypted it.
+const uncut: Route = { status: 400, inspect: cannotBeCut };
 
 /** Routes of direct access that take the visa. */
-const visaRoutes: readonly Route[] = [
-  {
-    operation: 'data-out GET /metadata/datasets',
+const visaRoutes: Routes = {
+  'data-out GET /metadata/datasets': {
     inspect: (run, { text }) => {
       expectThat((JSON.parse(text) as unknown[]).includes(run.ids.datasetId), 'the dataset is not listed');
       return run.ids.datasetId;
     },
   },
-  {
-    operation: 'data-out GET /metadata/datasets/{datasetId}/files',
+  'data-out GET /metadata/datasets/{datasetId}/files': {
     inspect: (run, { text }) => {
       const { length } = JSON.parse(text) as unknown[];
       expectThat(length === run.files.length, `${length} files are listed, not ${run.files.length}`);
       return `${length} files`;
     },
   },
-  { operation: 'data-out GET /files/{fileId}', send: ofTenBytes, status: 206 },
-  { operation: 'data-out HEAD /files/{fileId}', inspect: saysPlaintextSize },
-  { operation: 'data-out GET /files/{fileId}/{name}', send: ofTenBytes, status: 206 },
-  { operation: 'data-out HEAD /files/{fileId}/{name}', inspect: saysPlaintextSize },
-  {
-    operation: 'data-out GET /files/{fileId}/header',
+  'data-out GET /files/{fileId}': { send: ofTenBytes, status: 206 },
+  'data-out HEAD /files/{fileId}': { inspect: saysPlaintextSize },
+  'data-out GET /files/{fileId}/{name}': { send: ofTenBytes, status: 206 },
+  'data-out HEAD /files/{fileId}/{name}': { inspect: saysPlaintextSize },
+  'data-out GET /files/{fileId}/header': {
     send: withKey,
     inspect: (_run, { text }) => {
       expectThat(text.startsWith('crypt4gh'), 'this is no Crypt4GH header');
       return 'a Crypt4GH header';
     },
   },
-  { operation: 'data-out HEAD /files/{fileId}/header', send: withKey },
-  { operation: 'data-out GET /files/{fileId}/content', status: 307 },
-  {
-    operation: 'data-out HEAD /files/{fileId}/content',
-    inspect: (run, reply) => saysSize(reply, run.large.archivedSize),
+  'data-out HEAD /files/{fileId}/header': { send: withKey },
+  'data-out GET /files/{fileId}/content': { status: 307 },
+  'data-out HEAD /files/{fileId}/content': { inspect: (run, reply) => saysSize(reply, run.large.archivedSize) },
+  [`data-out GET /${drs}/objects/{object_id}`]: { inspect: isLargeObject },
+  [`data-out POST /${drs}/objects/{object_id}`]: { send: withPassport, inspect: isLargeObject },
+  [`data-out GET /${drs}/objects/{object_id}/access/{access_id}`]: {},
+  [`data-out POST /${drs}/objects/{object_id}/access/{access_id}`]: { send: withPassport },
+  'data-out GET /htsget/reads/{id}': {
+    query: 'referenceName=chr1&start=0&end=1000',
+    inspect: (_run, reply) => hasRead(reply, 'first'),
   },
-  { operation: `data-out GET /${drs}/objects/{object_id}`, inspect: isLargeObject },
-  { operation: `data-out POST /${drs}/objects/{object_id}`, send: withPassport, inspect: isLargeObject },
-  { operation: `data-out GET /${drs}/objects/{object_id}/access/{access_id}` },
-  { operation: `data-out POST /${drs}/objects/{object_id}/access/{access_id}`, send: withPassport },
-  // The file of the run has the name of a BAM, and other bytes: whoever says so has opened and decrypted it.
-  { operation: 'data-out GET /htsget/reads/{id}', status: 400, inspect: cannotBeCut },
-  { operation: 'data-out POST /htsget/reads/{id}', send: withRegions, status: 400, inspect: cannotBeCut },
-  { operation: 'data-out GET /htsget/variants/{id}', status: 400, inspect: cannotBeCut },
-  { operation: 'data-out POST /htsget/variants/{id}', send: withRegions, status: 400, inspect: cannotBeCut },
-  { operation: 'data-out GET /htsget/parts/{id}/{part}', status: 404 },
-  { operation: 'data-out HEAD /htsget/parts/{id}/{part}', status: 404 },
-];
+  'data-out POST /htsget/reads/{id}': { send: withRegions, inspect: (_run, reply) => hasRead(reply, 'second') },
+  // It has no variants.
+  'data-out GET /htsget/variants/{id}': uncut,
+  'data-out POST /htsget/variants/{id}': { send: withRegions, ...uncut },
+  'data-out GET /htsget/parts/{id}/{part}': { status: 404 },
+  'data-out HEAD /htsget/parts/{id}/{part}': { status: 404 },
+};
 
 /** Routes that ask for no credentials. */
-const openRoutes: readonly Route[] = [
-  { operation: 'proxy GET /.well-known/jwks.json', inspect: hasKeys },
-  { operation: 'proxy GET /openapi.json' },
-  { operation: `data-out OPTIONS /${drs}/objects/{object_id}` },
-  { operation: `data-out GET /${drs}/service-info` },
-  ...['reads/{id}', 'variants/{id}', 'parts/{id}/{part}'].map((path) => ({
-    operation: `data-out OPTIONS /htsget/${path}`,
-    status: 204,
-  })),
-  { operation: 'data-out GET /htsget/reads/service-info' },
-  { operation: 'data-out GET /htsget/variants/service-info' },
-  { operation: 'data-out GET /service-info' },
-  { operation: 'data-out GET /openapi.json' },
-];
+const openRoutes: Routes = {
+  'proxy GET /.well-known/jwks.json': { inspect: hasKeys },
+  'proxy GET /openapi.json': {},
+  [`data-out OPTIONS /${drs}/objects/{object_id}`]: {},
+  [`data-out GET /${drs}/service-info`]: {},
+  'data-out OPTIONS /htsget/reads/{id}': { status: 204 },
+  'data-out OPTIONS /htsget/variants/{id}': { status: 204 },
+  'data-out OPTIONS /htsget/parts/{id}/{part}': { status: 204 },
+  'data-out GET /htsget/reads/service-info': {},
+  'data-out GET /htsget/variants/service-info': {},
+  'data-out GET /service-info': {},
+  'data-out GET /openapi.json': {},
+};
 
-const routes: readonly Route[] = [
+const routes: Routes = {
   ...outboxRoutes,
-  ...visaRoutes.map((route) => ({ send: asReader, needs: ['visa'], ...route })),
+  ...Object.fromEntries(
+    Object.entries(visaRoutes).map(([operation, route]) => [operation, { send: asReader, needs: ['visa'], ...route }]),
+  ),
   ...openRoutes,
-];
+};
 
 const remedy =
   'Look for the request in the access log of the API and in the log of its function: docs/runbook.md says where they are.';
 
-function saysSize({ header }: Shown, size: number | undefined): string {
+function saysSize({ header }: Answer, size: number | undefined): string {
   expectThat(header('x-file-size') === String(size), `X-File-Size is ${header('x-file-size')}, not ${size}`);
   return `X-File-Size is right, Content-Length is ${header('content-length') ?? 'absent'}`;
 }
 
-function saysPlaintextSize(run: Run, reply: Shown): string {
+function saysPlaintextSize(run: Run, reply: Answer): string {
   return saysSize(reply, run.large.decryptedSize);
 }
 
-function hasKeys(_run: Run, { text }: Shown): string {
+function hasKeys(_run: Run, { text }: Answer): string {
   const { keys } = json(text) as { keys: unknown[] };
   expectThat(keys.length > 0, 'there is no key');
   return counted(keys.length, 'key');
 }
 
-function cannotBeCut(_run: Run, { text }: Shown): string {
+/** A ticket holds so little itself. */
+function hasRead({ text }: Answer, name: string): string {
+  const { urls } = json(text).htsget as { urls: { url: string }[] };
+  const pieces = urls.map(({ url }) => Buffer.from(url.replace(/^data:;base64,/, ''), 'base64'));
+  const names = namesOfReads(Buffer.concat(pieces));
+  expectThat(names.join() === name, `the reads are ${names.join()}, expected ${name}`);
+  return `the read ${name}`;
+}
+
+function cannotBeCut(_run: Run, { text }: Answer): string {
   const { error } = (json(text).htsget ?? {}) as { error?: string };
   expectThat(error === 'UnsupportedFormat', `the error is ${error}`);
   return error;
 }
 
-function isLargeObject(run: Run, { text }: Shown): string {
+function isLargeObject(run: Run, { text }: Answer): string {
   const { id, size } = json(text);
   expectThat(id === run.large.fileId && size === run.large.decryptedSize, 'id or size is another one');
   return `${size} bytes`;
 }
 
-function routeCheck({ operation, query, send, status = 200, inspect, needs = [] }: Route): Check {
+function routeCheck(operation: string, { query, send, status = 200, inspect, needs = [] }: Route): Check {
   const [api, method, path] = operation.split(' ') as [ApiRequest['api'], NonNullable<ApiRequest['method']>, string];
   return {
     id: operation,
@@ -219,20 +223,11 @@ function routeCheck({ operation, query, send, status = 200, inspect, needs = [] 
     async run(run) {
       if (api === 'data-out') needsDirectAccess(run);
       const asked = `${pathOf(path, run)}${query === undefined ? '' : `?${query}`}`;
-      const reply = await run.send({ api, method, path: asked, ...send?.(run) });
-      // The archived body is fetched by its address. A reply of a route is small.
-      const text = await reply.text();
-      expectThat(reply.status === status, `${reply.status}, expected ${status}${problemCode(text)}`);
-      const seen = inspect?.(run, { text, header: reply.header });
+      const reply = await run.ask({ api, method, path: asked, ...send?.(run) }, status);
+      const seen = inspect?.(run, reply);
       return seen === undefined ? `${status}` : `${status}, ${seen}`;
     },
   };
-}
-
-/** The code of a problem document: its sentences may be long. */
-function problemCode(text: string): string {
-  const [, code] = /"code":"(\w+)"/.exec(text) ?? [];
-  return code === undefined ? '' : ` (${code})`;
 }
 
 /** @throws NotApplicable when the deployment has none */
@@ -246,10 +241,8 @@ const administratorPage: Check = {
   needs: ['archive', 'export'],
   remedy,
   async run(run) {
-    const reply = await run.send({ api: 'proxy', path: 'admin', headers: run.asAdministrator });
-    await reply.discard();
-    expectThat(reply.status === 200 || reply.status === 404, `${reply.status}, expected 200 or 404`);
-    return reply.status === 200 ? '200' : '404: the setting adminPage is off';
+    const { status } = await run.ask({ api: 'proxy', path: 'admin', headers: run.asAdministrator }, 200, 404);
+    return status === 200 ? '200' : '404: the setting adminPage is off';
   },
 };
 
@@ -270,12 +263,9 @@ const exportDataset: Check = {
     const path = `export/${run.expected.archiveKind}`;
     const wait = { seconds: administratorSeconds, signal: run.signal, what: 'the administrator is still refused' };
     run.requestId = await poll(async () => {
-      const reply = await run.send({ api: 'proxy', method: 'POST', path, headers, body });
-      const text = await reply.text();
+      const { status, text } = await run.ask({ api: 'proxy', method: 'POST', path, headers, body }, 200, 401);
       // Functions read the secret of the administrators again within a minute.
-      if (reply.status === 401) return undefined;
-      expectThat(reply.status === 200, `${reply.status}, expected 200${problemCode(text)}`);
-      return String(json(text).requestId);
+      return status === 401 ? undefined : String(json(text).requestId);
     }, wait);
     return `200, ${run.requestId} after ${Math.round((Date.now() - started) / 1000)} s`;
   },
@@ -291,10 +281,8 @@ const exported: Check = {
     const path = `export/${run.expected.archiveKind}/${run.requestId}`;
     const wait = { seconds: exportSeconds, signal: run.signal, what: 'the export has no end' };
     const { state, reason, bytes } = await poll(async () => {
-      const reply = await run.send({ api: 'proxy', path, headers: run.asAdministrator });
-      const text = await reply.text();
-      if (reply.status === 404) return undefined;
-      expectThat(reply.status === 200, `${reply.status}, expected 200${problemCode(text)}`);
+      const { status, text } = await run.ask({ api: 'proxy', path, headers: run.asAdministrator }, 200, 404);
+      if (status === 404) return undefined;
       const shown = json(text);
       return shown.state === 'accepted' || shown.state === 'staging' ? undefined : shown;
     }, wait);
@@ -311,12 +299,11 @@ const documents: Check = {
     const known = new Set(operations);
     let count = 0;
     for (const api of run.apis) {
-      const reply = await run.send({ api, path: 'openapi.json' });
-      const { paths } = json(await reply.text()) as { paths: Record<string, object> };
+      const { text } = await run.ask({ api, path: 'openapi.json' }, 200);
+      const { paths } = json(text) as { paths: Record<string, object> };
       for (const [path, item] of Object.entries(paths)) {
-        for (const method of Object.keys(item).filter((name) =>
-          /^(get|post|head|options|put|patch|delete)$/.test(name),
-        )) {
+        for (const method of Object.keys(item)) {
+          if (!/^(get|post|head|options|put|patch|delete)$/.test(method)) continue;
           const operation = `${api} ${method.toUpperCase()} ${path}`;
           expectThat(known.has(operation), `${operation} is served, and the suite does not call it`);
           count += 1;
@@ -329,12 +316,16 @@ const documents: Check = {
 
 /** The export and its end; later checks use what it staged. */
 export const exportChecks = [exportDataset, exported];
-export const routeChecks: readonly Check[] = [...routes.map(routeCheck), administratorPage, documents];
+export const routeChecks: readonly Check[] = [
+  ...Object.entries(routes).map(([operation, route]) => routeCheck(operation, route)),
+  administratorPage,
+  documents,
+];
 
 /** Every operation that the suite calls, as `proxy GET /files`. */
 export const operations: readonly string[] = [
   'proxy POST /export/{archive_kind}',
   'proxy GET /export/{archive_kind}/{requestId}',
   administratorPage.id,
-  ...routes.map(({ operation }) => operation),
+  ...Object.keys(routes),
 ];

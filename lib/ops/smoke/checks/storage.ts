@@ -3,7 +3,7 @@ import { outputs } from '../../../contract/outputs.ts';
 import { errorName } from '../../../service/stores/aws-failure.ts';
 import { s3Client } from '../../../service/stores/clients.ts';
 import { headObject } from '../../../service/stores/s3/head.ts';
-import { S3OutboxWriter } from '../../../service/stores/s3/outbox-writer.ts';
+import { s3OutboxWriter } from '../../../service/stores/s3/outbox-writer.ts';
 import { presignedGet } from '../../../service/stores/s3/presigned.ts';
 import type { Check } from '../check.ts';
 import type { Run } from '../run.ts';
@@ -12,24 +12,20 @@ import { expectThat } from '../steps.ts';
 const remedy = 'Look at the rights of your credentials on the outbox bucket and its key. Else report what S3 answered.';
 const fiveMebibytes = 5 * 1024 * 1024;
 
-function outbox({ deployment }: Run): { readonly bucket: string; readonly writer: S3OutboxWriter } {
-  const bucket = deployment.outputs[outputs.outboxBucket];
-  const archiveBuckets = [deployment.outputs[outputs.archiveBucket]] as const;
-  return {
-    bucket,
-    writer: new S3OutboxWriter({ client: s3Client(deployment.clientOptions('s3')), bucket, archiveBuckets }),
-  };
+function outboxOf({ deployment, ids }: Run) {
+  const { [outputs.outboxBucket]: bucket, [outputs.archiveBucket]: archiveBucket } = deployment.outputs;
+  const client = s3Client(deployment.clientOptions('s3'));
+  const writer = s3OutboxWriter({ client, bucket, archiveBuckets: [archiveBucket] });
+  /** A key that no recipient sees, and that the clean-up removes. */
+  const probe = (name: string) => `${ids.datasetId}/${name}`;
+  return { client, bucket, archiveBucket, writer, probe };
 }
-
-/** A key of the outbox that no recipient sees, and that the clean-up removes. */
-const probeKey = ({ ids }: Run, name: string) => `${ids.datasetId}/${name}`;
 
 /** An address for a probe in the outbox, signed with the caller's own credentials. */
 export async function presignedUrl(run: Run, seconds: number): Promise<URL> {
-  const { bucket, writer } = outbox(run);
-  const key = probeKey(run, 'expiring');
+  const { client, bucket, writer, probe } = outboxOf(run);
+  const key = probe('expiring');
   await writer.put(key, Buffer.from('probe'), {}, undefined);
-  const client = s3Client(run.deployment.clientOptions('s3'));
   const { url } = await presignedGet(client, { bucket, key, fileName: 'probe' }, { urlLifetimeSeconds: seconds });
   return new URL(url);
 }
@@ -39,8 +35,8 @@ const conditions: Check = {
   title: 'S3 keeps If-None-Match and If-Match on PutObject and CompleteMultipartUpload',
   remedy,
   async run(run) {
-    const { writer } = outbox(run);
-    const key = probeKey(run, 'conditions');
+    const { writer, probe } = outboxOf(run);
+    const key = probe('conditions');
     const bytes = Buffer.from('first');
     expectThat((await writer.put(key, bytes, {}, undefined)) === 'written', 'the first PutObject was refused');
     expectThat((await writer.put(key, bytes, {}, undefined)) === 'conflict', 'PutObject ignores If-None-Match');
@@ -60,8 +56,8 @@ const objectSize: Check = {
   title: 'S3 refuses CompleteMultipartUpload with another MpuObjectSize',
   remedy,
   async run(run) {
-    const { writer } = outbox(run);
-    const upload = await writer.startUpload(probeKey(run, 'size'), {});
+    const { writer, probe } = outboxOf(run);
+    const upload = await writer.startUpload(probe('size'), {});
     const part = await upload.uploadPart(1, Buffer.from('six by'));
     const answer = await upload.complete([part], 7, undefined).catch((error: unknown) => errorName(error));
     expectThat(answer === 'InvalidRequest', `S3 answered ${answer}, expected InvalidRequest`);
@@ -75,17 +71,13 @@ const copies: Check = {
   needs: ['archive'],
   remedy,
   async run(run) {
-    const { writer } = outbox(run);
+    const { client, archiveBucket, writer, probe } = outboxOf(run);
     const file = await run.target.catalogue.findFile(run.large.fileId);
     const { archiveFilePath = '', archiveLocation } = file ?? {};
-    const body = {
-      bucket: run.deployment.outputs[outputs.archiveBucket],
-      key: archiveFilePath,
-      what: 'the archive bucket',
-    };
-    const source = await headObject(s3Client(run.deployment.clientOptions('s3')), body);
+    const body = { bucket: archiveBucket, key: archiveFilePath, what: 'the archive bucket' };
+    const source = await headObject(client, body);
     expectThat(source !== undefined, 'the archived body is gone');
-    const upload = await writer.startUpload(probeKey(run, 'copy'), {});
+    const upload = await writer.startUpload(probe('copy'), {});
     const first = await upload.uploadPart(1, randomBytes(fiveMebibytes));
     const address = { archiveFilePath, archiveLocation };
     const container = { address, archiveEtag: source.etag, bodySize: source.size };

@@ -1,28 +1,29 @@
+import { Recent } from '../../../common/recent.ts';
 import { decrypt, openContainer } from '../../../crypt4gh/index.ts';
 import { ArchiveDamagedError } from '../../../errors.ts';
 import {
+  asCallersError,
   type DataFormat,
   type FileHead,
   type PlainSource,
   type RegionIndex,
-  readHead,
+  readHeader,
   readIndex,
+  withEnd,
 } from '../../../regions/index.ts';
 import { bodySource, nameDamagedFile } from '../../archive/archived-file.ts';
 import type { ArchivedFile, ArchiveKeys, ContainerSource } from '../../archive/ports.ts';
 import { asDamage, damageOf } from '../plaintext.ts';
 import type { DirectArchive } from '../ports.ts';
 import { sha256 } from '../representation.ts';
-import { asCallersError } from './model.ts';
-import { Recent } from './recent.ts';
 
 /** Bytes of the first read of a body: four segments, in which most headers end. */
 const firstRead = 4 * (65_536 + 28);
-/** Segments of one read: 1 MiB. */
-const segmentsPerFetch = 16;
+/** Segments of one read: 5 MiB, so that what a ticket holds itself comes in one. */
+const segmentsPerFetch = 80;
 /** Bytes of memory for headers, and for indexes, of files that were asked for lately. */
 const keptHeadBytes = 16 * 2 ** 20;
-const keptIndexBytes = 64 * 2 ** 20;
+const keptIndexBytes = 48 * 2 ** 20;
 /** Rough memory of one reference sequence. */
 const referenceBytes = 100;
 
@@ -34,6 +35,11 @@ export interface OpenedFile {
   readonly plain: PlainSource;
   /** Which version of header and body this is: 32 hex characters. */
   readonly version: string;
+}
+
+/** The same with its header. */
+export interface OpenedWithHead extends OpenedFile {
+  readonly head: FileHead;
 }
 
 export interface PlainFilesDependencies {
@@ -53,8 +59,11 @@ interface Kept<Value> {
 export class PlainFiles {
   readonly #archive: DirectArchive;
   readonly #archiveKeys: ArchiveKeys;
-  readonly #heads = new Recent<Kept<FileHead>>(keptHeadBytes);
-  readonly #indexes = new Recent<Kept<RegionIndex>>(keptIndexBytes);
+  readonly #heads = new Recent<Kept<FileHead>>({
+    most: keptHeadBytes,
+    size: ({ value }) => value.bytes.length + value.references.length * referenceBytes,
+  });
+  readonly #indexes = new Recent<Kept<RegionIndex>>({ most: keptIndexBytes, size: ({ value }) => value.memoryBytes });
 
   constructor({ archive, archiveKeys }: PlainFilesDependencies) {
     this.#archive = archive;
@@ -67,23 +76,30 @@ export class PlainFiles {
   }
 
   /**
-   * The file with its header. Two calls of S3 where the header is not in memory, else one.
+   * The file with its header; where its records end may be unknown. One call of S3, more for a long header.
    *
    * @throws UnsupportedFormatError for a file that is not of this format; as {@link open}
    */
-  async withHead(file: ArchivedFile, format: DataFormat): Promise<OpenedFile & { readonly head: FileHead }> {
+  async withHead(file: ArchivedFile, format: DataFormat): Promise<OpenedWithHead> {
     return nameDamagedFile(file.fileId, async () => {
       const key = keyOf(file);
-      const kept = this.#heads.get(key);
+      const kept = await this.#heads.peek(key);
       const now = kept && (await bodySource(file, this.#archive));
       if (kept && kept.etag === now?.archiveEtag) return { ...(await this.#opened(file, now)), head: kept.value };
-      const { body, start } = await this.#begun(file);
-      const opened = await this.#opened(file, body, start);
-      const head = await asCallersError(() => readHead(opened.plain, format));
-      const bytes = head.bytes.length + head.references.length * referenceBytes;
-      this.#heads.set(key, { etag: body.archiveEtag, value: head }, bytes);
+      const { body, bytes } = await this.#begun(file, firstRead);
+      const opened = await this.#opened(file, body, await collected(bytes));
+      const head = await asCallersError(() => readHeader(opened.plain, format));
+      void this.#heads.set(key, { etag: body.archiveEtag, value: head });
       return { ...opened, head };
     });
+  }
+
+  /** The same with where its records end. One call of S3, unless it is known. @throws as {@link open} */
+  async withEnd(opened: OpenedWithHead): Promise<OpenedWithHead> {
+    const { file, body, plain } = opened;
+    const head = await nameDamagedFile(file.fileId, () => withEnd(plain, opened.head));
+    void this.#heads.set(keyOf(file), { etag: body.archiveEtag, value: head });
+    return { ...opened, head };
   }
 
   /**
@@ -94,25 +110,25 @@ export class PlainFiles {
   async index(file: ArchivedFile): Promise<RegionIndex> {
     return nameDamagedFile(file.fileId, async () => {
       const key = keyOf(file);
-      const kept = this.#indexes.get(key);
+      const kept = await this.#indexes.peek(key);
       if (kept && kept.etag === (await bodySource(file, this.#archive)).archiveEtag) return kept.value;
-      const [begun, privateKeys] = await Promise.all([this.#archive.begin(file), this.#privateKeys(file)]);
-      expectSize(file, begun.size);
-      const plain = decrypt(joined(file.header, begun.bytes), { privateKeys });
-      const index = await asDamage(() => asCallersError(() => readIndex(plain)));
-      this.#indexes.set(key, { etag: begun.etag, value: index }, index.memoryBytes);
-      return index;
+      const privateKeys = await this.#privateKeys(file);
+      const { body, bytes } = await this.#begun(file);
+      const plain = decrypt(joined(file.header, bytes), { privateKeys });
+      const value = await asDamage(() => asCallersError(() => readIndex(plain)));
+      void this.#indexes.set(key, { etag: body.archiveEtag, value });
+      return value;
     });
   }
 
-  async #begun(file: ArchivedFile): Promise<{ readonly body: ContainerSource; readonly start: Uint8Array }> {
-    const { size, etag, bytes } = await this.#archive.begin(file, firstRead);
-    expectSize(file, size);
-    const pieces: Uint8Array[] = [];
-    for await (const piece of bytes) pieces.push(piece);
-    const { archiveLocation, archiveFilePath } = file;
-    const body = { address: { archiveLocation, archiveFilePath }, archiveEtag: etag, bodySize: size };
-    return { body, start: Buffer.concat(pieces) };
+  /** A body from its first byte on. A wrong size ends the read. */
+  async #begun(file: ArchivedFile, end?: number): Promise<{ body: ContainerSource; bytes: AsyncIterable<Uint8Array> }> {
+    const { archiveLocation, archiveFilePath, archiveFileSize } = file;
+    const address = { archiveLocation, archiveFilePath };
+    const { size, etag, bytes } = await this.#archive.begin(address, end);
+    if (size === archiveFileSize) return { body: { address, archiveEtag: etag, bodySize: size }, bytes };
+    await closed(bytes);
+    throw new ArchiveDamagedError(`the catalogue says ${archiveFileSize} bytes of body, the archive has ${size}`);
   }
 
   /** @param start the first bytes of the body, if they were read already */
@@ -147,23 +163,22 @@ function keyOf({ archiveLocation, archiveFilePath, header }: ArchivedFile): stri
   return JSON.stringify([archiveLocation, archiveFilePath, sha256(header)]);
 }
 
-function expectSize({ archiveFileSize }: ArchivedFile, size: number): void {
-  if (size === archiveFileSize) return;
-  throw new ArchiveDamagedError(`the catalogue says ${archiveFileSize} bytes of body, the archive has ${size}`);
+async function collected(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of bytes) pieces.push(piece);
+  return Buffer.concat(pieces);
 }
 
 async function* joined(header: Uint8Array, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  yield header;
-  yield* body;
+  try {
+    yield header;
+    yield* body;
+  } finally {
+    await closed(body);
+  }
 }
 
-/** The same file with the bytes [start, end) in memory: one read, where the parts of a small region would take several. */
-export async function inMemory(plain: PlainSource, start: number, end: number): Promise<PlainSource> {
-  const last = Math.min(end, plain.size);
-  const bytes = await plain.read(start, last);
-  return {
-    size: plain.size,
-    read: async (from, to) =>
-      from >= start && to <= last ? bytes.subarray(from - start, to - start) : plain.read(from, to),
-  };
+/** Ends a read. An iteration that never began would leave its stream open. */
+async function closed(bytes: AsyncIterable<Uint8Array>): Promise<void> {
+  for await (const _ of bytes) break;
 }

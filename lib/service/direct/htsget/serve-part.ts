@@ -1,6 +1,14 @@
 import { limits } from '../../../contract/limits.ts';
 import { NotFoundError } from '../../../errors.ts';
-import { formatOf, openPart } from '../../../regions/index.ts';
+import {
+  asCallersError,
+  callersError,
+  formatOf,
+  openPart,
+  type PartForm,
+  parsePart,
+  type TicketPart,
+} from '../../../regions/index.ts';
 import { nameDamagedFile } from '../../archive/archived-file.ts';
 import type { Archive, ArchivedFile, Catalogue } from '../../archive/ports.ts';
 import { bearerToken, verifiedToken } from '../../http/authorization.ts';
@@ -15,9 +23,8 @@ import {
   representationReply,
   sha256,
 } from '../representation.ts';
-import { asCallersError, callersError } from './model.ts';
 import { grantedFile } from './named-file.ts';
-import { type Part, type PartForm, parsePart } from './part-name.ts';
+
 import type { OpenedFile } from './plain-files.ts';
 import type { RegionCatalogue } from './ports.ts';
 import type { TicketEndpoint } from './serve-ticket.ts';
@@ -36,7 +43,7 @@ export interface ServedPart extends ReplyOutcome {
   readonly requestId: string;
   readonly fileId: string;
   readonly datasetId: string;
-  readonly kind: Part['form']['kind'];
+  readonly kind: PartForm['kind'];
 }
 
 /**
@@ -87,7 +94,7 @@ async function allowedFile(
   return file;
 }
 
-async function partOf(opened: OpenedFile, part: Part, { files, archive }: PartEndpoint): Promise<Representation> {
+async function partOf(opened: OpenedFile, part: TicketPart, { files, archive }: PartEndpoint): Promise<Representation> {
   const { file, body, plain } = opened;
   const { form } = part;
   const common = {

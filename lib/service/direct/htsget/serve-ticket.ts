@@ -1,16 +1,19 @@
 import { planRearrangement, publicKeyFingerprint } from '../../../crypt4gh/index.ts';
 import { UnsupportedFormatError } from '../../../errors.ts';
 import {
+  asCallersError,
+  askedRanges,
+  type Datatype,
   endMarkers,
-  type FileHead,
   formatOf,
+  formatsOf,
   keptRanges,
-  openPart,
-  partsOf,
+  partName,
   type RegionIndex,
+  reachEnd,
+  readRecords,
+  splitter,
   type VirtualRange,
-  virtualRangesOf,
-  wholeFile,
 } from '../../../regions/index.ts';
 import type { VisaRules } from '../../../visas/index.ts';
 import { headerFor, nameDamagedFile, storedEditList } from '../../archive/archived-file.ts';
@@ -19,11 +22,9 @@ import { bearerToken, verifiedToken } from '../../http/authorization.ts';
 import type { HttpReply } from '../../http/reply.ts';
 import type { HttpRequest } from '../../http/request.ts';
 import { indexNames } from './index-names.ts';
-import { asCallersError, ticketReply } from './model.ts';
+import { ticketReply } from './model.ts';
 import { grantedFile, namedFile } from './named-file.ts';
-import { type Datatype, formatsOf } from './names.ts';
-import { partName } from './part-name.ts';
-import { inMemory, type OpenedFile, type PlainFiles } from './plain-files.ts';
+import type { OpenedWithHead, PlainFiles } from './plain-files.ts';
 import type { RegionCatalogue } from './ports.ts';
 import { type TicketRequest, ticketRequest } from './request.ts';
 import { inlinedBytes, inlinedTicket, type Piece, segmentParts, type TicketOptions, ticketInParts } from './ticket.ts';
@@ -53,9 +54,11 @@ export interface IssuedTicket {
 
 /** An opened file, and what is wanted of it. */
 interface Wanted {
-  readonly opened: OpenedFile & { readonly head: FileHead };
+  readonly opened: OpenedWithHead;
   readonly index: RegionIndex | undefined;
   readonly asked: TicketRequest;
+  /** Where the records lie. */
+  readonly ranges: readonly VirtualRange[];
 }
 
 /** Most ranges that an edit list keeps: a reader in the field fails at more. */
@@ -89,9 +92,11 @@ export async function serveTicket(
         : 'The format of the file is not one of htsget.',
     );
   }
-  const index = asked.regions ? files.index(expectIndex(indexFile)) : undefined;
-  const opened = await withoutWaiting(index, () => files.withHead(data, format));
-  const wanted = { opened, index: await index, asked };
+  const index = indexFor(asked, data, indexFile, files);
+  // Its error is left to whoever awaits it.
+  index.catch(() => {});
+  const opened = await files.withHead(data, format);
+  const wanted = await asCallersError(async () => wantedOf(opened, await index, asked, files));
   const key = await endpoint.ticketKeys.current();
   const { fileId, datasetId } = data;
   const optionsFor = (bytes: number): TicketOptions => {
@@ -119,21 +124,40 @@ export async function serveTicket(
   return ticketReply(request.requestId, document);
 }
 
-function expectIndex(index: ArchivedFile | undefined): ArchivedFile {
-  if (index) return index;
-  throw new UnsupportedFormatError('No index is archived beside the file: only the whole file can be had.');
+/** Regions need it. A whole CRAM in parts is cut between the containers that it names, if it can be read. */
+async function indexFor(
+  { regions, headerOnly, recipient }: TicketRequest,
+  { submissionFilePath, archiveFileSize }: ArchivedFile,
+  index: ArchivedFile | undefined,
+  files: PlainFiles,
+): Promise<RegionIndex | undefined> {
+  if (regions && !index) {
+    throw new UnsupportedFormatError('No index is archived beside the file: only the whole file can be had.');
+  }
+  const isInParts = !headerOnly && !recipient && archiveFileSize > inlinedBytes;
+  const isUseful = regions || (isInParts && formatOf(submissionFilePath) === 'CRAM');
+  if (!index || !isUseful) return undefined;
+  return files.index(index).catch((error: unknown) => {
+    if (regions || !(error instanceof UnsupportedFormatError)) throw error;
+    return undefined;
+  });
 }
 
-/** The result of `task`. An error of the other work, which goes on at the same time, is left to whoever awaits it. */
-async function withoutWaiting<T>(other: Promise<unknown> | undefined, task: () => Promise<T>): Promise<T> {
-  other?.catch(() => {});
-  return task();
+async function wantedOf(
+  opened: OpenedWithHead,
+  index: RegionIndex | undefined,
+  asked: TicketRequest,
+  files: PlainFiles,
+): Promise<Wanted> {
+  const ranges = askedRanges(asked, opened.head, index);
+  if (!asked.recipient && !reachEnd(ranges, opened.head)) return { opened, index, asked, ranges };
+  const ended = await files.withEnd(opened);
+  return { opened: ended, index, asked, ranges: askedRanges(asked, ended.head, index) };
 }
 
-async function plaintextTicket({ opened, index, asked }: Wanted, optionsFor: (bytes: number) => TicketOptions) {
+async function plaintextTicket({ opened, index, ranges }: Wanted, optionsFor: (bytes: number) => TicketOptions) {
   const { head, plain } = opened;
   const { format } = head;
-  const ranges = wantedRanges({ opened, index, asked });
   const total = ranges.reduce((sum, { start, end }) => sum + end.block - start.block + blockBytes, head.bytes.length);
   const options = optionsFor(total);
   const marker: Piece = { class: 'body', bytes: endMarkers[format] };
@@ -142,34 +166,26 @@ async function plaintextTicket({ opened, index, asked }: Wanted, optionsFor: (by
     ...(head.bytes.length <= inlinedBytes ? { bytes: head.bytes } : { form: { kind: 'header' } }),
   };
   if (total <= inlinedBytes) {
-    const bodies: Piece[] = [];
-    for (const range of ranges) {
-      const source = await inMemory(plain, range.start.block, range.end.block + blockBytes);
-      const pieces: Uint8Array[] = [];
-      for await (const piece of (await openPart(source, format, range)).stream()) pieces.push(piece);
-      bodies.push({ class: 'body', bytes: Buffer.concat(pieces) });
-    }
+    const records = await readRecords(plain, format, ranges);
+    const bodies = records.map((bytes): Piece => ({ class: 'body', bytes }));
     const ticket = inlinedTicket([header, ...bodies, marker], options);
     if (ticket !== undefined) return ticket;
   }
+  const split = splitter(ranges, index);
   return ticketInParts(
     total,
     (partBytes) => {
-      const parts = partsOf(ranges, { partBytes, ...(index && { index }) });
+      const parts = split(partBytes);
       return [header, ...parts.map((range): Piece => ({ class: 'body', form: { kind: 'records', range } })), marker];
     },
     options,
   );
 }
 
-function wantedRanges({ opened: { head }, index, asked }: Wanted): readonly VirtualRange[] {
-  if (asked.headerOnly) return [];
-  if (asked.regions && index) return virtualRangesOf(index, head, asked.regions);
-  const whole = wholeFile(head);
-  return whole.start.block === whole.end.block && whole.start.within === whole.end.within ? [] : [whole];
-}
-
-/** One container over the whole ticket. Nothing of the body is opened but what {@link PlainFiles} needs for the header. */
+/**
+ * One container over the whole ticket. Of the body nothing is opened but what {@link PlainFiles} needs for the header, and up to
+ * two blocks of each region by which `keptRanges` proves a cut near.
+ */
 async function encryptedTicket(
   wanted: Wanted,
   recipient: Uint8Array,
@@ -198,8 +214,8 @@ async function encryptedTicket(
 }
 
 /** What is kept of the plaintext; `undefined`: all of it. */
-async function keptPlaintext({ opened: { head }, index, asked }: Wanted) {
-  if (asked.regions && index) return keptRanges(head, index, virtualRangesOf(index, head, asked.regions));
+async function keptPlaintext({ opened: { head, plain }, index, asked, ranges }: Wanted) {
+  if (asked.regions && index) return keptRanges({ source: plain, head, index }, ranges, { most: mostKept });
   if (!asked.headerOnly) return undefined;
   if (head.sharesBlock) {
     throw new UnsupportedFormatError('The header ends within a block that also has records: ask for it as plaintext.');

@@ -1,8 +1,6 @@
 import { ENCRYPTED_SEGMENT_BYTES } from '../../../crypt4gh/index.ts';
 import { RequestTooLargeError } from '../../../errors.ts';
-import type { DataFormat } from '../../../regions/index.ts';
-import { type TicketUrl, ticketDocument } from './model.ts';
-import type { PartForm } from './part-name.ts';
+import { type DataFormat, dataUrl, type PartForm, type TicketUrl, ticketDocument } from '../../../regions/index.ts';
 
 const mebibyte = 2 ** 20;
 
@@ -36,7 +34,7 @@ export function ticketOf(pieces: readonly Piece[], { format, urlOf }: TicketOpti
     if ('form' in piece) return [{ ...urlOf(piece.form), ...common }];
     return piece.bytes.length > 0 ? [{ url: dataUrl(piece.bytes), ...common }] : [];
   });
-  return ticketDocument(format, urls);
+  return JSON.stringify(ticketDocument(format, urls));
 }
 
 /** The same with everything inside; `undefined` when that would be too long. */
@@ -79,9 +77,4 @@ export function segmentParts(
     }
     return pieces;
   });
-}
-
-/** Without a media type: the clients of the field ignore it, and some take only this form. */
-function dataUrl(bytes: Uint8Array): string {
-  return `data:;base64,${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')}`;
 }

@@ -1,16 +1,16 @@
 import { type RequestState, receiptType } from '../../../contract/delivery.ts';
 import { outboxKey, outboxMetadata } from '../../../contract/outbox-key.ts';
 import { TemporarilyUnavailableError } from '../../../errors.ts';
-import { receiptName } from '../../archive/container-name.ts';
 import type { ObjectHead } from '../../archive/ports.ts';
 import { checkTimeLeft } from '../../archive/write-container.ts';
 import { secondsSince } from '../finalizing.ts';
-import type { DeliveryLog, FannedOutRequest, ReceiptOutbox, ReceiptSigner } from '../ports.ts';
-import { type Entry, entryOf, type Issued, receiptPayload, Tally } from './payload.ts';
+import type { FannedOutRequest, ReceiptRecords } from '../ledger-port.ts';
+import type { ReceiptOutbox, ReceiptSigner } from '../ports.ts';
+import { type Entry, entryOf, type Issued, receiptName, receiptPayload, Tally } from './payload.ts';
 import { compactJws, prepareReceipt } from './prepared-receipt.ts';
 
 export interface FinalizeDependencies {
-  readonly log: DeliveryLog;
+  readonly ledger: ReceiptRecords;
   /** What writes receipts. @default - none are written, requests are finalized all the same */
   readonly receipts?: {
     readonly outbox: ReceiptOutbox;
@@ -43,7 +43,6 @@ export type FinalizeOutcome =
  * The state is recorded before the receipt becomes visible, so a listed receipt belongs to a finalized request. The request is
  * closed after that, so one without its receipt can be found.
  *
- * @param remainingMs milliseconds until the invocation ends
  * @throws TemporarilyUnavailableError and other errors of the ports: the message must be delivered again
  */
 export async function finalizeDelivery(
@@ -51,16 +50,16 @@ export async function finalizeDelivery(
   dependencies: FinalizeDependencies,
   remainingMs: () => number,
 ): Promise<FinalizeOutcome> {
-  const { log, receipts, now } = dependencies;
-  const request = await log.find(exportId);
+  const { ledger, receipts, now } = dependencies;
+  const request = await ledger.find(exportId);
   if (!request || request.isOpen) return { outcome: 'not_settled' };
   if (request.finalizedRevision >= request.receiptRevision) return { outcome: 'already_settled' };
 
-  const entries = () => entriesOf(request, log, remainingMs);
+  const entries = () => entriesOf(request, ledger, remainingMs);
   const tally = new Tally();
   const finalizeRequest = async (): Promise<FinalizeOutcome> => {
     const end = tally.end(request);
-    const isFinalized = await log.finalize(request, end);
+    const isFinalized = await ledger.finalize(request, end);
     if (!isFinalized) return { outcome: 'not_settled' };
     return {
       ...{ outcome: 'settled', state: end.state, staged: tally.staged, missing: tally.missing },
@@ -70,14 +69,14 @@ export async function finalizeDelivery(
   if (!receipts) {
     for await (const page of entries()) for (const entry of page) tally.add(entry);
     const outcome = await finalizeRequest();
-    if (outcome.outcome === 'settled') await log.close(request, false);
+    if (outcome.outcome === 'settled') await ledger.close(request, false);
     return outcome;
   }
 
   const object = receiptObject(request);
   const earlier = await receipts.outbox.head(object.key);
   if (revisionOf(earlier) >= request.receiptRevision) {
-    await log.close(request, true);
+    await ledger.close(request, true);
     return { outcome: 'already_settled' };
   }
   const issued: Issued = { issuer: receipts.issuer, issuedAt: now() };
@@ -92,7 +91,7 @@ export async function finalizeDelivery(
     if (outcome.outcome !== 'settled') return outcome;
     const conflict = (await prepared.publish(earlier?.etag)) === 'conflict';
     isPublished = !conflict || (await publishAfter(request, receipts.outbox, object.key, prepared.publish));
-    await log.close(request, true);
+    await ledger.close(request, true);
     return outcome;
   } finally {
     if (!isPublished) await prepared.abort();
@@ -118,16 +117,15 @@ async function publishAfter(
 
 async function* entriesOf(
   request: FannedOutRequest,
-  log: DeliveryLog,
+  ledger: ReceiptRecords,
   remainingMs: () => number,
 ): AsyncGenerator<readonly Entry[]> {
-  for await (const page of log.files(request.exportId)) {
+  for await (const page of ledger.files(request.exportId)) {
     checkTimeLeft(remainingMs);
     yield page.map((file) => entryOf(file, request));
   }
 }
 
-/** Outbox key and metadata of a receipt. */
 function receiptObject({ exportId, requestedAt, datasetId, fileId, recipient, receiptRevision }: FannedOutRequest) {
   return {
     key: outboxKey(recipient, receiptName(fileId ?? datasetId, exportId)),

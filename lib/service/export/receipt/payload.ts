@@ -1,8 +1,19 @@
 import { createHash, type Hash } from 'node:crypto';
-import type { DeliveredFile, DeliveryReceipt, MissingFile } from '../../../contract/delivery.ts';
+import {
+  type DeliveredFile,
+  type DeliveryReceipt,
+  type MissingFile,
+  receiptSuffix,
+} from '../../../contract/delivery.ts';
 import { parseOutboxKey } from '../../../contract/outbox-key.ts';
 import { TemporarilyUnavailableError } from '../../../errors.ts';
-import type { FannedOutRequest, RequestEnd, RequestedFile, StagedContainer } from '../ports.ts';
+import { idPart } from '../../archive/container-name.ts';
+import type { FannedOutRequest, RequestEnd, RequestedFile, StagedContainer } from '../ledger-port.ts';
+
+/** Outbox name of a delivery receipt: `<id>-<request id>.delivery.jws`. @param id the dataset or file that was asked for */
+export function receiptName(id: string, exportId: string): string {
+  return `${idPart(id)}-${exportId}${receiptSuffix}`;
+}
 
 /** What a receipt says beside its request and files. */
 export interface Issued {
@@ -78,7 +89,6 @@ class Lines {
   }
 }
 
-/** What a receipt says of one file. */
 export type Entry = { readonly file: DeliveredFile } | { readonly missing: MissingFile };
 
 /**

@@ -24,52 +24,43 @@ export async function prepareReceipt(
   bytes: AsyncIterable<Uint8Array>,
 ): Promise<PreparedReceipt> {
   const { key, metadata } = object;
-  const parts = new Parts();
+  const parts: UploadedPart[] = [];
   let upload: MultipartUpload | undefined;
-  let held: Uint8Array[] = [];
-  let size = 0;
+  let pieces: Uint8Array[] = [];
+  let [size, sentBytes] = [0, 0];
+  /** Of the parts, as far as S3 tells theirs. */
+  let crc: bigint | undefined = emptyCrc;
+  const sendPart = async (to: MultipartUpload) => {
+    const part = await to.uploadPart(parts.length + 1, Buffer.concat(pieces, size));
+    parts.push(part);
+    crc =
+      crc === undefined || part.crc64nvme === undefined ? undefined : combinedCrc(crc, parseCrc(part.crc64nvme), size);
+    sentBytes += size;
+    [pieces, size] = [[], 0];
+  };
   try {
     for await (const piece of bytes) {
-      held.push(piece);
+      pieces.push(piece);
       size += piece.length;
       if (size < partSize) continue;
       upload ??= await outbox.startUpload(key, metadata);
-      await parts.send(upload, Buffer.concat(held, size));
-      [held, size] = [[], 0];
+      await sendPart(upload);
     }
-    const rest = Buffer.concat(held, size);
     if (!upload) {
-      const crc64nvme = formatCrc(await crcOf(rest));
-      return { publish: (replaces) => outbox.put(key, rest, metadata, replaces, crc64nvme), abort: async () => {} };
+      const text = Buffer.concat(pieces, size);
+      const crc64nvme = formatCrc(await crcOf(text));
+      return { publish: (replaces) => outbox.put(key, text, metadata, replaces, crc64nvme), abort: async () => {} };
     }
-    if (size > 0) await parts.send(upload, rest);
     const whole = upload;
+    if (size > 0) await sendPart(whole);
+    const crc64nvme = crc === undefined ? undefined : formatCrc(crc);
     return {
-      publish: (replaces) => whole.complete(parts.sent, parts.size, replaces, parts.crc64nvme),
+      publish: (replaces) => whole.complete(parts, sentBytes, replaces, crc64nvme),
       abort: () => whole.abort(),
     };
   } catch (error) {
     await upload?.abort();
     throw error;
-  }
-}
-
-/** The parts that were sent, and the CRC that follows from theirs. */
-class Parts {
-  readonly sent: UploadedPart[] = [];
-  size = 0;
-  #crc: bigint | undefined = emptyCrc;
-
-  async send(upload: MultipartUpload, bytes: Uint8Array): Promise<void> {
-    const part = await upload.uploadPart(this.sent.length + 1, bytes);
-    this.sent.push(part);
-    this.size += bytes.length;
-    if (part.crc64nvme === undefined) this.#crc = undefined;
-    else if (this.#crc !== undefined) this.#crc = combinedCrc(this.#crc, parseCrc(part.crc64nvme), bytes.length);
-  }
-
-  get crc64nvme(): string | undefined {
-    return this.#crc === undefined ? undefined : formatCrc(this.#crc);
   }
 }
 

@@ -1,8 +1,8 @@
-import type { CopyRecords } from '../ports.ts';
-import { directContainers, look, type RemovalDependencies, remove, removeDirect } from './remove.ts';
+import type { CopyRecords } from '../ledger-port.ts';
+import { directContainers, lookUp, type RemovalDependencies, remove, removeDirect } from './remove.ts';
 
 export interface WithdrawalDependencies extends RemovalDependencies {
-  readonly copies: Pick<CopyRecords, 'uploadsTo'>;
+  readonly copies: Pick<CopyRecords, 'ofDataset' | 'uploadsTo' | 'forgetUpload'>;
 }
 
 export interface WithdrawalOptions {
@@ -10,7 +10,6 @@ export interface WithdrawalOptions {
   readonly deletes: boolean;
   /** Containers after which the run ends; the next run goes on. */
   readonly limit: number;
-  /** Whether the time of the run is over. */
   readonly isOver: () => boolean;
 }
 
@@ -19,9 +18,7 @@ export interface Withdrawal {
   readonly datasetId: string;
   /** Containers that were in the outbox. There may be more, if the run ended early. */
   found: number;
-  /** Of these, how many were deleted. */
   removed: number;
-  /** Unfinished copies that were ended. */
   copiesEnded: number;
 }
 
@@ -37,7 +34,7 @@ export async function withdrawDeprecated(
   dependencies: WithdrawalDependencies,
   { deletes, limit, isOver }: WithdrawalOptions,
 ): Promise<readonly Withdrawal[]> {
-  const datasets = await dependencies.records.deprecatedDatasets();
+  const datasets = await dependencies.ledger.deprecatedDatasets();
   const recent = new Set(datasets.flatMap(({ datasetId, isRecent }) => (isRecent ? [datasetId] : [])));
   const withdrawals = new Map(
     datasets.map(({ datasetId }): [string, Withdrawal] => [
@@ -61,14 +58,14 @@ async function reconcileDataset(
   dependencies: WithdrawalDependencies,
   { deletes, isOver }: WithdrawalOptions,
 ): Promise<void> {
-  const { outbox, records } = dependencies;
+  const { outbox, ledger } = dependencies;
   const filter = { datasetId: withdrawal.datasetId };
-  for await (const page of records.containers(filter, { withdrawn: true })) {
-    const seen = await look(page, filter, outbox);
-    const keys = seen.flatMap(({ holds, key }) => (holds === 'it' ? [key] : []));
+  for await (const page of ledger.containers(filter, { withdrawn: true })) {
+    const seen = await lookUp(page, filter, outbox);
+    const keys = seen.flatMap(({ found, key }) => (found === 'it' ? [key] : []));
     withdrawal.found += new Set(keys).size;
     // Rows of containers that are gone are closed in any case, so that no run looks for them again.
-    const ended = deletes ? seen : seen.filter(({ holds }) => holds !== 'it');
+    const ended = deletes ? seen : seen.filter(({ found }) => found !== 'it');
     withdrawal.removed += (await remove(ended, 'withdrawn', dependencies)).size;
     if (isOver()) return;
   }
@@ -77,7 +74,7 @@ async function reconcileDataset(
 async function reconcileDirect(
   datasetIds: ReadonlySet<string>,
   withdrawals: ReadonlyMap<string, Withdrawal>,
-  { outbox, log }: WithdrawalDependencies,
+  { outbox, ledger }: WithdrawalDependencies,
   { deletes, isOver }: WithdrawalOptions,
 ): Promise<void> {
   const count = (name: 'found' | 'removed', datasetId = '') => {
@@ -86,19 +83,19 @@ async function reconcileDirect(
   };
   for await (const found of directContainers(datasetIds, outbox)) {
     for (const { facts } of found) count('found', facts.datasetId);
-    const removed = deletes ? await removeDirect(found, 'withdrawn', { outbox, log }) : [];
+    const removed = deletes ? await removeDirect(found, 'withdrawn', { outbox, ledger }) : [];
     for (const { facts } of removed) count('removed', facts.datasetId);
     if (isOver()) return;
   }
 }
 
 /** `StageFile` would reject these files, but only when their messages come back. */
-async function endCopies(withdrawal: Withdrawal, { outbox, records, copies }: WithdrawalDependencies): Promise<void> {
-  for (const copy of await records.copies(withdrawal.datasetId)) {
-    const others = new Set(await copies.uploadsTo(copy.key));
+async function endCopies(withdrawal: Withdrawal, { outbox, copies }: WithdrawalDependencies): Promise<void> {
+  for (const copy of await copies.ofDataset(withdrawal.datasetId)) {
+    const others = new Set(await copies.uploadsTo(copy.outboxKey));
     others.delete(copy.uploadId);
-    await outbox.abortUploads(copy.key, others);
-    await records.forgetUpload(copy);
+    await outbox.abortUploads(copy.outboxKey, others);
+    await copies.forgetUpload(copy);
     withdrawal.copiesEnded += 1;
   }
 }

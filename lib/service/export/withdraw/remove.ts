@@ -1,20 +1,12 @@
 import { type OutboxFacts, outboxFactsOf } from '../../../contract/outbox-key.ts';
 import { forEachConcurrently } from '../../archive/concurrency.ts';
-import type {
-  ContainerFilter,
-  EndedContainer,
-  ExportEvent,
-  ExportLog,
-  OutboxRecords,
-  RecordedContainer,
-  RemovableOutbox,
-} from '../ports.ts';
+import type { ContainerFilter, EndedContainer, ExportEvent, OutboxRecords, RecordedContainer } from '../ledger-port.ts';
+import type { RemovableOutbox } from '../ports.ts';
 
 /** Why a container is removed, as the audit trail names it. */
 export type Removal = 'withdrawn' | 'purged';
 
-/** A container in the outbox. */
-export interface HeldContainer {
+export interface OutboxContainer {
   readonly key: string;
   readonly etag: string;
   readonly bytes: number;
@@ -24,24 +16,21 @@ export interface HeldContainer {
 }
 
 /** A recorded container, and what the outbox has under its key: it, nothing, or a container that is not meant. */
-export type SeenContainer = RecordedContainer &
+export type FoundContainer = RecordedContainer &
   (
-    | ({ readonly holds: 'it' } & HeldContainer)
-    | { readonly holds: 'nothing' }
-    | { readonly holds: 'another'; readonly by: string | undefined }
+    | ({ readonly found: 'it' } & OutboxContainer)
+    | { readonly found: 'nothing' }
+    | { readonly found: 'another'; readonly by: string | undefined }
   );
 
 export interface RemovalDependencies {
   readonly outbox: RemovableOutbox;
-  readonly records: OutboxRecords;
-  readonly log: ExportLog;
+  readonly ledger: OutboxRecords;
 }
 
-/** Requests to S3 at once. */
-export const inFlight = 16;
+const inFlight = 16;
 
-/** The container under a key; `undefined` when there is none. */
-export async function held(key: string, outbox: RemovableOutbox): Promise<HeldContainer | undefined> {
+async function containerUnder(key: string, outbox: RemovableOutbox): Promise<OutboxContainer | undefined> {
   const head = await outbox.head(key);
   if (!head) return undefined;
   const { etag, size: bytes, lastModified, metadata } = head;
@@ -52,41 +41,41 @@ export async function held(key: string, outbox: RemovableOutbox): Promise<HeldCo
  * Look up recorded containers in the outbox. An object is one of them only if its own metadata names the dataset or the
  * request of the filter.
  */
-export async function look(
+export async function lookUp(
   containers: readonly RecordedContainer[],
   filter: ContainerFilter,
   outbox: RemovableOutbox,
-): Promise<readonly SeenContainer[]> {
-  const seen: SeenContainer[] = [];
+): Promise<readonly FoundContainer[]> {
+  const seen: FoundContainer[] = [];
   await forEachConcurrently(containers, inFlight, async (container) => {
-    const present = await held(container.key, outbox);
-    if (!present) seen.push({ ...container, holds: 'nothing' });
-    else if (isOf(present.facts, filter)) seen.push({ ...container, ...present, holds: 'it' });
-    else seen.push({ ...container, holds: 'another', by: present.facts.exportId });
+    const present = await containerUnder(container.key, outbox);
+    if (!present) seen.push({ ...container, found: 'nothing' });
+    else if (isOf(present.facts, filter)) seen.push({ ...container, ...present, found: 'it' });
+    else seen.push({ ...container, found: 'another', by: present.facts.exportId });
   });
   return seen;
 }
 
 /**
  * Remove containers from the outbox, and write down what became of each. An object that was replaced since it was seen
- * stays, and so does its row. The audit row comes before the other rows: after a failure, the same containers are found again.
+ * stays, and so does its row. After a failure, the same containers are found again.
  *
  * @returns the keys of the objects that were deleted
  */
 export async function remove(
-  containers: readonly SeenContainer[],
+  containers: readonly FoundContainer[],
   removal: Removal,
-  { outbox, records, log }: RemovalDependencies,
+  { outbox, ledger }: RemovalDependencies,
 ): Promise<ReadonlySet<string>> {
   const removed = new Set<string>();
   const events: ExportEvent[] = [];
   const ended: EndedContainer[] = [];
   await forEachConcurrently(containers, inFlight, async (container) => {
-    if (container.holds === 'another') {
+    if (container.found === 'another') {
       ended.push({ ...container, end: 'superseded' });
       return;
     }
-    const end = container.holds === 'it' ? await outbox.remove(container.key, container.etag) : 'gone';
+    const end = container.found === 'it' ? await outbox.remove(container.key, container.etag) : 'gone';
     if (end === 'replaced') return;
     // An attempt that was given up has usually left no container.
     if (end === 'gone' && container.state === 'given_up') return;
@@ -98,24 +87,20 @@ export async function remove(
       datasetId,
       fileId,
       recipient,
-      ...(end === 'removed' && saidOf(container)),
+      ...(container.found === 'it' && end === 'removed' && auditFactsOf(container)),
     });
     if (end === 'removed') removed.add(container.key);
   });
-  if (events.length > 0) await log.record(...events);
   if (ended.length > 0) {
     // Their requests get another receipt.
     await outbox.markOpen();
-    await records.recordEnds(ended);
+    await ledger.recordRemoval(ended, events);
   }
   return removed;
 }
 
-/** What the audit trail says of a container that was there. */
-export function saidOf(container: SeenContainer | HeldContainer): Pick<ExportEvent, 'bytes' | 'keyFingerprint'> {
-  if (!('facts' in container)) return {};
-  const { bytes, facts } = container;
-  return { bytes, ...(facts.keyFingerprint !== undefined && { keyFingerprint: facts.keyFingerprint }) };
+function auditFactsOf({ bytes, facts }: OutboxContainer): Pick<ExportEvent, 'bytes' | 'keyFingerprint'> {
+  return { bytes, keyFingerprint: facts.keyFingerprint };
 }
 
 function isOf(facts: Partial<OutboxFacts>, filter: ContainerFilter): boolean {
@@ -130,11 +115,11 @@ function isOf(facts: Partial<OutboxFacts>, filter: ContainerFilter): boolean {
 export async function* directContainers(
   datasetIds: ReadonlySet<string>,
   outbox: RemovableOutbox,
-): AsyncGenerator<readonly HeldContainer[]> {
+): AsyncGenerator<readonly OutboxContainer[]> {
   for await (const keys of outbox.directKeys()) {
-    const found: HeldContainer[] = [];
+    const found: OutboxContainer[] = [];
     await forEachConcurrently(keys, inFlight, async (key) => {
-      const container = await held(key, outbox);
+      const container = await containerUnder(key, outbox);
       if (container && datasetIds.has(container.facts.datasetId ?? '')) found.push(container);
     });
     yield found;
@@ -143,19 +128,19 @@ export async function* directContainers(
 
 /** Remove containers of direct access, each while it is the one that was seen. @returns those that were deleted */
 export async function removeDirect(
-  containers: readonly HeldContainer[],
+  containers: readonly OutboxContainer[],
   removal: Removal,
-  { outbox, log }: Pick<RemovalDependencies, 'outbox' | 'log'>,
-): Promise<readonly HeldContainer[]> {
-  const removed: HeldContainer[] = [];
+  { outbox, ledger }: RemovalDependencies,
+): Promise<readonly OutboxContainer[]> {
+  const removed: OutboxContainer[] = [];
   await forEachConcurrently(containers, inFlight, async (container) => {
     if ((await outbox.remove(container.key, container.etag)) === 'removed') removed.push(container);
   });
   const events = removed.flatMap((container): ExportEvent[] => {
     const { exportId, datasetId, fileId } = container.facts;
     if (exportId === undefined || datasetId === undefined || fileId === undefined) return [];
-    return [{ exportId, event: removal, datasetId, fileId, ...saidOf(container) }];
+    return [{ exportId, event: removal, datasetId, fileId, ...auditFactsOf(container) }];
   });
-  if (events.length > 0) await log.record(...events);
+  if (events.length > 0) await ledger.recordRemoval([], events);
   return removed;
 }

@@ -24,6 +24,12 @@ export function camelRow<Shape extends z.ZodRawShape>(shape: Shape) {
   });
 }
 
+/** The reverse, for parameters and the objects in them: `requestId` becomes `request_id`. */
+export function snakeCase(row: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const entries = Object.entries(row).map(([name, value]) => [name.replaceAll(/[A-Z]/g, '_$&').toLowerCase(), value]);
+  return Object.fromEntries(entries);
+}
+
 /** A column that may be null, which a result without it is, too. */
 export const optional = <T extends z.ZodType>(type: T) => type.nullable().transform((value) => value ?? undefined);
 

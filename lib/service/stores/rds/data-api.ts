@@ -32,7 +32,6 @@ type SqlParameters = Readonly<Record<string, SqlValue>>;
 export interface SqlExecutor {
   /** Run one statement; its rows, in the shape `row` has. @throws ZodError when a row has another shape. */
   query<T>(row: z.ZodType<T>, sql: string, parameters?: SqlParameters): Promise<T[]>;
-  /** Run one statement for its effect. */
   execute(sql: string, parameters?: SqlParameters): Promise<void>;
 }
 

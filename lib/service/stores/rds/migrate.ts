@@ -8,7 +8,6 @@ export interface Migration {
   /** From the file's name; migrations run in this order. */
   readonly version: number;
   readonly name: string;
-  /** SHA-256 of the file, hex. */
   readonly checksum: string;
   readonly statements: readonly string[];
 }

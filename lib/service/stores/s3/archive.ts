@@ -1,17 +1,10 @@
 import { addAbortSignal, Readable } from 'node:stream';
-import {
-  GetObjectCommand,
-  type GetObjectCommandInput,
-  type GetObjectCommandOutput,
-  type S3Client,
-} from '@aws-sdk/client-s3';
-import type { ByteRange } from '../../../crypt4gh/index.ts';
-import { ArchiveDamagedError, BodyMissingError } from '../../../errors.ts';
-import type { BodyAddress, ObjectHead } from '../../archive/ports.ts';
-import type { BegunBody, DirectArchive } from '../../direct/ports.ts';
+import { GetObjectCommand, type GetObjectCommandInput, type S3Client } from '@aws-sdk/client-s3';
+import { ArchiveDamagedError, ArchiveLocationUnknownError, BodyMissingError } from '../../../errors.ts';
+import type { BodyAddress } from '../../archive/ports.ts';
+import type { DirectArchive } from '../../direct/ports.ts';
 import type { ExportArchive } from '../../export/ports.ts';
 import { errorName, errorStatus, isTransient, storeFailure } from '../aws-failure.ts';
-import { type ArchiveBuckets, bucketAt } from './archive-buckets.ts';
 import { headObject } from './head.ts';
 
 /** Largest single read: keeps the memory of a function constant. */
@@ -22,87 +15,83 @@ const readAttempts = 3;
 const defaultReadTimeoutMs = 60_000;
 const what = 'the archive bucket';
 
-interface Range extends ByteRange {
-  readonly etag: string;
+/** Names of the buckets with archived bodies, the default first. */
+export type ArchiveBuckets = readonly [string, ...string[]];
+
+/** Value of the environment variable `archiveBuckets`. */
+export function parseArchiveBuckets(text: string): ArchiveBuckets {
+  const [first = '', ...others] = text.split(',');
+  return [first, ...others];
 }
 
-interface Whole {
-  readonly size: number;
+/**
+ * The bucket that a row of the catalogue names in `archive_location`. Ingestion pipelines write `<endpoint>/<bucket>`;
+ * `s3://<bucket>` and `<bucket>` are accepted, too. The endpoint is ignored.
+ *
+ * @param location `undefined` or empty: the default bucket
+ * @throws ArchiveLocationUnknownError
+ */
+export function bucketAt(location: string | undefined, buckets: ArchiveBuckets): string {
+  if (!location) return buckets[0];
+  const [, bucket] = /^(?:s3:\/\/|(?:https?:\/\/)?[^/]+\/)?([^/]+)\/?$/.exec(location) ?? [];
+  if (bucket === undefined || !buckets.includes(bucket)) throw new ArchiveLocationUnknownError(location);
+  return bucket;
 }
 
-interface Opened {
-  readonly stream: Readable;
-  readonly crc64nvme: string | undefined;
+/**
+ * Value of `x-amz-copy-source`: bucket and key, percent-encoded segment by segment. S3 decodes it, a `+` as a space
+ * too, and the SDK sends it as given. Slashes stay: they separate the segments of the key.
+ */
+export function copySource(bucket: string, key: string): string {
+  const encoded = key.split('/').map((segment) =>
+    // encodeURIComponent leaves five characters that RFC 3986 reserves.
+    encodeURIComponent(segment).replace(
+      /[!'()*]/g,
+      (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+    ),
+  );
+  return `${bucket}/${encoded.join('/')}`;
 }
 
-export class S3Archive implements ExportArchive, DirectArchive {
-  readonly #client: S3Client;
-  readonly #buckets: ArchiveBuckets;
-  readonly #readTimeoutMs: number;
+interface ArchiveOptions {
+  readonly client: S3Client;
+  readonly buckets: ArchiveBuckets;
+  /** Milliseconds after which an unfinished read is started again. @default 60,000 */
+  readonly readTimeoutMs?: number;
+}
 
-  /** @param options.readTimeoutMs after which an unfinished read is started again. @default 60,000 */
-  constructor(options: {
-    readonly client: S3Client;
-    readonly buckets: ArchiveBuckets;
-    readonly readTimeoutMs?: number;
-  }) {
-    this.#client = options.client;
-    this.#buckets = options.buckets;
-    this.#readTimeoutMs = options.readTimeoutMs ?? defaultReadTimeoutMs;
-  }
+/**
+ * The archived bodies. A read throws ArchiveDamagedError when the body is gone, was replaced (another ETag) or is shorter than
+ * the range, and RangeError for one that is negative or over 8 MiB.
+ */
+export function s3Archive({
+  client,
+  buckets,
+  readTimeoutMs = defaultReadTimeoutMs,
+}: ArchiveOptions): ExportArchive & DirectArchive {
+  const timeout = () => AbortSignal.timeout(readTimeoutMs);
 
-  async head(address: BodyAddress, { checksum } = { checksum: false }): Promise<ObjectHead> {
-    const { Bucket: bucket, Key: key } = this.#object(address);
-    const head = await headObject(this.#client, { bucket, key, what, checksum });
-    if (!head) throw new BodyMissingError(`${bucket}/${key}`);
-    return head;
-  }
-
-  /**
-   * @throws ArchiveDamagedError when the body is gone, was replaced (another ETag) or is shorter than the range.
-   * @throws ArchiveLocationUnknownError
-   * @throws RangeError for a range that is negative or over 8 MiB.
-   */
-  async read(address: BodyAddress, range: Range): Promise<Uint8Array> {
-    const length = range.end - range.start;
-    if (range.start < 0 || length < 0 || length > maxReadBytes) {
-      throw new RangeError(`expected a range of at most ${maxReadBytes} bytes, got [${range.start}, ${range.end})`);
-    }
-    // HTTP cannot request an empty range.
-    if (length === 0) return new Uint8Array();
-    const bytes = Buffer.allocUnsafeSlow(length);
-    await this.#get(address, range, bytes);
-    return bytes;
-  }
-
-  async begin(address: BodyAddress, end?: number): Promise<BegunBody> {
-    const { stream, output } = await this.#request(address, end === undefined ? {} : { Range: `bytes=0-${end - 1}` });
-    const { ContentLength, ContentRange, ETag: etag } = output;
-    const size = ContentRange === undefined ? ContentLength : Number(ContentRange.split('/')[1]);
-    if (size === undefined || !etag) throw new TypeError('S3 gave an object without size or ETag');
-    return { size, etag, bytes: told(addAbortSignal(AbortSignal.timeout(this.#readTimeoutMs), stream)) };
-  }
-
-  /** @throws RangeError for a size over 8 MiB */
-  async readWhole(
+  async function request(
     address: BodyAddress,
-    size: number,
-    header: Uint8Array,
-  ): Promise<{ container: Uint8Array; bodyCrc?: string }> {
-    if (size > maxReadBytes) throw new RangeError(`expected a body of at most ${maxReadBytes} bytes, got ${size}`);
-    const bytes = Buffer.allocUnsafeSlow(header.length + size);
-    bytes.set(header);
-    const bodyCrc = await this.#get(address, { size }, bytes.subarray(header.length));
-    return { container: bytes, ...(bodyCrc && { bodyCrc }) };
+    part: Pick<GetObjectCommandInput, 'ChecksumMode' | 'Range' | 'IfMatch'>,
+  ) {
+    const object = { Bucket: bucketAt(address.archiveLocation, buckets), Key: address.archiveFilePath };
+    const output = await client.send(new GetObjectCommand({ ...object, ...part })).catch((error: unknown) => {
+      throw bodyDamage(error, `${object.Bucket}/${object.Key}`) ?? storeFailure(error, what);
+    });
+    return { ...output, stream: output.Body instanceof Readable ? output.Body : Readable.from([]) };
   }
 
-  /** Fills `target`. @returns the CRC-64/NVME of a whole body, where S3 has one */
-  async #get(address: BodyAddress, wanted: Range | Whole, target: Uint8Array): Promise<string | undefined> {
+  /** Fill `target` with the bytes that `open` begins to read, and again when they stop coming. */
+  async function fillFrom<Opened extends { readonly stream: Readable }>(
+    target: Uint8Array,
+    open: () => Promise<Opened>,
+  ) {
     for (let attempt = 1; ; attempt += 1) {
-      const { stream, crc64nvme } = await this.#open(address, wanted);
+      const opened = await open();
       try {
-        const present = await fill(target, addAbortSignal(AbortSignal.timeout(this.#readTimeoutMs), stream));
-        if (present === target.length) return crc64nvme;
+        const present = await fill(target, addAbortSignal(timeout(), opened.stream));
+        if (present === target.length) return opened;
         throw new ArchiveDamagedError(
           `the archived body is shorter than expected: ${present} of ${target.length} bytes`,
         );
@@ -112,38 +101,53 @@ export class S3Archive implements ExportArchive, DirectArchive {
     }
   }
 
-  async #open(address: BodyAddress, wanted: Range | Whole): Promise<Opened> {
-    // The SDK compares the bytes of a whole body with the checksum that comes with them.
-    const part =
-      'size' in wanted
-        ? { ChecksumMode: 'ENABLED' as const }
-        : { Range: `bytes=${wanted.start}-${wanted.end - 1}`, IfMatch: wanted.etag };
-    const { stream, output } = await this.#request(address, part);
-    const { ContentLength, ChecksumCRC64NVME } = output;
-    if (!('size' in wanted) || ContentLength === wanted.size) return { stream, crc64nvme: ChecksumCRC64NVME };
-    stream.destroy();
-    throw new ArchiveDamagedError(
-      `the catalogue says ${wanted.size} bytes of body, the archive has ${ContentLength ?? 'an unknown number'}`,
-    );
-  }
+  return {
+    async head({ archiveLocation, archiveFilePath: key }, { checksum } = { checksum: false }) {
+      const bucket = bucketAt(archiveLocation, buckets);
+      const head = await headObject(client, { bucket, key, what, checksum });
+      if (!head) throw new BodyMissingError(`${bucket}/${key}`);
+      return head;
+    },
 
-  async #request(
-    address: BodyAddress,
-    part: Pick<GetObjectCommandInput, 'ChecksumMode' | 'Range' | 'IfMatch'>,
-  ): Promise<{ readonly stream: Readable; readonly output: GetObjectCommandOutput }> {
-    const object = this.#object(address);
-    const output = await this.#client.send(new GetObjectCommand({ ...object, ...part })).catch((error: unknown) => {
-      throw bodyDamage(error, `${object.Bucket}/${object.Key}`) ?? storeFailure(error, what);
-    });
-    return { stream: output.Body instanceof Readable ? output.Body : Readable.from([]), output };
-  }
+    async read(address, { start, end, etag }) {
+      const length = end - start;
+      if (start < 0 || length < 0 || length > maxReadBytes) {
+        throw new RangeError(`expected a range of at most ${maxReadBytes} bytes, got [${start}, ${end})`);
+      }
+      // HTTP cannot request an empty range.
+      if (length === 0) return new Uint8Array();
+      const bytes = Buffer.allocUnsafeSlow(length);
+      await fillFrom(bytes, () => request(address, { Range: `bytes=${start}-${end - 1}`, IfMatch: etag }));
+      return bytes;
+    },
 
-  #object({ archiveLocation, archiveFilePath }: BodyAddress): { Bucket: string; Key: string } {
-    return { Bucket: bucketAt(archiveLocation, this.#buckets), Key: archiveFilePath };
-  }
+    async begin(address, end) {
+      const range = end === undefined ? {} : { Range: `bytes=0-${end - 1}` };
+      const { stream, ContentLength, ContentRange, ETag: etag } = await request(address, range);
+      const size = ContentRange === undefined ? ContentLength : Number(ContentRange.split('/')[1]);
+      if (size === undefined || !etag) throw new TypeError('S3 gave an object without size or ETag');
+      return { size, etag, bytes: withStoreFailure(addAbortSignal(timeout(), stream)) };
+    },
+
+    async readWhole(address, size, header) {
+      if (size > maxReadBytes) throw new RangeError(`expected a body of at most ${maxReadBytes} bytes, got ${size}`);
+      const container = Buffer.allocUnsafeSlow(header.length + size);
+      container.set(header);
+      const { ChecksumCRC64NVME: bodyCrc } = await fillFrom(container.subarray(header.length), async () => {
+        // The SDK compares the bytes of a whole body with the checksum that comes with them.
+        const opened = await request(address, { ChecksumMode: 'ENABLED' });
+        if (opened.ContentLength === size) return opened;
+        opened.stream.destroy();
+        throw new ArchiveDamagedError(
+          `the catalogue says ${size} bytes of body, the archive has ${opened.ContentLength ?? 'an unknown number'}`,
+        );
+      });
+      return { container, bodyCrc };
+    },
+  };
 }
 
-async function* told(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+async function* withStoreFailure(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
   try {
     yield* bytes;
   } catch (error) {

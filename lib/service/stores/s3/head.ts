@@ -18,7 +18,7 @@ export async function headObject(
       new HeadObjectCommand({
         Bucket: object.bucket,
         Key: object.key,
-        ...(object.checksum && { ChecksumMode: 'ENABLED' }),
+        ChecksumMode: object.checksum ? 'ENABLED' : undefined,
       }),
     );
     if (head.ContentLength === undefined || !head.ETag || !head.LastModified) {
@@ -29,7 +29,7 @@ export async function headObject(
       etag: head.ETag,
       lastModified: head.LastModified,
       metadata: head.Metadata ?? {},
-      ...(head.ChecksumCRC64NVME && { crc64nvme: head.ChecksumCRC64NVME }),
+      crc64nvme: head.ChecksumCRC64NVME,
     };
   } catch (error) {
     // A HEAD has no body, so there is no error code to read: the status is all.

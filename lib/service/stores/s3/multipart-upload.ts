@@ -5,28 +5,19 @@ import {
   UploadPartCommand,
   UploadPartCopyCommand,
 } from '@aws-sdk/client-s3';
-import { outboxMetadata } from '../../../contract/outbox-key.ts';
-import type { ByteRange } from '../../../crypt4gh/index.ts';
+import { isOfSameWrite } from '../../../contract/outbox-key.ts';
 import { TemporarilyUnavailableError } from '../../../errors.ts';
-import type {
-  ContainerSource,
-  MultipartUpload,
-  ObjectHead,
-  ObjectMetadata,
-  UploadedPart,
-  WriteResult,
-} from '../../archive/ports.ts';
+import type { MultipartUpload, ObjectHead, ObjectMetadata, UploadedPart, WriteResult } from '../../archive/ports.ts';
 import { errorName, isTransient, storeFailure } from '../aws-failure.ts';
 import { patient } from '../clients.ts';
-import { bodyDamage } from './archive.ts';
-import { type ArchiveBuckets, bucketAt, copySource } from './archive-buckets.ts';
+import { type ArchiveBuckets, bodyDamage, bucketAt, copySource } from './archive.ts';
 import { checksumDamage, condition, headObject, isConflict } from './head.ts';
 
 interface MultipartUploadOptions {
   readonly client: S3Client;
   readonly bucket: string;
-  /** @default - none: no part is copied */
-  readonly archiveBuckets?: ArchiveBuckets;
+  /** `undefined`: no part is copied. */
+  readonly archiveBuckets: ArchiveBuckets | undefined;
   readonly key: string;
   readonly uploadId: string;
   /** Metadata the upload was started with; request id and generation tell our object from another one. */
@@ -38,133 +29,101 @@ const what = 'the outbox bucket';
 const checksums = { ChecksumAlgorithm: 'CRC64NVME' } as const;
 
 /** One multipart upload to the outbox. Parts may be sent in any order and at the same time. */
-export class S3MultipartUpload implements MultipartUpload {
-  readonly #options: MultipartUploadOptions;
+export function s3MultipartUpload(options: MultipartUploadOptions): MultipartUpload {
+  const { client, bucket, archiveBuckets, key, uploadId, metadata } = options;
+  const address = { Bucket: bucket, Key: key, UploadId: uploadId };
+  const isOurs = (head: ObjectHead) => isOfSameWrite(head.metadata, metadata);
 
-  constructor(options: MultipartUploadOptions) {
-    this.#options = options;
-  }
-
-  get uploadId(): string {
-    return this.#options.uploadId;
-  }
-
-  async uploadPart(partNumber: number, bytes: Uint8Array): Promise<UploadedPart> {
-    try {
-      const result = await this.#options.client.send(
-        new UploadPartCommand({ ...this.#address(), PartNumber: partNumber, Body: bytes, ...checksums }),
-        patient,
-      );
-      return uploadedPart(partNumber, result);
-    } catch (error) {
-      throw partFailure(error);
-    }
-  }
-
-  /** @throws ArchiveDamagedError when the body is gone, was replaced or is shorter than the range; ArchiveLocationUnknownError */
-  async copyPart(partNumber: number, source: ContainerSource, { start, end }: ByteRange): Promise<UploadedPart> {
-    const { archiveLocation, archiveFilePath } = source.address;
-    const { archiveBuckets } = this.#options;
-    if (!archiveBuckets) throw new TypeError('this upload was started without archive buckets to copy from');
-    const bucket = bucketAt(archiveLocation, archiveBuckets);
-    try {
-      const { CopyPartResult: result } = await this.#options.client.send(
-        new UploadPartCopyCommand({
-          ...this.#address(),
-          PartNumber: partNumber,
-          CopySource: copySource(bucket, archiveFilePath),
-          CopySourceIfMatch: source.archiveEtag,
-          CopySourceRange: `bytes=${start}-${end - 1}`,
-        }),
-        patient,
-      );
-      return uploadedPart(partNumber, result);
-    } catch (error) {
-      // NoSuchUpload is a 404 too, and says nothing about the body.
-      const damage =
-        errorName(error) === 'NoSuchUpload' ? undefined : bodyDamage(error, `${bucket}/${archiveFilePath}`);
-      throw damage ?? partFailure(error);
-    }
-  }
-
-  /**
-   * S3 refuses (`InvalidRequest`) when the parts do not add up to `size`. A success is checked once more by HeadObject,
-   * and the same HeadObject shows what became of a lost answer: a repeated Complete finds the upload gone, or its own
-   * object in the way.
-   *
-   * @throws TemporarilyUnavailableError when the upload was not completed and a new one may succeed.
-   */
-  async complete(
-    parts: readonly UploadedPart[],
-    size: number,
-    replaces: string | undefined,
-    crc64nvme?: string,
-  ): Promise<WriteResult> {
-    try {
-      await this.#options.client.send(
-        new CompleteMultipartUploadCommand({
-          ...this.#address(),
-          ...condition(replaces),
-          MpuObjectSize: size,
-          ...(crc64nvme && { ChecksumCRC64NVME: crc64nvme, ChecksumType: 'FULL_OBJECT' }),
-          MultipartUpload: {
-            Parts: parts.map((part) => ({
-              PartNumber: part.partNumber,
-              ETag: part.etag,
-              ...(part.crc64nvme && { ChecksumCRC64NVME: part.crc64nvme }),
-            })),
-          },
-        }),
-        patient,
-      );
-    } catch (error) {
-      return this.#outcomeOfFailed(error, size);
-    }
-    const head = await this.#head();
-    // Later overwrites and deletions don't matter.
-    if (head && this.#isOurs(head) && head.size !== size) {
-      throw new Error(`S3 completed an upload with ${head.size} bytes, expected ${size}`);
-    }
-    return 'written';
+  async function abort(): Promise<void> {
+    await client.send(new AbortMultipartUploadCommand(address)).catch(() => undefined);
   }
 
   /** The outcome of a failed Complete: written all the same, or overtaken by another writer, or the error to throw. */
-  async #outcomeOfFailed(error: unknown, size: number): Promise<WriteResult> {
+  async function outcomeOfFailed(error: unknown, size: number): Promise<WriteResult> {
     const gone = errorName(error) === 'NoSuchUpload';
     const conflict = !gone && isConflict(error);
     if (!gone && !conflict && !isTransient(error)) {
       // No other delivery can complete these parts.
-      await this.abort();
+      await abort();
       throw checksumDamage(error) ?? partFailure(error);
     }
-    const head = await this.#head();
-    if (head && this.#isOurs(head) && head.size === size) {
+    const head = await headObject(client, { bucket, key, what });
+    if (head && isOurs(head) && head.size === size) {
       // Another delivery of the same message may have written it. Then our parts are still there.
-      await this.abort();
+      await abort();
       return 'written';
     }
     if (conflict) return 'conflict';
     throw partFailure(error);
   }
 
-  async abort(): Promise<void> {
-    await this.#options.client.send(new AbortMultipartUploadCommand(this.#address())).catch(() => undefined);
-  }
+  return {
+    uploadId,
+    abort,
 
-  #head(): Promise<ObjectHead | undefined> {
-    const { client, bucket, key } = this.#options;
-    return headObject(client, { bucket, key, what });
-  }
+    async uploadPart(partNumber, bytes) {
+      try {
+        const command = new UploadPartCommand({ ...address, PartNumber: partNumber, Body: bytes, ...checksums });
+        return uploadedPart(partNumber, await client.send(command, patient));
+      } catch (error) {
+        throw partFailure(error);
+      }
+    },
 
-  #isOurs(head: ObjectHead): boolean {
-    const { exportId, generation } = outboxMetadata;
-    return [exportId, generation].every((name) => head.metadata[name] === this.#options.metadata[name]);
-  }
+    /** @throws ArchiveDamagedError when the body is gone, was replaced or is shorter than the range; ArchiveLocationUnknownError */
+    async copyPart(partNumber, { address: { archiveLocation, archiveFilePath }, archiveEtag }, { start, end }) {
+      if (!archiveBuckets) throw new TypeError('this upload was started without archive buckets to copy from');
+      const source = bucketAt(archiveLocation, archiveBuckets);
+      const command = new UploadPartCopyCommand({
+        ...address,
+        PartNumber: partNumber,
+        CopySource: copySource(source, archiveFilePath),
+        CopySourceIfMatch: archiveEtag,
+        CopySourceRange: `bytes=${start}-${end - 1}`,
+      });
+      try {
+        return uploadedPart(partNumber, (await client.send(command, patient)).CopyPartResult);
+      } catch (error) {
+        // NoSuchUpload is a 404 too, and says nothing about the body.
+        const isBody = errorName(error) !== 'NoSuchUpload';
+        throw (isBody && bodyDamage(error, `${source}/${archiveFilePath}`)) || partFailure(error);
+      }
+    },
 
-  #address(): { Bucket: string; Key: string; UploadId: string } {
-    const { bucket, key, uploadId } = this.#options;
-    return { Bucket: bucket, Key: key, UploadId: uploadId };
-  }
+    /**
+     * S3 refuses (`InvalidRequest`) when the parts do not add up to `size`. A success is checked once more by HeadObject,
+     * and the same HeadObject shows what became of a lost answer: a repeated Complete finds the upload gone, or its own
+     * object in the way.
+     *
+     * @throws TemporarilyUnavailableError when the upload was not completed and a new one may succeed.
+     */
+    async complete(parts, size, replaces, crc64nvme) {
+      const command = new CompleteMultipartUploadCommand({
+        ...address,
+        ...condition(replaces),
+        MpuObjectSize: size,
+        ...(crc64nvme && { ChecksumCRC64NVME: crc64nvme, ChecksumType: 'FULL_OBJECT' }),
+        MultipartUpload: {
+          Parts: parts.map((part) => ({
+            PartNumber: part.partNumber,
+            ETag: part.etag,
+            ChecksumCRC64NVME: part.crc64nvme,
+          })),
+        },
+      });
+      try {
+        await client.send(command, patient);
+      } catch (error) {
+        return outcomeOfFailed(error, size);
+      }
+      const head = await headObject(client, { bucket, key, what });
+      // Later overwrites and deletions don't matter.
+      if (head && isOurs(head) && head.size !== size) {
+        throw new Error(`S3 completed an upload with ${head.size} bytes, expected ${size}`);
+      }
+      return 'written';
+    },
+  };
 }
 
 /** S3 tells a checksum of each part of an upload that began with one. */

@@ -4,7 +4,7 @@ import { parseDirectKey } from '../../../contract/direct-key.ts';
 import { isOutboxFileName } from '../../../contract/outbox-key.ts';
 import type { Clock, SignedUrl } from '../../archive/ports.ts';
 import type { DirectUrls } from '../../direct/ports.ts';
-import { type ArchiveBuckets, bucketAt } from './archive-buckets.ts';
+import { type ArchiveBuckets, bucketAt } from './archive.ts';
 
 export interface PresignOptions {
   /** Life of a presigned URL, in seconds. */

@@ -65,5 +65,5 @@ type UploadsFrom = Pick<ListMultipartUploadsCommandInput, 'KeyMarker' | 'UploadI
 
 function next(page: ListMultipartUploadsCommandOutput): UploadsFrom | undefined {
   const { NextKeyMarker: key, NextUploadIdMarker: uploadId } = page;
-  return key ? { KeyMarker: key, ...(uploadId && { UploadIdMarker: uploadId }) } : undefined;
+  return key ? { KeyMarker: key, UploadIdMarker: uploadId } : undefined;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { RecipientLabels } from '../../../../lib/client/admin-page/recipients.ts';
+import { recipientLabels } from '../../../../lib/client/admin-page/recipients.ts';
 
 const listed = {
   requestId: '0b5c0f4e-8a53-4d0e-9a44-0d5f3c1e7a10',
@@ -15,7 +15,7 @@ function labelsOf(entries: Readonly<Record<string, string>> = {}) {
     setItem: (key: string, value: string) => void kept.set(key, value),
     removeItem: (key: string) => void kept.delete(key),
   };
-  return { labels: new RecipientLabels(store), kept };
+  return { labels: recipientLabels(store), kept };
 }
 
 describe('a label', () => {
@@ -33,7 +33,7 @@ describe('a label', () => {
   });
 
   test('is never there in a browser that keeps nothing', () => {
-    const labels = new RecipientLabels(undefined);
+    const labels = recipientLabels(undefined);
     labels.set('be5f2b61904a', 'Jane');
     expect([labels.isKept, labels.of('be5f2b61904a')]).toEqual([false, '']);
   });

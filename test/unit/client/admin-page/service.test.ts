@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type RefusedError, Service } from '../../../../lib/client/admin-page/service.ts';
+import { connectService, type RefusedError } from '../../../../lib/client/admin-page/service.ts';
 
 /** What was asked, and what is answered. */
 let asked: { readonly url: string; readonly init: RequestInit }[];
@@ -25,7 +25,7 @@ describe('the routes are found from the address of the page', () => {
     ['https://archive.example.org/admin?x=1#y', 'https://archive.example.org/'],
     ['http://127.0.0.1:8080/v1/admin', 'http://127.0.0.1:8080/v1/'],
   ])('%s', async (page, base) => {
-    const service = new Service(page, 'fega-test', ask);
+    const service = connectService(page, 'fega-test', ask);
     await service.list(undefined, 0);
     await service.list('staging', 2);
     expect(asked.map(({ url }) => url)).toEqual([
@@ -35,7 +35,7 @@ describe('the routes are found from the address of the page', () => {
   });
 });
 
-const service = new Service('https://archive.example.org/v1/admin', 'fega', ask);
+const service = connectService('https://archive.example.org/v1/admin', 'fega', ask);
 const order = { id: 'EGAD1', type: 'datasetId', visaToken: 'a.b.c', userPublicKey: 'key' } as const;
 
 test('an order is sent as JSON in the body, and nowhere else', async () => {

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { refusal } from '../../../../lib/client/api/problem.ts';
 import type { TransportReply } from '../../../../lib/client/api/transport.ts';
-import { authenticateAdministrator } from '../../../../lib/service/export/request/administrator.ts';
+import { authenticateAdministrator } from '../../../../lib/service/export/administrator.ts';
 import { bearerToken } from '../../../../lib/service/http/authorization.ts';
-import { ArchiveCredentials } from '../../../../lib/service/outbox/archive-credentials.ts';
+import { archiveCredentials } from '../../../../lib/service/outbox/archive-credentials.ts';
 import { authorizeOutboxCaller } from '../../../../lib/service/outbox/caller.ts';
 import { VisaError, type VisaErrorCode } from '../../../../lib/visas/index.ts';
 import { basic, httpRequest } from '../../../helpers/http-request.ts';
@@ -72,8 +72,8 @@ async function wordsOfService(headers: Record<string, string>, visa?: VisaErrorC
     return { subject, subjects: [subject], grants: [], expiresAt: now };
   };
   const users = { find: async () => undefined };
-  const archiveCredentials = new ArchiveCredentials({ users, policy: 'required', clock: () => now });
-  const access = { rules: { verify } as never, archiveCredentials };
+  const checkArchiveCredentials = archiveCredentials(users, 'required', () => now);
+  const access = { rules: { verify } as never, checkArchiveCredentials };
   return await authorizeOutboxCaller(httpRequest({ headers }), access).then(
     () => 'admitted',
     (error: Error) => error.message,

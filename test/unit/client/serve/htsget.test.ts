@@ -22,7 +22,10 @@ beforeAll(async () => {
   const names = ['reads.bam', 'reads.bam.bai', 'spanning.bam', 'spanning.bam.bai', 'variants.bcf', 'variants.bcf.csi'];
   const files = new Map(names.map((name) => [name, vector(name)]));
   files.set('no-index.bam', vector('reads.bam'));
-  files.set('foreign.bam', vector('empty.bam')).set('foreign.bam.bai', vector('reads.bam.bai'));
+  files
+    .set('replaced.bam', vector('spanning.bam'))
+    .set('foreign.bam', vector('empty.bam'))
+    .set('foreign.bam.bai', vector('reads.bam.bai'));
   files.set('text.bam', Buffer.from('no reads')).set('notes.txt', Buffer.from('text'));
   for (const [name, bytes] of files) {
     await writeFile(join(folder, `${name}.c4gh`), await containerOf(bytes, keys.publicKey));
@@ -74,11 +77,11 @@ describe('a ticket', () => {
   });
 
   test('has URLs for what is large, and holds the rest itself', async () => {
-    const whole = (await (await fetch(`${htsget}reads/folder/reads.bam`)).json()) as Ticket;
+    const whole = await ticketOf('reads.bam');
     const kinds = whole.htsget.urls.map(({ url }) => url.replace(/,.*/, '').replace(/^http.*\/parts\//, ''));
     expect(kinds).toEqual([
       'data:;base64',
-      expect.stringMatching(/^\d+\.\d+-\d+\.0\/folder\/reads\.bam$/),
+      expect.stringMatching(/^[0-9a-f]{32}\.records\.198_0-249414_0\/folder\/reads\.bam$/),
       'data:;base64',
     ]);
     const region = await fetch(`${htsget}reads/folder/reads.bam?referenceName=one&start=0&end=1000&fields=QNAME`);
@@ -92,6 +95,25 @@ describe('a ticket', () => {
     expect(recordsOf('BAM', pieces[0] ?? Buffer.alloc(0))).toEqual([]);
   });
 });
+
+test.each([
+  ['reads', ['BAM', 'CRAM']],
+  ['variants', ['VCF', 'BCF']],
+])('service-info of %s is that of GA4GH with what htsget 1.3 adds', async (datatype, formats) => {
+  const reply = await fetch(`${htsget}${datatype}/service-info`);
+  expect(await reply.json()).toEqual({
+    id: `localhost.data-out.htsget.${datatype}`,
+    name: expect.any(String),
+    type: { group: 'org.ga4gh', artifact: 'htsget', version: '1.3.0' },
+    organization: { name: expect.any(String), url: new URL(htsget).origin },
+    version: expect.any(String),
+    htsget: { datatype, formats, fieldsParametersEffective: false, tagsParametersEffective: false },
+  });
+});
+
+const ticketOf = async (name: string) => (await (await fetch(`${htsget}reads/folder/${name}`)).json()) as Ticket;
+const versionIn = (ticket: Ticket) =>
+  ticket.htsget.urls.map(({ url }) => /\/([0-9a-f]{32})\./.exec(url)?.[1]).find((version) => version !== undefined);
 
 describe('an error', () => {
   const region = (start: unknown, end: unknown) => ({ regions: [{ referenceName: 'one', start, end }] });
@@ -115,10 +137,10 @@ describe('an error', () => {
     ['reads/folder/reads.bam?referenceName=one&end=4294967296', 400, 'InvalidInput'],
     ['reads/folder/reads.bam?referenceName=*&start=1', 400, 'InvalidInput'],
     ['reads/folder/reads.bam?referenceName=one&start=2&end=1', 400, 'InvalidRange'],
-    ['parts/0.0-99999999.0/folder/reads.bam', 400, 'InvalidInput'],
-    ['parts/1.5-100.0/folder/reads.bam', 400, 'UnsupportedFormat'],
+    ['reads/folder/reads.bam?tags=NM&notags=NM', 400, 'InvalidInput'],
+    [`reads/folder/reads.bam?referenceName=${'x'.repeat(1_025)}`, 400, 'InvalidInput'],
     ['parts/../folder/reads.bam', 404, 'NotFound'],
-    ['parts/x/folder/reads.bam', 400, 'InvalidInput'],
+    ['parts/x/folder/reads.bam', 404, 'NotFound'],
   ])('of htsget answers %s', async (path, status, error) => {
     const reply = await fetch(htsget + path);
     expect([reply.status, await reply.json()]).toEqual([status, { htsget: { error, message: expect.any(String) } }]);
@@ -141,6 +163,26 @@ describe('an error', () => {
   ])('of htsget answers a POST with %s', async (_, body, status, error) => {
     const reply = await post('reads/folder/reads.bam', body);
     expect([reply.status, await reply.json()]).toEqual([status, { htsget: { error, message: expect.any(String) } }]);
+  });
+
+  test.each([
+    ['records.0_0-99999999_0', 404, 'NotFound'],
+    [`segments.0-5.${'ab'.repeat(32)}`, 404, 'NotFound'],
+    ['records.1_5-100_0', 400, 'UnsupportedFormat'],
+  ])('of htsget answers a part that no ticket of this file has: %s', async (part, status, error) => {
+    const version = versionIn(await ticketOf('reads.bam'));
+    const reply = await fetch(`${htsget}parts/${version}.${part}/folder/reads.bam`);
+    expect([reply.status, await reply.json()]).toEqual([status, { htsget: { error, message: expect.any(String) } }]);
+  });
+
+  test('of htsget tells whoever has a ticket of a file that was replaced since', async () => {
+    const [, part] = (await ticketOf('replaced.bam')).htsget.urls;
+    await writeFile(join(folder, 'replaced.bam.c4gh'), await containerOf(vector('reads.bam'), keys.publicKey));
+    const reply = await fetch(part?.url ?? '');
+    expect([reply.status, await reply.json()]).toEqual([
+      404,
+      { htsget: { error: 'NotFound', message: 'The file was replaced: ask for a new ticket.' } },
+    ]);
   });
 
   test('of another method says what a ticket and a file take', async () => {

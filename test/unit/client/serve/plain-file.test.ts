@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { PlainFile } from '../../../../lib/client/serve/plain-file.ts';
-import { Recent } from '../../../../lib/client/serve/recent.ts';
+import { Recent } from '../../../../lib/common/recent.ts';
 import {
   bytesSource,
   encryptHeader,
@@ -34,7 +34,7 @@ async function opened({ most = 512, editList }: { most?: number; editList?: read
     ? await openContainer(bytesSource(container.subarray(124)), { header, privateKeys: [keys.privateKey] })
     : await openContainer(counting, { privateKeys: [keys.privateKey], segmentsPerFetch: 64 });
   reads.length = 0;
-  const file = new PlainFile(reader, '"v1"', new Recent({ most, milliseconds: Number.POSITIVE_INFINITY }, () => 0));
+  const file = new PlainFile(reader, { etag: '"v1"', lastModified: () => undefined }, new Recent({ most }));
   return { file, reads };
 }
 

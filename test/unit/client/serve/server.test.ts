@@ -3,8 +3,8 @@ import type { Admission } from '../../../../lib/client/serve/admission.ts';
 import type { Folder, Place, ServedFile } from '../../../../lib/client/serve/place.ts';
 import { below } from '../../../../lib/client/serve/place.ts';
 import { PlainFile } from '../../../../lib/client/serve/plain-file.ts';
-import { Recent } from '../../../../lib/client/serve/recent.ts';
 import { type Served, serve } from '../../../../lib/client/serve/server.ts';
+import { Recent } from '../../../../lib/common/recent.ts';
 import { bytesSource, generateKeyPair, openContainer } from '../../../../lib/crypt4gh/index.ts';
 import type { Failure } from '../../../../lib/terminal/failure.ts';
 import { containerOf } from '../../../helpers/client-world.ts';
@@ -17,6 +17,7 @@ const plaintext = generatedPlaintext('serve', 300_000);
 const keys = generateKeyPair();
 const token = 'secret-of-this-run';
 const hostile = '"><script>alert(1)</script>&amp;.txt';
+const changed = 'Wed, 01 Jan 2025 12:00:00 GMT';
 const failures: [string, string][] = [];
 let container: Buffer;
 let owner: number | undefined;
@@ -26,7 +27,7 @@ let served: Served;
 const file = (open: ServedFile['open']): ServedFile => ({ facts: { fileId: 'EGAF1' }, open });
 async function plainFile(bytes: Buffer): Promise<PlainFile> {
   const reader = await openContainer(bytesSource(bytes), { privateKeys: [keys.privateKey], segmentsPerFetch: 1 });
-  return new PlainFile(reader, '"v1"', new Recent({ most: 4, milliseconds: 1_000 }, () => 0));
+  return new PlainFile(reader, { etag: '"v1"', lastModified: () => changed }, new Recent({ most: 4 }));
 }
 function damaged(at: number): Buffer {
   const bytes = Buffer.from(container);
@@ -52,6 +53,7 @@ async function start(admission: Partial<Admission> = {}): Promise<Served> {
   };
   return await serve({
     port: 0,
+    version: '1.2.3',
     places: new Map([['datasets', place]]),
     admission: { token, origins: ['https://igv.example'], ownerOf: undefined, user: 1000, ...admission },
     failureOf,
@@ -91,6 +93,7 @@ describe('a file', () => {
       'content-type': 'application/octet-stream',
       'accept-ranges': 'bytes',
       etag: '"v1"',
+      'last-modified': changed,
       'cache-control': 'no-store',
       'referrer-policy': 'no-referrer',
       'x-content-type-options': 'nosniff',

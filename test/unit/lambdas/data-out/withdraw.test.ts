@@ -61,8 +61,8 @@ test('a purge has no limit but its time', async () => {
     world.stage({ ...facts, recipient, key: `${recipient}/EGAF${file}-a.c4gh`, state: 'staged' });
   }
   // The helper looks each row up.
-  const records = { ...world.records, settle: async () => {} };
-  await withdraw({ ...world, records }, 'purge')({}, lambdaContext());
+  const ledger = { ...world.ledger, recordRemoval: async () => {} };
+  await withdraw({ ...world, ledger }, 'purge')({}, lambdaContext());
   expect(world.objects.size).toBe(0);
 });
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { OperatorEvent } from '../../../../lib/contract/events.ts';
+import type { OperatorEvent } from '../../../../lib/service/export/ports.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { lambdaContext, metricsOf } from '../../../helpers/sqs-event.ts';
 
@@ -23,7 +23,7 @@ test('an event that is lost is a log line and counts in a metric', async () => {
   const error = new Error('not in time', {
     cause: Object.assign(new Error('slow down'), { name: 'ThrottlingException' }),
   });
-  await announce({ publish: async () => [{ event: settled, error }] }, settled, lambdaContext());
+  await announce({ publish: () => Promise.reject(error) }, settled, lambdaContext());
   metrics.publishStoredMetrics();
   expect(metricsOf(log.documents())).toEqual([{ EventLost: 1 }]);
   const lines = log.documents().filter((line) => line.message === 'event lost');
@@ -45,9 +45,8 @@ test.each([
 ])('events take %s', async (_name, remaining, expected) => {
   const given: number[] = [];
   const events = {
-    publish: async (_: readonly OperatorEvent[], withinMs: number) => {
+    publish: async (_: OperatorEvent, withinMs: number) => {
       given.push(withinMs);
-      return [];
     },
   };
   await announce(events, settled, lambdaContext(remaining));

@@ -2,7 +2,7 @@ import { ChangeMessageVisibilityCommand } from '@aws-sdk/client-sqs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { oneByOne, queueHandler } from '../../../../lambdas/shared/queue.ts';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
-import { parseRetryDelays } from '../../../../lib/service/stores/sqs/received.ts';
+import { parseRetryDelays } from '../../../../lib/service/stores/queues.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { lambdaContext, metricsOf, sqsEvent, sqsRecord } from '../../../helpers/sqs-event.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { followTraces, traceField, traceOf } from '../../../../lambdas/shared/traces.ts';
+import { exportFields, followTraces, requestedFields, traceOf } from '../../../../lambdas/shared/traces.ts';
 
 const own = 'Root=1-66666666-aaaaaaaaaaaaaaaaaaaaaaaa;Parent=bbbbbbbbbbbbbbbb;Sampled=1';
 const received = 'Root=1-55555555-cccccccccccccccccccccccc;Parent=dddddddddddddddd;Sampled=0';
@@ -14,7 +14,13 @@ afterEach(() => vi.unstubAllEnvs());
 test('what is sent for a request carries the header of its message, and other messages that of the invocation', () => {
   followTraces([{ exportId: requestId, header: received }]);
   expect(traceOf(requestId)).toBe(received);
-  expect(traceField(requestId)).toEqual({ trace: '1-55555555-cccccccccccccccccccccccc' });
+  const trace = '1-55555555-cccccccccccccccccccccccc';
+  expect(exportFields({ exportId: requestId })).toEqual({ requestId, trace });
+  expect(requestedFields({ requestId: 'own' }, { exportId: requestId })).toEqual({
+    requestId: 'own',
+    exportRequestId: requestId,
+    trace,
+  });
   expect(traceOf('another')).toBe(own);
 });
 
@@ -40,5 +46,5 @@ test.each([
   vi.stubEnv('_X_AMZN_TRACE_ID', header);
   followTraces([{ exportId: requestId, header }]);
   expect(traceOf(requestId)).toBeUndefined();
-  expect(traceField(requestId)).toEqual({});
+  expect(exportFields({ exportId: requestId })).toEqual({ requestId });
 });

@@ -7,7 +7,7 @@ import { updateSteps } from '../../../../lib/local/template/update.ts';
 import { existing } from '../../../helpers/settings.ts';
 import { templatesOf } from '../../../helpers/synthesized.ts';
 
-/** What docs/decisions/plain-stack-outputs.md and docs/runbook.md#from-new-to-existing say of outputs that another stack reads. */
+/** What docs/operations.md#from-new-to-existing says of outputs that another stack reads. */
 const addresses = { queueUrl: (name: string) => `http://local/0/${name}`, apiUrl: (id: string) => `http://api/${id}` };
 const stack = (name: string, template: Template): Stack => ({ name, template, region: undefined, assets: new Map() });
 const stepsOf = (before: readonly Stack[], after: readonly Stack[]) =>

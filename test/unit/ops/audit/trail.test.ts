@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type AuditFilter, type AuditRow, RdsAuditTrail } from '../../../../lib/ops/audit/trail.ts';
-import { RdsExportLog } from '../../../../lib/service/ledger/delivery-log.ts';
+import { outboxRecords } from '../../../../lib/service/ledger/ledger.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 
 const first = '00000000-0000-4000-8000-00000000000a';
@@ -15,19 +15,12 @@ beforeAll(async () => {
 afterAll(() => test[Symbol.asyncDispose]());
 beforeEach(async () => {
   await test.sql('truncate data_out.export_log restart identity');
-  const log = new RdsExportLog(test.dataApi());
-  await log.record({ exportId: first, event: 'rejected', reason: 'not_released', datasetId: 'EGAD1' });
-  await log.record({ exportId: second, event: 'accepted', archiveKind: 'fega', datasetId: 'EGAD2' });
-  await log.record({
-    exportId: second,
-    event: 'staged',
-    archiveKind: 'fega',
-    datasetId: 'EGAD2',
-    fileId: 'EGAF1',
-    recipient: 'aa',
-    keyFingerprint: 'bb',
-    bytes: 9007199254740991,
-  });
+  const { recordRemoval } = outboxRecords(test.dataApi(), 30);
+  await recordRemoval([], [{ exportId: first, event: 'rejected', reason: 'not_released', datasetId: 'EGAD1' }]);
+  const ofSecond = { exportId: second, archiveKind: 'fega', datasetId: 'EGAD2' };
+  await recordRemoval([], [{ ...ofSecond, event: 'accepted' }]);
+  const facts = { fileId: 'EGAF1', recipient: 'aa', keyFingerprint: 'bb', bytes: 9007199254740991 };
+  await recordRemoval([], [{ ...ofSecond, ...facts, event: 'staged' }]);
 });
 
 async function rows(filter: AuditFilter, limit = 100): Promise<AuditRow[]> {

@@ -7,10 +7,10 @@ import {
   FileReferredToError,
   RdsArchiveWriter,
 } from '../../../../lib/ops/catalogue/writer.ts';
-import { RdsCatalogue } from '../../../../lib/service/catalogue/catalogue.ts';
-import type { ExportEvent } from '../../../../lib/service/export/ports.ts';
-import { RdsCopyRecords } from '../../../../lib/service/ledger/copy-records.ts';
-import { RdsExportLog } from '../../../../lib/service/ledger/delivery-log.ts';
+import { rdsCatalogue } from '../../../../lib/service/catalogue/catalogue.ts';
+import type { ExportEvent } from '../../../../lib/service/export/ledger-port.ts';
+import { copyRecords } from '../../../../lib/service/ledger/copy-records.ts';
+import { outboxRecords } from '../../../../lib/service/ledger/ledger.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 import { brokenConnection } from '../../../helpers/http-handler.ts';
 
@@ -48,7 +48,7 @@ describe('RdsArchiveWriter', () => {
 
   it('enters a file that the catalogue then gives out once the dataset is released', async () => {
     const writer = new RdsArchiveWriter(test.dataApi());
-    const catalogue = new RdsCatalogue(test.dataApi());
+    const catalogue = rdsCatalogue(test.dataApi());
     const reference = { fileId: 'EGAF1', datasetId: 'EGAD1' };
     await writer.registerFile(file);
     expect(await catalogue.findReleasedFile(reference)).toBeUndefined();
@@ -173,7 +173,7 @@ describe('RdsArchiveWriter', () => {
       "insert into sda.dataset_event_log (dataset_id, event, event_date) values ('EGAD1', 'released', now() + interval '1 day')",
     );
     await writer.appendDatasetEvent('EGAD1', 'deprecated');
-    expect(await new RdsCatalogue(test.dataApi()).isReleased('EGAD1')).toBe(false);
+    expect(await rdsCatalogue(test.dataApi()).isReleased('EGAD1')).toBe(false);
   });
 
   it('does not know an event of a dataset that is not there', async () => {
@@ -307,7 +307,8 @@ describe('ArchiveUserWriter', () => {
   });
 });
 
-describe('RdsExportLog', () => {
+describe('the audit trail', () => {
+  const record = (...events: readonly ExportEvent[]) => outboxRecords(test.dataApi(), 30).recordRemoval([], events);
   const event: ExportEvent = {
     exportId: '6f2c3d1e-0000-4000-8000-000000000001',
     event: 'staged',
@@ -321,13 +322,12 @@ describe('RdsExportLog', () => {
   const rows = () => test.sql('select event, reason, dataset_id, file_id, bytes from data_out.export_log order by id');
 
   it('keeps one row for an event of a request and file, however often it is recorded', async () => {
-    const log = new RdsExportLog(test.dataApi());
     lostAnswer();
-    await log.record(event);
-    await log.record(event);
-    await log.record({ ...event, fileId: 'EGAF2' });
-    await log.record({ exportId: event.exportId, event: 'rejected', reason: 'visa_expired' });
-    await log.record({ exportId: event.exportId, event: 'rejected', reason: 'visa_expired' });
+    await record(event);
+    await record(event);
+    await record({ ...event, fileId: 'EGAF2' });
+    await record({ exportId: event.exportId, event: 'rejected', reason: 'visa_expired' });
+    await record({ exportId: event.exportId, event: 'rejected', reason: 'visa_expired' });
     expect(await rows()).toEqual([
       ['staged', null, 'EGAD1', 'EGAF1', '9007199254740991'],
       ['staged', null, 'EGAD1', 'EGAF2', '9007199254740991'],
@@ -336,29 +336,27 @@ describe('RdsExportLog', () => {
   });
 
   it('writes many rows by one statement, all or none', async () => {
-    const log = new RdsExportLog(test.dataApi());
     const ten = Array.from({ length: 10 }, (_, n) => ({ ...event, fileId: `EGAF${n}` }));
-    await log.record(...ten, ...ten);
+    await record(...ten, ...ten);
     expect(await rows()).toHaveLength(10);
     const refused = { ...event, event: 'forgotten' as 'staged' };
-    await expect(log.record({ ...event, fileId: 'EGAF11' }, refused)).rejects.toThrow('violates check constraint');
+    await expect(record({ ...event, fileId: 'EGAF11' }, refused)).rejects.toThrow('violates check constraint');
     expect(await rows()).toHaveLength(10);
   });
 
   it('keeps rows of different requests apart', async () => {
-    const log = new RdsExportLog(test.dataApi());
-    await log.record(event);
-    await log.record({ ...event, exportId: '6f2c3d1e-0000-4000-8000-000000000002' });
+    await record(event);
+    await record({ ...event, exportId: '6f2c3d1e-0000-4000-8000-000000000002' });
     expect(await rows()).toHaveLength(2);
   });
 });
 
-describe('RdsCopyRecords', () => {
+describe('copyRecords', () => {
   const id = { exportId: '11111111-1111-4111-8111-111111111111', fileId: 'EGAF1' };
   const [mine, theirs] = ['22222222-2222-4222-8222-222222222222', '33333333-3333-4333-8333-333333333333'] as const;
-  const upload = { key: 'ab/c', uploadId: 'u1', sourceEtag: '"e"', headerDigest: 'cafe', partSize: 67_108_864 };
+  const upload = { outboxKey: 'ab/c', uploadId: 'u1', sourceEtag: '"e"', headerDigest: 'cafe', partSize: 67_108_864 };
   const part = (partNumber: number, crc64nvme?: string) => ({ partNumber, etag: `"${partNumber}"`, crc64nvme });
-  const copies = () => new RdsCopyRecords(test.dataApi());
+  const copies = () => copyRecords(test.dataApi());
 
   it('gives the next delivery the upload and every part that was saved', async () => {
     expect(await copies().take(id, mine, true)).toEqual({ withoutProgress: 1, upload: undefined });
@@ -367,7 +365,7 @@ describe('RdsCopyRecords', () => {
     expect(await copies().save(id, mine, [part(1, 'AAAAAAAAAAA='), part(3)])).toBe(true);
     lostAnswer();
     expect(await copies().save(id, mine, [part(2)])).toBe(true);
-    expect(await copies().find(id)).toEqual({ key: 'ab/c', uploadId: 'u1' });
+    expect(await copies().find(id)).toEqual({ ...id, outboxKey: 'ab/c', uploadId: 'u1' });
     expect(await copies().take(id, theirs, false)).toEqual({
       withoutProgress: 1,
       upload: { ...upload, parts: [part(1, 'AAAAAAAAAAA='), part(2), part(3)] },

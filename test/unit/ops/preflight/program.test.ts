@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { settings } from '../../../../bin/settings.ts';
 import { runPreflight } from '../../../../lib/ops/preflight/program.ts';
-import { AwsAccount } from '../../../../lib/ops/stores/account.ts';
+import { awsAccount } from '../../../../lib/ops/stores/account.ts';
 import { makeTestIssuer } from '../../../helpers/issuer.ts';
 import { makeTerminal } from '../../../helpers/ops-world.ts';
 
@@ -11,7 +11,7 @@ const inputs = {
   issuers: '[]',
   missing: [] as readonly string[],
   nodeVersion: '24.1.0',
-  account: () => new AwsAccount({ region: 'eu-north-1' }),
+  account: () => awsAccount({ region: 'eu-north-1' }),
 };
 
 async function preflight(argv: readonly string[], change: Partial<typeof inputs> = {}) {

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import * as z from 'zod';
-import { ApiClient, type ApiClientOptions } from '../../../../lib/ops/retirement/api-client.ts';
-import type { CallRecord } from '../../../../lib/ops/retirement/recorded-fetch.ts';
+import { ApiClient, type ApiClientOptions, type CallRecord } from '../../../../lib/ops/retirement/api-client.ts';
 import { RegistryServer, repositoryToken } from '../../../helpers/registry-server.ts';
 import { fakeTiming } from '../../../helpers/retirement-world.ts';
 

@@ -26,7 +26,7 @@ async function run(looks: boolean[], acts: (Error | undefined)[]) {
         const failure = acts.shift();
         if (failure) throw failure;
       },
-      unproven: () => 'it still shows',
+      unproven: 'it still shows',
     },
     wait,
   );

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { retirementExitCodes } from '../../../../lib/terminal/exit-codes.ts';
+import { retirementExitCodes } from '../../../../lib/ops/retirement/errors.ts';
 import { initialState, packageToken, RegistryServer, repositoryToken } from '../../../helpers/registry-server.ts';
 import { retireRelease } from '../../../helpers/retirement-world.ts';
 

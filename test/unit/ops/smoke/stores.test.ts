@@ -3,9 +3,8 @@ import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { DeleteObjectsCommand, ListMultipartUploadsCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { queryReply } from '../../../../lib/local/endpoint/buffered-service.ts';
-import { sendSmokeEvent } from '../../../../lib/ops/stores/smoke-event.ts';
 import { removeSmokeObjects } from '../../../../lib/ops/stores/smoke-objects.ts';
-import { messagesDelivered, topicFacts } from '../../../../lib/ops/stores/topic.ts';
+import { messagesDelivered, sendSmokeEvent, topicFacts } from '../../../../lib/ops/stores/topic.ts';
 import { scripted, testClient, textOf } from '../../../helpers/http-handler.ts';
 
 describe('the facts of the alarm topic', () => {

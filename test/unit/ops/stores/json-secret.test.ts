@@ -1,7 +1,7 @@
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it } from 'vitest';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
-import { JsonSecret } from '../../../../lib/ops/stores/json-secret.ts';
+import { jsonSecret } from '../../../../lib/ops/stores/json-secret.ts';
 import { type SdkReply, type SdkRequest, scripted, testClient } from '../../../helpers/http-handler.ts';
 
 const secretArn = 'arn:aws:secretsmanager:eu-north-1:1:secret:s';
@@ -9,13 +9,13 @@ const secretArn = 'arn:aws:secretsmanager:eu-north-1:1:secret:s';
 function secretWith(...replies: SdkReply[]) {
   const network = scripted(replies);
   const client = new SecretsManagerClient({ ...testClient, maxAttempts: 1, requestHandler: network.handler });
-  return { secret: new JsonSecret({ client, secretArn }), requests: network.requests };
+  return { secret: jsonSecret({ client, secretArn }), requests: network.requests };
 }
 
 const bodyOf = ({ body }: SdkRequest): unknown => JSON.parse(new TextDecoder().decode(body as Uint8Array));
 const answer = (document: object, status = 200): SdkReply => ({ status, body: JSON.stringify(document) });
 
-describe('JsonSecret', () => {
+describe('jsonSecret', () => {
   it('reads the current value, parsed', async () => {
     const { secret, requests } = secretWith(answer({ SecretString: '{"users":[]}' }));
     expect(await secret.read()).toEqual({ users: [] });

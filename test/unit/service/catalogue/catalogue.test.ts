@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ArchiveDamagedError } from '../../../../lib/errors.ts';
 import { AwsError } from '../../../../lib/local/endpoint/errors.ts';
-import { RdsCatalogue } from '../../../../lib/service/catalogue/catalogue.ts';
-import { noteAttempts } from '../../../../lib/service/ledger/transition-sql.ts';
+import { exportCatalogue } from '../../../../lib/service/catalogue/export-catalogue.ts';
+import type { ExportCatalogue } from '../../../../lib/service/export/ports.ts';
+import { noteAttempts } from '../../../../lib/service/ledger/ledger.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 
 let test: TestDatabase;
-let catalogue: RdsCatalogue;
+let catalogue: ExportCatalogue;
 const attempt = {
   exportId: '6f2c3d1e-0000-4000-8000-000000000001',
   datasetId: 'EGAD1',
@@ -56,7 +57,7 @@ const rows = [
 beforeAll(async () => {
   test = await TestDatabase.shared();
   for (const statement of rows) await test.sql(statement);
-  catalogue = new RdsCatalogue(test.dataApi(), noteAttempts);
+  catalogue = exportCatalogue(test.dataApi(), noteAttempts);
 });
 afterAll(() => test[Symbol.asyncDispose]());
 
@@ -164,7 +165,7 @@ describe('exportableFiles', () => {
     for await (const { end } of catalogue.exportableFiles('EGAD5', '')) ends.push(end);
     expect(await pages('EGAD5', ends[0])).toEqual(all.slice(1));
     expect(await pages('EGAD5', ends[2])).toEqual([]);
-    const first = await catalogue.exportableFiles('EGAD1', '').next();
+    const first = await catalogue.exportableFiles('EGAD1', '')[Symbol.asyncIterator]().next();
     const one = { fileId: 'EGAF1', archiveFileSize: 9007199254740991 };
     expect(first.value?.files).toContainEqual(one);
     const alone = { files: [one], end: '00000000-0000-4000-8000-000000000001' };
@@ -188,14 +189,17 @@ describe('findReleasedFile', () => {
   /** A catalogue that tells every statement after its answer. */
   const watched = (after: (sql: string) => unknown) => {
     const db = test.dataApi();
-    return new RdsCatalogue({
-      query: async (row, sql, parameters) => {
-        const found = await db.query(row, sql, parameters);
-        await after(sql);
-        return found;
+    return exportCatalogue(
+      {
+        query: async (row, sql, parameters) => {
+          const found = await db.query(row, sql, parameters);
+          await after(sql);
+          return found;
+        },
+        execute: () => Promise.reject(new Error('the catalogue is only read')),
       },
-      execute: () => Promise.reject(new Error('the catalogue is only read')),
-    });
+      noteAttempts,
+    );
   };
   const find = (fileId: string, datasetId = 'EGAD1') => catalogue.findReleasedFile({ fileId, datasetId });
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ForbiddenError } from '../../../../lib/errors.ts';
-import { RdsDirectCatalogue } from '../../../../lib/service/catalogue/direct-catalogue.ts';
-import type { DatasetFile } from '../../../../lib/service/direct/ports.ts';
+import { directCatalogue } from '../../../../lib/service/catalogue/direct-catalogue.ts';
+import type { DatasetFile, DirectCatalogue } from '../../../../lib/service/direct/ports.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 
 let test: TestDatabase;
-let catalogue: RdsDirectCatalogue;
+let catalogue: DirectCatalogue;
 
 const sha256 = 'ab'.repeat(32);
 const md5 = '0F'.repeat(16);
@@ -42,7 +42,7 @@ const rows = [
 beforeAll(async () => {
   test = await TestDatabase.shared();
   for (const statement of rows) await test.sql(statement);
-  catalogue = new RdsDirectCatalogue(test.dataApi());
+  catalogue = directCatalogue(test.dataApi());
 });
 afterAll(() => test[Symbol.asyncDispose]());
 
@@ -123,7 +123,7 @@ describe('filesOfDataset', () => {
   });
 
   it('breaks off when the dataset is withdrawn between two pages', async () => {
-    const pages = catalogue.filesOfDataset('EGAM');
+    const pages = catalogue.filesOfDataset('EGAM')[Symbol.asyncIterator]();
     expect((await pages.next()).value).toHaveLength(1000);
     await test.sql("insert into sda.dataset_event_log (dataset_id, event) values ('EGAM', 'deprecated')");
     await expect(pages.next()).rejects.toThrow(ForbiddenError);

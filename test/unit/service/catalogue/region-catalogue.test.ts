@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ArchiveDamagedError } from '../../../../lib/errors.ts';
-import { RdsRegionCatalogue } from '../../../../lib/service/catalogue/region-catalogue.ts';
+import { regionCatalogue } from '../../../../lib/service/catalogue/region-catalogue.ts';
+import type { RegionCatalogue } from '../../../../lib/service/direct/htsget/ports.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 
 let test: TestDatabase;
-let catalogue: RdsRegionCatalogue;
+let catalogue: RegionCatalogue;
 
 const rows = [
   `insert into sda.datasets (id, stable_id) values (1, 'EGAD1'), (2, 'EGAD2'), (3, 'EGAD3')`,
@@ -30,7 +31,7 @@ const names = [
 beforeAll(async () => {
   test = await TestDatabase.migrated();
   for (const statement of rows) await test.sql(statement);
-  catalogue = new RdsRegionCatalogue(test.dataApi());
+  catalogue = regionCatalogue(test.dataApi());
 });
 afterAll(() => test[Symbol.asyncDispose]());
 

@@ -6,7 +6,7 @@ import {
   type HeaderEndpoint,
   serveContent,
   serveHeader,
-} from '../../../../lib/service/direct/serve-header-and-content.ts';
+} from '../../../../lib/service/direct/serve-file.ts';
 import type { HttpReply, ReplyBody } from '../../../../lib/service/http/reply.ts';
 import type { HttpRequest } from '../../../../lib/service/http/request.ts';
 import { collect, generatedPlaintext } from '../../../helpers/crypt4gh-vectors.ts';

@@ -22,11 +22,13 @@ const key = Buffer.from(vectorKey('bob').publicKey).toString('base64');
 const fingerprint = createHash('sha256').update(vectorKey('bob').publicKey).digest('hex');
 
 const request = { jwtToken: 'good-visa', publicKey: key, datasetId: 'EGAD1' };
+const receive = { count: 1, isLast: false };
+const ample = () => 900_000;
 const received = (
   body: unknown,
   attributes: Record<string, string> = { requestId: exportId, archiveKind: 'fega' },
   sentAt = new Date('2026-11-21T09:59:00.123Z'),
-) => ({ messageId, body: typeof body === 'string' ? body : JSON.stringify(body), attributes, sentAt });
+) => ({ messageId, body: typeof body === 'string' ? body : JSON.stringify(body), attributes, sentAt, receive });
 
 let database: TestDatabase;
 let world: LedgerWorld;
@@ -35,7 +37,7 @@ beforeAll(async () => {
 });
 afterAll(() => database[Symbol.asyncDispose]());
 const consume = (...message: Parameters<typeof received>) =>
-  consumeExportRequest(received(...message), world.consuming);
+  consumeExportRequest(received(...message), world.consuming, ample);
 const grant = (datasetId: string, subject = researcher) => ({ subject, datasetId, expiresAt, dependsOn });
 
 beforeEach(async () => {
@@ -50,17 +52,17 @@ beforeEach(async () => {
 test('the visa is verified first, then the release; one message a file goes out, in the order of the design', async () => {
   expect(await consume(request)).toEqual({ outcome: 'accepted', exportId, datasetId: 'EGAD1', files: 4 });
   expect(world.calls.names).toEqual([
-    'requests.begin',
+    'ledger.begin',
     'verify',
     'catalogue.evaluateAccess',
     'catalogue.exportableFiles',
     'outbox.markOpen',
-    'requests.accept',
+    'ledger.accept',
     'fileExports.send',
     'catalogue.exportableFiles',
-    'requests.addFiles',
+    'ledger.addFiles',
     'fileExports.send',
-    'requests.completeFanOut',
+    'ledger.completeFanOut',
   ]);
   const common = {
     requestId: exportId,
@@ -154,7 +156,7 @@ describe('a quota of the outbox', () => {
   const another = 'a2c1f0de-7777-4aaa-8bbb-1234567890ab';
   /** The ledger measures it: see its own tests. */
   const reached = () => {
-    world.requests.accept = () => Promise.resolve(false);
+    world.ledger.accept = () => Promise.resolve(false);
   };
   beforeEach(() => {
     world.visas.set('good-visa', [grant('EGAD1'), grant('EGAD3')]);
@@ -187,7 +189,7 @@ describe('a quota of the outbox', () => {
     world.visas.set('good-visa', [grant('EGAD2')]);
     expect(await ask('EGAD2')).toMatchObject({ outcome: 'rejected', reason: 'not_released' });
     expect(await ask('EGAD1')).toMatchObject({ outcome: 'rejected', reason: 'not_entitled' });
-    expect(world.calls.names).not.toContain('requests.accept');
+    expect(world.calls.names).not.toContain('ledger.accept');
   });
 
   test('does not stop a fan-out that goes on after a crash: it was accepted', async () => {
@@ -274,20 +276,20 @@ test('a file in several datasets is exported through one that is granted and rel
 });
 
 test.each([
-  'requests.begin',
+  'ledger.begin',
   'verify',
   'catalogue.evaluateAccess',
   'catalogue.exportableFiles',
-  'requests.accept',
+  'ledger.accept',
   'fileExports.send',
 ])('a failure of %s is no rejection: the message fails and is delivered again', async (name) => {
   const order = [
-    'requests.begin',
+    'ledger.begin',
     'verify',
     'catalogue.evaluateAccess',
     'catalogue.exportableFiles',
     'outbox.markOpen',
-    'requests.accept',
+    'ledger.accept',
     'fileExports.send',
   ];
   const failure = new TemporarilyUnavailableError('down');
@@ -332,7 +334,9 @@ test('a crash at any call, before or after its effect: the redelivery sends ever
       fresh.catalogue.addDataset('EGAD1', { released: true, fileIds: ['F1', 'F2', 'F3', 'F4'] });
       fresh.visas.set('good-visa', [grant('EGAD1')]);
       fresh.calls.crashAt(at, when);
-      const first = await consumeExportRequest(received(request), fresh.consuming).catch((error: unknown) => error);
+      const first = await consumeExportRequest(received(request), fresh.consuming, ample).catch(
+        (error: unknown) => error,
+      );
       // Nothing is sent before the row is there.
       if (fresh.fileExports.sent.length > 0) expect(await fresh.audit()).toHaveLength(1);
       if (!fresh.calls.revive()) {
@@ -340,7 +344,7 @@ test('a crash at any call, before or after its effect: the redelivery sends ever
         break;
       }
       expect(first).toBeInstanceOf(CrashError);
-      await consumeExportRequest(received(request), fresh.consuming);
+      await consumeExportRequest(received(request), fresh.consuming, ample);
       expect(new Set(fresh.fileExports.sent.map((message) => message.fileId))).toEqual(
         new Set(['F1', 'F2', 'F3', 'F4']),
       );
@@ -407,7 +411,7 @@ describe('a fan-out that is delivered again', () => {
     await consume(request);
     world.calls.names.length = 0;
     expect(await consume(request)).toEqual({ outcome: 'accepted', exportId, datasetId: 'EGAD1', files: 34 });
-    expect(world.calls.names).toEqual(['requests.begin', 'requestFiles.finalizable']);
+    expect(world.calls.names).toEqual(['ledger.begin', 'ledger.finalizable']);
     expect(sent()).toEqual(fileIds);
   });
 
@@ -424,10 +428,7 @@ describe('a fan-out that is delivered again', () => {
   test('stops in time, and another delivery sends the rest, each file once', async () => {
     let asked = 0;
     const soonOver = () => (++asked > 10 ? 19_999 : 300_000);
-    const first = consumeExportRequest(received(request), world.consuming, {
-      receive: { count: 1, isLast: false },
-      remainingMs: soonOver,
-    });
+    const first = consumeExportRequest(received(request), world.consuming, soonOver);
     await expect(first).rejects.toThrow(TemporarilyUnavailableError);
     expect(sent()).toHaveLength(30);
     expect(await consume(request)).toMatchObject({ outcome: 'accepted', files: 34 });

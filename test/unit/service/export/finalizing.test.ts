@@ -40,9 +40,15 @@ async function worldWith(): Promise<LedgerWorld> {
 const asked = { jwtToken: 'good-visa', publicKey, datasetId: 'EGAD1' };
 const consume = (body: object = asked, isLast = false, id = exportId, at = sentAt) =>
   consumeExportRequest(
-    { messageId: id, body: JSON.stringify(body), attributes: { requestId: id }, sentAt: at },
+    {
+      messageId: id,
+      body: JSON.stringify(body),
+      attributes: { requestId: id },
+      sentAt: at,
+      receive: { count: isLast ? 100 : 1, isLast },
+    },
     world.consuming,
-    { receive: { count: isLast ? 100 : 1, isLast }, remainingMs: ample },
+    ample,
   );
 
 /** The messages that were sent to files, as one batch delivers them. */
@@ -50,7 +56,12 @@ const messagesFor = (fileIds: readonly string[], { redelivered = false, isLast =
   fileIds.map((fileId) => {
     const message = world.smallFileExports.sent.find((one) => one.fileId === fileId);
     if (!message) throw new Error(`no message for ${fileId}`);
-    return { messageId: fileId, body: JSON.stringify(message), sentAt, redelivered, isLast };
+    return {
+      messageId: fileId,
+      body: JSON.stringify(message),
+      sentAt,
+      receive: { count: redelivered ? 2 : 1, isLast },
+    };
   });
 const stage = (fileIds: readonly string[], how?: Parameters<typeof messagesFor>[1]) =>
   stageFiles(messagesFor(fileIds, how), world.staging, ample);
@@ -280,16 +291,16 @@ describe('a fan-out', () => {
     const fileIds = Array.from({ length: 30 }, (_, n) => `F${n + 10}`);
     world.catalogue.addDataset('EGAD1', { released: true, fileIds });
     const receive = async (count: number, remainingMs: () => number) => {
-      const delivery = { receive: { count, isLast: false }, remainingMs };
       return await consumeExportRequest(
         {
           messageId: exportId,
           sentAt,
           attributes: { requestId: exportId, archiveKind: 'fega' },
           body: JSON.stringify(asked),
+          receive: { count, isLast: false },
         },
         world.consuming,
-        delivery,
+        remainingMs,
       ).catch((error: unknown) => error);
     };
     // Each has time for one page.
@@ -335,8 +346,8 @@ describe('a fan-out', () => {
   });
 
   test('that cannot be given up fails with its first failure; the sweep goes on', async () => {
-    const { requests } = world;
-    requests.fail = () => Promise.reject(new Error('another'));
+    const { ledger } = world;
+    ledger.fail = () => Promise.reject(new Error('another'));
     world.calls.failAt(9, 'before', down);
     await expect(consume(asked, true)).rejects.toBe(down);
     expect(await row()).toMatchObject({ state: 'accepted', isFannedOut: false });

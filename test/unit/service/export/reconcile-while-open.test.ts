@@ -22,9 +22,13 @@ async function sweep(at: string, { unsettled = false, net = false, meanwhile = (
     meanwhile();
     return unsettled;
   };
-  await reconcileWhileOpen({ outbox: world.outbox, hasUnfinalized, now: () => new Date(at) }, net, async () => {
-    asked.push('sweep');
-  });
+  await reconcileWhileOpen(
+    { outbox: world.outbox, ledger: { hasUnfinalized }, now: () => new Date(at) },
+    net,
+    async () => {
+      asked.push('sweep');
+    },
+  );
   return world.objects.has(marker);
 }
 
@@ -66,7 +70,11 @@ test('the net sweeps also on a day when the marker cannot be read', async () => 
   const outbox = { ...world.outbox, head: () => Promise.reject(new Error('S3 refuses')) };
   const sweepOnce = async () => void asked.push('sweep');
   const run = (isNet: boolean) =>
-    reconcileWhileOpen({ outbox, hasUnfinalized: async () => false, now: () => new Date(later) }, isNet, sweepOnce);
+    reconcileWhileOpen(
+      { outbox, ledger: { hasUnfinalized: async () => false }, now: () => new Date(later) },
+      isNet,
+      sweepOnce,
+    );
   await expect(run(false)).rejects.toThrow('S3 refuses');
   await expect(run(true)).rejects.toThrow('S3 refuses');
   expect(asked).toEqual(['sweep']);
@@ -77,7 +85,7 @@ test('a failure leaves the marker', async () => {
   const outbox = world.outbox;
   const failing = () => Promise.reject(new Error('no database'));
   const run = reconcileWhileOpen(
-    { outbox, hasUnfinalized: failing, now: () => new Date(later) },
+    { outbox, ledger: { hasUnfinalized: failing }, now: () => new Date(later) },
     false,
     async () => {},
   );
@@ -88,6 +96,6 @@ test('a failure leaves the marker', async () => {
 test('who takes a container away writes the marker: its request gets another receipt', async () => {
   const row = { exportId: 'r', fileId: 'EGAF1', datasetId: 'EGAD1', recipient: 'a', key: 'a/EGAF1.c4gh' };
   world.stage({ ...row, state: 'staged' });
-  await remove([{ ...row, state: 'staged', holds: 'nothing' }], 'purged', world);
+  await remove([{ ...row, state: 'staged', found: 'nothing' }], 'purged', world);
   expect(world.marked).toBe(1);
 });

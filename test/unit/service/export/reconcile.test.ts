@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { BrokenFanOut, UnfinishedRequests } from '../../../../lib/service/export/reconcile.ts';
+import type { BrokenFanOut, UnfinishedRequests } from '../../../../lib/service/export/ledger-port.ts';
 import { reconcileDeliveries } from '../../../../lib/service/export/reconcile.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 import { rowIdOf } from '../../../helpers/fake-catalogue.ts';
@@ -17,32 +17,32 @@ const request = {
 };
 
 /** Answers of the tables, and what they were asked. */
-class FakeUnfinishedRequests implements UnfinishedRequests {
+class FakeUnfinishedRequests implements Omit<UnfinishedRequests, 'hasUnfinalized'> {
   readonly asked: string[] = [];
   silent = [0];
   expired = [0];
   broken: readonly BrokenFanOut[] = [];
   settled: string[][] = [];
-  giveUpSilent(before: Date): Promise<number> {
+  readonly giveUpSilent = (before: Date): Promise<number> => {
     this.asked.push(`silent ${before.toISOString()}`);
     return Promise.resolve(this.silent.shift() ?? 0);
-  }
-  giveUpExpired(before: Date): Promise<number> {
+  };
+  readonly giveUpExpired = (before: Date): Promise<number> => {
     this.asked.push(`expired ${before.toISOString()}`);
     return Promise.resolve(this.expired.shift() ?? 0);
-  }
-  async brokenFanOuts(tried: Date, expired: Date): Promise<readonly BrokenFanOut[]> {
+  };
+  readonly brokenFanOuts = async (tried: Date, expired: Date): Promise<readonly BrokenFanOut[]> => {
     this.asked.push(`broken ${tried.toISOString()} ${expired.toISOString()}`);
     // The rows of a fan-out that has ended are not found again.
     const ended = await Promise.all(
       this.broken.map(async ({ request: { exportId } }) => (await world.row(exportId))?.isFannedOut),
     );
     return this.broken.filter((_, index) => !ended[index]);
-  }
-  unclosed(quiet: Date): Promise<readonly string[]> {
+  };
+  readonly unclosed = (quiet: Date): Promise<readonly string[]> => {
     this.asked.push(`unclosed ${quiet.toISOString()}`);
     return Promise.resolve(this.settled.shift() ?? []);
-  }
+  };
 }
 
 let database: TestDatabase;
@@ -58,7 +58,7 @@ beforeEach(async () => {
   unfinished = new FakeUnfinishedRequests();
 });
 const run = (remainingMs = () => 240_000) =>
-  reconcileDeliveries({ ...world.consuming, unfinished, now: () => now }, remainingMs);
+  reconcileDeliveries({ ...world.consuming, ledger: { ...world.ledger, ...unfinished }, now: () => now }, remainingMs);
 
 test('asks for what is older than the longest invocation, than any message, and than five minutes', async () => {
   expect(await run()).toEqual({ givenUp: 0, expired: 0, failed: 0, sentAgain: 0 });
@@ -80,7 +80,7 @@ test('goes on until no file is left to give up, and sends settled requests on ag
 });
 
 test('gives up a fan-out that died: its unsent files, then the request', async () => {
-  await world.requests.accept(request, ['F1', 'F2'], receive);
+  await world.ledger.accept(request, ['F1', 'F2'], receive);
   unfinished.broken = [{ request, progress: { sentTo: rowIdOf('F1'), files: 1 } }];
   expect(await run()).toEqual({ givenUp: 0, expired: 0, failed: 1, sentAgain: 0 });
   expect(await world.row(exportId)).toMatchObject({
@@ -92,8 +92,8 @@ test('gives up a fan-out that died: its unsent files, then the request', async (
 });
 
 test('ends what a delivery began to give up, with its reason', async () => {
-  await world.requests.accept(request, [], receive);
-  await world.requests.fail(request, 'internal_error');
+  await world.ledger.accept(request, [], receive);
+  await world.ledger.fail(request, 'internal_error');
   unfinished.broken = [{ request, progress: { sentTo: '', files: 0 }, reason: 'internal_error' }];
   await run();
   expect(await world.row(exportId)).toMatchObject({ state: 'failed', reason: 'internal_error' });
@@ -110,10 +110,10 @@ test('leaves the rest to the next unfinished when its time ends', async () => {
 test('a fan-out that cannot be closed keeps no other waiting, and the unfinished fails at its end', async () => {
   const other = 'a2c1f0de-7777-4aaa-8bbb-1234567890ab';
   const small = { ...request, exportId: other };
-  for (const one of [request, small]) await world.requests.accept(one, [], receive);
+  for (const one of [request, small]) await world.ledger.accept(one, [], receive);
   unfinished.broken = [request, small].map((one) => ({ request: one, progress: { sentTo: '', files: 0 } }));
-  const fail = world.requests.fail.bind(world.requests);
-  world.requests.fail = async (refused, reason) => {
+  const fail = world.ledger.fail.bind(world.ledger);
+  world.ledger.fail = async (refused, reason) => {
     if (refused.exportId === exportId) throw new Error('its position is none');
     return await fail(refused, reason);
   };
@@ -124,17 +124,12 @@ test('a fan-out that cannot be closed keeps no other waiting, and the unfinished
 test('small fan-outs that are broken end one after the other, not all in the last round', async () => {
   world.catalogue.addDataset('EGAD1', { released: true, fileIds: ['F1'] });
   const other = { ...request, exportId: 'a2c1f0de-7777-4aaa-8bbb-1234567890ab' };
-  for (const one of [request, other]) await world.requests.accept(one, [], receive);
+  for (const one of [request, other]) await world.ledger.accept(one, [], receive);
   unfinished.broken = [request, other].map((one) => ({ request: one, progress: { sentTo: '', files: 0 } }));
   const before = world.calls.names.length;
   expect(await run()).toMatchObject({ failed: 2 });
-  const steps = world.calls.names.slice(before).filter((name) => /^requests\.(closeUnsent|completeFanOut)/.test(name));
-  expect(steps).toEqual([
-    'requests.closeUnsent',
-    'requests.completeFanOut',
-    'requests.closeUnsent',
-    'requests.completeFanOut',
-  ]);
+  const steps = world.calls.names.slice(before).filter((name) => /^ledger\.(closeUnsent|completeFanOut)/.test(name));
+  expect(steps).toEqual(['ledger.closeUnsent', 'ledger.completeFanOut', 'ledger.closeUnsent', 'ledger.completeFanOut']);
 });
 
 test('a large fan-out that is broken keeps no other waiting, and the next unfinished goes on where this one stopped', async () => {
@@ -146,7 +141,7 @@ test('a large fan-out that is broken keeps no other waiting, and the next unfini
   world.catalogue.addDataset('EGAD2', { released: true, fileIds: ['G1'] });
   const small = { ...request, exportId: other, datasetId: 'EGAD2' };
   for (const one of [request, small]) {
-    await world.requests.accept(one, [], receive);
+    await world.ledger.accept(one, [], receive);
   }
   const start = { sentTo: '', files: 0 };
   unfinished.broken = [
@@ -164,7 +159,7 @@ test('a large fan-out that is broken keeps no other waiting, and the next unfini
   });
   const before = world.calls.names.length;
   expect(await run()).toMatchObject({ failed: 1 });
-  const pages = world.calls.names.slice(before).filter((name) => name === 'requests.closeUnsent');
+  const pages = world.calls.names.slice(before).filter((name) => name === 'ledger.closeUnsent');
   // A page has 1,000 files: those of the first run are not closed again.
   expect(pages).toHaveLength(1);
   expect(await world.statesOf(exportId)).toHaveLength(2040);

@@ -29,8 +29,7 @@ afterEach(() => {
 const message = (fileId: string, overrides: Record<string, unknown> = {}) => ({
   messageId: '99999999-9999-4999-8999-999999999999',
   sentAt: new Date('2026-11-21T09:00:01.000Z'),
-  redelivered: false,
-  isLast: false,
+  receive: { count: 1, isLast: false },
   body: JSON.stringify({
     requestId: exportId,
     requestedAt: '2026-11-21T09:00:00.000Z',
@@ -106,7 +105,7 @@ test('ten small files: one query, one insert, one read and one write a file', as
     ['archiveKeys.candidates', 10],
     ['archive.readWhole', 10],
     ['outbox.put', 10],
-    ['requestFiles.record', 1],
+    ['ledger.record', 1],
   ]);
   expect(stagedIds()).toEqual(ids);
   expect(rowsOf('staged')).toEqual(ids);
@@ -234,7 +233,11 @@ describe('the audit rows', () => {
       expect(stagedIds()).toEqual(ids);
       expect(rowsOf('staged')).toEqual(others(id));
       world.recorded.refused.clear();
-      const [again] = await stageFiles([{ ...message(id), redelivered: true }], world.staging, ample);
+      const [again] = await stageFiles(
+        [{ ...message(id), receive: { count: 2, isLast: false } }],
+        world.staging,
+        ample,
+      );
       expect(again).toMatchObject({ value: { outcome: 'already_staged', bytes: containerBytes } });
       expect(rowsOf('staged').sort()).toEqual(ids);
       expect(world.outbox.writes).toBe(10);
@@ -242,17 +245,17 @@ describe('the audit rows', () => {
   );
 
   test('are not written while the database is down: every message comes back after one attempt', async () => {
-    const requestFiles = {
+    const ledger = {
       record: vi.fn(() => Promise.reject(new TemporarilyUnavailableError('down'))),
       finalizable: vi.fn(),
     };
     const ends = await stageFiles(
       ids.map((id) => message(id)),
-      { ...world.staging, requestFiles },
+      { ...world.staging, ledger },
       ample,
     );
     expect(ends.every(({ status }) => status === 'rejected')).toBe(true);
-    expect(requestFiles.record).toHaveBeenCalledTimes(1);
+    expect(ledger.record).toHaveBeenCalledTimes(1);
   });
 });
 

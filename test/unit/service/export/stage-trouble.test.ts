@@ -142,7 +142,7 @@ test('time that runs out between two copies: nothing is visible, and the next de
   expect(stopped).toBeInstanceOf(TemporarilyUnavailableError);
   expect(stopped).toMatchObject({ retryAfterSeconds: 0 });
   expect(world.calls.names).not.toContain('upload.copyPart');
-  expect(world.calls.names.slice(-2)).toEqual(['copies.save', 'requestFiles.record retrying']);
+  expect(world.calls.names.slice(-2)).toEqual(['copies.save', 'ledger.record retrying']);
   expect(world.outbox.objects.size).toBe(0);
   expect(world.outbox.bytesReceived).toBe(5 * MiB);
   await stageFile(message, stagingOf(world), redelivered);
@@ -185,7 +185,7 @@ test('five deliveries without a new part: the sixth gives up at once, and a mess
     message: expect.stringContaining('5 deliveries'),
     retryAfterSeconds: 0,
   });
-  expect(world.calls.names.slice(-2)).toEqual(['copies.take', 'requestFiles.record given_up']);
+  expect(world.calls.names.slice(-2)).toEqual(['copies.take', 'ledger.record given_up']);
   await stageFile(message, stagingOf(world), fresh);
   expectWhole(world, large);
 });
@@ -243,6 +243,6 @@ describe('the checksum of the archived body', () => {
     if (body === small) return;
     // The same bytes would be copied in vain.
     await expect(stageFile(message, stagingOf(world), redelivered)).rejects.toMatchObject({ retryAfterSeconds: 0 });
-    expect(world.calls.names.slice(-2)).toEqual(['copies.take', 'requestFiles.record given_up']);
+    expect(world.calls.names.slice(-2)).toEqual(['copies.take', 'ledger.record given_up']);
   });
 });

@@ -79,7 +79,7 @@ test('the order of the steps, metadata and audit row', async () => {
     'archiveKeys.candidates',
     'archive.readWhole',
     'outbox.put',
-    'requestFiles.record staged',
+    'ledger.record staged',
   ]);
   const keyFingerprint = createHash('sha256').update(vectorKey('bob').publicKey).digest('hex');
   expect(world.outbox.objects.get(outboxKey)?.metadata).toEqual({
@@ -246,11 +246,7 @@ describe('rejected: nothing is staged', () => {
       reason: 'not_released',
     });
     expect(world.outbox.objects.size).toBe(0);
-    expect(world.calls.names).toEqual([
-      'denyList.current',
-      'catalogue.findReleasedFiles',
-      'requestFiles.record rejected',
-    ]);
+    expect(world.calls.names).toEqual(['denyList.current', 'catalogue.findReleasedFiles', 'ledger.record rejected']);
     expect(world.rows).toEqual([
       expect.objectContaining({ event: 'rejected', reason: 'not_released', exportId: requestA, fileId: 'EGAF1' }),
     ]);
@@ -274,11 +270,7 @@ describe('rejected: nothing is staged', () => {
     const waiting = message({ recipient: outboxPrefix({ ...issuer, sub: 'r1' }), dependsOn });
     const rejected = { outcome: 'rejected', reason: 'visa_denied' };
     expect(await stageFile(waiting, world.staging, fresh)).toMatchObject(rejected);
-    expect(world.calls.names).toEqual([
-      'denyList.current',
-      'catalogue.findReleasedFiles',
-      'requestFiles.record rejected',
-    ]);
+    expect(world.calls.names).toEqual(['denyList.current', 'catalogue.findReleasedFiles', 'ledger.record rejected']);
     expect(world.rows).toMatchObject([{ event: 'rejected', reason: 'visa_denied', fileId: 'EGAF1' }]);
   });
 
@@ -333,7 +325,7 @@ describe('rejected: nothing is staged', () => {
       'catalogue.isReleased EGAD1',
       'upload.abort',
       'copies.forget',
-      'requestFiles.record rejected',
+      'ledger.record rejected',
     ]);
     expect(world.outbox.objects.size).toBe(0);
     expect(world.outbox.uploads.size).toBe(0);
@@ -359,7 +351,7 @@ describe('an unusable public key is rejected', () => {
   ])('%s', async (_, publicKey) => {
     const outcome = await stageFile(message({ publicKey: publicKey.toString('base64') }), world.staging, fresh);
     expect(outcome).toMatchObject({ outcome: 'rejected', reason: 'unusable_public_key', fileId: 'EGAF1' });
-    expect(world.calls.names).toEqual(['catalogue.findReleasedFiles', 'requestFiles.record rejected']);
+    expect(world.calls.names).toEqual(['catalogue.findReleasedFiles', 'ledger.record rejected']);
     expect(world.rows).toEqual([
       expect.objectContaining({ event: 'rejected', reason: 'unusable_public_key', exportId: requestA, recipient }),
     ]);

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
-import type { RecordedContainer } from '../../../../lib/service/export/ports.ts';
+import type { RecordedContainer } from '../../../../lib/service/export/ledger-port.ts';
 import { withdrawDeprecated } from '../../../../lib/service/export/withdraw/reconcile.ts';
 import { WithdrawWorld } from '../../../helpers/withdraw-world.ts';
 
@@ -29,7 +29,7 @@ const run = (options: { deletes?: boolean; limit?: number; isOver?: () => boolea
 const withdrawal = { datasetId: 'EGAD1', found: 1, removed: 1, copiesEnded: 0 };
 
 describe('a run that deletes', () => {
-  test('removes a container, tells the audit trail, then settles its row', async () => {
+  test('removes a container, then settles its row and tells the audit trail, both at once', async () => {
     world.stage(container('EGAF1'), 42);
     expect(await run()).toEqual([withdrawal]);
     expect([...world.objects]).toEqual([]);
@@ -45,7 +45,7 @@ describe('a run that deletes', () => {
       },
     ]);
     expect(world.settled).toEqual([expect.objectContaining({ fileId: 'EGAF1', end: 'withdrawn' })]);
-    expect(world.calls).toEqual([`remove ${container('EGAF1').key}`, 'record', 'settle']);
+    expect(world.calls).toEqual([`remove ${container('EGAF1').key}`, 'record']);
   });
 
   test('finds nothing the next time', async () => {
@@ -88,11 +88,11 @@ describe('a run that deletes', () => {
 
   test('tells the audit trail in the next run what a broken one had deleted', async () => {
     world.stage(container('EGAF1'));
-    const { record } = world.log;
-    world.log.record = async () => Promise.reject(new TemporarilyUnavailableError('the database is away'));
+    const { recordRemoval } = world.ledger;
+    world.ledger.recordRemoval = async () => Promise.reject(new TemporarilyUnavailableError('the database is away'));
     await expect(run()).rejects.toThrow(TemporarilyUnavailableError);
     expect([world.objects.size, world.settled]).toEqual([0, []]);
-    world.log.record = record;
+    world.ledger.recordRemoval = recordRemoval;
     await run();
     expect(world.events).toEqual([expect.objectContaining({ event: 'withdrawn', fileId: 'EGAF1' })]);
     expect(world.settled).toHaveLength(1);
@@ -129,7 +129,7 @@ describe('a run that deletes', () => {
 
   test('ends unfinished copies of the dataset, and none of another dataset to the same key', async () => {
     const { key } = container('EGAF1');
-    world.recordedCopies = [{ exportId: one, fileId: 'EGAF1', key, uploadId: 'ours' }];
+    world.recordedCopies = [{ exportId: one, fileId: 'EGAF1', outboxKey: key, uploadId: 'ours' }];
     world.recorded.set(key, ['ours', 'theirs']);
     world.uploads.set(key, new Set(['ours', 'lost', 'theirs']));
     expect(await run()).toEqual([{ ...withdrawal, found: 0, removed: 0, copiesEnded: 1 }]);
@@ -165,7 +165,7 @@ describe('a run that reports', () => {
   test('deletes nothing, ends no copy, and finds the same the next time', async () => {
     world.stage(container('EGAF1'));
     world.hold(direct('EGAF2-a'));
-    world.recordedCopies = [{ exportId: one, fileId: 'EGAF3', key: 'k', uploadId: 'u' }];
+    world.recordedCopies = [{ exportId: one, fileId: 'EGAF3', outboxKey: 'k', uploadId: 'u' }];
     for (const _ of [1, 2]) expect(await run({ deletes: false })).toEqual([{ ...withdrawal, found: 2, removed: 0 }]);
     expect(world.objects.size).toBe(2);
     expect(world.calls).toEqual([]);

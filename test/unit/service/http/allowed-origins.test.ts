@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { allowedOrigin, preflightHeaders, shared } from '../../../../lib/service/http/allowed-origins.ts';
+import { allowedOrigin, preflightHeaders, withAllowedOrigin } from '../../../../lib/service/http/origins.ts';
 
 const genome = 'https://genome.example.org';
 const origins = new Set([genome, 'http://localhost:8080']);
@@ -8,7 +8,7 @@ const reply = { status: 200, headers: { A: 'b' }, body: '' };
 const allowed = { methods: 'GET, POST', headers: ['Authorization', 'Range'] };
 
 test('a page of a listed origin may read the reply, without cookies', () => {
-  expect(shared(reply, from(genome), origins).headers).toEqual({
+  expect(withAllowedOrigin(reply, from(genome), origins).headers).toEqual({
     A: 'b',
     Vary: 'Origin',
     'Access-Control-Allow-Origin': genome,
@@ -31,11 +31,11 @@ describe.each([
 ])('%s', (_, request) => {
   test('may not, and a cache learns that this depends on the origin', () => {
     expect(allowedOrigin(request, origins)).toBeUndefined();
-    expect(shared(reply, request, origins).headers).toEqual({ A: 'b', Vary: 'Origin' });
+    expect(withAllowedOrigin(reply, request, origins).headers).toEqual({ A: 'b', Vary: 'Origin' });
     expect(preflightHeaders(request, origins, allowed)).toEqual({});
   });
 });
 
 test('without listed origins the reply stays as it is', () => {
-  expect(shared(reply, from(genome), new Set())).toBe(reply);
+  expect(withAllowedOrigin(reply, from(genome), new Set())).toBe(reply);
 });

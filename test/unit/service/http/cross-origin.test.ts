@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ForeignOriginError } from '../../../../lib/errors.ts';
-import { refuseCrossOrigin } from '../../../../lib/service/http/cross-origin.ts';
+import { refuseCrossOrigin } from '../../../../lib/service/http/origins.ts';
 
 const own = 'https://api.example.org';
 const check = (method: string, headers: Readonly<Record<string, readonly string[]>>) => () =>

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ForbiddenError } from '../../../../lib/errors.ts';
-import { RdsDirectCatalogue } from '../../../../lib/service/catalogue/direct-catalogue.ts';
-import { describeObject, giveAccessUrl } from '../../../../lib/service/direct/drs/objects.ts';
+import { directCatalogue } from '../../../../lib/service/catalogue/direct-catalogue.ts';
+import { describeObject, giveAccessUrl } from '../../../../lib/service/direct/drs.ts';
 import { listDatasetFiles, listDatasets } from '../../../../lib/service/direct/list-datasets.ts';
-import { serveFile } from '../../../../lib/service/direct/serve-file.ts';
-import { serveContent, serveHeader } from '../../../../lib/service/direct/serve-header-and-content.ts';
+import { serveContent, serveFile, serveHeader } from '../../../../lib/service/direct/serve-file.ts';
 import type { HttpRequest } from '../../../../lib/service/http/request.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 import { DrsWorld } from '../../../helpers/drs-world.ts';
@@ -42,7 +41,7 @@ function endpoint() {
   const { outbox, archive } = world.ports;
   return {
     ...world.endpoint,
-    catalogue: new RdsDirectCatalogue(database.dataApi()),
+    catalogue: directCatalogue(database.dataApi()),
     archive,
     archiveKeys: { candidates: async () => world.ports.archiveKeys },
     outbox,

@@ -99,3 +99,17 @@ test('an unknown user costs the work of a known one', async () => {
   // Without a dummy hash the ratio is above a thousand; with it, machine noise.
   expect((await least(stored)) / (await least(undefined))).toBeLessThan(10);
 });
+
+test('a password that has fitted is not derived again, and no other one fits by that', async () => {
+  const stored = await hashPassword('correct horse');
+  const costOf = async (times: number) => {
+    const before = process.cpuUsage();
+    for (let index = 0; index < times; index += 1) expect(await verifyPassword('correct horse', stored)).toBe(true);
+    const { user, system } = process.cpuUsage(before);
+    return user + system;
+  };
+  const first = await costOf(1);
+  expect(await costOf(50)).toBeLessThan(5 * first);
+  expect(await verifyPassword('correct horsE', stored)).toBe(false);
+  expect(await verifyPassword('correct horse', await hashPassword('battery staple'))).toBe(false);
+});

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ExportState } from '../../../../lib/contract/export-state.ts';
-import { RdsExportStatus } from '../../../../lib/service/ledger/export-status.ts';
+import { exportRecords } from '../../../../lib/service/ledger/export-status.ts';
 import { prepareRole } from '../../../../lib/service/stores/rds/logins/database-role.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 import { exportRows, type FileCounts, type RequestRow, requestIdOf } from '../../../helpers/export-rows.ts';
@@ -9,13 +9,13 @@ const [first, second, third] = [requestIdOf(1), requestIdOf(2), requestIdOf(3)] 
 const password = 'correct-horse-battery-staple';
 
 let test: TestDatabase;
-let status: RdsExportStatus;
+let status: ReturnType<typeof exportRecords>;
 beforeAll(async () => {
   test = await TestDatabase.shared();
   await prepareRole(test.dataApi(), 'data_out_auditor', password);
   test.logins = { 'arn:auditor': { username: 'data_out_auditor', password } };
   // All queries run as the role that the function has.
-  status = new RdsExportStatus(test.dataApi({ secretArn: 'arn:auditor' }));
+  status = exportRecords(test.dataApi({ secretArn: 'arn:auditor' }));
 });
 afterAll(() => test[Symbol.asyncDispose]());
 beforeEach(() => test.deleteFrom('data_out.requests', 'data_out.request_files', 'data_out.export_log'));
@@ -25,7 +25,7 @@ async function add(row: Partial<RequestRow>, files?: FileCounts): Promise<void> 
 }
 
 const stateOf = async (requestId = first) => (await status.find('fega', requestId))?.state;
-const listed = async (filter: Parameters<RdsExportStatus['newest']>[1] = {}, page = 0) =>
+const listed = async (filter: Parameters<typeof status.newest>[1] = {}, page = 0) =>
   (await status.newest('fega', filter, page)).map(({ requestId }) => Number(requestId.slice(-12)));
 
 describe('one request', () => {

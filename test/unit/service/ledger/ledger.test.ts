@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { RdsCatalogue } from '../../../../lib/service/catalogue/catalogue.ts';
-import type { AcceptedRequest, FileEnd } from '../../../../lib/service/export/ports.ts';
-import { RdsLedger } from '../../../../lib/service/ledger/ledger.ts';
-import { noteAttempts } from '../../../../lib/service/ledger/transition-sql.ts';
+import { exportCatalogue } from '../../../../lib/service/catalogue/export-catalogue.ts';
+import type { AcceptedRequest, FileEnd } from '../../../../lib/service/export/ledger-port.ts';
+import { noteAttempts } from '../../../../lib/service/ledger/ledger.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 import { brokenConnection } from '../../../helpers/http-handler.ts';
+import { type WholeLedger, wholeLedger } from '../../../helpers/whole-ledger.ts';
 
 const exportId = '6f2c3d1e-0000-4000-8000-000000000001';
 const newer = '6f2c3d1e-0000-4000-8000-000000000002';
@@ -20,18 +20,18 @@ const request: AcceptedRequest = {
 const inFlight = 2;
 
 let test: TestDatabase;
-let requests: RdsLedger;
-let files: RdsLedger;
-let sweep: RdsLedger;
+let requests: WholeLedger;
+let files: WholeLedger;
+let sweep: WholeLedger;
 beforeAll(async () => {
   test = await TestDatabase.shared();
   await test.sql("insert into sda.datasets (id, stable_id) values (1, 'EGAD1')");
   await test.sql(`insert into sda.files (id, stable_id, archive_file_path, archive_file_size, header)
     select cast('00000000-0000-4000-8000-00000000000' || n as uuid), 'F' || n, 'body', 1, '00' from generate_series(1, 5) n`);
   await test.sql('insert into sda.file_dataset (file_id, dataset_id) select id, 1 from sda.files');
-  requests = new RdsLedger(test.dataApi(), inFlight);
-  files = new RdsLedger(test.dataApi(), inFlight);
-  sweep = new RdsLedger(test.dataApi(), 10);
+  requests = wholeLedger(test.dataApi(), inFlight);
+  files = wholeLedger(test.dataApi(), inFlight);
+  sweep = wholeLedger(test.dataApi(), 10);
 });
 afterAll(() => test[Symbol.asyncDispose]());
 beforeEach(() => test.deleteFrom('data_out.requests', 'data_out.request_files', 'data_out.export_log'));
@@ -50,7 +50,7 @@ const events = async () =>
 
 /** The find query of a batch, which notes the attempts. */
 const attempt = (fileIds: readonly string[], { isFirst = true, isLast = false } = {}) =>
-  new RdsCatalogue(test.dataApi(), noteAttempts).findReleasedFiles(
+  exportCatalogue(test.dataApi(), noteAttempts).findReleasedFiles(
     fileIds.map((fileId) => ({ exportId, datasetId: 'EGAD1', fileId, isFirst, isLast })),
   );
 const end = (fileId: string, state: FileEnd['state'] = 'staged', more: Partial<FileEnd> = {}): FileEnd => ({

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { AcceptedRequest } from '../../../../lib/service/export/ports.ts';
-import { RdsLedger } from '../../../../lib/service/ledger/ledger.ts';
+import type { AcceptedRequest } from '../../../../lib/service/export/ledger-port.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 import { brokenConnection } from '../../../helpers/http-handler.ts';
+import { type WholeLedger, wholeLedger } from '../../../helpers/whole-ledger.ts';
 
 const [first, second, third] = ['1', '2', '3'].map((digit) => `6f2c3d1e-0000-4000-8000-00000000000${digit}`) as [
   string,
@@ -21,12 +21,12 @@ const asking = (exportId: string, datasetId: string, more: Partial<AcceptedReque
 });
 
 let test: TestDatabase;
-let requests: RdsLedger;
-let files: RdsLedger;
+let requests: WholeLedger;
+let files: WholeLedger;
 beforeAll(async () => {
   test = await TestDatabase.shared();
-  requests = new RdsLedger(test.dataApi(), 10, { gib: 10, expiryDays: 30 });
-  files = new RdsLedger(test.dataApi(), 10);
+  requests = wholeLedger(test.dataApi(), 10, { gib: 10, expiryDays: 30 });
+  files = wholeLedger(test.dataApi(), 10);
   await test.sql("insert into sda.datasets (id, stable_id) values (1, 'SIX'), (2, 'FOUR'), (3, 'BOTH'), (4, 'BYTE')");
   // A container is the header, in hex here, and the body. Those of F1 to F3 have whole GiB, that of F4 has one byte.
   await test.sql(`insert into sda.files (stable_id, archive_file_path, archive_file_size, header) values
@@ -143,7 +143,7 @@ describe('what a recipient may have in the outbox', () => {
     ['3 days 13 hours 29 minutes', 3],
     ['4 days 23 hours', 3],
   ])('is held by a container of %s that expires after %i days', async (age, expiryDays) => {
-    const limited = new RdsLedger(test.dataApi(), 10, { gib: 10, expiryDays });
+    const limited = wholeLedger(test.dataApi(), 10, { gib: 10, expiryDays });
     await accepted(asking(first, 'BOTH'));
     for (const fileId of ['F1', 'F2', 'F3']) await stage(first, fileId, 4 * gib);
     await test.sql(`update data_out.request_files set updated_at = now() - interval '${age}'`);
@@ -177,7 +177,7 @@ it('decides once when the answer to the commit is lost, and asks no more than fi
 });
 
 it('is not asked for without a quota: a request is accepted by one statement', async () => {
-  const unlimited = new RdsLedger(test.dataApi(), 10);
+  const unlimited = wholeLedger(test.dataApi(), 10);
   test.actions.length = 0;
   expect(await unlimited.accept(asking(first, 'BOTH'), ['F1', 'F2', 'F3'], { count: 1, isLast: false })).toBe(true);
   expect(await unlimited.accept(asking(second, 'BYTE'), ['F4'], { count: 1, isLast: false })).toBe(true);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ContainerFilter, RecordedContainer } from '../../../../lib/service/export/ports.ts';
-import { RdsOutboxRecords } from '../../../../lib/service/ledger/outbox-records.ts';
+import type { ContainerFilter, OutboxRecords, RecordedContainer } from '../../../../lib/service/export/ledger-port.ts';
+import { copyRecords } from '../../../../lib/service/ledger/copy-records.ts';
+import { outboxRecords } from '../../../../lib/service/ledger/ledger.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 
 const [one, two, three] = ['1', '2', '3'].map((digit) => `${digit.repeat(8)}-1111-4111-8111-111111111111`) as [
@@ -12,10 +13,10 @@ const jane = 'ab'.repeat(32);
 const keyOf = (fileId: string) => `${jane}/${fileId}-sample.bam.c4gh`;
 
 let test: TestDatabase;
-let records: RdsOutboxRecords;
+let records: OutboxRecords;
 beforeAll(async () => {
   test = await TestDatabase.shared();
-  records = new RdsOutboxRecords({ db: test.dataApi(), expiryDays: 30 });
+  records = outboxRecords(test.dataApi(), 30);
 });
 afterAll(() => test[Symbol.asyncDispose]());
 beforeEach(async () => {
@@ -178,12 +179,26 @@ describe('containers', () => {
   });
 });
 
-describe('settling', () => {
+describe('a removal', () => {
+  it('is in the audit trail together with its rows, or not at all', async () => {
+    await request(one, 'EGAD1');
+    await row(one, 'EGAF1');
+    const ended = { ...container(one, 'EGAF1'), end: 'withdrawn' } as const;
+    const event = { exportId: one, event: 'withdrawn', fileId: 'EGAF1', datasetId: 'EGAD1', bytes: 7 } as const;
+    const refused = { ...event, fileId: 'EGAF2', event: 'forgotten' as 'withdrawn' };
+    await expect(records.recordRemoval([ended], [event, refused])).rejects.toThrow('violates check constraint');
+    expect(await states()).toEqual([[one, 'EGAF1', 'staged', null]]);
+    for (const _ of [1, 2]) await records.recordRemoval([ended], [event]);
+    expect(await states()).toEqual([[one, 'EGAF1', 'withdrawn', null]]);
+    const audit = await test.sql('select request_id, event, file_id, dataset_id, bytes from data_out.export_log');
+    expect(audit).toEqual([[one, 'withdrawn', 'EGAF1', 'EGAD1', '7']]);
+  });
+
   it('withdraws a row, raises the generation of its request once, and may be repeated', async () => {
     await request(one, 'EGAD1');
     await row(one, 'EGAF1');
     await row(one, 'EGAF2');
-    for (const _ of [1, 2]) await records.recordEnds([{ ...container(one, 'EGAF1'), end: 'withdrawn' }]);
+    for (const _ of [1, 2]) await records.recordRemoval([{ ...container(one, 'EGAF1'), end: 'withdrawn' }], []);
     expect(await states()).toEqual([
       [one, 'EGAF1', 'withdrawn', null],
       [one, 'EGAF2', 'staged', null],
@@ -195,7 +210,7 @@ describe('settling', () => {
     await request(one, 'EGAD1');
     await row(one, 'EGAF1', 'given_up', 'null');
     await test.sql("update data_out.request_files set reason = 'temporarily_unavailable'");
-    await records.recordEnds([{ ...container(one, 'EGAF1'), state: 'given_up', end: 'withdrawn' }]);
+    await records.recordRemoval([{ ...container(one, 'EGAF1'), state: 'given_up', end: 'withdrawn' }], []);
     const rows = await test.sql('select state, reason, outbox_key from data_out.request_files');
     expect(rows).toEqual([['withdrawn', null, keyOf('EGAF1')]]);
   });
@@ -203,7 +218,7 @@ describe('settling', () => {
   it('names the request that has replaced a container, and raises no generation', async () => {
     await request(one, 'EGAD1');
     await row(one, 'EGAF1');
-    await records.recordEnds([{ ...container(one, 'EGAF1'), end: 'superseded', by: two }]);
+    await records.recordRemoval([{ ...container(one, 'EGAF1'), end: 'superseded', by: two }], []);
     expect(await states()).toEqual([[one, 'EGAF1', 'superseded', two]]);
     expect(await generations()).toEqual([[one, '1']]);
   });
@@ -217,7 +232,7 @@ describe('settling', () => {
     await row(two, 'EGAF2');
     await row(three, 'EGAF1', 'superseded');
     await test.sql(`update data_out.request_files set superseded_by = '${one}' where request_id = '${three}'`);
-    await records.recordEnds([{ ...container(one, 'EGAF1'), end: 'withdrawn' }]);
+    await records.recordRemoval([{ ...container(one, 'EGAF1'), end: 'withdrawn' }], []);
     expect(await states()).toEqual([
       [one, 'EGAF1', 'withdrawn', null],
       [two, 'EGAF1', 'withdrawn', null],
@@ -234,7 +249,7 @@ describe('settling', () => {
   it('leaves a row that an attempt has opened again', async () => {
     await request(one, 'EGAD1');
     await row(one, 'EGAF1', 'pending');
-    await records.recordEnds([{ ...container(one, 'EGAF1'), end: 'withdrawn' }]);
+    await records.recordRemoval([{ ...container(one, 'EGAF1'), end: 'withdrawn' }], []);
     expect(await states()).toEqual([[one, 'EGAF1', 'pending', null]]);
     expect(await generations()).toEqual([[one, '1']]);
   });
@@ -250,12 +265,13 @@ describe('copies', () => {
          values ('${id}', 'EGAF1', '${id}', 1, '${keyOf('EGAF1')}', 'upload of ${id}')`,
       );
     }
-    const copy = { exportId: one, fileId: 'EGAF1', key: keyOf('EGAF1'), uploadId: `upload of ${one}` };
-    expect(await records.copies('EGAD1')).toEqual([copy]);
-    await records.forgetUpload({ ...copy, uploadId: 'another' });
-    expect(await records.copies('EGAD1')).toEqual([copy]);
-    await records.forgetUpload(copy);
-    expect(await records.copies('EGAD1')).toEqual([]);
-    expect(await records.copies('EGAD2')).toHaveLength(1);
+    const copy = { exportId: one, fileId: 'EGAF1', outboxKey: keyOf('EGAF1'), uploadId: `upload of ${one}` };
+    const copies = copyRecords(test.dataApi());
+    expect(await copies.ofDataset('EGAD1')).toEqual([copy]);
+    await copies.forgetUpload({ ...copy, uploadId: 'another' });
+    expect(await copies.ofDataset('EGAD1')).toEqual([copy]);
+    await copies.forgetUpload(copy);
+    expect(await copies.ofDataset('EGAD1')).toEqual([]);
+    expect(await copies.ofDataset('EGAD2')).toHaveLength(1);
   });
 });

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RdsErasure } from '../../../../lib/ops/audit/erasure.ts';
 import { RdsArchiveUsers } from '../../../../lib/service/catalogue/users.ts';
-import { RdsDeliveryLog } from '../../../../lib/service/ledger/delivery-log.ts';
-import { RdsLedger } from '../../../../lib/service/ledger/ledger.ts';
-import { RdsOutboxRecords } from '../../../../lib/service/ledger/outbox-records.ts';
-import { RdsRetention } from '../../../../lib/service/ledger/retention.ts';
+import { outboxRecords, receiptRecords } from '../../../../lib/service/ledger/ledger.ts';
+import { deleteExpiredRows, keepRows } from '../../../../lib/service/ledger/retention.ts';
+import type { DataApi } from '../../../../lib/service/stores/rds/data-api.ts';
 import { prepareRole } from '../../../../lib/service/stores/rds/logins/database-role.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
+import { wholeLedger } from '../../../helpers/whole-ledger.ts';
 
 const jane = 'a'.repeat(64);
 const joe = 'b'.repeat(64);
@@ -48,22 +48,22 @@ const counts = async () =>
     ),
   );
 
-async function deleteAll(retention: RdsRetention): Promise<number> {
+async function deleteAll(db: DataApi): Promise<number> {
   for (let total = 0; ; ) {
-    const deleted = await retention.deleteExpired();
+    const deleted = await deleteExpiredRows(db);
     if (deleted === 0) return total;
     total += deleted;
   }
 }
 
 describe('retention', () => {
-  const owner = () => new RdsRetention(test.dataApi());
-  const asWorker = () => new RdsRetention(test.dataApi({ secretArn: worker.arn }));
+  const owner = () => test.dataApi();
+  const asWorker = () => test.dataApi({ secretArn: worker.arn });
 
   it('deletes requests and audit rows that are older, and nothing else', async () => {
     for (let number = 1; number <= 12; number += 1) await request(number, 100 + number);
     await request(20, 89);
-    await owner().keep(90);
+    await keepRows(owner(), 90);
     expect(await deleteAll(asWorker())).toBe(12 + 24 + 24);
     expect(await counts()).toEqual([1, 2, 2]);
   });
@@ -72,20 +72,20 @@ describe('retention', () => {
     await request(1, 200);
     await test.sql(`insert into data_out.request_files (request_id, file_id, state)
       select '${exportId(1)}', 'F' || n, 'staged' from generate_series(1, 9998) n`);
-    await owner().keep(90);
+    await keepRows(owner(), 90);
     // With the two rows of the audit trail.
-    expect(await asWorker().deleteExpired()).toBe(5000 + 2);
+    expect(await deleteExpiredRows(asWorker())).toBe(5000 + 2);
     expect(await counts()).toEqual([1, 5000, 0]);
-    expect(await asWorker().deleteExpired()).toBe(5000 + 1);
+    expect(await deleteExpiredRows(asWorker())).toBe(5000 + 1);
     expect(await counts()).toEqual([0, 0, 0]);
-    expect(await asWorker().deleteExpired()).toBe(0);
+    expect(await deleteExpiredRows(asWorker())).toBe(0);
   });
 
   it('keeps a request that is not closed, and goes past it', async () => {
     await request(1, 300, { state: 'accepted' });
     await request(2, 200);
     await request(3, 200, { state: 'rejected' });
-    await owner().keep(90);
+    await keepRows(owner(), 90);
     await deleteAll(asWorker());
     expect(await test.sql('select request_id from data_out.requests')).toEqual([[exportId(1)]]);
   });
@@ -98,7 +98,7 @@ describe('retention', () => {
         now() - case when n % 2 = 0 then interval '300 days' else interval '1 day' end
       from generate_series(1, 1200) n`);
     await request(1, 200);
-    await owner().keep(90);
+    await keepRows(owner(), 90);
     expect(await deleteAll(asWorker())).toBe(1 + 2 + 2);
     expect((await counts())[0]).toBe(1200);
   });
@@ -106,22 +106,22 @@ describe('retention', () => {
   it('keeps all without a number of days, and when it is taken back', async () => {
     await request(1, 9000);
     expect(await deleteAll(asWorker())).toBe(0);
-    await owner().keep(90);
-    await owner().keep(undefined);
+    await keepRows(owner(), 90);
+    await keepRows(owner(), undefined);
     expect(await deleteAll(asWorker())).toBe(0);
     expect(await counts()).toEqual([1, 2, 2]);
   });
 
   it('may be changed by the owner of the tables alone', async () => {
-    await expect(asWorker().keep(30)).rejects.toThrow('permission denied for table retention');
-    await expect(owner().keep(29)).rejects.toThrow('retention_days_check');
+    await expect(keepRows(asWorker(), 30)).rejects.toThrow('permission denied for table retention');
+    await expect(keepRows(owner(), 29)).rejects.toThrow('retention_days_check');
   });
 
   it('is not asked for by other roles', async () => {
     await prepareRole(test.dataApi(), 'data_out_proxy', worker.login.password);
     test.logins = { 'arn:proxy': { username: 'data_out_proxy', password: worker.login.password } };
     const proxy = test.dataApi({ secretArn: 'arn:proxy' });
-    await expect(new RdsRetention(proxy).deleteExpired()).rejects.toThrow('permission denied for function');
+    await expect(deleteExpiredRows(proxy)).rejects.toThrow('permission denied for function');
     await new RdsArchiveUsers(proxy).find('anyone');
   });
 });
@@ -190,13 +190,13 @@ describe('erasure', () => {
     await request(1, 1);
     await erasure().erase(jane, erasureId);
     const pages = [];
-    for await (const page of new RdsOutboxRecords({ db: test.dataApi(), expiryDays: 30 }).containers({
+    for await (const page of outboxRecords(test.dataApi(), 30).containers({
       datasetId: 'EGAD1',
     })) {
       pages.push(page);
     }
     expect(pages.flat()).toEqual([]);
-    expect(await new RdsDeliveryLog(test.dataApi()).find(exportId(1))).toBeUndefined();
+    expect(await receiptRecords(test.dataApi()).find(exportId(1))).toBeUndefined();
   });
 
   it('leaves nothing to do for a request whose dead letter is replayed afterwards', async () => {
@@ -206,10 +206,9 @@ describe('erasure', () => {
     // A file that is tried again raises the generation.
     await test.sql('update data_out.requests set generation = 2');
     const later = new Date(Date.now() + 60_000);
-    expect(await new RdsLedger(test.dataApi(), 10).unclosed(later)).toEqual([exportId(2)]);
-    const retention = new RdsRetention(test.dataApi());
-    await retention.keep(90);
-    await deleteAll(retention);
+    expect(await wholeLedger(test.dataApi(), 10).unclosed(later)).toEqual([exportId(2)]);
+    await keepRows(test.dataApi(), 90);
+    await deleteAll(test.dataApi());
     expect(await test.sql('select request_id from data_out.requests')).toEqual([[exportId(2)]]);
   });
 

@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { hashPassword } from '../../../../lib/common/password-hash.ts';
 import type { ArchiveCredentialsPolicy } from '../../../../lib/contract/environment.ts';
 import { InvalidRequestError, TemporarilyUnavailableError, UnauthenticatedError } from '../../../../lib/errors.ts';
-import { ArchiveCredentials } from '../../../../lib/service/outbox/archive-credentials.ts';
+import { archiveCredentials } from '../../../../lib/service/outbox/archive-credentials.ts';
 import type { ArchiveUser, ArchiveUsers } from '../../../../lib/service/outbox/ports.ts';
 import { basic, httpRequest } from '../../../helpers/http-request.ts';
 
@@ -30,9 +30,9 @@ beforeEach(() => {
 });
 
 function checker(policy: ArchiveCredentialsPolicy, store: ArchiveUsers = users) {
-  const credentials = new ArchiveCredentials({ users: store, policy, clock: () => now });
+  const check = archiveCredentials(store, policy, () => now);
   return (authorization?: string | string[]) =>
-    credentials.check(httpRequest({ headers: authorization === undefined ? {} : { Authorization: authorization } }));
+    check(httpRequest({ headers: authorization === undefined ? {} : { Authorization: authorization } }));
 }
 
 describe.each(['required', 'when-presented'] as const)('policy %s', (policy) => {

@@ -1,7 +1,7 @@
 import { CloudFormationClient } from '@aws-sdk/client-cloudformation';
 import { RDSClient } from '@aws-sdk/client-rds';
 import { describe, expect, test } from 'vitest';
-import { protectStorage } from '../../../../lib/service/stores/protection.ts';
+import { protectStorage } from '../../../../lib/service/stores/deployment.ts';
 import { httpHandler, testClient, textOf } from '../../../helpers/http-handler.ts';
 
 const stackId = 'arn:aws:cloudformation:eu-north-1:123456789012:stack/DataOutStorage/0a1b';

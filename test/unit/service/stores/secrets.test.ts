@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it } from 'vitest';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
-import { SecretAdministrators } from '../../../../lib/service/stores/secrets/administrators.ts';
-import { SecretArchiveKeys } from '../../../../lib/service/stores/secrets/archive-keys.ts';
-import { MalformedSecretError } from '../../../../lib/service/stores/secrets/cached-secret.ts';
+import type { ArchiveKeys } from '../../../../lib/service/archive/ports.ts';
+import { secretArchiveKeys } from '../../../../lib/service/stores/archive-keys.ts';
+import { MalformedSecretError, secretAdministrators } from '../../../../lib/service/stores/secrets.ts';
 import { brokenConnection, httpHandler, testClient, textOf } from '../../../helpers/http-handler.ts';
 
 const secretArn = 'arn:aws:secretsmanager:eu-north-1:1:secret:s';
@@ -35,14 +35,14 @@ function secretsManager(value: unknown) {
 
 const seconds = 1000;
 
-describe('SecretAdministrators', () => {
+describe('secretAdministrators', () => {
   const users = [
     { username: 'root', password: '$scrypt$ln=15,r=8,p=1$c2FsdA$aGFzaA', roles: ['ADMIN'] },
     { username: 'reader', password: '$scrypt$x', roles: [] },
   ];
 
   it('finds a user with hash and roles', async () => {
-    const administrators = new SecretAdministrators(secretsManager({ users }).options);
+    const administrators = secretAdministrators(secretsManager({ users }).options);
     expect(await administrators.find('root')).toEqual({
       username: 'root',
       passwordHash: '$scrypt$ln=15,r=8,p=1$c2FsdA$aGFzaA',
@@ -54,7 +54,7 @@ describe('SecretAdministrators', () => {
 
   it('reads the secret once a minute, alone or at once', async () => {
     const { state, options } = secretsManager({ users });
-    const administrators = new SecretAdministrators(options);
+    const administrators = secretAdministrators(options);
     await Promise.all(['root', 'unknown', 'reader'].map((name) => administrators.find(name)));
     state.now = 59 * seconds;
     await administrators.find('reader');
@@ -67,7 +67,7 @@ describe('SecretAdministrators', () => {
 
   it('finds a user who was added a moment ago, without reading anew for every unknown name', async () => {
     const { state, options } = secretsManager({ users: [] });
-    const administrators = new SecretAdministrators(options);
+    const administrators = secretAdministrators(options);
     await administrators.find('root');
     state.text = JSON.stringify({ users });
     state.now = 9 * seconds;
@@ -80,12 +80,12 @@ describe('SecretAdministrators', () => {
   });
 
   it('accepts the empty secret of a new deployment', async () => {
-    expect(await new SecretAdministrators(secretsManager({ users: [] }).options).find('root')).toBeUndefined();
+    expect(await secretAdministrators(secretsManager({ users: [] }).options).find('root')).toBeUndefined();
   });
 
   it('says when Secrets Manager cannot answer, and asks again the next time', async () => {
     const { state, options, fail } = secretsManager({ users });
-    const administrators = new SecretAdministrators(options);
+    const administrators = secretAdministrators(options);
     fail(brokenConnection());
     await expect(administrators.find('root')).rejects.toThrow(TemporarilyUnavailableError);
     fail(undefined);
@@ -95,7 +95,7 @@ describe('SecretAdministrators', () => {
 
   it('still finds a known user if an unknown name makes it read a secret that fails', async () => {
     const { state, options, fail } = secretsManager({ users });
-    const administrators = new SecretAdministrators(options);
+    const administrators = secretAdministrators(options);
     await administrators.find('root');
     fail(brokenConnection());
     state.now = 30 * seconds;
@@ -113,14 +113,16 @@ describe('SecretAdministrators', () => {
       'users.0.password',
     ],
   ])('names the place of a problem and not the value: %s', async (_name, value, problem) => {
-    const failure = await new SecretAdministrators(secretsManager(value).options).find('a').catch((error) => error);
+    const failure = await secretAdministrators(secretsManager(value).options)
+      .find('a')
+      .catch((error) => error);
     expect(failure).toBeInstanceOf(MalformedSecretError);
     expect(failure.message).toContain(problem);
     expect(`${failure.message}${failure.stack}${JSON.stringify(failure)}`).not.toContain('hunter2');
   });
 });
 
-describe('SecretArchiveKeys', () => {
+describe('secretArchiveKeys', () => {
   const text = (name: string) => readFileSync(new URL(`../../../vectors/keys/${name}`, import.meta.url), 'utf8');
   // Keys of test/vectors/manifest.json; the second is encrypted with scrypt.
   const alice = {
@@ -138,11 +140,11 @@ describe('SecretArchiveKeys', () => {
   };
   const both = { keys: [alice.secret, bob.secret] };
   const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
-  const candidates = async (keys: SecretArchiveKeys, hash: string | undefined) =>
+  const candidates = async (keys: ArchiveKeys, hash: string | undefined) =>
     (await keys.candidates(hash)).map(({ privateKey, publicKey }) => [hex(privateKey), hex(publicKey)]);
 
   it('knows a key by the hex of its public key and by the SHA-256 of it, in either case', async () => {
-    const keys = new SecretArchiveKeys(secretsManager(both).options);
+    const keys = secretArchiveKeys(secretsManager(both).options);
     for (const key of [alice, bob]) {
       for (const hash of [key.publicKey, key.fingerprint, key.publicKey.toUpperCase()]) {
         expect(await candidates(keys, hash)).toEqual([[key.privateKey, key.publicKey]]);
@@ -151,7 +153,7 @@ describe('SecretArchiveKeys', () => {
   });
 
   it('gives all keys where the catalogue names none, or one in a form of its own', async () => {
-    const keys = new SecretArchiveKeys(secretsManager(both).options);
+    const keys = secretArchiveKeys(secretsManager(both).options);
     const all = [alice, bob].map((key) => [key.privateKey, key.publicKey]);
     expect(await candidates(keys, undefined)).toEqual(all);
     expect(await candidates(keys, 'key-2024')).toEqual(all);
@@ -159,7 +161,7 @@ describe('SecretArchiveKeys', () => {
 
   it('reads and parses the secret once in five minutes', async () => {
     const { state, options } = secretsManager(both);
-    const keys = new SecretArchiveKeys(options);
+    const keys = secretArchiveKeys(options);
     await Promise.all([alice, bob].map((key) => candidates(keys, key.publicKey)));
     state.now = 299 * seconds;
     await candidates(keys, undefined);
@@ -171,7 +173,7 @@ describe('SecretArchiveKeys', () => {
 
   it('finds a key that was added a moment ago, without reading anew for every unknown hash', async () => {
     const { state, options } = secretsManager({ keys: [alice.secret] });
-    const keys = new SecretArchiveKeys(options);
+    const keys = secretArchiveKeys(options);
     await candidates(keys, alice.publicKey);
     state.text = JSON.stringify(both);
     state.now = 1 * seconds;
@@ -186,7 +188,7 @@ describe('SecretArchiveKeys', () => {
   });
 
   it('says that a new deployment has no key yet', async () => {
-    const keys = new SecretArchiveKeys(secretsManager({ keys: [] }).options);
+    const keys = secretArchiveKeys(secretsManager({ keys: [] }).options);
     await expect(keys.candidates(undefined)).rejects.toThrow('has no archive key yet');
   });
 
@@ -195,7 +197,7 @@ describe('SecretArchiveKeys', () => {
     ['a missing passphrase', { privateKey: bob.secret.privateKey }],
     ['no private key', { privateKey: 'hunter2' }],
   ])('names the key that cannot be used, and shows nothing of it: %s', async (_name, key) => {
-    const keys = new SecretArchiveKeys(secretsManager({ keys: [alice.secret, key] }).options);
+    const keys = secretArchiveKeys(secretsManager({ keys: [alice.secret, key] }).options);
     const failure = await keys.candidates(undefined).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(MalformedSecretError);
     const shown = `${failure}${failure instanceof Error ? `${failure.stack}${String(failure.cause)}` : ''}`;

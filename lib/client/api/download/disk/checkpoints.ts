@@ -10,7 +10,7 @@ import type { RangeSet } from './range-set.ts';
 const noteBytes = 32 * 1024 * 1024;
 const noteMs = 1_000;
 /** The part is synced less often, since that waits for the disk: no more is fetched again if the machine crashes. */
-const syncBytes = 256 * 1024 * 1024;
+const syncBytes = 64 * 1024 * 1024;
 const syncMs = 5_000;
 
 interface CheckpointsOptions {

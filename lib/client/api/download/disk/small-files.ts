@@ -6,10 +6,12 @@ import {
   futimesSync,
   lstatSync,
   openSync,
+  readdirSync,
   renameSync,
   unlinkSync,
   writeSync,
 } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { diskError, hasCode } from './local-disk.ts';
 import type { LocalPaths } from './local-name.ts';
@@ -32,6 +34,8 @@ const onDisk = promisify(fdatasync);
 export class SmallFiles {
   /** Files in a row that took long. */
   #slowFiles = 0;
+  /** Paths that were taken when a folder was first asked for: to look for each file's four paths takes longer. */
+  readonly #taken = new Map<string, ReadonlySet<string>>();
   readonly #sync: boolean;
   readonly #stopwatch: () => number;
 
@@ -48,10 +52,18 @@ export class SmallFiles {
   suits(size: number, paths: LocalPaths): boolean {
     if (size === 0 || size > mostSmallBytes || this.#slowFiles >= slow.files) return false;
     try {
-      return [paths.final, paths.part, paths.journal, paths.lock].every((path) => !exists(path));
+      const taken = this.#takenIn(dirname(paths.final));
+      // What is made from now on is found by `write`.
+      return [paths.final, paths.part, paths.journal, paths.lock].every((path) => !taken.has(path));
     } catch {
       return false;
     }
+  }
+
+  #takenIn(folder: string): ReadonlySet<string> {
+    const taken = this.#taken.get(folder) ?? new Set(readdirSync(folder).map((name) => join(folder, name)));
+    this.#taken.set(folder, taken);
+    return taken;
   }
 
   /**

@@ -6,11 +6,35 @@ import type { ObjectVersion, RemoteFile } from './remote-file.ts';
 /** Bytes of one request. A piece is held in memory until those before it are taken. */
 const defaultPieceBytes = 5 * 1024 * 1024;
 
-export interface InOrderOptions {
-  readonly connections: number;
+interface FetchOptions {
   readonly transport: Transport;
   readonly signal: AbortSignal | undefined;
   readonly retrying?: (error: ClientError) => void;
+}
+
+export interface InOrderOptions extends FetchOptions {
+  readonly connections: number;
+}
+
+/** The bytes of one range, all in memory. A reply that breaks off is asked for again. @throws as {@link inOrder} */
+export async function fetchRange(
+  remote: RemoteFile,
+  { range, known }: { readonly range: ByteRange; readonly known: ObjectVersion | undefined },
+  { transport, signal, retrying }: FetchOptions,
+): Promise<{ readonly version: ObjectVersion; readonly chunks: readonly Uint8Array[] }> {
+  const backoff = transport.backoff(signal);
+  for (;;) {
+    try {
+      const isWhole = range.start === 0 && range.end === remote.size;
+      const { version, bytes } = await remote.get({ range: isWhole ? undefined : range, known, signal });
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of bytes) chunks.push(chunk);
+      return { version, chunks };
+    } catch (error) {
+      if (error instanceof UnavailableError) retrying?.(error);
+      await backoff.failed(error);
+    }
+  }
 }
 
 /**
@@ -28,20 +52,9 @@ export async function* inOrder(
   const pieceBytes = Math.min(defaultPieceBytes, remote.maximumRangeBytes ?? defaultPieceBytes);
   let version: ObjectVersion | undefined;
   const fetchPiece = async (range: ByteRange): Promise<readonly Uint8Array[]> => {
-    const backoff = options.transport.backoff(signal);
-    for (;;) {
-      try {
-        const isWhole = range.start === 0 && range.end === remote.size;
-        const reply = await remote.get({ range: isWhole ? undefined : range, known: version, signal });
-        version ??= reply.version;
-        const chunks: Uint8Array[] = [];
-        for await (const chunk of reply.bytes) chunks.push(chunk);
-        return chunks;
-      } catch (error) {
-        if (error instanceof UnavailableError) options.retrying?.(error);
-        await backoff.failed(error);
-      }
-    }
+    const piece = await fetchRange(remote, { range, known: version }, { ...options, signal });
+    version ??= piece.version;
+    return piece.chunks;
   };
   const { size } = remote;
   // The first reply tells the version that all others must be of.

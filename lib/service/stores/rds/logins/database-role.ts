@@ -1,7 +1,7 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import * as z from 'zod';
 import { type DatabaseLogin, type DatabaseRole, databaseRoles, loginsOf } from '../../../../contract/database-roles.ts';
-import { CachedSecret, type SecretOptions } from '../../secrets/cached-secret.ts';
+import { CachedSecret, type SecretOptions } from '../../secrets.ts';
 import type { DataApi } from '../data-api.ts';
 import { takeMigrationLock } from '../migrate.ts';
 

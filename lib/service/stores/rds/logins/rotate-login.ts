@@ -8,7 +8,7 @@ import {
 import * as z from 'zod';
 import { type DatabaseLogin, type DatabaseRole, loginsOf } from '../../../../contract/database-roles.ts';
 import { errorName } from '../../aws-failure.ts';
-import { CachedSecret } from '../../secrets/cached-secret.ts';
+import { CachedSecret } from '../../secrets.ts';
 import type { DataApi } from '../data-api.ts';
 import { currentLogin, prepareRole, type RoleLogin, roleLogin } from './database-role.ts';
 
@@ -23,7 +23,6 @@ export class RotationError extends Error {
 
 export interface RotationOptions {
   readonly client: SecretsManagerClient;
-  /** Secret of the role. */
   readonly secretArn: string;
   readonly role: DatabaseRole;
   /** The database, as the owner of its tables. */
@@ -44,7 +43,7 @@ const alphanumeric = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
 
 /**
  * One step of the rotation of a role's secret. The two logins of the role take turns, so the login that functions use is
- * never changed: docs/decisions/two-logins-a-role.md.
+ * never changed: docs/decisions/deployment.md#two-logins-per-role.
  *
  * @param versionId of the new version of the secret
  * @throws RotationError when the version is not staged for rotation, or the new login does not work
@@ -184,7 +183,7 @@ class Rotation {
         SecretId,
         VersionStage: stage,
         RemoveFromVersionId: from,
-        ...(to !== undefined && { MoveToVersionId: to }),
+        MoveToVersionId: to,
       }),
     );
   }

@@ -15,7 +15,6 @@ import type { Terminal } from '../../../../../lib/terminal/terminal.ts';
 import { runCli, terminalOf } from '../../../../helpers/cli-run.ts';
 import { containerOf } from '../../../../helpers/client-world.ts';
 import { OutboxServer } from '../../../../helpers/outbox-server.ts';
-import { blocksOf } from '../../../../helpers/pages.ts';
 import { deliveredFile, ReceiptSigner, receiptOf, requestId } from '../../../../helpers/receipts.ts';
 
 const signer = new ReceiptSigner();
@@ -937,41 +936,23 @@ test('decrypt skips a receipt', async () => {
   expect(await readdir(folder)).toHaveLength(2);
 });
 
-describe('the commands of docs/client.md', () => {
-  const commands = blocksOf('docs/client.md')
-    .filter(({ comment }) => comment === 'run by test/unit/client/cli/commands/delivery.test.ts')
-    .flatMap(({ text }) => text.trimEnd().split('\n'))
-    .map((line) => line.replace(/\s+#.*$/, ''));
-
-  test('are there', () => expect(commands.length).toBeGreaterThanOrEqual(5));
-
-  test('data-out receipt-keys', async () => {
-    const [show, accept] = blocksOf('docs/client.md')
-      .filter(({ comment }) => comment === 'run by test/unit/client/cli/commands/delivery.test.ts: pins')
-      .flatMap(({ text }) => text.trimEnd().split('\n'))
-      .map((line) =>
-        line
-          .replace(/\s+#.*$/, '')
-          .split(' ')
-          .slice(1),
-      );
-    const env = { HOME: folder };
-    expect((await run(accept!, { env })).exitCode).toBe(0);
-    expect((await run(show!, { env })).stdout).toMatch(/oKIywvGUpTVTyxMQ3bwIIeQUudfr_CkLMjCE19ECD-U +trusted/);
-  });
-
-  test.each(commands)('%s', async (line) => {
+describe('the examples in the help', () => {
+  test.each(['download', 'verify'])('of %s work, for a delivery that is waited for', async (command) => {
     const jti = '0b5c0f4e-8a53-4d0e-9a44-0d5f3c1e7a10';
     const receipt = receiptOf(files, { jti, requested_at: '2026-11-22T09:30:00Z', key_fingerprint: own });
-    const staged = new Date('2026-11-22T10:00:00Z');
-    server.put(`EGAD00000000001-${jti}.delivery.jws`, signer.sign(receipt), staged);
+    server.put(`EGAD00000000001-${jti}.delivery.jws`, signer.sign(receipt), new Date('2026-11-22T10:00:00Z'));
     await writeFile(join(folder, 'jwks.json'), JSON.stringify(signer.keySet));
-    if (line.startsWith('data-out verify')) await download('--all');
-    const [program, ...argv] = line.split(' ');
-    expect(program).toBe('data-out');
-    const { exitCode, stderr } = await run(argv);
-    expect(stderr).toMatch(/ 2 verified; receipt|2 of 2 files verified/);
-    expect(exitCode).toBe(0);
+    if (command === 'verify') await download('--all');
+    const { stdout } = await run([command, '--help']);
+    const [, text = ''] = stdout.toString().split('Examples:\n');
+    const lines = text.split('\n').filter((line) => command === 'verify' || line.includes('--wait'));
+    const examples = lines.map((line) => line.trim().split(' ').slice(1)).filter((argv) => argv.length > 0);
+    expect(examples.length).toBeGreaterThan(1);
+    for (const argv of examples) {
+      const { exitCode, stderr } = await run(argv);
+      expect(stderr).toMatch(/ 2 verified; receipt|2 there already|2 of 2 files verified/);
+      expect(exitCode).toBe(0);
+    }
     expect(await inFolder()).toHaveLength(3);
   });
 });

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -75,6 +75,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const [, from = '0', to = `${size - 1}`] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? [];
   response.writeHead(request.headers.range ? 206 : 200, {
     etag: `"${version}"`,
+    'last-modified': 'Wed, 01 Jan 2025 12:00:00 GMT',
     'content-length': Number(to) + 1 - Number(from),
     ...(request.headers.range && { 'content-range': `bytes ${from}-${to}/${size}` }),
   });
@@ -111,7 +112,9 @@ describe('datasets', () => {
   test('open a file by its two halves, once for many reads, and ask the service again after five minutes', async () => {
     const { url } = await start();
     const sample = `${url}datasets/EGAD1/run%201/sample.bam`;
-    expect((await bytesAt(sample, 'bytes=65530-131080')).equals(plaintext.subarray(65_530, 131_081))).toBe(true);
+    const reply = await fetch(sample, { headers: { range: 'bytes=65530-131080' } });
+    expect(Buffer.from(await reply.arrayBuffer()).equals(plaintext.subarray(65_530, 131_081))).toBe(true);
+    expect(reply.headers.get('last-modified')).toBe('Wed, 01 Jan 2025 12:00:00 GMT');
     expect((await bytesAt(sample, 'bytes=0-9')).equals(plaintext.subarray(0, 10))).toBe(true);
     const asked = () => calls.filter((call) => call.startsWith('/v1/')).toSorted();
     const once = [
@@ -179,7 +182,10 @@ describe('a folder', () => {
   test('gives a replaced file anew, under another tag', async () => {
     const { url } = await local();
     const one = `${url}folder/runs/one.bam`;
-    const etag = (await fetch(one)).headers.get('etag') ?? '';
+    const { mtime } = await stat(join(folder, 'data/runs/one.bam.c4gh'));
+    const { headers } = await fetch(one, { method: 'HEAD' });
+    expect(headers.get('last-modified')).toBe(mtime.toUTCString());
+    const etag = headers.get('etag') ?? '';
     const other = plaintext.toReversed();
     await writeFile(join(folder, 'data/new'), await containerOf(other, mine.publicKey));
     await rename(join(folder, 'data/new'), join(folder, 'data/runs/one.bam.c4gh'));
@@ -199,7 +205,7 @@ describe('a folder', () => {
 });
 
 describe('a run', () => {
-  const [page] = blocksOf('docs/client.md').filter(({ section }) => section === 'Serve');
+  const [page] = blocksOf('docs/researchers.md').filter(({ section }) => section === 'Read files without opening them');
   const lines = page?.text.trim().split('\n') ?? [];
 
   test.each(lines.map((line) => line.replace(/ *#.*$/, '')))('begins as the page says: %s', async (line) => {

@@ -4,7 +4,6 @@ import { parse } from 'smol-toml';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parsePrivateKey, parsePublicKey, publicKeyOf } from '../../../../../lib/crypt4gh/index.ts';
 import { InterruptedError } from '../../../../../lib/terminal/errors.ts';
-import { blocksOf } from '../../../../helpers/pages.ts';
 import { SetUpWorld, visas } from '../../../../helpers/set-up-world.ts';
 
 let world: SetUpWorld;
@@ -429,26 +428,5 @@ describe('without a person', () => {
     await world.script(['setup', '--no-input', '--config', 'here/my.toml', ...(await options())]);
     expect(parse(await readFile(world.at('here/my.toml'), 'utf8'))).toMatchObject({ url: world.url });
     expect(await everything()).not.toContain('.config');
-  });
-});
-
-describe('docs/client.md, Set up', () => {
-  const [dialogue, shown, script] = blocksOf('docs/client.md').filter(({ section }) => section === 'Set up');
-  const argvOf = (text = '') => text.trim().replace('https://data-out.example.org/v1/', world.url).split(' ').slice(1);
-
-  test('shows the questions in their order, and the end', async () => {
-    const { stdout, stderr, questions } = await world.run(argvOf(dialogue?.text), [...service(), '', '', 'a', 'a']);
-    const lines = shown?.text.trim().split('\n') ?? [];
-    expect(questions).toHaveLength(8);
-    expect(questions.filter((question, index) => !lines[index + 1]?.startsWith(question.trim()))).toEqual([]);
-    expect(stderr).toContain(lines[0]);
-    expect(stdout.toString().trimEnd().split('\n').slice(-2)).toEqual(lines.slice(-2));
-  });
-
-  test('has a command for scripts', async () => {
-    world.username = 'jane';
-    await world.save('password', world.password);
-    await world.save('passphrase', 'horse');
-    expect(await world.script(argvOf(script?.text))).toMatchObject({ exitCode: 0 });
   });
 });

@@ -40,7 +40,7 @@ describe('a GET', () => {
     [{ referenceName: 'one', start: '-1', end: '4294967296' }, ['start', 'end']],
     [{ referenceName: 'one', start: '1e3' }, ['start']],
     [{ referenceName: '' }, ['referenceName']],
-    [{ referenceName: '*', start: '0' }, ['regions.0']],
+    [{ referenceName: '*', start: '0' }, ['start']],
     [{ referenceName: ['one', 'two'] }, ['referenceName']],
     [{ class: 'body' }, ['class']],
     [{ tags: 'NM,MD', notags: 'MD' }, ['notags']],
@@ -112,6 +112,7 @@ describe('a POST', () => {
     [{ regions: {} }, ['regions']],
     [{ regions: [{}, { referenceName: 1 }] }, ['regions.0.referenceName', 'regions.1.referenceName']],
     [{ regions: [{ referenceName: 'one', start: 1.5, end: '2' }] }, ['regions.0.start', 'regions.0.end']],
+    [{ regions: [{ referenceName: '*', end: 5 }] }, ['regions.0.start']],
     ['{', ['body']],
   ])('that breaks rules names each: %j', (body, fields) => {
     expect(fieldsOf(() => post(body))).toEqual(fields);

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { RequestTooLargeError } from '../../../../../lib/errors.ts';
+import { type PartForm, parsePart, partName } from '../../../../../lib/regions/index.ts';
 import { indexNames } from '../../../../../lib/service/direct/htsget/index-names.ts';
-import { type Part, parsePart, partName } from '../../../../../lib/service/direct/htsget/part-name.ts';
-import { Recent } from '../../../../../lib/service/direct/htsget/recent.ts';
 import {
   inlinedTicket,
   segmentParts,
@@ -15,7 +14,7 @@ const reader = 'ab'.repeat(32);
 const mebibyte = 2 ** 20;
 
 describe('the name of a part', () => {
-  test.each<[string, Part['form']]>([
+  test.each<[string, PartForm]>([
     ['header', { kind: 'header' }],
     [
       'records.0_5-70000_0',
@@ -55,7 +54,7 @@ describe('the name of a part', () => {
 describe('a ticket', () => {
   const options = {
     format: 'BAM',
-    urlOf: (form: Part['form']) => ({
+    urlOf: (form: PartForm) => ({
       url: `https://x/${partName({ version, form })}`,
       headers: { Authorization: 'Bearer t' },
     }),
@@ -119,17 +118,4 @@ test('the names of an index follow from that of its data file, plain or encrypte
   expect(of('a/X.BAM')).toEqual(indexes);
   expect(of('a/X.BAM.c4gh')).toEqual(indexes);
   expect(of('y.vcf.gz.c4gh').slice(0, 4)).toEqual(['y.vcf.gz.tbi', 'y.vcf.gz.tbi.c4gh', 'y.tbi', 'y.tbi.c4gh']);
-});
-
-test('of recent values the oldest go first, and one that is too large is not kept', () => {
-  const recent = new Recent<string>(10);
-  recent.set('a', 'A', 4);
-  recent.set('b', 'B', 4);
-  expect(recent.get('a')).toBe('A');
-  recent.set('c', 'C', 4);
-  expect(['a', 'b', 'c'].map((key) => recent.get(key))).toEqual(['A', undefined, 'C']);
-  recent.set('a', 'AA', 6);
-  expect(['a', 'c'].map((key) => recent.get(key))).toEqual(['AA', 'C']);
-  recent.set('d', 'D', 11);
-  expect(['a', 'c', 'd'].map((key) => recent.get(key))).toEqual(['AA', 'C', undefined]);
 });

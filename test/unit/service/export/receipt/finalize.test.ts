@@ -64,8 +64,8 @@ describe('a complete delivery', () => {
   test('is recorded before the receipt is visible, and the receipt after it', async () => {
     await settle();
     expect(world.calls.names).toEqual([
-      ...['log.find', 'outbox.head', 'signer.identity', 'log.files', 'log.files', 'signer.sign'],
-      ...['log.finalize', 'outbox.put', 'log.close'],
+      ...['ledger.find', 'outbox.head', 'signer.identity', 'ledger.files', 'ledger.files', 'signer.sign'],
+      ...['ledger.finalize', 'outbox.put', 'ledger.close'],
     ]);
     expect(world.log.end).toEqual({ state: 'complete', staged: 3, stagedBytes: 3 * 65_688 });
     expect([world.log.request?.finalizedRevision, world.log.lastReceipt]).toEqual([1, 1]);
@@ -209,7 +209,7 @@ describe('the state is', () => {
   ])('left alone when %s', async (_, request) => {
     world.log.request = request;
     expect(await settle()).toEqual({ outcome: 'not_settled' });
-    expect(world.calls.names).toEqual(['log.find']);
+    expect(world.calls.names).toEqual(['ledger.find']);
   });
 
   test('left alone, without a receipt, when a replay opens a file in the meantime', async () => {
@@ -222,11 +222,11 @@ describe('the state is', () => {
 
   test('recorded without a receipt where the settings want none', async () => {
     world.log.rows[0] = endedFile('EGAF1', 'rejected', 'not_released');
-    const { log, now } = world.dependencies();
-    expect(await finalizeDelivery(exportId, { log, now }, ample)).toMatchObject({ state: 'incomplete', missing: 1 });
+    const { ledger, now } = world.dependencies();
+    expect(await finalizeDelivery(exportId, { ledger, now }, ample)).toMatchObject({ state: 'incomplete', missing: 1 });
     expect(world.log.end).toEqual({ state: 'incomplete', staged: 2, stagedBytes: 2 * 65_688 });
     expect([world.log.request?.finalizedRevision, world.log.lastReceipt]).toEqual([1, 0]);
-    expect(await finalizeDelivery(exportId, { log, now }, ample)).toEqual({ outcome: 'already_settled' });
+    expect(await finalizeDelivery(exportId, { ledger, now }, ample)).toEqual({ outcome: 'already_settled' });
     expect(world.calls.names.some((name) => /outbox|signer/.test(name))).toBe(false);
   });
 });
@@ -236,7 +236,7 @@ describe('generations', () => {
     await settle();
     world.calls.names.length = 0;
     expect(await settle()).toEqual({ outcome: 'already_settled' });
-    expect(world.calls.names).toEqual(['log.find']);
+    expect(world.calls.names).toEqual(['ledger.find']);
   });
 
   test('the next one takes the place of the receipt', async () => {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { ArchiveLocationUnknownError } from '../../../../../lib/errors.ts';
-import { bucketAt, parseArchiveBuckets } from '../../../../../lib/service/stores/s3/archive-buckets.ts';
+import { bucketAt, parseArchiveBuckets } from '../../../../../lib/service/stores/s3/archive.ts';
 
 const buckets = parseArchiveBuckets('default,archive-1,archive.two');
 

@@ -9,7 +9,7 @@ import {
 } from '../../../../../lib/errors.ts';
 import { S3ArchiveWriter } from '../../../../../lib/ops/stores/archive-writer.ts';
 import { s3Client } from '../../../../../lib/service/stores/clients.ts';
-import { S3Archive } from '../../../../../lib/service/stores/s3/archive.ts';
+import { s3Archive } from '../../../../../lib/service/stores/s3/archive.ts';
 import { collect } from '../../../../helpers/crypt4gh-vectors.ts';
 import { testClient } from '../../../../helpers/http-handler.ts';
 import { S3Server } from '../../../../helpers/s3-server.ts';
@@ -29,9 +29,9 @@ beforeEach(() => {
   server.requests.length = 0;
 });
 
-describe('S3Archive', () => {
+describe('s3Archive', () => {
   const body = Buffer.from('0123456789');
-  const archive = () => new S3Archive({ client, buckets: ['archive', 'second'] });
+  const archive = () => s3Archive({ client, buckets: ['archive', 'second'] });
   beforeAll(async () => {
     await client.send(new PutObjectCommand({ Bucket: 'archive', Key: 'a dir/b+ö%', Body: body }));
   });
@@ -109,7 +109,7 @@ describe('S3Archive', () => {
     await new Promise<void>((resolve) => unsteady.listen(0, '127.0.0.1', resolve));
     const { port } = unsteady.address() as AddressInfo;
     const endpoint = `http://127.0.0.1:${port}`;
-    const lone = new S3Archive({
+    const lone = s3Archive({
       client: s3Client({ ...testClient, endpoint }),
       buckets: ['archive'],
       readTimeoutMs: 200,
@@ -247,6 +247,6 @@ describe('S3ArchiveWriter', () => {
 
 it('S3 that stays down is temporarily unavailable', async () => {
   for (let i = 0; i < 5; i += 1) server.faults.push({ action: 'HeadObject', error: { status: 503, code: 'SlowDown' } });
-  const down = new S3Archive({ client, buckets: ['archive', 'second'] }).head(at('a dir/b+ö%'));
+  const down = s3Archive({ client, buckets: ['archive', 'second'] }).head(at('a dir/b+ö%'));
   await expect(down).rejects.toThrow(TemporarilyUnavailableError);
 });

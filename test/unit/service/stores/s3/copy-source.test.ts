@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { copySource } from '../../../../../lib/service/stores/s3/archive-buckets.ts';
+import { copySource } from '../../../../../lib/service/stores/s3/archive.ts';
 
 it.each([
   ['plain/key.c4gh', 'bucket/plain/key.c4gh'],

@@ -2,18 +2,18 @@ import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TemporarilyUnavailableError } from '../../../../../lib/errors.ts';
 import type { StagedFile } from '../../../../../lib/service/outbox/ports.ts';
-import { S3OutboxReader } from '../../../../../lib/service/stores/s3/outbox-reader.ts';
+import { s3OutboxReader } from '../../../../../lib/service/stores/s3/outbox-reader.ts';
 import { testClient } from '../../../../helpers/http-handler.ts';
 import { S3Server } from '../../../../helpers/s3-server.ts';
 
 const [ana, bob, many] = ['a'.repeat(64), 'b'.repeat(64), 'c'.repeat(64)] as const;
 let server: S3Server;
-let reader: S3OutboxReader;
+let reader: ReturnType<typeof s3OutboxReader>;
 
 beforeAll(async () => {
   server = await S3Server.start('outbox');
   const client = server.client();
-  reader = new S3OutboxReader({ client, bucket: 'outbox', urlLifetimeSeconds: 900 });
+  reader = s3OutboxReader({ client, bucket: 'outbox', urlLifetimeSeconds: 900 });
   const put = (key: string, text: string) =>
     client.send(new PutObjectCommand({ Bucket: 'outbox', Key: key, Body: text, ContentType: 'x/y' }));
   await put(`${ana}/EGAF2-b.c4gh`, 'two');
@@ -119,7 +119,7 @@ describe('presign', () => {
 
   it('signs for the configured life, from now on', async () => {
     const clock = () => new Date('2026-01-02T03:04:05.678Z');
-    const reader = new S3OutboxReader({ client: server.client(), bucket: 'outbox', urlLifetimeSeconds: 900, clock });
+    const reader = s3OutboxReader({ client: server.client(), bucket: 'outbox', urlLifetimeSeconds: 900, clock });
     const { url, expiresAt } = await reader.presign(ana, 'EGAF1-a.c4gh');
     const { searchParams } = new URL(url);
     expect(searchParams.get('X-Amz-Date')).toBe('20260102T030405Z');
@@ -135,7 +135,7 @@ describe('presign', () => {
       credentials: async () => ({ ...testClient.credentials, sessionToken: 't', expiration }),
     });
     const clock = () => new Date('2026-01-02T03:04:05.000Z');
-    const reader = new S3OutboxReader({ client, bucket: 'outbox', urlLifetimeSeconds: 900, clock });
+    const reader = s3OutboxReader({ client, bucket: 'outbox', urlLifetimeSeconds: 900, clock });
     expect((await reader.presign(ana, 'x.c4gh')).expiresAt.toISOString()).toBe('2026-01-02T03:19:05.000Z');
   });
 

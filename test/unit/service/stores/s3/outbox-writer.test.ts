@@ -6,7 +6,7 @@ import {
   SlowDownError,
   TemporarilyUnavailableError,
 } from '../../../../../lib/errors.ts';
-import { S3OutboxWriter } from '../../../../../lib/service/stores/s3/outbox-writer.ts';
+import { s3OutboxWriter } from '../../../../../lib/service/stores/s3/outbox-writer.ts';
 import { scripted, testClient } from '../../../../helpers/http-handler.ts';
 import { S3Server } from '../../../../helpers/s3-server.ts';
 
@@ -14,11 +14,11 @@ const mebibyte = 1024 * 1024;
 const metadata = { 'request-id': 'r1', 'file-id': 'EGAF1' };
 let server: S3Server;
 let client: S3Client;
-let outbox: S3OutboxWriter;
+let outbox: ReturnType<typeof s3OutboxWriter>;
 beforeAll(async () => {
   server = await S3Server.start('outbox', 'archive', 'second');
   client = server.client();
-  outbox = new S3OutboxWriter({ client, bucket: 'outbox', archiveBuckets: ['archive', 'second'] });
+  outbox = s3OutboxWriter({ client, bucket: 'outbox', archiveBuckets: ['archive', 'second'] });
 });
 afterAll(() => server[Symbol.asyncDispose]());
 beforeEach(() => {
@@ -78,7 +78,7 @@ describe('put', () => {
   });
 
   it('does not call a bucket that is not there a conflict', async () => {
-    const nowhere = new S3OutboxWriter({ client, bucket: 'nowhere', archiveBuckets: ['archive', 'second'] });
+    const nowhere = s3OutboxWriter({ client, bucket: 'nowhere', archiveBuckets: ['archive', 'second'] });
     await expect(nowhere.startUpload('k', metadata)).rejects.toMatchObject({ name: 'NoSuchBucket' });
     server.faults.push({ action: 'PutObject', error: { status: 404, code: 'NoSuchBucket' } });
     const put = nowhere.put('k', Buffer.from('1'), metadata, undefined);
@@ -358,7 +358,7 @@ describe('a receipt', () => {
   const generation = (value: string) => ({ ...metadata, generation: value });
 
   it('has its media type, in one request and in parts', async () => {
-    const receipts = new S3OutboxWriter({ client, bucket: 'outbox', contentType: 'application/jose' });
+    const receipts = s3OutboxWriter({ client, bucket: 'outbox', contentType: 'application/jose' });
     await receipts.put('p/r1', Buffer.from('x'), generation('1'), undefined);
     const upload = await receipts.startUpload('p/r2', generation('1'));
     await upload.complete([await upload.uploadPart(1, Buffer.from('x'))], 1, undefined);
@@ -421,8 +421,11 @@ function headHeaders(requestId: string, size: number) {
   };
 }
 
-function scriptedOutbox(requestHandler: ReturnType<typeof scripted>['handler'], maxAttempts = 1): S3OutboxWriter {
+function scriptedOutbox(
+  requestHandler: ReturnType<typeof scripted>['handler'],
+  maxAttempts = 1,
+): ReturnType<typeof s3OutboxWriter> {
   const options = { ...testClient, maxAttempts, requestHandler };
   const s3 = new S3Client({ ...options, requestChecksumCalculation: 'WHEN_REQUIRED' });
-  return new S3OutboxWriter({ client: s3, bucket: 'outbox', archiveBuckets: ['archive', 'second'] });
+  return s3OutboxWriter({ client: s3, bucket: 'outbox', archiveBuckets: ['archive', 'second'] });
 }

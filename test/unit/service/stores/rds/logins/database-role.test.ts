@@ -2,20 +2,19 @@ import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { TemporarilyUnavailableError } from '../../../../../../lib/errors.ts';
 import { ArchiveUserWriter } from '../../../../../../lib/ops/catalogue/archive-users.ts';
-import { RdsCatalogue } from '../../../../../../lib/service/catalogue/catalogue.ts';
-import { RdsDirectCatalogue } from '../../../../../../lib/service/catalogue/direct-catalogue.ts';
+import { directCatalogue } from '../../../../../../lib/service/catalogue/direct-catalogue.ts';
+import { exportCatalogue } from '../../../../../../lib/service/catalogue/export-catalogue.ts';
 import { RdsArchiveUsers } from '../../../../../../lib/service/catalogue/users.ts';
-import type { RecordedContainer } from '../../../../../../lib/service/export/ports.ts';
-import { RdsDeliveryLog, RdsExportLog } from '../../../../../../lib/service/ledger/delivery-log.ts';
-import { RdsLedger } from '../../../../../../lib/service/ledger/ledger.ts';
-import { RdsOutboxRecords } from '../../../../../../lib/service/ledger/outbox-records.ts';
-import { noteAttempts } from '../../../../../../lib/service/ledger/transition-sql.ts';
+import type { RecordedContainer } from '../../../../../../lib/service/export/ledger-port.ts';
+import { copyRecords } from '../../../../../../lib/service/ledger/copy-records.ts';
+import { noteAttempts, outboxRecords, receiptRecords } from '../../../../../../lib/service/ledger/ledger.ts';
 import { closeRole, currentLogin, prepareRole } from '../../../../../../lib/service/stores/rds/logins/database-role.ts';
 import { migrate } from '../../../../../../lib/service/stores/rds/migrate.ts';
-import { MalformedSecretError } from '../../../../../../lib/service/stores/secrets/cached-secret.ts';
+import { MalformedSecretError } from '../../../../../../lib/service/stores/secrets.ts';
 import { TestDatabase } from '../../../../../helpers/data-api.ts';
 import { scripted, testClient } from '../../../../../helpers/http-handler.ts';
 import { readMigrations } from '../../../../../helpers/read-migrations.ts';
+import { wholeLedger } from '../../../../../helpers/whole-ledger.ts';
 
 const password = 'correct-horse-battery-staple';
 const proxySecret = 'arn:proxy';
@@ -154,14 +153,16 @@ describe('the role of direct access', () => {
   });
 
   it('reads all that the catalogue of direct access asks for', async () => {
-    const catalogue = new RdsDirectCatalogue(reader());
+    const catalogue = directCatalogue(reader());
     expect(await catalogue.evaluateAccess(['x'], { fileId: 'F' })).toMatchObject({
       entitled: [{ datasetId: 'EGAD1' }],
     });
     expect(await catalogue.isReleased('EGAD1')).toBe(true);
     expect(await catalogue.findReleasedFile({ fileId: 'F', datasetId: 'EGAD1' })).toMatchObject({ fileId: 'F' });
     expect(await catalogue.factsOf('F')).toMatchObject({ plaintextChecksums: [] });
-    expect((await catalogue.filesOfDataset('EGAD1').next()).value).toMatchObject([{ fileId: 'F' }]);
+    expect((await catalogue.filesOfDataset('EGAD1')[Symbol.asyncIterator]().next()).value).toMatchObject([
+      { fileId: 'F' },
+    ]);
   });
 
   it.each([
@@ -253,29 +254,31 @@ describe('the role of the queues’ consumers', () => {
   });
 
   it('reads all that an export asks the catalogue for', async () => {
-    const catalogue = new RdsCatalogue(worker(), noteAttempts);
+    const catalogue = exportCatalogue(worker(), noteAttempts);
     expect(await catalogue.evaluateAccess(['x'], { datasetId: 'EGAD1' })).toMatchObject({
       entitled: [{ datasetId: 'EGAD1' }],
     });
     expect(await catalogue.isReleased('EGAD1')).toBe(true);
     const files = [{ fileId: 'F', archiveFileSize: 1 }];
-    expect((await catalogue.exportableFiles('EGAD1', '').next()).value).toMatchObject({ files });
+    expect((await catalogue.exportableFiles('EGAD1', '')[Symbol.asyncIterator]().next()).value).toMatchObject({
+      files,
+    });
     expect(await catalogue.exportableFile('F')).toMatchObject({ files });
     expect(await catalogue.findReleasedFile({ fileId: 'F', datasetId: 'EGAD1' })).toMatchObject({ fileId: 'F' });
   });
 
   it('keeps what becomes of requests and their files', async () => {
     const exportId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3d';
-    const requests = new RdsLedger(worker(), 10);
-    const files = new RdsLedger(worker(), 10);
-    const sweep = new RdsLedger(worker(), 10);
+    const requests = wholeLedger(worker(), 10);
+    const files = wholeLedger(worker(), 10);
+    const sweep = wholeLedger(worker(), 10);
     const request = { exportId, requestedAt: new Date(0), datasetId: 'EGAD1', recipient: 'ab', keyFingerprint: 'cd' };
     await requests.accept(request, ['F'], { count: 1, isLast: false });
     await requests.begin(exportId, { count: 1, isLast: true });
     const none = { sentTo: '', files: 0 };
     await requests.addFiles(exportId, none, ['G'], { count: 1, isLast: false });
     const attempt = { exportId, datasetId: 'EGAD1', fileId: 'F', isFirst: true, isLast: true };
-    await new RdsCatalogue(worker(), noteAttempts).findReleasedFiles([attempt]);
+    await exportCatalogue(worker(), noteAttempts).findReleasedFiles([attempt]);
     await files.record([{ exportId, fileId: 'G', state: 'given_up' }], []);
     await requests.fail(request, 'internal_error');
     expect(await requests.closeUnsent(exportId, none, { state: 'given_up', reason: 'not_sent' })).toBe(false);
@@ -292,13 +295,13 @@ describe('the role of the queues’ consumers', () => {
   it('settles a request by its receipt', async () => {
     const exportId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3b';
     const request = { exportId, requestedAt: new Date(0), datasetId: 'EGAD1', recipient: 'ab', keyFingerprint: 'cd' };
-    const requests = new RdsLedger(worker(), 10);
+    const requests = wholeLedger(worker(), 10);
     await requests.accept(request, ['F'], { count: 1, isLast: false });
-    await new RdsLedger(worker(), 10).record([{ exportId, fileId: 'F', state: 'given_up' }], []);
+    await wholeLedger(worker(), 10).record([{ exportId, fileId: 'F', state: 'given_up' }], []);
     await requests.completeFanOut(exportId, { sentTo: 'F', files: 1 });
-    const log = new RdsDeliveryLog(worker());
+    const log = receiptRecords(worker());
     expect(await log.find(exportId)).toMatchObject({ isOpen: false });
-    expect((await log.files(exportId).next()).value).toMatchObject([{ fileId: 'F', state: 'given_up' }]);
+    expect(await Array.fromAsync(log.files(exportId))).toMatchObject([[{ fileId: 'F', state: 'given_up' }]]);
     const revision = { exportId, receiptRevision: 1 };
     expect(await log.finalize(revision, { state: 'incomplete', staged: 0, stagedBytes: 0 })).toBe(true);
     await log.close(revision, true);
@@ -308,7 +311,7 @@ describe('the role of the queues’ consumers', () => {
   it('writes the audit trail, each event once', async () => {
     const exportId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3c';
     const event = { exportId, event: 'staged', fileId: 'F', datasetId: 'EGAD1', bytes: 7 } as const;
-    for (const _ of [1, 2]) await new RdsExportLog(worker()).record(event);
+    for (const _ of [1, 2]) await outboxRecords(worker(), 30).recordRemoval([], [event]);
     expect(await test.sql('select request_id, event, file_id, bytes from data_out.export_log')).toEqual([
       [exportId, 'staged', 'F', '7'],
     ]);
@@ -324,13 +327,16 @@ describe('the role of the queues’ consumers', () => {
       `insert into data_out.request_files (request_id, file_id, state, outbox_key)
        values ('${exportId}', 'F', 'staged', repeat('a', 64) || '/F-x.c4gh')`,
     );
-    const records = new RdsOutboxRecords({ db: worker(), expiryDays: 30 });
+    const records = outboxRecords(worker(), 30);
     expect(await records.deprecatedDatasets()).toEqual([]);
-    expect(await records.copies('EGAD1')).toEqual([]);
+    expect(await copyRecords(worker()).ofDataset('EGAD1')).toEqual([]);
     const found: RecordedContainer[] = [];
     for await (const page of records.containers({ exportId }, { withdrawn: true })) found.push(...page);
     expect(found).toMatchObject([{ exportId, fileId: 'F', recipient: 'a'.repeat(64) }]);
-    await records.recordEnds(found.map((container) => ({ ...container, end: 'withdrawn' })));
+    await records.recordRemoval(
+      found.map((container) => ({ ...container, end: 'withdrawn' })),
+      [],
+    );
     const settled = `select file_id, state from data_out.request_files where request_id = '${exportId}'`;
     expect(await test.sql(settled)).toEqual([['F', 'withdrawn']]);
     await test.sql(`delete from data_out.requests where request_id = '${exportId}'`);

@@ -9,7 +9,7 @@ import {
   rotateLogin,
   rotationSteps,
 } from '../../../../../../lib/service/stores/rds/logins/rotate-login.ts';
-import { MalformedSecretError } from '../../../../../../lib/service/stores/secrets/cached-secret.ts';
+import { MalformedSecretError } from '../../../../../../lib/service/stores/secrets.ts';
 import { TestDatabase } from '../../../../../helpers/data-api.ts';
 import { type LocalSecretsOptions, localSecrets, type RotationEvent } from '../../../../../helpers/local-secrets.ts';
 import { everyRun } from '../../../../../helpers/runs.ts';

@@ -1,0 +1,96 @@
+import * as z from 'zod';
+import { limits } from '../../contract/limits.ts';
+import { type ExportRequestMessage, exportRequestMessage, identifier } from '../../contract/messages.ts';
+import { formatPublicKey } from '../../crypt4gh/index.ts';
+import { InvalidRequestError, NotFoundError, type Violation } from '../../errors.ts';
+import type { Clock } from '../archive/ports.ts';
+import { type HttpReply, jsonReply } from '../http/reply.ts';
+import { explainUnusablePublicKey, type HttpRequest, jsonBody, usablePublicKey } from '../http/request.ts';
+import { requireAdministrator } from './administrator.ts';
+import type { ExportRequests } from './ports.ts';
+
+export interface ExportEndpoint {
+  /** The one kind this deployment answers to. */
+  readonly archiveKind: string;
+  readonly requests: ExportRequests;
+  /** A fresh UUID: names this export in message, log, audit row and object metadata. */
+  readonly newExportId: () => string;
+  readonly clock: Clock;
+  readonly requested: (request: HttpRequest, published: { readonly exportId: string }) => void;
+}
+
+/** SQS takes the characters of XML 1.0 only. JSON escapes the control characters, but not these. */
+const transportable = (text: string) => text.isWellFormed() && !/[\ufffe\uffff]/.test(text);
+const untransportable = { error: 'holds U+FFFE, U+FFFF or half a surrogate pair: leave these out', abort: true };
+
+const { jwtToken, publicKey } = exportRequestMessage.shape;
+
+/** The body has the fields of the message under the names of the API, and the rules of the message besides its own. */
+const exportBody = z.strictObject(
+  {
+    id: identifier
+      .refine((value) => value.trim() !== '', { error: 'must not be blank', abort: true })
+      .refine(transportable, untransportable),
+    type: z
+      .enum(['datasetId', 'fileId', 'DATASET_ID', 'FILE_ID'], {
+        error: 'must be one of datasetId, fileId, DATASET_ID, FILE_ID',
+      })
+      .default('datasetId'),
+    // Opaque here: neither decoded nor verified. The consumer verifies it.
+    visaToken: jwtToken.refine(transportable, untransportable),
+    userPublicKey: publicKey.refine(transportable, untransportable).transform((value, context) => {
+      const key = usablePublicKey(value);
+      // One form for every consumer: the Crypt4GH key file, which readers in the field take with and without newlines.
+      if (key) return formatPublicKey(key);
+      context.addIssue({ code: 'custom', message: explainUnusablePublicKey(value) });
+      return z.NEVER;
+    }),
+  },
+  { error: 'must be a JSON object' },
+);
+
+/**
+ * `POST /export/{archive_kind}`, behind the authorizer: one message published, then 200. The visa goes on as it came: the
+ * consumer verifies it.
+ * @throws ForbiddenError unless the authorizer says that the caller has the role ADMIN.
+ * @throws InvalidRequestError, NotFoundError, TemporarilyUnavailableError. After an error nothing was published.
+ */
+export async function requestExport(
+  request: HttpRequest,
+  { archiveKind, requests, newExportId, clock, requested }: ExportEndpoint,
+): Promise<HttpReply> {
+  requireAdministrator(request);
+  // The gateway has this one path. A deployment that lets others through must still refuse them.
+  if (request.path.split('/').at(-1) !== archiveKind)
+    throw new NotFoundError(`there is no such archive kind: export to /export/${archiveKind}`);
+  const message = exportMessageOf(request);
+  const exportId = newExportId();
+  await requests.publish({ exportId, requestedAt: clock(), archiveKind, message });
+  requested(request, { exportId });
+  return jsonReply(request.requestId, {
+    message: 'The export request was accepted. What it stages will be listed by GET /files?inbox=false.',
+    requestId: exportId,
+  });
+}
+
+/**
+ * The message that an export request asks for. The recipient's key travels as Crypt4GH PEM, in whatever form it came.
+ * @throws InvalidRequestError with every broken rule; it names fields and never repeats a value.
+ */
+export function exportMessageOf(request: HttpRequest): ExportRequestMessage {
+  const parsed = exportBody.safeParse(jsonBody(request, limits.exportBodyBytes));
+  if (!parsed.success) throw new InvalidRequestError(parsed.error.issues.flatMap(violationsOf));
+  const { id, type, visaToken, userPublicKey } = parsed.data;
+  const wanted = type === 'fileId' || type === 'FILE_ID' ? { fileId: id } : { datasetId: id };
+  return { jwtToken: visaToken, publicKey: userPublicKey, ...wanted };
+}
+
+function violationsOf(issue: z.core.$ZodIssue): Violation[] {
+  if (issue.code !== 'unrecognized_keys') return [{ field: issue.path.join('.') || 'body', message: issue.message }];
+  return issue.keys.map((key) => ({ field: fieldNameOf(key), message: 'is not a known field' }));
+}
+
+/** The name of an unknown field. `body` where it may be a value in the wrong place. */
+function fieldNameOf(key: string): string {
+  return /^[A-Za-z0-9_-]{1,40}$/.test(key) ? key : 'body';
+}

@@ -1,0 +1,80 @@
+import * as z from 'zod';
+import { fileStates } from '../../contract/delivery.ts';
+import type { RequestedFile } from '../export/ledger-port.ts';
+import { boundedPage, camelRow, count, optional, pageSize } from '../stores/rds/columns.ts';
+import type { SqlExecutor } from '../stores/rds/data-api.ts';
+
+const fileRow = camelRow({
+  file_id: z.string(),
+  state: z.enum(fileStates),
+  reason: optional(z.string()),
+  path: z.string(),
+  plaintext_size: optional(count),
+  plaintext_sha256: optional(z.string()),
+  superseded_by: optional(z.string()),
+  superseder_state: optional(z.enum(fileStates)),
+  export_id: optional(z.string()),
+});
+/** The columns of the newest container under the key of a file, where there is one. */
+const containerRow = camelRow({
+  export_id: z.string(),
+  key_fingerprint: z.string(),
+  outbox_key: z.string(),
+  size: count,
+  crc64nvme: optional(z.string()),
+  header_sha256: z.string(),
+});
+
+/** The files of a request in the order of their ids, page after page, with what the outbox has under their keys. */
+export async function* filesForReceipt(db: SqlExecutor, exportId: string): AsyncGenerator<readonly RequestedFile[]> {
+  for (let after = ''; ; ) {
+    const rows = await db.query(
+      z.looseObject({}),
+      boundedPage(
+        `select f.file_id, f.state, f.reason, coalesce(c.submission_file_path, '') as path,
+           c.decrypted_file_size as plaintext_size,
+           (select s.checksum from sda.checksums s
+            where s.file_id = c.id and s.source = 'UNENCRYPTED' and s.type = 'SHA256' limit 1) as plaintext_sha256,
+           cast(f.superseded_by as text) as superseded_by, o.state as superseder_state,
+           cast(n.request_id as text) as export_id, n.key_fingerprint, n.outbox_key, n.bytes as size, n.crc64nvme,
+           n.header_sha256
+         from (
+           select * from data_out.request_files where request_id = :export_id and file_id > :after
+           order by file_id limit ${pageSize}
+         ) f
+         join data_out.requests r on r.request_id = f.request_id
+         left join sda.files c on c.stable_id = f.file_id
+         left join data_out.request_files o on o.request_id = f.superseded_by and o.file_id = f.file_id
+         left join lateral (
+           select w.request_id, q.key_fingerprint, w.outbox_key, w.bytes, w.crc64nvme, w.header_sha256
+           from data_out.request_files w
+           join data_out.requests q on q.request_id = w.request_id
+           where w.outbox_key = f.outbox_key and w.state = 'staged'
+             and (q.requested_at, q.request_id) >= (r.requested_at, r.request_id)
+           order by q.requested_at desc, q.request_id desc
+           limit 1) n on f.state in ('staged', 'superseded')`,
+        {
+          order: 'file_id',
+          texts: 'concat(file_id, path, plaintext_sha256, outbox_key, key_fingerprint, header_sha256, export_id)',
+        },
+      ),
+      { export_id: { uuid: exportId }, after },
+    );
+    const page = rows.map(requestedFile);
+    const last = page.at(-1);
+    if (!last) return;
+    yield page;
+    after = last.fileId;
+  }
+}
+
+function requestedFile(columns: unknown): RequestedFile {
+  const { supersededBy, supersederState, exportId: newest, plaintextSha256, ...file } = fileRow.parse(columns);
+  return {
+    ...file,
+    // The catalogue may have a checksum of another form. It is of no use to the reader of a receipt.
+    plaintextSha256: /^[0-9a-f]{64}$/i.exec(plaintextSha256 ?? '')?.[0]?.toLowerCase(),
+    newest: newest === undefined ? undefined : containerRow.parse(columns),
+    supersededBy: supersededBy === undefined ? undefined : { exportId: supersededBy, state: supersederState },
+  };
+}

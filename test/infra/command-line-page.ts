@@ -1,0 +1,105 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
+import { Help, type Option } from 'commander';
+import { variables } from '../../lib/client/cli/settings.ts';
+import { exitCodesHelp } from '../../lib/terminal/exit-codes.ts';
+import { client, ops } from '../helpers/command-lines.ts';
+
+export const commandLinePagePath = join(import.meta.dirname, '../../docs/command-line.md');
+
+/** An option is described once, before the commands, if at least so many of them have it with the same text. */
+const shared = 3;
+
+/** What the page takes from the programs, each between `<!-- KIND NAME -->` and `<!-- end -->`. */
+const generated = /(<!-- (settings|exit codes|commands) of (\S+) -->\n)[\s\S]*?(<!-- end -->)/g;
+
+/** The page with its settings, exit codes and commands as the programs declare them now. */
+export async function commandLinePage(page: string): Promise<string> {
+  const programs = new Map(
+    await Promise.all([client, ops].map(async ({ name, program }) => [name, await program()] as const)),
+  );
+  return page.replaceAll(generated, (_, begin: string, kind: string, name: string, end: string) => {
+    if (kind === 'settings') return `${begin}${settings()}${end}`;
+    if (kind === 'exit codes') return `${begin}${exitCodes()}${end}`;
+    const program = programs.get(name);
+    if (program === undefined) throw new Error(`there is no program ${name}`);
+    return `${begin}${commandsOf(program)}${end}`;
+  });
+}
+
+function settings(): string {
+  const rows = Object.entries(variables).map(([key, names]) => `| \`${key}\` | \`${names.join('`, `')}\` |\n`);
+  return `| \`config.toml\` | environment |\n| --- | --- |\n${rows.join('')}`;
+}
+
+function exitCodes(): string {
+  // The help has them in two columns.
+  const codes = [...exitCodesHelp.matchAll(/(\d+) ([a-z](?:\S| (?! ))*)/g)];
+  const lines = codes.map(([, code = '', text]) => `${code.padStart(3)} ${text}`);
+  return `\n${block(lines.sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10)).join('\n'))}\n`;
+}
+
+function commandsOf(program: Command): string {
+  const all = withCommandsBelow(program);
+  const lines = all.flatMap(optionsOf).map(lineOf);
+  const isShared = (option: string) => lines.filter((line) => line === option).length >= shared;
+  const usageOf = (command: Command, group: Command) => {
+    const options = optionsOf(command);
+    const common = options.filter((option) => isShared(lineOf(option)));
+    return [
+      [...namesOf(command), ...argumentsOf(command)].join(' '),
+      ...(command === group ? [] : [`  ${command.description()}`]),
+      ...options.filter((option) => !common.includes(option)).map(lineOf),
+      ...(common.length === 0 ? [] : [`  also: ${common.map(({ long }) => long).join(' ')}`]),
+    ].join('\n');
+  };
+  const sections = program.commands.filter(isShown).map((group) => {
+    const leaves = withCommandsBelow(group).filter(({ commands }) => commands.length === 0);
+    const usages = leaves.map((command) => usageOf(command, group));
+    return `### ${group.name()}\n\n${sentence(group.description())}\n\n${block(usages.join('\n\n'))}\n`;
+  });
+  const common = new Set(lines.filter(isShared));
+  return `
+Every command takes:
+
+${block(optionsOf(program).map(lineOf).join('\n'))}
+Several commands take:
+
+${block([...common].join('\n'))}
+${sections.join('')}`;
+}
+
+function withCommandsBelow(command: Command): readonly Command[] {
+  return [command, ...command.commands.filter(isShown).flatMap(withCommandsBelow)];
+}
+
+/** `completion` is the same in both programs. */
+const isShown = (command: Command) => !['help', 'completion'].includes(command.name());
+
+function namesOf(command: Command): readonly string[] {
+  return [...(command.parent ? namesOf(command.parent) : []), command.name()];
+}
+
+function argumentsOf(command: Command): readonly string[] {
+  const help = command.createHelp();
+  return command.registeredArguments.map((each) => {
+    const name = `${help.argumentTerm(each)}${each.variadic ? '...' : ''}`;
+    return each.required ? `<${name}>` : `[${name}]`;
+  });
+}
+
+function optionsOf(command: Command): readonly Option[] {
+  const options = command.createHelp().visibleOptions(command);
+  return options.filter(({ long }) => long !== '--help' && long !== '--version');
+}
+
+const lineOf = (option: Option) => `  ${option.flags.padEnd(28)}  ${new Help().optionDescription(option)}`;
+
+const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`;
+/** A block of code. */
+const block = (text: string) => `${text.replaceAll(/^(?=.)/gm, '    ')}\n`;
+
+if (import.meta.main) {
+  writeFileSync(commandLinePagePath, await commandLinePage(readFileSync(commandLinePagePath, 'utf8')));
+}

@@ -1,0 +1,72 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
+import * as z from 'zod';
+import { settings } from '../../bin/settings.ts';
+import { settingsSchema } from '../../lib/infra/settings.ts';
+
+export const settingsPagePath = join(import.meta.dirname, '../../docs/settings.md');
+
+/** What the schema says of a type: what it takes, and what applies where a field is left out. */
+const said = (type: z.ZodType) =>
+  (type.meta() ?? {}) as { description?: string; expected?: string; fallback?: string | number };
+
+/** A table of the page, between `<!-- settings: <fields> -->` and `<!-- end -->`. */
+const table = /(<!-- settings: (.+?) -->\n)[\s\S]*?(<!-- end -->)/g;
+
+/** The page with its tables as the schema and the defaults give them now. @throws Error for a field that no table has, or an unknown one */
+export function settingsPage(page: string): string {
+  const left = new Map<string, z.ZodType>(Object.entries(settingsSchema.shape));
+  const made = page.replace(table, (_, begin: string, names: string, end: string) => {
+    const rows = names.split(' ').flatMap((name) => {
+      const type = left.get(name);
+      if (type === undefined) throw new Error(`there is no setting ${name}, or it is in two tables`);
+      left.delete(name);
+      return [...rowsOf(name, type, (settings as Readonly<Record<string, unknown>>)[name])];
+    });
+    const lines = [titles, titles.map(() => '---'), ...joined(rows)];
+    return `${begin}${lines.map((cells) => `| ${cells.join(' | ')} |\n`).join('')}${end}`;
+  });
+  if (left.size > 0) throw new Error(`the page lacks ${[...left.keys()].join(', ')}`);
+  return made;
+}
+
+const titles = ['setting', 'value', 'default', 'meaning'];
+type Row = readonly [name: string, value: string, fallback: string, meaning: string];
+
+function* rowsOf(name: string, type: z.ZodType, usual: unknown): Generator<Row> {
+  const { description = '', fallback } = said(type);
+  const inner = type instanceof z.ZodOptional ? (type.unwrap() as z.ZodType) : type;
+  const parts = inner instanceof z.ZodUnion && said(inner).expected === undefined ? inner.options : [inner];
+  const objects = parts.filter((part) => part instanceof z.ZodObject);
+  if (objects.length === 0 || description !== '')
+    yield [name, takenBy(inner), defaultOf(inner, usual, fallback), description];
+  for (const [field, part] of objects.flatMap(({ shape }) => Object.entries<z.ZodType>(shape))) {
+    yield* rowsOf(`${name}.${field}`, part, (usual as Readonly<Record<string, unknown>> | undefined)?.[field]);
+  }
+}
+
+function takenBy(type: z.ZodType): string {
+  const { expected = '' } = said(type);
+  const short = expected.replace(/^a whole number from (\d+) to (\d+)/, '$1–$2');
+  return short.replaceAll(/\d{5,}/g, (digits) => Number(digits).toLocaleString('en'));
+}
+
+/** A default as code if it is a value, and as it stands if it is in words. */
+function defaultOf(type: z.ZodType, usual: unknown, fallback: string | number = ''): string {
+  if (type instanceof z.ZodObject) return String(fallback);
+  const value = usual ?? fallback;
+  return type.safeParse(value).success ? `\`${inspect(value)}\`` : String(value);
+}
+
+/** Rows that differ in nothing but their names share one. */
+function joined(rows: readonly Row[]): readonly (readonly string[])[] {
+  const names = new Map<string, string[]>();
+  for (const [name, ...cells] of rows) {
+    const key = cells.join(' | ');
+    names.set(key, [...(names.get(key) ?? []), `\`${name}\``]);
+  }
+  return [...names].map(([cells, alike]) => [alike.join(', '), cells]);
+}
+
+if (import.meta.main) writeFileSync(settingsPagePath, settingsPage(readFileSync(settingsPagePath, 'utf8')));

@@ -1,0 +1,164 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { settings } from '../../../bin/settings.ts';
+import { denyListBytes } from '../../../lib/contract/deny-list.ts';
+import { limits } from '../../../lib/contract/limits.ts';
+import { encryptedBodySize, encryptedSize, headerLimits, headerSize } from '../../../lib/crypt4gh/index.ts';
+import { reservedForDirectFiles } from '../../../lib/infra/settings.ts';
+import { mostBodyBytes } from '../../../lib/regions/htsget/request.ts';
+import { largestSmallBody } from '../../../lib/service/archive/plan.ts';
+import { inlinedBytes } from '../../../lib/service/direct/htsget/ticket.ts';
+import { mostWithoutProgress } from '../../../lib/service/export/finalizing.ts';
+import { expiryDate } from '../../../lib/service/outbox/list-files.ts';
+import { readPage } from '../../helpers/pages.ts';
+
+/** A constant that its file does not export: a product of whole numbers. */
+function constant(path: string, name: string): number {
+  const source = readFileSync(join(import.meta.dirname, '../../..', path), 'utf8');
+  const [, value] = new RegExp(`const ${name} = ([\\d_]+(?: \\* [\\d_]+)*);`).exec(source) ?? [];
+  if (value === undefined) throw new Error(`${path} has no constant ${name} that is a product of numbers`);
+  return value.split(' * ').reduce((product, factor) => product * Number(factor.replaceAll('_', '')), 1);
+}
+
+/** Time limit of a function. */
+function minutes(path: string, name: string): number {
+  const source = readFileSync(join(import.meta.dirname, '../../../lib/infra/functions', path), 'utf8');
+  const [, value] = new RegExp(`make\\('${name}', \\{[^}]*timeout: Duration\\.minutes\\((\\d+)\\)`).exec(source) ?? [];
+  if (value === undefined) throw new Error(`${path} has no ${name} with a time limit in minutes`);
+  return Number(value);
+}
+
+const mebibyte = 2 ** 20;
+const { throttling, urlLifetimeSeconds, outboxExpiryDays, concurrency, retryDelaysSeconds } = settings;
+const { exportRequests, fileExports, smallFileExports = fileExports } = concurrency;
+const usualReceives = constant('lib/infra/queues/queues.ts', 'usualReceives');
+const receivesOfLongWork = constant('lib/infra/queues/queues.ts', 'receivesOfLongWork');
+/** A queue hides a message for six times as long as its function may take. */
+const hiddenMinutes = (name: string) => 6 * minutes('workers.ts', name);
+const samplePlaintext = 73_400_320;
+const oneReader = { recipients: 1 };
+
+/** Numbers on pages that the code knows: the page, words of it with `#` for the numbers, and where these come from. */
+const numbers: readonly (readonly [page: string, words: string, ...values: number[]])[] = [
+  ['docs/api.md', 'body of an export | # bytes, else 400', limits.exportBodyBytes],
+  ['docs/api.md', 'the visa or passport of an export | # bytes', limits.visaBytes],
+  ['docs/api.md', 'a passport | # visas; # bytes', limits.visasPerPassport, limits.passportBytes],
+  ['docs/api.md', 'DRS request | #, with # visas in all', limits.passportsPerRequest, limits.visasPerRequest],
+  ['docs/api.md', 'in a body or a token | # levels', limits.jsonDepth],
+  ['docs/api.md', 'stored hash is bcrypt | # bytes', constant('lib/service/http/passwords.ts', 'bcryptBytes')],
+  ['docs/api.md', 'all headers | # bytes', limits.requestHeaderBytes],
+  ['docs/api.md', 'a streamed reply | # bytes', limits.streamedReplyBytes],
+  ['docs/api.md', 'container of at most # bytes is streamed', limits.streamedContainerBytes],
+  ['docs/api.md', 'header of an archived file | # bytes', limits.headerBytes],
+  ['docs/api.md', 'rows of a listing page | #.', limits.filesPerPage],
+  ['docs/api.md', 'all files, up to #;', limits.filesWithoutPages],
+  ['docs/api.md', 'files of one export | #', limits.filesPerExport],
+  ['docs/api.md', 'newest exports, # per `page`', limits.exportsPerPage],
+  ['docs/api.md', 'with # files per `page`', limits.exportedFilesPerPage],
+  ['docs/api.md', 'at most # files under way', constant('lib/service/ledger/export-status.ts', 'mostCounted')],
+  [
+    'docs/api.md',
+    'one htsget request | #, in # bytes',
+    constant('lib/regions/htsget/request.ts', 'mostRegions'),
+    mostBodyBytes,
+  ],
+  ['docs/api.md', 'Up to # MiB of plaintext is in the ticket', inlinedBytes / mebibyte],
+  [
+    'docs/api.md',
+    '# per second with bursts of #; for each below `/export` and for `/admin` # with bursts of #',
+    ...[throttling.requestsPerSecond, throttling.burst, throttling.export.requestsPerSecond, throttling.export.burst],
+  ],
+  ['docs/api.md', '`urlLifetimeSeconds` (default #)', urlLifetimeSeconds],
+  ['docs/api.md', 'a staged container | # days', outboxExpiryDays],
+  ['docs/api.md', 'one container | 48.8 TiB, # parts', constant('lib/service/archive/plan.ts', 'mostParts')],
+  ['docs/api.md', 'a header (# bytes for one reader)', headerSize(oneReader)],
+  ['docs/drs.md', 'at most # characters', constant('lib/service/direct/drs.ts', 'longestBearer')],
+  ['docs/crypt4gh.md', '# packets', headerLimits.packets],
+  ['docs/crypt4gh.md', '# MiB, # writers', headerLimits.bytes / mebibyte, headerLimits.writers],
+  [
+    'docs/crypt4gh.md',
+    '# data keys and an edit list of # lengths',
+    headerLimits.dataKeys,
+    headerLimits.editListLengths,
+  ],
+  ['docs/trusted-issuers.md', 'has room for # bytes', denyListBytes],
+  [
+    'docs/trusted-issuers.md',
+    '| # | longest time',
+    constant('lib/visas/trusted-issuers.ts', 'defaultMaxLifetimeSeconds'),
+  ],
+  ['docs/trusted-issuers.md', 'with # seconds of leeway', constant('lib/visas/claims.ts', 'clockSkewSeconds')],
+  ['docs/trusted-issuers.md', '# characters for `source`', constant('lib/visas/visa.ts', 'urlClaimLength')],
+  ['docs/trusted-issuers.md', 'RSA keys under # bits', constant('lib/visas/keys.ts', 'minimumRsaBits')],
+  ['docs/trusted-issuers.md', '# days after', constant('lib/ops/secrets/deny-list.ts', 'usefulMs') / 86_400_000],
+  ['docs/architecture.md', 'after # receives', usualReceives],
+  ['docs/architecture.md', 'can take #,', receivesOfLongWork],
+  ['docs/architecture.md', 'gives up after # that bring it no further', mostWithoutProgress],
+  ['docs/architecture.md', 'files over # MiB', largestSmallBody / mebibyte],
+  ['docs/decisions/exports.md', 'body of up to # MiB', largestSmallBody / mebibyte],
+  ['docs/decisions/exports.md', 'parts after every #,', constant('lib/service/export/stage-large.ts', 'batchSize')],
+  [
+    'docs/decisions/exports.md',
+    'after # seconds',
+    constant('lib/service/export/stage-large.ts', 'longestWaitMs') / 1000,
+  ],
+  ['docs/decisions/exports.md', 'allows # receives', receivesOfLongWork],
+  ['docs/decisions/exports.md', 'start # at a time', constant('lib/service/archive/concurrency.ts', 'mostInFlight')],
+  [
+    'docs/decisions/exports.md',
+    'is included for # days beyond',
+    constant('lib/service/ledger/outbox-contents.ts', 'lateDays'),
+  ],
+  // Deliveries have as many workers as requests.
+  ['docs/operators.md', 'use up to # at once', 2 * exportRequests + fileExports + smallFileExports],
+  // Files, and as many for htsget.
+  ['docs/operators.md', 'direct access reserves #', 2 * reservedForDirectFiles(settings)],
+  ['docs/operators.md', 'AWS keeps # unreserved', constant('lib/ops/preflight/checks.ts', 'alwaysUnreserved')],
+  ['docs/settings.md', "1–1000, or 'off' | `#` |", reservedForDirectFiles(settings)],
+  ['docs/operations.md', 'It can take # minutes', minutes('functions.ts', 'Migrate')],
+  [
+    'docs/operations.md',
+    'until # days after `outboxExpiryDays`',
+    constant('lib/service/ledger/outbox-contents.ts', 'lateDays'),
+  ],
+  ['docs/runbook.md', 'after # receives; in `export-requests`', usualReceives],
+  ['docs/runbook.md', '# deliveries without progress, or # receives', mostWithoutProgress, receivesOfLongWork],
+  ['docs/runbook.md', '(files of at most # MiB)', largestSmallBody / mebibyte],
+  [
+    'docs/runbook.md',
+    'the retries last (# minutes by default)',
+    Math.round(retryDelaysSeconds.slice(0, usualReceives - 1).reduce((sum, delay) => sum + delay) / 60),
+  ],
+  [
+    'docs/runbook.md',
+    'return after # minutes (`export-requests`) or #',
+    hiddenMinutes('ConsumeExport'),
+    hiddenMinutes('StageFile'),
+  ],
+  ['docs/runbook.md', 'longer than # bytes', limits.headerBytes],
+  ['docs/runbook.md', 'slows guessing to # attempts per second on each route', throttling.export.requestsPerSecond],
+  ['docs/runbook.md', 'if it is not #', constant('lib/infra/storage/catalogue.ts', 'usualConnections')],
+  ['SECURITY.md', '# MB of JSON', Math.floor((limits.passportsPerRequest * limits.passportBytes) / 1e5) / 10],
+  ['SECURITY.md', 'at most # visas', limits.visasPerRequest],
+];
+
+const rows = numbers.map(([page, words, ...values]) => ({ page, words, values }));
+
+test.each(rows)('$page: $words', ({ page, words, values }) => {
+  const said = values.reduce((text: string, value) => text.replace('#', value.toLocaleString('en')), words);
+  expect(readPage(page).replaceAll(/\s+/g, ' ')).toContain(said);
+});
+
+test('the sizes of the samples in docs/api.md belong to one file', () => {
+  const page = readPage('docs/api.md');
+  expect(page).toContain(`"decryptedFileSize": ${samplePlaintext},`);
+  expect(page).toContain(`"fileSize": ${encryptedBodySize(samplePlaintext)},`);
+  expect(page).toContain(`"size": ${encryptedSize(samplePlaintext, oneReader)},`);
+});
+
+test('the listing in docs/operators.md expires when S3 deletes', () => {
+  const [, staged = '', expires = ''] = /(\d{4}-\S+ \S+) {2}(\d{4}-\S+ \S+)/.exec(readPage('docs/operators.md')) ?? [];
+  const at = (text: string) => new Date(`${text.replace(' ', 'T')}Z`);
+  expect(at(expires)).toEqual(expiryDate(at(staged), outboxExpiryDays));
+});

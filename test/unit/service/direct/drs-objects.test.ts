@@ -1,0 +1,250 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { ForbiddenError, InvalidRequestError, NotFoundError, UnauthenticatedError } from '../../../../lib/errors.ts';
+import { describeObject, giveAccessUrl } from '../../../../lib/service/direct/drs.ts';
+import type { FileFacts } from '../../../../lib/service/direct/ports.ts';
+import { DrsWorld } from '../../../helpers/drs-world.ts';
+import { httpRequest } from '../../../helpers/http-request.ts';
+
+const base = 'https://data.example.org/v1';
+let world: DrsWorld;
+let visa: string;
+beforeEach(async () => {
+  world = await DrsWorld.make();
+  visa = await world.issuer.visa({ dataset: 'EGAD1' });
+});
+
+const request = (credentials: string | { passports: unknown }, objectId = 'EGAF1', accessId = 'plaintext') =>
+  httpRequest({
+    ...(typeof credentials === 'string'
+      ? { headers: { Authorization: `Bearer ${credentials}` } }
+      : { method: 'POST', body: credentials, headers: { 'Content-Type': 'application/json' } }),
+    pathParameters: { object_id: objectId, access_id: accessId },
+  });
+const object = async (...sent: Parameters<typeof request>) =>
+  JSON.parse((await describeObject(request(...sent), base, world.endpoint)).body);
+const access = async (...sent: Parameters<typeof request>) =>
+  JSON.parse((await giveAccessUrl(request(...sent), base, world.endpoint)).body);
+
+/** As ingestion records the plaintext of the vector. */
+const sha256 = '7fe21a19a553e1e2e1c6642c9abbbf848f01f43f61c3ba4e2f4ed6f596d277af';
+const facts = (changes: Partial<FileFacts> = {}): FileFacts => ({
+  decryptedFileSize: 66_001,
+  createdAt: new Date('2026-01-02T03:04:05Z'),
+  plaintextChecksums: [
+    { type: 'SHA256', value: sha256 },
+    { type: 'MD5', value: '0123456789abcdef0123456789abcdef' },
+  ],
+  archivedChecksums: [{ type: 'SHA256', value: 'a'.repeat(64) }],
+  ...changes,
+});
+
+describe('an object', () => {
+  test('describes the plaintext that is served', async () => {
+    world.facts = facts();
+    const issuers = { supported_types: ['BearerAuth', 'PassportAuth'], passport_auth_issuers: [world.issuer.iss] };
+    expect(await object(visa)).toEqual({
+      id: 'EGAF1',
+      name: 'r_w_data.bam',
+      self_uri: 'drs://data.example.org/EGAF1',
+      size: 66_001,
+      created_time: '2026-01-02T03:04:05.000Z',
+      mime_type: 'application/octet-stream',
+      checksums: [
+        { type: 'sha-256', checksum: sha256 },
+        { type: 'md5', checksum: '0123456789abcdef0123456789abcdef' },
+      ],
+      access_methods: [
+        {
+          type: 'https',
+          access_id: 'plaintext',
+          authorizations: { drs_object_id: 'EGAF1', ...issuers, bearer_auth_issuers: [world.issuer.iss] },
+        },
+        {
+          type: 'htsget',
+          access_url: { url: `${base}/htsget/reads/EGAF1` },
+          authorizations: {
+            ...{ drs_object_id: 'EGAF1', ...issuers, bearer_auth_issuers: [world.issuer.iss] },
+            supported_types: ['BearerAuth'],
+          },
+        },
+      ],
+    });
+    expect(world.served).toEqual([{ requestId: 'gateway-request', fileId: 'EGAF1', datasetId: 'EGAD1' }]);
+    expect(world.ports.archive.bytesRead).toBe(0);
+  });
+
+  const etagOnly = [{ type: 'etag', checksum: expect.stringMatching(/^[0-9a-f]{64}$/) }];
+
+  test('behind an edit list has the size of the kept bytes, and no checksum of the bytes before the edit', async () => {
+    world.facts = facts();
+    world.edit([100n, 50n]);
+    expect(await object(visa)).toMatchObject({ size: 50, checksums: etagOnly });
+  });
+
+  test.each([
+    ['recorded no checksum', facts({ plaintextChecksums: [] })],
+    ['recorded another size', facts({ decryptedFileSize: 66_000 })],
+    ['recorded nothing', undefined],
+  ])('of which ingestion %s has its entity tag as checksum', async (_, known) => {
+    world.facts = known;
+    expect((await object(visa)).checksums).toEqual(etagOnly);
+  });
+
+  test('was created when its body was, if the catalogue has no time', async () => {
+    world.facts = facts({ createdAt: undefined });
+    expect((await object(visa)).created_time).toBe('1970-01-01T00:00:00.000Z');
+  });
+});
+
+test('a bulk request is not served: it is no POST of an object called "access"', async () => {
+  for (const passports of [[visa], undefined, 7]) {
+    await expect(object({ passports }, 'access')).rejects.toThrow(NotFoundError);
+  }
+  await expect(object(visa, 'access')).rejects.toThrow(ForbiddenError);
+});
+
+describe('an access URL', () => {
+  test('leads to the file, with the caller’s own token', async () => {
+    expect(await access(visa)).toEqual({
+      url: `${base}/files/EGAF1/r%C3%A4w%20data.bam`,
+      headers: [`Authorization: Bearer ${visa}`],
+    });
+    const reply = await giveAccessUrl(request(visa), base, world.endpoint);
+    expect(reply.headers).toMatchObject({ 'Cache-Control': 'no-store' });
+    expect(JSON.stringify(world.served)).not.toContain(visa);
+  });
+
+  test('repeats a token that came in a header, however long it is: it fits one', async () => {
+    const long = await world.issuer.passport([visa], { claims: { note: 'x'.repeat(7000) } });
+    expect(long.length).toBeGreaterThan(8192);
+    expect((await access(long)).headers).toEqual([`Authorization: Bearer ${long}`]);
+  });
+
+  test('of another access method is 404, for a caller with access', async () => {
+    await expect(access(visa, 'EGAF1', 's3')).rejects.toThrow(NotFoundError);
+    await expect(access({ passports: [visa] }, 'EGAF1', 's3')).rejects.toThrow(NotFoundError);
+    await expect(access(await world.issuer.visa({ dataset: 'EGAD2' }), 'EGAF1', 's3')).rejects.toThrow(ForbiddenError);
+  });
+});
+
+describe('passports', () => {
+  test('the first that grants the object counts; refused ones do no harm', async () => {
+    const good = await world.issuer.passport([visa]);
+    const other = await world.issuer.passport([await world.issuer.visa({ dataset: 'EGAD2' })]);
+    const { headers } = await access({ passports: ['a.b.c', other, good] });
+    expect(headers).toEqual([`Authorization: Bearer ${good}`]);
+    expect(await object({ passports: [good] })).toMatchObject({ id: 'EGAF1' });
+  });
+
+  test('are decided together, each once, with one query about access to the catalogue', async () => {
+    const passports = await Promise.all(
+      ['EGAD2', 'EGAD3', 'doi:1'].map(async (dataset, at) =>
+        world.issuer.passport([await world.issuer.visa({ dataset, sub: `researcher-${at}` })]),
+      ),
+    );
+    const verified: string[] = [];
+    const rules = {
+      ...world.endpoint.rules,
+      verify: (token: string) => {
+        verified.push(token);
+        return world.endpoint.rules.verify(token);
+      },
+    };
+    const endpoint = { ...world.endpoint, rules };
+    await giveAccessUrl(request({ passports: [...passports, ...passports, 'a.b.c'] }), base, endpoint);
+    expect(verified).toEqual([...passports, 'a.b.c']);
+    expect(world.ports.calls.names).toEqual(['catalogue.evaluateAccess', 'catalogue.findReleasedFile']);
+  });
+
+  test('of which one is too long for a header: another that grants the object as well goes in its place', async () => {
+    world.ports.catalogue.addDataset('EGAD0', { released: true, fileIds: ['EGAF1'] });
+    const bound = await world.issuer.visa({ dataset: 'EGAD0', claims: { note: 'x'.repeat(8192) } });
+    const long = await world.issuer.passport([bound]);
+    const short = await world.issuer.passport([visa]);
+    // The first dataset by id is that of the long one.
+    const { headers } = await access({ passports: [long, short] });
+    expect(headers).toEqual([`Authorization: Bearer ${short}`]);
+    expect(world.served).toMatchObject([{ fileId: 'EGAF1', datasetId: 'EGAD1' }]);
+  });
+
+  test('that are all refused are 401, and 403 when one of them is good for something else', async () => {
+    const other = await world.issuer.passport([await world.issuer.visa({ dataset: 'EGAD2' })]);
+    await expect(object({ passports: ['a.b.c'] })).rejects.toThrow(UnauthenticatedError);
+    await expect(object({ passports: [] })).rejects.toThrow(UnauthenticatedError);
+    await expect(object({ passports: [other, 'a.b.c'] })).rejects.toThrow(ForbiddenError);
+  });
+
+  test.each([
+    ['no list', { passports: 'a.b.c' }, ['passports']],
+    ['no texts', { passports: [7, null] }, ['passports.0', 'passports.1']],
+    ['too many', { passports: Array(11).fill('a.b.c') }, ['passports']],
+    ['an object to register', { passports: ['a.b.c'], object: { id: 'x' } }, ['object']],
+  ])('%s: every violation is named, no value repeated', async (_, body, fields) => {
+    const error: InvalidRequestError = await object(body as never).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(InvalidRequestError);
+    expect(error.violations.map(({ field }) => field)).toEqual(fields);
+    expect(JSON.stringify(error.violations)).not.toContain('a.b.c');
+  });
+
+  const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+
+  test('a body of 8 levels is taken; a deeper one is refused before it is parsed', async () => {
+    const deep = [{ field: 'body', message: 'must not be nested deeper than 8 levels' }];
+    const post = (body: string) =>
+      describeObject(
+        httpRequest({ method: 'POST', body, pathParameters: { object_id: 'EGAF1' } }),
+        base,
+        world.endpoint,
+      );
+    const around = (value: string) => `{"passports":["${visa}"],"more":${value}}`;
+    expect((await post(around(nested(7)))).status).toBe(200);
+    // Neither brackets in a text nor siblings make it deeper.
+    expect((await post(around(`["\\"${'['.repeat(20)}"${`,${nested(6)}`.repeat(20)}]`))).status).toBe(200);
+    await expect(post(around(nested(8)))).rejects.toMatchObject({ violations: deep });
+    await expect(post(around(`"\\\\",${'{"a":'.repeat(8)}`))).rejects.toMatchObject({ violations: deep });
+    await expect(post('['.repeat(2_600_000))).rejects.toMatchObject({ violations: deep });
+  });
+
+  test('ten of 262,144 characters are taken', async () => {
+    const filled = (letters: number) => world.issuer.passport([visa], { claims: { note: 'x'.repeat(letters) } });
+    const large = await filled(Math.floor(((262_140 - (await filled(0)).length) * 3) / 4));
+    expect(large.length).toBeGreaterThan(262_100);
+    expect(await object({ passports: Array(10).fill(large) })).toMatchObject({ id: 'EGAF1' });
+  });
+
+  test('hold 200 visas in all: more are refused before any signature is checked', async () => {
+    const two = [await world.issuer.passport(Array(150).fill(visa)), await world.issuer.passport(Array(50).fill(visa))];
+    expect(await object({ passports: two })).toMatchObject({ id: 'EGAF1' });
+    const forged = `${two[0]?.slice(0, -4)}AAAA`;
+    const more = await world.issuer.passport(Array(51).fill(visa));
+    const violations = [{ field: 'passports', message: 'must not hold more than 200 visas in all' }];
+    await expect(object({ passports: [forged, more] })).rejects.toMatchObject({ violations });
+  });
+
+  test('too long for a header give the visa in them that grants the object, by its own id or an alias', async () => {
+    const padding = { note: 'x'.repeat(6500) };
+    for (const dataset of ['EGAD1', 'doi:1']) {
+      const granting = await world.issuer.visa({ dataset });
+      const visas = [await world.issuer.visa({ dataset: 'EGAD2' }), 'a.b.c', granting];
+      const long = await world.issuer.passport(visas, { claims: padding });
+      expect((await access({ passports: [long] })).headers).toEqual([`Authorization: Bearer ${granting}`]);
+    }
+    const both = await world.issuer.passport([await world.issuer.visa({ dataset: 'EGAD1', claims: padding })]);
+    await expect(access({ passports: [both] })).rejects.toThrow(/do not fit a header/);
+  });
+});
+
+test('unknown, not released and not granted are refused alike', async () => {
+  const texts = new Set<string>();
+  const refusal = async (token: string, id: string) => {
+    const error = await object(token, id).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(ForbiddenError);
+    texts.add((error as Error).message);
+  };
+  await refusal(visa, 'EGAF404');
+  await refusal(visa, 'x'.repeat(257));
+  await refusal(await world.issuer.visa({ dataset: 'EGAD2' }), 'EGAF1');
+  world.ports.catalogue.setReleased('EGAD1', false);
+  await refusal(visa, 'EGAF1');
+  expect(texts.size).toBe(1);
+});

@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest';
+import { ForbiddenError, InvalidRequestError, NotFoundError } from '../../../../lib/errors.ts';
+import { drsErrorReply, objectAuthorizations } from '../../../../lib/service/direct/drs.ts';
+import { drsServiceInfo } from '../../../../lib/service/direct/service-info.ts';
+import { problemReply } from '../../../../lib/service/http/problem.ts';
+import { parseTrustedIssuers } from '../../../../lib/visas/index.ts';
+import { httpRequest } from '../../../helpers/http-request.ts';
+import { makeTestIssuer } from '../../../helpers/issuer.ts';
+
+test('service-info is that of the standard, with what DRS 1.5.0 adds', () => {
+  const organization = { name: 'Example Archive', url: 'https://archive.example.org' };
+  const { status, body } = drsServiceInfo('r1', { id: 'org.example.data-out', organization, version: '1.2.3' });
+  expect(status).toBe(200);
+  expect(JSON.parse(body)).toEqual({
+    id: 'org.example.data-out.drs',
+    name: expect.any(String),
+    type: { group: 'org.ga4gh', artifact: 'drs', version: '1.5.0' },
+    description: expect.any(String),
+    organization,
+    version: '1.2.3',
+    maxBulkRequestLength: 1,
+  });
+});
+
+describe('OPTIONS', () => {
+  test('names the issuers of visas, and all trusted issuers; the same for every id', async () => {
+    const broker = await makeTestIssuer({ iss: 'https://broker.example.org', entry: { issues: ['passports'] } });
+    const dac = await makeTestIssuer({ iss: 'https://dac.example.org', entry: { issues: ['visas'] } });
+    const issuers = parseTrustedIssuers([broker.entry, dac.entry]);
+    const authorizations = (id: string) =>
+      JSON.parse(objectAuthorizations(httpRequest({ pathParameters: { object_id: id } }), issuers).body);
+    expect(authorizations('EGAF404')).toEqual({
+      drs_object_id: 'EGAF404',
+      supported_types: ['BearerAuth', 'PassportAuth'],
+      passport_auth_issuers: ['https://dac.example.org'],
+      bearer_auth_issuers: ['https://broker.example.org', 'https://dac.example.org'],
+    });
+    for (const id of ['', '%00', 'x'.repeat(257)]) expect(() => authorizations(id)).toThrow(NotFoundError);
+  });
+});
+
+describe('an error', () => {
+  test('has DRS’s members, and the code for programs', () => {
+    const problem = problemReply(new ForbiddenError('no'), 'r1', 'Bearer');
+    const reply = drsErrorReply(problem);
+    expect(reply).toMatchObject({ status: 403, headers: { 'Content-Type': 'application/json', 'X-Request-Id': 'r1' } });
+    expect(JSON.parse(reply.body)).toEqual({ status_code: 403, msg: 'no', code: 'forbidden', requestId: 'r1' });
+  });
+
+  test('names every violation, and has a message even without details', () => {
+    const violations = [{ field: 'passports', message: 'must be a list' }];
+    const bad = drsErrorReply(problemReply(new InvalidRequestError(violations), 'r1', 'Bearer'));
+    expect(JSON.parse(bad.body)).toMatchObject({ status_code: 400, violations });
+    const unforeseen = drsErrorReply(problemReply(new Error('secret'), 'r1', 'Bearer'));
+    expect(JSON.parse(unforeseen.body)).toEqual({
+      status_code: 500,
+      msg: 'Internal Server Error',
+      code: 'internal_error',
+      requestId: 'r1',
+    });
+  });
+});

@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest';
+import { encrypt, generateKeyPair } from '../../../../../lib/crypt4gh/index.ts';
+import { ArchiveDamagedError } from '../../../../../lib/errors.ts';
+import type { ArchivedFile, ArchiveKey } from '../../../../../lib/service/archive/ports.ts';
+import { PlainFiles } from '../../../../../lib/service/direct/htsget/plain-files.ts';
+import type { DirectArchive } from '../../../../../lib/service/direct/ports.ts';
+import { streamed, vector } from '../../../regions/files.ts';
+
+const headerBytes = 124;
+const mine = generateKeyPair();
+
+/** An archive of one body, and how many of its reads are open. */
+async function archived(name: string, { sizeInCatalogue, keys = mine }: { sizeInCatalogue?: number; keys?: object }) {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of encrypt(streamed(vector(name)), { recipients: [mine.publicKey] })) pieces.push(piece);
+  const container = Buffer.concat(pieces);
+  const body = container.subarray(headerBytes);
+  const reads = { begun: 0, open: 0 };
+  async function* pieceByPiece() {
+    try {
+      for (let at = 0; at < body.length; at += 65_564) yield body.subarray(at, at + 65_564);
+    } finally {
+      reads.open -= 1;
+    }
+  }
+  const archive = {
+    async begin() {
+      reads.begun += 1;
+      reads.open += 1;
+      return { size: body.length, etag: '"1"', bytes: pieceByPiece() };
+    },
+  } satisfies Pick<DirectArchive, 'begin'>;
+  const files = new PlainFiles({
+    archive: archive as unknown as DirectArchive,
+    archiveKeys: { candidates: async () => [keys as ArchiveKey] } as never,
+  });
+  const file: ArchivedFile = {
+    fileId: 'EGAF1',
+    datasetId: 'EGAD1',
+    submissionFilePath: name,
+    archiveLocation: 's3://archive',
+    archiveFilePath: 'key',
+    archiveFileSize: sizeInCatalogue ?? body.length,
+    keyHash: undefined,
+    header: container.subarray(0, headerBytes),
+  } as ArchivedFile;
+  return { files, file, reads };
+}
+
+test('a read that was begun is ended when the body has another size than the catalogue says', async () => {
+  const { files, file, reads } = await archived('reads.bam.bai', { sizeInCatalogue: 5 });
+  await expect(files.index(file)).rejects.toThrow(ArchiveDamagedError);
+  await expect(files.withHead(file, 'BAM')).rejects.toThrow(ArchiveDamagedError);
+  expect(reads).toEqual({ begun: 2, open: 0 });
+});
+
+test('a read that was begun is ended when no key opens the header, and when the bytes are no index', async () => {
+  const locked = await archived('reads.bam.bai', { keys: generateKeyPair() });
+  await expect(locked.files.index(locked.file)).rejects.toThrow(ArchiveDamagedError);
+  expect(locked.reads).toEqual({ begun: 1, open: 0 });
+  const foreign = await archived('reads.bam', {});
+  await expect(foreign.files.index(foreign.file)).rejects.toThrow('it starts as none of BAI, CSI, TBI and CRAI does');
+  expect(foreign.reads).toEqual({ begun: 1, open: 0 });
+});

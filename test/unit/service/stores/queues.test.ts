@@ -1,0 +1,241 @@
+import { ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { type FauxqsServer, startFauxqs } from 'fauxqs';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import type { FileExport } from '../../../../lib/service/export/ports.ts';
+import { sqsClient } from '../../../../lib/service/stores/clients.ts';
+import {
+  batches,
+  deliveriesQueue,
+  exportRequestsQueue,
+  fileExportsQueue,
+} from '../../../../lib/service/stores/queues.ts';
+import {
+  brokenConnection,
+  httpHandler,
+  type SdkReply,
+  scripted,
+  testClient,
+  textOf,
+} from '../../../helpers/http-handler.ts';
+
+let server: FauxqsServer;
+let client: SQSClient;
+let queueUrl: string;
+beforeAll(async () => {
+  server = await startFauxqs({ port: 0, logger: false });
+  client = sqsClient({ ...testClient, endpoint: server.address });
+});
+afterAll(() => server.stop());
+beforeEach(() => {
+  server.purgeAll();
+  queueUrl = server.createQueue('a-queue', { region: testClient.region }).queueUrl;
+});
+
+async function received() {
+  const all = [];
+  for (;;) {
+    const { Messages = [] } = await client.send(
+      new ReceiveMessageCommand({ QueueUrl: queueUrl, MaxNumberOfMessages: 10, MessageAttributeNames: ['All'] }),
+    );
+    if (Messages.length === 0) return all;
+    all.push(...Messages);
+  }
+}
+
+const elsewhere = 'https://sqs.eu-north-1.amazonaws.com/1/q';
+/** SendMessage, "A message can include only XML, JSON, and unformatted text", without what is beyond U+FFFF. */
+const sendable = /^[\t\n\r\x20-\ud7ff\ue000-\ufffd]+$/;
+
+describe('exportRequestsQueue', () => {
+  const request = {
+    exportId: '6f2c3d1e-0000-4000-8000-000000000001',
+    requestedAt: new Date('2026-11-21T09:59:00.123Z'),
+    archiveKind: 'fega',
+    message: { jwtToken: 'a.b.c', publicKey: 'key', datasetId: 'EGAD1' },
+  };
+
+  it('publishes one message, in the form of the field, with its three attributes', async () => {
+    await exportRequestsQueue({ client, queueUrl }).publish(request);
+    const messages = await received();
+    expect(messages).toHaveLength(1);
+    expect(JSON.parse(messages[0]?.Body ?? '')).toEqual({ jwtToken: 'a.b.c', publicKey: 'key', datasetId: 'EGAD1' });
+    expect(messages[0]?.MessageAttributes).toMatchObject({
+      requestId: { DataType: 'String', StringValue: '6f2c3d1e-0000-4000-8000-000000000001' },
+      requestedAt: { DataType: 'String', StringValue: '2026-11-21T09:59:00.123Z' },
+      archiveKind: { DataType: 'String', StringValue: 'fega' },
+    });
+  });
+
+  it('publishes an identifier with any character', async () => {
+    const message = { ...request.message, datasetId: 'EGAD 😀\uffff' };
+    await exportRequestsQueue({ client, queueUrl }).publish({ ...request, message });
+    const [{ Body = '' } = {}] = await received();
+    expect(JSON.parse(Body)).toEqual(message);
+    expect(Body).toMatch(sendable);
+  });
+
+  it.each([
+    ['the queue is not there', [refusal('com.amazonaws.sqs#QueueDoesNotExist')]],
+    ['the grant is missing', [refusal('com.amazonaws.sqs#AccessDeniedException')]],
+    ['SQS throttles', [refusal('com.amazonaws.sqs#ThrottlingException')]],
+    ['SQS is down', [{ status: 503, body: '{}' }]],
+    ['there is no answer', [brokenConnection()]],
+  ])('says "come back" and nothing of the visa when %s', async (_name, replies) => {
+    const { handler } = scripted(replies);
+    const failing = exportRequestsQueue({ client: inProcess(handler), queueUrl: elsewhere });
+    const failure = await failing.publish(request).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(TemporarilyUnavailableError);
+    expect(String(failure)).not.toContain('a.b.c');
+  });
+});
+
+describe('deliveriesQueue', () => {
+  it('sends the id of each request, and nothing else', async () => {
+    const ids = ['6f2c3d1e-0000-4000-8000-000000000001', '6f2c3d1e-0000-4000-8000-000000000002'];
+    await deliveriesQueue({ client, queueUrl }).send(ids);
+    const bodies = (await received()).map(({ Body }) => Body).sort();
+    expect(bodies).toEqual(ids.map((id) => `{"requestId":"${id}"}`));
+  });
+
+  it('says "come back" when the queue does not take them in time', async () => {
+    const { handler } = scripted([{ status: 503, body: '{}' }]);
+    const failing = deliveriesQueue({ client: inProcess(handler), queueUrl: elsewhere, remainingMs: () => 0 });
+    await expect(failing.send(['6f2c3d1e-0000-4000-8000-000000000001'])).rejects.toThrow(TemporarilyUnavailableError);
+  });
+});
+
+describe('fileExportsQueue', () => {
+  const message = (n: number): FileExport => ({
+    exportId: '6f2c3d1e-0000-4000-8000-000000000001',
+    requestedAt: '2026-01-02T03:04:05.678Z',
+    fileId: `EGAF${n}`,
+    datasetId: 'EGAD1',
+    recipient: 'a'.repeat(64),
+    publicKey: 'A'.repeat(43).concat('='),
+  });
+  const messages = (count: number) => Array.from({ length: count }, (_, n) => message(n));
+  const fileIds = (bodies: readonly (string | undefined)[]) =>
+    bodies.map((body) => JSON.parse(body ?? '').fileId as string).sort();
+
+  it.each([0, 1, 10, 11, 137])('sends %i messages, each once', async (count) => {
+    await fileExportsQueue({ client, queueUrl }).send(messages(count));
+    const found = await received();
+    const sent = messages(count).map(({ fileId }) => fileId);
+    expect(fileIds(found.map(({ Body }) => Body))).toEqual(sent.sort());
+    if (count > 0) expect(Object.keys(JSON.parse(found[0]?.Body ?? ''))).not.toContain('jwtToken');
+  });
+
+  it('sends an identifier with any character', async () => {
+    const { exportId, ...odd } = { ...message(1), fileId: 'EGAF 😀\ufffe' };
+    await fileExportsQueue({ client, queueUrl }).send([{ exportId, ...odd }]);
+    const [{ Body = '' } = {}] = await received();
+    expect(JSON.parse(Body)).toEqual({ requestId: exportId, ...odd });
+    expect(Body).toMatch(sendable);
+  });
+
+  it('names the recipient as the message group', async () => {
+    const groups: unknown[] = [];
+    const handler = httpHandler((request) => {
+      const { Entries: entries } = JSON.parse(textOf(request)) as { Entries: Record<string, string>[] };
+      for (const { MessageGroupId, MessageBody = '' } of entries)
+        groups.push([MessageGroupId, JSON.parse(MessageBody).fileId]);
+      const ids = entries.map(({ Id = '' }) => Id);
+      return reply(ids, []);
+    });
+    await fileExportsQueue({ client: inProcess(handler), queueUrl: elsewhere }).send([
+      message(1),
+      { ...message(2), recipient: 'b'.repeat(64) },
+    ]);
+    expect(groups).toEqual([
+      ['a'.repeat(64), 'EGAF1'],
+      ['b'.repeat(64), 'EGAF2'],
+    ]);
+  });
+
+  /** A queue that answers each batch by `answer`, and counts what it took. */
+  function queue(answer: (ids: readonly string[], call: number) => SdkReply | Error) {
+    const taken: string[] = [];
+    const pauses: number[] = [];
+    let calls = 0;
+    let now = 0;
+    const handler = httpHandler((request) => {
+      const { Entries: entries } = JSON.parse(textOf(request));
+      const ids: string[] = entries.map(({ Id }: { Id: string }) => Id);
+      calls += 1;
+      const reply = answer(ids, calls);
+      if (reply instanceof Error) throw reply;
+      const accepted = new Set(JSON.parse(reply.body ?? '{}').Successful?.map(({ Id }: { Id: string }) => Id));
+      taken.push(
+        ...entries
+          .filter(({ Id }: { Id: string }) => accepted.has(Id))
+          .map(({ MessageBody }: { MessageBody: string }) => MessageBody),
+      );
+      return reply;
+    });
+    const fileExports = fileExportsQueue({
+      client: inProcess(handler),
+      queueUrl: elsewhere,
+      now: () => now,
+      random: () => 0.5,
+      sleep: async (milliseconds) => {
+        pauses.push(milliseconds);
+        now += milliseconds;
+      },
+    });
+    return { fileExports, taken, pauses, calls: () => calls };
+  }
+  const reply = (successful: readonly string[], failed: readonly string[], senderFault = false): SdkReply => ({
+    status: 200,
+    body: JSON.stringify({
+      Successful: successful.map((Id) => ({ Id, MessageId: Id, MD5OfMessageBody: '' })),
+      Failed: failed.map((Id) => ({ Id, Code: 'InternalError', SenderFault: senderFault })),
+    }),
+  });
+
+  it('sends again only what the queue did not take', async () => {
+    const { fileExports, taken, pauses, calls } = queue((ids, call) =>
+      call < 3 ? reply(ids.slice(0, 3), ids.slice(3)) : reply(ids, []),
+    );
+    await fileExports.send(messages(10));
+    expect(fileIds(taken)).toEqual(messages(10).map(({ fileId }) => fileId));
+    expect(calls()).toBe(3);
+    expect(pauses).toEqual([100, 200]);
+  });
+
+  it('sends a batch again whose answer was lost', async () => {
+    const { fileExports, taken } = queue((ids, call) => (call === 1 ? brokenConnection() : reply(ids, [])));
+    await fileExports.send(messages(2));
+    expect(fileIds(taken)).toEqual(['EGAF0', 'EGAF1']);
+  });
+
+  it('gives up after its time', async () => {
+    const { fileExports, pauses } = queue((ids) => reply([], ids));
+    await expect(fileExports.send(messages(1))).rejects.toThrow(TemporarilyUnavailableError);
+    expect(pauses.reduce((sum, pause) => sum + pause, 0)).toBeLessThanOrEqual(20_000);
+    expect(pauses.length).toBeGreaterThan(5);
+  });
+
+  it('does not repeat what is our own fault', async () => {
+    const { fileExports, calls } = queue((ids) => reply([], ids, true));
+    await expect(fileExports.send(messages(1))).rejects.toThrow('InternalError');
+    expect(calls()).toBe(1);
+  });
+
+  it('keeps batches within 10 entries and 1 MiB', () => {
+    const sizes = (bodies: readonly string[]) => batches(bodies.map((body) => ({ body }))).map((batch) => batch.length);
+    expect(sizes(Array.from({ length: 25 }, () => 'x'))).toEqual([10, 10, 5]);
+    // Two of 400 KiB fit into a MiB, three do not; bytes count, not characters.
+    expect(sizes(Array.from({ length: 5 }, () => 'ä'.repeat(200 * 1024)))).toEqual([2, 2, 1]);
+    expect(sizes(['x'.repeat(1024 * 1024), 'x'])).toEqual([1, 1]);
+    expect(batches([])).toEqual([]);
+  });
+});
+
+function refusal(type: string): SdkReply {
+  return { status: 400, body: JSON.stringify({ __type: type, message: 'no' }) };
+}
+
+function inProcess(requestHandler: ReturnType<typeof httpHandler>): SQSClient {
+  return new SQSClient({ ...testClient, maxAttempts: 1, md5: false, requestHandler });
+}
