@@ -53,7 +53,8 @@ function synthesized(settings: Settings): Pair {
 
 function remembered(key: string, make: () => Pair): Pair {
   if (process.env.COUNTS_LINES) return make();
-  const path = join((kept ??= keptFolder()), createHash('sha256').update(key).digest('hex'));
+  kept ??= keptFolder();
+  const path = join(kept, createHash('sha256').update(key).digest('hex'));
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
   } catch {

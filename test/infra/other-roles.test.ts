@@ -89,7 +89,9 @@ function otherRoles({ Resources: resources }: Pick<Template, 'Resources'>): { na
   const properties = (type: string) =>
     entries.filter(([, { Type }]) => Type === type).map(([id, { Properties }]) => ({ id, ...Properties }) as never);
   const policies = properties('AWS::IAM::Policy') as { Roles: unknown[]; PolicyDocument: { Statement: Statement[] } }[];
-  const functions = entries.filter(([id, { Type }]) => Type === 'AWS::Lambda::Function' && /Function[0-9A-F]{8}$/.test(id));
+  const functions = entries.filter(
+    ([id, { Type }]) => Type === 'AWS::Lambda::Function' && /Function[0-9A-F]{8}$/.test(id),
+  );
   const ours = JSON.stringify(functions.map(([, { Properties }]) => Properties.Role));
   return entries
     .filter(([id, { Type }]) => Type === 'AWS::IAM::Role' && !ours.includes(`"${id}"`))

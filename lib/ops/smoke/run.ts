@@ -143,7 +143,7 @@ export function startRun(parts: RunParts) {
       const [, code] = /"code":"(\w+)"/.exec(text) ?? [];
       const what = `${reply.status}, expected ${statuses.join(' or ')}${code === undefined ? '' : ` (${code})`}`;
       expectThat(statuses.includes(reply.status), what);
-      return { status: reply.status, text, header: reply.header };
+      return { status: reply.status, text, header: (name) => reply.header(name) };
     },
 
     [Symbol.asyncDispose]: () => transport.close(),
