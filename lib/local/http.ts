@@ -4,6 +4,12 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { EngineError, isCode } from './errors.ts';
 
+/**
+ * Milliseconds for which a server keeps a connection without requests. With Node's five seconds a server closes connections
+ * that clients on a busy machine are about to use again.
+ */
+export const keepAliveMs = 65_000;
+
 /** Stop listening, end every connection, and wait until all of them are closed. */
 export async function stopServer(server: Server): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve));

@@ -435,6 +435,11 @@ describe('a web page', () => {
   });
 });
 
+test('a connection stays open between the requests of a slow client', async () => {
+  const reply = await fetch(`${service.connection.dataOutUrl}htsget/reads/service-info`);
+  expect(reply.headers.get('keep-alive')).toBe('timeout=65');
+});
+
 test('service-info names formats and standard', async () => {
   for (const [datatype, formats] of [
     ['reads', ['BAM', 'CRAM']],

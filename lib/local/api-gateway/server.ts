@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { listen, refuseForeign, stopServer } from '../http.ts';
+import { keepAliveMs, listen, refuseForeign, stopServer } from '../http.ts';
 import type { Functions } from '../lambda/functions.ts';
 import type { Deployment } from '../template/deployment.ts';
 import type { WebAcl } from '../waf/web-acl.ts';
@@ -48,6 +48,7 @@ export async function listenForApi(ports: readonly number[]): Promise<ApiServer>
   const server = createServer({ maxHeaderSize: 128 * 1024 }, (request, response) => {
     serve(request, response).catch(() => response.destroy());
   });
+  server.keepAliveTimeout = keepAliveMs;
   const port = await listen(server, ports);
   return {
     url: `http://127.0.0.1:${port}`,

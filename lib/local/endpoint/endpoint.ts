@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { setTimeout as sleep } from 'node:timers/promises';
 import { localDiskFull } from '../../contract/connection.ts';
 import { isCode } from '../errors.ts';
-import { listen, readAll, refuseForeign, stopServer } from '../http.ts';
+import { keepAliveMs, listen, readAll, refuseForeign, stopServer } from '../http.ts';
 import type { AccessControl, Origin } from '../iam/access.ts';
 import type { Credentials, Principal } from '../iam/credentials.ts';
 import type { Permission } from '../iam/policy.ts';
@@ -56,7 +56,7 @@ export async function startAwsEndpoint(): Promise<AwsEndpoint> {
   const server = createServer((request, response) => {
     serve(request, response).catch(() => response.destroy());
   });
-  server.keepAliveTimeout = 65_000;
+  server.keepAliveTimeout = keepAliveMs;
   const port = await listen(server, [0]);
   return {
     url: `http://127.0.0.1:${port}`,
