@@ -217,11 +217,14 @@ async function chunkBytes(data: string, index: string): Promise<number> {
   const file = await open(data);
   try {
     const { size } = await file.stat();
-    const read = async (start: number, end: number) =>
-      (await file.read(new Uint8Array(end - start), 0, end - start, start)).buffer;
     const format = formatOf(data);
     if (!format) throw new Error(`${data} has no format`);
-    const head = await readHead({ size, read }, format);
+    const read = async (start: number, end: number) =>
+      (await file.read(new Uint8Array(end - start), 0, end - start, start)).buffer;
+    async function* stream(start: number, end: number) {
+      yield await read(start, end);
+    }
+    const head = await readHead({ size, read, stream }, format);
     const ranges = virtualRangesOf(await readIndex(createReadStream(index)), head, [region]);
     return ranges.reduce((sum, { start, end }) => sum + end.block - start.block, 0);
   } finally {

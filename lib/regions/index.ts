@@ -3,29 +3,32 @@
  * the file becomes a stream that stock readers take; and what htsget 1.3 says of requests and tickets. Plain bytes in, plain
  * bytes and places out; no network, no cipher.
  */
-export {
-  CannotCutError,
-  IndexTooLargeError,
-  LyingFileError,
-  RegionIndexError,
-  RegionsError,
-  UnknownReferenceError,
-} from './errors.ts';
+export { RegionsError } from './errors.ts';
 export { type DataFormat, endMarkers, fileSuffixes, formatOf, indexPathsOf } from './formats.ts';
 export type { FileHead, Reference } from './head/file-head.ts';
-export { reachEnd, readHead, readHeader, wholeFile, withEnd } from './head/head.ts';
+export { readHead, wholeFile } from './head/head.ts';
 export {
-  asCallersError,
-  callersError,
+  type Datatype,
+  datatypeOf,
+  formatsOf,
   htsgetErrorNames,
-} from './htsget/errors.ts';
-export { type Datatype, datatypeOf, formatsOf, htsgetFacts, htsgetType, isDatatype } from './htsget/names.ts';
+  htsgetFacts,
+  htsgetType,
+  isDatatype,
+  servedFormat,
+} from './htsget/names.ts';
 export { type PartForm, parsePart, partName, type TicketPart } from './htsget/part-name.ts';
 export { type AskedTicket, mostBodyBytes, postedTicket, queriedTicket } from './htsget/request.ts';
-export { askedRanges, dataUrl, type TicketUrl, ticketDocument } from './htsget/ticket.ts';
+export {
+  askedRanges,
+  type Piece,
+  plaintextTicket,
+  type TicketOptions,
+  ticketInParts,
+} from './htsget/ticket.ts';
 export { type IndexLimits, readIndex } from './index/read-index.ts';
 export type { RegionIndex } from './index/region-index.ts';
-export { type KeptLimits, keptRanges } from './kept.ts';
+export { type IndexedFile, type KeptLimits, keptRanges } from './kept.ts';
 export { openPart, type Part, readRecords, splitter } from './parts.ts';
 export type { ByteRange, Place, PlainSource, VirtualRange } from './places.ts';
 export { type Region, virtualRangesOf } from './select.ts';

@@ -1,6 +1,6 @@
 import { mostBlockBytes, readBlock } from './blocks/bgzf.ts';
-import { CannotCutError } from './errors.ts';
-import type { DataFormat } from './formats.ts';
+import { RegionsError } from './errors.ts';
+import { type DataFormat, endMarkers } from './formats.ts';
 import type { FileHead } from './head/file-head.ts';
 import type { RegionIndex } from './index/region-index.ts';
 import type { ByteRange, Place, PlainSource, VirtualRange } from './places.ts';
@@ -16,9 +16,9 @@ export interface KeptLimits {
 /** A file whose header and index are read. */
 export interface IndexedFile {
   readonly source: PlainSource;
-  /** Whose end is known. */
   readonly head: FileHead;
-  readonly index: RegionIndex;
+  /** Absent: no place to cut is known but the ends of header and records. */
+  readonly index: RegionIndex | undefined;
 }
 
 /**
@@ -26,10 +26,10 @@ export interface IndexedFile {
  * each from a record's start at the border of a block to another one. Neighbours are joined until at most `most` are left,
  * so records beside the ranges can be among them.
  *
- * The index names some records that start a block. Where it names none near enough, one block at this end of the range is
- * opened, to prove that a record ends with it.
+ * One read looks for the end marker. The index names some records that start a block. Where it names none near enough, one block
+ * at this end of the range is opened, to prove that a record ends with it.
  *
- * @throws CannotCutError if more than `widestBytes` would be kept only for want of a nearer cut.
+ * @throws RegionsError if more than `widestBytes` would be kept only for want of a nearer cut.
  */
 export async function keptRanges(
   { source, head, index }: IndexedFile,
@@ -38,8 +38,9 @@ export async function keptRanges(
 ): Promise<ByteRange[]> {
   if (most < 2) throw new RangeError(`expected at least 2 ranges, got ${most}`);
   const header: VirtualRange = { start: { block: 0, within: 0 }, end: head.end };
-  const marker: VirtualRange = { start: { block: head.dataEnd, within: 0 }, end: { block: head.size, within: 0 } };
-  const cuts = nearestCuts(head, index, joined([header, ...ranges, marker], most));
+  const dataEnd = await endOfRecords(source, head.format);
+  const marker: VirtualRange = { start: { block: dataEnd, within: 0 }, end: { block: head.size, within: 0 } };
+  const cuts = nearestCuts(head.end, dataEnd, index, joined([header, ...ranges, marker], most));
   const proven = await Promise.all(
     cuts.map(({ before, record, start, end, after }) =>
       Promise.all([
@@ -59,7 +60,7 @@ export async function keptRanges(
     else if (from < to) kept.push({ start: from, end: to });
   }
   if (widened > widestBytes) {
-    throw new CannotCutError(`the nearest cuts would add ${widened} bytes, above ${widestBytes}`);
+    throw new RegionsError(`the nearest cuts would add ${widened} bytes, above ${widestBytes}`);
   }
   return kept;
 }
@@ -74,14 +75,26 @@ interface Cuts extends VirtualRange {
   after: number;
 }
 
-function nearestCuts(head: FileHead, index: RegionIndex, ranges: readonly VirtualRange[]): Cuts[] {
+/** Offset of the end marker, or the size of a file that has none. */
+async function endOfRecords(source: PlainSource, format: DataFormat): Promise<number> {
+  const marker = endMarkers[format];
+  const start = Math.max(0, source.size - marker.length);
+  return Buffer.compare(await source.read(start, source.size), marker) === 0 ? start : source.size;
+}
+
+function nearestCuts(
+  firstRecord: Place,
+  dataEnd: number,
+  index: RegionIndex | undefined,
+  ranges: readonly VirtualRange[],
+): Cuts[] {
   const cuts = ranges.map(
     ({ start, end }): Cuts => ({
       start,
       end,
       before: start.within === 0 ? start.block : 0,
       record: { block: 0, within: 0 },
-      after: end.within === 0 ? end.block : head.dataEnd,
+      after: end.within === 0 ? end.block : dataEnd,
     }),
   );
   const visit = (block: number, within: number) => {
@@ -91,8 +104,8 @@ function nearestCuts(head: FileHead, index: RegionIndex, ranges: readonly Virtua
       if (block < cut.start.block && block >= cut.record.block && block > 0) cut.record = { block, within };
     }
   };
-  visit(head.end.block, head.end.within);
-  index.eachPlace(visit);
+  visit(firstRecord.block, firstRecord.within);
+  index?.eachPlace(visit);
   return cuts;
 }
 

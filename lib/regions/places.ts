@@ -4,6 +4,8 @@ export interface PlainSource {
   readonly size: number;
   /** Gives exactly the bytes [start, end), which lie within the file. */
   read(start: number, end: number): Promise<Uint8Array>;
+  /** The same in pieces, for ranges of any size. */
+  stream(start: number, end: number): AsyncIterable<Uint8Array>;
 }
 
 /** Bytes [start, end) of the compressed file. */

@@ -1,4 +1,6 @@
-import { RegionIndexError, UnknownReferenceError } from './errors.ts';
+import { NotFoundError } from '../errors.ts';
+import { RegionsError } from './errors.ts';
+import { endMarkers } from './formats.ts';
 import type { FileHead } from './head/file-head.ts';
 import type { Interval, RegionIndex } from './index/region-index.ts';
 import { comparePlaces, mergeRanges, type VirtualRange } from './places.ts';
@@ -14,20 +16,22 @@ export interface Region {
 
 /**
  * Where the records of the regions lie: sorted, disjoint, none for none. Records beside the regions can be among them.
- * Two ranges never share a block.
+ * Two ranges never share a block. One that reaches the end of the file has its end marker, too.
  *
- * @throws UnknownReferenceError if neither header nor index has a reference of that name.
- * @throws RegionIndexError if the index names places outside of the records, so that it belongs to another file.
+ * @throws NotFoundError if neither header nor index has a reference of that name.
+ * @throws RegionsError if the index names places outside of the records, so that it belongs to another file.
  */
 export function virtualRangesOf(index: RegionIndex, head: FileHead, regions: readonly Region[]): VirtualRange[] {
   const ranges: VirtualRange[] = [];
   for (const [referenceName, intervals] of intervalsByName(regions)) {
     ranges.push(...chunksOf(index, head, referenceName, intervals));
   }
-  const end = { block: head.dataEnd, within: 0 };
-  for (const range of ranges) {
-    if (comparePlaces(range.start, head.end) < 0) throw new RegionIndexError('it names records within the header');
-    if (comparePlaces(range.end, end) > 0) throw new RegionIndexError('it names records behind the end of the file');
+  const marker = { block: head.size - endMarkers[head.format].length, within: 0 };
+  for (const { start, end } of ranges) {
+    if (comparePlaces(start, head.end) < 0) throw new RegionsError('it names records within the header');
+    // No block of records is as short as the end marker.
+    const isInFile = comparePlaces(end, marker) <= 0 || (end.block === head.size && end.within === 0);
+    if (!isInFile) throw new RegionsError('it names records behind the end of the file');
   }
   return mergeRanges(ranges);
 }
@@ -41,7 +45,9 @@ function chunksOf(
   if (name === '*' && (head.format === 'BAM' || head.format === 'CRAM')) return index.unplaced(head);
   const inHeader = head.references.findIndex((reference) => reference?.name === name);
   const number = index.names ? index.names.indexOf(name) : inHeader;
-  if (number < 0 && inHeader < 0) throw new UnknownReferenceError(name);
+  if (number < 0 && inHeader < 0) {
+    throw new NotFoundError(`the file has no reference sequence ${JSON.stringify(name)}`);
+  }
   return number < 0 ? [] : index.chunksOf(number, intervals, head);
 }
 

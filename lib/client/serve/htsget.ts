@@ -3,40 +3,31 @@ import { Recent } from '../../common/recent.ts';
 import { InvalidRequestError, NotFoundError, RequestTooLargeError, UnsupportedFormatError } from '../../errors.ts';
 import {
   type AskedTicket,
-  asCallersError,
   askedRanges,
-  type DataFormat,
   type Datatype,
-  dataUrl,
-  endMarkers,
   type FileHead,
-  formatOf,
-  formatsOf,
   htsgetFacts,
   indexPathsOf,
   isDatatype,
   mostBodyBytes,
   openPart,
+  type Part,
   type PartForm,
-  type PlainSource,
   parsePart,
   partName,
+  plaintextTicket,
   postedTicket,
   queriedTicket,
   type RegionIndex,
   readHead,
   readIndex,
-  readRecords,
-  type TicketUrl,
-  ticketDocument,
+  servedFormat,
 } from '../../regions/index.ts';
-import { isFolder, type Place, type ServedFile } from './place.ts';
+import { isFolder, type Place } from './place.ts';
 import type { PlainFile } from './plain-file.ts';
 
-/** What goes out: a document, or bytes of known size. */
-export type HtsgetReply =
-  | { readonly document: object }
-  | { readonly size: number; stream(): AsyncGenerator<Uint8Array> };
+/** What goes out: a document in JSON, or a part of a file. */
+export type HtsgetReply = { readonly document: string } | { readonly part: Part };
 
 /** A request behind `htsget/`. */
 export interface HtsgetRequest {
@@ -49,7 +40,7 @@ export interface HtsgetRequest {
   readonly body?: AsyncIterable<Uint8Array> | undefined;
 }
 
-/** Bytes of a header, or of all records, up to which a ticket holds them itself. */
+/** Most bytes of the answer that a ticket holds itself, header included. */
 const inlinedBytes = 256 * 1024;
 /** Bytes of memory for headers and for indexes. */
 const keptBytes = 64 * 2 ** 20;
@@ -74,44 +65,34 @@ export class Htsget {
   /** @throws DataOutError for the client; the errors of opening a file */
   async answer(request: HtsgetRequest): Promise<HtsgetReply> {
     const [kind = '', ...path] = request.path;
-    return await asCallersError(async () => {
-      if (kind === 'parts' && !request.body) return await this.#part(path);
-      if (!isDatatype(kind)) throw new NotFoundError('There is nothing at this path.');
-      if (path.length === 1 && path[0] === 'service-info') return { document: this.#info(kind, request.base) };
-      return { document: await this.#ticket(request.base, path, await askedTicket(request, kind), kind) };
-    });
+    if (kind === 'parts' && !request.body) return { part: await this.#part(path) };
+    if (!isDatatype(kind)) throw new NotFoundError('There is nothing at this path.');
+    if (path.length === 1 && path[0] === 'service-info') return { document: this.#info(kind, request.base) };
+    return { document: await this.#ticket(request.base, path, await askedTicket(request, kind), kind) };
   }
 
   /** GA4GH service-info 1.0.0. */
-  #info(datatype: Datatype, base: string): object {
-    return {
+  #info(datatype: Datatype, base: string): string {
+    return JSON.stringify({
       id: `localhost.data-out.htsget.${datatype}`,
       name: `data-out serve: htsget ${datatype}`,
       organization: { name: 'The user of this machine', url: new URL(base).origin },
       version: this.#version,
       ...htsgetFacts(datatype),
-    };
+    });
   }
 
-  async #ticket(base: string, path: readonly string[], asked: AskedTicket, datatype: Datatype): Promise<object> {
-    const { format, file, source, version } = await this.#open(path);
-    if (!formatsOf[datatype].includes(format) || (asked.format ?? format) !== format) {
-      throw new UnsupportedFormatError(`The file is ${format}; no other format of it is available.`);
-    }
-    const head = await this.#heads.get(file.etag, () => readHead(source, format));
-    const ranges = askedRanges(asked, head, asked.regions && (await this.#index(path)));
+  async #ticket(base: string, path: readonly string[], asked: AskedTicket, datatype: Datatype): Promise<string> {
+    const file = await this.#open(path);
+    const format = servedFormat(path.at(-1) ?? '', datatype, asked.format);
+    const head = await this.#heads.get(file.etag, () => readHead(file, format));
+    const index = asked.regions && (await this.#index(path));
     const urlOf = (form: PartForm) => ({
-      url: `${base}parts/${[partName({ version, form }), ...path].map(encodeURIComponent).join('/')}`,
+      url: `${base}parts/${[partName({ version: versionOf(file), form }), ...path].map(encodeURIComponent).join('/')}`,
       headers: {},
     });
-    const isSmall = ranges.reduce((sum, { start, end }) => sum + end.block - start.block + 65_536, 0) <= inlinedBytes;
-    const bodies = isSmall
-      ? (await readRecords(source, format, ranges)).map((bytes) => ({ url: dataUrl(bytes) }))
-      : ranges.map((range) => urlOf({ kind: 'records', range }));
-    const header = head.bytes.length <= inlinedBytes ? { url: dataUrl(head.bytes) } : urlOf({ kind: 'header' });
-    if (!asked.headerOnly) bodies.push({ url: dataUrl(endMarkers[format]) });
-    const urls: TicketUrl[] = [{ ...header, class: 'header' }];
-    return ticketDocument(format, [...urls, ...bodies.map((body): TicketUrl => ({ ...body, class: 'body' }))]);
+    const options = { format, urlOf, partSizes: [Number.POSITIVE_INFINITY], inlinedBytes };
+    return await plaintextTicket({ source: file, head, index }, askedRanges(asked, head, index), options);
   }
 
   /** The index that lies beside a data file. */
@@ -126,32 +107,23 @@ export class Htsget {
     throw new UnsupportedFormatError('No index lies beside the file: only the whole file can be had.');
   }
 
-  async #part([name = '', ...path]: readonly string[]): Promise<HtsgetReply> {
-    const { format, file, source, version } = await this.#open(path);
+  async #part([name = '', ...path]: readonly string[]): Promise<Part> {
+    const file = await this.#open(path);
     const part = parsePart(name);
-    if (part === undefined || part.form.kind === 'segments') throw new NotFoundError('No ticket has such a URL.');
-    if (part.version !== version) throw new NotFoundError('The file was replaced: ask for a new ticket.');
-    if (part.form.kind === 'header') {
-      const { bytes } = await this.#heads.get(file.etag, () => readHead(source, format));
-      return { size: bytes.length, stream: () => once(bytes) };
-    }
-    if (part.form.range.end.block > file.size) throw new NotFoundError('The file ends before this part.');
-    const { size, first, middle, last } = await openPart(source, format, part.form.range);
-    // Read as one file: that is faster than the part's own stream, which reads a mebibyte at a time.
-    const stream = () => chained(once(first), file.stream(middle.start, middle.end), once(last));
-    return { size, stream };
+    if (part?.form.kind !== 'records') throw new NotFoundError('No ticket has such a URL.');
+    if (part.version !== versionOf(file)) throw new NotFoundError('The file was replaced: ask for a new ticket.');
+    return await openPart(file, servedFormat(path.at(-1) ?? ''), part.form.range);
   }
 
-  async #open(path: readonly string[]) {
+  async #open(path: readonly string[]): Promise<PlainFile> {
     const found = await this.#find(path);
     if (found === undefined || isFolder(found)) throw new NotFoundError('There is no such file.');
-    const format: DataFormat | undefined = formatOf(path.at(-1) ?? '');
-    if (!format) throw new UnsupportedFormatError('By its name, the file is none of BAM, CRAM, VCF and BCF.');
-    const file: PlainFile = await (found as ServedFile).open();
-    const source: PlainSource = { size: file.size, read: (start, end) => joined(file.stream(start, end)) };
-    const version = createHash('sha256').update(file.etag).digest('hex').slice(0, 32);
-    return { format, file, source, version };
+    return await found.open();
   }
+}
+
+function versionOf({ etag }: PlainFile): string {
+  return createHash('sha256').update(etag).digest('hex').slice(0, 32);
 }
 
 async function askedTicket({ query, body }: HtsgetRequest, datatype: Datatype): Promise<AskedTicket> {
@@ -176,19 +148,4 @@ async function documentOf(body: AsyncIterable<Uint8Array>): Promise<unknown> {
   } catch {
     throw new InvalidRequestError([{ field: 'body', message: 'is not JSON in UTF-8' }]);
   }
-}
-
-async function joined(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  for await (const piece of stream) pieces.push(piece);
-  const [only, ...others] = pieces;
-  return only !== undefined && others.length === 0 ? only : Buffer.concat(pieces);
-}
-
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
-}
-
-async function* chained(...streams: readonly AsyncIterable<Uint8Array>[]): AsyncGenerator<Uint8Array> {
-  for (const stream of streams) yield* stream;
 }

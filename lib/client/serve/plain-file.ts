@@ -1,5 +1,6 @@
 import type { Recent } from '../../common/recent.ts';
 import { type ContainerReader, SEGMENT_BYTES } from '../../crypt4gh/index.ts';
+import type { PlainSource } from '../../regions/index.ts';
 
 /** Bytes of plaintext that are kept, of all files: 32 MiB. */
 export const mostBlocks = 512;
@@ -15,7 +16,7 @@ const mostAhead = 3;
  * The plaintext of one container, read at any position. A read begins with few bytes, and each further one takes twice as
  * many: tools ask for all from a position on, and give up after a block or two. Only first reads are kept.
  */
-export class PlainFile {
+export class PlainFile implements PlainSource {
   readonly size: number;
   /** Strong entity tag (RFC 9110 § 8.8.3). */
   readonly etag: string;
@@ -61,6 +62,11 @@ export class PlainFile {
       fill();
       yield await current;
     }
+  }
+
+  /** The same in one piece. */
+  async read(start: number, end: number): Promise<Uint8Array> {
+    return Buffer.concat(await Array.fromAsync(this.stream(start, end)));
   }
 
   /** @param end at most {@link firstBlocks} blocks from `start` on */

@@ -143,20 +143,16 @@ class Exchange {
     const query = new URLSearchParams(url.replace(/^[^?]*\??/, ''));
     const body = method === 'POST' ? this.#request : undefined;
     const reply = await this.#site.htsget.answer({ base, path, query, body });
-    if ('document' in reply) return this.#json(200, htsgetType, reply.document);
-    await this.#send(200, { 'Content-Length': reply.size }, reply.stream());
+    if ('document' in reply) return this.#text(200, htsgetType, reply.document);
+    await this.#send(200, { 'Content-Length': reply.part.size }, reply.part.stream());
   }
 
   #index(path: readonly string[], folder: Folder): void {
     const { url = '', headers } = this.#request;
     const isJson = /[?&]format=json(&|$)/.test(url) || headers.accept?.startsWith('application/json');
     const text = isJson ? indexJson(path, folder) : indexPage(path, folder);
-    this.#response.writeHead(200, {
-      'Content-Type': isJson ? 'application/json' : 'text/html; charset=utf-8',
-      'Content-Length': Buffer.byteLength(text),
-      Vary: 'Accept, Origin',
-    });
-    this.#response.end(this.#request.method === 'HEAD' ? undefined : text);
+    this.#response.setHeader('Vary', 'Accept, Origin');
+    this.#text(200, isJson ? 'application/json' : 'text/html; charset=utf-8', text);
   }
 
   async #file(file: ServedFile): Promise<void> {
@@ -244,7 +240,7 @@ class Exchange {
   }
 
   #htsgetError(status: number, error: string, message: string): void {
-    this.#json(status, htsgetType, { htsget: { error, message } });
+    this.#text(status, htsgetType, `${JSON.stringify({ htsget: { error, message } })}\n`);
   }
 
   /** RFC 9457. */
@@ -253,11 +249,10 @@ class Exchange {
     problem: { readonly code: string; readonly detail: string; readonly remedy?: string | undefined },
   ): void {
     const { code, detail, remedy } = problem;
-    this.#json(status, 'application/problem+json', { status, code, detail, remedy });
+    this.#text(status, 'application/problem+json', `${JSON.stringify({ status, code, detail, remedy })}\n`);
   }
 
-  #json(status: number, type: string, document: object): void {
-    const text = `${JSON.stringify(document)}\n`;
+  #text(status: number, type: string, text: string): void {
     this.#response.writeHead(status, { 'Content-Type': type, 'Content-Length': Buffer.byteLength(text) });
     this.#response.end(this.#request.method === 'HEAD' ? undefined : text);
   }

@@ -1,5 +1,5 @@
 import { crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
-import { LyingFileError } from '../errors.ts';
+import { RegionsError } from '../errors.ts';
 import type { PlainSource } from '../places.ts';
 
 /** Most bytes of a BGZF block, compressed or inflated (SAMv1 § 4.1). */
@@ -43,21 +43,21 @@ export function blockSizeAt(bytes: Uint8Array, at: number): number | undefined {
   return undefined;
 }
 
-/** Inflates the block at `at` of `bytes`, whose offset in the file is `offset`. @throws LyingFileError if it is damaged. */
+/** Inflates the block at `at` of `bytes`, whose offset in the file is `offset`. @throws RegionsError if it is damaged. */
 export function inflateBlock(bytes: Uint8Array, at: number, offset: number): Block {
   const size = blockSizeAt(bytes, at);
-  if (size === undefined) throw new LyingFileError(`no BGZF block starts at byte ${offset}`);
-  if (at + size > bytes.length) throw new LyingFileError(`the BGZF block at byte ${offset} is cut off`);
+  if (size === undefined) throw new RegionsError(`no BGZF block starts at byte ${offset}`);
+  if (at + size > bytes.length) throw new RegionsError(`the BGZF block at byte ${offset} is cut off`);
   const footer = at + size - footerBytes;
   let data: Uint8Array;
   try {
     const deflated = bytes.subarray(at + 12 + u16(bytes, at + 10), footer);
     data = inflateRawSync(deflated, { maxOutputLength: mostBlockBytes });
   } catch {
-    throw new LyingFileError(`the BGZF block at byte ${offset} does not inflate to at most ${mostBlockBytes} bytes`);
+    throw new RegionsError(`the BGZF block at byte ${offset} does not inflate to at most ${mostBlockBytes} bytes`);
   }
   if (u32(bytes, footer) !== crc32(data) || u32(bytes, footer + 4) !== data.length) {
-    throw new LyingFileError(`the BGZF block at byte ${offset} has another checksum or size than it says`);
+    throw new RegionsError(`the BGZF block at byte ${offset} has another checksum or size than it says`);
   }
   return { start: offset, end: offset + size, data, compressed: bytes.subarray(at, at + size) };
 }
@@ -65,7 +65,7 @@ export function inflateBlock(bytes: Uint8Array, at: number, offset: number): Blo
 /**
  * Reads and inflates the block at `offset`: one read for most blocks, two for one that hardly compresses.
  *
- * @throws LyingFileError if none starts there, or if it is damaged.
+ * @throws RegionsError if none starts there, or if it is damaged.
  */
 export async function readBlock(source: PlainSource, offset: number): Promise<Block> {
   const first = await source.read(offset, Math.min(offset + usualBlockBytes, source.size));
@@ -75,12 +75,12 @@ export async function readBlock(source: PlainSource, offset: number): Promise<Bl
   return inflateBlock(Buffer.concat([first, rest]), 0, offset);
 }
 
-/** Every block from the start of the file, at most `limit` bytes of it. @throws LyingFileError beyond the limit. */
+/** Every block from the start of the file, at most `limit` bytes of it. @throws RegionsError beyond the limit. */
 export async function* blocksOf(source: PlainSource, limit: number): AsyncGenerator<Block> {
   let bytes: Uint8Array = new Uint8Array(0);
   let start = 0;
   for (let offset = 0; offset < source.size; ) {
-    if (offset >= limit) throw new LyingFileError(`the header does not end within ${limit} bytes`);
+    if (offset >= limit) throw new RegionsError(`the header does not end within ${limit} bytes`);
     if (offset + mostBlockBytes > start + bytes.length && start + bytes.length < source.size) {
       bytes = await source.read(offset, Math.min(offset + 4 * mostBlockBytes, source.size));
       start = offset;
@@ -112,7 +112,7 @@ export function compressBlocks(data: Uint8Array): Uint8Array {
  * The first start of a block at or after `offset`, or the end of the file. A start is believed if blocks follow each other
  * from there through the next 128 KiB: bytes within a block that look like a header end sooner, at the block's own end.
  *
- * @throws LyingFileError if no block starts within 64 KiB.
+ * @throws RegionsError if no block starts within 64 KiB.
  */
 export async function nextBlockStart(source: PlainSource, offset: number): Promise<number> {
   if (offset >= source.size) return source.size;
@@ -121,7 +121,7 @@ export async function nextBlockStart(source: PlainSource, offset: number): Promi
     if (bytes[at] === 0x1f && blocksFollow(bytes, at)) return offset + at;
   }
   if (offset + bytes.length === source.size && bytes.length < mostBlockBytes) return source.size;
-  throw new LyingFileError(`no BGZF block starts within ${mostBlockBytes} bytes of byte ${offset}`);
+  throw new RegionsError(`no BGZF block starts within ${mostBlockBytes} bytes of byte ${offset}`);
 }
 
 function blocksFollow(bytes: Uint8Array, from: number): boolean {

@@ -1,20 +1,17 @@
-import { RegionIndexError, type RegionsError } from '../errors.ts';
+import { RegionsError } from '../errors.ts';
 
 /** Little-endian fields out of a stream, which holds no more than one piece and what was asked for. */
 export class ByteReader {
   readonly #pieces: AsyncIterator<Uint8Array>;
-  readonly #truncated: (message: string) => RegionsError;
+  readonly #what: string;
   #bytes: Buffer = Buffer.alloc(0);
   #at = 0;
   #consumedBefore = 0;
 
-  /** @param truncated makes the error for a stream that ends within a field. */
-  constructor(
-    pieces: AsyncIterable<Uint8Array>,
-    truncated: (message: string) => RegionsError = (message) => new RegionIndexError(message),
-  ) {
+  /** @param what begins the message of the error for a stream that ends within a field. */
+  constructor(pieces: AsyncIterable<Uint8Array>, what = '') {
     this.#pieces = pieces[Symbol.asyncIterator]();
-    this.#truncated = truncated;
+    this.#what = what;
   }
 
   /** Bytes that were taken so far. */
@@ -46,7 +43,9 @@ export class ByteReader {
 
   /** Waits until `count` bytes of `what` can be taken. @throws the error for a stream that ends before. */
   async need(count: number, what: string): Promise<void> {
-    if (this.buffered < count && !(await this.fill(count))) throw this.#truncated(`it ends within ${what}`);
+    if (this.buffered < count && !(await this.fill(count))) {
+      throw new RegionsError(`${this.#what}it ends within ${what}`);
+    }
   }
 
   /** The next bytes, valid until the next wait. */

@@ -1,5 +1,5 @@
 import { gunzipSync } from 'node:zlib';
-import { LyingFileError } from '../errors.ts';
+import { RegionsError } from '../errors.ts';
 import type { Place, PlainSource } from '../places.ts';
 import { expectReferences, type Reference } from './file-head.ts';
 
@@ -15,8 +15,8 @@ export async function readCramHeader(
   limits: { readonly read: number; readonly inflated: number },
 ): Promise<{ references: Reference[]; bytes: Uint8Array; end: Place }> {
   const start = Buffer.from(await source.read(0, Math.min(2 ** 16, source.size)));
-  if (start.toString('latin1', 0, 4) !== 'CRAM') throw new LyingFileError('it does not start as a CRAM file does');
-  if (start[4] !== 3) throw new LyingFileError(`it is CRAM ${start[4]}.${start[5]}, and only version 3 is read`);
+  if (start.toString('latin1', 0, 4) !== 'CRAM') throw new RegionsError('it does not start as a CRAM file does');
+  if (start[4] !== 3) throw new RegionsError(`it is CRAM ${start[4]}.${start[5]}, and only version 3 is read`);
   const fields = new Fields(start, definitionBytes);
   const length = fields.i32();
   // Reference, start, span, records; counters of records and bases; blocks; landmarks; checksum.
@@ -28,8 +28,8 @@ export async function readCramHeader(
   for (let landmark = 0; landmark < landmarks; landmark++) fields.itf8();
   fields.i32();
   const end = fields.at + length;
-  if (length <= 0 || end > source.size) throw new LyingFileError(`its header container has ${length} bytes`);
-  if (end > limits.read) throw new LyingFileError(`the header does not end within ${limits.read} bytes`);
+  if (length <= 0 || end > source.size) throw new RegionsError(`its header container has ${length} bytes`);
+  if (end > limits.read) throw new RegionsError(`the header does not end within ${limits.read} bytes`);
   const bytes = end <= start.length ? start.subarray(0, end) : await source.read(0, end);
   return {
     references: references(headerText(Buffer.from(bytes), fields.at, limits.inflated)),
@@ -46,17 +46,17 @@ function headerText(bytes: Buffer, at: number, limit: number): string {
   const stored = fields.itf8();
   fields.itf8();
   if (type !== 0 || method > 1 || stored < 0 || fields.at + stored > bytes.length) {
-    throw new LyingFileError('its header container does not start with a SAM header, raw or compressed by gzip');
+    throw new RegionsError('its header container does not start with a SAM header, raw or compressed by gzip');
   }
   const data = bytes.subarray(fields.at, fields.at + stored);
   let text: Buffer;
   try {
     text = method === 0 ? data : gunzipSync(data, { maxOutputLength: limit });
   } catch {
-    throw new LyingFileError(`its SAM header does not inflate to at most ${limit} bytes`);
+    throw new RegionsError(`its SAM header does not inflate to at most ${limit} bytes`);
   }
   const length = text.length < 4 ? -1 : text.readInt32LE(0);
-  if (length < 0 || 4 + length > text.length) throw new LyingFileError('its SAM header is cut off');
+  if (length < 0 || 4 + length > text.length) throw new RegionsError('its SAM header is cut off');
   return text.toString('utf8', 4, 4 + length);
 }
 
@@ -71,7 +71,7 @@ function references(header: string): Reference[] {
   return references;
 }
 
-/** Fields of a CRAM container or block. @throws LyingFileError beyond the end. */
+/** Fields of a CRAM container or block. @throws RegionsError beyond the end. */
 class Fields {
   readonly #bytes: Buffer;
   at: number;
@@ -82,7 +82,7 @@ class Fields {
 
   byte(): number {
     const byte = this.#bytes[this.at++];
-    if (byte === undefined) throw new LyingFileError('its header container is cut off');
+    if (byte === undefined) throw new RegionsError('its header container is cut off');
     return byte;
   }
 

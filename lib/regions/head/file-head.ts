@@ -1,4 +1,4 @@
-import { LyingFileError } from '../errors.ts';
+import { RegionsError } from '../errors.ts';
 import type { DataFormat } from '../formats.ts';
 import type { Place } from '../places.ts';
 
@@ -9,28 +9,23 @@ export interface Reference {
   readonly length?: number;
 }
 
-/** What stands before the records of a file, and where they end. */
+/** What stands before the records of a file. */
 export interface FileHead {
   readonly format: DataFormat;
   /** By the number that the records and the index use. A number that a BCF header leaves out is a hole. */
   readonly references: readonly (Reference | undefined)[];
   /** Exactly the header as a valid start of the file; ends at the border of a BGZF block or CRAM container. */
   readonly bytes: Uint8Array;
-  /** Where the first record starts. */
+  /** Where the first record starts. Within a block, {@link bytes} ends with a block that was compressed again. */
   readonly end: Place;
-  /** Whether records follow in the header's last block. {@link bytes} then ends with a block that was compressed again. */
-  readonly sharesBlock: boolean;
   /** Bytes of the whole file. */
   readonly size: number;
-  /** Offset of the end marker, or the end of a file that has none; also the end of the file until {@link isEndKnown}. */
-  readonly dataEnd: number;
-  readonly isEndKnown: boolean;
 }
 
 /** Most references of one file: a header of a few kilobytes can inflate to many more. */
 const mostReferences = 2 ** 20;
 
-/** @throws LyingFileError for a count above the limit. */
+/** @throws RegionsError for a count above the limit. */
 export function expectReferences(count: number): void {
-  if (count > mostReferences) throw new LyingFileError(`it has more than ${mostReferences} references`);
+  if (count > mostReferences) throw new RegionsError(`it has more than ${mostReferences} references`);
 }

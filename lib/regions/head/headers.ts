@@ -1,5 +1,5 @@
 import type { ByteReader } from '../blocks/byte-reader.ts';
-import { LyingFileError } from '../errors.ts';
+import { RegionsError } from '../errors.ts';
 import { expectReferences, type Reference } from './file-head.ts';
 
 /** Most bytes of one field or line. A reader of the whole header holds no more than its inflated limit either. */
@@ -43,10 +43,10 @@ export async function readVcfHeader(reader: ByteReader): Promise<Reference[]> {
     // Twice as much each time, so that a long line is not copied once per block.
     while (end < 0 && (await reader.fill(reader.buffered * 2))) end = reader.newline();
     const line = reader.take(end < 0 ? reader.buffered : end + 1).toString();
-    if (first && !line.startsWith('##fileformat=VCF')) throw new LyingFileError('it does not start as a VCF file does');
+    if (first && !line.startsWith('##fileformat=VCF')) throw new RegionsError('it does not start as a VCF file does');
     if (line.startsWith('##contig=')) lines.push(line.trimEnd());
   }
-  if (reader.position === 0) throw new LyingFileError('it does not start as a VCF file does');
+  if (reader.position === 0) throw new RegionsError('it does not start as a VCF file does');
   return contigs(lines);
 }
 
@@ -60,7 +60,7 @@ function contigs(lines: readonly string[]): Reference[] {
     if (!name || names.has(name)) continue;
     const bases = /(?:^|,)length=(\d+)/.exec(fields)?.[1];
     const index = Number(/(?:^|,)IDX=(\d+)/.exec(fields)?.[1] ?? names.size);
-    if (index > lines.length * 2 + 2 ** 20) throw new LyingFileError(`a contig has the number ${index}`);
+    if (index > lines.length * 2 + 2 ** 20) throw new RegionsError(`a contig has the number ${index}`);
     names.add(name);
     expectReferences(names.size);
     references[index] = { name, ...(bases ? { length: Number(bases) } : {}) };
@@ -70,14 +70,14 @@ function contigs(lines: readonly string[]): Reference[] {
 
 async function magic(reader: ByteReader, expected: string, format: string): Promise<void> {
   const found = (await reader.fill(4)) ? reader.take(4).toString('latin1') : '';
-  if (found !== expected) throw new LyingFileError(`it does not start as a ${format} file does`);
+  if (found !== expected) throw new RegionsError(`it does not start as a ${format} file does`);
 }
 
 async function length(reader: ByteReader, what: string): Promise<number> {
   await reader.need(4, what);
   const value = reader.i32();
   if (value < 0 || value > mostFieldBytes)
-    throw new LyingFileError(`${what} is ${value}, outside of 0 to ${mostFieldBytes}`);
+    throw new RegionsError(`${what} is ${value}, outside of 0 to ${mostFieldBytes}`);
   return value;
 }
 

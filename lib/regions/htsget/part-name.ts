@@ -1,8 +1,7 @@
-import type { Place, VirtualRange } from '../places.ts';
+import { comparePlaces, type Place, type VirtualRange } from '../places.ts';
 
-/** What one data URL gives: the header, some records, or some bytes of the archived body for one reader. */
+/** What one data URL gives: some of the file, its header included, or some bytes of the archived body for one reader. */
 export type PartForm =
-  | { readonly kind: 'header' }
   | { readonly kind: 'records'; readonly range: VirtualRange }
   | {
       readonly kind: 'segments';
@@ -21,7 +20,6 @@ export interface TicketPart {
 
 /** The part as one path segment of `a-z`, `0-9`, `.`, `_` and `-`: `<version>.records.<place>-<place>`. */
 export function partName({ version, form }: TicketPart): string {
-  if (form.kind === 'header') return `${version}.header`;
   if (form.kind === 'records') return `${version}.records.${placeName(form.range.start)}-${placeName(form.range.end)}`;
   return `${version}.segments.${form.start}-${form.end}.${form.reader}`;
 }
@@ -31,32 +29,22 @@ function placeName({ block, within, nominal }: Place): string {
   return nominal ? `${block}_n` : `${block}_${within}`;
 }
 
-/** Within a block that is inflated, 0 to 65,535. */
-const mostWithin = 65_535;
-
 const number = '(?:0|[1-9]\\d{0,15})';
 const place = `(${number})_(n|${number})`;
 const pattern = new RegExp(
-  `^([0-9a-f]{32})\\.(?:(header)|records\\.${place}-${place}|segments\\.(${number})-(${number})\\.([0-9a-f]{64}))$`,
+  `^([0-9a-f]{32})\\.(?:records\\.${place}-${place}|segments\\.(${number})-(${number})\\.([0-9a-f]{64}))$`,
 );
 
-/** The reverse of {@link partName}; `undefined` for what no ticket has. */
+/** The reverse of {@link partName}; `undefined` for another name, or for no bytes. */
 export function parsePart(name: string): TicketPart | undefined {
-  const [, version, header, ...rest] = pattern.exec(name) ?? [];
+  const [, version, block, within, endBlock, endWithin, from, to, reader] = pattern.exec(name) ?? [];
   if (version === undefined) return undefined;
-  if (header) return { version, form: { kind: 'header' } };
-  const [block, within, endBlock, endWithin, from, to, reader] = rest;
   if (reader !== undefined) {
     const [start, end] = [Number(from), Number(to)];
-    return start < end && Number.isSafeInteger(end)
-      ? { version, form: { kind: 'segments', start, end, reader } }
-      : undefined;
+    return start < end ? { version, form: { kind: 'segments', start, end, reader } } : undefined;
   }
   const range = { start: parsePlace(block, within), end: parsePlace(endBlock, endWithin) };
-  const { start, end } = range;
-  const isForward = start.block < end.block || (start.block === end.block && start.within < end.within);
-  const isWithin = Math.max(start.within, end.within) <= mostWithin && Number.isSafeInteger(end.block);
-  return isForward && isWithin ? { version, form: { kind: 'records', range } } : undefined;
+  return comparePlaces(range.start, range.end) < 0 ? { version, form: { kind: 'records', range } } : undefined;
 }
 
 function parsePlace(block: string | undefined, within: string | undefined): Place {

@@ -1,10 +1,22 @@
-import type { DataFormat } from '../formats.ts';
+import { RequestTooLargeError } from '../../errors.ts';
+import { type DataFormat, endMarkers } from '../formats.ts';
 import type { FileHead } from '../head/file-head.ts';
 import { wholeFile } from '../head/head.ts';
 import type { RegionIndex } from '../index/region-index.ts';
-import type { VirtualRange } from '../places.ts';
+import type { IndexedFile } from '../kept.ts';
+import { readRecords, splitter } from '../parts.ts';
+import { comparePlaces, type VirtualRange } from '../places.ts';
 import { virtualRangesOf } from '../select.ts';
+import type { PartForm } from './part-name.ts';
 import type { AskedTicket } from './request.ts';
+
+/** Most bytes of a ticket that holds some of the answer itself, and of one that only names URLs. */
+const inliningTicketBytes = 5_500_000;
+const ticketBytes = 5_000_000;
+/** Bytes that one URL of a part takes at least, with its headers: saves making tickets that are too long. */
+const shortestUrl = 400;
+/** Most bytes of a block, which a range ends within. */
+const blockBytes = 65_536;
 
 /** One piece of the answer. The pieces of all URLs, joined in their order, are a file. */
 export interface TicketUrl {
@@ -15,14 +27,18 @@ export interface TicketUrl {
   readonly class?: 'header' | 'body';
 }
 
-/** The document of a ticket. */
-export function ticketDocument(format: DataFormat, urls: readonly TicketUrl[]) {
-  return { htsget: { format, urls } };
-}
+/** A piece of the answer: bytes at hand, or a part to fetch. */
+export type Piece = { readonly class?: TicketUrl['class'] } & (
+  | { readonly bytes: Uint8Array }
+  | { readonly form: PartForm }
+);
 
-/** Bytes as a URL, without a media type: the clients of the field ignore it, and some take only this form. */
-export function dataUrl(bytes: Uint8Array): string {
-  return `data:;base64,${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')}`;
+export interface TicketOptions {
+  readonly format: DataFormat;
+  /** The URL of a part, with the headers to send. @param bytes of the whole answer, roughly */
+  readonly urlOf: (form: PartForm, bytes: number) => Required<Pick<TicketUrl, 'url' | 'headers'>>;
+  /** Bytes of one part, the usual size first. A larger one is for tickets that would be too long. */
+  readonly partSizes: readonly number[];
 }
 
 /** Where the records lie that are asked for; without an index, those of the whole file. @throws as {@link virtualRangesOf} */
@@ -34,5 +50,70 @@ export function askedRanges(
   if (headerOnly) return [];
   if (regions && index) return virtualRangesOf(index, head, regions);
   const whole = wholeFile(head);
-  return whole.start.block === whole.end.block && whole.start.within === whole.end.within ? [] : [whole];
+  return comparePlaces(whole.start, whole.end) < 0 ? [whole] : [];
+}
+
+/**
+ * The document of a ticket for the header, the records of some ranges, and what ends a file. A ticket of few bytes holds them
+ * itself, as {@link readRecords} reads them.
+ *
+ * @param options.inlinedBytes most bytes that a ticket holds itself, header included
+ * @throws as {@link readRecords} and {@link ticketInParts}
+ */
+export async function plaintextTicket(
+  { source, head, index }: IndexedFile,
+  ranges: readonly VirtualRange[],
+  options: TicketOptions & { readonly inlinedBytes: number },
+): Promise<string> {
+  const { format, bytes, end, size } = head;
+  const { inlinedBytes } = options;
+  const total = ranges.reduce((sum, range) => sum + range.end.block - range.start.block + blockBytes, bytes.length);
+  const asPart = { form: { kind: 'records', range: { start: { block: 0, within: 0 }, end } } } as const;
+  const header: Piece = { class: 'header', ...(bytes.length <= inlinedBytes ? { bytes } : asPart) };
+  const marker: Piece[] = ranges.at(-1)?.end.block === size ? [] : [{ class: 'body', bytes: endMarkers[format] }];
+  if (total <= inlinedBytes) {
+    const records = await readRecords(source, format, ranges);
+    const bodies = records.map((record): Piece => ({ class: 'body', bytes: record }));
+    const ticket = ticketOf([header, ...bodies, ...marker], total, options);
+    if (ticket.length <= inliningTicketBytes) return ticket;
+  }
+  const split = splitter(ranges, index);
+  const partsOf = (partBytes: number) =>
+    split(partBytes).map((range): Piece => ({ class: 'body', form: { kind: 'records', range } }));
+  return ticketInParts(total, (partBytes) => [header, ...partsOf(partBytes), ...marker], options);
+}
+
+/**
+ * The document of a ticket with parts of the smallest size with which it is not too long.
+ *
+ * @param bytes of all pieces, roughly
+ * @param cut the pieces, with parts of about so many bytes
+ * @throws RequestTooLargeError when there is no such size
+ */
+export function ticketInParts(
+  bytes: number,
+  cut: (partBytes: number) => readonly Piece[],
+  options: TicketOptions,
+): string {
+  for (const size of options.partSizes) {
+    if ((bytes / size) * shortestUrl > ticketBytes) continue;
+    const ticket = ticketOf(cut(size), bytes, options);
+    if (ticket.length <= ticketBytes) return ticket;
+  }
+  throw new RequestTooLargeError('The ticket would be too long: ask for regions, or download the file.');
+}
+
+/** Pieces without a byte are left out. */
+function ticketOf(pieces: readonly Piece[], bytes: number, { format, urlOf }: TicketOptions): string {
+  const urls = pieces.flatMap((piece): TicketUrl[] => {
+    const common = piece.class && { class: piece.class };
+    if ('form' in piece) return [{ ...urlOf(piece.form, bytes), ...common }];
+    return piece.bytes.length > 0 ? [{ url: dataUrl(piece.bytes), ...common }] : [];
+  });
+  return JSON.stringify({ htsget: { format, urls } });
+}
+
+/** Bytes as a URL, without a media type: the clients of the field ignore it, and some take only this form. */
+function dataUrl(bytes: Uint8Array): string {
+  return `data:;base64,${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')}`;
 }

@@ -1,5 +1,5 @@
 import type { ByteReader } from '../blocks/byte-reader.ts';
-import { RegionIndexError } from '../errors.ts';
+import { RegionsError } from '../errors.ts';
 import { BinnedIndex, type Scheme } from './binned-index.ts';
 import type { Budget } from './offsets.ts';
 
@@ -22,7 +22,7 @@ export async function readTabix(reader: ByteReader, budget: Budget): Promise<Bin
   reader.take(4);
   const count = await counted(reader, 'the number of its references');
   const names = await readNames(reader, budget);
-  if (names.length !== count) throw new RegionIndexError(`it has ${count} references and ${names.length} names`);
+  if (names.length !== count) throw new RegionsError(`it has ${count} references and ${names.length} names`);
   return await readReferences(reader, new BinnedIndex(fixedScheme, budget, names), count, 'linear');
 }
 
@@ -32,14 +32,14 @@ export async function readCsi(reader: ByteReader, budget: Budget): Promise<Binne
   await reader.need(12, 'its scheme of bins');
   const [minShift, depth, auxiliary] = [reader.i32(), reader.i32(), reader.i32()];
   if (minShift < 1 || minShift > 30 || depth < 0 || depth > deepest) {
-    throw new RegionIndexError(`its smallest bins have 2^${minShift} positions and its levels are ${depth}`);
+    throw new RegionsError(`its smallest bins have 2^${minShift} positions and its levels are ${depth}`);
   }
   if (auxiliary < 0 || auxiliary > mostNameBytes + 28)
-    throw new RegionIndexError(`its auxiliary data have ${auxiliary} bytes`);
+    throw new RegionsError(`its auxiliary data have ${auxiliary} bytes`);
   const before = reader.position;
   const names = auxiliary >= 28 ? await readNames(reader, budget) : undefined;
   const rest = auxiliary - (reader.position - before);
-  if (rest < 0) throw new RegionIndexError('its names are longer than its auxiliary data');
+  if (rest < 0) throw new RegionsError('its names are longer than its auxiliary data');
   await reader.need(rest, 'its auxiliary data');
   reader.take(rest);
   const count = await counted(reader, 'the number of its references');
@@ -85,7 +85,7 @@ async function readNames(reader: ByteReader, budget: Budget): Promise<string[]> 
   // Kind of file, three columns, the comment character, lines to skip.
   reader.take(24);
   const bytes = nonNegative(reader.i32(), 'the length of its names');
-  if (bytes > mostNameBytes) throw new RegionIndexError(`its names have ${bytes} bytes, above ${mostNameBytes}`);
+  if (bytes > mostNameBytes) throw new RegionsError(`its names have ${bytes} bytes, above ${mostNameBytes}`);
   // A short name takes sixteen times the memory of its bytes.
   budget.take(bytes * 16);
   await reader.need(bytes, 'its names');
@@ -98,6 +98,6 @@ async function counted(reader: ByteReader, what: string): Promise<number> {
 }
 
 function nonNegative(value: number, what: string): number {
-  if (value < 0) throw new RegionIndexError(`${what} is ${value}`);
+  if (value < 0) throw new RegionsError(`${what} is ${value}`);
   return value;
 }

@@ -1,4 +1,4 @@
-import { RegionIndexError } from '../errors.ts';
+import { RegionsError } from '../errors.ts';
 import type { FileHead } from '../head/file-head.ts';
 import { comparePlaces, firstIndex, type Place, type VirtualRange } from '../places.ts';
 import { type Budget, Numbers, Offsets } from './offsets.ts';
@@ -75,7 +75,7 @@ export class BinnedIndex implements RegionIndex {
     // A bin behind all others holds the extent of the reference and two counts (SAMv1 § 5.2).
     this.#chunksOfPseudoBin = bin === count + 1 ? 0 : undefined;
     if (this.#chunksOfPseudoBin === 0) return;
-    if (bin >= count) throw new RegionIndexError(`it has a bin ${bin}, above ${count - 1}`);
+    if (bin >= count) throw new RegionsError(`it has a bin ${bin}, above ${count - 1}`);
     this.#bins.push(bin);
     this.#chunksOfBin.push(this.#starts.length);
     this.#lowestOfBin.push(lowestLow, lowestHigh);
@@ -86,14 +86,14 @@ export class BinnedIndex implements RegionIndex {
     const order = endHigh - startHigh || endLow - startLow;
     if (this.#chunksOfPseudoBin !== undefined) {
       if (this.#chunksOfPseudoBin++ > 0) {
-        if (this.#chunksOfPseudoBin > 2) throw new RegionIndexError('its bin of metadata has more than two chunks');
+        if (this.#chunksOfPseudoBin > 2) throw new RegionsError('its bin of metadata has more than two chunks');
         return;
       }
     } else if (order !== 0) {
       this.#starts.push(startLow, startHigh);
       this.#ends.push(endLow, endHigh);
     }
-    if (order < 0) throw new RegionIndexError('it has a chunk that ends before it starts');
+    if (order < 0) throw new RegionsError('it has a chunk that ends before it starts');
     const end = { block: endHigh * 2 ** 16 + (endLow >>> 16), within: endLow & 0xffff };
     if (!this.#lastEnd || comparePlaces(end, this.#lastEnd) > 0) this.#lastEnd = end;
   }
@@ -129,7 +129,7 @@ export class BinnedIndex implements RegionIndex {
   }
 
   *unplaced(head: FileHead): Generator<VirtualRange> {
-    if (this.#unplacedReads !== 0) yield { start: this.#lastEnd ?? head.end, end: { block: head.dataEnd, within: 0 } };
+    if (this.#unplacedReads !== 0) yield { start: this.#lastEnd ?? head.end, end: { block: head.size, within: 0 } };
   }
 
   eachPlace(visit: (block: number, within: number) => void): void {

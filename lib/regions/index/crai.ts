@@ -1,5 +1,5 @@
 import type { ByteReader } from '../blocks/byte-reader.ts';
-import { RegionIndexError } from '../errors.ts';
+import { RegionsError } from '../errors.ts';
 import type { FileHead } from '../head/file-head.ts';
 import type { VirtualRange } from '../places.ts';
 import type { Budget } from './offsets.ts';
@@ -26,7 +26,7 @@ export async function readCrai(reader: ByteReader, budget: Budget): Promise<Cram
     if (reader.newline() < 0) await reader.fill(mostLineBytes);
     const end = reader.newline();
     if (end < 0 && reader.buffered >= mostLineBytes)
-      throw new RegionIndexError(`it has a line above ${mostLineBytes} bytes`);
+      throw new RegionsError(`it has a line above ${mostLineBytes} bytes`);
     const line = reader
       .take(end < 0 ? reader.buffered : end + 1)
       .toString('latin1')
@@ -41,7 +41,7 @@ export async function readCrai(reader: ByteReader, budget: Budget): Promise<Cram
       container === undefined ||
       reference < severalReferences
     ) {
-      throw new RegionIndexError('it has a line that is not six numbers');
+      throw new RegionsError('it has a line that is not six numbers');
     }
     budget.take(entryBytes);
     slices.push({ reference, start: start - 1, end: start - 1 + Math.max(span, 1), container });
@@ -93,7 +93,7 @@ export class CramIndex implements RegionIndex {
     );
     for (const [index, block] of this.#containers.entries()) {
       if (!chosen.has(block)) continue;
-      yield { start: { block, within: 0 }, end: { block: this.#containers[index + 1] ?? head.dataEnd, within: 0 } };
+      yield { start: { block, within: 0 }, end: { block: this.#containers[index + 1] ?? head.size, within: 0 } };
     }
   }
 }

@@ -1,4 +1,4 @@
-import { IndexTooLargeError } from '../errors.ts';
+import { RegionsError } from '../errors.ts';
 import type { Place } from '../places.ts';
 
 /** What the lists of one index may hold together. */
@@ -14,10 +14,10 @@ export class Budget {
     return this.#limit - this.#left;
   }
 
-  /** @throws IndexTooLargeError if nothing is left. */
+  /** @throws RegionsError if nothing is left. */
   take(bytes: number): void {
     this.#left -= bytes;
-    if (this.#left < 0) throw new IndexTooLargeError(`it needs more than ${this.#limit} bytes of memory`);
+    if (this.#left < 0) throw new RegionsError(`it needs more than ${this.#limit} bytes of memory`);
   }
 }
 

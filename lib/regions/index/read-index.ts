@@ -1,7 +1,7 @@
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { ByteReader } from '../blocks/byte-reader.ts';
-import { IndexTooLargeError, RegionIndexError, RegionsError } from '../errors.ts';
+import { RegionsError } from '../errors.ts';
 import { readBai, readCsi, readTabix } from './binned-formats.ts';
 import { readCrai } from './crai.ts';
 import { Budget } from './offsets.ts';
@@ -19,7 +19,7 @@ export interface IndexLimits {
  * Reads an index in one pass: BAI (SAMv1 § 5.2), CSI (CSIv1), Tabix (Tabix § 2), or CRAI (CRAM 3.0 § 12), told by its first bytes;
  * compressed by gzip or not.
  *
- * @throws RegionIndexError for the first rule that is broken. @throws IndexTooLargeError beyond a limit.
+ * @throws RegionsError for the first rule that is broken. @throws RegionsError beyond a limit.
  */
 export async function readIndex(bytes: AsyncIterable<Uint8Array>, limits: IndexLimits = {}): Promise<RegionIndex> {
   const budget = new Budget(limits.memoryBytes ?? 48 * 2 ** 20);
@@ -31,10 +31,10 @@ export async function readIndex(bytes: AsyncIterable<Uint8Array>, limits: IndexL
     if (magic === 'CSI\x01') return await readCsi(reader, budget);
     if (magic === 'TBI\x01') return await readTabix(reader, budget);
     if (/^(-?\d|$)/.test(magic)) return await readCrai(reader, budget);
-    throw new RegionIndexError('it starts as none of BAI, CSI, TBI and CRAI does');
+    throw new RegionsError('it starts as none of BAI, CSI, TBI and CRAI does');
   } catch (error) {
     if (error instanceof RegionsError || !isOfZlib(error)) throw error;
-    throw new RegionIndexError('its compression is damaged');
+    throw new RegionsError('its compression is damaged');
   } finally {
     await reader.close();
   }
@@ -63,7 +63,7 @@ async function* limited(bytes: AsyncIterable<Uint8Array>, limit: number): AsyncG
   let total = 0;
   for await (const piece of bytes) {
     total += piece.length;
-    if (total > limit) throw new IndexTooLargeError(`it has more than ${limit} bytes`);
+    if (total > limit) throw new RegionsError(`it has more than ${limit} bytes`);
     yield piece;
   }
 }

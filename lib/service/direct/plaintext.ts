@@ -48,7 +48,7 @@ export async function plaintextOf(file: ArchivedFile, dependencies: OpenableArch
     ]),
     mediaType: 'application/octet-stream',
     fileName: displayFileName(file),
-    stream: (start, end) => pieces(reader, start, end),
+    stream: (start, end) => plaintextPieces(reader, start, end),
   };
 }
 
@@ -103,7 +103,12 @@ export async function describeFile(
   };
 }
 
-async function* pieces(reader: ContainerReader, start: number, end: number): AsyncGenerator<Uint8Array> {
+/** Bytes [start, end) of an archived file. @throws ArchiveDamagedError, TemporarilyUnavailableError */
+export async function* plaintextPieces(
+  reader: ContainerReader,
+  start: number,
+  end: number,
+): AsyncGenerator<Uint8Array> {
   try {
     yield* reader.stream(start, end);
   } catch (error) {
@@ -127,7 +132,7 @@ export async function asDamage<T>(open: () => Promise<T>): Promise<T> {
 }
 
 /** Header and body are the archive's, so an error of their format is damage of the archive. */
-export function damageOf(error: unknown): unknown {
+function damageOf(error: unknown): unknown {
   return error instanceof Crypt4ghError ? new ArchiveDamagedError(error.message, { cause: error }) : error;
 }
 

@@ -1,8 +1,8 @@
+import { htsgetKeyHeaders } from '../../contract/http.ts';
 import { type Datatype, htsgetFacts } from '../../regions/htsget/names.ts';
 import { preflightHeaders } from '../http/origins.ts';
 import { commonHeaders, type HttpReply, jsonReply } from '../http/reply.ts';
 import type { HttpRequest } from '../http/request.ts';
-import { htsgetKeyHeaders } from './htsget/key-headers.ts';
 
 export interface ServiceInfo {
   /** Reverse-domain name, unique for this deployment. */

@@ -8,7 +8,7 @@ import { encryptedBodySize, encryptedSize, headerLimits, headerSize } from '../.
 import { reservedForDirectFiles } from '../../../lib/infra/settings.ts';
 import { mostBodyBytes } from '../../../lib/regions/htsget/request.ts';
 import { largestSmallBody } from '../../../lib/service/archive/plan.ts';
-import { inlinedBytes } from '../../../lib/service/direct/htsget/ticket.ts';
+import { inlinedBytes } from '../../../lib/service/direct/htsget/serve-ticket.ts';
 import { mostWithoutProgress } from '../../../lib/service/export/finalizing.ts';
 import { expiryDate } from '../../../lib/service/outbox/list-files.ts';
 import { readPage } from '../../helpers/pages.ts';

@@ -19,7 +19,7 @@ export function vector(name: string): Buffer {
   return readFileSync(new URL(name, folder));
 }
 
-/** A file in memory that refuses reads beyond its end, and counts the reads and their bytes. */
+/** A file in memory that refuses reads beyond its end, and counts reads and their bytes. */
 export function memory(bytes: Uint8Array): PlainSource & { bytesRead: number; reads: number } {
   return {
     size: bytes.length,
@@ -30,6 +30,9 @@ export function memory(bytes: Uint8Array): PlainSource & { bytesRead: number; re
       this.reads += 1;
       this.bytesRead += end - start;
       return bytes.subarray(start, end);
+    },
+    async *stream(start, end) {
+      for (let at = start; at < end; at += 65_536) yield await this.read(at, Math.min(at + 65_536, end));
     },
   };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { endMarkers, keptRanges, splitter, virtualRangesOf, wholeFile } from '../../../lib/regions/index.ts';
+import { keptRanges, splitter, virtualRangesOf, wholeFile } from '../../../lib/regions/index.ts';
 import { answers, digest, parsed, within } from './answers.ts';
 import { joined, opened, recordsOf, vector } from './files.ts';
 
@@ -22,7 +22,7 @@ describe('htslib finds the same records', () => {
     const regions = parsed(text);
     const ranges = text === 'whole' ? [wholeFile(file.head)] : virtualRangesOf(file.index, file.head, regions);
     const parts = await joined(file.source, file.format, splitter(ranges, file.index)(65_536));
-    const answer = Buffer.concat([file.head.bytes, parts, endMarkers[file.format]]);
+    const answer = Buffer.concat([file.head.bytes, parts]);
     expect(digest(within(recordsOf(file.format, answer), regions))).toEqual(answers[data]![text]);
   });
 
@@ -33,8 +33,8 @@ describe('htslib finds the same records', () => {
     const before = file.source.reads;
     const kept = await keptRanges(file, ranges, { most: 10 });
     expect(kept.length).toBeLessThanOrEqual(10);
-    // A block at each end of a range, and that of the header where records share it.
-    expect(file.source.reads - before).toBeLessThanOrEqual(2 * Math.min(ranges.length, 8) + 1);
+    // A block at each end of a range, that of the header where records share it, and the end of the file.
+    expect(file.source.reads - before).toBeLessThanOrEqual(2 * Math.min(ranges.length, 8) + 2);
     const answer = Buffer.concat(kept.map(({ start, end }) => vector(data).subarray(start, end)));
     expect(digest(within(recordsOf(file.format, answer), regions))).toEqual(answers[data]![text]);
   });

@@ -1,11 +1,10 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { NotFoundError } from '../../../lib/errors.ts';
 import {
   type DataFormat,
-  IndexTooLargeError,
-  LyingFileError,
   openPart,
-  RegionIndexError,
+  RegionsError,
   readHead,
   readIndex,
   virtualRangesOf,
@@ -78,8 +77,7 @@ describe('an index that lies is refused', () => {
   ])('if it %s', async (_, index, message) => {
     for (const piece of [1, 65_536]) {
       const error = await readIndex(streamed(index, index.length > 1000 ? 65_536 : piece)).catch((reason) => reason);
-      expect(error).toBeInstanceOf(RegionIndexError);
-      expect(error.message).toBe(message);
+      expect(error).toEqual(new RegionsError(message));
     }
   });
 
@@ -89,11 +87,8 @@ describe('an index that lies is refused', () => {
     ['within the header', offset(5000), offset(0), 'it names records within the header'],
   ])('if it names records %s', async (_, end, start, message) => {
     const { head } = await opened('reads.bam', 'reads.bam.bai');
-    expect(head.dataEnd).toBe(249_414);
     const index = await readIndex(streamed(bai(4681, [start, end])));
-    expect(() => virtualRangesOf(index, head, [{ referenceName: 'one' }])).toThrow(
-      expect.objectContaining({ code: 'damaged_index', message }),
-    );
+    expect(() => virtualRangesOf(index, head, [{ referenceName: 'one' }])).toThrow(new RegionsError(message));
   });
 
   test('before it takes more memory than its limit', async () => {
@@ -105,17 +100,21 @@ describe('an index that lies is refused', () => {
       for (;;) yield bytes;
     }
     await expect(readIndex(bins(), { memoryBytes: 2 ** 20 })).rejects.toThrow(
-      new IndexTooLargeError('it needs more than 1048576 bytes of memory'),
+      new RegionsError('it needs more than 1048576 bytes of memory'),
     );
     async function* references() {
       yield Buffer.concat([Buffer.from('BAI\x01'), words(2 ** 31 - 1)]);
       for (;;) yield Buffer.alloc(2 ** 20);
     }
-    await expect(readIndex(references(), { memoryBytes: 2 ** 20 })).rejects.toThrow(IndexTooLargeError);
+    await expect(readIndex(references(), { memoryBytes: 2 ** 20 })).rejects.toThrow(
+      'it needs more than 1048576 bytes of memory',
+    );
     async function* slices() {
       for (;;) yield Buffer.from('0\t1\t2\t3\t4\t5\n'.repeat(5000));
     }
-    await expect(readIndex(slices(), { memoryBytes: 2 ** 20 })).rejects.toThrow(IndexTooLargeError);
+    await expect(readIndex(slices(), { memoryBytes: 2 ** 20 })).rejects.toThrow(
+      'it needs more than 1048576 bytes of memory',
+    );
   });
 
   test('before it is inflated beyond its limit', async () => {
@@ -123,7 +122,7 @@ describe('an index that lies is refused', () => {
     const bomb = gzipSync(Buffer.concat([Buffer.from('CSI\x01'), words(14, 5, 4_000_000), Buffer.alloc(8 * 2 ** 20)]));
     expect(bomb.length).toBeLessThan(10_000);
     await expect(readIndex(streamed(bomb), { inflatedBytes: 2 ** 20 })).rejects.toThrow(
-      new IndexTooLargeError('it has more than 1048576 bytes'),
+      new RegionsError('it has more than 1048576 bytes'),
     );
   });
 
@@ -136,7 +135,7 @@ describe('an index that lies is refused', () => {
         closed = true;
       }
     }
-    await expect(readIndex(source())).rejects.toThrow(RegionIndexError);
+    await expect(readIndex(source())).rejects.toThrow(RegionsError);
     expect(closed).toBe(true);
   });
 
@@ -233,8 +232,7 @@ describe('a file that lies is refused', () => {
     ],
   ])('if it %s as %s', async (_, format, file, message) => {
     const error = await readHead(memory(file), format).catch((reason) => reason);
-    expect(error).toBeInstanceOf(LyingFileError);
-    expect(error.message).toBe(message);
+    expect(error).toEqual(new RegionsError(message));
   });
 
   test('if it has empty blocks without end', async () => {
@@ -252,13 +250,13 @@ describe('a file that lies is refused', () => {
   test('if a part names places that it has not', async () => {
     const source = memory(vector('reads.bam'));
     const from = (block: number, within: number) => ({ start: { block, within }, end: { block: 249_414, within: 0 } });
-    await expect(openPart(source, 'BAM', from(0, 65_000))).rejects.toThrow(LyingFileError);
+    await expect(openPart(source, 'BAM', from(0, 65_000))).rejects.toThrow(RegionsError);
     await expect(openPart(source, 'BAM', from(7, 1))).rejects.toThrow('no BGZF block starts at byte 7');
-    await expect(openPart(source, 'BAM', from(-1, 0))).rejects.toThrow(RangeError);
-    await expect(openPart(source, 'BAM', from(0.5, 0))).rejects.toThrow(RangeError);
-    await expect(openPart(source, 'BAM', from(0, 65_536))).rejects.toThrow(RangeError);
-    await expect(openPart(source, 'CRAM', from(0, 1))).rejects.toThrow(RangeError);
-    await expect(openPart(source, 'BAM', from(2 ** 40, 0))).rejects.toThrow(RangeError);
+    await expect(openPart(source, 'BAM', from(-1, 0))).rejects.toThrow(NotFoundError);
+    await expect(openPart(source, 'BAM', from(0.5, 0))).rejects.toThrow(NotFoundError);
+    await expect(openPart(source, 'BAM', from(0, 65_536))).rejects.toThrow(NotFoundError);
+    await expect(openPart(source, 'CRAM', from(0, 1))).rejects.toThrow(NotFoundError);
+    await expect(openPart(source, 'BAM', from(2 ** 40, 0))).rejects.toThrow(NotFoundError);
     const backwards = { start: { block: 249_414, within: 0 }, end: { block: 0, within: 0 } };
     await expect(openPart(source, 'BAM', backwards)).rejects.toThrow('a part ends before it starts');
   });

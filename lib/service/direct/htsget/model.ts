@@ -1,5 +1,4 @@
-import { htsgetErrorNames } from '../../../regions/htsget/errors.ts';
-import { htsgetType } from '../../../regions/htsget/names.ts';
+import { htsgetErrorNames, htsgetType } from '../../../regions/htsget/names.ts';
 import type { Problem } from '../../http/problem.ts';
 import { commonHeaders, type HttpReply, type ReplyBody } from '../../http/reply.ts';
 

@@ -2,18 +2,16 @@ import { Recent } from '../../../common/recent.ts';
 import { decrypt, openContainer } from '../../../crypt4gh/index.ts';
 import { ArchiveDamagedError } from '../../../errors.ts';
 import {
-  asCallersError,
   type DataFormat,
   type FileHead,
   type PlainSource,
   type RegionIndex,
-  readHeader,
+  readHead,
   readIndex,
-  withEnd,
 } from '../../../regions/index.ts';
 import { bodySource, nameDamagedFile } from '../../archive/archived-file.ts';
 import type { ArchivedFile, ArchiveKeys, ContainerSource } from '../../archive/ports.ts';
-import { asDamage, damageOf } from '../plaintext.ts';
+import { asDamage, plaintextPieces } from '../plaintext.ts';
 import type { DirectArchive } from '../ports.ts';
 import { sha256 } from '../representation.ts';
 
@@ -37,16 +35,6 @@ export interface OpenedFile {
   readonly version: string;
 }
 
-/** The same with its header. */
-export interface OpenedWithHead extends OpenedFile {
-  readonly head: FileHead;
-}
-
-export interface PlainFilesDependencies {
-  readonly archive: DirectArchive;
-  readonly archiveKeys: ArchiveKeys;
-}
-
 interface Kept<Value> {
   readonly etag: string;
   readonly value: Value;
@@ -65,7 +53,7 @@ export class PlainFiles {
   });
   readonly #indexes = new Recent<Kept<RegionIndex>>({ most: keptIndexBytes, size: ({ value }) => value.memoryBytes });
 
-  constructor({ archive, archiveKeys }: PlainFilesDependencies) {
+  constructor({ archive, archiveKeys }: { readonly archive: DirectArchive; readonly archiveKeys: ArchiveKeys }) {
     this.#archive = archive;
     this.#archiveKeys = archiveKeys;
   }
@@ -76,30 +64,22 @@ export class PlainFiles {
   }
 
   /**
-   * The file with its header; where its records end may be unknown. One call of S3, more for a long header.
+   * The file with its header. One call of S3, more for a long header.
    *
    * @throws UnsupportedFormatError for a file that is not of this format; as {@link open}
    */
-  async withHead(file: ArchivedFile, format: DataFormat): Promise<OpenedWithHead> {
+  async withHead(file: ArchivedFile, format: DataFormat): Promise<OpenedFile & { readonly head: FileHead }> {
     return nameDamagedFile(file.fileId, async () => {
       const key = keyOf(file);
       const kept = await this.#heads.peek(key);
       const now = kept && (await bodySource(file, this.#archive));
       if (kept && kept.etag === now?.archiveEtag) return { ...(await this.#opened(file, now)), head: kept.value };
       const { body, bytes } = await this.#begun(file, firstRead);
-      const opened = await this.#opened(file, body, await collected(bytes));
-      const head = await asCallersError(() => readHeader(opened.plain, format));
+      const opened = await this.#opened(file, body, Buffer.concat(await Array.fromAsync(bytes)));
+      const head = await readHead(opened.plain, format);
       void this.#heads.set(key, { etag: body.archiveEtag, value: head });
       return { ...opened, head };
     });
-  }
-
-  /** The same with where its records end. One call of S3, unless it is known. @throws as {@link open} */
-  async withEnd(opened: OpenedWithHead): Promise<OpenedWithHead> {
-    const { file, body, plain } = opened;
-    const head = await nameDamagedFile(file.fileId, () => withEnd(plain, opened.head));
-    void this.#heads.set(keyOf(file), { etag: body.archiveEtag, value: head });
-    return { ...opened, head };
   }
 
   /**
@@ -115,7 +95,7 @@ export class PlainFiles {
       const privateKeys = await this.#privateKeys(file);
       const { body, bytes } = await this.#begun(file);
       const plain = decrypt(joined(file.header, bytes), { privateKeys });
-      const value = await asDamage(() => asCallersError(() => readIndex(plain)));
+      const value = await asDamage(() => readIndex(plain));
       void this.#indexes.set(key, { etag: body.archiveEtag, value });
       return value;
     });
@@ -144,11 +124,15 @@ export class PlainFiles {
       },
     };
     const privateKeys = await this.#privateKeys(file);
-    const reader = await asDamage(() => openContainer(source, { header: file.header, privateKeys, segmentsPerFetch }));
-    const version = sha256(JSON.stringify([sha256(file.header), address.archiveFilePath, etag])).slice(0, 32);
+    const { header } = file;
+    const reader = await asDamage(() =>
+      openContainer(source, { header, privateKeys, segmentsPerFetch, fetchesInFlight: 2 }),
+    );
+    const version = sha256(JSON.stringify([sha256(header), address.archiveFilePath, etag])).slice(0, 32);
     const plain: PlainSource = {
       size: reader.size ?? 0,
-      read: (from, to) => reader.read(from, to - from).catch((error: unknown) => Promise.reject(damageOf(error))),
+      read: (from, to) => asDamage(() => reader.read(from, to - from)),
+      stream: (from, to) => plaintextPieces(reader, from, to),
     };
     return { file, body, plain, version };
   }
@@ -161,12 +145,6 @@ export class PlainFiles {
 /** A new header may name other keys or another edit list for the same body. */
 function keyOf({ archiveLocation, archiveFilePath, header }: ArchivedFile): string {
   return JSON.stringify([archiveLocation, archiveFilePath, sha256(header)]);
-}
-
-async function collected(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  for await (const piece of bytes) pieces.push(piece);
-  return Buffer.concat(pieces);
 }
 
 async function* joined(header: Uint8Array, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -1,9 +1,9 @@
+import { htsgetKeyHeaders, rangeKeyHeader } from '../../../contract/http.ts';
 import { InvalidRequestError, RequestTooLargeError, type Violation } from '../../../errors.ts';
 import type { Datatype } from '../../../regions/htsget/names.ts';
 import { type AskedTicket, mostBodyBytes, postedTicket, queriedTicket } from '../../../regions/htsget/request.ts';
 import { collected, type HttpRequest, jsonBody } from '../../http/request.ts';
 import { recipientKey } from '../file-request.ts';
-import { htsgetKeyHeaders, rangeHeader } from './key-headers.ts';
 
 /** What a caller asks a ticket for. */
 export interface TicketRequest extends Omit<AskedTicket, 'isEncrypted'> {
@@ -29,7 +29,7 @@ export function ticketRequest(request: HttpRequest, datatype: Datatype): TicketR
   }
   if (violations.length > 0 || !asked) throw new InvalidRequestError(violations);
   const { format, headerOnly, regions } = asked;
-  return { format, headerOnly, regions, recipient, withRange: request.headers.has(rangeHeader.toLowerCase()) };
+  return { format, headerOnly, regions, recipient, withRange: request.headers.has(rangeKeyHeader.toLowerCase()) };
 }
 
 function askedTicket(request: HttpRequest, datatype: Datatype): AskedTicket {

@@ -1,14 +1,6 @@
 import { limits } from '../../../contract/limits.ts';
 import { NotFoundError } from '../../../errors.ts';
-import {
-  asCallersError,
-  callersError,
-  formatOf,
-  openPart,
-  type PartForm,
-  parsePart,
-  type TicketPart,
-} from '../../../regions/index.ts';
+import { openPart, type PartForm, parsePart, servedFormat, type TicketPart } from '../../../regions/index.ts';
 import { nameDamagedFile } from '../../archive/archived-file.ts';
 import type { Archive, ArchivedFile, Catalogue } from '../../archive/ports.ts';
 import { bearerToken, verifiedToken } from '../../http/authorization.ts';
@@ -24,7 +16,6 @@ import {
   sha256,
 } from '../representation.ts';
 import { grantedFile } from './named-file.ts';
-
 import type { OpenedFile } from './plain-files.ts';
 import type { RegionCatalogue } from './ports.ts';
 import type { TicketEndpoint } from './serve-ticket.ts';
@@ -62,7 +53,7 @@ export async function servePart(request: HttpRequest, endpoint: PartEndpoint): P
   return nameDamagedFile(fileId, async () => {
     const opened = await files.open(file);
     if (opened.version !== part.version) throw new NotFoundError('the file was replaced: ask for a new ticket');
-    const representation = await asCallersError(() => partOf(opened, part, endpoint));
+    const representation = await partOf(opened, part, endpoint.archive);
     const { requestId } = request;
     return representationReply(request, representation, (outcome) =>
       served({ requestId, fileId, datasetId, kind: part.form.kind, ...outcome }),
@@ -74,7 +65,6 @@ const noTicket = 'no ticket has such a URL';
 
 /** Roughly. */
 function sizeOf(form: PartForm): number {
-  if (form.kind === 'header') return 0;
   return form.kind === 'segments' ? form.end - form.start : form.range.end.block - form.range.start.block;
 }
 
@@ -94,7 +84,7 @@ async function allowedFile(
   return file;
 }
 
-async function partOf(opened: OpenedFile, part: TicketPart, { files, archive }: PartEndpoint): Promise<Representation> {
+async function partOf(opened: OpenedFile, part: TicketPart, archive: Archive): Promise<Representation> {
   const { file, body, plain } = opened;
   const { form } = part;
   const common = {
@@ -102,40 +92,12 @@ async function partOf(opened: OpenedFile, part: TicketPart, { files, archive }: 
     mediaType: 'application/octet-stream',
     fileName: displayFileName(file),
   };
-  if (form.kind === 'segments') {
-    const { start, end } = form;
-    if (end > body.bodySize) throw new NotFoundError('the file ends before this part');
-    const size = end - start;
-    return {
-      ...common,
-      size,
-      stream: (from, to) => bodyBytes(archive, body, [{ start: start + from, end: start + to }]),
-    };
+  if (form.kind === 'records') {
+    const { size, stream } = await openPart(plain, servedFormat(file.submissionFilePath), form.range);
+    return { ...common, size, stream };
   }
-  const format = formatOf(file.submissionFilePath);
-  if (!format) throw new NotFoundError('the file has no format of htsget');
-  if (form.kind === 'header') {
-    const { bytes } = (await files.withHead(file, format)).head;
-    return { ...common, size: bytes.length, stream: (from, to) => slices([bytes], from, to) };
-  }
-  const { start, end } = form.range;
-  if (end.block > plain.size) throw new NotFoundError('the file ends before this part');
-  if (format === 'CRAM' && start.within + end.within > 0) throw new NotFoundError(noTicket);
-  const opening = await openPart(plain, format, form.range);
-  return { ...common, size: opening.size, stream: (from, to) => slices(opening.stream(), from, to) };
-}
-
-/** Bytes [start, end) of the pieces, in memory of their own: the reply gives it back. */
-async function* slices(pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, start: number, end: number) {
-  let position = 0;
-  try {
-    for await (const piece of pieces) {
-      const wanted = piece.subarray(Math.max(0, start - position), Math.max(0, end - position));
-      position += piece.length;
-      if (wanted.length > 0) yield Uint8Array.from(wanted);
-      if (position >= end) return;
-    }
-  } catch (error) {
-    throw callersError(error);
-  }
+  const { start, end } = form;
+  if (end > body.bodySize) throw new NotFoundError(noTicket);
+  const stream = (from: number, to: number) => bodyBytes(archive, body, [{ start: start + from, end: start + to }]);
+  return { ...common, size: end - start, stream };
 }

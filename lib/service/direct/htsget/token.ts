@@ -49,9 +49,11 @@ export function isTicketToken(token: string): boolean {
 }
 
 /** Claims of a ticket's tokens that are the same for all its URLs. */
-export function claimsOf(grant: DatasetGrant, datasetId: string, expiresAt: Date): Omit<TicketClaims, 'path'> {
-  const { subject, dependsOn } = grant;
-  return { datasetId, expiresAt, principalId: outboxPrefix(subject), dependsOn };
+export function claimsOf(
+  { subject, dependsOn }: DatasetGrant,
+  datasetId: string,
+): Omit<TicketClaims, 'path' | 'expiresAt'> {
+  return { datasetId, principalId: outboxPrefix(subject), dependsOn };
 }
 
 /** A token for one data URL: `<payload>.<HMAC-SHA-256>`, both in base64url. @param key of {@link TicketKeys} */

@@ -29,7 +29,7 @@ const keysOf = (current: Uint8Array, refreshed = current): TicketKeys => ({
   refreshed: async () => refreshed,
 });
 const rules = { keys: keysOf(key), denied: async () => denyListOf({ denied: [] }), now: () => now };
-const claims = { ...claimsOf(grant, 'EGAD1', ticketExpiry(grant, 0, now)), path };
+const claims = { ...claimsOf(grant, 'EGAD1'), expiresAt: ticketExpiry(grant, 0, now), path };
 const token = signTicket(claims, key);
 
 test('gives back what it was made of, the subject first', async () => {
