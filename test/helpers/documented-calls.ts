@@ -7,7 +7,7 @@ import {
 import { expect } from 'vitest';
 import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
-import { streamed, vector } from '../unit/regions/files.ts';
+import { bai, offset, streamed, vector, words } from '../unit/regions/files.ts';
 import { exportRows, requestIdOf } from './export-rows.ts';
 import { OpenApi } from './openapi.ts';
 import { type RawReply, type RawRequest, rawRequest } from './raw-http.ts';
@@ -61,8 +61,8 @@ export async function documentedService(around: Service): Promise<string> {
     grow(huge),
     service.archiveBytes('EGAD1', 'study/d.bam', streamed(vector('reads.bam')), reads),
     service.archiveBytes('EGAD1', 'study/e.vcf.gz', streamed(vector('variants.vcf.gz')), variants),
-    service.archiveBytes('EGAD1', 'study/d.bam.bai', streamed(vector('reads.bam.bai'))),
-    service.archiveBytes('EGAD1', 'study/e.vcf.gz.tbi', streamed(vector('variants.vcf.gz.tbi'))),
+    service.archiveBytes('EGAD1', 'study/d.bam.bai', streamed(scattered)),
+    service.archiveBytes('EGAD1', 'study/e.vcf.gz.tbi', streamed(scatteredTabix)),
     service.setDataset('EGAD1', 'released'),
     service.putStaged('researcher', staged, 'header and body'),
   ]);
@@ -71,10 +71,23 @@ export async function documentedService(around: Service): Promise<string> {
   }
   // The document lists the reasons that there are.
   await service.sql("update data_out.request_files set reason = 'archive_damaged' where reason is not null");
-  header = `htsget/parts/${reads}/${await versionOf(reads)}.header`;
+  header = `htsget/parts/${reads}/${await versionOf(reads)}.records.0_0-198_0`;
   good = goodCalls();
   return visa;
 }
+
+/** Indexes of reference `one` whose chunks lie in so many blocks that no ticket has room for their URLs. */
+const scattered = bai(
+  4681,
+  ...Array.from({ length: 20_000 }, (_, at) => [offset(1_000 + at * 10), offset(1_001 + at * 10)] as const),
+);
+/** The same behind the columns and the name (Tabix § 2). */
+const scatteredTabix = Buffer.concat([
+  Buffer.from('TBI\x01'),
+  words(1, 2, 1, 2, 0, 35, 0, 4),
+  Buffer.from('one\0'),
+  scattered.subarray(8),
+]);
 
 /** The version in the URLs of the file's tickets. */
 async function versionOf(fileId: string): Promise<string> {
