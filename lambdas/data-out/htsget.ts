@@ -1,6 +1,6 @@
 import { directChallenge, ticketPartsRoute } from '../../lib/contract/http.ts';
 import { regionCatalogue } from '../../lib/service/catalogue/region-catalogue.ts';
-import { htsgetErrorReply } from '../../lib/service/direct/htsget/model.ts';
+import { htsgetErrorReply } from '../../lib/service/direct/htsget/error-reply.ts';
 import { PlainFiles } from '../../lib/service/direct/htsget/plain-files.ts';
 import { type ServedPart, servePart } from '../../lib/service/direct/htsget/serve-part.ts';
 import { type IssuedTicket, serveTicket } from '../../lib/service/direct/htsget/serve-ticket.ts';

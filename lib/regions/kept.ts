@@ -134,18 +134,16 @@ async function recordEndBetween(
 function joined(ranges: readonly VirtualRange[], most: number): VirtualRange[] {
   const gaps = ranges
     .slice(1)
-    .map((range, index) => ({ index: index + 1, bytes: range.start.block - (ranges[index]?.end.block ?? 0) }));
-  const cuts = new Set(
-    gaps
-      .sort((a, b) => b.bytes - a.bytes)
-      .slice(0, most - 1)
-      .map(({ index }) => index),
-  );
+    .map(({ start }, last) => ({ last, bytes: start.block - (ranges[last]?.end.block ?? 0) }));
+  const widest = gaps.toSorted((a, b) => b.bytes - a.bytes).slice(0, most - 1);
+  const lasts = new Set([...widest.map(({ last }) => last), ranges.length - 1]);
   const result: VirtualRange[] = [];
-  for (const [index, range] of ranges.entries()) {
-    const last = result.at(-1);
-    if (last && !cuts.has(index)) result[result.length - 1] = { start: last.start, end: range.end };
-    else result.push(range);
+  let first: Place | undefined;
+  for (const [index, { start, end }] of ranges.entries()) {
+    first ??= start;
+    if (!lasts.has(index)) continue;
+    result.push({ start: first, end });
+    first = undefined;
   }
   return result;
 }

@@ -20,8 +20,6 @@ export interface Block {
   /** The offset behind it. */
   readonly end: number;
   readonly data: Uint8Array;
-  /** The block as it is in the file. */
-  readonly compressed: Uint8Array;
 }
 
 /**
@@ -59,7 +57,7 @@ export function inflateBlock(bytes: Uint8Array, at: number, offset: number): Blo
   if (u32(bytes, footer) !== crc32(data) || u32(bytes, footer + 4) !== data.length) {
     throw new RegionsError(`the BGZF block at byte ${offset} has another checksum or size than it says`);
   }
-  return { start: offset, end: offset + size, data, compressed: bytes.subarray(at, at + size) };
+  return { start: offset, end: offset + size, data };
 }
 
 /**

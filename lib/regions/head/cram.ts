@@ -13,7 +13,7 @@ const definitionBytes = 26;
 export async function readCramHeader(
   source: PlainSource,
   limits: { readonly read: number; readonly inflated: number },
-): Promise<{ references: Reference[]; bytes: Uint8Array; end: Place }> {
+): Promise<{ references: Reference[]; end: Place }> {
   const start = Buffer.from(await source.read(0, Math.min(2 ** 16, source.size)));
   if (start.toString('latin1', 0, 4) !== 'CRAM') throw new RegionsError('it does not start as a CRAM file does');
   if (start[4] !== 3) throw new RegionsError(`it is CRAM ${start[4]}.${start[5]}, and only version 3 is read`);
@@ -31,11 +31,8 @@ export async function readCramHeader(
   if (length <= 0 || end > source.size) throw new RegionsError(`its header container has ${length} bytes`);
   if (end > limits.read) throw new RegionsError(`the header does not end within ${limits.read} bytes`);
   const bytes = end <= start.length ? start.subarray(0, end) : await source.read(0, end);
-  return {
-    references: references(headerText(Buffer.from(bytes), fields.at, limits.inflated)),
-    bytes,
-    end: { block: end, within: 0 },
-  };
+  const text = headerText(Buffer.from(bytes), fields.at, limits.inflated);
+  return { references: references(text), end: { block: end, within: 0 } };
 }
 
 /** The SAM header of the container's first block (CRAM 3.0 § 8.1, § 8.3): raw, or compressed by gzip. */

@@ -1,7 +1,8 @@
-import { type Block, blocksOf, compressBlocks } from '../blocks/bgzf.ts';
+import { type Block, blocksOf } from '../blocks/bgzf.ts';
 import { ByteReader } from '../blocks/byte-reader.ts';
 import { RegionsError } from '../errors.ts';
 import type { DataFormat } from '../formats.ts';
+import { openPart } from '../parts.ts';
 import type { PlainSource, VirtualRange } from '../places.ts';
 import { readCramHeader } from './cram.ts';
 import type { FileHead } from './file-head.ts';
@@ -19,8 +20,18 @@ const mostBlocks = 8192;
  * (32 MiB inflated).
  */
 export async function readHead(source: PlainSource, format: DataFormat): Promise<FileHead> {
-  const { size } = source;
-  if (format === 'CRAM') return { format, size, ...(await readCramHeader(source, limits)) };
+  const { references, end } =
+    format === 'CRAM' ? await readCramHeader(source, limits) : await readBlockedHeader(source, format);
+  const header = await openPart(source, format, { start: { block: 0, within: 0 }, end });
+  const bytes = Buffer.concat(await Array.fromAsync(header.stream()));
+  return { format, size: source.size, references, bytes, end };
+}
+
+/** The header in BGZF blocks. */
+async function readBlockedHeader(
+  source: PlainSource,
+  format: Exclude<DataFormat, 'CRAM'>,
+): Promise<Pick<FileHead, 'references' | 'end'>> {
   const blocks: (Block & { readonly plainStart: number })[] = [];
   let plain = 0;
   async function* inflated() {
@@ -34,17 +45,11 @@ export async function readHead(source: PlainSource, format: DataFormat): Promise
   }
   const reader = new ByteReader(inflated(), 'the header is cut off: ');
   const references = await { BAM: readBamHeader, VCF: readVcfHeader, BCF: readBcfHeader }[format](reader);
-  const index = blocks.findLastIndex(({ plainStart }) => plainStart < reader.position);
-  const last = blocks[index];
+  const last = blocks.findLast(({ plainStart }) => plainStart < reader.position);
   if (!last) throw new RegionsError('the file is empty');
   const within = reader.position - last.plainStart;
-  const sharesBlock = within < last.data.length;
-  const end = sharesBlock ? { block: last.start, within } : { block: last.end, within: 0 };
-  const bytes = Buffer.concat([
-    ...blocks.slice(0, index).map(({ compressed }) => compressed),
-    sharesBlock ? compressBlocks(last.data.subarray(0, within)) : last.compressed,
-  ]);
-  return { format, size, references, bytes, end };
+  const end = within < last.data.length ? { block: last.start, within } : { block: last.end, within: 0 };
+  return { references, end };
 }
 
 /** All of a file behind its header, an end marker included; needs no index. */

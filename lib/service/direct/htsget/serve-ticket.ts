@@ -3,6 +3,7 @@ import {
   askedRanges,
   type Datatype,
   formatOf,
+  htsgetType,
   type PartForm,
   partName,
   plaintextTicket,
@@ -13,10 +14,9 @@ import type { VisaRules } from '../../../visas/index.ts';
 import { nameDamagedFile } from '../../archive/archived-file.ts';
 import type { ArchivedFile, ArchiveKeys, Clock } from '../../archive/ports.ts';
 import { bearerToken, verifiedToken } from '../../http/authorization.ts';
-import type { HttpReply } from '../../http/reply.ts';
+import { commonHeaders, type HttpReply } from '../../http/reply.ts';
 import type { HttpRequest } from '../../http/request.ts';
 import { encryptedTicket } from './encrypted-ticket.ts';
-import { ticketReply } from './model.ts';
 import { grantedFile, indexNames, namedFile } from './named-file.ts';
 import type { PlainFiles } from './plain-files.ts';
 import type { RegionCatalogue } from './ports.ts';
@@ -95,7 +95,8 @@ export async function serveTicket(
   });
   const kind = recipient ? 'container' : 'plaintext';
   issued({ requestId: request.requestId, fileId, datasetId, kind, bytes: document.length });
-  return ticketReply(request.requestId, document);
+  const headers = { ...commonHeaders(request.requestId), 'Content-Type': htsgetType };
+  return { status: 200, headers, body: document };
 }
 
 /** Regions need it. A whole CRAM in parts is cut between the containers that it names, if it can be read. */

@@ -1,11 +1,6 @@
 import { htsgetErrorNames, htsgetType } from '../../../regions/htsget/names.ts';
 import type { Problem } from '../../http/problem.ts';
-import { commonHeaders, type HttpReply, type ReplyBody } from '../../http/reply.ts';
-
-/** The reply with a ticket's document. */
-export function ticketReply(requestId: string, body: string): HttpReply {
-  return { status: 200, headers: { ...commonHeaders(requestId), 'Content-Type': htsgetType }, body };
-}
+import type { HttpReply, ReplyBody } from '../../http/reply.ts';
 
 /** A problem reply in htsget's own model: `error` and `message`, with the stable `code`, the request id and the violations. */
 export function htsgetErrorReply<Body extends ReplyBody>(reply: HttpReply<Body>): HttpReply<Body | string> {
