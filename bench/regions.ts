@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { mkdtemp, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -63,6 +63,7 @@ export default async function regions(report: Report): Promise<void> {
     for (const data of ['all.bam', 'all.cram']) {
       report.table([`100 kb of ${data}`, 'figure'], await measured(world, data));
     }
+    report.table(['`data-out serve` of all.bam', 'figure'], await served(world));
     const rows = [];
     for (const megabytes of [10, 40, 200]) rows.push(await largeIndex(world, megabytes));
     report.table(['CSI', 'ticket, index cold', 'ticket, index cached', 'peak memory', '≤ 256 MB', 'reply'], rows);
@@ -128,6 +129,37 @@ async function measured(world: World, data: string): Promise<string[][]> {
     ['beside `samtools view` of the whole file', ratio(median(ours), whole)],
     ['peak memory of the function', formatBytes(memory)],
   ];
+}
+
+/** Reads of 64 KiB at random and of 512 MiB in order, by HTTP from `data-out serve` in its own process. */
+async function served({ service, folder }: World): Promise<string[][]> {
+  const serving = spawn(process.execPath, [join(import.meta.dirname, '../bin/data-out.ts'), 'serve'], {
+    env: { ...process.env, DATA_OUT_DIRECT_URL: directUrl(service), DATA_OUT_VISA_FILE: join(folder, 'visa') },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  try {
+    const [printed] = await once(serving.stdout, 'data');
+    const url = `${String(printed).trim()}datasets/EGAD1/all.bam`;
+    const { size } = await stat(join(folder, 'all.bam'));
+    const random: number[] = [];
+    for (let round = 1; round <= 51; round += 1) {
+      const start = Math.floor((round * 0.618 * size) % (size - 65_536));
+      const headers = { Range: `bytes=${start}-${start + 65_535}` };
+      random.push(await timed(async () => (await fetch(url, { headers })).arrayBuffer()));
+    }
+    const bytes = Math.min(size, 512 * 2 ** 20);
+    const inOrder: number[] = [];
+    for (let round = 0; round < rounds; round += 1) {
+      inOrder.push(await timed(() => shell(folder, `curl -sSf -o /dev/null -r 0-${bytes - 1} '${url}'`)));
+    }
+    const rate = bytes / 1000 / median(inOrder);
+    return [
+      ['64 KiB at random; ≤ 15 ms', `${formatDuration(median(random))}; ${verdict(median(random) <= 15)}`],
+      [`${formatBytes(bytes)} in order; ≥ 150 MB/s`, `${rate.toFixed(0)} MB/s; ${verdict(rate >= 150)}`],
+    ];
+  } finally {
+    serving.kill('SIGINT');
+  }
 }
 
 /** What a ticket is like whose index has so many megabytes. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Recent } from '../../common/recent.ts';
 import { fileSource, openContainer } from '../../crypt4gh/index.ts';
 import { plaintextName } from '../api/download/disk/local-name.ts';
-import { below, type Folder, isFolder, type Place, type ServedFile } from './place.ts';
+import { type Folder, isFolder, type Place, type ServedFile } from './place.ts';
 import { PlainFile } from './plain-file.ts';
 
 /** Milliseconds for which the names of a folder are shown again. */
@@ -31,15 +31,13 @@ export class DiskFolder implements Place {
 
   /** Names of requests become no paths: each is compared with those that the folder has. @throws errors of the file system */
   async find(path: readonly string[]): Promise<Folder | ServedFile | undefined> {
-    let at = this.#root;
-    for (const name of path.slice(0, -1)) {
-      const found = (await this.#names(at)).get(name);
-      if (found === undefined || !isFolder(found)) return undefined;
-      at = join(at, name);
+    let folder = this.#root;
+    for (const [index, name] of path.entries()) {
+      const found = (await this.#names(folder)).get(name);
+      if (found === undefined || !isFolder(found)) return index === path.length - 1 ? found : undefined;
+      folder = join(folder, name);
     }
-    const last = path.slice(-1);
-    const found = below(await this.#names(at), last);
-    return found !== undefined && isFolder(found) ? await this.#names(join(at, ...last)) : found;
+    return await this.#names(folder);
   }
 
   /** Links are not followed: they can lead out of the folder, or in a circle. */
