@@ -23,8 +23,8 @@ export interface Region {
  */
 export function virtualRangesOf(index: RegionIndex, head: FileHead, regions: readonly Region[]): VirtualRange[] {
   const ranges: VirtualRange[] = [];
-  for (const [referenceName, intervals] of intervalsByName(regions)) {
-    ranges.push(...chunksOf(index, head, referenceName, intervals));
+  for (const [referenceName, named] of Map.groupBy(regions, (region) => region.referenceName)) {
+    ranges.push(...chunksOf(index, head, referenceName, intervalsOf(named)));
   }
   const marker = { block: head.size - endMarkers[head.format].length, within: 0 };
   for (const { start, end } of ranges) {
@@ -51,19 +51,15 @@ function chunksOf(
   return number < 0 ? [] : index.chunksOf(number, intervals, head);
 }
 
-/** Intervals by reference, sorted and disjoint. */
-function intervalsByName(regions: readonly Region[]): Map<string, Interval[]> {
-  const byName = new Map<string, Interval[]>();
-  for (const { referenceName, start = 0, end = Number.POSITIVE_INFINITY } of regions.toSorted(
-    (a, b) => (a.start ?? 0) - (b.start ?? 0),
-  )) {
+/** The positions of regions, sorted and disjoint. */
+function intervalsOf(regions: readonly Region[]): Interval[] {
+  const intervals: { start: number; end: number }[] = [];
+  const all = regions.map(({ start = 0, end = Number.POSITIVE_INFINITY }) => ({ start, end }));
+  for (const { start, end } of all.toSorted((a, b) => a.start - b.start)) {
     if (!(start >= 0 && end >= start)) throw new RangeError(`expected a region from 0 up, got ${start} to ${end}`);
-    const intervals = byName.get(referenceName) ?? [];
-    byName.set(referenceName, intervals);
     const last = intervals.at(-1);
-    if (last && start <= last.end)
-      intervals[intervals.length - 1] = { start: last.start, end: Math.max(last.end, end) };
+    if (last && start <= last.end) last.end = Math.max(last.end, end);
     else if (start < end) intervals.push({ start, end });
   }
-  return byName;
+  return intervals;
 }
