@@ -23,8 +23,19 @@ export interface Region {
  */
 export function virtualRangesOf(index: RegionIndex, head: FileHead, regions: readonly Region[]): VirtualRange[] {
   const ranges: VirtualRange[] = [];
-  for (const [referenceName, intervals] of intervalsByName(regions)) {
-    ranges.push(...chunksOf(index, head, referenceName, intervals));
+  const byName = intervalsByName(regions);
+  const inHeader = numbersOf(
+    byName,
+    head.references.map((reference) => reference?.name),
+  );
+  const inIndex = index.names ? numbersOf(byName, index.names) : inHeader;
+  for (const [name, intervals] of byName) {
+    const number = inIndex.get(name);
+    if (name === '*' && (head.format === 'BAM' || head.format === 'CRAM')) append(ranges, index.unplaced(head));
+    else if (number !== undefined) append(ranges, index.chunksOf(number, intervals, head));
+    else if (!inHeader.has(name)) {
+      throw new NotFoundError(`the file has no reference sequence ${JSON.stringify(name)}`);
+    }
   }
   const marker = { block: head.size - endMarkers[head.format].length, within: 0 };
   for (const { start, end } of ranges) {
@@ -36,19 +47,18 @@ export function virtualRangesOf(index: RegionIndex, head: FileHead, regions: rea
   return mergeRanges(ranges);
 }
 
-function chunksOf(
-  index: RegionIndex,
-  head: FileHead,
-  name: string,
-  intervals: readonly Interval[],
-): Iterable<VirtualRange> {
-  if (name === '*' && (head.format === 'BAM' || head.format === 'CRAM')) return index.unplaced(head);
-  const inHeader = head.references.findIndex((reference) => reference?.name === name);
-  const number = index.names ? index.names.indexOf(name) : inHeader;
-  if (number < 0 && inHeader < 0) {
-    throw new NotFoundError(`the file has no reference sequence ${JSON.stringify(name)}`);
+/** An index names up to millions of chunks, more than one call takes as arguments. */
+function append(ranges: VirtualRange[], more: Iterable<VirtualRange>): void {
+  for (const range of more) ranges.push(range);
+}
+
+/** The numbers of the names that are wanted, in one pass over all names. The first of equal names counts. */
+function numbersOf(wanted: ReadonlyMap<string, unknown>, names: readonly (string | undefined)[]): Map<string, number> {
+  const numbers = new Map<string, number>();
+  for (const [number, name] of names.entries()) {
+    if (name !== undefined && wanted.has(name) && !numbers.has(name)) numbers.set(name, number);
   }
-  return number < 0 ? [] : index.chunksOf(number, intervals, head);
+  return numbers;
 }
 
 /** Intervals by reference, sorted and disjoint. */

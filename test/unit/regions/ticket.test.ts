@@ -1,15 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import { RequestTooLargeError } from '../../../lib/errors.ts';
 import {
+  askedRanges,
   endMarkers,
   type PartForm,
   parsePart,
   partName,
   plaintextTicket,
+  readIndex,
   ticketInParts,
   wholeFile,
 } from '../../../lib/regions/index.ts';
-import { memory, opened } from './files.ts';
+import { memory, offset, opened, streamed, words } from './files.ts';
 
 const version = '0123456789abcdef'.repeat(2);
 const reader = 'ab'.repeat(32);
@@ -89,10 +91,22 @@ describe('a ticket', () => {
   ])('holds what fits into 5.5 MB: %d bytes', async (size, schemes) => {
     const source = memory(Buffer.alloc(size));
     const end = { block: 4, within: 0 };
-    const head = { format: 'BAM', bytes: Buffer.from('head'), references: [], end, size } as const;
+    const head = { format: 'BAM', bytes: Buffer.from('head'), references: [], end, size, memoryBytes: 4 } as const;
     const all = { ...options, partSizes: [size], inlinedBytes: size + 2 ** 20 };
     const document = await plaintextTicket({ source, head, index: undefined }, [wholeFile(head)], all);
     expect(urlsOf(document).map(({ url }: { url: string }) => new URL(url).protocol)).toEqual(schemes);
+  });
+
+  test('is refused for an index that names 200,000 ranges', async () => {
+    const file = await opened('reads.bam', 'reads.bam.bai');
+    const places = Array.from({ length: 200_000 }, (_, at) => [offset(5000 + at), offset(5000 + at, 1)]);
+    const start = [Buffer.from('BAI\x01'), words(1, 1, 4681, places.length)];
+    const index = await readIndex(streamed(Buffer.concat([...start, ...places.flat(), words(0)])));
+    const ranges = askedRanges({ headerOnly: false, regions: [{ referenceName: 'one' }] }, file.head, index);
+    expect(ranges).toHaveLength(200_000);
+    await expect(plaintextTicket({ ...file, index }, ranges, { ...options, inlinedBytes: 1000 })).rejects.toThrow(
+      RequestTooLargeError,
+    );
   });
 
   test('has larger parts where it would be over 5 MB, and none that is still too long', () => {
