@@ -9,8 +9,6 @@ export type { FileHead, Reference } from './head/file-head.ts';
 export { readHead, wholeFile } from './head/head.ts';
 export {
   type Datatype,
-  datatypeOf,
-  formatsOf,
   htsgetErrorNames,
   htsgetFacts,
   htsgetType,
@@ -26,9 +24,9 @@ export {
   type TicketOptions,
   ticketInParts,
 } from './htsget/ticket.ts';
-export { type IndexLimits, readIndex } from './index/read-index.ts';
+export { readIndex } from './index/read-index.ts';
 export type { RegionIndex } from './index/region-index.ts';
-export { type IndexedFile, type KeptLimits, keptRanges } from './kept.ts';
-export { openPart, type Part, readRecords, splitter } from './parts.ts';
+export { type IndexedFile, keptRanges } from './kept.ts';
+export { openPart, type Part, splitter } from './parts.ts';
 export type { ByteRange, Place, PlainSource, VirtualRange } from './places.ts';
 export { type Region, virtualRangesOf } from './select.ts';

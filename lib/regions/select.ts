@@ -23,16 +23,16 @@ export interface Region {
  */
 export function virtualRangesOf(index: RegionIndex, head: FileHead, regions: readonly Region[]): VirtualRange[] {
   const ranges: VirtualRange[] = [];
-  const byName = intervalsByName(regions);
+  const byName = Map.groupBy(regions, ({ referenceName }) => referenceName);
   const inHeader = numbersOf(
     byName,
     head.references.map((reference) => reference?.name),
   );
   const inIndex = index.names ? numbersOf(byName, index.names) : inHeader;
-  for (const [name, intervals] of byName) {
+  for (const [name, named] of byName) {
     const number = inIndex.get(name);
     if (name === '*' && (head.format === 'BAM' || head.format === 'CRAM')) append(ranges, index.unplaced(head));
-    else if (number !== undefined) append(ranges, index.chunksOf(number, intervals, head));
+    else if (number !== undefined) append(ranges, index.chunksOf(number, intervalsOf(named), head));
     else if (!inHeader.has(name)) {
       throw new NotFoundError(`the file has no reference sequence ${JSON.stringify(name)}`);
     }
@@ -61,19 +61,15 @@ function numbersOf(wanted: ReadonlyMap<string, unknown>, names: readonly (string
   return numbers;
 }
 
-/** Intervals by reference, sorted and disjoint. */
-function intervalsByName(regions: readonly Region[]): Map<string, Interval[]> {
-  const byName = new Map<string, Interval[]>();
-  for (const { referenceName, start = 0, end = Number.POSITIVE_INFINITY } of regions.toSorted(
-    (a, b) => (a.start ?? 0) - (b.start ?? 0),
-  )) {
+/** The positions of regions, sorted and disjoint. */
+function intervalsOf(regions: readonly Region[]): Interval[] {
+  const intervals: { start: number; end: number }[] = [];
+  const all = regions.map(({ start = 0, end = Number.POSITIVE_INFINITY }) => ({ start, end }));
+  for (const { start, end } of all.toSorted((a, b) => a.start - b.start)) {
     if (!(start >= 0 && end >= start)) throw new RangeError(`expected a region from 0 up, got ${start} to ${end}`);
-    const intervals = byName.get(referenceName) ?? [];
-    byName.set(referenceName, intervals);
     const last = intervals.at(-1);
-    if (last && start <= last.end)
-      intervals[intervals.length - 1] = { start: last.start, end: Math.max(last.end, end) };
+    if (last && start <= last.end) last.end = Math.max(last.end, end);
     else if (start < end) intervals.push({ start, end });
   }
-  return byName;
+  return intervals;
 }

@@ -7,7 +7,7 @@ import { directHalves } from '../api/download/remote/direct-file.ts';
 import { ChangedError, type ObjectVersion, type RemoteFile } from '../api/download/remote/remote-file.ts';
 import { giveBack } from '../api/read-memory.ts';
 import type { Transport } from '../api/transport.ts';
-import { below, type Folder, isFolder, type Place, type ServedFile } from './place.ts';
+import { type Folder, isFolder, type Place, type ServedFile } from './place.ts';
 import { PlainFile } from './plain-file.ts';
 
 /** Milliseconds for which a listing is shown again, and an opened file is read on. After that the service decides again. */
@@ -45,11 +45,12 @@ export class Datasets implements Place {
     if (datasetId === undefined) return ids;
     // Only ids that the service has named go into an address of it.
     if (!ids.has(datasetId)) return undefined;
-    const files = await this.#listings.get(datasetId, async () => {
+    let found: Folder | ServedFile | undefined = await this.#listings.get(datasetId, async () => {
       const listed = await this.#api.files(datasetId);
       return treeOf(listed, (file) => this.#open(file));
     });
-    return below(files, path);
+    for (const name of path) found = found && isFolder(found) ? found.get(name) : undefined;
+    return found;
   }
 
   #open({ fileId, displayName: name }: DatasetFile): Promise<PlainFile> {

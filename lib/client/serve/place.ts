@@ -20,12 +20,3 @@ export interface Place {
 export function isFolder(found: Folder | ServedFile): found is Folder {
   return found instanceof Map;
 }
-
-/** What is at a path below a folder. */
-export function below(folder: Folder, path: readonly string[]): Folder | ServedFile | undefined {
-  const [name, ...rest] = path;
-  if (name === undefined) return folder;
-  const found = folder.get(name);
-  if (found === undefined || rest.length === 0) return found;
-  return isFolder(found) ? below(found, rest) : undefined;
-}

@@ -48,7 +48,6 @@ export function parsePart(name: string): TicketPart | undefined {
 }
 
 function parsePlace(block: string | undefined, within: string | undefined): Place {
-  return within === 'n'
-    ? { block: Number(block), within: 0, nominal: true }
-    : { block: Number(block), within: Number(within) };
+  if (within === 'n') return { block: Number(block), within: 0, nominal: true };
+  return { block: Number(block), within: Number(within) };
 }

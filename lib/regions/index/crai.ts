@@ -32,17 +32,9 @@ export async function readCrai(reader: ByteReader, budget: Budget): Promise<Cram
       .toString('latin1')
       .trimEnd();
     if (line === '') continue;
-    const fields = /^(-?\d+)\t(-?\d+)\t(-?\d+)\t(\d+)\t(\d+)\t(\d+)$/.exec(line)?.slice(1).map(Number);
-    const [reference, start, span, container] = fields ?? [];
-    if (
-      reference === undefined ||
-      start === undefined ||
-      span === undefined ||
-      container === undefined ||
-      reference < severalReferences
-    ) {
-      throw new RegionsError('it has a line that is not six numbers');
-    }
+    const fields = /^(-[12]|\d+)\t(-?\d+)\t(-?\d+)\t(\d+)\t(\d+)\t(\d+)$/.exec(line);
+    if (!fields) throw new RegionsError('it has a line that is not six numbers');
+    const [reference = 0, start = 0, span = 0, container = 0] = fields.slice(1).map(Number);
     budget.take(entryBytes);
     slices.push({ reference, start: start - 1, end: start - 1 + Math.max(span, 1), container });
   }

@@ -2,6 +2,7 @@
 export const tools = {
   /** Programs of a Python environment. */
   python: process.env.REGIONS_PYTHON,
+  rclone: process.env.REGIONS_RCLONE,
   /** Packages of npm. */
   modules: process.env.REGIONS_MODULES,
   chromium: process.env.CHROMIUM || undefined,

@@ -85,8 +85,8 @@ export async function serveTicket(
     return { url, headers: { Authorization: `Bearer ${token}`, ...(asked.withRange && { Range: 'bytes=0-' }) } };
   };
   const { recipient } = asked;
+  const file = { source: opened.plain, head: opened.head, index: await reading };
   const document = await nameDamagedFile(fileId, async () => {
-    const file = { source: opened.plain, head: opened.head, index: await reading };
     const ranges = askedRanges(asked, file.head, file.index);
     const options = { format, urlOf, partSizes };
     if (!recipient) return await plaintextTicket(file, ranges, { ...options, inlinedBytes });

@@ -1,7 +1,6 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Admission } from '../../../../lib/client/serve/admission.ts';
 import type { Folder, Place, ServedFile } from '../../../../lib/client/serve/place.ts';
-import { below } from '../../../../lib/client/serve/place.ts';
 import { PlainFile } from '../../../../lib/client/serve/plain-file.ts';
 import { type Served, serve } from '../../../../lib/client/serve/server.ts';
 import { Recent } from '../../../../lib/common/recent.ts';
@@ -44,7 +43,9 @@ async function start(admission: Partial<Admission> = {}): Promise<Served> {
     ['gone.bam', file(() => Promise.reject(new Error('no network')))],
   ]);
   const root: Folder = new Map([['run 1', inner]]);
-  const place: Place = { find: async (path) => below(root, path) };
+  const below = (found: Folder | ServedFile | undefined, name: string) =>
+    found instanceof Map ? found.get(name) : undefined;
+  const place: Place = { find: async (path) => path.reduce(below, root) };
   const failureOf = (error: unknown): Failure => {
     const { message } = error as Error;
     return message === 'no network'
