@@ -198,6 +198,18 @@ describe('the pieces', () => {
     expect(readPlainly(await joined(reply), recipient.privateKey)).toHaveLength(198 + (249_414 - 69_933) + 28);
   });
 
+  test('of the header alone for a key are its blocks and the end marker, if no record shares one of them', async () => {
+    const container = await joined(await ticket('reads.bam', '?class=header', { headers: key }));
+    const header = Buffer.concat([vector('reads.bam').subarray(0, headerBytes), endMarkers.BAM]);
+    expect(Buffer.from(readPlainly(container, recipient.privateKey)).equals(header)).toBe(true);
+    const shared = await ticket('spanning.bam', '?class=header', { headers: key });
+    expect([...errorOf(shared), JSON.parse(shared.text).htsget.message]).toEqual([
+      400,
+      'UnsupportedFormat',
+      'The header ends within a block that also has records: ask for it as plaintext.',
+    ]);
+  });
+
   test('asked for by Client-Public-Key are ranges, answered with 206', async () => {
     const urls = urlsOf(await ticket('long.bam', '', { headers: { 'Client-Public-Key': key['Public-Key'] } }));
     const reply = await fetched(urls[1]!);

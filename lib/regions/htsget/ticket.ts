@@ -1,4 +1,5 @@
 import { RequestTooLargeError } from '../../errors.ts';
+import { mostBlockBytes } from '../blocks/bgzf.ts';
 import { type DataFormat, endMarkers } from '../formats.ts';
 import type { FileHead } from '../head/file-head.ts';
 import { wholeFile } from '../head/head.ts';
@@ -15,8 +16,6 @@ const inliningTicketBytes = 5_500_000;
 const ticketBytes = 5_000_000;
 /** Bytes that one URL of a part takes, with its headers: saves making tickets that are too long. */
 const usualUrl = 400;
-/** Most bytes of a block, which a range ends within. */
-const blockBytes = 65_536;
 
 /** One piece of the answer. The pieces of all URLs, joined in their order, are a file. */
 export interface TicketUrl {
@@ -67,9 +66,8 @@ export async function plaintextTicket(
 ): Promise<string> {
   const { format, bytes, end, size } = head;
   const { inlinedBytes } = options;
-  const total = ranges.reduce((sum, range) => sum + range.end.block - range.start.block + blockBytes, bytes.length);
-  const asPart = { form: { kind: 'records', range: { start: { block: 0, within: 0 }, end } } } as const;
-  const header: Piece = { class: 'header', ...(bytes.length <= inlinedBytes ? { bytes } : asPart) };
+  const total = ranges.reduce((sum, range) => sum + range.end.block - range.start.block + mostBlockBytes, bytes.length);
+  const header = { class: 'header', bytes } as const;
   const marker: Piece[] = ranges.at(-1)?.end.block === size ? [] : [{ class: 'body', bytes: endMarkers[format] }];
   if (total <= inlinedBytes) {
     const records = await readRecords(source, format, ranges);
@@ -79,10 +77,13 @@ export async function plaintextTicket(
   }
   // An index can name a range for every other byte of the file.
   if (ranges.length * usualUrl > ticketBytes) throw tooLong();
+  // A long header would leave no room for the URLs.
+  const headerPart = { form: { kind: 'records', range: { start: { block: 0, within: 0 }, end } } } as const;
+  const first: Piece = bytes.length <= inlinedBytes / 4 ? header : { class: 'header', ...headerPart };
   const split = splitter(ranges, index);
   const partsOf = (partBytes: number) =>
     split(partBytes).map((range): Piece => ({ class: 'body', form: { kind: 'records', range } }));
-  return ticketInParts(total, (partBytes) => [header, ...partsOf(partBytes), ...marker], options);
+  return ticketInParts(total, (partBytes) => [first, ...partsOf(partBytes), ...marker], options);
 }
 
 /**

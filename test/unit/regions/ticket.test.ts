@@ -109,6 +109,15 @@ describe('a ticket', () => {
     );
   });
 
+  test('names a header that would leave no room for URLs', async () => {
+    const bytes = Buffer.alloc(3_900_000);
+    const [end, size] = [{ block: bytes.length, within: 0 }, 10_000_000];
+    const head = { format: 'BAM', bytes, references: [], end, size, memoryBytes: bytes.length } as const;
+    const file = { source: memory(Buffer.alloc(size)), head, index: undefined };
+    const document = await plaintextTicket(file, [wholeFile(head)], { ...options, inlinedBytes: 4 * 2 ** 20 });
+    expect(urlsOf(document)[0]).toEqual({ ...partAt('records.0_0-3900000_0'), class: 'header' });
+  });
+
   test('has larger parts where it would be over 5 MB, and none that is still too long', () => {
     const mebibyte = 2 ** 20;
     const long = {

@@ -11,7 +11,7 @@ const exportSeconds = 180;
 const administratorSeconds = 90;
 const drs = 'ga4gh/drs/v1';
 /** A part of htsget as a ticket names it, of a version that no file has. */
-const noPart = `${'0'.repeat(32)}.header`;
+const noPart = `${'0'.repeat(32)}.records.0_0-1_0`;
 
 type Sent = Pick<ApiRequest, 'headers' | 'body'>;
 

@@ -65,14 +65,12 @@ export class PlainFiles {
    */
   async withHead(file: ArchivedFile, format: DataFormat): Promise<OpenedFile & { readonly head: FileHead }> {
     return nameDamagedFile(file.fileId, async () => {
-      const key = keyOf(file);
-      const kept = await this.#heads.peek(key);
-      const now = kept && (await bodySource(file, this.#archive));
-      if (kept && kept.etag === now?.archiveEtag) return { ...(await this.#opened(file, now)), head: kept.value };
+      const kept = await this.#keptOf(file, this.#heads);
+      if (kept) return { ...(await this.#opened(file, kept.body)), head: kept.value };
       const { body, bytes } = await this.#begun(file, firstRead);
       const opened = await this.#opened(file, body, Buffer.concat(await Array.fromAsync(bytes)));
       const head = await readHead(opened.plain, format);
-      void this.#heads.set(key, { etag: body.archiveEtag, value: head });
+      void this.#heads.set(keyOf(file), { etag: body.archiveEtag, value: head });
       return { ...opened, head };
     });
   }
@@ -84,16 +82,26 @@ export class PlainFiles {
    */
   async index(file: ArchivedFile): Promise<RegionIndex> {
     return nameDamagedFile(file.fileId, async () => {
-      const key = keyOf(file);
-      const kept = await this.#indexes.peek(key);
-      if (kept && kept.etag === (await bodySource(file, this.#archive)).archiveEtag) return kept.value;
+      const kept = await this.#keptOf(file, this.#indexes);
+      if (kept) return kept.value;
       const privateKeys = await this.#privateKeys(file);
       const { body, bytes } = await this.#begun(file);
       const plain = decrypt(joined(file.header, bytes), { privateKeys });
       const value = await asDamage(() => readIndex(plain));
-      void this.#indexes.set(key, { etag: body.archiveEtag, value });
+      void this.#indexes.set(keyOf(file), { etag: body.archiveEtag, value });
       return value;
     });
+  }
+
+  /** What is kept of the object that the archive has now. */
+  async #keptOf<Value>(
+    file: ArchivedFile,
+    values: Recent<Kept<Value>>,
+  ): Promise<{ readonly body: ContainerSource; readonly value: Value } | undefined> {
+    const kept = await values.peek(keyOf(file));
+    if (!kept) return undefined;
+    const body = await bodySource(file, this.#archive);
+    return body.archiveEtag === kept.etag ? { body, value: kept.value } : undefined;
   }
 
   /** A body from its first byte on, where an empty one has no range. A wrong size ends the read. */

@@ -90,6 +90,11 @@ export async function serveTicket(
     const ranges = askedRanges(asked, file.head, file.index);
     const options = { format, urlOf, partSizes };
     if (!recipient) return await plaintextTicket(file, ranges, { ...options, inlinedBytes });
+    if (asked.headerOnly && file.head.end.within > 0) {
+      throw new UnsupportedFormatError(
+        'The header ends within a block that also has records: ask for it as plaintext.',
+      );
+    }
     const isWhole = !asked.regions && !asked.headerOnly;
     return await encryptedTicket(opened, isWhole ? undefined : { file, ranges }, { recipient, archiveKeys }, options);
   });
