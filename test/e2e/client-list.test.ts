@@ -51,7 +51,7 @@ describe('list', () => {
     ]);
   });
 
-  test('--json has one object a line, with the expiry of the staged copy', async () => {
+  test('--json has one object per line, with the expiry of the staged copy', async () => {
     const { stdout } = await list(['--json']);
     const rows = stdout
       .toString()

@@ -407,7 +407,7 @@ describe('everywhere', () => {
     expect(`${stdout}${stderr}`).toBe('wrote large.c4gh\n');
   });
 
-  test('--quiet says nothing, --json one object a line', async () => {
+  test('--quiet says nothing, --json one object per line', async () => {
     expect(await dataOut(['encrypt', '--quiet', '-r', 'me.pub.pem', 'prøve 1.bam'])).toMatchObject({
       exitCode: 0,
       stderr: '',

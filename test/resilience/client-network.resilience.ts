@@ -60,7 +60,7 @@ describe('download', () => {
     await world.stageContainer('EGAF3-c.txt.c4gh', 10);
   });
 
-  test('by pattern, with one JSON object a line, into a folder with spaces and letters of all kinds', async () => {
+  test('by pattern, with one JSON object per line, into a folder with spaces and letters of all kinds', async () => {
     const folder = join(world.root, 'my dåta ✓');
     const { exitCode, stdout, stderr } = await world.run(['download', '*.bam.*', '-o', folder, '--json']);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
@@ -236,7 +236,7 @@ describe('export', () => {
     const argv = ['export', 'EGAD1', '--visa', world.visaPath, '--public-key', publicKeyPath];
     const run = await world.run(argv, { env });
     expect(run).toMatchObject({ exitCode: 3, stdout: '' });
-    expect(run.stderr).toContain("Look at the administrator's user name and password");
+    expect(run.stderr).toContain("Check the administrator's user name and password");
     expect(run.stderr).not.toContain('not-this-one');
   });
 
@@ -277,7 +277,7 @@ describe('export', () => {
       const { exitCode, stdout, stderr } = await ended;
       const [, requestId = ''] = /queued, request ([0-9a-f-]{36})/.exec(stdout) ?? [];
       expect(exitCode).toBe(130);
-      expect(stderr).toContain(`the waiting ended, the export goes on; data-out exports show ${requestId}`);
+      expect(stderr).toContain(`stopped waiting; the export continues: data-out exports show ${requestId}`);
       heal();
       await service.settled(requestId);
     } finally {

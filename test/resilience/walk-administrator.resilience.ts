@@ -163,7 +163,7 @@ describe('mistakes', () => {
       of: 'a private key',
       commands: `data-out export ${dataset} --visa jane.jwt --public-key jane.sec.pem`,
       exitCode: 2,
-      says: 'is a PRIVATE key, and a public one belongs here',
+      says: 'is a PRIVATE key, but a public key is needed here',
     },
     { of: 'an old visa', commands: exportOf(`${dataset} --visa old.jwt`), exitCode: 2, says: 'expired at' },
     {

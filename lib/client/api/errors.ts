@@ -135,7 +135,7 @@ export class ChecksumError extends ClientError {
 /** The user stopped the work by a signal. */
 export function interrupted(cause?: unknown): ClientError {
   return new ClientError('interrupted', 'interrupted', {
-    remedy: 'Run the same command again: it goes on where it stopped.',
+    remedy: 'Run the same command again: it resumes.',
     cause,
   });
 }

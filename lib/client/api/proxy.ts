@@ -230,7 +230,7 @@ export async function parseLocation(reply: TransportReply, name: string): Promis
 }
 
 function samePage(): ClientError {
-  return new ClientError('protocol', 'the service gives the same page of its listing twice', {
+  return new ClientError('protocol', 'the service sent the same page of its listing twice', {
     remedy: 'Ask the operator to update the service: this version cannot list so large an outbox.',
   });
 }

@@ -113,7 +113,7 @@ export class ServiceApi extends Construct {
 
     acknowledge(this.api.deploymentStage, {
       apiExecutionLog: 'Execution logs would hold visas and passwords; the access log says what happened.',
-      apiCache: 'Each reply depends on the caller, whose rights are looked up each time: none may be cached.',
+      apiCache: 'Each reply depends on the caller, whose rights are looked up each time: no reply may be cached.',
       apiClientCertificate:
         'All integrations are Lambda functions, called by signed requests over TLS. A client certificate is for HTTP servers.',
       ...(!hasFirewall && {

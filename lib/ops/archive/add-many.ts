@@ -56,7 +56,7 @@ export async function addMany(target: Pick<Target, 'bodies' | 'catalogue'>, requ
     }
   });
   if (failures.length === 0) return;
-  const message = `${failures.length} of ${request.files.length} files were not added: correct them and give the same command again`;
+  const message = `${failures.length} of ${request.files.length} files were not added: correct them and repeat the command`;
   throw new OpsError('partial', message, { cause: failures[0] });
 }
 

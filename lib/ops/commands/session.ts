@@ -10,7 +10,7 @@ import type { GlobalOptions, Target } from '../target.ts';
 /** Finds the deployment that the options name. @throws NotFoundError, UsageError */
 export type Connect = (options: GlobalOptions, terminal: Terminal) => Promise<Target>;
 
-/** What one run of one command works with. */
+/** What a command needs. */
 export interface Session extends TerminalSession {
   /** The clock of work that waits for others. */
   readonly timing: Timing;
@@ -42,7 +42,7 @@ export function openSession({ terminal, connect, timing }: CommandContext, comma
 }
 
 /**
- * Go on only if a person types a word.
+ * Continues only if a person types a word.
  *
  * @param question.todo what will happen: `remove EGAF1 for good`
  * @param question.word what the person types
@@ -60,7 +60,7 @@ export async function expectConsent(
   if (yes) return;
   const agreed = await confirm(terminal, `To ${todo}, type ${word}: `, word);
   if (agreed) return;
-  const why = agreed === undefined ? 'there is no terminal to ask on: add --yes' : 'not confirmed';
+  const why = agreed === undefined ? 'no terminal to ask on: add --yes' : 'not confirmed';
   throw refusal(`${why}; ${otherwise}`);
 }
 

@@ -46,11 +46,8 @@ export async function runPreflight(
     },
     (command) =>
       command
-        .option('--aws', 'ask the account, too')
-        .option(
-          '--region <region>',
-          'AWS region (with --aws); else that of the settings, $AWS_REGION, or that of the profile',
-        )
+        .option('--aws', 'also check the account')
+        .option('--region <region>', 'AWS region (with --aws; default: from the settings, $AWS_REGION or the profile)')
         .option('--connection <file>', 'connection file of a local engine, whose account is asked (with --aws)'),
   );
   program.action(async ({ aws, json = false, quiet = false, ...options }) => {

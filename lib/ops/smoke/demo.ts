@@ -60,7 +60,7 @@ function stagingCheck(cost: () => StagingCost): Check {
   return {
     id: 'staging',
     title: 'S3 copied the bodies by itself',
-    remedy: 'Look at the log of StageFile.',
+    remedy: 'Check the log of StageFile.',
     async run() {
       const { bytesRead, partsCopied } = cost();
       expectThat(partsCopied > 0, 'S3 copied no part of a body by itself');

@@ -181,7 +181,7 @@ function isFor(upload: UploadFacts, facts: UploadFacts): boolean {
 }
 
 function unfinished(cause: unknown): TemporarilyUnavailableError {
-  return new TemporarilyUnavailableError('the invocation ends soon, the next one goes on with the copy', {
+  return new TemporarilyUnavailableError('the invocation ends soon; the next one resumes the copy', {
     retryAfterSeconds: 0,
     cause,
   });
@@ -248,7 +248,7 @@ export class SavedParts implements PartRecord {
     this.#unsaved = [];
     this.#savedAt = this.#options.now().getTime();
     if (!(await this.#options.save(batch))) {
-      throw new TemporarilyUnavailableError('another delivery of this message goes on with the copy');
+      throw new TemporarilyUnavailableError('another delivery of this message continues the copy');
     }
     this.hasProgress = true;
   }

@@ -169,7 +169,7 @@ async function stageSmall(
   const crc64nvme = await containerCrc(header, { bodySize: file.archiveFileSize, crc64nvme: bodyCrc });
   const metadata = metadataOf({ message, publicKey });
   let replaces: string | undefined;
-  for (const _ of ['nothing is there', 'an older container is there']) {
+  for (const _ of ['nothing exists', 'an older container exists']) {
     checkTimeLeft(remainingMs);
     if ((await outbox.put(key, container, metadata, replaces, crc64nvme)) === 'written') {
       return { outcome: 'staged', bytes: container.length, headerSha256, crc64nvme };

@@ -66,7 +66,7 @@ describe('archive add of several files', () => {
     expect(jsonOf(again).at(-1)).toEqual({ summary: { added: 1, linked: 0, unchanged: 2, failed: 0, bytes: 3 } });
     expect(uploads()).toBe(3);
     expect((await add('study', '--dataset', 'EGAD1')).stderr).toContain(
-      '3 files: 0 added (0 B in 0 ms), 3 there already',
+      '3 files: 0 added (0 B in 0 ms), 3 already present',
     );
   });
 
@@ -82,7 +82,7 @@ describe('archive add of several files', () => {
     const { stderr } = await run(['archive', 'add', 'study', '--dataset', 'EGAD1', '--parallel', '1'], terminal);
     expect(stderr).toContain('study/a');
     expect(stderr).toMatch(/0 of 2 files, 1000 B of 2\.9 KiB \(33 %\)/);
-    expect(stderr).toMatch(/2 files: 1 added \(1000 B in .*\), 1 there already/);
+    expect(stderr).toMatch(/2 files: 1 added \(1000 B in .*\), 1 already present/);
   });
 
   test('a file of another size is never replaced; the others are added', async () => {
@@ -91,7 +91,7 @@ describe('archive add of several files', () => {
     await put({ 'study/a': 'changed', 'study/c': 'c' });
     const { exitCode, stderr } = await add('study', '--dataset', 'EGAD1');
     expect(stderr).toMatch(/warning: study\/a: EGAD1 has a with 1 bytes, not 7: .* archive remove EGAF9\d{10}/);
-    expect(stderr).toContain('1 of 3 files were not added: correct them and give the same command again');
+    expect(stderr).toContain('1 of 3 files were not added: correct them and repeat the command');
     expect(exitCode).toBe(5);
     expect(archived().map(({ path }) => path)).toEqual(['a', 'b', 'c']);
   });
@@ -103,7 +103,7 @@ describe('archive add of several files', () => {
     expect((await add('study', '--dataset', 'EGAD1')).exitCode).toBe(0);
     const { exitCode, stderr } = await add('study', '--dataset', 'EGAD1', '--check');
     expect(stderr).toMatch(/study\/a: file id EGAF9\d{10} is taken by a file of other content/);
-    expect(stderr).toContain('2 files: 0 added (0 B in 0 ms), 1 there already, 1 failed');
+    expect(stderr).toContain('2 files: 0 added (0 B in 0 ms), 1 already present, 1 failed');
     expect(exitCode).toBe(5);
   });
 
@@ -114,7 +114,7 @@ describe('archive add of several files', () => {
     await put({ 'study/a': 'x' });
     const { exitCode, stderr } = await add('study', '--dataset', 'EGAD1');
     expect(stderr).toMatch(/study\/a: file id EGAF9\d{10} is taken by a file of other content/);
-    expect(stderr).toContain('1 there already, 1 failed');
+    expect(stderr).toContain('1 already present, 1 failed');
     expect(exitCode).toBe(5);
   });
 
@@ -286,7 +286,7 @@ describe('archive list and show', () => {
     ]);
     expect((await run(['archive', 'list', '--dataset', 'EGAD404'])).exitCode).toBe(4);
     world.files.clear();
-    expect((await run(['archive', 'list'])).stderr).toContain('there is no file yet');
+    expect((await run(['archive', 'list'])).stderr).toContain('there are no files yet');
   });
 
   test('show: everything but the header', async () => {

@@ -104,7 +104,7 @@ describe('remove', () => {
     archive('EGAF1', world.archiveKey);
     await addKey();
     const refused = await run(['remove', old, '--yes']);
-    expect(refused).toMatchObject({ exitCode: 9, stderr: expect.stringContaining('1 file may need this key') });
+    expect(refused).toMatchObject({ exitCode: 9, stderr: expect.stringContaining('1 file might need this key') });
     expect(keys()).toBe(2);
     await run(['reencrypt']);
     expect((await run(['remove', old, '--yes'])).exitCode).toBe(0);

@@ -106,8 +106,8 @@ describe('visa deny', () => {
 
   test.each([
     ['no issuer', ['--jti', 'v1'], '--issuer'],
-    ['nothing to deny', ['--issuer', iss], '--issuer: expected --jti or --subject beside it'],
-    ['an empty id', ['--issuer', iss, '--jti', ''], '--issuer: expected --jti or --subject beside it'],
+    ['nothing to deny', ['--issuer', iss], '--issuer: expected also --jti or --subject'],
+    ['an empty id', ['--issuer', iss, '--jti', ''], '--issuer: expected also --jti or --subject'],
     ['both', ['--issuer', iss, '--jti', 'v1', '--subject', 'ana'], '--jti: expected this or --subject, not both'],
     ['a file and an id', ['visa.jwt', '--jti', 'v1'], '--jti'],
   ])('%s: wrong usage', async (_, argv, named) => {

@@ -103,6 +103,6 @@ function isWanted(wanted: AwaitedDelivery, receipt: Receipt): boolean {
 function tooLate(wanted: AwaitedDelivery): ClientError {
   const what = 'requestId' in wanted ? `request ${wanted.requestId}` : `an export of ${wanted.dataset}`;
   return new ClientError('timeout', `there is no delivery receipt of ${what} yet`, {
-    remedy: 'Run the same command again to go on waiting, or ask the administrator what state the request has.',
+    remedy: 'Run the same command again to keep waiting, or ask the administrator for the state of the request.',
   });
 }

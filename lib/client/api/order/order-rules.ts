@@ -47,7 +47,7 @@ export function expiryWarning(token: DecodedToken, now: Date): string | undefine
   const ago = formatDuration(now.getTime() - expires.getTime());
   return (
     `the ${token.kind} expired at ${expires.toISOString()}, ${ago} ago by this clock. ` +
-    'It is sent all the same, because clocks differ; get a new one if the service refuses it.'
+    'It is sent anyway, because clocks differ; get a new one if the service refuses it.'
   );
 }
 

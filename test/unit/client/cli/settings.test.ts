@@ -147,7 +147,7 @@ describe('an error names the source of the wrong value', () => {
     ['url = nonsense', 'line 1'],
     ['url = "https://a.example.org"\nvisa_file =', 'line 2'],
     ['urls = "https://a.example.org"', 'urls: there is no such setting'],
-    ['url = 5', 'url: expected a text'],
+    ['url = 5', 'url: expected text in quotes'],
     ['insecure_http = "yes"', 'insecure_http: expected true or false'],
     ['key_files = "me.pem"', 'key_files: expected a list'],
   ])('in a configuration file: %j', async (text, named) => {

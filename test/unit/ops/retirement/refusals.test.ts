@@ -196,7 +196,7 @@ describe('refused by the platform at a step: the steps after it do not run', () 
     server.protectedTags.add('proxy-1.2.0');
     const { exitCode, stderr } = await apply();
     expect(stderr).toContain('Cannot delete this tag');
-    expect(stderr).toContain('the same command goes on from there');
+    expect(stderr).toContain('the same command resumes after them');
     expect(exitCode).toBe(97);
     expect(server.writes).toHaveLength(3);
     server.protectedTags.clear();

@@ -351,7 +351,7 @@ test('an interrupt ends with 130, before the next call', async () => {
   };
   const { exitCode, stderr } = await apply([], { signal: interrupted.signal });
   expect(exitCode).toBe(130);
-  expect(stderr).toContain('the same command goes on from there');
+  expect(stderr).toContain('the same command resumes after them');
   expect(server.writes).toEqual([deletion]);
   server.onCall = undefined;
   expect((await apply()).exitCode).toBe(0);

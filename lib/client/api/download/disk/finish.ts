@@ -32,7 +32,7 @@ export async function finish(
   if ((await part.size()) !== size) {
     await checkpoints.forget();
     throw new LocalDiskError(`${part.path} was changed by another program`, {
-      remedy: 'Run the same command again: the file is downloaded anew.',
+      remedy: 'Run the same command again: the file is downloaded again.',
     });
   }
   if (existing !== 'overwrite' && existing !== 'renew') await refuseExisting(paths.final);

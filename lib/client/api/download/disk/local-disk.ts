@@ -14,7 +14,7 @@ export class LocalDiskError extends ClientError {
   }
 }
 
-const goesOn = 'run the same command again: it goes on where it stopped.';
+const goesOn = 'run the same command again: it resumes.';
 
 /** A file system error in the client's words, with what to do about it. Returns any other error as it is. */
 export function diskError(error: unknown, path: string): unknown {

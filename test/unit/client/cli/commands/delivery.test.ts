@@ -145,7 +145,7 @@ describe('download', () => {
       expect((await readFile(join(folder, 'data/study/x.bam.c4gh'))).equals(containers[0]!)).toBe(true);
       expect((await verify()).exitCode).toBe(0);
       // The same command again keeps them.
-      expect((await download('--all', '--original-paths')).stderr).toContain('2 there already');
+      expect((await download('--all', '--original-paths')).stderr).toContain('2 already present');
       await writeFile(join(folder, 'data/study/x.bam.c4gh'), Buffer.alloc(containers[0]!.length));
       expect(await verify()).toMatchObject({ exitCode: 10, stdout: expect.stringMatching(/x\.bam\.c4gh +differs/) });
     });
@@ -282,8 +282,8 @@ describe('download', () => {
     deliver();
     await download(names[0]);
     const { stderr } = await download('--all');
-    expect(stderr).toContain('data-out verify compares them');
-    expect(lastLine(stderr)).toMatch(/1 there already, 1 verified; receipt/);
+    expect(stderr).toContain('data-out verify checks them');
+    expect(lastLine(stderr)).toMatch(/1 already present, 1 verified; receipt/);
   });
 
   test('refuses a file that differs from its receipt, also one that is newer', async () => {
@@ -620,7 +620,7 @@ describe('download --wait', () => {
     deliver();
     server.remove(names[1]);
     const { exitCode, stderr } = await download('--wait', '--request', requestId(1));
-    expect(stderr).toContain('1 of 2 files of the delivery are not in your outbox any more');
+    expect(stderr).toContain('1 of 2 files of the delivery are no longer in your outbox');
     expect(exitCode).toBe(10);
     expect(await inFolder()).toEqual([receiptName, names[0]]);
   });
@@ -632,7 +632,7 @@ describe('download --wait', () => {
     server.keySet = keySet;
     const { exitCode, stdout, stderr } = await download('--wait', '--request', requestId(1));
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
-    expect(stderr).toContain('no delivery receipt will come that can be verified: ');
+    expect(stderr).toContain('delivery receipts of this service cannot be verified: ');
     expect(stderr).toContain(why);
     expect(stderr).toContain('without --wait');
     expect(server.count(/files$/)).toBe(0);
@@ -669,7 +669,7 @@ describe('verify', () => {
     await download('--all');
     const { exitCode, stdout, stderr } = await verify();
     expect(stdout.split('\n')[1]).toMatch(/^EGAF00000000001-a\.bam\.c4gh +bytes +68\.\d KiB +0b5c/);
-    expect(stderr).toContain('shows accidents, not forgery');
+    expect(stderr).toContain('detects accidents, not forgery');
     expect(lastLine(stderr)).toBe('2 of 2 files verified: 2 bytes');
     expect(exitCode).toBe(0);
   });
@@ -879,7 +879,7 @@ describe('list', () => {
       [
         'storage does not answer in time',
         () => vi.spyOn(AbortSignal, 'timeout').mockReturnValueOnce(AbortSignal.abort()),
-        /Some submitted paths are not shown: the delivery receipts did not come within 20 s\. --paths waits longer\.\n/,
+        /Some submitted paths are not shown: the delivery receipts did not arrive within 20 s\. --paths waits longer\.\n/,
       ],
     ])('unless %s: then the listing is shown all the same', async (_, spoil, said) => {
       deliver();
@@ -950,7 +950,7 @@ describe('the examples in the help', () => {
     expect(examples.length).toBeGreaterThan(1);
     for (const argv of examples) {
       const { exitCode, stderr } = await run(argv);
-      expect(stderr).toMatch(/ 2 verified; receipt|2 there already|2 of 2 files verified/);
+      expect(stderr).toMatch(/ 2 verified; receipt|2 already present|2 of 2 files verified/);
       expect(exitCode).toBe(0);
     }
     expect(await inFolder()).toHaveLength(3);

@@ -41,7 +41,7 @@ test('results go to standard output, remarks and the sum to standard error', () 
   reporter.summarize(2000);
   expect(said.stdout).toBe('/data/a\nkept /data/b\n');
   expect(said.stderr).toBe(
-    'a: the connection broke; trying again\n2 files: 1 downloaded (2.0 KiB in 2.0 s), 1 there already\n',
+    'a: the connection broke; trying again\n2 files: 1 downloaded (2.0 KiB in 2.0 s), 1 already present\n',
   );
 });
 

@@ -252,7 +252,7 @@ test('a user without the role ADMIN learns that, and not that there is no record
   known = () => new ServiceError('forbidden', 'this takes the role ADMIN', { status: 403 });
   const { error, outcomes } = await run();
   expect(outcomes).toEqual(['2 failed']);
-  expect(error).toMatchObject({ code: 'forbidden', remedy: expect.stringContaining('no administrator') });
+  expect(error).toMatchObject({ code: 'forbidden', remedy: expect.stringContaining('not an administrator') });
 });
 
 test('a row with a fault stops nothing but itself', async () => {
@@ -268,7 +268,7 @@ test('a row with a fault stops nothing but itself', async () => {
     'another number of values than the first line has',
     expect.stringContaining('none.jwt'),
   ]);
-  expect(results[3]?.error?.remedy).toBe('Write file in the column type.');
+  expect(results[3]?.error?.remedy).toBe('Write "file" in the column "type".');
   expect(error).toMatchObject({ code: 'partial', message: '4 of 8 rows were not accepted' });
   expect(sent).toEqual(['EGAD1', 'EGAD2', 'EGAD3', 'EGAD8']);
 });
