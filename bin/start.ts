@@ -114,9 +114,9 @@ interface Options {
   readonly dataDir: string | undefined;
   /** Over the setting that the template was made with. */
   readonly archiveCredentials: string | undefined;
-  /** Function to which a debugger shall be able to attach. */
+  /** Function to which a debugger must be able to attach. */
   readonly inspect: string | undefined;
-  /** Show what the synth and the functions say, too. */
+  /** Also show what the synth and the functions say. */
   readonly verbose: boolean;
 }
 

@@ -79,7 +79,7 @@ export async function openPart(source: PlainSource, format: DataFormat, range: V
   return part(source, first, middle, closing ? cut(closing, 0, end.within) : none);
 }
 
-/** Ranges nearer than this are read as one: a read of its own takes about as much. */
+/** Ranges nearer than this are read as one: a separate read takes about as much. */
 const nearBytes = 128 * 1024;
 /** Reads at the same time. */
 const readsAtOnce = 6;

@@ -122,7 +122,7 @@ function parserFailure(error: unknown): Failure | undefined {
   if (!(error instanceof CommanderError)) return undefined;
   const message =
     error.code === 'commander.help' ? 'a command is missing; see above' : error.message.replace(/^error: /, '');
-  // A suggestion is on a line of its own.
+  // A suggestion is on its own line.
   return { exitCode: exitCodes.usage, code: 'usage', message: message.replaceAll('\n', ' ') };
 }
 

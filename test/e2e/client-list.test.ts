@@ -100,7 +100,7 @@ describe('list', () => {
     expect(stdout.toString().trimEnd().split('\n')).toHaveLength(3);
   });
 
-  test('an empty outbox is reported, and is no failure', async () => {
+  test('an empty outbox is reported, and is not a failure', async () => {
     const visa = await service.visa({ subject: 'without-files' });
     const { exitCode, stdout, stderr } = await list([], { DATA_OUT_VISA: visa });
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: 'no files are staged for without-files\n' });

@@ -10,7 +10,7 @@ import { ClientWorld, namesIn } from '../helpers/client-world.ts';
 import { bytesOf } from '../helpers/made-files.ts';
 import { Service, until } from '../helpers/service.ts';
 
-/** The commands of the client that talk to a service, as processes of their own, against the whole service. */
+/** The commands of the client that talk to a service, as their own processes, against the whole service. */
 let world: ClientWorld;
 let fileId: string;
 let publicKeyPath: string;
@@ -37,7 +37,7 @@ const lines = (text: string) =>
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
 describe('an outbox without files', () => {
-  test('downloading all of it is no failure; a name in it is not found', async () => {
+  test('downloading all of it is not a failure; a name in it is not found', async () => {
     const [all, named] = await Promise.all([
       world.run(['download', '--all']),
       world.run(['download', 'EGAF1', '--json']),
@@ -75,7 +75,7 @@ describe('download', () => {
     expect(await readFile(join(folder, 'EGAF1-a.bam.c4gh'))).toEqual(content.container);
   });
 
-  test('decrypting, with one file that is no container: the others are whole, the exit code says partial', async () => {
+  test('decrypting, with one file that is not a container: the others are whole, the exit code says partial', async () => {
     const folder = await world.folder();
     const argv = ['download', '--all', '--decrypt', '--key', world.keyPath, '-o', folder];
     const { exitCode, stderr } = await world.run(argv);
@@ -194,7 +194,7 @@ describe.concurrent('fetch', () => {
   });
 
   test.each([
-    ['a file that is not there', ['EGAF404'], 3, 'No visa that was presented gives access to this.'],
+    ['a file that is missing', ['EGAF404'], 3, 'No visa that was presented gives access to this.'],
     ['a range past the end', [`file`, '--range', '7000000-'], 2, 'the file has 7000000 bytes'],
     ['Crypt4GH without a key', ['file', '--crypt4gh'], 2, '--public-key: say for which key'],
   ])('%s', async (_what, argv, exitCode, text) => {
@@ -259,7 +259,7 @@ describe('export', () => {
     expect(second.stdout).toMatch(/^line 2: EGAD1: queued before, .*not sent again\nline 3: .*: queued, /);
   });
 
-  test('that is waited for goes on after Ctrl-C, and the client says so', async () => {
+  test('that is waited for continues after Ctrl-C, and the client says so', async () => {
     const { service } = world;
     const asked = () => service.calls('export-status rds-data ExecuteStatement');
     const before = asked();

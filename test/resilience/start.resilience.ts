@@ -227,7 +227,7 @@ describe('--inspect', () => {
     expect([of, value]).toEqual(['files', expect.stringMatching(/\/tasks\/files$/)]);
   });
 
-  test('of a function that is not there names those that are', async () => {
+  test('of an unknown function names the known ones', async () => {
     const { code, said } = await refused('--data-dir', folder, '--inspect', 'file');
     expect([code, said]).toEqual([1, expect.stringMatching(/no function file to inspect: .*files, .*stage-file/)]);
   });

@@ -288,7 +288,7 @@ describe('mistakes', () => {
     }
   });
 
-  test('a user name with an emoji is no mistake', async () => {
+  test('a user name with an emoji is not a mistake', async () => {
     const run = await walk.run(list, as('zoë 😀', 'zoë.password'));
     expect(run).toEqual({ printed: expect.stringContaining('EGAD 😀'), exitCode: 0 });
   });

@@ -164,7 +164,7 @@ export class ProxyApi {
   }
 
   /**
-   * What became of an export.
+   * What happened to an export.
    * @param options.page of the files, from 0
    * @throws ClientError `not_found` if there is no record: the request was not consumed yet, or it was never made
    */

@@ -79,7 +79,7 @@ export class DataOutApi extends ServiceApi {
   }
 
   /**
-   * htsget 1.3. An id may be a dataset and a path, with slashes of its own. What strangers may ask goes to a function without
+   * htsget 1.3. An id may be a dataset and a path, with its own slashes. What strangers may ask goes to a function without
    * keys.
    */
   #addHtsget(root: IResource, { htsget, serviceInfo }: Pick<DataOutApiProps, 'htsget' | 'serviceInfo'>): void {

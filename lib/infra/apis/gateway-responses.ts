@@ -112,7 +112,7 @@ interface ServiceResponses {
 
 /**
  * Headers are literals. A header with the request id is not among what API Gateway is documented to take here; it sends
- * `x-amzn-RequestId` by itself, and the body has the id, too.
+ * `x-amzn-RequestId` anyway, and the body also has the id.
  */
 export function addGatewayResponses(api: RestApi, { challenge, hasFirewall }: ServiceResponses): void {
   const ofFirewall: readonly Reply[] = hasFirewall ? [[ResponseType.WAF_FILTERED, refusedByFirewall]] : [];

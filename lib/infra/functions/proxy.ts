@@ -35,7 +35,7 @@ export function proxyFunctions(make: Make, { settings, storage }: FunctionsProps
 
   const exportStatus = make('ExportStatus', {
     entry: 'proxy/export-status.ts',
-    description: 'Shows administrators what became of exports',
+    description: 'Shows administrators what happened to exports',
     memoryMegabytes: 512,
     timeout: apiTimeout,
   });

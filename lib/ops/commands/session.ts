@@ -48,7 +48,7 @@ export function openSession({ terminal, connect, timing }: CommandContext, comma
  * @param question.word what the person types
  * @param question.otherwise what has happened without it: `nothing was removed`
  * @param yes whether the person has agreed on the command line
- * @param refusal makes the error of a command that has codes of its own. @default - a UsageError
+ * @param refusal makes the error of a command with separate codes. @default - a UsageError
  * @throws UsageError
  */
 export async function expectConsent(

@@ -41,7 +41,7 @@ function compared(version: string, major: string, { namesMinor }: { readonly nam
   );
 }
 
-/** Whether passwords are restricted, and whether the owner may set them all the same. */
+/** Whether passwords are restricted, and whether the owner may set them anyway. */
 const passwordsRow = z.object({ restricted: z.string(), manager: z.boolean() });
 const passwords = `select current_setting('rds.restrict_password_commands') as restricted,
   pg_has_role(current_user, 'rds_password', 'member') as manager`;

@@ -26,7 +26,7 @@ export interface PreflightInputs extends Planned, LocalInputs {
   readonly account: typeof awsAccount;
 }
 
-/** Look whether a deployment can succeed. @returns the exit code: 0 when nothing is wrong */
+/** Checks whether a deployment can succeed. @returns the exit code: 0 when nothing is wrong */
 export async function runPreflight(
   argv: readonly string[],
   terminal: Terminal,
@@ -62,7 +62,7 @@ export async function runPreflight(
     if (aws) {
       const ask = async () => askAccount(await accountOf(options, terminal, inputs), inputs, terminal.signal);
       const asked = await ask().catch((error: unknown) => {
-        // What needs no account is said all the same.
+        // What needs no account is said anyway.
         output.table(columns, results);
         throw error instanceof MissingRegionError
           ? usageError('--aws', 'there is no valid region: say --region or AWS_REGION')

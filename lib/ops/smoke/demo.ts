@@ -59,11 +59,11 @@ async function tell(check: Check, run: Run): Promise<void> {
 function stagingCheck(cost: () => StagingCost): Check {
   return {
     id: 'staging',
-    title: 'S3 copied the bodies by itself',
+    title: 'S3 itself copied the bodies',
     remedy: 'Check the log of StageFile.',
     async run() {
       const { bytesRead, partsCopied } = cost();
-      expectThat(partsCopied > 0, 'S3 copied no part of a body by itself');
+      expectThat(partsCopied > 0, 'S3 itself copied no part of a body');
       return `${partsCopied} parts, and ${formatBytes(bytesRead)} through a function`;
     },
   };

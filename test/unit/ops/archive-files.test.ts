@@ -52,7 +52,7 @@ describe('archive add of several files', () => {
     expect(exitCode).toBe(0);
   });
 
-  test('the same command again adds what is missing, and reads nothing that is there', async () => {
+  test('the same command again adds what is missing, and reads nothing that exists', async () => {
     await put({ 'study/a': 'a', 'study/b': 'bb' });
     await add('study', '--dataset', 'EGAD1');
     await put({ 'study/c': 'ccc' });
@@ -70,7 +70,7 @@ describe('archive add of several files', () => {
     );
   });
 
-  test('a bar on a terminal counts the files, those that are there, too', async () => {
+  test('a bar on a terminal counts the files, those that exist, too', async () => {
     await put({ 'study/a': 'a'.repeat(1000), 'study/b': 'b'.repeat(2000) });
     await add('study/b', '--dataset', 'EGAD1');
     let time = 0;
@@ -164,9 +164,13 @@ describe('archive add of several files', () => {
   });
 
   test.each([
-    ['an id of another form', 'path,file_id\na,EGAF1x\n', 'files.csv, line 2, column file_id: EGAF1x is no file id'],
-    ['a dataset of another form', 'path,dataset\na,mine\n', 'files.csv, line 2, column dataset: mine is no dataset id'],
-    ['a file that is not there', 'path\na\nb\n', 'files.csv, line 3, column path: there is no file b'],
+    ['an id of another form', 'path,file_id\na,EGAF1x\n', 'files.csv, line 2, column file_id: EGAF1x is not a file id'],
+    [
+      'a dataset of another form',
+      'path,dataset\na,mine\n',
+      'files.csv, line 2, column dataset: mine is not a dataset id',
+    ],
+    ['a file that is missing', 'path\na\nb\n', 'files.csv, line 3, column path: there is no file b'],
     ['a folder', 'path\n.\n', 'files.csv, line 2, column path: . is not a regular file'],
   ])('%s in a manifest names line and column, and nothing is added', async (_what, text, message) => {
     await put({ a: 'a', 'files.csv': text });

@@ -65,7 +65,7 @@ describe('reencrypt', () => {
     expect(world.files.get('EGAF3')?.header).toBe(untouched);
   });
 
-  test('goes on past a header that no key opens, names it, and fails', async () => {
+  test('continues past a header that no key opens, names it, and fails', async () => {
     archive('EGAF1', generateKeyPair());
     archive('EGAF2', world.archiveKey);
     const key = await addKey();

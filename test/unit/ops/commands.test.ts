@@ -89,7 +89,7 @@ describe('user add', () => {
 });
 
 describe('admin', () => {
-  test('add writes the secret in the form the authorizer reads, beside those that were there', async () => {
+  test('add writes the secret in the form the authorizer reads, beside those that existed', async () => {
     world.secrets.administrators = { users: [{ username: 'first', password: 'hash', roles: ['ADMIN'] }] };
     const { exitCode } = await run(['admin', 'add', 'second', '--password-file', 'password']);
     expect(exitCode).toBe(0);

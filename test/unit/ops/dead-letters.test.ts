@@ -177,7 +177,7 @@ describe('dead-letters list', () => {
     expect(stderr).toContain('no dead letter was found');
   });
 
-  test('goes on without the database', async () => {
+  test('continues without the database', async () => {
     putFile('EGAF1');
     world.failures.set('failures', { error: new Error('the cluster sleeps') });
     const { exitCode, stdout, stderr } = await run(['list']);
@@ -333,7 +333,7 @@ describe('dead-letters replay', () => {
     expect(world.queues.of('dead file-exports').filter(isHidden)).toEqual([]);
   });
 
-  test.each([[['--yes']], [[]]])('%j: an empty queue is no error, an unknown message is', async (yes) => {
+  test.each([[['--yes']], [[]]])('%j: an empty queue is not an error, an unknown message is', async (yes) => {
     expect(await run(['replay', '--queue', 'deliveries', ...yes])).toMatchObject({
       exitCode: 0,
       stderr: expect.stringContaining('no dead letter was found'),

@@ -96,12 +96,12 @@ describe('archive add', () => {
   test.each([
     ['no such file', ['nothing.bam', '--dataset', 'EGAD1'], 4, 'there is no file nothing.bam'],
     ['a device', ['/dev/null', '--dataset', 'EGAD1'], 2, '/dev/null: this is a device, a pipe or a socket'],
-    ['a dataset id of another form', ['sample.bam', '--dataset', 'my-dataset'], 2, 'my-dataset is no dataset id of'],
+    ['a dataset id of another form', ['sample.bam', '--dataset', 'my-dataset'], 2, 'my-dataset is not a dataset id of'],
     [
       'a file id of another form',
       ['sample.bam', '--dataset', 'EGAD1', '--file-id', 'EGAF1x'],
       2,
-      'EGAF1x is no file id',
+      'EGAF1x is not a file id',
     ],
     ['no file', ['--dataset', 'EGAD1'], 2, 'expected a file or a folder'],
     ['no dataset', ['sample.bam'], 2, '--dataset'],
@@ -269,7 +269,7 @@ describe('what went wrong is told by the exit code', () => {
     expect(stdout).toBe(`${JSON.parse(await readFile(join(root, 'package.json'), 'utf8')).version}\n`);
   });
 
-  test('help is no failure, and goes to standard output', async () => {
+  test('help is not a failure, and goes to standard output', async () => {
     const { exitCode, stdout, stderr } = await run(['--help']);
     expect(exitCode).toBe(0);
     expect(stdout).toContain('Exit codes:');

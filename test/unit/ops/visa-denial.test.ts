@@ -59,7 +59,7 @@ describe('visa deny', () => {
     expect(world.secrets.visaDenyList).toMatchObject({ denied: [{ jti: 'old' }, { jti: 'v1' }] });
   });
 
-  test('of a passport denies every visa in it, because each is good by itself', async () => {
+  test('of a passport denies every visa in it, because each is good alone', async () => {
     const visas = [await issuer.visa({ claims: { jti: 'v1' } }), await issuer.visa({ claims: { jti: 'v2' } })];
     await writeFile(join(folder, 'passport.jwt'), await issuer.passport(visas, { claims: { jti: 'p1' } }));
     expect((await run('deny', 'passport.jwt')).exitCode).toBe(0);

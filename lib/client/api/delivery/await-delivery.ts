@@ -21,7 +21,7 @@ export interface AwaitDeliveryOptions {
   readonly timeoutMs: number;
   /** Downloads receipts and verifies them. */
   readonly fetch: (files: readonly ListedFile[]) => Promise<ReadReceipts>;
-  /** Called when the network or the service fails; the waiting goes on. */
+  /** Called when the network or the service fails; the waiting continues. */
   readonly retrying: (error: ClientError) => void;
   readonly signal: AbortSignal | undefined;
 }
@@ -78,7 +78,7 @@ class Outbox {
     // No other receipt of that request will come.
     if ('requestId' in wanted && foreign[0]) throw foreign[0];
     for (const file of found) this.#stale.set(file.name, versionOf(file));
-    // Of several, the newest request counts.
+    // Of several, the newest request wins.
     return new Claims(receipts.filter((receipt) => isWanted(wanted, receipt))).receipts.at(-1);
   }
 }

@@ -12,7 +12,7 @@ export type OrderType = 'datasetId' | 'fileId';
 /**
  * Milliseconds. Clocks differ: a visa that expired this recently may still be valid at the service, so there is only a
  * warning. An older visa is refused here. The service would accept the request and reject it later, when the
- * administrator gets no answer any more.
+ * administrator no longer gets an answer.
  */
 const clockSkewMs = 300_000;
 

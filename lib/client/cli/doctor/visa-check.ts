@@ -42,7 +42,7 @@ export function checkVisa(token: string, now: Date): CheckResult {
   }
   if (datasets.length === 0) return fail('it grants no dataset', 'Ask the data access committee.');
   const more = datasets.length > shown ? ` and ${datasets.length - shown} more` : '';
-  const odd = unreadable > 0 ? `; ${unreadable} tokens in it are no visas` : '';
+  const odd = unreadable > 0 ? `; ${unreadable} tokens in it are not visas` : '';
   const grants = `grants ${datasets.slice(0, shown).join(', ')}${more}${odd}`;
   const until = `until ${expires.toISOString()} (${formatDuration(left)} left)`;
   const text = `${about}, ${until}, ${grants} (decoded, not verified)`;

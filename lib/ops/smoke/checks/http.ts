@@ -155,7 +155,7 @@ const unknownRoute: Check = {
       const text = await reply.text();
       expectThat(reply.status === 404, `${api}: ${reply.status}, expected 404`);
       expectThat(reply.header('content-type')?.startsWith('application/problem+json') === true, `${api}: no problem`);
-      // API Gateway sends this header by itself, and puts the id into the document.
+      // API Gateway always sends this header, and puts the id into the document.
       const id = reply.header('x-amzn-requestid') ?? '';
       expectThat(/^[0-9a-f-]{20,}$/i.test(id), `${api}: x-amzn-RequestId is ${id || 'absent'}`);
       expectThat(text.includes(`"requestId":"${id}"`), `${api}: the document has another request id`);

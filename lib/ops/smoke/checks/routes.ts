@@ -128,7 +128,7 @@ const visaRoutes: Routes = {
   'data-out GET /files/{fileId}/header': {
     send: withKey,
     inspect: (_run, { text }) => {
-      expectThat(text.startsWith('crypt4gh'), 'this is no Crypt4GH header');
+      expectThat(text.startsWith('crypt4gh'), 'this is not a Crypt4GH header');
       return 'a Crypt4GH header';
     },
   },

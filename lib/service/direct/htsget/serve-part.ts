@@ -125,7 +125,7 @@ async function partOf(opened: OpenedFile, part: TicketPart, { files, archive }: 
   return { ...common, size: opening.size, stream: (from, to) => slices(opening.stream(), from, to) };
 }
 
-/** Bytes [start, end) of the pieces, in memory of their own: the reply gives it back. */
+/** Bytes [start, end) of the pieces, in their own memory: the reply gives it back. */
 async function* slices(pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, start: number, end: number) {
   let position = 0;
   try {

@@ -82,7 +82,7 @@ describe('where settings come from', () => {
     expect((await settings({}, env)).proxyUrl?.host).toBe('config.example.org');
   });
 
-  test('a file with the visa is read anew each time: visas are renewed', async () => {
+  test('a file with the visa is read again each time: visas are renewed', async () => {
     const path = join(folder, 'renewed.jwt');
     await writeFile(path, visa);
     const found = await settings({ visa: path });
@@ -183,7 +183,7 @@ describe('secrets are in no error', () => {
     expect(message).not.toContain(visa.slice(3, 20));
   });
 
-  test('a text that is no visa is refused and not repeated', async () => {
+  test('a text that is not a visa is refused and not repeated', async () => {
     const { visa: read } = await settings({}, { DATA_OUT_VISA: 'my secret token' });
     const message = await messageOf(read?.() ?? Promise.resolve());
     expect(message).toContain('DATA_OUT_VISA: expected one visa');

@@ -67,7 +67,7 @@ test('what is wrong has a remedy, and exit code 1', async () => {
   expect(JSON.parse(stderr.trim().split('\n').at(-1)!).error.message).toContain('3 of 3 checks are wrong');
 });
 
-test('a list of issuers that is no JSON is told, and its text is not', async () => {
+test('a list of issuers that is not JSON is told, and its text is not', async () => {
   const { stdout } = await preflight(['--json'], { issuers: '[' });
   expect(JSON.parse(stdout.split('\n')[1]!)).toMatchObject({ id: 'issuers', result: 'wrong' });
 });

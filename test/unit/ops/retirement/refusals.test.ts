@@ -153,7 +153,7 @@ describe('refused before anything is changed', () => {
     ['version', 'a b'],
     ['replacement', '1.2.1?'],
     ['version', 'x'.repeat(130)],
-  ])('--%s %j is no name', async (name, value) => {
+  ])('--%s %j is not a name', async (name, value) => {
     const { exitCode, stderr } = await apply([], { named: { [name]: value } });
     expect(exitCode).toBe(2);
     expect(stderr).toContain(`--${name}`);
@@ -175,7 +175,7 @@ describe('refused before anything is changed', () => {
     'x.lock',
     'a@{1.2.0',
     '-1.2.0',
-  ])('--tag %j is no name of a Git tag', async (tag) => {
+  ])('--tag %j is not a name of a Git tag', async (tag) => {
     const { exitCode } = await apply([`--tag=${tag}`]);
     expect(exitCode).toBe(2);
     expect(server.calls).toEqual([]);

@@ -8,7 +8,7 @@ import type { LocalPaths } from './local-name.ts';
 import type { PartFile } from './part-file.ts';
 
 const mebibyte = 1024 * 1024;
-/** Space is checked before only if more than this is needed: a smaller download fails soon enough by itself. */
+/** Space is checked before only if more than this is needed: a smaller download fails soon enough anyway. */
 const leastCheckedBytes = 8 * mebibyte;
 
 /** Removes the part file and its journal. */

@@ -278,7 +278,7 @@ describe('download', () => {
     expect(exitCode).toBe(0);
   });
 
-  test('says that files that were there were not read', async () => {
+  test('says that files that existed were not read', async () => {
     deliver();
     await download(names[0]);
     const { stderr } = await download('--all');
@@ -494,7 +494,7 @@ describe('the keys of the service are pinned', () => {
   });
 
   test.each([
-    ['by itself', async () => [await endorsement(stranger, stranger)]],
+    ['alone', async () => [await endorsement(stranger, stranger)]],
     ['by a key that is not pinned', async () => [await endorsement(newer, stranger)]],
     ['for another key', async () => [await endorsement(older, newer)]],
     ['under the type of a receipt', async () => [await endorsement(older, stranger, { typ: 'data-out-delivery+jwt' })]],

@@ -83,8 +83,8 @@ describe('export', () => {
     const { stdout, stderr, exitCode } = await exportOne('--wait');
     expect(stdout.split('\n').slice(1)).toEqual([`EGAD1: ${state}: 2 of 2 files staged`, '']);
     expect(exitCode).toBe(code);
-    // The end of the export is no end of the waiting.
-    expect(stderr).not.toContain('goes on');
+    // The end of the export is not an end of the waiting.
+    expect(stderr).not.toContain('continues');
   });
 
   test.each([
@@ -108,7 +108,7 @@ describe('export', () => {
     ]);
   });
 
-  test('--wait that cannot go on says that the export does', async () => {
+  test('--wait that cannot continue says that the export does', async () => {
     replies[one] = { state: 'odd' };
     const { stderr, exitCode } = await exportOne('--wait');
     expect(exitCode).toBe(1);

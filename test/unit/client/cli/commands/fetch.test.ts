@@ -90,7 +90,7 @@ describe.each([['1'], ['8']])('the plaintext over %s connections', (connections)
   });
 });
 
-describe('a run that goes on', () => {
+describe('a run that continues', () => {
   beforeEach(async () => {
     refusedFrom = 6_000_000;
     expect((await fetched('--connections', '1')).exitCode).not.toBe(0);

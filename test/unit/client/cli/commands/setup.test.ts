@@ -117,7 +117,7 @@ describe('a person without settings', () => {
 });
 
 describe('a wrong answer is asked for again, with the reason', () => {
-  /** Runs with these answers in place of the right one at `index`, then with the right ones. */
+  /** Runs with these answers instead of the right one at `index`, then with the right ones. */
   async function corrected(index: number, ...wrong: string[]) {
     const right = [...service(), 'new', 'me', 'horse', 'horse'];
     const run = await world.run(['setup'], [...right.slice(0, index), ...wrong, ...right.slice(index)]);
@@ -178,7 +178,7 @@ describe('a wrong answer is asked for again, with the reason', () => {
     expect(stderr).not.toMatch(/new visa/);
   });
 
-  test('a second wrong password, and then the user name, which is no password that was typed', async () => {
+  test('a second wrong password, and then the user name, which is not a password that was typed', async () => {
     const answers = [
       ...service().slice(0, 3),
       'wrong',
@@ -255,7 +255,7 @@ describe('a person with settings', () => {
     expect(await config()).toMatchObject({ key_files: [world.at('me.sec.pem'), 'old.sec.pem'] });
   });
 
-  test('gets a new key in place of one that is gone, which would stop every command that decrypts', async () => {
+  test('gets a new key instead of one that is gone, which would stop every command that decrypts', async () => {
     await configure(old());
     const run = await world.run(['setup'], ['', '', world.username, world.password, 'new', '', 'a', 'a']);
     expect(run.exitCode).toBe(0);
@@ -310,7 +310,7 @@ describe('a person with settings', () => {
     expect(`${run.stdout}${run.stderr}`).not.toContain('hunter2');
   });
 
-  test('learns the line of a configuration that is no TOML, and nothing is written', async () => {
+  test('learns the line of a configuration that is not TOML, and nothing is written', async () => {
     await configure('url = nonsense\n');
     const { exitCode, stderr } = await world.run(['setup']);
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('line 1') });
@@ -402,7 +402,7 @@ describe('without a person', () => {
     await expect(parsePrivateKey(text, 'horse')).resolves.toHaveLength(32);
   });
 
-  test('takes what is not given from the settings that are there', async () => {
+  test('takes what is not given from the settings that exist', async () => {
     await world.script(['setup', '--no-input', ...(await options())]);
     const before = await config();
     expect((await world.script(['setup', '--no-input', '--direct-url', world.url])).exitCode).toBe(0);

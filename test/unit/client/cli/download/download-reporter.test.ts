@@ -80,7 +80,7 @@ test('names cannot steer the terminal', () => {
   expect(said.stdout).toBe('/data/\\u{1b}[2Jx\n');
 });
 
-test('with json every file is an object, failures too, and the sum comes last', () => {
+test('with json every file is an object, also a failure, and the sum comes last', () => {
   const { reporter, said } = reporterOf({ json: true });
   reporter.onEvent({ type: 'finished', result: whole });
   reporter.onEvent(failed('b', new ClientError('damaged', 'b is damaged', { remedy: 'Ask again.' })));
