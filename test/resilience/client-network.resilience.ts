@@ -196,7 +196,7 @@ describe.concurrent('fetch', () => {
   test.each([
     ['a file that is missing', ['EGAF404'], 3, 'No visa that was presented gives access to this.'],
     ['a range past the end', [`file`, '--range', '7000000-'], 2, 'the file has 7000000 bytes'],
-    ['Crypt4GH without a key', ['file', '--crypt4gh'], 2, '--public-key: say for which key'],
+    ['Crypt4GH without a key', ['file', '--crypt4gh'], 2, '--public-key: no key is given'],
   ])('%s', async (_what, argv, exitCode, text) => {
     const run = await world.run(['fetch', ...argv.map((each) => (each === 'file' ? fileId : each))], { env: direct });
     expect(run).toMatchObject({ exitCode, stdout: '' });

@@ -178,7 +178,7 @@ describe('mistakes', () => {
       commands: list,
       ...as('vera', 'vera.password'),
       exitCode: 3,
-      says: 'This user is known, but no administrator',
+      says: 'This user is not an administrator',
     },
     {
       of: 'a user name with an emoji',

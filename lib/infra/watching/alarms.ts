@@ -74,7 +74,7 @@ export class Alarms extends Construct {
   deadLetters({ node, deadLetters }: WorkQueue): void {
     this.#add(`${node.id}DeadLetters`, {
       metric: deadLetters.metricApproximateNumberOfMessagesVisible({ period, statistic: 'Maximum' }),
-      description: 'A message failed five times and waits in the dead-letter queue.',
+      description: 'A message failed for good and waits in the dead-letter queue.',
     });
   }
 

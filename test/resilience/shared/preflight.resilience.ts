@@ -198,19 +198,6 @@ describe('the deployed cluster', () => {
     });
   });
 
-  test('of a release that named the minor version is looked at before the update', async () => {
-    upgraded('18.6');
-    const storage = account.stacks.get('DataOutStorage');
-    if (!storage) throw new Error('there is no storage stack');
-    const { DatabaseAuditorSecretArn: _, ...outputs } = storage.outputs;
-    account.stacks.set('DataOutStorage', { ...storage, outputs });
-    expect((await ask()).get('database')).toMatchObject({
-      result: 'look',
-      found: 'the deployed cluster has 18.6; its template names a minor version, and this one 18 alone',
-      remedy: 'Take a snapshot of the cluster, and deploy in a quiet hour.',
-    });
-  });
-
   test.each(['17.9', '19.1'])('may not have another major version: %s', async (version) => {
     upgraded(version);
     expect((await ask()).get('database')).toMatchObject({

@@ -39,7 +39,7 @@ test('a file that the operator has not written is named: a deployment without it
   });
   expect(exitCode).toBe(0);
   for (const file of ['settings.ts', 'trusted-issuers.json']) {
-    const found = 'there is none, so the defaults were looked at';
+    const found = 'missing, so the defaults were checked';
     expect(stdout).toMatch(
       new RegExp(`^private/${file} +look +${found} +Write it before you deploy: docs/operators`, 'm'),
     );

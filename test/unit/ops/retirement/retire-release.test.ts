@@ -318,7 +318,7 @@ describe('tokens', () => {
 
   test.each([
     ['none', { REGISTRY_REPO_TOKEN: '' }, 'REGISTRY_REPO_TOKEN: is not set'],
-    ['both forms', { REGISTRY_REPO_TOKEN_FILE: 'x' }, 'leave one out'],
+    ['both forms', { REGISTRY_REPO_TOKEN_FILE: 'x' }, 'omit one'],
     ['two lines', { REGISTRY_REPO_TOKEN: 'a\nb' }, 'one token on one line'],
     ['no URL', { REGISTRY_API_URL: '' }, '--api-url'],
     ['a URL without TLS', { REGISTRY_API_URL: 'http://api.example.org' }, 'https'],
