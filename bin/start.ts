@@ -172,8 +172,8 @@ function summary(
   const inspected = inspector === undefined ? '' : `  Inspector      ${inspector}, of ${inspect}\n`;
   return `data-out runs on this machine (ready in ${seconds.toFixed(1)} s). Ctrl-C ends it.
 
-  Proxy API      ${proxyUrl}
-  Data-out API   ${dataOutUrl ?? 'none: direct access is off (directAccess in bin/settings.ts)'}
+  Delivery API   ${proxyUrl}
+  Direct API     ${dataOutUrl ?? 'none: direct access is off (directAccess in bin/settings.ts)'}
   Admin page     ${proxyUrl}/admin (user ${admin.username}, password in ${adminPasswordPath})
   Connection     ${connectionPath}
   Logs           ${logsDir}

@@ -1,5 +1,5 @@
 import type { Connection } from '../../contract/connection.ts';
-import { formatBytes } from '../../terminal/output.ts';
+import { counted, formatBytes } from '../../terminal/output.ts';
 import { localDeployment, targetOf } from '../target.ts';
 import { type Check, NotApplicable } from './check.ts';
 import { archiveChecks, deliveryChecks } from './checks/delivery.ts';
@@ -64,7 +64,7 @@ function stagingCheck(cost: () => StagingCost): Check {
     async run() {
       const { bytesRead, partsCopied } = cost();
       expectThat(partsCopied > 0, 'S3 itself copied no part of a body');
-      return `${partsCopied} parts, and ${formatBytes(bytesRead)} through a function`;
+      return `${counted(partsCopied, 'part')}, and ${formatBytes(bytesRead)} through a function`;
     },
   };
 }

@@ -163,7 +163,9 @@ function conclude(
   for (const { state } of files) counts.set(state, (counts.get(state) ?? 0) + 1);
   const verified = files.filter(({ state }) => isVerified(state)).length;
   if (counts.has('bytes')) output.note('"bytes" detects accidents, not forgery: give --key to compare the plaintext.');
-  const states = [...counts].map(([state, count]) => `${count} ${wordsOf(state)}`).join(', ');
+  const states = [...counts]
+    .map(([state, count]) => `${count} ${isVerified(state) ? 'by ' : ''}${wordsOf(state)}`)
+    .join(', ');
   output.note(`${verified} of ${count} files verified${states === '' ? '' : `: ${states}`}`);
   if (verified < count) {
     throw new ClientError('not_verified', `${count - verified} of ${count} files are not verified`, {

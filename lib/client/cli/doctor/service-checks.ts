@@ -73,7 +73,7 @@ function checkCertificate(url: URL, { certificate, date, localDate }: Probe): Ch
   const check = 'certificate';
   if (url.protocol !== 'https:') {
     const text = `${url.protocol}//${url.host} is not encrypted`;
-    if (isLoopback(url)) return skipped(check, `${text}, and on this machine`);
+    if (isLoopback(url)) return skipped(check, `${text}, which is safe on this machine`);
     return warning(check, text, 'Use the https:// address: anyone on the network can read your credentials.');
   }
   if (certificate === undefined) return ok(check, `the certificate of ${url.host} is trusted`);

@@ -670,7 +670,7 @@ describe('verify', () => {
     const { exitCode, stdout, stderr } = await verify();
     expect(stdout.split('\n')[1]).toMatch(/^EGAF00000000001-a\.bam\.c4gh +bytes +68\.\d KiB +0b5c/);
     expect(stderr).toContain('detects accidents, not forgery');
-    expect(lastLine(stderr)).toBe('2 of 2 files verified: 2 bytes');
+    expect(lastLine(stderr)).toBe('2 of 2 files verified: 2 by bytes');
     expect(exitCode).toBe(0);
   });
 
@@ -707,10 +707,10 @@ describe('verify', () => {
     const strict = await verify();
     expect(strict.exitCode).toBe(10);
     expect(strict.stdout).toMatch(/EGAF00000000002-b\.bam\.c4gh +not downloaded/);
-    expect(strict.stderr).toContain('1 of 3 files verified: 1 bytes, 1 not downloaded, 1 undelivered\n');
+    expect(strict.stderr).toContain('1 of 3 files verified: 1 by bytes, 1 not downloaded, 1 undelivered\n');
     const partial = await verify('--partial');
     expect(partial.exitCode).toBe(0);
-    expect(lastLine(partial.stderr)).toBe('1 of 1 files verified: 1 bytes, 1 not downloaded, 1 undelivered');
+    expect(lastLine(partial.stderr)).toBe('1 of 1 files verified: 1 by bytes, 1 not downloaded, 1 undelivered');
     // Begun, and offline.
     await writeFile(join(folder, 'jwks.json'), JSON.stringify(signer.keySet));
     await writeFile(join(folder, 'data', `${names[1]}.part`), '');
