@@ -18,7 +18,7 @@ const suites: Readonly<Record<string, () => Promise<{ default: Suite }>>> = {
 
 const page = new URL('../docs/benchmarks.md', import.meta.url);
 
-/** `npm run bench [name…] [-- --write]`: Markdown on standard output, and on the page in place of the figures that are there. */
+/** `npm run bench [name…] [-- --write]`: Markdown on standard output, and on the page replacing the figures there. */
 async function main(words: readonly string[]): Promise<void> {
   const names = words.filter((word) => word !== '--write');
   const unknown = names.filter((name) => !(name in suites));

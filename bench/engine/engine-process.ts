@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-/** The engine in a process of its own, as `npm start` runs it: its memory is not that of the benchmark. */
+/** The engine in its own process, as `npm start` runs it: its memory is not that of the benchmark. */
 import { startEngine } from '../../lib/local/engine.ts';
 
 const [assemblyDir = '', dataDir = ''] = process.argv.slice(2);

@@ -37,7 +37,7 @@ export async function readAll(stream: Readable, limit: number): Promise<Buffer |
   return Buffer.concat(chunks);
 }
 
-/** Write a body. If its source breaks, the client's connection is broken, too. */
+/** Write a body. If its source breaks, the client's connection is also broken. */
 export async function writeBody(response: ServerResponse, body: Readable | string | Uint8Array): Promise<void> {
   if (typeof body === 'string' || body instanceof Uint8Array) {
     await new Promise<void>((resolve) => {

@@ -69,7 +69,7 @@ export async function openPart(source: PlainSource, format: DataFormat, range: V
   return partOf(source, first.bytes, middle, last.bytes);
 }
 
-/** Ranges nearer than this are read as one: a read of its own takes about as much. */
+/** Ranges nearer than this are read as one: a separate read takes about as much. */
 const nearBytes = 128 * 1024;
 /** Reads at the same time. */
 const readsAtOnce = 6;

@@ -20,7 +20,7 @@ export function span(milliseconds: number): string {
   return counted(count, unit);
 }
 
-/** A time for people, in UTC as in the client: `2026-11-21 10:00:00 UTC`. Text that is no time stays. */
+/** A time for people, in UTC as in the client: `2026-11-21 10:00:00 UTC`. Text that is not a time stays. */
 export function moment(time: Date | string): string {
   const date = new Date(time);
   return Number.isNaN(date.getTime()) ? String(time) : `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;

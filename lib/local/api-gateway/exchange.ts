@@ -127,7 +127,7 @@ export async function serve(
 }
 
 /**
- * Invoke the function and send its reply. @returns the error in place of a reply; `undefined` when the reply is sent
+ * Invoke the function and send its reply. @returns the error instead of a reply; `undefined` when the reply is sent
  */
 type Integration = (
   context: ExchangeContext,
@@ -271,7 +271,7 @@ function matchesMediaType(patterns: readonly string[], header: string | undefine
   );
 }
 
-/** The result, or `undefined` when it takes longer. The invocation itself goes on. */
+/** The result, or `undefined` when it takes longer. The invocation itself continues. */
 async function within<T>(milliseconds: number, result: Promise<T>): Promise<T | undefined> {
   const { promise: late, resolve } = Promise.withResolvers<undefined>();
   const timer = setTimeout(() => resolve(undefined), milliseconds);

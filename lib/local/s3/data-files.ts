@@ -42,7 +42,7 @@ export function newId(): string {
 
 /**
  * The files that hold the bytes of objects and parts. A file is written once, under a name that nothing refers to yet.
- * A copy inside S3 copies no bytes: its owner gets a hard link of its own. So the disk frees the bytes with the last
+ * A copy inside S3 copies no bytes: its owner gets its own hard link. So the disk frees the bytes with the last
  * link, even if the process dies between two steps.
  */
 export class DataFiles {

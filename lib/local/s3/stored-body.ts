@@ -15,7 +15,7 @@ export class StoredBody {
     this.#release = release;
   }
 
-  /** Write all and end the response. A broken source breaks the client's connection, too. */
+  /** Write all and end the response. A broken source also breaks the client's connection. */
   async writeTo(response: Writable, count?: (bytes: number) => void): Promise<void> {
     // The callback of a write reports the error as well.
     response.on('error', () => undefined);

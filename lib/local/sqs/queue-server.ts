@@ -22,7 +22,7 @@ export interface QueueServer {
  * Start the engine.
  *
  * @param queuesDir folder that keeps its state. `undefined`: it is kept in memory.
- * @param onDeath called when its process ends by itself.
+ * @param onDeath called when its process ends unexpectedly.
  */
 export async function startQueueServer(
   region: string,

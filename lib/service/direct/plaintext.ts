@@ -53,7 +53,7 @@ export async function plaintextOf(file: ArchivedFile, dependencies: OpenableArch
 }
 
 /**
- * The bytes between the coordinates, as a representation of their own.
+ * The bytes between the coordinates, as their own representation.
  *
  * @throws RangeNotSatisfiableError when the whole ends before the first of them
  */

@@ -123,7 +123,7 @@ describe('regions of a CRAM file', () => {
     );
   });
 
-  test('in a container larger than a part are a part of their own, and one above 64 MiB is cut', async () => {
+  test('in a container larger than a part are their own part, and one above 64 MiB is cut', async () => {
     const mebibyte = 2 ** 20;
     const text = [0, 3, 40, 200].map((at) => `0\t1\t10\t${at * mebibyte}\t0\t1\n`).join('');
     const index = await readIndex(streamed(Buffer.from(text)));

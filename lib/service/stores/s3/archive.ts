@@ -26,7 +26,7 @@ export function parseArchiveBuckets(text: string): ArchiveBuckets {
 
 /**
  * The bucket that a row of the catalogue names in `archive_location`. Ingestion pipelines write `<endpoint>/<bucket>`;
- * `s3://<bucket>` and `<bucket>` are accepted, too. The endpoint is ignored.
+ * `s3://<bucket>` and `<bucket>` are also accepted. The endpoint is ignored.
  *
  * @param location `undefined` or empty: the default bucket
  * @throws ArchiveLocationUnknownError
@@ -39,8 +39,8 @@ export function bucketAt(location: string | undefined, buckets: ArchiveBuckets):
 }
 
 /**
- * Value of `x-amz-copy-source`: bucket and key, percent-encoded segment by segment. S3 decodes it, a `+` as a space
- * too, and the SDK sends it as given. Slashes stay: they separate the segments of the key.
+ * Value of `x-amz-copy-source`: bucket and key, percent-encoded segment by segment. S3 decodes it, also a `+` as a space,
+ * and the SDK sends it as given. Slashes stay: they separate the segments of the key.
  */
 export function copySource(bucket: string, key: string): string {
   const encoded = key.split('/').map((segment) =>

@@ -108,7 +108,7 @@ describe('an edit list in the stored header', () => {
 });
 
 describe('between coordinates', () => {
-  test('stand the bytes that the whole has there, as a representation of its own', async () => {
+  test('stand the bytes that the whole has there, as its own representation', async () => {
     const { world, open } = worldWith();
     const whole = await open();
     const part = between({ start: 65_000, end: 66_000 }, whole);
@@ -150,7 +150,7 @@ describe('an archive that contradicts itself', () => {
     await expect(open()).rejects.toBeInstanceOf(ArchiveDamagedError);
   });
 
-  test('a damaged segment: the bytes before it come, none of its own', async () => {
+  test('a damaged segment: the bytes before it come, and none of that segment', async () => {
     const damaged = Buffer.from(vector('edit/body.bin'));
     damaged[2 * segment + 100]! ^= 1;
     const made = await worldWith({}, damaged).open();

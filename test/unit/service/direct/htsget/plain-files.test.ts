@@ -59,7 +59,7 @@ test('a read that was begun is ended when the body has another size than the cat
   expect(reads).toMatchObject({ begun: 2, open: 0 });
 });
 
-test('a read that was begun is ended when no key opens the header, and when the bytes are no index', async () => {
+test('a read that was begun is ended when no key opens the header, and when the bytes are not an index', async () => {
   const locked = await archived('reads.bam.bai', { keys: generateKeyPair() });
   await expect(locked.files.index(locked.file)).rejects.toThrow(ArchiveDamagedError);
   expect(locked.reads).toMatchObject({ begun: 1, open: 0 });
