@@ -129,11 +129,12 @@ export class Worker {
     return outcome;
   }
 
-  /** The next chunk is read when this one has been taken. */
+  /** The next chunk is read when this one has been taken, which may have given its memory back. */
   #passOn(chunk: Uint8Array): void {
+    const { length } = chunk;
     this.#replies.pause();
     void this.#onChunk(chunk).finally(() => {
-      this.#passed += chunk.length;
+      this.#passed += length;
       this.#replies.resume();
       this.#settleWhenPassed();
     });
