@@ -121,7 +121,7 @@ export class ReplyTooLargeError extends DataOutError {
 
 /**
  * An export request that must not be carried out, now or later: nothing is staged, the message is dropped, `reason`
- * goes to log, metric and audit row (never to the requester).
+ * goes to log, metric, audit row and the administrator who asks for the state of the export.
  */
 export class RequestRejectedError extends DataOutError {
   readonly code = 'request_rejected';

@@ -91,7 +91,12 @@ async function upgrade(): Promise<void> {
     const today = await Checkout.of(tree, join(folder, 'upgrade/today'), former.cloud, log);
     today.adopt(former);
     const callers = new Callers(job);
-    const said = await today.deploy(log).finally(() => callers.stop());
+    let said: string;
+    try {
+      said = await today.deploy(log);
+    } finally {
+      await callers.stop();
+    }
     const after = new Set(await today.records(log));
     const lost = before.filter((row) => !after.has(row));
     if (lost.length > 0) throw new Error(`lost: ${lost.join(', ')}`);

@@ -15,10 +15,6 @@ export interface Templates {
   readonly served: Template;
 }
 
-/** One name for all: names of assets depend on it. The folder is there only while templates are made. */
-const outdir = mkdtempSync(join(tmpdir(), 'data-out-'));
-rmSync(outdir, { recursive: true });
-
 /** For every file of a worker: many tests look at the same templates, and must not change them. */
 const made = new Map<string, Templates>();
 const root = join(import.meta.dirname, '../..');
@@ -42,7 +38,9 @@ export function templatesOf(settings: Settings): Templates {
 
 type Pair = readonly [stored: Record<string, unknown>, served: Record<string, unknown>];
 
+/** In a new folder each time: in the same one the CDK gives a function the asset name that another stack's had. */
 function synthesized(settings: Settings): Pair {
+  const outdir = mkdtempSync(join(tmpdir(), 'data-out-'));
   try {
     const { storage, service } = addStacks(templateApp({ outdir }), settings);
     return [Template.fromStack(storage).toJSON(), Template.fromStack(service).toJSON()];

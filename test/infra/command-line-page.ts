@@ -91,7 +91,7 @@ function argumentsOf(command: Command): readonly string[] {
 
 function optionsOf(command: Command): readonly Option[] {
   const options = command.createHelp().visibleOptions(command);
-  return options.filter(({ long }) => long !== '--help' && long !== '--version');
+  return options.filter(({ long, required }) => long !== '--help' && !(long === '--version' && !required));
 }
 
 const lineOf = (option: Option) => `  ${option.flags.padEnd(28)}  ${new Help().optionDescription(option)}`;

@@ -99,7 +99,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'bin/cost.ts': ['ops/cost', 'infra', 'bin/settings.ts', 'bin/operator-settings.ts'],
   'bin/data-out.ts': ['client/cli', 'terminal', 'package.json'],
   bin: ['ops', 'local', 'terminal', 'package.json'],
-  'bin/demo.ts': ['ops/smoke', 'local', 'bin/operator-settings.ts', 'terminal'],
+  'bin/demo.ts': ['ops/smoke', 'local', 'bin/settings.ts', 'terminal'],
   'bin/preflight.ts': [
     'ops/preflight',
     'infra',

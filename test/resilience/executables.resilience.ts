@@ -71,7 +71,7 @@ describe('beside the executables are', () => {
         type: expect.stringMatching(/^(library|platform)$/),
         name: expect.stringMatching(/./),
         version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
-        where: expect.stringMatching(/^(pkg:npm\/(%40[a-z]+\/)?[a-z0-9-]+@|cpe:2\.3:a:nodejs:node\.js:)\d/),
+        where: expect.stringMatching(/^(pkg:npm\/(%40[a-z-]+\/)?[a-z0-9-]+@|cpe:2\.3:a:nodejs:node\.js:)\d/),
         licenses: [{ expression: expect.stringMatching(/^[A-Z0-9][A-Za-z0-9.-]+$/) }],
       });
     }

@@ -30,7 +30,7 @@ Examples:
   data-out-ops audit --request a8ae4a8b-6dd3-4d1b-a2a4-0c0f0f8d3c5e
   data-out-ops audit --subject https://issuer.example.org/,jane`;
 
-/** `audit`: the outcomes of export requests. An operator sees the reasons here; the requester never does. */
+/** `audit`: the outcomes of export requests. An operator sees the reasons here, administrators in the state of an export. */
 export function registerAudit(program: Command, open: Open): void {
   program
     .command('audit')

@@ -41,7 +41,7 @@ const reactions: Record<
   precondition_failed: { status: 412, title: 'Precondition Failed', detail: (error) => error.message },
   range_not_satisfiable: { status: 416, title: 'Range Not Satisfiable', detail: (error) => error.message },
   reply_too_large: { status: 413, title: 'Content Too Large', detail: (error) => error.message },
-  // The reason of a rejection is for the operator only.
+  // Administrators read the reason of a rejection in the state of the export.
   request_rejected: { status: 403, title: 'Forbidden', detail: () => undefined },
   temporarily_unavailable: {
     status: 503,
