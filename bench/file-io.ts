@@ -1,6 +1,6 @@
 import { readSync, writeSync } from 'node:fs';
-import { release } from '../lib/common/memory.ts';
 import { asBuffer } from '../lib/crypt4gh/bytes.ts';
+import { release } from '../lib/crypt4gh/sealed.ts';
 
 const readBytes = 2 ** 18;
 

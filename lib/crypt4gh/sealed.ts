@@ -1,5 +1,4 @@
 import { type CipherKey, createCipheriv, createDecipheriv } from 'node:crypto';
-import { release } from '../common/memory.ts';
 import { macBytes, nonceBytes, segmentOverhead } from './sizes.ts';
 
 /** ChaCha20-IETF-Poly1305 (RFC 8439), without additional data: the one cipher of segments, packets and key files. */
@@ -22,6 +21,18 @@ export function sealInto(target: Uint8Array, plaintext: Uint8Array, key: CipherK
   target.set(ciphertext, nonceBytes);
   target.set(cipher.getAuthTag(), nonceBytes + ciphertext.length);
   release(ciphertext);
+}
+
+/** Memory of fewer bytes is not given back: that would cost more than it saves. */
+const releasedFromBytes = 4_096;
+
+/**
+ * Gives the memory of a large result of the cipher back at once. The garbage collector frees such memory late: a thread would
+ * hold hundreds of unused segments, and each new one would be outside the cache.
+ */
+export function release({ buffer, byteLength }: Buffer): void {
+  const isAlone = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength;
+  if (isAlone && byteLength >= releasedFromBytes) buffer.transfer(0);
 }
 
 /**

@@ -1,8 +1,8 @@
-import { release } from '../../common/memory.ts';
 import { expectSome, wipe } from '../bytes.ts';
 import { editedSize, joinedRanges, type KeptRange, selectKept } from '../header/edit-list.ts';
 import { openHeader } from '../header/open-header.ts';
 import { readHeader } from '../header/read-header.ts';
+import { release } from '../sealed.ts';
 import { decryptedSize, ENCRYPTED_SEGMENT_BYTES, SEGMENT_BYTES, segmentOverhead } from '../sizes.ts';
 import { type RandomAccessSource, readFully } from '../source.ts';
 import { BodySizeCheck } from './body-size.ts';

@@ -1,6 +1,5 @@
-import { release } from '../../common/memory.ts';
 import { type ByteSource, expectByteSource, type Random, systemRandom } from '../bytes.ts';
-import { seal } from '../sealed.ts';
+import { release, seal } from '../sealed.ts';
 import { ENCRYPTED_SEGMENT_BYTES, nonceBytes, SEGMENT_BYTES } from '../sizes.ts';
 import { BodyPlan } from './body-plan.ts';
 import { PieceCutter } from './pieces.ts';

@@ -1,8 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { readSync, writeSync } from 'node:fs';
-import { release } from '../../common/memory.ts';
 import { SegmentDecryptor } from '../body/segment-decryptor.ts';
-import { seal } from '../sealed.ts';
+import { release, seal } from '../sealed.ts';
 import { ENCRYPTED_SEGMENT_BYTES, nonceBytes, SEGMENT_BYTES } from '../sizes.ts';
 
 /** Segments of one read: 256 KiB. A larger read leaves the cache before it is worked on. */

@@ -1,8 +1,7 @@
 import type { KeyObject } from 'node:crypto';
-import { release } from '../../common/memory.ts';
 import { SegmentDecryptor } from '../body/segment-decryptor.ts';
 import { asBuffer } from '../bytes.ts';
-import { sealInto } from '../sealed.ts';
+import { release, sealInto } from '../sealed.ts';
 import { ENCRYPTED_SEGMENT_BYTES, nonceBytes, SEGMENT_BYTES } from '../sizes.ts';
 
 /**

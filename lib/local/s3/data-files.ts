@@ -12,6 +12,7 @@ import {
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { combinedCrc, crcOf, emptyCrc } from '../../common/crc64nvme.ts';
+import { release } from '../../common/memory.ts';
 import { isCode } from '../errors.ts';
 import { StoredBody } from './stored-body.ts';
 
@@ -71,6 +72,7 @@ export class DataFiles {
         await file.appendFile(block);
         crcs.push(await crcOf(block));
         size += block.length;
+        release(block);
       }
       if (crcs.length > 1) writeFileSync(sidecar(path), packed(crcs), { flag: 'wx', mode: 0o600 });
     } catch (error) {
