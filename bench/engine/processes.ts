@@ -24,7 +24,8 @@ export function processesOf(engine: number): readonly EngineProcess[] {
 }
 
 function nameOf(pid: number): string {
-  return /AWS_LAMBDA_FUNCTION_NAME=.*?Functions(\w+?)Function/.exec(read(pid, 'environ'))?.[1] ?? 'queues';
+  if (read(pid, 'cmdline').includes('queue-server-process')) return 'queues';
+  return /AWS_LAMBDA_FUNCTION_NAME=.*?Functions(\w+?)Function/.exec(read(pid, 'environ'))?.[1] ?? 'another function';
 }
 
 function peakOf(pid: number): number {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { compileCache } from '../compile-cache.ts';
 import { type FromWorker, type FunctionError, replyDescriptor, type ToWorker } from './worker-protocol.ts';
 
 export interface WorkerOptions {
@@ -21,10 +22,6 @@ export type Outcome =
 
 /** Takes the bytes of a streamed reply; the promise is back-pressure. */
 export type OnChunk = (data: Uint8Array) => Promise<void>;
-
-/** Compiled code is kept beside the installed packages: it halves the processor time of a cold start. */
-const compiled = fileURLToPath(new URL('../../../node_modules/.cache/compiled', import.meta.url));
-const { NODE_COMPILE_CACHE = compiled } = process.env;
 
 /** Lambda gives a function ten seconds to initialise. */
 const initLimitMs = 10_000;
@@ -45,7 +42,7 @@ export class Worker {
 
   constructor({ environment, memoryMb, onLine, inspectPort }: WorkerOptions) {
     this.#child = fork(fileURLToPath(new URL('./worker-process.ts', import.meta.url)), [], {
-      env: { ...environment, NODE_COMPILE_CACHE },
+      env: { ...environment, ...compileCache },
       // Lambda's limit is on the whole process; the rest is for what V8 does not count as old space.
       execArgv: [
         `--max-old-space-size=${Math.floor(memoryMb * 0.9)}`,
