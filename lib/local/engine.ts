@@ -233,6 +233,8 @@ async function start(
     now,
   });
   await runTriggers(deployment, functions);
+  // None of them runs again.
+  await functions.recycle();
   await rotations.start();
   cleanup.push(() => rotations.stop());
   await addArchiveUser(database, accounts.archiveUser);

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { compileCache } from '../compile-cache.ts';
 import { EngineError } from '../errors.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { optionalNumber, type Resource, record } from '../template/template.ts';
@@ -33,7 +34,7 @@ export async function startQueueServer(
   const child = fork(fileURLToPath(new URL('./queue-server-process.ts', import.meta.url)), [], {
     execArgv: ['--disable-warning=ExperimentalWarning'],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    env: { ...process.env, [optionsVariable]: JSON.stringify(options) },
+    env: { ...process.env, ...compileCache, [optionsVariable]: JSON.stringify(options) },
   });
   const exited = once(child, 'exit');
   const started = await Promise.race([once(child, 'message'), exited.then(() => undefined)]);

@@ -1,5 +1,6 @@
 import { addAbortSignal, Readable } from 'node:stream';
 import { GetObjectCommand, type GetObjectCommandInput, type S3Client } from '@aws-sdk/client-s3';
+import { release } from '../../../common/memory.ts';
 import { ArchiveDamagedError, ArchiveLocationUnknownError, BodyMissingError } from '../../../errors.ts';
 import type { BodyAddress } from '../../archive/ports.ts';
 import type { DirectArchive } from '../../direct/ports.ts';
@@ -161,6 +162,7 @@ async function fill(target: Uint8Array, body: AsyncIterable<Uint8Array>): Promis
   for await (const chunk of body) {
     target.set(chunk.subarray(0, target.length - filled), filled);
     filled += chunk.length;
+    release(chunk);
   }
   return filled;
 }

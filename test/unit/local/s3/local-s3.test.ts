@@ -151,6 +151,18 @@ describe('the bytes of an object', () => {
     expect(dataFiles()).toEqual([]);
   });
 
+  test('of several readers at once are kept apart, also in memory that an earlier reader used', async () => {
+    const contents = ['a', 'b', 'c'].map((letter) => letter.repeat(3 * 2 ** 20 + 1));
+    for (const [index, content] of contents.entries()) await ask('PUT', `/b/${index}`, {}, content);
+    await written(await read('/b/0'));
+    const received = await Promise.all(contents.map(async (_, index) => written(await read(`/b/${index}`), index)));
+    expect(received.map((bytes, index) => bytes.equals(Buffer.from(contents[index] ?? '')))).toEqual([
+      true,
+      true,
+      true,
+    ]);
+  });
+
   test('are released by a reader that leaves half-way', async () => {
     await ask('PUT', '/b/k', {}, 'x'.repeat(5 * 2 ** 20));
     const body = await read('/b/k');
