@@ -16,7 +16,7 @@ export interface Region {
 
 /**
  * Where the records of the regions lie: sorted, disjoint, none for none. Records beside the regions can be among them.
- * Two ranges never share a block. One that reaches the end of the file has its end marker, too.
+ * Two ranges never share a block. One that reaches the end of the file also has its end marker.
  *
  * @throws NotFoundError if neither header nor index has a reference of that name.
  * @throws RegionsError if the index names places outside of the records, so that it belongs to another file.

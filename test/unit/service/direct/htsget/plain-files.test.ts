@@ -77,7 +77,7 @@ test('an index is read once, and again when the archive has another object under
   expect(reads).toMatchObject({ begun: 2, open: 0 });
 });
 
-test('an empty file is no BAM, and no damage of the archive', async () => {
+test('an empty file is not a BAM, and the archive is not called damaged', async () => {
   const { files, file } = await archived('empty.bam', { plain: Buffer.alloc(0) });
   await expect(files.withHead(file, 'BAM')).rejects.toThrow(UnsupportedFormatError);
 });
