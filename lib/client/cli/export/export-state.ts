@@ -33,7 +33,7 @@ export function shortfallOf(shown: ShownExport): ClientError | undefined {
 
 const shortfalls = {
   rejected: ['forbidden', 'Nothing was staged.', 'Ask the operator.'],
-  withdrawn: ['forbidden', 'The dataset was withdrawn.', 'Ask the operator.'],
+  withdrawn: ['forbidden', 'Its containers were taken back, with the dataset or by the operator.', 'Ask the operator.'],
   incomplete: ['partial', 'data-out exports show ID --files names them.', 'Export again, or ask the operator.'],
   failed: ['unavailable', 'Not all files are staged.', 'Export again later, or ask the operator.'],
 } as const;
