@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
-/** Files that mock modules or change what a whole process has: each runs in a process of its own. */
+/** Files that mock modules or change what a whole process has: each runs in its own process. */
 export const alone = [
   'test/unit/crypt4gh/header/open-header.test.ts',
   'test/unit/crypt4gh/keys/kdf.test.ts',

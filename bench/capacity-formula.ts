@@ -4,15 +4,15 @@ export interface Quotas {
   readonly concurrency: number;
   /** Invocations at once when a queue begins to be read, and how many are added in a second. */
   readonly ramp: { readonly start: number; readonly perSecond: number };
-  /** Requests a second and prefix: PUT, COPY, POST, DELETE. */
+  /** Requests per second and prefix: PUT, COPY, POST, DELETE. */
   readonly s3Writes: number;
-  /** Requests a second and prefix: GET, HEAD. */
+  /** Requests per second and prefix: GET, HEAD. */
   readonly s3Reads: number;
   /** Prefixes that share the load. */
   readonly prefixes: number;
   /** Messages that a queue has given out and not yet deleted. */
   readonly sqsInFlight: number;
-  /** Calls a second. */
+  /** Calls per second. */
   readonly dataApi: number;
   /** Cryptographic operations a second. */
   readonly kms: number;
@@ -26,7 +26,7 @@ export interface Work {
   readonly callsPerFile: Readonly<Record<'s3Writes' | 's3Reads' | 'dataApi' | 'kms', number>>;
 }
 
-/** Seconds that each limit by itself calls for. */
+/** Seconds that each limit alone calls for. */
 export type Seconds = Readonly<
   Record<'concurrency' | 's3Writes' | 's3Reads' | 'sqsInFlight' | 'dataApi' | 'kms', number>
 >;

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
 /**
- * Bytes a second of ChaCha20-Poly1305 in pieces as large as a segment, on one thread, as `openssl speed` measures it;
+ * Bytes per second of ChaCha20-Poly1305 in pieces as large as a segment, on one thread, as `openssl speed` measures it;
  * `undefined` without `openssl`.
  */
 export async function cipherSpeed(): Promise<number | undefined> {

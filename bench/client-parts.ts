@@ -10,7 +10,7 @@ export const partNames = [
   ...(['digest', 'write', 'sync', 'rename', 'end'] as const),
 ];
 type Part = (typeof partNames)[number];
-/** Milliseconds of each, in which at least one such piece of work went on: several go on at once. */
+/** Milliseconds of each, in which at least one such piece of work continued: several run at once. */
 export type Parts = Readonly<Record<Part, number>>;
 
 type Interval = readonly [start: number, end: number];

@@ -251,7 +251,7 @@ async function inTurn(downloaders: readonly Downloader[], bout: Bout): Promise<R
   );
 }
 
-/** @throws Error when the program fails or not all files are there */
+/** @throws Error when the program fails or not all files exist */
 async function run(downloader: Downloader, { client, server, files }: Bout): Promise<Measured> {
   const { name, command } = downloader;
   const folder = join(client.root, 'downloaded');

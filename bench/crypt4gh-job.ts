@@ -1,5 +1,5 @@
 /**
- * One job of the Crypt4GH benchmark in a process of its own, so that its memory is its own:
+ * One job of the Crypt4GH benchmark in its own process, so that its memory is its own:
  * `node crypt4gh-job.ts encrypt|decrypt|encrypt-stream|decrypt-stream|ranges|headers …`, JSON on standard output.
  */
 import { randomBytes } from 'node:crypto';
@@ -38,7 +38,7 @@ const mib = 2 ** 20;
 /** Beside the bundle of this file. */
 const workerUrl = new URL('./segment-worker.mjs', import.meta.url);
 
-/** @param threads 1: on this thread, as a stream. More: on threads that read and write by themselves. */
+/** @param threads 1: on this thread, as a stream. More: on threads that read and write independently. */
 async function encryptAll(key: Buffer, source: string, target: string, threads: number): Promise<void> {
   await using input = await open(source);
   await using output = await open(target, 'w');

@@ -21,7 +21,7 @@ const fileRounds = 7;
 const rangeCount = 200;
 const headerSeconds = '2';
 
-/** Runs one job of one side in a process of its own. */
+/** Runs one job of one side in its own process. */
 type Side = (job: string, ...parameters: readonly string[]) => Promise<JobResult>;
 
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
@@ -135,7 +135,7 @@ async function files(
   add(
     `${rangeCount} random ranges of 1 MiB`,
     [{ ...ranges, seconds: (ranges.seconds * fileMiB) / rangeCount }],
-    // The reference is no yardstick for ranges: from the second segment on its --range returns other bytes.
+    // The reference is not a yardstick for ranges: from the second segment on its --range returns other bytes.
     [],
   );
   report.text(

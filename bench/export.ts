@@ -46,7 +46,7 @@ export default async function exportSuite(report: Report): Promise<void> {
   await inService((service) => smallFiles(service, report));
   // Another service: the peak of a process that has staged ten files at once never falls again.
   await inService(async (service) => {
-    // Starts the function and opens its connections, which no size shall pay for.
+    // Starts the function and opens its connections, which no size should pay for.
     await stage(service, warmUpBytes);
     const compared: Compared[] = [];
     for (const size of sizes) compared.push(await compare(service, size));
@@ -139,7 +139,7 @@ function trafficOf(service: Service, isMeant: (key: string) => boolean) {
   return { calls: sum('calls'), sent: sum('bytesIn'), received: sum('bytesOut') };
 }
 
-/** The same container once more, by the straight implementation in a process of its own. */
+/** The same container once more, by the straight implementation in its own process. */
 async function copyStraight(service: Service, size: number): Promise<Cost> {
   const child = fork(join(import.meta.dirname, 'straight-copy.ts'));
   try {
@@ -250,7 +250,7 @@ async function reportMany(report: Report, service: Service): Promise<void> {
     [
       ['from the request to the last audit row', formatDuration(plain.seconds * 1000)],
       ['files a second', figure(delayedFiles / plain.seconds)],
-      ['S3 calls, Data API calls a file', `${figure(s3)}, ${figure(dataApi)}`],
+      ['S3 calls, Data API calls per file', `${figure(s3)}, ${figure(dataApi)}`],
       ['the same export, each Data API call 1 s later', formatDuration(delayed.seconds * 1000)],
       ['its invocations, mean time', `${delayed.invocations}, ${formatDuration(delayed.secondsPerInvocation * 1000)}`],
       ['the formula', formatDuration(predicted * 1000)],

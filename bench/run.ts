@@ -16,9 +16,9 @@ const suites: Readonly<Record<string, () => Promise<{ default: Suite }>>> = {
   client: () => import('./client.ts'),
 };
 
-const page = new URL('../docs/benchmarks.md', import.meta.url);
+const page = new URL('../docs/figures.md', import.meta.url);
 
-/** `npm run bench [name…] [-- --write]`: Markdown on standard output, and on the page in place of the figures that are there. */
+/** `npm run bench [name…] [-- --write]`: Markdown on standard output, and in their section of the page. */
 async function main(words: readonly string[]): Promise<void> {
   const names = words.filter((word) => word !== '--write');
   const unknown = names.filter((name) => !(name in suites));
@@ -42,13 +42,13 @@ async function main(words: readonly string[]): Promise<void> {
   }
 }
 
-/** @throws Error if the page has no place for them */
+/** Replaces one section of the page, and keeps the others. */
 async function writePage(suite: string, figures: string): Promise<void> {
-  const [begin, end] = [`<!-- figures of ${suite} -->\n`, '<!-- end -->'];
-  const text = await readFile(page, 'utf8');
-  const [before = '', rest] = text.split(begin);
-  if (rest === undefined) throw new Error(`the page has no place for the figures of ${suite}`);
-  await writeFile(page, `${before}${begin}\n${figures}${rest.slice(rest.indexOf(end))}`);
+  const [head, ...rest] = (await readFile(page, 'utf8')).split(/^## /m);
+  const sections = new Map(rest.map((section) => [section.slice(0, section.indexOf('\n')), section]));
+  sections.set(suite, `${suite}\n\n${figures}`);
+  const inOrder = Object.keys(suites).flatMap((name) => sections.get(name)?.trimEnd() ?? []);
+  await writeFile(page, `${[head?.trimEnd(), ...inOrder].join('\n\n## ')}\n`);
 }
 
 await main(process.argv.slice(2));

@@ -10,7 +10,7 @@ const plaintextBytes = 2048;
 const datasetId = 'EGAD-small';
 const targets = { filesPerSecond: 100, dataApi: 0.3, s3: 3 };
 
-/** How fast a dataset of small files is staged, and what calls a file costs. The functions start cold. */
+/** How fast a dataset of small files is staged, and which calls each file costs. The functions start cold. */
 export async function smallFiles(service: Service, report: Report): Promise<void> {
   await makeDataset(service);
   const visa = await service.visa({ datasetId, subject: 'small' });
@@ -37,8 +37,8 @@ export async function smallFiles(service: Service, report: Report): Promise<void
         `≥ ${targets.filesPerSecond}`,
         verdict(perSecond >= targets.filesPerSecond),
       ],
-      ['Data API calls a file', figure(dataApi), `≤ ${targets.dataApi}`, verdict(dataApi <= targets.dataApi)],
-      ['S3 calls a file', figure(s3), `≤ ${targets.s3}`, verdict(s3 <= targets.s3)],
+      ['Data API calls per file', figure(dataApi), `≤ ${targets.dataApi}`, verdict(dataApi <= targets.dataApi)],
+      ['S3 calls per file', figure(s3), `≤ ${targets.s3}`, verdict(s3 <= targets.s3)],
       ['SQS calls of functions a file', figure(calls(/^(consume-export|stage-file) sqs /)), '', ''],
       ['peak memory of stage-file', peak === undefined ? 'not known here' : formatBytes(peak), '', ''],
     ],

@@ -1,7 +1,7 @@
 /**
  * A small, honest implementation of what the field's Java service does with an export: the whole body comes into the process, and
  * the container goes out in parts of 10 MiB, one after the other. It is given the header that the service under test has
- * rebuilt, and asks no database, so it does less than either service. `export.ts` runs it in a process of its own, which takes a
+ * rebuilt, and asks no database, so it does less than either service. `export.ts` runs it in its own process, which takes a
  * {@link StraightCopyInput} as a message and answers with a {@link StraightCopyOutput}.
  */
 import { readFileSync } from 'node:fs';

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
  * such process, or no `/proc`.
  */
 export function peakMemory(functionName: string): number | undefined {
-  const peaks = ofProcesses(functionName, (pid) => field(read(pid, 'status'), 'VmHWM') * 1024);
+  const peaks = ofProcesses(functionName, peakOf);
   return peaks.length === 0 ? undefined : Math.max(...peaks);
 }
 
@@ -17,13 +17,7 @@ export function residentMemory(functionName: string): number | undefined {
 
 /** Seconds of processor time that the processes of a function have taken so far; `undefined` as above. */
 export function processorTime(functionName: string): number | undefined {
-  const times = ofProcesses(functionName, (pid) => {
-    // Behind the program's name, the 12th and 13th field are user and system time, in hundredths of a second on Linux.
-    const fields = read(pid, 'stat')
-      .replace(/^.*\) /s, '')
-      .split(' ');
-    return (Number(fields[11]) + Number(fields[12])) / 100;
-  });
+  const times = ofProcesses(functionName, processorSecondsOf);
   return times.length === 0 ? undefined : times.reduce((sum, time) => sum + time, 0);
 }
 
@@ -41,6 +35,20 @@ function ofProcesses(functionName: string, measure: (pid: string) => number): re
   });
 }
 
+/** The most memory that a process had, in bytes. */
+export function peakOf(pid: string): number {
+  return field(read(pid, 'status'), 'VmHWM') * 1024;
+}
+
+/** Seconds of processor time of a process, in steps of 0.01. */
+export function processorSecondsOf(pid: string): number {
+  // Behind the program's name, the 12th and 13th field are user and system time, in hundredths of a second on Linux.
+  const fields = read(pid, 'stat')
+    .replace(/^.*\) /s, '')
+    .split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
 function processes(): readonly string[] {
   try {
     return readdirSync('/proc').filter((name) => /^\d+$/.test(name));
@@ -49,7 +57,8 @@ function processes(): readonly string[] {
   }
 }
 
-function read(pid: string, file: string): string {
+/** A file of `/proc` about a process. */
+export function read(pid: string, file: string): string {
   return readFileSync(`/proc/${pid}/${file}`, 'latin1');
 }
 

@@ -42,7 +42,7 @@ type Row = Readonly<Record<string, string>>;
 const table = /(<!-- openapi: (\S+) (\S+) (.+?) -->\n)[\s\S]*?(<!-- end -->)/g;
 
 /**
- * The page with its tables made anew from `docs/openapi/`. All other text stays as it is.
+ * The page with its tables made again from `docs/openapi/`. All other text stays as it is.
  *
  * @throws Error when a table is about something that its document lacks
  */

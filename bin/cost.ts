@@ -5,7 +5,7 @@ import { operatorSettingsOrExit } from './operator-settings.ts';
 import { settings as defaults } from './settings.ts';
 
 const { stdout, stderr } = process;
-// A reader that closes the pipe, such as head, is no failure.
+// A reader that closes the pipe, such as head, is not a failure.
 stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });

@@ -15,7 +15,7 @@ import { settings as defaults } from './settings.ts';
 
 const root = join(import.meta.dirname, '..');
 
-/** The main job from beginning to end, on an engine of its own that leaves nothing behind. @returns the exit code */
+/** The main job from beginning to end, on its own engine that leaves nothing behind. @returns the exit code */
 async function main(): Promise<number> {
   const terminal = processTerminal();
   const { signal, write, report } = terminal;

@@ -114,9 +114,9 @@ interface Options {
   readonly dataDir: string | undefined;
   /** Over the setting that the template was made with. */
   readonly archiveCredentials: string | undefined;
-  /** Function to which a debugger shall be able to attach. */
+  /** Function to which a debugger must be able to attach. */
   readonly inspect: string | undefined;
-  /** Show what the synth and the functions say, too. */
+  /** Also show what the synth and the functions say. */
   readonly verbose: boolean;
 }
 
@@ -172,8 +172,8 @@ function summary(
   const inspected = inspector === undefined ? '' : `  Inspector      ${inspector}, of ${inspect}\n`;
   return `data-out runs on this machine (ready in ${seconds.toFixed(1)} s). Ctrl-C ends it.
 
-  Proxy API      ${proxyUrl}
-  Data-out API   ${dataOutUrl ?? 'none: direct access is off (directAccess in bin/settings.ts)'}
+  Delivery API   ${proxyUrl}
+  Direct API     ${dataOutUrl ?? 'none: direct access is off (directAccess in bin/settings.ts)'}
   Admin page     ${proxyUrl}/admin (user ${admin.username}, password in ${adminPasswordPath})
   Connection     ${connectionPath}
   Logs           ${logsDir}

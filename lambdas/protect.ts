@@ -16,7 +16,7 @@ const storage = {
 };
 
 /**
- * Run by a deploy-time trigger once the storage stack is there, and every hour from then on. Waits some minutes for new
+ * Run by a deploy-time trigger once the storage stack exists, and every hour from then on. Waits some minutes for new
  * permissions; a failure is thrown, and rolls the deployment back when it is part of one.
  */
 export async function handler(_event: unknown, context: Context): Promise<void> {

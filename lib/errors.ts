@@ -2,7 +2,7 @@
  * What a caller of this service can do next, as one class and one stable `code` each. The HTTP edge maps `code` to a
  * status once (`lib/service/http/problem.ts`); queue consumers map it to reject (message gone) or retry.
  *
- * Format and visa errors have classes of their own in `lib/crypt4gh/errors.ts` and `lib/visas/errors.ts`.
+ * Format and visa errors have their own classes in `lib/crypt4gh/errors.ts` and `lib/visas/errors.ts`.
  */
 export type ErrorCode =
   | 'invalid_request'

@@ -28,7 +28,7 @@ export class Cloud {
   readonly env: NodeJS.ProcessEnv;
   /** File with the decisions about roles. */
   readonly iamLog: string;
-  /** Its gaps: those that patches stand in for, and those that it has closed by itself. */
+  /** Its gaps: those that patches stand in for, and those that it has closed automatically. */
   gaps: { readonly open: readonly string[]; readonly byItself: readonly string[] } = { open: [], byItself: [] };
   readonly #emulator: Program;
 

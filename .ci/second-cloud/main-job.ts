@@ -122,7 +122,6 @@ export class MainJob {
     const [{ referenceName, start, end }] = parsed(region) as [Region];
     const query = new URLSearchParams({ referenceName, start: String(start), end: String(end) });
     const reply = await this.direct(`htsget/reads/${bam}?${query}`);
-    if (reply.status === 404) return 'this deployment has no such route';
     const { htsget } = (await reply.json()) as { htsget: { urls: readonly { url: string; headers?: object }[] } };
     const parts: Buffer[] = [];
     for (const { url, headers = {} } of htsget.urls)

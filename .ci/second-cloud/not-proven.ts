@@ -16,6 +16,6 @@ export function unprovenByPage(text = readPage(page)): ReadonlyMap<string, strin
 export function notProven({ open, byItself }: Cloud['gaps']): string {
   const rows = [...unprovenByPage()].filter(([name]) => !byItself.includes(name));
   const lines = rows.map(([name, what]) => `- ${open.includes(name) ? `patch ${name}` : name}: ${what}\n`);
-  const closed = byItself.map((name) => `The emulator has closed the gap ${name} by itself: remove its patch.\n`);
+  const closed = byItself.map((name) => `The emulator has closed the gap ${name} automatically: remove its patch.\n`);
   return ['This does not prove:\n', ...lines, ...closed].join('');
 }

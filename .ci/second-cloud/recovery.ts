@@ -42,7 +42,7 @@ export async function rebuild(checkout: Checkout, job: MainJob, log: Log): Promi
   const said = await checkout.deploy(log);
   await job.completed(requestId);
   const { ProxyUrl } = await checkout.cloud.outputs();
-  if (ProxyUrl === former) throw new Error('the APIs were not made anew');
+  if (ProxyUrl === former) throw new Error('the APIs were not made again');
   return `${said}; the order that waited is complete`;
 }
 

@@ -21,7 +21,7 @@ export interface Surroundings {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** Starts a program in a process group of its own, so that what it starts can be ended with it. */
+/** Starts a program in its own process group, so that what it starts can be ended with it. */
 export function start(argv: readonly string[], { cwd, env }: Surroundings, log: string): Program {
   const [program = '', ...rest] = argv;
   const child = spawn(program, rest, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });

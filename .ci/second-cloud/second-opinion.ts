@@ -25,6 +25,7 @@ export function secondOpinion({ iamLog }: Cloud, log: Log): string {
     return functions.has(name) ? [{ use: `${name} ${action.replace(/Batch$/, '')}`, decision, resource }] : [];
   });
   const used = new Set(asked.map(({ use }) => use));
+  if (used.size === 0) throw new Error(`no function of the deployment is in ${iamLog}`);
   const comparable = [...granted].filter((grant) => !unasked.test(grant));
   const idle = comparable.filter((grant) => !used.has(grant));
   log.note(`Granted here, and not asked there:\n${idle.join('\n')}`);

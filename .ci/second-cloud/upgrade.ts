@@ -10,7 +10,7 @@ interface Caller {
   ask(): Promise<{ readonly reply: Response; readonly isRight: boolean }>;
 }
 
-/** Callers that ask while a deployment goes on. They repeat what got no reply, or a status of 500 or more, as clients do. */
+/** Callers that ask while a deployment continues. They repeat what got no reply, or a status of 500 or more, as clients do. */
 export class Callers {
   readonly #job: MainJob;
   readonly #orders = new Map<string, string>();

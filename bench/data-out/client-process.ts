@@ -1,4 +1,4 @@
-/** The client of the benchmark, in a process of its own: its work does not count as the engine's. */
+/** The client of the benchmark, in its own process: its work does not count as the engine's. */
 import { Agent, type IncomingMessage, request } from 'node:http';
 
 /** One request, with redirects followed to their end. */

@@ -13,7 +13,7 @@ export interface Transfer {
   readonly firstByteAt: number;
 }
 
-/** A client of HTTP in a process of its own, with connections that stay open. */
+/** A client of HTTP in its own process, with connections that stay open. */
 export class Client {
   readonly #process: ChildProcess = fork(fileURLToPath(new URL('./client-process.ts', import.meta.url)));
 

@@ -1,4 +1,4 @@
-import { type ChildProcess, fork } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -23,6 +23,7 @@ import { installedProgram } from '../../test/helpers/installed-program.ts';
 import { bytesOf } from '../../test/helpers/made-files.ts';
 import { Client } from '../data-out/client.ts';
 import { figure, median, type Report, ratio, verdict } from '../report.ts';
+import { processesOf } from './processes.ts';
 
 const mebibyte = 2 ** 20;
 const fileBytes = Number(process.env.BENCH_ENGINE_MIB ?? 10 * 1024) * mebibyte;
@@ -35,7 +36,9 @@ const directRanges = [
 ] as const;
 const batchRows = Number(process.env.BENCH_ENGINE_ROWS ?? 1000);
 const rounds = 3;
-const targets = { memory: 400e6, presigned: 0.5, smallRangeMs: 10, plaintext: 150, batchMs: 60_000 };
+/** A batch is measured with a small file: with a large one, the time is that of S3's copies. */
+const batchFileBytes = 1_000_000;
+const targets = { memory: 400e6, presigned: 0.5, smallRangeMs: 10, plaintext: 150, batchMs: 60_000, firstMs: 300 };
 
 /** The engine with a real-sized file: how fast it stores and returns the file, and how much memory that takes. */
 export default async function engineSuite(report: Report): Promise<void> {
@@ -50,9 +53,12 @@ export default async function engineSuite(report: Report): Promise<void> {
     const [path] = (await Promise.race([once(engine, 'message'), ended])) as [string];
     ended.catch(() => undefined);
     const stage = new Stage(connection.parse(JSON.parse(await readFile(path, 'utf8'))));
-    const atRest = await memoryOf(engine);
+    const pid = engine.pid ?? 0;
+    const atRest = memoryOf(pid);
+    engine.send('first requests');
+    const [firsts] = (await once(engine, 'message')) as [number[]];
 
-    const archiving = await timed(() => stage.archive());
+    const archiving = await timed(() => stage.archive('sample.bam', fileBytes));
     const file = archiving.value;
     const staging = await timed(() => stage.export(file));
     const container = staging.value;
@@ -63,8 +69,13 @@ export default async function engineSuite(report: Report): Promise<void> {
     const whole = await throughput(async () => (await client.run([{ url, headers: {} }])).bytes);
     const small = await smallRanges(client, url, container.size);
     const plaintexts: (readonly string[])[] = [];
+    const parts: (readonly string[])[] = [];
     for (const ranges of directRanges) {
+      const before = timesOf(pid);
       const plaintext = await throughput(() => stage.plaintext(client, file, ranges));
+      const count = (rounds * directBytes) / ranges.size;
+      const perRange = (name: string) => figure(((timesOf(pid).get(name) ?? 0) - (before.get(name) ?? 0)) / count);
+      parts.push([`${ranges.size / mebibyte} MiB`, ...timedParts.map(perRange)]);
       plaintexts.push([
         `plaintext, ${ranges.atOnce} ranges of ${ranges.size / mebibyte} MiB at once`,
         `${figure(plaintext)} MiB/s`,
@@ -72,10 +83,11 @@ export default async function engineSuite(report: Report): Promise<void> {
         verdict(plaintext >= targets.plaintext),
       ]);
     }
-    const busy = await memoryOf(engine);
+    const busy = memoryOf(pid);
     await stage.fill(listedFiles);
     const listing = await timed(() => stage.list());
-    const batch = await timed(() => stage.batch(file, folder));
+    const ordered = await stage.archive('small.bam', batchFileBytes);
+    const batch = await timed(() => stage.batch(ordered, folder));
 
     report.table(
       [`one file of ${formatBytes(fileBytes)}`, 'figure', 'beside', 'target met'],
@@ -91,9 +103,15 @@ export default async function engineSuite(report: Report): Promise<void> {
         ],
         ['presigned GET of 100 bytes', `${figure(small)} ms`, '', verdict(small <= targets.smallRangeMs)],
         ...plaintexts,
-        ['memory of the engine at rest', formatBytes(atRest.own), '', ''],
-        ['the most that it had', formatBytes(busy.own), '', verdict(busy.own <= targets.memory)],
-        ['beside it, the process of the queues', formatBytes(busy.queues), '', ''],
+        [
+          'first request of a function, the middle one and the slowest',
+          `${figure(median(firsts))}, ${figure(Math.max(...firsts))} ms`,
+          '',
+          verdict(Math.max(...firsts) <= targets.firstMs),
+        ],
+        ['memory of engine and queues at rest', formatBytes(atRest.own), '', ''],
+        ['the most that they had', formatBytes(busy.own), '', verdict(busy.own <= targets.memory)],
+        ['the largest process of a function', formatBytes(busy.largestFunction), '', ''],
         [
           `${listing.value} objects listed`,
           formatDuration(listing.milliseconds),
@@ -108,6 +126,7 @@ export default async function engineSuite(report: Report): Promise<void> {
         ],
       ],
     );
+    report.table(['processor time of a range of plaintext, ms', ...timedParts], parts);
   } finally {
     client.stop();
     if (engine.connected) {
@@ -131,12 +150,11 @@ class Stage {
     this.#s3 = new S3Client({ region, credentials, endpoint: endpoints.s3, forcePathStyle: true });
   }
 
-  async archive(): Promise<AddedFile> {
+  async archive(path: string, size: number): Promise<AddedFile> {
     const target = localTarget(this.#connection);
     const keys = await readArchiveKeys(target.archiveKeys);
-    const made = { path: 'sample.bam', size: fileBytes };
-    const input = { label: made.path, size: fileBytes, bytes: bytesOf(made) };
-    const added = await addFile(target, { datasetId: this.#datasetId, path: made.path, input, keys });
+    const input = { label: path, size, bytes: bytesOf({ path, size }) };
+    const added = await addFile(target, { datasetId: this.#datasetId, path, input, keys });
     await setDatasetEvent(target, this.#datasetId, 'released');
     return added;
   }
@@ -284,18 +302,22 @@ function rate(bytes: number, milliseconds: number): string {
   return `${figure(bytes / mebibyte / (milliseconds / 1000))} MiB/s`;
 }
 
-/** Peak memory of the engine in bytes: its own process, and that of the queues. Functions are not counted. */
-async function memoryOf({ pid = 0 }: ChildProcess): Promise<{ readonly own: number; readonly queues: number }> {
-  const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ');
-  let queues = 0;
-  for (const child of children) {
-    const command = await readFile(`/proc/${child}/cmdline`, 'latin1');
-    if (command.includes('queue-server-process')) queues = await peak(child);
-  }
-  return { own: await peak(pid), queues };
+/** Where the processor time of a direct read goes: the names of {@link processesOf}. */
+const timedParts = ['engine', 'queues', 'AuthorizeVisa', 'DirectFile'] as const;
+
+/** Processor time in milliseconds, by the name of the process. */
+function timesOf(engine: number): ReadonlyMap<string, number> {
+  const times = new Map<string, number>();
+  for (const { name, milliseconds } of processesOf(engine)) times.set(name, (times.get(name) ?? 0) + milliseconds);
+  return times;
 }
 
-async function peak(pid: number | string): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'latin1');
-  return Number(/^VmHWM:\s+(\d+)/m.exec(status)?.[1]) * 1024;
+/** Peak memory in bytes: of the engine's process with that of the queues, and of the largest process of a function. */
+function memoryOf(engine: number): { readonly own: number; readonly largestFunction: number } {
+  const [own, functions] = [true, false].map((isOwn) =>
+    processesOf(engine)
+      .filter(({ name }) => ['engine', 'queues'].includes(name) === isOwn)
+      .map(({ peak }) => peak),
+  );
+  return { own: (own ?? []).reduce((sum, peak) => sum + peak, 0), largestFunction: Math.max(0, ...(functions ?? [])) };
 }

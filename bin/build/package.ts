@@ -88,7 +88,7 @@ const manifest = {
   },
 };
 
-/** In words that an old Node.js understands, too: npm warns of one that is too old, and installs all the same. */
+/** In words that even an old Node.js understands: npm warns of one that is too old, and installs anyway. */
 const start = `#!/usr/bin/env node
 if (parseInt(process.versions.node, 10) >= ${oldestNode}) require('./client.js');
 else {

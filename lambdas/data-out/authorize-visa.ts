@@ -16,7 +16,7 @@ const now = () => new Date();
  * the functions behind it do, by the same token. Only API Gateway itself can send `WWW-Authenticate`, which takes an
  * authorizer: in a function's reply it renames that header.
  *
- * On the data URLs of htsget a token of their ticket counts, too, and nowhere else.
+ * On the data URLs of htsget a token of their ticket is also accepted, and nowhere else.
  */
 export const handler = requestAuthorizer(['*'], async (event) => {
   const token = theToken(headersOf(event));

@@ -27,7 +27,7 @@ const endpoint = {
 const info = serviceInfo();
 
 /**
- * GA4GH DRS 1.5.0. A GET of an object is behind the authorizer, too; a POST carries its passports in the body, so strangers
+ * GA4GH DRS 1.5.0. A GET of an object is also behind the authorizer; a POST carries its passports in the body, so strangers
  * reach this function. It has no key of the archive. Once a caller may know a file, it asks another function to describe it.
  */
 export async function handler(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {

@@ -32,7 +32,7 @@ export const handler = withdraw(
   required(environment.withdrawal) === 'purge' ? 'purge' : 'report',
 );
 
-/** The number of containers that a run leaves is a metric, so that an alarm tells, in both modes. */
+/** The number of containers that a run leaves is a metric, so that an alarm fires, in both modes. */
 export function withdraw(dependencies: WithdrawalDependencies, mode: Exclude<WithdrawalPolicy, 'off'>) {
   return async (event: { readonly whileOpen?: boolean }, context: Context): Promise<void> => {
     logger.addContext(context);

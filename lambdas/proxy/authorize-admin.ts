@@ -12,7 +12,7 @@ const administrators = secretAdministrators({
 });
 
 /**
- * Request authorizer of `/admin` and of all routes below `/export`: HTTP Basic. A user without the role ADMIN is let through, too: a
+ * Request authorizer of `/admin` and of all routes below `/export`: HTTP Basic. A user without the role ADMIN is also let through: a
  * refusal here is a 401, and the function answers 403.
  */
 export const handler = requestAuthorizer(

@@ -25,7 +25,7 @@ export interface RoleSecret {
   readonly secretArn: string;
 }
 
-/** The roles with a secret of their own. A role has none where the operator gave its functions the owner's credentials. */
+/** The roles with their own secret. A role has none where the operator gave its functions the owner's credentials. */
 export const roleSecrets: readonly RoleSecret[] = (
   [
     [databaseRoles.proxy, environment.databaseProxySecretArn],

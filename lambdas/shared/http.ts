@@ -13,7 +13,7 @@ import { bundledJson } from './runtime.ts';
 /** Milliseconds that are kept for the log line of a reply that took too long. */
 const cleanUpMs = 2000;
 
-/** What an endpoint has of its own around its replies. */
+/** What one endpoint needs around its replies. */
 export interface AnswerOptions {
   /** Foreign origins whose pages are not refused. Default: none */
   readonly origins?: ReadonlySet<string>;

@@ -34,7 +34,7 @@ export function countBy(name: BrokenDownMetric, value: string, times = 1): void 
   const { dimension, values } = breakdowns[name];
   const known: readonly string[] = values;
   metrics
-    // A metric of its own: its dimension must not spread to the other metrics of the invocation.
+    // A separate metric: its dimension must not spread to the other metrics of the invocation.
     .singleMetric()
     // No more dimensions: the total.
     .addDimensions({})

@@ -11,8 +11,8 @@ import { exportFields } from './traces.ts';
 const patienceMs = 3000;
 
 /**
- * Tell operators what became of a request. An event that is lost leaves a log line and counts in a metric. The invocation
- * goes on as if it had been sent.
+ * Tell operators what happened to a request. An event that is lost leaves a log line and counts in a metric. The invocation
+ * continues as if it had been sent.
  *
  * @param events `undefined` while the setting `events` is off
  */

@@ -30,7 +30,7 @@ export function bundledJson(path: string): unknown {
 /**
  * Make V8 keep the memory of this function small. Streamed bytes are garbage at once, but lie outside V8's heap: by default it
  * lets some 64 MB of them gather before it collects, and its heap for young objects grow to 48 MB. Earlier collection takes a
- * third off the peak and no more processor time: pieces that were sent give most of their memory back by themselves.
+ * third off the peak and no more processor time: pieces that were sent give most of their memory back automatically.
  */
 export function keepMemorySmall(): void {
   setFlagsFromString('--memory-saver-mode');

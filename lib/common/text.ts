@@ -28,7 +28,7 @@ export function formatDuration(milliseconds: number): string {
   return `${hours} h ${String(minutes % 60).padStart(2, '0')} min`;
 }
 
-/** Characters that a terminal obeys or hides, and a browser, too: controls, bidi and other format characters, line separators. */
+/** Characters that a terminal or a browser obeys or hides: controls, bidi and other format characters, line separators. */
 export const notShown = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
 /** Text from elsewhere, made safe to show: characters that a terminal or a browser would obey or hide become `\u{…}`. */

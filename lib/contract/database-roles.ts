@@ -1,16 +1,16 @@
 /**
  * PostgreSQL roles of the functions; the owner of the tables is for the migration and for rotation. Each is the `username` in
- * the secret of that role, too, until the secret is rotated.
+ * the secret of that role until the secret is rotated.
  */
 export const databaseRoles = {
-  /** The state of exports: reads what became of requests and files and the audit trail, and nothing else. */
+  /** The state of exports: reads what happened to requests and files and the audit trail, and nothing else. */
   auditor: 'data_out_auditor',
   /** The authorizer of list and stream: reads the archive users and nothing else. */
   proxy: 'data_out_proxy',
   /** Direct access: reads the catalogue and nothing else. */
   reader: 'data_out_reader',
   /**
-   * The consumers of the queues and the sweep: read the catalogue, append to the audit trail, record what becomes of requests,
+   * The consumers of the queues and the sweep: read the catalogue, append to the audit trail, record what happens to requests,
    * files and copies, and nothing else.
    */
   worker: 'data_out_worker',

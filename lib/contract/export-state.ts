@@ -15,7 +15,7 @@ export const exportStates = [
 ] as const;
 export type ExportState = (typeof exportStates)[number];
 
-/** Whether an export of this state goes on. */
+/** Whether an export of this state continues. */
 export function isUnderWay(state: ExportState): state is 'accepted' | 'staging' {
   return state === 'accepted' || state === 'staging';
 }

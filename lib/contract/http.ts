@@ -21,8 +21,8 @@ export type AuthorizerContext = Readonly<Partial<Record<keyof typeof authorizerC
  */
 
 /**
- * Of the proxy. It names `Basic` alone, because Java's HttpClient sends no password when another scheme stands beside
- * it. The problem document asks for the visa; stock clients know no scheme for that.
+ * Of the proxy. It names `Basic` alone, because Java's HttpClient sends no password when the header names another
+ * scheme. The problem document asks for the visa; stock clients know no scheme for that.
  */
 export const proxyChallenge = 'Basic realm="data-out", charset="UTF-8"';
 

@@ -46,11 +46,11 @@ export const metrics = {
 export const failureStages = ['consume', 'stage', 'settle'] as const;
 export type FailureStage = (typeof failureStages)[number];
 
-/** Stands for a value outside its list, so that no value of a message can make a time series of its own. */
+/** Stands for a value outside its list, so that no value of a message can make its own time series. */
 export const otherValue = 'other';
 
 /**
- * The metrics that have one more dimension, with all its values. They are counted without it, too: an alarm takes no
+ * The metrics that have one more dimension, with all its values. They are also counted without it: an alarm takes no
  * search over dimensions. Each value is a time series that CloudWatch charges for.
  */
 export const breakdowns = {

@@ -2,7 +2,7 @@ import { limits } from './limits.ts';
 
 /** A reason code in words. */
 export interface Explanation {
-  /** A clause without a full stop: operators read it, too. */
+  /** A clause without a full stop, which operators also read. */
   readonly meaning: string;
   /** Whole sentences for the administrator who asked for the export. */
   readonly remedy: string;
@@ -15,7 +15,7 @@ export const visaErrors = {
   alg_not_allowed: 'the signature algorithm is not the one of the key, or neither RS256 nor ES256',
   crit_unsupported: 'the token asks for an extension that is not understood',
   wrong_typ: 'the token is of another type',
-  unsupported_visa_format: 'only visas in document form are taken',
+  unsupported_visa_format: 'only visas in document form are accepted',
   untrusted_issuer: 'the issuer is not trusted for this kind of token',
   untrusted_jku: 'the token names another key set than the one trusted for its issuer',
   wrong_audience: 'the token is for another audience',
@@ -37,7 +37,7 @@ export const visaErrors = {
   denied: 'the operator of the service has denied this token or its subject',
 } as const;
 
-const visaOfTheDataset = 'Look at the id, and ask the recipient for the visa of this dataset.';
+const visaOfTheDataset = 'Check the id, and ask the recipient for the visa of this dataset.';
 const later = 'Export again when the visa is valid, or ask the recipient for another one.';
 const trusted = 'Ask the operator whether the service trusts this issuer.';
 
@@ -58,7 +58,7 @@ const visaRemedies: Readonly<Record<string, string>> = {
 const otherVisa =
   'Ask the recipient to get the visa again and to send that file as it is. If it fails again, ask the operator.';
 
-const checkId = 'Look at the id. Is it that of a dataset, or of a file?';
+const checkId = 'Check the id: dataset or file?';
 const askOperator = 'Ask the operator.';
 /** With a comma between thousands. To ask Node.js for that loads the languages of the world, at each start. */
 const mostFiles = `${limits.filesPerExport}`.replaceAll(/\B(?=(?:\d{3})+$)/g, ',');
@@ -109,9 +109,9 @@ export const failureReasons = {
     meaning: 'an unforeseen error: the log of the function has it under the request id',
     remedy: askOperator,
   },
-  no_progress: { meaning: 'five deliveries of a large file brought no new part', remedy: askOperator },
+  no_progress: { meaning: 'five attempts to copy the file made no progress', remedy: askOperator },
   no_answer: {
-    meaning: 'the last attempt recorded no end: it met its time limit, or its process died',
+    meaning: 'the last attempt timed out or crashed',
     remedy: askOperator,
   },
   not_sent: { meaning: 'the request was given up before this file was sent to be staged', remedy: 'Export again.' },
@@ -129,7 +129,7 @@ export const reasonCodes: readonly string[] = [
   ...Object.keys(exportReasons),
 ];
 
-/** What a reason code of an export says; `undefined` for an unknown one. */
+/** The meaning of an export's reason code; `undefined` for an unknown one. */
 export function explainReason(reason: string): Explanation | undefined {
   const [, visaError = ''] = /^visa_(.+)$/.exec(reason) ?? [];
   if (Object.hasOwn(visaErrors, visaError)) {

@@ -19,7 +19,7 @@ export type BodyErrorCode =
   | 'truncated-segment'
   /** Only if the size is known: the body ends too early, between two segments. */
   | 'truncated-body'
-  /** Only if the size is known: the body goes on after its end. */
+  /** Only if the size is known: the body continues after its end. */
   | 'oversized-body';
 
 /** What is wrong with a key or key file (key format; RFC 7748 § 6.1 for `weak-public-key`). */

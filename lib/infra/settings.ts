@@ -206,7 +206,7 @@ export const settingsSchema = fields({
     '[Limits for each network address](operations.md#a-firewall) by AWS WAF, in requests within five minutes.',
   ),
   domains: optional(fields({ proxy: optional(domain), dataOut: optional(domain) }), 'names of API Gateway').describe(
-    '[Host names of your own](operations.md#host-names-of-your-own) for the two APIs.',
+    '[Your own host names](operations.md#your-own-host-names) for the two APIs.',
   ),
   concurrency: fields({
     exportRequests: whole(2, 1_000),

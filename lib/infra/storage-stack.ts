@@ -138,7 +138,7 @@ export class StorageStack extends Stack {
     acknowledge(bucket, {
       bucketKey: 'S3 delivers access logs only to a bucket that uses SSE-S3.',
       bucketCopies:
-        'S3 writes each log once, under a name of its own, and no role of the service can change one. They expire after `bucketLogRetentionDays`.',
+        'S3 writes each log once, under its own name, and no role of the service can change one. They expire after `bucketLogRetentionDays`.',
     });
     return bucket as IBucket;
   }

@@ -53,7 +53,7 @@ export interface EngineOptions {
   readonly connectionPath?: string;
   /** Variables for every function, over those of the template. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Short name of a function to which a debugger shall be able to attach. @default - none */
+  /** Short name of a function to which a debugger must be able to attach. @default - none */
   readonly inspect?: string;
   /** Receives every line of every function and access log, beside the log files. */
   readonly onLog?: OnLog;
@@ -233,6 +233,8 @@ async function start(
     now,
   });
   await runTriggers(deployment, functions);
+  // None of them runs again.
+  await functions.recycle();
   await rotations.start();
   cleanup.push(() => rotations.stop());
   await addArchiveUser(database, accounts.archiveUser);

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer, type Server as NetServer } from 'node:net';
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { EngineError, isCode } from './errors.ts';
 
@@ -37,7 +37,7 @@ export async function readAll(stream: Readable, limit: number): Promise<Buffer |
   return Buffer.concat(chunks);
 }
 
-/** Write a body. If its source breaks, the client's connection is broken, too. */
+/** Write a body. If its source breaks, the client's connection is also broken. */
 export async function writeBody(response: ServerResponse, body: Readable | string | Uint8Array): Promise<void> {
   if (typeof body === 'string' || body instanceof Uint8Array) {
     await new Promise<void>((resolve) => {
@@ -47,6 +47,20 @@ export async function writeBody(response: ServerResponse, body: Readable | strin
     return;
   }
   await pipeline(body, response).catch(() => response.destroy());
+}
+
+/** Resolves when the bytes have left their memory. @throws Error when the client has gone, or leaves first */
+export function written(response: Writable, bytes: Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const gone = () => reject(new Error('the client has left'));
+    if (response.closed) return gone();
+    response.once('close', gone);
+    response.write(bytes, (error) => {
+      response.off('close', gone);
+      if (error) reject(error);
+      else resolve();
+    });
+  });
 }
 
 const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;

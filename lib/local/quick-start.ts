@@ -3,7 +3,7 @@ import type { ClientFiles } from './connection-file.ts';
 /** What the commands depend on. */
 export interface QuickStart {
   readonly files: ClientFiles;
-  /** `undefined`: it is the one that the operator's tool looks for by itself. */
+  /** `undefined`: it is the one that the operator's tool looks for automatically. */
   readonly connectionPath: string | undefined;
   readonly admin: string;
   /** A dataset that is released already, with files. */

@@ -19,7 +19,7 @@ import { takeLock } from './process-lock.ts';
 
 /** Where one engine keeps what. All paths are absolute. */
 export interface State {
-  /** Kept between runs. `undefined`: nothing is kept, and what can be in memory is there. */
+  /** Kept between runs. `undefined`: nothing is kept, and what can be in memory exists. */
   readonly dataDir: string | undefined;
   /** Keys, and task roots of functions. A temporary folder when nothing is kept. */
   readonly workDir: string;
@@ -91,7 +91,7 @@ const writableByOthers = 0o022;
 const sticky = 0o1000;
 
 /**
- * Makes the data folder for its owner alone, or takes the rights of others away from one that is there and from what an
+ * Makes the data folder for its owner alone, or takes the rights of others away from one that exists and from what an
  * engine has put into it.
  *
  * @param path absolute
@@ -106,7 +106,7 @@ export function prepareDataFolder(path: string, warn: (text: string) => void): v
   // Windows has no such users.
   if (process.getuid === undefined) return;
   if (status.uid !== process.getuid())
-    throw new EngineError(`the data folder ${path} belongs to another user: name a folder of your own`);
+    throw new EngineError(`the data folder ${path} belongs to another user: name your own folder`);
   takeFromOthers(path);
   tightenContent(path);
   for (let parent = dirname(path); ; parent = dirname(parent)) {

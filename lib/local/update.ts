@@ -60,7 +60,7 @@ export async function* update(parts: RunningParts, assemblyDir: string): AsyncGe
   parts.schedules.update(deployment);
 }
 
-/** Make one step true. A type that is not named here has no effect of its own. */
+/** Make one step true. A type that is not named here has no separate effect. */
 async function apply(
   { action, stackName, logicalId, type }: UpdateStep,
   { former, before, after }: Readonly<Record<'former' | 'before' | 'after', Deployment>>,

@@ -53,13 +53,13 @@ const notLoggedIn = new Set([
 ]);
 
 const remedies = {
-  login: 'Log in, for example with aws sso login, and look at AWS_PROFILE. Then run the same command again.',
-  refused: 'Look at AWS_PROFILE, at the region, and at the rights of these credentials.',
-  address: 'Look at the region (--region, AWS_REGION, AWS_PROFILE) and at the network.',
-  noAnswer: 'Look whether the local engine or the network is up, then run the same command again.',
+  login: 'Log in, for example with aws sso login, and check AWS_PROFILE. Then repeat the command.',
+  refused: 'Check AWS_PROFILE, the region, and the rights of these credentials.',
+  address: 'Check the region (--region, AWS_REGION, AWS_PROFILE) and the network.',
+  noAnswer: 'Check whether the local engine or the network is up, then repeat the command.',
   transient:
-    'Wait a minute, then run the same command again. If that does not help, look at the network, and at the state of the service.',
-  diskFull: 'Make room where the engine keeps its state, then run the same command again.',
+    'Wait a minute, then repeat the command. If that does not help, check the network and the state of the service.',
+  diskFull: 'Make room where the engine keeps its state, then repeat the command.',
 } as const;
 
 /** Codes of name resolution. A region that does not exist has no address. */
@@ -76,7 +76,7 @@ export function opsFailure(error: unknown): Failure | undefined {
   if (error instanceof Crypt4ghError) return failure(crypt4ghExitCode(error), error.code, error.message);
   if (error instanceof InvalidRequestError) return failure(exitCodes.usage, 'usage', error.message);
   if (error instanceof SecretChangedError) {
-    return failure(exitCodes.conflict, 'conflict', error.message, 'Give the same command again.');
+    return failure(exitCodes.conflict, 'conflict', error.message, 'Repeat the command.');
   }
   if (error instanceof MalformedSecretError) return failure(exitCodes.usage, 'unusable_input', error.message);
   if (causes.some((cause) => errorName(cause) === localDiskFull)) {

@@ -32,8 +32,8 @@ const registrations: readonly ((program: Command, open: Open) => void)[] = [
 ];
 
 const help = `Target:
-  Without --aws the local engine, found by --connection, else $DATA_OUT_CONNECTION, else .local/connection.json.
-  With --aws the deployed stacks, with the credentials the AWS SDK finds (AWS_PROFILE, AWS_ACCESS_KEY_ID, ...).`;
+  Without --aws: the local engine, found by --connection, else $DATA_OUT_CONNECTION, else .local/connection.json.
+  With --aws: the deployed stacks, with the credentials that the AWS SDK finds (AWS_PROFILE, AWS_ACCESS_KEY_ID, ...).`;
 
 /**
  * Run the operator's tool.
@@ -68,10 +68,10 @@ export function opsProgram(context: CommandContext, version?: string): Command {
     },
     (program) =>
       program
-        .option('--aws', 'work on a deployed stack instead of the local engine')
+        .option('--aws', 'use the deployed stacks, not the local engine')
         .option('--connection <file>', 'connection file of the local engine')
-        .option('--stage <stage>', 'stage of the stacks, as in private/settings.ts (with --aws)')
-        .option('--region <region>', 'AWS region (with --aws); else $AWS_REGION, or that of the profile'),
+        .option('--stage <stage>', 'stage, as in private/settings.ts (with --aws)')
+        .option('--region <region>', 'AWS region (with --aws; default: $AWS_REGION, else from the profile)'),
     (program) => {
       for (const register of registrations) register(program, open);
     },

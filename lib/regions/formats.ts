@@ -19,7 +19,7 @@ export function formatOf(path: string): DataFormat | undefined {
 
 /**
  * Paths under which the index of a data file can lie, the preferred first: `x.bam.bai`, `x.bai`, `x.bam.csi`, `x.csi`,
- * each followed by its encrypted form (`.c4gh`). Empty if the name tells no format.
+ * each followed by its encrypted form (`.c4gh`). Empty if the name shows no format.
  */
 export function indexPathsOf(path: string): readonly string[] {
   const kind = kindOf(path);

@@ -110,7 +110,7 @@ function nearestCuts(
 }
 
 /**
- * The end of a record's block if a record ends there, too. By the chain of records from a known start this is a proof:
+ * The end of a record's block if a record also ends there. By the chain of records from a known start this is a proof:
  * lengths (SAMv1 § 4.2, VCFv4.3 § 6.3) or lines. Undefined if none ends there, or if the cuts that are known are as near.
  */
 async function recordEndBetween(

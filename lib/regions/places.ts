@@ -53,7 +53,7 @@ export function mergeRanges(ranges: readonly VirtualRange[]): VirtualRange[] {
   return merged;
 }
 
-/** Index of the first element that has a property that all behind it have, too; the length if none has it. */
+/** Index of the first element that has a property that all behind it also have; the length if none has it. */
 export function firstIndex<Element>(sorted: ArrayLike<Element>, has: (element: Element) => boolean): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {

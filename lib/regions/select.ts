@@ -16,15 +16,26 @@ export interface Region {
 
 /**
  * Where the records of the regions lie: sorted, disjoint, none for none. Records beside the regions can be among them.
- * Two ranges never share a block. One that reaches the end of the file has its end marker, too.
+ * Two ranges never share a block. One that reaches the end of the file also has its end marker.
  *
  * @throws NotFoundError if neither header nor index has a reference of that name.
  * @throws RegionsError if the index names places outside of the records, so that it belongs to another file.
  */
 export function virtualRangesOf(index: RegionIndex, head: FileHead, regions: readonly Region[]): VirtualRange[] {
   const ranges: VirtualRange[] = [];
-  for (const [referenceName, named] of Map.groupBy(regions, (region) => region.referenceName)) {
-    ranges.push(...chunksOf(index, head, referenceName, intervalsOf(named)));
+  const byName = Map.groupBy(regions, ({ referenceName }) => referenceName);
+  const inHeader = numbersOf(
+    byName,
+    head.references.map((reference) => reference?.name),
+  );
+  const inIndex = index.names ? numbersOf(byName, index.names) : inHeader;
+  for (const [name, named] of byName) {
+    const number = inIndex.get(name);
+    if (name === '*' && (head.format === 'BAM' || head.format === 'CRAM')) append(ranges, index.unplaced(head));
+    else if (number !== undefined) append(ranges, index.chunksOf(number, intervalsOf(named), head));
+    else if (!inHeader.has(name)) {
+      throw new NotFoundError(`the file has no reference sequence ${JSON.stringify(name)}`);
+    }
   }
   const marker = { block: head.size - endMarkers[head.format].length, within: 0 };
   for (const { start, end } of ranges) {
@@ -36,19 +47,18 @@ export function virtualRangesOf(index: RegionIndex, head: FileHead, regions: rea
   return mergeRanges(ranges);
 }
 
-function chunksOf(
-  index: RegionIndex,
-  head: FileHead,
-  name: string,
-  intervals: readonly Interval[],
-): Iterable<VirtualRange> {
-  if (name === '*' && (head.format === 'BAM' || head.format === 'CRAM')) return index.unplaced(head);
-  const inHeader = head.references.findIndex((reference) => reference?.name === name);
-  const number = index.names ? index.names.indexOf(name) : inHeader;
-  if (number < 0 && inHeader < 0) {
-    throw new NotFoundError(`the file has no reference sequence ${JSON.stringify(name)}`);
+/** An index names up to millions of chunks, more than one call takes as arguments. */
+function append(ranges: VirtualRange[], more: Iterable<VirtualRange>): void {
+  for (const range of more) ranges.push(range);
+}
+
+/** The numbers of the names that are wanted, in one pass over all names. The first of equal names counts. */
+function numbersOf(wanted: ReadonlyMap<string, unknown>, names: readonly (string | undefined)[]): Map<string, number> {
+  const numbers = new Map<string, number>();
+  for (const [number, name] of names.entries()) {
+    if (name !== undefined && wanted.has(name) && !numbers.has(name)) numbers.set(name, number);
   }
-  return number < 0 ? [] : index.chunksOf(number, intervals, head);
+  return numbers;
 }
 
 /** The positions of regions, sorted and disjoint. */

@@ -15,15 +15,15 @@ export interface CsvRow {
   /** Line in the file, counted from 1. */
   readonly line: number;
   readonly values: Readonly<Record<string, string | undefined>>;
-  /** Why this row cannot be used, without a value of it. The other rows can. */
+  /** Why this row cannot be used, without quoting a value of it. */
   readonly fault?: string;
 }
 
 /**
  * The rows of a CSV file (RFC 4180, in UTF-8, with commas or semicolons). Its first line names the columns, in any order and in
- * any case. Empty lines are skipped, and spaces around a value are dropped.
- * A row with another number of values than the first line has a fault.
- * @throws UsageError about the file as a whole. It names the line, and no value: a secret may have been pasted there
+ * any case. Empty lines are skipped, and spaces around a value are dropped. A row with another number of values than the first
+ * line gets a `fault`.
+ * @throws UsageError about the file as a whole. It names the line and no value: it could be a pasted secret
  */
 export function parseCsv(bytes: Uint8Array, form: CsvForm): readonly CsvRow[] {
   const { source, path } = form;
@@ -61,7 +61,7 @@ function columnsOf({ source, path, required, optional }: CsvForm, names: readonl
   return columns;
 }
 
-/** In place of the parser's message, which quotes the line. */
+/** Replaces the parser's message, which quotes the line. */
 function problemOf({ code }: CsvError): string {
   if (code.startsWith('CSV_RECORD_INCONSISTENT')) return 'another number of values than the first line has';
   if (code.includes('QUOTE')) return 'quotes are not in pairs';

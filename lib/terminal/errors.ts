@@ -1,4 +1,4 @@
-/** The user ended the program by Ctrl-C or a signal. Begun work is undone or can be resumed. */
+/** The user ended the program by Ctrl-C or a signal. Started work is undone or can be resumed. */
 export class InterruptedError extends Error {
   override readonly name = 'InterruptedError';
   readonly code = 'interrupted';
@@ -7,7 +7,7 @@ export class InterruptedError extends Error {
   }
 }
 
-/** The user must correct the command line or a setting. `message` says what is wrong, `remedy` what to do. No secrets. */
+/** The user must correct the command line or a setting. `message` says what is wrong, `remedy` what to do. Without secrets. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
   readonly code = 'usage';

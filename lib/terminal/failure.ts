@@ -1,14 +1,14 @@
 import { InterruptedError, UsageError } from './errors.ts';
 import { exitCodes } from './exit-codes.ts';
 
-/** An error in the words of a command: a stable code, one line for people, and what to do. */
+/** An error as a command reports it: a stable code, one line for people, and what to do. */
 export interface Problem {
   readonly code: string;
   readonly message: string;
   readonly remedy?: string | undefined;
 }
 
-/** What a failed command ends with. */
+/** How a failed command ends. */
 export interface Failure extends Problem {
   readonly exitCode: number;
 }
@@ -16,11 +16,11 @@ export interface Failure extends Problem {
 /** The failure of an error that a program knows; `undefined` for any other error. */
 export type Translate = (error: unknown) => Failure | undefined;
 
-/** What the file system can say, and what to do about it. */
+/** Errors of the file system, and what to do about them. */
 const diskProblems: Readonly<Record<string, readonly [problem: string, remedy: string]>> = {
   ENOSPC: ['the disk is full', 'Make room, or choose a folder on another disk.'],
   EDQUOT: ['your disk quota is used up', 'Make room, or choose a folder on another disk.'],
-  EFBIG: ['the file would be larger than this file system takes', 'Choose a folder on another disk.'],
+  EFBIG: ['the file would be too large for this file system', 'Choose a folder on another disk.'],
   EROFS: ['the file system is read-only', 'Choose another folder.'],
   EACCES: ['permission denied', 'Choose another file or folder, or ask its owner.'],
   EPERM: ['the operation is not allowed', 'Choose another file or folder, or ask its owner.'],
@@ -29,10 +29,10 @@ const diskProblems: Readonly<Record<string, readonly [problem: string, remedy: s
   EEXIST: ['it exists already', 'Choose another name.'],
   ENAMETOOLONG: ['the name is too long for this file system', 'Choose a shorter name.'],
   EMFILE: ['too many open files', 'Raise the limit with ulimit -n.'],
-  EIO: ['the disk reports an error', 'Look at the disk; try another one.'],
+  EIO: ['the disk reports an error', 'Check the disk, or try another one.'],
 };
 
-/** The failure that `error` is. @param translate knows the errors of the program; the kit knows those of the system */
+/** The failure for an error. @param translate knows the errors of the program; this file knows those of the system */
 export function failureOf(error: unknown, translate: Translate): Failure {
   if (error instanceof InterruptedError) {
     return { exitCode: exitCodes.interrupted, code: 'interrupted', message: 'interrupted' };
@@ -57,7 +57,7 @@ interface SystemError extends Error {
 }
 
 function isSystemError(error: unknown): error is SystemError {
-  // An error that comes from a thread has lost all but its code.
+  // An error from a thread has lost everything except its code.
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return false;
   return 'syscall' in error || error.code in diskProblems;
 }

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { type Output, printable } from './output.ts';
 
 /**
- * Warns of a file with a secret that a commit could take: it lies in a Git work tree that does not ignore it.
+ * Warns of a secret's file in a Git work tree that does not ignore it, because a commit could include it.
  * @param path absolute
  */
 export async function warnOfCommit(path: string, output: Pick<Output, 'warn'>): Promise<void> {
@@ -12,7 +12,7 @@ export async function warnOfCommit(path: string, output: Pick<Output, 'warn'>): 
   if (text !== undefined) output.warn(text);
 }
 
-/** What {@link warnOfCommit} says; `undefined`: no commit takes the file. */
+/** What {@link warnOfCommit} says; `undefined`: no commit can include the file. */
 export async function commitWarning(path: string): Promise<string | undefined> {
   const folder = dirname(path);
   if (!isInWorkTree(folder) || (await isIgnored(path))) return undefined;
@@ -25,7 +25,7 @@ function isInWorkTree(folder: string): boolean {
   return above !== folder && isInWorkTree(above);
 }
 
-/** Also `false` where Git cannot be asked, as in a container without it: the tree can be committed elsewhere. */
+/** Also `false` without Git, as in a container: the tree can be committed elsewhere. */
 function isIgnored(path: string): Promise<boolean> {
   const argv = ['-C', dirname(path), 'check-ignore', '--quiet', '--', path];
   // Windows looks for a program in the working folder first.

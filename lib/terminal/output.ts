@@ -11,22 +11,22 @@ export interface Output {
   readonly json: boolean;
   /** Whether remarks and progress are left out. */
   readonly quiet: boolean;
-  /** For texts on standard output. */
+  /** Styles for standard output. */
   readonly style: Style;
   /** One result: a JSON object on one line with `--json`, else the text. On standard output. */
   result(record: object, text: string): void;
   /**
-   * Results in columns that fit the terminal; with `--json` one object a line. On standard output; nothing without rows. Cells are
-   * made printable.
+   * Results in columns that fit the terminal; with `--json` one object per line. On standard output; nothing without rows.
+   * Cells are made printable.
    */
   table<Row extends object>(columns: Columns<Row>, rows: readonly Row[]): void;
-  /** A remark for people, on standard error; not with `--quiet`. */
+  /** A remark for people, on standard error; none with `--quiet`. */
   note(text: string): void;
   /** Something that the user should change, on standard error, also with `--quiet`. */
   warn(text: string): void;
 }
 
-/** @param around runs what writes to the terminal while no progress is shown there */
+/** @param around runs writes to the terminal while progress is hidden */
 export function createOutput(
   terminal: Terminal,
   options: { readonly json: boolean; readonly quiet: boolean },
@@ -59,7 +59,7 @@ export function createOutput(
   };
 }
 
-/** A value as JSON on one line, safe for a terminal: characters that it would obey or hide are escaped. */
+/** A value as JSON on one line, safe for a terminal: control and invisible characters are escaped. */
 export function jsonLine(value: unknown): string {
   return JSON.stringify(value).replace(notShown, (character) =>
     character
@@ -91,7 +91,7 @@ export function createStyle({ env }: Pick<Terminal, 'env'>, isTerminal: boolean)
   return { good: as('green'), bad: as('red'), doubtful: as('yellow'), strong: as('bold'), faint: as('dim') };
 }
 
-/** The columns of a table: each with its title and what it says of a row. */
+/** The columns of a table: title, and the text for a row. */
 export type Columns<Row> = readonly (readonly [
   title: string,
   cell: (row: Row) => string | null | undefined,
@@ -108,7 +108,7 @@ const gap = '  ';
 
 /**
  * Rows under their titles, in columns. When a row does not fit, its last cells go below it, each with its title. If that would
- * be half of them or more, all but the first go there. No cell is cut, because users copy names.
+ * be half of them or more, all but the first go there. Cells are never cut, because users copy names.
  * @param width columns of the terminal; `undefined`: no limit
  * @param strong makes the line of titles stand out
  */
@@ -119,7 +119,7 @@ export function formatTable(
   strong: (line: string) => string = (line) => line,
 ): string[] {
   const titles = columns.map(({ title }) => title);
-  // A call of Math.max with an argument for each row fails when there are many.
+  // Math.max with one argument per row fails for many rows.
   const widths = columns.map(({ title }, index) =>
     rows.reduce((widest, row) => Math.max(widest, stringWidth(row[index] ?? '')), stringWidth(title)),
   );

@@ -16,7 +16,7 @@ export function processTerminal(): Terminal {
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, interrupt);
   const { stdin, stdout, stderr } = process;
   let lost: Error | undefined;
-  // A reader that closes the pipe (head, grep -q) is no failure, and the work still goes to its end.
+  // A reader that closes the pipe (head, grep -q) is not an error, and the work is still finished.
   stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') lost ??= error;
   });
@@ -76,11 +76,11 @@ function controllingTerminal(asking: Asking): ((question: string) => Promise<str
   };
 }
 
-/** Bytes of one read of a file. */
+/** Bytes per read of a file. */
 const readBytes = 512 * 1024;
 
 /**
- * The bytes of standard input. A chunk is valid until the next one is asked for: its memory is used again, or given back.
+ * The bytes of standard input. A chunk is valid until the next one is requested: its memory is reused or freed.
  * @throws the reason of `signal`, also while it waits for a pipe.
  */
 export async function* standardInput(stdin: Readable, signal: AbortSignal): AsyncGenerator<Uint8Array> {

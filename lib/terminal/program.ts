@@ -13,11 +13,11 @@ export interface ProgramOptions {
   readonly description: string;
   /** For `--version`. @default - there is no such option */
   readonly version?: string | undefined;
-  /** Where to begin, above the help of the program. @default - nothing */
+  /** Where to begin, above the commands. @default - nothing */
   readonly start?: string;
   /** Help below the commands; the exit codes follow it. */
   readonly help: string;
-  /** Lines that work as they are, at the end of the help. */
+  /** Working examples, at the end of the help. */
   readonly examples: readonly string[];
 }
 
@@ -39,7 +39,7 @@ export function createProgram<Own extends CommandUnknownOpts>(
   const general = program
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'print the help of a command')
-    .option('--json', 'results as one JSON object a line; no progress')
+    .option('--json', 'results as one JSON object per line; no progress')
     .option('-q, --quiet', 'results, warnings and errors only');
   const own = withOptions(general);
   own
@@ -63,7 +63,7 @@ export function createProgram<Own extends CommandUnknownOpts>(
   return own;
 }
 
-/** Options that several commands share: their names, help and types are declared once. @returns adds them to a command */
+/** Options that several commands share. @returns adds them to a command */
 export function optionGroup<Added extends OptionValues, More extends unknown[]>(
   declare: (command: Command, ...more: More) => Command<[], Added>,
 ) {
@@ -74,7 +74,7 @@ export function optionGroup<Added extends OptionValues, More extends unknown[]>(
 }
 
 /**
- * Runs a program to its end, and reports a failure on standard error.
+ * Runs a program, and reports a failure on standard error.
  * @param argv the arguments alone, without the names of the interpreter and the script
  * @returns the exit code, see `exitCodes`
  */
@@ -100,8 +100,8 @@ export async function runProgram(
 }
 
 /**
- * Commander gives an option to the program wherever it stands. After the name of a command that has one of the same name, it is the
- * command's.
+ * Commander gives an option of the program to the program, wherever it is typed. After the name of a command with an option of
+ * the same name, it belongs to the command.
  */
 function yieldToCommand(program: CommandUnknownOpts, argv: readonly string[]): void {
   const options = program.options as Option[];
@@ -122,7 +122,7 @@ function parserFailure(error: unknown): Failure | undefined {
   if (!(error instanceof CommanderError)) return undefined;
   const message =
     error.code === 'commander.help' ? 'a command is missing; see above' : error.message.replace(/^error: /, '');
-  // A suggestion is on a line of its own.
+  // A suggestion is on its own line.
   return { exitCode: exitCodes.usage, code: 'usage', message: message.replaceAll('\n', ' ') };
 }
 

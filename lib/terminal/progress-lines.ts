@@ -1,29 +1,29 @@
 import stringWidth from 'fast-string-width';
 import { formatBytes } from './output.ts';
 
-/** A piece of work, or several, at one moment. */
+/** One or several tasks at one moment. */
 export interface Moment {
   /** Bytes. */
   readonly done: number;
   /** Bytes; `undefined` if that is not known. */
   readonly total: number | undefined;
-  /** Bytes a second; `undefined` if that was not measured. */
+  /** Bytes per second; `undefined` if that was not measured. */
   readonly speed: number | undefined;
 }
 
-/** From this width on, a line has a bar and says that a time is the time left. */
+/** Cells. Wider lines have a bar and label the time left. */
 const barColumns = 60;
 /** Cells of the longest bar. */
 const longestBar = 30;
-/** Cells. A name with less room takes the room of the speed, then of the time. */
+/** Cells. Below this, a name also takes the room of the speed, then of the time. */
 const shortestName = 8;
 
-/** Cells of the numbers in the lines of tasks, so that these stand below each other. */
+/** Cells of the numbers of tasks, which are aligned. */
 const shareCells = '100 %'.length;
 const speedCells = '1024.0 MiB/s'.length;
 const timeCells = '99 min'.length;
 
-/** One line for each piece of work: name, bar, share, speed, time left. None is wider than `columns` - 1. */
+/** One line per task: name, bar, share, speed, time left. None is wider than `columns` - 1. */
 export function taskLines(tasks: readonly (Moment & { readonly label: string })[], columns: number): string[] {
   const isWide = columns >= barColumns;
   const widest = Math.max(...tasks.map(({ label }) => stringWidth(label)));
@@ -47,7 +47,7 @@ export function taskLines(tasks: readonly (Moment & { readonly label: string })[
 }
 
 /**
- * Several pieces of work together: files, bytes, share, speed, time left. What does not fit is left out.
+ * Several tasks together: files, bytes, share, speed, time left. What does not fit is omitted.
  * @param width cells; `undefined`: no limit
  */
 export function sumLine(files: string, moment: Moment, width: number | undefined): string {
@@ -101,10 +101,10 @@ function timeLeft({ done, total, speed }: Moment): string {
   return amount < 99.9 ? `${amount.toFixed(1)} ${unit}` : '> 99 d';
 }
 
-/** The text in at most `width` cells. The middle is left out, because names differ at both ends. */
+/** The text in at most `width` cells, without its middle if it is longer: names differ at both ends. */
 function shortened(text: string, width: number): string {
   if (stringWidth(text) <= width) return text;
-  // It takes as long to make as the rest of the program takes to start.
+  // Made on first use: it takes as long as the rest of the program takes to start.
   const characters = new Intl.Segmenter();
   const rest = Array.from(characters.segment(text), ({ segment }) => segment);
   let [head, tail] = ['', ''];

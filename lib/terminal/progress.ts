@@ -2,16 +2,16 @@ import { countLine, sumLine, taskLines } from './progress-lines.ts';
 import { Speed } from './speed.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Milliseconds between two updates. In a log each update is a line, so they are rare there. */
+/** Milliseconds between two updates. Rarer in a log, where each update is a line. */
 const terminalPeriod = 100;
 const logPeriod = 10_000;
-/** Milliseconds. So often it is looked whether an update is due, also while no byte comes. */
+/** Milliseconds between two checks whether an update is due, even without new bytes. */
 const heartbeat = 1_000;
 /** Shorter work shows no bar. */
 const quietMilliseconds = 500;
 const defaultSize = { columns: 80, rows: 24 };
 
-/** One piece of work that is measured in bytes. */
+/** A task that is measured in bytes. */
 export interface ProgressTask extends Disposable {
   /** Sets the size, which may be known late or change. */
   setTotal(bytes: number): void;
@@ -19,25 +19,25 @@ export interface ProgressTask extends Disposable {
   set(bytes: number): void;
   /** Adds bytes done since the last call. Negative: bytes that have to be done again. */
   add(bytes: number): void;
-  /** Ends the work, done or failed, as its disposal does. Its line goes away; its bytes stay in the sum. */
+  /** Ends the task, done or failed, as its disposal does. Its line disappears; its bytes stay in the sum. */
   end(): void;
 }
 
-/** Pieces of work that are counted. */
+/** Work that is counted in pieces. */
 export type Counter = Pick<ProgressTask, 'add' | 'end'>;
 
-/** Progress of several pieces of work at once: bars on a terminal, elsewhere one plain line every ten seconds. */
+/** Progress of several tasks at once: bars on a terminal, elsewhere one plain line every ten seconds. */
 export interface Progress {
   /**
    * @param label printable
-   * @param done bytes that an earlier run has done
+   * @param done bytes of an earlier run
    */
   task(label: string, total: number | undefined, done?: number): ProgressTask;
   /** Counts pieces of work that have no bars, as `label 312/1001 (45/s)`. @param label printable */
   counter(label: string, total: number): Counter;
   /** Sets the bytes and the number of tasks of the whole run, if they are known at its start. */
   expect(bytes: number, tasks: number): void;
-  /** Runs `write`, which writes to the terminal, while no progress is shown there. */
+  /** Runs `write`, which writes to the terminal, while progress is hidden. */
   around(write: () => void): void;
   /** Removes all progress from the terminal. */
   end(): void;
@@ -61,13 +61,13 @@ export const noProgress: Progress = {
   end: ignore,
 };
 
-/** Progress on standard error. Work that ends before the first update shows nothing. */
+/** Progress on standard error. A task that ends before the first update is not shown. */
 export function createProgress(terminal: Terminal): Progress {
   const running = new Set<TaskState>();
   const counters = new Set<TaskState>();
   const finished = { tasks: 0, bytes: 0, total: 0 };
   let expected: { bytes: number; tasks: number } | undefined;
-  /** Of all work together. */
+  /** Of all tasks together. */
   let speed: Speed | undefined;
   let shown = 0;
   const display = displayOn(terminal);
@@ -167,10 +167,10 @@ function totalOf(tasks: readonly TaskState[], finished: number): number | undefi
   );
 }
 
-/** Shows lines at the bottom of a terminal, each time in place of those before. None may be wider than the terminal. */
+/** Shows lines at the bottom of a terminal, replacing the previous ones. None may be wider than the terminal. */
 function displayOn({ report }: Terminal) {
   let height = 0;
-  /** Terminals that know these marks show no half of a frame. */
+  /** Terminals that know these marks never show half a frame. */
   const frame = (text: string) => report(`\x1b[?2026h${height > 0 ? `\x1b[${height}A` : ''}${text}\x1b[J\x1b[?2026l`);
   return {
     show(lines: readonly string[]) {
@@ -178,7 +178,7 @@ function displayOn({ report }: Terminal) {
       frame(lines.map((line) => `${line}\x1b[K\n`).join(''));
       height = lines.length;
     },
-    /** @returns whether there were any */
+    /** @returns whether lines were shown */
     clear() {
       const isShown = height > 0;
       if (isShown) frame('');

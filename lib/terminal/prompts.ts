@@ -11,7 +11,7 @@ interface Keyboard {
 /** How a prompt ends early. */
 export interface Interruption {
   readonly signal: AbortSignal;
-  /** Called for Ctrl-C, and for Ctrl-D on an empty line. While a terminal is read key by key, Ctrl-C is a key and no signal. */
+  /** Called for Ctrl-C, and for Ctrl-D on an empty line. While a terminal is read key by key, Ctrl-C is a key, not a signal. */
   readonly interrupt: () => void;
 }
 
@@ -38,7 +38,7 @@ export async function askShown(question: string, keyboard: Keyboard, interruptio
 }
 
 async function answerTo(prompt: PasswordPrompt | TextPrompt, { signal, interrupt }: Interruption): Promise<string> {
-  // On an empty line Ctrl-D closes the input. No answer would come any more.
+  // On an empty line Ctrl-D closes the input, and no answer can come.
   prompt.on('key', (character) => {
     if (character === endOfTransmission && prompt.userInput === '') interrupt();
   });
@@ -49,13 +49,13 @@ async function answerTo(prompt: PasswordPrompt | TextPrompt, { signal, interrupt
 }
 
 /**
- * A secret typed by a person. Works also while standard input is data, on the terminal that controls the process.
+ * A secret typed by a person, on the controlling terminal if standard input is data.
  * @param remedy what to do without a terminal
  * @throws UsageError without a terminal
  */
 export async function askSecret(terminal: Terminal, question: string, remedy: string): Promise<string> {
   const ask = terminal.ask ?? terminal.askAside;
-  if (!ask) throw new UsageError(`there is no terminal to ask on: ${question.replace(/:\s*$/, '')}`, { remedy });
+  if (!ask) throw new UsageError(`no terminal to ask on: ${question.replace(/:\s*$/, '')}`, { remedy });
   return await ask(question);
 }
 
@@ -68,7 +68,7 @@ export async function askNewSecret(terminal: Terminal, what: string, remedy: str
   return secret;
 }
 
-/** Whether a person typed `expected`, spaces around it aside. `undefined`: there is no terminal to ask on. */
+/** Whether a person typed `expected`, ignoring spaces around it; `undefined` without a terminal. */
 export async function confirm(terminal: Terminal, question: string, expected: string): Promise<boolean | undefined> {
   return terminal.askShown && (await terminal.askShown(question)).trim() === expected;
 }

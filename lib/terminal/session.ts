@@ -3,11 +3,11 @@ import { createOutput, type Output } from './output.ts';
 import { createProgress, noProgress, type Progress } from './progress.ts';
 import type { Terminal } from './terminal.ts';
 
-/** What one run of one command works with. */
+/** What a command needs. */
 export interface Session {
   readonly terminal: Terminal;
   readonly output: Output;
-  /** End it before the command ends. */
+  /** Must be ended before the command ends. */
   readonly progress: Progress;
 }
 

@@ -1,8 +1,8 @@
-/** Milliseconds. Bytes that came before count no more. A pause as long as this begins the measurement anew. */
+/** Milliseconds. Older bytes are ignored. A pause as long as this restarts the measurement. */
 const windowMs = 15_000;
-/** Milliseconds after such a pause. What piled up meanwhile comes at once, and does not count. */
+/** Milliseconds after such a pause. Data buffered during the pause arrives at once, and is ignored. */
 const burstMs = 1_000;
-/** Milliseconds. A shorter measurement says nothing. */
+/** Milliseconds. A shorter measurement is useless. */
 const settledMs = 2_000;
 /** Milliseconds between two marks. */
 const markMs = 250;
@@ -17,7 +17,7 @@ export class Speed {
   #bytes = 0;
   #last: number;
   #burstEnds = Number.NEGATIVE_INFINITY;
-  /** From the beginning of the window on. */
+  /** Marks since the beginning of the window. */
   #marks: Mark[];
 
   constructor(now: number) {
@@ -25,7 +25,7 @@ export class Speed {
     this.#marks = [{ at: now, bytes: 0 }];
   }
 
-  /** @param bytes done now; those that have to be done again, which are negative, do not count */
+  /** @param bytes done now; negative ones, which have to be done again, are ignored */
   add(bytes: number, now: number): void {
     if (now - this.#last >= windowMs) this.#burstEnds = now + burstMs;
     this.#last = now;
@@ -36,7 +36,7 @@ export class Speed {
     this.#forget(now - windowMs);
   }
 
-  /** Bytes a second; `undefined` if it was not measured for long enough. */
+  /** Bytes per second; `undefined` if it was not measured for long enough. */
   at(now: number): number | undefined {
     this.#forget(now - windowMs);
     if (now - this.#last >= windowMs) return 0;
@@ -45,7 +45,7 @@ export class Speed {
     return ((this.#bytes - first.bytes) / (now - first.at)) * 1000;
   }
 
-  /** Forgets what was before, but for the last mark. */
+  /** Forgets earlier marks except the last one. */
   #forget(before: number): void {
     while ((this.#marks[1]?.at ?? Number.POSITIVE_INFINITY) <= before) this.#marks.shift();
   }

@@ -1,11 +1,11 @@
 import type { Writable } from 'node:stream';
 
-/** The parts of the process that a command uses. Tests give their own; only `bin/` knows the real one. */
+/** The parts of the process that a command uses. Tests replace them; only `bin/` knows the real ones. */
 export interface Terminal {
   /** Standard input: bytes of a piped file, or keys typed by a person. */
   readonly input: AsyncIterable<Uint8Array>;
   /**
-   * The same for much data: a chunk is valid until the next one is asked for. An interrupt ends it.
+   * The same for much data: a chunk is valid until the next one is requested. An interrupt ends it.
    * @default - `input`
    */
   readonly passingInput?: AsyncIterable<Uint8Array> | undefined;
@@ -14,7 +14,7 @@ export interface Terminal {
   /** The same as a stream with back-pressure, for results that are files. */
   readonly output: Writable;
   /**
-   * Resolves when standard output has taken everything. A closed pipe is no failure.
+   * Resolves when standard output has taken everything. A closed pipe is not an error.
    * @default - it takes everything at once
    * @throws the error of standard output, such as a full disk
    */
@@ -25,7 +25,7 @@ export interface Terminal {
   readonly report: (text: string) => void;
   /** Whether standard error is a terminal, whose lines can be overwritten. */
   readonly isTerminal: boolean;
-  /** Current columns and rows of the terminal; `undefined` without one. */
+  /** Current columns and rows of the terminal, if any. */
   readonly size: () => { readonly columns: number; readonly rows: number } | undefined;
   /** Ask for a secret, without an echo; `undefined` when standard input is not a person. */
   readonly ask: ((question: string) => Promise<string>) | undefined;
@@ -34,7 +34,7 @@ export interface Terminal {
   /** Ask for text that may be shown, such as a name to confirm. @default - standard input is not a person */
   readonly askShown?: ((question: string) => Promise<string>) | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Folder that relative paths begin at. */
+  /** Folder of relative paths. */
   readonly folder: string;
   /** Aborted when the user interrupts. */
   readonly signal: AbortSignal;

@@ -31,7 +31,7 @@ export interface IgnoredVisa {
  * The grants of a visa or passport. All of them have been verified.
  *
  * An identity is the `(iss, sub)` of a visa, and identities are never merged: a passport may hold visas of several, and
- * each dataset is granted to the identity of its own visa (Passport 1.2, General Requirements 8.4). So the recipient of
+ * each dataset is granted to the identity in the visa that grants it (Passport 1.2, General Requirements 8.4). So the recipient of
  * an export is the `subject` of the **first** of `grants` that names the dataset, and a listing covers the outbox of
  * every one of `subjects`: what was exported with a visa is found with that visa and with any passport that holds it.
  */

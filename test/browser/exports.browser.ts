@@ -212,7 +212,7 @@ test('a page that is turned during a refresh asks for no row that is closed', as
 });
 
 describe('while the page is open', () => {
-  test('the network fails: the page says so, keeps what it shows, and recovers by itself', async () => {
+  test('the network fails: the page says so, keeps what it shows, and recovers automatically', async () => {
     await add(staging, { staged: 1, pending: 2 });
     const tab = await world.signIn();
     await tab.context.setOffline(true);
@@ -222,7 +222,7 @@ describe('while the page is open', () => {
     await tab.page.getByRole('alert').waitFor({ state: 'detached', timeout: 40_000 });
   });
 
-  test('the service is down: the page says when it tries again, and recovers by itself', async () => {
+  test('the service is down: the page says when it tries again, and recovers automatically', async () => {
     await add(staging, { staged: 1, pending: 2 });
     const tab = await world.signIn();
     const heal = world.service.engine.traffic.addFault(({ caller, service }) =>

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterEach(() => world.closeTabs());
 
-/** What the browser shows in place of the page. */
+/** What the browser shows instead of the page. */
 async function refusal(tab: Tab) {
   const reply = await tab.page.goto(world.url);
   if (reply === null) throw new Error('there was no reply');

@@ -24,7 +24,7 @@ function theBrowser(): Promise<Browser> {
   return browser;
 }
 
-/** For a process that goes on without the browser. */
+/** For a process that continues without the browser. */
 export async function closeBrowser(): Promise<void> {
   await (await browser)?.close();
 }
@@ -39,7 +39,7 @@ export interface Traces {
   readonly errors: string[];
 }
 
-/** A browser profile of its own with one tab. */
+/** A new browser profile with one tab. */
 export class Tab {
   readonly page: Page;
   readonly context: BrowserContext;
@@ -56,7 +56,7 @@ export class Tab {
     page.on('pageerror', (error) => this.traces.errors.push(String(error)));
     page.on('console', (message) => {
       const text = message.text();
-      // A refused or failed request is no fault of the page.
+      // A refused or failed request is not a fault of the page.
       if (message.type() === 'error' && !text.startsWith('Failed to load resource')) this.traces.errors.push(text);
     });
   }

@@ -52,7 +52,7 @@ describe.each(modes)('datasetIdFrom $datasetIdFrom', ({ datasetIdFrom, idOf }) =
     });
 
     const single = vectors.filter(({ kind, id }) => (kind === 'visa' || kind === 'passport') && !crossed.has(id));
-    test.each(single)('$id, recognised by itself', async (vector) => {
+    test.each(single)('$id, recognised separately', async (vector) => {
       const token = readVector(vector.file);
       const dataset = idOf(vector.request.dataset);
       const outcome = await grantOrDeny(verifyVisaOrPassport(token, options), dataset);

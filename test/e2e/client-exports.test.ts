@@ -78,7 +78,7 @@ test('a wrong request id or time is a mistake of the command line', async () => 
 });
 
 test('the commands of docs/operations.md work', async () => {
-  const [block] = blocksOf('docs/operations.md').filter(({ section }) => section === 'What became of an export');
+  const [block] = blocksOf('docs/operations.md').filter(({ section }) => section === 'What happened to an export');
   const lines = block?.text.trim().split('\n') ?? [];
   expect(lines).toHaveLength(2);
   for (const line of lines) {

@@ -51,7 +51,7 @@ describe('list', () => {
     ]);
   });
 
-  test('--json has one object a line, with the expiry of the staged copy', async () => {
+  test('--json has one object per line, with the expiry of the staged copy', async () => {
     const { stdout } = await list(['--json']);
     const rows = stdout
       .toString()
@@ -100,7 +100,7 @@ describe('list', () => {
     expect(stdout.toString().trimEnd().split('\n')).toHaveLength(3);
   });
 
-  test('an empty outbox is reported, and is no failure', async () => {
+  test('an empty outbox is reported, and is not a failure', async () => {
     const visa = await service.visa({ subject: 'without-files' });
     const { exitCode, stdout, stderr } = await list([], { DATA_OUT_VISA: visa });
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: 'no files are staged for without-files\n' });

@@ -100,7 +100,7 @@ describe('the files of a dataset', () => {
   test.each([
     ['fails', { error: { status: 400, code: 'BadRequestException' } }],
     ['refuses', { error: { status: 403, code: 'AccessDeniedException' } }],
-  ])('the database %s on the second page: the reply breaks off and is no JSON', async (_, fault: Fault) => {
+  ])('the database %s on the second page: the reply breaks off and is not JSON', async (_, fault: Fault) => {
     let pages = 0;
     const heal = service.engine.traffic.addFault((call) => {
       if (call.caller !== 'dataset-files' || !sqlOf(call).includes('row_number()')) return undefined;

@@ -185,7 +185,7 @@ describe('rejected requests get 200 at once, stage nothing, and leave their reas
     }, 5_000);
   });
 
-  test('a token that is no visa is still answered with 200', async () => {
+  test('a token that is not a visa is still answered with 200', async () => {
     const requestId = await service.exported({ id: released, visa: 'not a token', publicKey: recipient.publicKey });
     expect(await service.settled(requestId)).toMatchObject([{ event: 'rejected', reason: 'visa_malformed_token' }]);
   });

@@ -105,7 +105,7 @@ describe('GET and HEAD /stream', () => {
     [`stream/${name}/x`],
     [`stream/x/../${name}`],
     [`files/../stream/${name}`],
-  ])('%s is no resource: 404', async (path) => {
+  ])('%s is not a resource: 404', async (path) => {
     expectProblem(await get(path), 404, 'not_found');
   });
 
@@ -123,7 +123,7 @@ describe('GET and HEAD /stream', () => {
       const reply = await get(path, 'HEAD');
       expect(reply).toMatchObject({ status: 200, text: '' });
       expect(reply.headers).toMatchObject({
-        // API Gateway counts it anew, of the reply's own body.
+        // API Gateway counts it again, of the reply's own body.
         'content-length': '0',
         'x-amzn-remapped-content-length': String(content.length),
         'x-file-size': String(content.length),

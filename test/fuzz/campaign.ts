@@ -12,7 +12,7 @@ export const allKinds = Object.keys(kinds) as Kind[];
 export type Counts = Map<string, number>;
 
 /**
- * Runs the cases of one kind. A case depends on seed, kind and index alone, so any of them can be run again by itself.
+ * Runs the cases of one kind. A case depends on seed, kind and index alone, so any of them can be run again separately.
  *
  * @param watch told before each case.
  * @throws Error naming the case, when it fails in any way but by an error of the library's own.

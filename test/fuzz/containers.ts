@@ -26,7 +26,7 @@ const recipients = [publicKeyOf(readerKey)];
 
 function editList(random: Seeded): bigint[] | undefined {
   if (random.oneIn(3)) return undefined;
-  // Small lengths too, so that several parts of a container are kept.
+  // Also small lengths, so that several parts of a container are kept.
   const length = () => (random.oneIn(2) ? BigInt(random.below(40_000)) : random.uint64());
   return Array.from({ length: random.below(random.oneIn(10) ? 60 : 7) }, length);
 }

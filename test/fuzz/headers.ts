@@ -54,7 +54,7 @@ function packet(random: Seeded): Buffer {
   return bytes;
 }
 
-/** Packets are put together anew in each case; making them is the slow part, so there is a stock. */
+/** Packets are put together again in each case; making them is the slow part, so there is a stock. */
 export const packets = Array.from({ length: 4_000 }, (_, index) => packet(new Seeded(`packet ${index}`)));
 const honest = packets.filter((bytes) => bytes.length === 104);
 

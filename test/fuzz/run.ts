@@ -29,7 +29,7 @@ function number(name: Kind | 'from'): number {
   throw new RangeError(`--${name}: expected a whole number, got ${values[name]}`);
 }
 
-/** Runs a kind in a thread of its own, because only another thread can see that a case does not end. */
+/** Runs a kind in its own thread, because only another thread can see that a case does not end. */
 async function watched(kind: Kind): Promise<Counts> {
   const current = new Int32Array(new SharedArrayBuffer(4)).fill(-1);
   const workerData = { kind, seed: values.seed, from: number('from'), count: number(kind), current };

@@ -92,7 +92,7 @@ test.each([
   const redirect = await service.direct(`files/${fileId}/content`, token);
   expect((await fetch(String(redirect.headers.location))).status).toBe(200);
   expect((await service.direct(`ga4gh/drs/v1/objects/${fileId}`, token)).status).toBe(200);
-  // Its bytes are no BAM, which takes reading them.
+  // Its bytes are not BAM, which takes reading them.
   expect((await service.direct(`htsget/reads/${reads}`, token)).status).toBe(400);
 
   for (const { loseBody } of files) await loseBody();
@@ -103,7 +103,7 @@ test.each([
   for (const file of files) await rejected(requestId, file.fileId);
 });
 
-test('an upload whose answer was lost is found and aborted, and a copy that failed goes on', async () => {
+test('an upload whose answer was lost is found and aborted, and a copy that failed continues', async () => {
   await archived('large.bam', large);
   const isLost = once(by('stage-file', 'CreateMultipartUpload'), { when: 'after', drop: true });
   const isBroken = once(by('stage-file', 'UploadPartCopy'), forbidden);

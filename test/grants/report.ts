@@ -17,7 +17,7 @@ export interface GrantsReport {
 }
 
 /**
- * Compare what roles allow with what a run did. Each grant is taken away by itself: it is needed if one of the calls is then
+ * Compare what roles allow with what a run did. Each grant is taken away separately: it is needed if one of the calls is then
  * refused.
  */
 export function report(grants: readonly Grant[], entries: readonly AccessEntry[]): GrantsReport {

@@ -24,7 +24,7 @@ export interface Grant {
   readonly name: string;
   readonly role: string;
   readonly statement: Statement;
-  /** The setting that it comes with. @default - it is there by default */
+  /** The setting that it comes with. @default - it exists by default */
   readonly setting?: string;
 }
 

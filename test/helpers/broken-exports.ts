@@ -23,7 +23,7 @@ export interface Point {
   readonly how: Break;
 }
 
-/** One export of the dataset, for a recipient of its own. */
+/** One export of the dataset, for its own recipient. */
 export interface Run {
   readonly requestId: string;
   readonly subject: string;
@@ -59,7 +59,7 @@ export class BrokenExports {
 
   /**
    * Let each queue of points go wrong in its order. Queues of one message run in different exports, all at the same
-   * time. Points that no export reached are tried again, each by itself.
+   * time. Points that no export reached are tried again, each separately.
    *
    * @param queues the points of each are of one message
    */
@@ -141,7 +141,7 @@ export class BrokenExports {
   }
 }
 
-/** Either file may settle. With the failures of its own it would be given up. */
+/** Either file may settle. With its own failures it would be given up. */
 const mayMeet = (message: string, others: readonly string[]): boolean =>
   others.some((other) => other === message || other === settling || message === settling);
 

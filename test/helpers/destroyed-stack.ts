@@ -5,7 +5,7 @@ import { stackTemplate } from './template.ts';
 
 /**
  * Do to the data folder of an engine that has ended what `cdk destroy DataOutService` does: every queue of the stack goes with
- * its messages, unless its template retains it. Functions and logs go, too.
+ * its messages, unless its template retains it. Functions and logs also go.
  *
  * @returns the names of the queues that are left
  */

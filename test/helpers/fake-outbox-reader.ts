@@ -5,7 +5,7 @@ const prefixForm = /^[0-9a-f]{64}$/;
 
 /**
  * Outbox contents in memory, listed as S3 does: in byte order of the names, 1,000 at a time, and no page before it is
- * asked for. Refuses prefixes that are no recipient's, and refuses to sign missing files.
+ * asked for. Refuses prefixes that are not a recipient's, and refuses to sign missing files.
  */
 export class FakeOutboxReader implements OutboxReader {
   /** S3 pages that were read so far, over all listings. */
@@ -53,7 +53,7 @@ export class FakeOutboxReader implements OutboxReader {
 
   async presign(prefix: string, name: string): Promise<{ url: string; expiresAt: Date }> {
     const file = await this.find(prefix, name);
-    if (!file) throw new Error('signing what is not there');
+    if (!file) throw new Error('signing what is missing');
     this.signed.push(`${prefix}/${name}`);
     return { url: `https://bucket.example/${prefix}/${name}?signature=s`, expiresAt: new Date('2026-11-21T10:15:00Z') };
   }

@@ -25,7 +25,7 @@ export interface FakeMessage {
 export class FakeQueues {
   readonly #queues = new Map<string, Map<string, FakeMessage>>();
   readonly #now: () => Date;
-  /** Thrown in place of the call of that name. */
+  /** Thrown instead of the call of that name. */
   readonly failures = new Map<string, Error>();
   /** Called before each call, with its name. */
   onCall: (name: string) => void = () => {};

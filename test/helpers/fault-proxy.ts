@@ -44,7 +44,7 @@ const storagePath = /^\/storage\/(\d+)\/([^/]+)(\/.*)$/;
 
 /**
  * A reverse proxy in front of the proxy API that breaks what it is told to break. It passes on the addresses that the API
- * gives out as its own, so that storage is reached through it, too; storage still sees the host that was signed.
+ * gives out as its own, so that storage is also reached through it; storage still sees the host that was signed.
  */
 export class FaultProxy {
   readonly requests: SeenRequest[] = [];

@@ -40,7 +40,7 @@ process.stderr.write(JSON.stringify(outcome), () => process.exit());
 `;
 
 /**
- * One invocation of a streamed function in a process of its own, with its bundle and environment and nothing else: its
+ * One invocation of a streamed function in its own process, with its bundle and environment and nothing else: its
  * memory is the function's, not the local engine's. Reads `/proc`.
  */
 export async function invokeAlone(

@@ -36,7 +36,7 @@ export interface VisaChoices {
   readonly header?: Readonly<Record<string, unknown>>;
 }
 
-/** An issuer of visas and passports with one key pair of its own. It signs whatever a test asks for. */
+/** An issuer of visas and passports with its own key pair. It signs whatever a test asks for. */
 export interface TestIssuer {
   readonly iss: string;
   readonly kid: string;

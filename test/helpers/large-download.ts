@@ -33,7 +33,7 @@ export class LargeDownload {
     return ['download', 'large.bam.c4gh', '-o', folder, '--connections', '3', ...options, ...key];
   }
 
-  /** Holds that the final name is that of the whole file or of nothing. @returns whether it is there */
+  /** Holds that the final name is that of the whole file or of nothing. @returns whether it exists */
   async expectNothingHalf(folder: string, name: string, bytes: Buffer): Promise<boolean> {
     const names = await namesIn(folder).catch((): string[] => []);
     if (!names.includes(name)) return false;
@@ -56,7 +56,7 @@ export class LargeDownload {
   }
 }
 
-/** Bytes that the journal of a file says are there. */
+/** Bytes that the journal of a file says exist. */
 export async function journalled(folder: string, name: string): Promise<number> {
   const { done } = JSON.parse(await readFile(join(folder, `${name}.part.json`), 'utf8')) as {
     done: [number, number][];

@@ -16,7 +16,7 @@ export interface RotationEvent {
 }
 
 export interface LocalSecretsOptions {
-  /** Secrets by their names, with their first values. The name is the logical id, too. */
+  /** Secrets by their names, with their first values. The name is also the logical id. */
   readonly values: Readonly<Record<string, string>>;
   /** Days until each is rotated. @default - none is rotated */
   readonly days?: number;

@@ -27,7 +27,7 @@ export function mixAssemblies(
     const name = /\/Functions\/(\w+)\//.exec(Metadata?.['aws:cdk:path'] ?? '')?.[1];
     if (Type !== 'AWS::Lambda::Function' || name === undefined || !isOther(name)) continue;
     const present = mixed.Resources[id];
-    if (!present) throw new Error(`the function ${name} has another logical id now: an upgrade would make it anew`);
+    if (!present) throw new Error(`the function ${name} has another logical id now: an upgrade would make it again`);
     Object.assign(present, { Properties });
     taken.push(name);
   }

@@ -21,7 +21,7 @@ export interface ProcessChoices {
   readonly onStart?: (child: ChildProcess) => void;
 }
 
-/** Run `data-out-ops` as its users do: as a process of its own. */
+/** Run `data-out-ops` as its users do: as its own process. */
 export async function opsProcess(argv: readonly string[], choices: ProcessChoices): Promise<ProcessRun> {
   const child = spawn(process.execPath, [script, ...argv], {
     env: { ...process.env, DATA_OUT_CONNECTION: choices.connectionPath },
@@ -34,7 +34,7 @@ export async function opsProcess(argv: readonly string[], choices: ProcessChoice
     });
   }
   choices.onStart?.(child);
-  // A tool that ends early closes its input. That is no error.
+  // A tool that ends early closes its input. That is not an error.
   if (choices.input) pipeline(choices.input, child.stdin).catch(() => undefined);
   else child.stdin.end();
   const exitCode = await new Promise<number | null>((resolve, reject) => {

@@ -43,7 +43,7 @@ export interface OpsWorld {
   readonly calls: string[];
   /** Requests that are not closed. */
   readonly open: { requests: number };
-  /** Throws in place of the call of that name; `after` when the call has had its effect. */
+  /** Throws instead of the call of that name; `after` when the call has had its effect. */
   readonly failures: Map<string, { readonly error: Error; readonly after?: boolean }>;
 }
 

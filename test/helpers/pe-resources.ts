@@ -18,7 +18,7 @@ export function peDirectory(file: Buffer, index: number): readonly [address: num
 /** Raw data (type 10) of the resources of a Windows program, by name (PE format, "The .rsrc Section"). */
 export function peResource(file: Buffer, name: string): Buffer | undefined {
   const tree = file.subarray(fileOffset(file, peDirectory(file, 2)[0]));
-  /** Name or number of each entry, and where its node is; the highest bit tells a name, and a node that is no leaf. */
+  /** Name or number of each entry, and where its node is; the highest bit tells a name, and a node that is not a leaf. */
   const entries = (table: number) => {
     const count = tree.readUInt16LE(table + 12) + tree.readUInt16LE(table + 14);
     return Array.from({ length: count }, (_, index) => {

@@ -12,7 +12,7 @@ export function peakOf({ pid }: ChildProcess, ended: Promise<unknown>): Promise<
       const [, kibibytes] = /^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? [];
       if (kibibytes !== undefined) peak = Number(kibibytes) * 1024;
     } catch {
-      // No such file: it has ended, or this is no Linux.
+      // No such file: it has ended, or this is not Linux.
     }
   };
   const timer = setInterval(look, 20);

@@ -23,7 +23,7 @@ export interface PipeChoices {
   readonly onStart?: (child: ChildProcess) => void;
 }
 
-/** Runs `data-out` in a session of its own, so that it has no terminal wherever the test runs. */
+/** Runs `data-out` in its own session, so that it has no terminal wherever the test runs. */
 export async function pipeProcess(argv: readonly string[], choices: PipeChoices): Promise<PipeRun> {
   const { folder, script, env, input, onStart } = choices;
   const start = startOf(script);
@@ -41,7 +41,7 @@ export async function pipeProcess(argv: readonly string[], choices: PipeChoices)
     stderr += text;
   });
   onStart?.(child);
-  // A client that ends early closes its input. That is no error.
+  // A client that ends early closes its input. That is not an error.
   child.stdin.on('error', () => undefined);
   if (input instanceof Uint8Array || input === undefined) child.stdin.end(input);
   else pipeline(input, child.stdin).catch(() => undefined);

@@ -8,7 +8,7 @@ type Trouble = { readonly at: number; readonly when: 'before' | 'after'; readonl
 /**
  * Every call that fakes of the ports receive, in order, and trouble at one of them.
  *
- * `crash`: the process dies before or after the effect of the n-th call; all later calls of it are without effect too.
+ * `crash`: the process dies before or after the effect of the n-th call; all later calls of it are also without effect.
  * `fail`: that call alone throws.
  */
 export class PortCalls {

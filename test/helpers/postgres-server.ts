@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 
-/** A throw-away PostgreSQL, reached through a socket in a folder of its own. */
+/** A throw-away PostgreSQL, reached through a socket in its own folder. */
 export interface PostgresServer {
   /** Folder of the socket: what clients take for a host. */
   readonly host: string;
@@ -22,7 +22,7 @@ function user(): { uid: number; gid: number } | undefined {
   return { uid: id('-u'), gid: id('-g') };
 }
 
-/** A server without a database of its own. */
+/** A server without its own database. */
 export async function startPostgres(): Promise<PostgresServer> {
   const host = mkdtempSync(join(tmpdir(), 'data-out-pg-'));
   const runAs = user();

@@ -12,7 +12,7 @@ export interface ServedFile {
 }
 
 /**
- * What a client sees of the proxy API and of storage, in a process of its own and faster than the client: for files
+ * What a client sees of the proxy API and of storage, in its own process and faster than the client: for files
  * larger than memory, and for measuring. It looks at no credentials.
  */
 export class RangeServer {

@@ -72,7 +72,7 @@ export class FakeDeliveryLog implements ReceiptRecords {
   /** Rows of a page. */
   pageSize = 2;
   end: RequestEnd | undefined;
-  /** The last revision whose receipt is there. */
+  /** The last revision whose receipt exists. */
   lastReceipt = 0;
   /** Called before a page is read, with its number. */
   onPage: (page: number) => void = () => {};
@@ -144,7 +144,7 @@ export class ReceiptWorld {
   readonly signer = new FakeSigner(this.calls);
   now = new Date('2026-11-21T10:00:00.900Z');
 
-  /** @param outbox in place of the one in memory */
+  /** @param outbox instead of the one in memory */
   dependencies(outbox: ReceiptOutbox = this.outbox): Required<FinalizeDependencies> {
     return {
       ledger: this.log,

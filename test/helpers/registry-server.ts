@@ -32,15 +32,15 @@ export interface StoredToken {
   readonly singleSignOn?: string;
 }
 
-/** What becomes of one call. `before` and `after` its effect; `cut` is a reply that breaks off in its body. */
+/** What happens to one call. `before` and `after` its effect; `cut` is a reply that breaks off in its body. */
 export type Fault = 'reset-before' | 'reset-after' | 'error-before' | 'error-after' | 'cut' | 'hang' | FaultReply;
 
-/** A reply in place of the call's own; the call has no effect. */
+/** A reply instead of the call's own; the call has no effect. */
 export interface FaultReply {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly message?: string;
-  /** In place of the platform's error. A text that does not begin as JSON is sent as HTML. */
+  /** Instead of the platform's error. A text that does not begin as JSON is sent as HTML. */
   readonly text?: string;
 }
 
@@ -86,7 +86,7 @@ export function initialState(): PlatformState {
 
 /**
  * The code-hosting platform and its registry: HTTP, with state, answering as the published description says. Every
- * request and every answer of its own is held against that; what is wrong is kept in `violations`.
+ * request and every answer is checked against that; what is wrong is kept in `violations`.
  */
 export class RegistryServer {
   state: PlatformState = initialState();
@@ -348,7 +348,7 @@ interface Reply {
   readonly status: number;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** In place of the body as JSON. */
+  /** Instead of the body as JSON. */
   readonly text?: string;
   readonly type?: string;
 }

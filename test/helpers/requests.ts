@@ -15,7 +15,7 @@ export interface SettledFile {
 }
 
 /**
- * Enter a sealed request and its files into the log, as far as they are not there, and send it to be settled. `name`s are in the
+ * Enter a sealed request and its files into the log, as far as they are missing, and send it to be settled. `name`s are in the
  * outbox already: size, checksum and header are read there.
  */
 export async function settleRequest(

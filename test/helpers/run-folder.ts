@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 
 const prefix = 'data-out-run-';
 
-/** One temporary folder for a whole run: what workers share (an engine, a database) has no end of its own to clean up in. */
+/** One temporary folder for a whole run: what workers share (an engine, a database) has no separate end to clean up in. */
 export function setup(): (() => void) | undefined {
   // Vitest calls this for each project.
   if (basename(tmpdir()).startsWith(prefix)) return undefined;

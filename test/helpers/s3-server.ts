@@ -20,7 +20,7 @@ export interface S3Fault {
   readonly error?: { readonly status: number; readonly code: string };
 }
 
-/** The embedded S3 on a port of its own. Faults repeat as often as they are listed. */
+/** The embedded S3 on its own port. Faults repeat as often as they are listed. */
 export class S3Server implements AsyncDisposable {
   readonly faults: S3Fault[] = [];
   /** Actions and keys that came, in order. */

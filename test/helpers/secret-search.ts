@@ -61,7 +61,7 @@ function formsOf(value: string | Uint8Array): ReadonlyMap<string, string> {
 
 /**
  * What base64 makes of `bytes` when they begin `before` bytes after a group of three, without the characters at both ends
- * that depend on the neighbours. So a password is found within a Basic header, too.
+ * that depend on the neighbours. So a password is also found within a Basic header.
  */
 function insideBase64(bytes: Uint8Array, before: number, encoding: 'base64' | 'base64url'): string {
   const encoded = Buffer.concat([Buffer.alloc(before), bytes]).toString(encoding);

@@ -66,7 +66,7 @@ export interface VisaChoices {
 /**
  * The whole service from the synthesized template, as its users meet it: over HTTP with their own credentials, plus what
  * only a test may do (look behind, break calls). One for each test file that needs it. Tests of the engine itself give it
- * a small `assemblyDir` of their own.
+ * their own small `assemblyDir`.
  */
 export class Service {
   readonly engine: Engine;
@@ -138,7 +138,7 @@ export class Service {
     this.logs.length = 0;
   }
 
-  /** A shared service goes on. */
+  /** A shared service continues. */
   async stop(): Promise<void> {
     if (this === (await shared)) return;
     this.s3.destroy();
@@ -273,7 +273,7 @@ export class Service {
     return (await this.engine.database.run(text, [])).rows;
   }
 
-  /** What the audit trail has of one request, oldest first, but for the row `settled`, which follows some time later. */
+  /** What the audit trail has of one request, oldest first, except the row `settled`, which follows some time later. */
   async audit(requestId: string): Promise<readonly AuditRow[]> {
     if (!/^[0-9a-f-]{36}$/.test(requestId)) throw new RangeError('expected a UUID');
     const rows = await this.sql(
@@ -325,7 +325,7 @@ export class Service {
     }
   }
 
-  /** S3 with the credentials of a function, by its short name. The calls count as the function's, but for the proof of its rights. */
+  /** S3 with the credentials of a function, by its short name. The calls count as the function's, except the proof of its rights. */
   s3As(name: string): S3Client {
     const { accessKeyId, secretAccessKey, sessionToken = '' } = this.engine.functions.definition(name).principal;
     const { region, endpoints } = this.connection;

@@ -2,7 +2,7 @@ import type { Delivery, StageDependencies } from '../../lib/service/export/expor
 import type { ReceivedMessage } from '../../lib/service/export/received.ts';
 import { type StageOutcome, stageFiles } from '../../lib/service/export/stage.ts';
 
-/** Stage one file, a batch of its own. @throws what brings its message back */
+/** Stage one file, its own batch. @throws what brings its message back */
 export async function stageFile(
   message: Omit<ReceivedMessage, 'receive'>,
   dependencies: StageDependencies,

@@ -14,7 +14,7 @@ export interface TerminalProcessChoices {
   readonly showsControls?: boolean;
 }
 
-/** Runs a program on a terminal of its own, which `script` of util-linux makes. Its exit code is that of the program. */
+/** Runs a program on its own terminal, which `script` of util-linux makes. Its exit code is that of the program. */
 export function terminalProcess(
   argv: readonly string[],
   { folder, env, columns = 200, showsControls = true }: TerminalProcessChoices,
@@ -62,7 +62,7 @@ export async function onTerminal(
       throw new Error(`the terminal does not show ${question} in\n${shown}`);
     }
     child.stdin.write(typed);
-    // What is typed is shown, too: the next text is looked for behind it.
+    // What is typed is also shown: the next text is looked for behind it.
     seen = shown.length;
   }
   return { exitCode: await ended, shown };

@@ -1,5 +1,5 @@
 /**
- * A certificate of its own authority for `service.test`, `localhost` and 127.0.0.1, good until 2126, with its private key:
+ * A certificate by its own authority for `service.test`, `localhost` and 127.0.0.1, good until 2126, with its private key:
  * for servers of tests that speak TLS. Made by
  * `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 36500 -subj /CN=service.test -addext subjectAltName=DNS:service.test,DNS:localhost,IP:127.0.0.1`.
  */

@@ -44,7 +44,7 @@ export const everything: Required<Omit<Settings, Named>> = {
 
 const otherArchiveBuckets = [{ bucketName: 'archive-2' }];
 const { target: _, ...existingAnywhere } = existing;
-/** A bucket that is there already keeps versions as its owner says, and secrets are rotated by theirs. */
+/** A bucket that already exists keeps versions as its owner says, and secrets are rotated by theirs. */
 const { archiveVersioning: __, databaseRotationDays: ___, ...everythingElse } = everything;
 
 /** Settings that together make every resource, and every exception from a rule. */

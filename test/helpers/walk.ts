@@ -58,7 +58,7 @@ export function shaped(text: string): string {
 }
 
 /**
- * What was printed, in shapes, with `…` in place of the lines that a page leaves out by a line `…`. So a difference from
+ * What was printed, in shapes, with `…` instead of the lines that a page leaves out by a line `…`. So a difference from
  * the page shows line by line.
  */
 export function printedAs(page: string, printed: string): string {

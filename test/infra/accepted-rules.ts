@@ -9,7 +9,7 @@ export const pagePath = join(import.meta.dirname, '../../docs/template-rules.md'
 
 const table = /(<!-- accepted rules -->\n)[\s\S]*?(<!-- end -->)/;
 
-/** The page with its table made anew: each reason once, with the names of its rules in all packs. */
+/** The page with its table made again: each reason once, with the names of its rules in all packs. */
 export function withAcceptedRules(page: string, accepted: readonly Acknowledgement[]): string {
   const rulesOf = new Map<string, Set<string>>();
   for (const { rule, reason } of accepted) {

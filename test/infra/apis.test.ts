@@ -89,7 +89,7 @@ describe('routes', () => {
     expect(show(authorizer.AuthorizerUri)).toContain('FunctionsAuthorizeAdminFunction');
   });
 
-  test('list and stream are behind an authorizer of their own, which is asked every time, whatever headers come', () => {
+  test('list and stream are behind their own authorizer, which is asked every time, whatever headers come', () => {
     const ids = [methodOf('GET', '/files'), methodOf('GET', '/stream/{file}'), methodOf('HEAD', '/stream/{file}')].map(
       ({ AuthorizerId }) => AuthorizerId.Ref,
     );
@@ -225,13 +225,12 @@ describe.each(['ProxyApi', 'DataOutApi'])('%s', (name) => {
       BAD_REQUEST_PARAMETERS: '400 invalid_request',
       BAD_REQUEST_BODY: '400 invalid_request',
       REQUEST_TOO_LARGE: '413 request_too_large',
-      UNSUPPORTED_MEDIA_TYPE: '415 unsupported_media_type',
       THROTTLED: '429 throttled',
       INTEGRATION_FAILURE: '502 internal_error',
       INTEGRATION_TIMEOUT: '504 temporarily_unavailable',
       AUTHORIZER_FAILURE: '503 temporarily_unavailable',
       AUTHORIZER_CONFIGURATION_ERROR: '503 temporarily_unavailable',
-      // No status of their own: it would replace the status of every 4xx and 5xx.
+      // No separate status: it would replace the status of every 4xx and 5xx.
       DEFAULT_4XX: ' invalid_request',
       DEFAULT_5XX: ' internal_error',
     });

@@ -137,6 +137,6 @@ test('the module of the administrators’ page is made of this tree and zod, and
   );
   // The labels of recipients are kept in the browser, by one function, and nothing else is.
   expect(html.match(/localStorage/g)).toEqual(['localStorage']);
-  // A stylesheet, a module or a picture of its own would be another request, and another check of a password.
+  // A stylesheet, a module or a separate picture would be another request, and another check of a password.
   expect(html).not.toMatch(/<link|<img|<script[^>]*src|@import|url\(/);
 });

@@ -71,7 +71,7 @@ describe('npm run cost', () => {
     expect(stdout).toContain('no price was found, and none is counted: Amazon EventBridge: runs of a schedule');
   });
 
-  test('prints one object a month with --json', async () => {
+  test('prints one object per month with --json', async () => {
     const { stdout } = await run(
       '--files',
       '10',

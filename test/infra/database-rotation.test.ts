@@ -108,7 +108,7 @@ describe('rotation of the secrets of the database roles', () => {
     expect(storage.toJSON()).toEqual(templates({ ...others }).storage.toJSON());
   });
 
-  test('leaves out a role that is not there', () => {
+  test('leaves out a role that is missing', () => {
     const { service: without } = templates({ databaseRotationDays: 30, directAccess: 'off' });
     const schedules = Object.values(without.findResources('AWS::SecretsManager::RotationSchedule'));
     expect(schedules.map(({ Properties }) => roleOf(Properties.SecretId)).sort()).toEqual([

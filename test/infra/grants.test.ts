@@ -63,7 +63,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     `kms:GenerateDataKey ExportRequestsKey ${through('sqs')}`,
     'sqs:SendMessage ExportRequestsQueue',
   ],
-  // It reads what became of exports, and nothing else.
+  // It reads what happened to exports, and nothing else.
   ExportStatus: [`rds-data:ExecuteStatement ${cluster}`, ...auditorSecret],
   AdminPage: [],
   // It reads the archive users and nothing else.

@@ -55,13 +55,13 @@ test.each([
   ],
   ['no settings', 'export const setings = {};\n', /^private\/settings\.ts: expected an export const settings/],
   [
-    'a value that is no object',
+    'a value that is not an object',
     'export const settings = 1;\n',
     /^private\/settings\.ts: expected an export const settings/,
   ],
 ])('%s is told in one line', (_what, text, message) => {
   write('settings.ts', text);
-  // In a process of its own: here, the test runner loads modules.
+  // In its own process: here, the test runner loads modules.
   const module = JSON.stringify(join(import.meta.dirname, '../../bin/operator-settings.ts'));
   const script = `import(${module}).then((own) => own.operatorSettings(process.argv[1])).catch((error) => console.log(error.message))`;
   const { stdout } = spawnSync(process.execPath, ['-e', script, root], { encoding: 'utf8' });

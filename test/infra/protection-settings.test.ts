@@ -92,7 +92,7 @@ describe('the firewall', () => {
   const { served } = templates({ firewall });
   const [webAcl, ...others] = propertiesOf(served, 'AWS::WAFv2::WebACL');
 
-  test('is not there unless the operator says so', () => {
+  test('is missing unless the operator says so', () => {
     const without = templates({}).served;
     expect(JSON.stringify(without.toJSON())).not.toMatch(/WAF/);
   });
@@ -171,12 +171,12 @@ describe('the record of every read and write', () => {
   const bucketId = idsOf(stored, 'AWS::S3::Bucket').find((id) => id.startsWith('DataEvents')) ?? '';
   const bucket = stored.toJSON().Resources[bucketId];
 
-  test('is not there unless the operator says so', () => {
+  test('is missing unless the operator says so', () => {
     templates({ dataEvents: 'off' }).stored.resourceCountIs('AWS::CloudTrail::Trail', 0);
     expect(templates({ dataEvents: 'off' }).stored.toJSON()).toEqual(templates({}).stored.toJSON());
   });
 
-  test('is of objects in the archive and the outbox, and not of its own bucket', () => {
+  test('is of objects in the archive and the outbox, and not in the bucket of the trail', () => {
     expect(more).toEqual([]);
     const { AdvancedEventSelectors, EventSelectors } = trail?.Properties ?? {};
     expect(EventSelectors).toBeUndefined();
@@ -346,7 +346,7 @@ describe('direct access', () => {
     expect(templates({ directAccess: 'on' })).toEqual(on);
   });
 
-  test('that is off has no function, no API, no alarm and no output of its own', () => {
+  test('that is off has no function, no API, no alarm and no separate output', () => {
     const gone = functions(on).filter((name) => !functions(off).includes(name));
     expect(gone.sort()).toEqual([
       'AuthorizeVisa',

@@ -21,7 +21,7 @@ test('every reason for a 401 is a sentence that JSON does not escape', () => {
   for (const [file, source] of sources) {
     for (const [, argument = ''] of source.matchAll(/new UnauthenticatedError\(\s*([\s\S]*?)\s*,?\s*\)(?=[;\s])/g)) {
       const [, quote, text = ''] = /^(['"`])([\s\S]*)\1$/.exec(argument) ?? [];
-      expect(quote, `${file}: ${argument} is no literal`).toBeDefined();
+      expect(quote, `${file}: ${argument} is not a literal`).toBeDefined();
       const plain = text.replaceAll(/\$\{([^}]+)\}/g, (_, variable: string) => {
         expect(variables, `${file}: ${argument}`).toContain(variable);
         return '';

@@ -18,7 +18,7 @@ test('a gap that the emulator has closed is not said to be patched', () => {
   const said = notProven({ open: ['rotation'], byItself: ['secrets_by_arn'] });
   expect(said).toContain('- patch rotation: ');
   expect(said).not.toContain('patch secrets_by_arn');
-  expect(said).toContain('The emulator has closed the gap secrets_by_arn by itself: remove its patch.');
+  expect(said).toContain('The emulator has closed the gap secrets_by_arn automatically: remove its patch.');
 });
 
 describe('an upgrade from the base', () => {
@@ -27,7 +27,7 @@ describe('an upgrade from the base', () => {
   });
   const base = tree({ '0001-one.sql': 'a', '0002-two.sql': 'b' }, '2026-01-01: older');
 
-  test('is possible when its migrations are there, unchanged', () => {
+  test('is possible when its migrations exist, unchanged', () => {
     expect(squashSince(base, base)).toBeUndefined();
     expect(
       squashSince(base, tree({ '0001-one.sql': 'a', '0002-two.sql': 'b', '0003-three.sql': 'c' })),

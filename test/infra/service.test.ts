@@ -71,7 +71,7 @@ describe('functions', () => {
     expect(show(variables('StageFile').OUTBOX_BUCKET)).toBe('OutboxBucket');
   });
 
-  test('know the database by a role of their own, which the migration makes', () => {
+  test('know the database by their own role, which the migration makes', () => {
     const variables = (name: string) => service.at(`Functions/${name}/Function`).Properties.Environment.Variables;
     expect(show(variables('AuthorizeOutbox').DATABASE_SECRET_ARN)).toBe('CatalogueProxySecret');
     expect(show(variables('ExportStatus').DATABASE_SECRET_ARN)).toBe('CatalogueAuditorSecret');

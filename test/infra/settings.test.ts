@@ -208,7 +208,7 @@ describe('what was made new and is later named as existing', () => {
     }
   });
 
-  test('is not asked for any more, so that its outputs may go before the service stack changes', () => {
+  test('is no longer required, so that its outputs can go before the service stack changes', () => {
     const [made, named] = templates.map(({ storage }) => Object.keys(storage.Outputs));
     const gone = made?.filter((output) => !named?.includes(output));
     expect(gone).toEqual(expect.arrayContaining(['ArchiveBucketArn']));
@@ -322,7 +322,7 @@ describe('a quota of the outbox', () => {
     expect(inTransactions(template).toSorted()).toEqual(['ConsumeExport', 'Migrate']);
   });
 
-  test('is not there by default', () => {
+  test('is missing by default', () => {
     const template = served({});
     expect(limited(template)).toEqual([]);
     expect(inTransactions(template)).toEqual(['Migrate']);

@@ -5,7 +5,7 @@ import { alone } from '../../vitest.config.ts';
 /** What would be left behind for the next file of the same process. */
 const leftBehind = /^\s*vi\.(mock|doMock|stubGlobal|stubEnv|resetModules)\(|process\.(chdir|umask)\(/m;
 
-test('a file that changes its whole process has one of its own', () => {
+test('a file that changes its whole process has its own', () => {
   const exempt = new Set(alone.flatMap((pattern) => globSync(pattern)));
   expect(exempt.size).toBeGreaterThan(5);
   const shared = globSync('test/{unit,property,conformance,infra,e2e}/**/*.test.ts').filter(

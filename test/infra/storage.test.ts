@@ -36,7 +36,7 @@ describe('buckets', () => {
   test.each([
     ['Archive/Bucket', 'ArchiveBucketKey', 'archive/'],
     ['Outbox/Bucket', 'OutboxKey', 'outbox/'],
-  ])('%s is under a customer key of its own, and who reads it is logged', (path, key, prefix) => {
+  ])('%s is under its own customer key, and who reads it is logged', (path, key, prefix) => {
     const { Properties } = storage.at(path);
     const [rule] = Properties.BucketEncryption.ServerSideEncryptionConfiguration;
     expect(rule.ServerSideEncryptionByDefault.SSEAlgorithm).toBe('aws:kms');
@@ -83,7 +83,7 @@ describe('catalogue', () => {
     });
   });
 
-  test('lets no function change the password of its own login', () => {
+  test('lets no function change its own password', () => {
     const [group, ...others] = storage.all('AWS::RDS::DBClusterParameterGroup');
     expect(others).toEqual([]);
     expect(group?.Properties).toMatchObject({
@@ -117,7 +117,7 @@ test('every key that encrypts rotates; the one that signs receipts signs, and no
   for (const { Properties } of keys) expect(Properties.EnableKeyRotation).toBe(true);
 });
 
-test('secrets start empty or are made up, and are under keys of their own', () => {
+test('secrets start empty or are made up, and are under their own keys', () => {
   const secrets = storage.all('AWS::SecretsManager::Secret');
   const given = secrets.map(({ Properties }) => Properties.SecretString).filter((text) => text !== undefined);
   expect(given.sort()).toEqual(['{"denied":[]}', '{"keys":[]}', '{"users":[]}']);
@@ -145,7 +145,7 @@ test('secrets start empty or are made up, and are under keys of their own', () =
   ]);
 });
 
-test('dead letters are sealed and kept for 14 days, those with visas under a key of their own', () => {
+test('dead letters are sealed and kept for 14 days, those with visas under their own key', () => {
   const queues = storage.all('AWS::SQS::Queue');
   expect(queues).toHaveLength(4);
   for (const { Properties } of queues) {

@@ -21,7 +21,7 @@ import { wholeLedger } from '../helpers/whole-ledger.ts';
 
 /**
  * Every query of this service over PostgreSQL's own server and the tables of an ingestion pipeline, each as the role that
- * runs it in production. The owner is no superuser, as in Aurora.
+ * runs it in production. The owner is not a superuser, as in Aurora.
  */
 
 const owner = { username: 'data_out', password: 'the password of the owner' };
@@ -104,7 +104,7 @@ describe.each([databaseRoles.reader, databaseRoles.worker])('%s', (role) => {
     ],
     ['a file', ['EGAD2', 'EGAD1'], { fileId: 'EGAF2' }, { known: true, granted: true, ...first(1) }],
     ['a file, not released', ['EGAD2'], { fileId: 'EGAF3' }, { known: true, granted: true, entitled: [] }],
-    ['a file that is not there', ['EGAD1'], { fileId: 'EGAF9' }, { known: false, granted: false, entitled: [] }],
+    ['a file that is missing', ['EGAD1'], { fileId: 'EGAF9' }, { known: false, granted: false, entitled: [] }],
     ['all that is granted', ['EGAD3', 'EGAD2', 'doi:1'], undefined, { known: true, granted: true, ...first(2) }],
   ] as const)('decides: %s', async (_name, granted, wanted, finding) => {
     expect(await catalogue().evaluateAccess(granted, wanted)).toEqual(finding);
@@ -445,7 +445,7 @@ describe('the operator', () => {
 describe('a role', () => {
   const tables = (names: string) => names.split(' ').map((name) => `sda.${name} SELECT`);
   const catalogueTables = 'dataset_event_log dataset_references datasets file_dataset files';
-  // What becomes of requests and their files, and what it remembers of copies.
+  // What happens to requests and their files, and what it remembers of copies.
   const progress = [
     'data_out.requests INSERT',
     'data_out.requests SELECT',

@@ -6,7 +6,7 @@ import { outboxFileName } from '../../lib/service/archive/container-name.ts';
 
 const anyText = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 400 }),
-  // Any UTF-16 code units, lone surrogates too.
+  // Any UTF-16 code units, including lone surrogates.
   fc.array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 300 }).map((units) => String.fromCharCode(...units)),
   fc.string({ unit: fc.constantFrom('.', '/', '\\', '-', '_', 'a', 'Z', '0', '\u0301', '.c4gh'), maxLength: 300 }),
 );

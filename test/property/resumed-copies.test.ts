@@ -195,7 +195,7 @@ test('a copy that dies at random points copies again only what was not saved', a
       const saved = [...large.world.copies.rows.values()][0]?.parts.size ?? 0;
       await large.deliver(true);
       expectWhole(large, '"1"');
-      // Part 1 is no copy.
+      // Part 1 is not a copy.
       expect(large.copied - before).toBe(saved === 0 ? 499 : 500 - saved);
       // At most a batch of 50 and the 32 in flight are lost.
       expect(before - saved).toBeLessThanOrEqual(82);
@@ -204,7 +204,7 @@ test('a copy that dies at random points copies again only what was not saved', a
   );
 });
 
-test('a source that changes between or within deliveries begins anew, and is never spliced', async () => {
+test('a source that changes between or within deliveries restarts, and is never spliced', async () => {
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 400 }), fc.boolean(), async (at, within) => {
       const large = new LargeWorld();

@@ -24,7 +24,7 @@ export function recordedCommands(): readonly string[] {
 const dataset = 'EGAD00000000001';
 const mebibyte = 1024 * 1024;
 
-/** Runs the researcher's commands, from setup to a decrypted file, on an engine of its own. */
+/** Runs the researcher's commands, from setup to a decrypted file, on its own engine. */
 export async function recordedRun(): Promise<readonly Shot[]> {
   const service = await Service.start();
   let walk: Walk | undefined;

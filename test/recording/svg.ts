@@ -26,7 +26,7 @@ interface Row {
 
 /**
  * A run as a picture that plays once: commands are typed, lines appear. Without motion it shows the end, which has every
- * line. It has colours of its own, for light pages and dark ones.
+ * line. It has its own colours, for light pages and dark ones.
  */
 export function recordingSvg(shots: readonly Shot[]): string {
   const rows = timed(shots);

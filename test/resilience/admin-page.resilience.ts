@@ -6,7 +6,7 @@ import { copyWithSettings } from '../helpers/assembly-with-settings.ts';
 import { expectProblem, rawRequest } from '../helpers/raw-http.ts';
 import { basic, Service } from '../helpers/service.ts';
 
-/** The settings of the repository, as they are deployed: without the page, which the engine asks for by itself. */
+/** The settings of the repository, as they are deployed: without the page, which the engine asks for automatically. */
 let folder: string;
 let service: Service;
 beforeAll(async () => {

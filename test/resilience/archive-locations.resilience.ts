@@ -77,7 +77,7 @@ test('they are served directly, and a URL of one is of the second bucket', async
   expect(JSON.parse(described.text)).toMatchObject({ size: 1000 });
 });
 
-test('a bucket that the settings do not name is an error of its own code, and the log names file and place', async () => {
+test('a bucket that the settings do not name is an error with its own code, and the log names file and place', async () => {
   const fileId = fileIds['small.vcf'] ?? '';
   await place(fileId, 'https://s3.example.org/archive-of-2020');
   const { status, bytes } = await service.direct(`files/${fileId}`, await service.visa());

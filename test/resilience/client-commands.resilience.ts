@@ -166,7 +166,7 @@ describe('decrypt', () => {
     expect(await readdir(folder)).toEqual(before);
   });
 
-  test('a file that is no container is damaged data', async () => {
+  test('a file that is not a container is damaged data', async () => {
     const { exitCode, stderr } = await dataOut(['decrypt', '--key', 'me.sec.pem', 'prøve 1.bam', '-o', 'x']);
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 8, stderr: expect.stringContaining('not a Crypt4GH') });
   });
@@ -326,7 +326,7 @@ describe('pipes', () => {
     },
   );
 
-  test('a full standard error is no failure', () => {
+  test('a full standard error is not a failure', () => {
     expect(shell(`${client} keys show me.pub.pem 2> /dev/full`).status).toBe(0);
   });
 
@@ -407,7 +407,7 @@ describe('everywhere', () => {
     expect(`${stdout}${stderr}`).toBe('wrote large.c4gh\n');
   });
 
-  test('--quiet says nothing, --json one object a line', async () => {
+  test('--quiet says nothing, --json one object per line', async () => {
     expect(await dataOut(['encrypt', '--quiet', '-r', 'me.pub.pem', 'prøve 1.bam'])).toMatchObject({
       exitCode: 0,
       stderr: '',

@@ -33,7 +33,7 @@ async function expectWhole(folder: string, file: ServedFile, name = file.name): 
   expect((await readFile(join(folder, name))).equals(servedBytes(file, 0, file.size))).toBe(true);
 }
 
-test('a disk that fills up is reported, and when there is room again the same command goes on', async ({ skip }) => {
+test('a disk that fills up is reported, and when there is room again the same command continues', async ({ skip }) => {
   const disk = await client.folder();
   const mounted = mountSmallDisk(disk, '12m') ?? skip('needs the right to mount a small disk');
   try {
@@ -63,7 +63,7 @@ test('a disk that fills up is reported, and when there is room again the same co
   }
 });
 
-test('a file larger than the limit is reported, and goes on where the limit is higher', async () => {
+test('a file larger than the limit is reported, and continues where the limit is higher', async () => {
   const file = served('limited.c4gh', 12 * mebibyte);
   const url = await serve(file);
   const folder = await client.folder();

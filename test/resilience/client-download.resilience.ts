@@ -130,7 +130,7 @@ describe('the outbox of the whole service', () => {
     expect(report.files.map(({ outcome }) => outcome)).toEqual(sources.map(() => 'skipped'));
   });
 
-  test('goes on after a stop, and fetches nothing again that was there', async () => {
+  test('resumes after a stop, and fetches nothing again that existed', async () => {
     const stop = new AbortController();
     let kept = 0;
     const onEvent: DownloadFilesOptions['onEvent'] = (event) => {

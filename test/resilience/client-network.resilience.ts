@@ -10,7 +10,7 @@ import { ClientWorld, namesIn } from '../helpers/client-world.ts';
 import { bytesOf } from '../helpers/made-files.ts';
 import { Service, until } from '../helpers/service.ts';
 
-/** The commands of the client that talk to a service, as processes of their own, against the whole service. */
+/** The commands of the client that talk to a service, as their own processes, against the whole service. */
 let world: ClientWorld;
 let fileId: string;
 let publicKeyPath: string;
@@ -37,7 +37,7 @@ const lines = (text: string) =>
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
 describe('an outbox without files', () => {
-  test('downloading all of it is no failure; a name in it is not found', async () => {
+  test('downloading all of it is not a failure; a name in it is not found', async () => {
     const [all, named] = await Promise.all([
       world.run(['download', '--all']),
       world.run(['download', 'EGAF1', '--json']),
@@ -60,7 +60,7 @@ describe('download', () => {
     await world.stageContainer('EGAF3-c.txt.c4gh', 10);
   });
 
-  test('by pattern, with one JSON object a line, into a folder with spaces and letters of all kinds', async () => {
+  test('by pattern, with one JSON object per line, into a folder with spaces and letters of all kinds', async () => {
     const folder = join(world.root, 'my dåta ✓');
     const { exitCode, stdout, stderr } = await world.run(['download', '*.bam.*', '-o', folder, '--json']);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
@@ -75,7 +75,7 @@ describe('download', () => {
     expect(await readFile(join(folder, 'EGAF1-a.bam.c4gh'))).toEqual(content.container);
   });
 
-  test('decrypting, with one file that is no container: the others are whole, the exit code says partial', async () => {
+  test('decrypting, with one file that is not a container: the others are whole, the exit code says partial', async () => {
     const folder = await world.folder();
     const argv = ['download', '--all', '--decrypt', '--key', world.keyPath, '-o', folder];
     const { exitCode, stderr } = await world.run(argv);
@@ -194,9 +194,9 @@ describe.concurrent('fetch', () => {
   });
 
   test.each([
-    ['a file that is not there', ['EGAF404'], 3, 'No visa that was presented gives access to this.'],
+    ['a file that is missing', ['EGAF404'], 3, 'No visa that was presented gives access to this.'],
     ['a range past the end', [`file`, '--range', '7000000-'], 2, 'the file has 7000000 bytes'],
-    ['Crypt4GH without a key', ['file', '--crypt4gh'], 2, '--public-key: say for which key'],
+    ['Crypt4GH without a key', ['file', '--crypt4gh'], 2, '--public-key: no key is given'],
   ])('%s', async (_what, argv, exitCode, text) => {
     const run = await world.run(['fetch', ...argv.map((each) => (each === 'file' ? fileId : each))], { env: direct });
     expect(run).toMatchObject({ exitCode, stdout: '' });
@@ -236,7 +236,7 @@ describe('export', () => {
     const argv = ['export', 'EGAD1', '--visa', world.visaPath, '--public-key', publicKeyPath];
     const run = await world.run(argv, { env });
     expect(run).toMatchObject({ exitCode: 3, stdout: '' });
-    expect(run.stderr).toContain("Look at the administrator's user name and password");
+    expect(run.stderr).toContain("Check the administrator's user name and password");
     expect(run.stderr).not.toContain('not-this-one');
   });
 
@@ -259,7 +259,7 @@ describe('export', () => {
     expect(second.stdout).toMatch(/^line 2: EGAD1: queued before, .*not sent again\nline 3: .*: queued, /);
   });
 
-  test('that is waited for goes on after Ctrl-C, and the client says so', async () => {
+  test('that is waited for continues after Ctrl-C, and the client says so', async () => {
     const { service } = world;
     const asked = () => service.calls('export-status rds-data ExecuteStatement');
     const before = asked();
@@ -277,7 +277,7 @@ describe('export', () => {
       const { exitCode, stdout, stderr } = await ended;
       const [, requestId = ''] = /queued, request ([0-9a-f-]{36})/.exec(stdout) ?? [];
       expect(exitCode).toBe(130);
-      expect(stderr).toContain(`the waiting ended, the export goes on; data-out exports show ${requestId}`);
+      expect(stderr).toContain(`stopped waiting; the export continues: data-out exports show ${requestId}`);
       heal();
       await service.settled(requestId);
     } finally {

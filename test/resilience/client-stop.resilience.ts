@@ -29,7 +29,7 @@ test.for(forms)('killed when so many bytes have come: $form', async ({ form, nam
   });
 });
 
-test.for(forms)('Ctrl-C keeps the bytes that came and says how to go on: $form', async ({ form, name, options }) => {
+test.for(forms)('Ctrl-C keeps the bytes that came and says how to continue: $form', async ({ form, name, options }) => {
   const { world } = download;
   const folder = await world.folder();
   const faults = await world.faults();

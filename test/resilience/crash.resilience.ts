@@ -108,7 +108,7 @@ test('no message was lost on the way', async () => {
   expect(await service.queueDepth(outputs.SmallFileExportsDeadLetterQueueUrl)).toBe(0);
 });
 
-/** The containers are there byte for byte, and nothing else; each event was recorded once; the request is settled. */
+/** The containers exist byte for byte, and nothing else; each event was recorded once; the request is settled. */
 async function expectWhole({ requestId, subject }: Run): Promise<void> {
   // When the request is settled is not waited for.
   const rows = (await service.audit(requestId)).filter(({ event }) => event !== 'settled');

@@ -38,7 +38,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** The recipes of the page as they stand there, in order: title of their part, code. */
+/** The recipes of the page in order: title of their part, code. */
 const recipes = page.split(/^### /m).flatMap((part) => {
   const title = part.split('\n', 1)[0]!;
   return [...part.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code]) => [title, code!] as const);

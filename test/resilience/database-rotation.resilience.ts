@@ -159,7 +159,7 @@ test('a function that dies at any AWS call leaves a service that works, and the 
   endObserving();
   const writes = ['PutSecretValue', 'UpdateSecretVersionStage', 'CommitTransaction'];
   expect(calls).toEqual(expect.arrayContaining(writes));
-  // Death after a call is death before the next one; but for what changes something, the answer may be lost, too.
+  // Death after a call is death before the next one; except that the answer to a change can also be lost.
   const points = calls.flatMap((action, index) =>
     (['before', ...(writes.includes(action) ? (['after'] as const) : [])] as const).map((when) => ({ index, when })),
   );
@@ -180,7 +180,7 @@ test('a function that dies at any AWS call leaves a service that works, and the 
     const isDead = () => (seen > index && !functions.invocation(dying) ? true : undefined);
     await until(isDead, `the end at call ${index} of the rotation`);
     endFault();
-    // As the Data API does by itself after three minutes. Here a transaction holds up everything else.
+    // As the Data API does automatically after three minutes. Here a transaction holds up everything else.
     if (typeof transactionId === 'string') await database.end(transactionId, 'ROLLBACK');
     await database.run('select 1 from sda.files', [], { login: await current(arn) });
     await database.run('select 1 from sda.files', [], { login: before });

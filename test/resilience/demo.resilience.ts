@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** `npm run demo` with nothing to synthesize and a folder for temporary files of its own. */
+/** `npm run demo` with nothing to synthesize and its own folder for temporary files. */
 async function demo(onOutput: (stdout: string, kill: (signal: NodeJS.Signals) => void) => void = () => {}) {
   const script = join(import.meta.dirname, '../../bin/demo.ts');
   const child = spawn(process.execPath, [script], { cwd: folder, env: { ...process.env, TMPDIR: folder } });

@@ -89,7 +89,7 @@ describe('a function', () => {
     expect((await echo()).calls).toBeGreaterThan(1);
   });
 
-  it('that throws is a 502, leaves its error in the log, and goes on', async () => {
+  it('that throws is a 502, leaves its error in the log, and continues', async () => {
     const response = await get('/echo?do=throw');
     expect([response.status, await response.json()]).toEqual([502, { message: 'Internal server error' }]);
     expect(service.logs.some(({ functionName, line }) => functionName === 'echo' && line.includes('on purpose'))).toBe(
@@ -243,7 +243,7 @@ describe('a streamed reply', () => {
   });
 
   it.each([
-    ['throw-later', 'goes on'],
+    ['throw-later', 'continues'],
     ['destroy', 'is lost'],
   ])('that fails later, by %s, breaks the connection, and the process %s', async (how, fate) => {
     const process = async (path: string) => {
@@ -256,7 +256,7 @@ describe('a streamed reply', () => {
     };
     const before = await process('/stream?bytes=1');
     expect(await process(`/stream?do=${how}`)).toBe(before);
-    expect((await process('/stream?bytes=1')) === before).toBe(fate === 'goes on');
+    expect((await process('/stream?bytes=1')) === before).toBe(fate === 'continues');
   });
 
   it('waits for a slow client, and outlives one that goes away', async () => {
@@ -353,7 +353,7 @@ describe('a queue', () => {
 });
 
 describe('the limits of API Gateway', () => {
-  it('on requests a second count when they are asked for, each method by itself', async () => {
+  it('on requests per second count when they are asked for, each method separately', async () => {
     const times = (count: number) => Promise.all(Array.from({ length: count }, () => get('/checked?inbox=no')));
     const statuses = async (count: number) => (await times(count)).map(({ status }) => status).sort();
     expect(await statuses(4)).toEqual([200, 200, 200, 200]);
@@ -371,16 +371,16 @@ describe('the limits of API Gateway', () => {
     const { status } = await rawRequest(engine.connection.proxyUrl, `guarded?${'x'.repeat(1700)}`, {
       headers: { Authorization: 'someone' },
     });
-    // The query is no part of the ARN.
+    // The query is not part of the ARN.
     expect(status).toBe(200);
   });
 });
 
 describe('a web page', () => {
   it.each([
-    ['under a name of its own that leads here', { Host: 'rebound.example' }],
+    ['under its own name that leads here', { Host: 'rebound.example' }],
     ['of another origin', { Origin: 'https://elsewhere.example' }],
-    ['without an origin of its own', { Origin: 'null' }],
+    ['without its own origin', { Origin: 'null' }],
   ])('%s is refused by the APIs and by the AWS services', async (_, headers) => {
     const { proxyUrl, dataOutUrl = '', endpoints } = engine.connection;
     for (const url of [proxyUrl, dataOutUrl, endpoints.s3]) {

@@ -8,7 +8,7 @@ import { copyWithSettings } from '../helpers/assembly-with-settings.ts';
 import { Service, until } from '../helpers/service.ts';
 import { metricsOf } from '../helpers/sqs-event.ts';
 
-/** The service with the setting `events`: what operators see on the bus, and what becomes of an export when the bus is away. */
+/** The service with the setting `events`: what operators see on the bus, and what happens to an export when the bus is away. */
 const folder = mkdtempSync(join(tmpdir(), 'data-out-events-'));
 const { publicKey } = generateKeyPair();
 let service: Service;

@@ -25,7 +25,7 @@ const read = (name: string) => readFile(join(built, name), 'utf8');
 beforeAll(() => buildExecutables(built, platforms), 300_000);
 afterAll(() => rm(folder, { recursive: true }));
 
-/** A program with an empty environment, in a folder of its own. */
+/** A program with an empty environment, in its own folder. */
 async function alone(command: readonly string[], cwd: string) {
   return await promisify(execFile)('env', ['-i', ...command], { cwd });
 }

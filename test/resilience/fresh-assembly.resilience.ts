@@ -168,7 +168,7 @@ test.each([
     '/data-out/bin/settings.ts:39: Expression expected',
   ],
   [
-    'names a package that is not there',
+    'names a package that is missing',
     "node:internal\n    ^\n\nError [ERR_MODULE_NOT_FOUND]: Cannot find package 'x' imported from /data-out/bin/app.ts\n    at a (node:internal:1:1) {\n  code: 1\n}\n\nNode.js v24",
     "Cannot find package 'x' imported from /data-out/bin/app.ts",
   ],

@@ -24,7 +24,7 @@ test('the table of docs/grants.md is what the templates allow (npm run grants --
 describe('the local engine can evaluate every policy', () => {
   test.each([
     ['with all that widens roles', widest],
-    ['with an archive that was there before', existing],
+    ['with an archive that existed before', existing],
     ['with all that can be left out', { withdrawal: 'off', deliveryReceipt: false, adminPage: false }],
   ] as const)('%s', (_, change) => {
     const deployment = deploymentOf(change);

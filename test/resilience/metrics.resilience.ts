@@ -108,7 +108,7 @@ test('every metric is written on some path, with values of its closed lists', as
   expect([...new Set(sets)].sort()).toEqual(['deployment', 'reason', 'service', 'stage', 'state']);
 });
 
-test('files that a sweep gives up count by what became of their last attempt', async () => {
+test('files that a sweep gives up count by what happened to their last attempt', async () => {
   const open = (isLastTry: boolean, ago: string) =>
     service.sql(`update data_out.request_files set state = 'pending', is_last_try = ${isLastTry},
       tried_at = now() - interval '${ago}', updated_at = now() - interval '${ago}'`);

@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** A checkout that bundles nothing: what counts is whether the application goes on. @returns a synth of it */
+/** A checkout that bundles nothing: what counts is whether the application continues. @returns a synth of it */
 async function checkout(): Promise<() => ReturnType<typeof spawnSync>> {
   for (const name of ['bin', 'config']) await cp(join(root, name), join(folder, name), { recursive: true });
   for (const name of ['docs', 'lambdas', 'node_modules', 'package-lock.json', 'package.json'])

@@ -184,7 +184,7 @@ describe('a deployment from nothing', () => {
     expect(received.plaintextSize).toBe(vector.expected.length);
   });
 
-  test('release and deprecate are events of the dataset, the newest counts, none is recorded twice', async () => {
+  test('release and deprecate are events of the dataset, the newest wins, none is recorded twice', async () => {
     await writeFile(file('one.txt'), 'one');
     await run(['archive', 'add', file('one.txt'), '--dataset', 'EGAD12']);
     for (const verb of ['release', 'release', 'deprecate', 'release']) {

@@ -19,7 +19,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'data-out-domains-'));
   const domain = (name: string) => ({ name, certificateArn });
   const domains = { proxy: domain(hosts.proxy), dataOut: domain(hosts.direct) };
-  // With the other protections, too: an operator who has them starts the engine from the same template.
+  // Also with the other protections: an operator who has them starts the engine from the same template.
   await copyWithSettings(folder, {
     adminPage: true,
     domains,

@@ -68,7 +68,7 @@ describe('the packed package', () => {
     expect(check('wrong.ts')).toMatch(/^wrong\.ts\(2,/);
   });
 
-  test('is found as a path, too, by tools that do not read "exports"', () => {
+  test('is also found as a path, by tools that do not read "exports"', () => {
     const { resolve } = createRequire(import.meta.url);
     for (const [name, file] of [
       ['crypt4gh', 'crypt4gh/index.js'],
@@ -82,7 +82,7 @@ describe('the packed package', () => {
     expect(run(join(project, 'by-name.ts'))).toBe(output);
   });
 
-  test('works in a bundle, with the threads file as an entry of its own', async () => {
+  test('works in a bundle, with the threads file as its own entry', async () => {
     await build({
       absWorkingDir: project,
       entryPoints: { app: 'app.ts', 'segment-worker': 'data-out/crypt4gh/segment-worker' },

@@ -5,7 +5,7 @@ import { type Block, blocksOf, pages } from '../helpers/pages.ts';
 import { until } from '../helpers/service.ts';
 
 /**
- * Runs the commands of docs/api.md, docs/drs.md and docs/trusted-issuers.md as they stand there, on one engine. The pages for
+ * Runs the commands of docs/api.md, docs/drs.md and docs/trusted-issuers.md unchanged, on one engine. The pages for
  * operators, administrators and researchers have separate walks.
  */
 const blocks = pages

@@ -141,7 +141,7 @@ describe('an engine with a data folder', () => {
 
 interface Started {
   readonly child: ChildProcess;
-  /** Folder for temporary files of its own. */
+  /** Its own folder for temporary files. */
   readonly temporary: string;
   /** Its working folder. */
   readonly cwd: string;
@@ -150,7 +150,7 @@ interface Started {
 
 let processes = 0;
 
-/** `npm start` after its synth: a process group of its own, as a shell would make it. */
+/** `npm start` after its synth: its own process group, as a shell would make it. */
 async function start(argv: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Started> {
   processes += 1;
   const [temporary, cwd] = [`tmp-${processes}`, `cwd-${processes}`].map((name) => join(folder, name)) as [
@@ -228,7 +228,7 @@ describe('bin/start.ts', () => {
     expect(left.sort()).toEqual(['.local', '.local/logs']);
   });
 
-  test('SIGTERM to it alone does the same; with --data-dir, connection.json is there', async () => {
+  test('SIGTERM to it alone does the same; with --data-dir, connection.json exists', async () => {
     const dataDir = join(folder, 'of-a-process');
     const path = join(dataDir, 'connection.json');
     const end = (pid: number) => process.kill(pid, 'SIGTERM');
@@ -244,7 +244,7 @@ describe('bin/start.ts', () => {
     const earlier = await Service.start({ dataDir });
     await earlier.archive('EGAD00000000001', 'notes.txt', 5000);
     await earlier.stop();
-    // The modes that a process without a mask of its own can have left.
+    // The modes that a process without its own mask can have left.
     execFileSync('chmod', ['-R', 'a+rwX', dataDir]);
     const { child, ended } = await start(['--data-dir', dataDir]);
     const running = await connectionIn(join(dataDir, 'connection.json'));
@@ -254,7 +254,7 @@ describe('bin/start.ts', () => {
         (name) => !isOwnersOnly(join(dataDir, name)),
       );
     expect(readdirSync(join(dataDir, 'postgres')).length).toBeGreaterThan(0);
-    // A cache without data. The database makes it anew at any time, with a mode of its own.
+    // A cache without data. The database makes it again at any time, with its own mode.
     expect(loose().filter((name) => !name.endsWith('pg_internal.init'))).toEqual([]);
     child.kill('SIGTERM');
     expect(await ended).toEqual({ code: 0, stderr: '' });

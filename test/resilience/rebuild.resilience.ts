@@ -44,7 +44,7 @@ test('a destroyed and rebuilt service stack has lost nothing', { timeout: 300_00
       : undefined,
   );
   const dead = await order(visas[1]);
-  // A hundred receives, one a second.
+  // A hundred receives, one per second.
   await until(async () => (await service.queueDepth(deadQueue)) === 1 || undefined, 'the dead letter', 180_000);
   mend();
   const begun = Promise.withResolvers<void>();

@@ -25,7 +25,7 @@ import { Service, until } from '../helpers/service.ts';
  */
 const datasetId = 'EGAD00000000001';
 const archived: Readonly<Record<string, number>> = { 'small.vcf': 5000, 'empty.txt': 0 };
-/** More than Lambda gives in one reply that is no stream. */
+/** More than Lambda gives in one reply that is not a stream. */
 const large = { path: 'large.bam', size: 7_000_000 };
 const largeDatasetId = 'EGAD00000000002';
 const recipient = generateKeyPair();

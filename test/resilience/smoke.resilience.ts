@@ -27,7 +27,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'data-out-smoke-'));
   issuerFile = join(folder, 'smoke-issuer.json');
   const entry = await makeIssuer(issuerFile);
-  // Each function reads the list of its own bundle.
+  // Each function reads the list in its bundle.
   const assemblyDir = join(folder, 'assembly');
   cpSync(await assembly(), assemblyDir, { recursive: true });
   for (const asset of readdirSync(assemblyDir).filter((name) => name.startsWith('asset.'))) {
@@ -86,7 +86,7 @@ const killAfter = (check: string, signal: NodeJS.Signals) => {
   };
 };
 
-/** Everything of smoke tests that the deployment holds, but for the audit trail. */
+/** Everything of smoke tests that the deployment holds, except the audit trail. */
 async function left() {
   const rows = async (table: string, column: string) =>
     (await service.sql(`select ${column} from ${table} where ${column} ilike 'smoke-%'`)).flat();
@@ -150,7 +150,7 @@ describe('npm run smoke', () => {
         ? { error: { status: 403, code: 'AccessDenied' } }
         : undefined,
     );
-    // The export never ends while a large file fails; direct access and S3 are tested all the same.
+    // The export never ends while a large file fails; direct access and S3 are tested anyway.
     const { exitCode, stdout, stderr } = await smoke(['--json']).finally(heal);
     expect(exitCode, stdout).toBe(1);
     const results = stdout
@@ -216,7 +216,7 @@ describe('npm run smoke', () => {
 });
 
 describe('deployed stacks, as the AWS SDK finds them', () => {
-  /** What the SDK reads in place of a connection file. */
+  /** What the SDK reads instead of a connection file. */
   const asDeployed = () => {
     const { region, credentials, endpoints } = service.connection;
     return {
@@ -227,7 +227,7 @@ describe('deployed stacks, as the AWS SDK finds them', () => {
     };
   };
 
-  test('pass with the test issuer, but for the subscription, and lose the users of the run', async () => {
+  test('pass with the test issuer, except the subscription, and lose the users of the run', async () => {
     const { administrators } = targetOf(
       await findDeployment({ connection: service.engine.connectionPath }, makeTerminal().terminal),
     );
@@ -287,7 +287,7 @@ describe('a deployment without a connection file', () => {
       access: { proxyUrl: outputs.ProxyUrl, dataOutUrl: outputs.DataOutUrl, ...newUsers(ids.username) },
       visa: await visaFor(issuer, ids.username, ids.datasetId, new Date()),
     });
-    // Cold functions read the secrets anew.
+    // Cold functions read the secrets again.
     await service.engine.functions.recycle();
     const wanted = ['paused-database', 'visa', 'users', 'archive', 'export', 'exported', 'outbox', 'download'];
     const results = await runChecks(

@@ -106,8 +106,8 @@ test('a start prints one screen, and nothing else', async () => {
   expect(said.stdout.replace(/[\d.]+ s\b/, '2.1 s').replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:8080')).toBe(
     `data-out runs on this machine (ready in 2.1 s). Ctrl-C ends it.
 
-  Proxy API      http://127.0.0.1:8080/v1
-  Data-out API   http://127.0.0.1:8080/v1
+  Delivery API   http://127.0.0.1:8080/v1
+  Direct API     http://127.0.0.1:8080/v1
   Admin page     http://127.0.0.1:8080/v1/admin (user admin, password in ${folder}/admin.password)
   Connection     ${connectionPath}
   Logs           ${folder}/logs
@@ -227,7 +227,7 @@ describe('--inspect', () => {
     expect([of, value]).toEqual(['files', expect.stringMatching(/\/tasks\/files$/)]);
   });
 
-  test('of a function that is not there names those that are', async () => {
+  test('of an unknown function names the known ones', async () => {
     const { code, said } = await refused('--data-dir', folder, '--inspect', 'file');
     expect([code, said]).toEqual([1, expect.stringMatching(/no function file to inspect: .*files, .*stage-file/)]);
   });

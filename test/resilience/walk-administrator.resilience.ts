@@ -163,7 +163,7 @@ describe('mistakes', () => {
       of: 'a private key',
       commands: `data-out export ${dataset} --visa jane.jwt --public-key jane.sec.pem`,
       exitCode: 2,
-      says: 'is a PRIVATE key, and a public one belongs here',
+      says: 'is a PRIVATE key, but a public key is needed here',
     },
     { of: 'an old visa', commands: exportOf(`${dataset} --visa old.jwt`), exitCode: 2, says: 'expired at' },
     {
@@ -178,7 +178,7 @@ describe('mistakes', () => {
       commands: list,
       ...as('vera', 'vera.password'),
       exitCode: 3,
-      says: 'This user is known, but no administrator',
+      says: 'This user is not an administrator',
     },
     {
       of: 'a user name with an emoji',
@@ -288,7 +288,7 @@ describe('mistakes', () => {
     }
   });
 
-  test('a user name with an emoji is no mistake', async () => {
+  test('a user name with an emoji is not a mistake', async () => {
     const run = await walk.run(list, as('zoë 😀', 'zoë.password'));
     expect(run).toEqual({ printed: expect.stringContaining('EGAD 😀'), exitCode: 0 });
   });

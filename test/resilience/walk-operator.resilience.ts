@@ -77,7 +77,7 @@ test('every choice is of a step', () => {
 const mistakes: readonly (readonly [commands: string, says: string, exitCode: number])[] = [
   [
     'npx data-out-ops dataset release EGAD00000000009',
-    'data-out-ops: there is no dataset EGAD00000000009: data-out-ops dataset list shows those that are there',
+    'data-out-ops: there is no dataset EGAD00000000009: data-out-ops dataset list shows the datasets',
     4,
   ],
   [
@@ -117,7 +117,7 @@ warning: the dataset has no files, so an export of it is rejected: data-out-ops 
   [
     'npx data-out-ops --aws --region eu-north-1 dataset list',
     `data-out-ops: there are no valid AWS credentials: CredentialsProviderError
-Log in, for example with aws sso login, and look at AWS_PROFILE. Then run the same command again.`,
+Log in, for example with aws sso login, and check AWS_PROFILE. Then repeat the command.`,
     3,
   ],
 ];

@@ -52,7 +52,7 @@ interface Stage {
   readonly restore?: () => Promise<unknown>;
 }
 
-/** The visa in place of the researcher's own, for one step. */
+/** The visa instead of the researcher's own, for one step. */
 function withVisa(claims: Parameters<ResearcherWorld['visa']>[0]): Stage {
   return {
     before: async () => {
@@ -178,7 +178,7 @@ const stages: Readonly<Record<string, Stage>> = {
     },
     choices: () => ({ interrupt: stalled, exitCode: 130, anyOrder: true }),
   },
-  'goes on': {
+  continues: {
     choices: () => ({ anyOrder: true }),
     after: async () => {
       expect(await namesIn(study('data'))).toEqual(expect.arrayContaining(containers));
@@ -197,13 +197,13 @@ const stages: Readonly<Record<string, Stage>> = {
       await walk.run('data-out download --all -o data');
     },
   },
-  'file is there': {
+  'file exists': {
     before: () => writeFile(study(container), 'notes of mine'),
     choices: () => ({ exitCode: 5, anyOrder: true }),
     after: async () => expect(await readFile(study(container), 'utf8')).toBe('notes of mine'),
     restore: () => walk.run('data-out download --all -o data --overwrite'),
   },
-  'plaintext is there': {
+  'plaintext exists': {
     before: () => writeFile(study('data/EGAF00000000001-sample.bam'), 'notes of mine'),
     choices: () => ({ exitCode: 6 }),
     after: async () => expect(await readFile(study('data/EGAF00000000001-sample.bam'), 'utf8')).toBe('notes of mine'),
@@ -228,7 +228,7 @@ const stages: Readonly<Record<string, Stage>> = {
   },
 };
 
-/** The small files are there, and the large one comes no further. */
+/** The small files exist, and the large one comes no further. */
 const stalled = () =>
   until(async () => {
     const names = await namesIn(study('data')).catch((): string[] => []);

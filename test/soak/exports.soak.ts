@@ -94,7 +94,7 @@ async function underFaults(name: string, total: number, broken: FaultRule, publi
     const sum = calls
       .filter(([counter]) => counter.includes(` ${one} `))
       .reduce((all, [, { calls }]) => all + calls, 0);
-    print(`${(sum / total).toFixed(2)} ${one} calls a file`);
+    print(`${(sum / total).toFixed(2)} ${one} calls per file`);
   }
   print(`${faults.total} faults:\n${faults.summary}`);
   memory.check();

@@ -8,7 +8,7 @@ import type { SoakFile } from './archive.ts';
 /** Bytes of a Crypt4GH header with one packet (§ 2.2, § 3.2). */
 const headerBytes = 124;
 
-/** A researcher with a key, and the files that this researcher shall have. */
+/** A researcher with a key, and the files that this researcher must get. */
 export interface Recipient {
   readonly subject: string;
   readonly keys: KeyPair;

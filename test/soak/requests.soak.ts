@@ -94,7 +94,7 @@ async function check(request: SoakRequest, { reply, behind }: Awaited<ReturnType
   const { api, method } = request;
   const [called = ''] = `/${request.path}`.split('?');
   // For API Gateway a slash at the end is the same resource.
-  // The id of a ticket can have slashes of its own.
+  // The id of a ticket can have its own slashes.
   const path = called
     .replace(/(?<=.)\/$/, '')
     .replace(/(?<=^\/htsget\/(?:reads|variants)\/).+/, (id) => id.replaceAll('/', '%2F'));

@@ -1,7 +1,7 @@
 /** Decides all random choices. The order in which calls reach the engine still differs from run to run. */
 export const seed = process.env.SOAK_SEED ?? new Date().toISOString().slice(0, 10);
 
-/** How many of something a run has. @throws RangeError when the environment variable is no whole number above 0 */
+/** How many of something a run has. @throws RangeError when the environment variable is not a whole number above 0 */
 function amount(variable: string, full: number): { readonly count: number; readonly full: number } {
   const count = Number(process.env[variable] ?? full);
   if (Number.isSafeInteger(count) && count > 0) return { count, full };

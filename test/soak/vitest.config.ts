@@ -8,7 +8,7 @@ export default defineConfig({
     include: ['test/soak/**/*.soak.ts'],
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/compiled', import.meta.url)) },
     setupFiles: 'test/helpers/set-up.ts',
-    // The suites end by themselves: every wait in them has a limit of its own.
+    // The suites end automatically: every wait in them has its own limit.
     testTimeout: 6 * 60 * 60_000,
     hookTimeout: 30 * 60_000,
     // So that the engine's memory is measured without garbage.

@@ -16,7 +16,7 @@ interface Row {
 }
 
 /**
- * The rows of the table. A row that is there already keeps its elements, so that a refresh moves neither the focus nor what the
+ * The rows of the table. A row that already exists keeps its elements, so that a refresh moves neither the focus nor what the
  * reader has opened.
  * @param onAgain the reader wants this export once more
  */

@@ -13,7 +13,7 @@ const privateKeyLines = [
 
 /**
  * The form of a new export. It shows what will be sent before it sends.
- * @returns `fill` begins another order. A visa and a key that are still there could be another person's
+ * @returns `fill` begins another order. A visa and a key that still exist could be another person's
  */
 export function orderForm(service: Service, onSent: (requestId: string) => void) {
   const fields = {
@@ -70,7 +70,7 @@ export function orderForm(service: Service, onSent: (requestId: string) => void)
       showAlert(alert, `${file.name} cannot be read.`, 'Choose it again, or paste what it holds.');
       return;
     }
-    // A key of 32 bytes is no text.
+    // A key of 32 bytes is not text.
     const bytes = new Uint8Array(buffer);
     field.value = bytes.length === 32 ? btoa(String.fromCharCode(...bytes)) : new TextDecoder().decode(bytes);
     changed();

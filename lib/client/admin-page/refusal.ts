@@ -1,6 +1,6 @@
 import { problemIn } from '../api/json.ts';
 
-/** A reply of the service that is no answer. */
+/** A reply of the service that is not an answer. */
 export interface RefusedReply {
   /** 0: there was no reply. */
   readonly status: number;
@@ -28,7 +28,7 @@ const labels: Readonly<Record<string, string>> = {
   userPublicKey: 'Public key',
 };
 
-/** Explains a reply with a status that refuses, or that is no JSON. @param isOrder whether the call was to send an order */
+/** Explains a reply with a status that refuses, or that is not JSON. @param isOrder whether the call was to send an order */
 export function readRefusal({ status, text, retryAfter }: RefusedReply, isOrder: boolean): Refusal {
   const { code, detail, requestId, violations: broken } = problemIn(text);
   const violations = broken.map(

@@ -43,7 +43,7 @@ export function connectService(
       reply = { status, text: await response.text(), retryAfter: headers.get('Retry-After') };
       if (response.ok) return JSON.parse(reply.text);
     } catch {
-      // No reply, or one that is no JSON.
+      // No reply, or one that is not JSON.
     }
     throw new RefusedError(readRefusal(reply, init.method === 'POST'));
   };

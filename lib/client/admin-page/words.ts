@@ -20,7 +20,7 @@ export function span(milliseconds: number): string {
   return counted(count, unit);
 }
 
-/** A time for people, in UTC as in the client: `2026-11-21 10:00:00 UTC`. Text that is no time stays. */
+/** A time for people, in UTC as in the client: `2026-11-21 10:00:00 UTC`. Text that is not a time stays. */
 export function moment(time: Date | string): string {
   const date = new Date(time);
   return Number.isNaN(date.getTime()) ? String(time) : `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
@@ -44,7 +44,7 @@ const states: Readonly<Record<ExportState, string>> = {
   complete: 'Every file is in the outbox.',
   incomplete: 'Some files are not in the outbox. The list of its files says why.',
   failed: 'The request could not be divided into files. Export again later, or ask the operator.',
-  withdrawn: 'The dataset was withdrawn afterwards. Ask the operator.',
+  withdrawn: 'Its containers were taken back, with the dataset or by the operator. Ask the operator.',
   rejected: 'Nothing was staged. Remove the reason, then export again.',
 };
 

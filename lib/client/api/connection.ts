@@ -115,7 +115,7 @@ export async function authorized(connection: ServiceConnection, options: Authori
   let renewed = false;
   for (;;) {
     const secrets = await secretsOf(connection, options.needsVisa);
-    // Outside the try: a choice that asks the service retries by itself.
+    // Outside the try: a choice that asks the service retries automatically.
     const complete = await fitting(connection, options, secrets);
     try {
       const reply = await transport.send(complete);

@@ -98,7 +98,7 @@ export class DamagedFileError extends ClientError {
     const named = segments.slice(0, 5).join(', ') + (segments.length > 5 ? ', …' : '');
     const what = segments.length === 1 ? `segment ${named} does` : `${segments.length} segments (${named}) do`;
     super('damaged', `${fileName}: ${what} not authenticate, even after a second fetch`, {
-      remedy: 'Run the command again: it fetches only what is missing. If that fails too, ask for a new export.',
+      remedy: 'Run the command again: it fetches only what is missing. If that also fails, ask for a new export.',
     });
   }
 }
@@ -135,7 +135,7 @@ export class ChecksumError extends ClientError {
 /** The user stopped the work by a signal. */
 export function interrupted(cause?: unknown): ClientError {
   return new ClientError('interrupted', 'interrupted', {
-    remedy: 'Run the same command again: it goes on where it stopped.',
+    remedy: 'Run the same command again: it resumes.',
     cause,
   });
 }

@@ -18,7 +18,7 @@ const defaultTextBytes = 1024 * 1024;
 
 interface Asked {
   readonly signal: AbortSignal | undefined;
-  /** Called when status and headers are there. */
+  /** Called when status and headers have arrived. */
   readonly started: (reply: TransportReply) => void;
   /** Called with the client's error if the request fails before. */
   readonly failed: (error: unknown) => void;

@@ -41,7 +41,7 @@ export function unexpected(what: string): ClientError {
   });
 }
 
-/** What a problem document (RFC 9457) says. What is no text, or an empty one, is `undefined`. */
+/** What a problem document (RFC 9457) says. What is not text, or an empty one, is `undefined`. */
 export interface ProblemDocument {
   readonly code?: string | undefined;
   readonly title?: string | undefined;

@@ -15,7 +15,7 @@ const certificateCodes = new Set([
 /** How OpenSSL names bytes that are not TLS: in its code or, in older versions of Node.js, in its message. */
 const noTls = /wrong.version.number|packet.length.too.long|unknown.protocol|http.request/i;
 
-/** Codes that a wrong address causes, too. They are retried only for an origin that has answered before. */
+/** Codes that a wrong address also causes. They are retried only for an origin that has answered before. */
 const addressCodes = new Set(['ENOTFOUND', 'ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
 
 const words: Readonly<Record<string, string>> = {
@@ -41,7 +41,7 @@ export function networkError(error: unknown, url: URL, known: boolean): Unavaila
     return new UnavailableError(`the certificate of ${url.host} is not trusted (${code})`, {
       retryable: false,
       remedy:
-        'If your network or service has a certificate authority of its own, name its PEM file with --ca or ' +
+        'If your network or service has its own certificate authority, name its PEM file with --ca or ' +
         'NODE_EXTRA_CA_CERTS. If not, the connection may be intercepted: ask the operator.',
     });
   }

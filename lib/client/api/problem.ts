@@ -115,7 +115,7 @@ const visaRemedies: Readonly<Record<string, string>> = {
   malformed_token: damaged,
   bad_signature: damaged,
   not_yet_valid: 'Wait until the visa is valid: data-out doctor says from when on.',
-  denied: 'Ask the archive why it does not take this visa any more.',
+  denied: 'Ask the archive why it no longer accepts this visa.',
 };
 
 async function problemOf(reply: TransportReply): Promise<ProblemDocument> {

@@ -164,7 +164,7 @@ export class ProxyApi {
   }
 
   /**
-   * What became of an export.
+   * What happened to an export.
    * @param options.page of the files, from 0
    * @throws ClientError `not_found` if there is no record: the request was not consumed yet, or it was never made
    */
@@ -230,7 +230,7 @@ export async function parseLocation(reply: TransportReply, name: string): Promis
 }
 
 function samePage(): ClientError {
-  return new ClientError('protocol', 'the service gives the same page of its listing twice', {
+  return new ClientError('protocol', 'the service sent the same page of its listing twice', {
     remedy: 'Ask the operator to update the service: this version cannot list so large an outbox.',
   });
 }

@@ -42,7 +42,7 @@ export class ReadMemory {
 }
 
 /**
- * Gives bytes of a reply back, once; the caller does not use them any more. A slab is used again when all of its bytes were
+ * Gives bytes of a reply back, once; the caller no longer uses them. A slab is used again when all of its bytes were
  * given back. The garbage collector takes a slab whose bytes were not.
  */
 export function giveBack(chunks: Iterable<Uint8Array>): void {

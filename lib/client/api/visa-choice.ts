@@ -49,7 +49,7 @@ export function visasForAll(passport: string, fits: (visa: string) => boolean): 
   return [...new Map(grants.map(({ issuer, value, token }) => [JSON.stringify([issuer, value]), token])).values()];
 }
 
-/** Visas that can grant by themselves. A visa with conditions needs others beside it. */
+/** Visas that can grant alone. A visa with conditions needs others beside it. */
 function grantsIn(passport: string): DecodedVisa[] {
   const { kind, visas = [] } = decodeVisaOrPassport(passport) ?? {};
   const isGrant = ({ type, value, issuer, subject, hasConditions }: DecodedVisa) =>

@@ -25,11 +25,11 @@ const kinds = {
 export type ConfigFile = { readonly [Name in keyof typeof kinds]?: Values[(typeof kinds)[Name]] | undefined };
 
 const expected: Readonly<Record<Kind, string>> = {
-  string: 'expected a text that is not empty, in quotes',
+  string: 'expected text in quotes, not empty',
   boolean: 'expected true or false',
   list: 'expected a list of texts: ["first", "second"]',
 };
-/** Secrets are not settings: they are in files of their own, which can be protected and renewed. */
+/** Secrets are in separate files, which can be protected and renewed. */
 const secretNames: readonly string[] = ['visa', 'password', 'passphrase', 'token', 'key'];
 
 /** Reads the configuration file. @throws UsageError that names the file and the line or setting, never a value */

@@ -12,15 +12,15 @@ import type { Settings } from './settings.ts';
 
 /** Bytes. Real key files have a few hundred. */
 const maxKeyFileBytes = 65_536;
-/** Times that a person may type a passphrase. */
+/** How often a person may type a passphrase. */
 const attempts = 3;
 
 /** What to do without a passphrase. */
 export const passphraseRemedy = 'Give the passphrase with --passphrase-file FILE or DATA_OUT_PASSPHRASE.';
 
-/** What must follow when a private key was passed on. */
+/** What to do when a private key was passed on. */
 const ifPrivateKeyCame =
-  'If another person gave you this file, delete it, and ask that person to make a new key: anyone who has seen a private key ' +
+  'If another person gave you this file, delete it, and ask for a new key: anyone who has seen a private key ' +
   'can read the files that are encrypted for it.';
 
 /** A private key and the file it comes from. */
@@ -58,7 +58,7 @@ export async function readPrivateKeys(reader: KeyReader): Promise<PrivateKeys> {
   const { keyFiles } = reader.settings;
   if (keyFiles.length === 0) {
     throw new UsageError('no private key is set', {
-      remedy: 'data-out setup makes or names one; or give yours with --key FILE or DATA_OUT_KEY_FILE.',
+      remedy: 'Run data-out setup, or give your key with --key FILE or DATA_OUT_KEY_FILE.',
     });
   }
   const keys = new PrivateKeys();
@@ -67,7 +67,7 @@ export async function readPrivateKeys(reader: KeyReader): Promise<PrivateKeys> {
   return keys;
 }
 
-/** The private key in one file; its passphrase from the settings, else from a person. */
+/** The private key in one file. Its passphrase comes from the settings, else from a person. */
 export async function readPrivateKey(path: string, reader: KeyReader): Promise<Uint8Array> {
   const { terminal, output, settings } = reader;
   const text = await readKeyFile('--key', path);
@@ -115,7 +115,7 @@ export async function readPublicKey(
   } catch (error) {
     const found = mixedUp(bytes);
     if (found === 'a private key') {
-      throw new UsageError(`${source}: ${absolute} is a PRIVATE key, and a public one belongs here`, {
+      throw new UsageError(`${source}: ${absolute} is a PRIVATE key, but a public key is needed here`, {
         remedy: privateKeyRemedy,
         cause: error,
       });
@@ -131,7 +131,7 @@ export async function readPublicKey(
   }
 }
 
-/** What to do about a passphrase that a person does not know. */
+/** What to do about a forgotten passphrase. */
 const forgotten =
   'A forgotten passphrase cannot be recovered: move the key file away, make a new key with data-out setup, and ask for an ' +
   'export to that one.';
@@ -139,13 +139,13 @@ const forgotten =
 /**
  * The error of a key file, with its path.
  * @param content of a file that should be a private key
- * @param remedy what to do about a wrong passphrase; default: for one that a setting gives
+ * @param remedy what to do about a wrong passphrase; default: for one in a setting
  */
 export function keyFileError(
   path: string,
   error: unknown,
   content?: Uint8Array,
-  remedy = `Look at --passphrase-file and DATA_OUT_PASSPHRASE, or give neither to be asked. ${forgotten}`,
+  remedy = `Check --passphrase-file and DATA_OUT_PASSPHRASE, or give neither to be asked. ${forgotten}`,
 ): unknown {
   if (!(error instanceof Crypt4ghError)) return error;
   const found = content && mixedUp(content);
@@ -159,7 +159,7 @@ export function keyFileError(
   return new ClientError('forbidden', `${path}: ${error.message}`, { remedy, cause: error });
 }
 
-/** OpenSSH refuses such a key. Here it is used: on a shared file system its owner may have no choice. */
+/** Unlike OpenSSH, this accepts such a key: on a shared file system its owner might have no choice. */
 async function warnWhenOthersCanRead(path: string, output: Output): Promise<void> {
   if (process.platform === 'win32') return;
   const { mode } = await stat(path);

@@ -14,9 +14,9 @@ export interface NewKeyPair extends KeyPairFiles {
   readonly terminal: Terminal;
   /** Whether existing files are replaced. */
   readonly force?: boolean;
-  /** Called when neither name is taken. `undefined`: the private key is not protected. */
+  /** Called once both names are free. `undefined`: the private key is not protected. */
   readonly passphrase: () => Promise<string | undefined>;
-  /** Kept in clear in the file of the private key. */
+  /** Stored unencrypted in the private key's file. */
   readonly comment?: string | undefined;
 }
 
@@ -26,7 +26,7 @@ export function keyPairFiles(name: string): KeyPairFiles {
 }
 
 /**
- * Makes a pair of keys, and writes both files or none. Only the owner can read the private one.
+ * Makes a pair of keys, and writes both files or neither. Only the owner can read the private one.
  * @returns the SHA-256 of the public key, in hex
  * @throws ClientError `local_disk` if a file exists; UsageError for an empty passphrase
  */
@@ -35,7 +35,7 @@ export async function writeKeyPair(pair: NewKeyPair): Promise<string> {
   const { privateKey, publicKey } = generateKeyPair();
   using _wiped = wiping(privateKey);
   await writeOutput({ name: pair.privateKey, terminal, force, mode: 0o600 }, async (secretSink) => {
-    // A name that is taken fails before the user types a passphrase.
+    // Fails for a name that is taken before the user types a passphrase.
     await writeOutput({ name: pair.publicKey, terminal, force }, async (publicSink) => {
       const passphrase = await pair.passphrase();
       const text = await formatPrivateKey(privateKey, {

@@ -5,7 +5,7 @@ import type { CommandContext } from './session.ts';
 
 type Register = (program: Command, context: CommandContext) => void;
 
-/** The commands, in the order of `--help`. A run loads the code of its own command alone. */
+/** The commands, in the order of `--help`. A run loads only its own command. */
 const commands: Readonly<Record<string, () => Promise<Register>>> = {
   setup: async () => (await import('./commands/setup.ts')).registerSetup,
   keys: async () => (await import('./commands/keys.ts')).registerKeys,
@@ -36,8 +36,8 @@ Environment:
   DATA_OUT_USERNAME, DATA_OUT_PASSWORD       also CENTRAL_EGA_USERNAME, CENTRAL_EGA_PASSWORD, DATA_OUT_PASSWORD_FILE
   DATA_OUT_KEY_FILE, DATA_OUT_PASSPHRASE     your private key; also C4GH_PASSPHRASE
   DATA_OUT_CA_FILE, DATA_OUT_CONFIG          certificate authority, configuration file
-  DATA_OUT_ADMIN_USERNAME, DATA_OUT_ADMIN_PASSWORD, DATA_OUT_ADMIN_PASSWORD_FILE   of administrators: export, exports
-  HTTPS_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS, NO_COLOR   as elsewhere`;
+  DATA_OUT_ADMIN_USERNAME, DATA_OUT_ADMIN_PASSWORD, DATA_OUT_ADMIN_PASSWORD_FILE   for export and exports
+  HTTPS_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS, NO_COLOR   with their standard meaning`;
 
 /**
  * Run the client.
@@ -50,7 +50,7 @@ export async function runClient(argv: readonly string[], context: CommandContext
 
 /**
  * The commands, their options and their help, without running anything.
- * @param argv of the run; the commands that it names are enough for it. Default: all of them
+ * @param argv of the run, which needs only the commands that it names; default: all
  */
 export async function clientProgram(context: CommandContext, argv: readonly string[] = []): Promise<Command> {
   const needsAll = argv.some((word) => ['help', 'completion'].includes(word));

@@ -5,8 +5,8 @@ import type { Existing } from '../api/download/disk/existing.ts';
 /** Options of commands that open connections. */
 export const withConnectionOptions = optionGroup((command) =>
   command
-    .option('--ca <file>', 'PEM file of a certificate authority to trust as well (DATA_OUT_CA_FILE)')
-    .option('--insecure-http', 'allow http:// to other machines: anyone on the network can read visa and files'),
+    .option('--ca <file>', 'also trust this certificate authority, PEM (DATA_OUT_CA_FILE)')
+    .option('--insecure-http', 'allow http:// to other machines: the network can read visa and files'),
 );
 
 /** Options of commands that talk to a service: its addresses and the user's credentials. */
@@ -15,12 +15,9 @@ export const withServiceOptions = optionGroup((command) =>
     command
       .option('--url <url>', 'address of the service (DATA_OUT_URL)')
       .option('--direct-url <url>', 'address for direct access (DATA_OUT_DIRECT_URL)')
-      .option(
-        '--visa <file>',
-        'file with your visa or passport (DATA_OUT_VISA_FILE; DATA_OUT_VISA is the token itself)',
-      )
+      .option('--visa <file>', 'your visa or passport (DATA_OUT_VISA_FILE; DATA_OUT_VISA: the token itself)')
       .option('--username <name>', 'user name for the service (DATA_OUT_USERNAME)')
-      .option('--password-file <file>', 'file with the password (DATA_OUT_PASSWORD_FILE; default: ask)'),
+      .option('--password-file <file>', 'the password (DATA_OUT_PASSWORD_FILE; default: ask)'),
   ),
 );
 
@@ -31,7 +28,7 @@ export const withAdministratorOptions = optionGroup((command) =>
       .option('--kind <kind>', 'archive kind, as the operator set it', 'fega')
       .option('--url <url>', 'address of the service (DATA_OUT_URL)')
       .option('--username <name>', 'user name of the administrator (DATA_OUT_ADMIN_USERNAME)')
-      .option('--password-file <file>', 'file with the password (DATA_OUT_ADMIN_PASSWORD_FILE; default: ask)'),
+      .option('--password-file <file>', 'the password (DATA_OUT_ADMIN_PASSWORD_FILE; default: ask)'),
   ),
 );
 
@@ -39,21 +36,21 @@ export const withAdministratorOptions = optionGroup((command) =>
 const privateKeyForms = 'Crypt4GH or OpenSSH ed25519';
 export const publicKeyForms = 'Crypt4GH, OpenSSH ed25519 or X25519';
 
-const readerKey = `your private key: ${privateKeyForms}; may be given several times`;
+const readerKey = `your private key: ${privateKeyForms}; repeatable`;
 
-/** Options of commands that use a private key. The text is the help for `--key`, if it is not a reader's key. */
+/** Options of commands that use a private key. @param text help for `--key`, if it is not a reader's key */
 export const withKeyOptions = optionGroup((command, text: string = readerKey) =>
   command
     .option('--key <file>', text, collect)
-    .option('--passphrase-file <file>', 'file with the passphrase of the key (DATA_OUT_PASSPHRASE; default: ask)'),
+    .option('--passphrase-file <file>', 'passphrase of the key (DATA_OUT_PASSPHRASE; default: ask)'),
 );
 
-/** For an option that may be given several times. */
+/** For a repeatable option. */
 export function collect(value: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), value];
 }
 
-/** What becomes of files that are there. @throws UsageError */
+/** What to do with existing files. @throws UsageError */
 export function existingOf(
   options: { readonly [Name in 'overwrite' | 'skipExisting']?: boolean | undefined },
 ): Existing {

@@ -19,8 +19,8 @@ export interface OwnKeys {
 }
 
 /**
- * The keys that the settings name, without a question: from a private key that the command has read, from the public key beside the
- * file, or from a private key that needs no passphrase, or has it in a setting.
+ * The keys that the settings name, without asking for a passphrase. A public key comes from a private key that the command has
+ * read, from the file beside it, or from a private key that needs no passphrase or has one in the settings.
  */
 export async function findOwnKeys({ settings }: Session, read: readonly PrivateKeyFile[] = []): Promise<OwnKeys> {
   const known = new Set<string>();
@@ -36,12 +36,14 @@ export async function findOwnKeys({ settings }: Session, read: readonly PrivateK
   return { known, unknown };
 }
 
-/** The keys that a receipt must be for; `undefined`: a key of the user is not known, so a receipt for any key is accepted. */
+/**
+ * The keys that a receipt must be for; `undefined`: one of the user's keys is not known, so receipts for any key are accepted.
+ */
 export function recipientsOf({ known, unknown }: OwnKeys): ReadonlySet<string> | undefined {
   return known.size > 0 && unknown.length === 0 ? known : undefined;
 }
 
-/** Says which receipts are ignored, and why receipts are accepted that can be for the key of another person. */
+/** Warns of ignored receipts, and of receipts that might be for another person's key. */
 export function warnOfReceipts(
   { output }: Session,
   { receipts, refused, foreign }: ReadReceipts,
@@ -76,7 +78,7 @@ async function publicPart(
     using _wiped = wiping(privateKey);
     return publicKeyOf(privateKey);
   } catch {
-    // A command that needs the private key says what is wrong with it.
+    // A command that needs the private key reports what is wrong with it.
     return undefined;
   }
 }

@@ -1,14 +1,14 @@
 import { Option } from '@commander-js/extra-typings';
 import { usageError } from '../../terminal/errors.ts';
 
-/** Bytes [start, end) of a plaintext, after its edit list if it has one; without `end` up to the end. */
+/** Bytes [start, end) of a plaintext, after its edit list; without `end`, to the end. */
 export interface ByteRangeOption {
   readonly start: number;
   readonly end: number | undefined;
 }
 
 const name = '--range';
-const help = 'only these bytes of the plaintext: from a up to b without b, counted from 0; a- goes on to the end';
+const help = 'only bytes a to b-1 of the plaintext, from 0; a- to the end';
 
 /** `--range` of every command that takes one range. Its value is a {@link ByteRangeOption}. */
 export function rangeOption() {
@@ -24,11 +24,7 @@ function parseRange(text: string): ByteRangeOption {
   const end = second === '' ? undefined : Number(second);
   const last = end ?? start + 1;
   if (first === '' || !Number.isSafeInteger(start) || !Number.isSafeInteger(last) || last <= start) {
-    throw usageError(
-      name,
-      'expected a-b or a-: the bytes from a up to b without b, counted from 0',
-      'The first 100 bytes are 0-100.',
-    );
+    throw usageError(name, 'expected a-b or a-: bytes a to b-1, counted from 0', 'The first 100 bytes are 0-100.');
   }
   return { start, end };
 }

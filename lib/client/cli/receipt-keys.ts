@@ -15,14 +15,14 @@ const fingerprintForm = /^[\w-]{43}$/;
 const none: PinnedKeys = { trusted: [], refused: [] };
 
 /**
- * What is pinned of the service: none before its first use.
+ * The pinned keys of the service; none before its first use.
  * @throws UsageError if no address is set, or the file of the keys is malformed; LocalDiskError
  */
 export async function pinnedKeys(session: Session): Promise<PinnedKeys> {
   return (await pinsIn(session.settings.receiptKeysFile))[addressOf(session)] ?? none;
 }
 
-/** Changes what is pinned, while no other command does. @returns what is pinned then @throws as {@link pinnedKeys} */
+/** Changes the pinned keys, under a lock. @returns the keys pinned then @throws as {@link pinnedKeys} */
 export async function changePins(session: Session, changed: (pins: PinnedKeys) => PinnedKeys): Promise<PinnedKeys> {
   const { terminal, settings } = session;
   const { receiptKeysFile: path } = settings;
@@ -47,13 +47,13 @@ async function pinsIn(path: string): Promise<Readonly<Record<string, PinnedKeys>
     const lists = Object.values(services).flatMap(({ trusted, refused }) => [trusted, refused]);
     if (lists.every((list) => Array.isArray(list) && list.every((each) => fingerprintForm.test(each)))) return services;
   } catch {
-    // As any other text that is none.
+    // Handled like any other malformed file.
   }
   throw usageError(path, 'this file does not list receipt keys', 'Move it away, and accept the keys again.');
 }
 
 /**
- * The receipt keys of the service. Only pinned ones are trusted, and keys that pinned ones endorse. At the first use of a service its
+ * The receipt keys of the service. Only pinned keys, and keys that they endorse, are trusted. At the first use of a service its
  * keys are pinned.
  * @throws ClientError
  */
@@ -77,18 +77,18 @@ export async function receiptKeys(session: Session, proxy: ProxyApi): Promise<Re
   };
   if (!isPinned(pinned)) {
     const { fingerprints } = parseKeySet(text, source);
-    // Another command can have pinned keys meanwhile.
+    // Another command might have pinned keys meanwhile.
     pinned = await pin((pins) => (isPinned(pins) ? pins : { trusted: fingerprints, refused: [] }));
   }
   return parseKeySet(text, source, { ...pinned, learn });
 }
 
-/** Whether the service was used before. One whose last trusted key was refused is not trusted at first sight again. */
+/** Whether the service was used before. If its last trusted key was refused, its keys are not trusted at first sight again. */
 export function isPinned({ trusted, refused }: PinnedKeys): boolean {
   return trusted.length + refused.length > 0;
 }
 
-/** What is pinned after a change. A fingerprint in both lists is refused. */
+/** The pinned keys after a change. A fingerprint in both lists is refused. */
 export function changedPins(
   { trusted, refused }: PinnedKeys,
   { accept, refuse }: { readonly accept: readonly string[]; readonly refuse: readonly string[] },
@@ -106,7 +106,7 @@ export function checkFingerprint(source: string, text: string): void {
   throw usageError(source, 'expected the fingerprint of a receipt key: 43 letters, digits, - and _');
 }
 
-/** With a slash at its end, as the client calls it. @throws UsageError if no address is set */
+/** The address, ending in a slash. @throws UsageError if no address is set */
 function addressOf({ settings }: Session): string {
   if (settings.proxyUrl) return withSlash(settings.proxyUrl).href;
   throw usageError('--url', 'no address of the service is set', 'Receipt keys belong to a service.');

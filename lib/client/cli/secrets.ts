@@ -22,7 +22,7 @@ export async function readSmallFile(source: string, path: string, limit: number)
   try {
     const file = await open(path, 'r');
     try {
-      // Only what is there is read: the limit can be megabytes.
+      // Reads no more than the file has, because the limit can be megabytes.
       const blocks: Buffer[] = [];
       for await (const block of file.createReadStream({ end: limit, autoClose: false })) blocks.push(block);
       const bytes = Buffer.concat(blocks);
@@ -39,7 +39,7 @@ export async function readSmallFile(source: string, path: string, limit: number)
   }
 }
 
-/** Refuses a token in place of a file name: the name would be repeated in errors. @throws UsageError */
+/** Refuses a token instead of a file name: errors would repeat it. @throws UsageError */
 export function refuseToken(source: string, value: string): void {
   if (!/^\s*eyJ[\w-]+\.[\w-]+\./.test(value)) return;
   throw usageError(source, 'expected the name of a file, got a token', saveIt('token'));
@@ -49,7 +49,7 @@ function saveIt(what: string): string {
   return `Save the ${what} in a file, and name that file. Other users of this machine can read command lines.`;
 }
 
-/** A visa or passport as it goes into a header. @throws UsageError for other text, without repeating it */
+/** A visa or passport for a header. @throws UsageError for other text, without repeating it */
 export function checkedVisa(source: string, value: string): string {
   const token = value.trim();
   if (isToken(token)) return token;
@@ -58,10 +58,10 @@ export function checkedVisa(source: string, value: string): string {
     const remedy = 'Name the file in which you saved your visa or passport.';
     throw usageError(source, `expected a visa or passport, got ${found}`, remedy);
   }
-  throw usageError(source, 'expected one visa or passport: three base64url parts with points between them');
+  throw usageError(source, 'expected one visa or passport: three base64url parts, separated by dots');
 }
 
-/** The files that people mix up. */
+/** The files that people confuse. */
 export type MixedUp = 'a private key' | 'a public key' | 'a visa or another token' | 'a Crypt4GH file';
 
 /** Which of these a file is, by its content; `undefined` for any other. */

@@ -10,7 +10,7 @@ import type { Transport } from '../api/transport.ts';
 import { readSmallFile } from './secrets.ts';
 import { readSettings, type Settings } from './settings.ts';
 
-/** What `register…` functions need to open a session when their command runs. */
+/** What commands need to open a session. */
 export interface CommandContext {
   readonly terminal: Terminal;
   /** Of the client, as in `data-out --version`. */
@@ -34,7 +34,7 @@ export async function openSession(context: CommandContext, command: Command, ret
   return sessionOf(context, command, await readSettings(command.optsWithGlobals(), context.terminal), retries);
 }
 
-/** The same with settings that are not those of the command line. */
+/** The same with other settings than the command line's. */
 export function sessionOf(
   { terminal, version }: CommandContext,
   command: Command,
@@ -74,7 +74,7 @@ async function openTransport(
   const { Transport } = await import('../api/transport.ts');
   const variable = (name: string) => env[name] || env[name.toLowerCase()] || undefined;
   return new Transport({
-    // HTTP_PROXY in upper case is not read: in a CGI script it is the header `Proxy` of a request.
+    // HTTP_PROXY in upper case is not read: in a CGI script a request's header `Proxy` sets it.
     proxies: { https: variable('HTTPS_PROXY'), http: env.http_proxy || undefined, none: variable('NO_PROXY') },
     extraAuthorities: authorities?.toString('utf8'),
     insecureHttp,
@@ -83,7 +83,7 @@ async function openTransport(
   });
 }
 
-/** Reads the token by `read`, and calls `warn` once for each expired token. A run asks for its token with each request. */
+/** Reads the token by `read`, and calls `warn` once for each expired token: a run reads it for each request. */
 export function warningOfExpiry(
   read: () => Promise<string>,
   warn: (text: string) => void,

@@ -30,21 +30,21 @@ export interface KeyOptions {
 }
 
 /**
- * The user's settings: from options, else from the environment, else from the configuration file. A secret is read when
- * it is needed. Errors name its source and never its value.
+ * The user's settings: from options, else the environment, else the configuration file. Secrets are read when needed. Errors
+ * name a setting's source and never its value.
  */
 export interface Settings {
   /** Base URL of the proxy API: listing, download, export. */
   readonly proxyUrl: URL | undefined;
   /** Base URL of the data-out API: direct access. */
   readonly directUrl: URL | undefined;
-  /** The visa or passport. A file is read again each time, because visas are renewed. */
+  /** The visa or passport. A file is read each time, because visas are renewed. */
   readonly visa: (() => Promise<string>) | undefined;
-  /** Credentials of HTTP Basic. A password that is in no setting is asked for, once. */
+  /** Credentials of HTTP Basic. A password without a setting is asked for once. */
   readonly basic: (() => Promise<{ readonly username: string; readonly password: string }>) | undefined;
   /** Private key files, absolute. */
   readonly keyFiles: readonly string[];
-  /** All key files that options, environment and configuration name: each is a key of the user. */
+  /** The user's keys: all key files of options, environment and configuration. */
   readonly ownKeyFiles: readonly string[];
   /** Where the pinned receipt keys are, absolute. */
   readonly receiptKeysFile: string;
@@ -57,7 +57,7 @@ export interface Settings {
 }
 
 /**
- * Variables of the environment, by the setting of the configuration file that they count before. Where the setting names a file,
+ * Variables of the environment, by the setting of the configuration file that they override. Where the setting names a file,
  * those that do not end in `_FILE` hold the secret itself.
  */
 export const variables = {
@@ -89,7 +89,7 @@ export function settingsFrom(sources: Sources, options: ServiceOptions & KeyOpti
     const names = key.endsWith('_file') ? variables[key].filter(isOfFile) : variables[key];
     return sources.option(flag, value) ?? sources.variable(names) ?? sources.configured(key);
   };
-  /** A secret that the environment also holds itself. */
+  /** A secret that a variable can hold itself. */
   const secret = (flag: string, value: string | undefined, key: Name, check?: Parameters<typeof secretOf>[2]) => {
     const names = variables[key].filter((name) => !isOfFile(name));
     return secretOf(find(flag, value, key), sources.variable(names), check);
@@ -127,14 +127,14 @@ export function serviceUrl(source: string, value: string): URL {
     throw usageError(source, 'expected the address of the service, as in https://data-out.example.org/v1/');
   }
   if (url.username !== '' || url.password !== '') {
-    throw usageError(source, 'an address must not hold a user name or password: addresses end up in logs');
+    throw usageError(source, 'an address must not contain a user name or password: addresses end up in logs');
   }
   if (url.search !== '' || url.hash !== '') throw usageError(source, 'expected an address without ? and #');
   return url;
 }
 
 /**
- * Credentials of HTTP Basic. A password that is in no setting is asked for, once.
+ * Credentials of HTTP Basic. A password without a setting is asked for once.
  * @param names of the variables that users set them with, for errors
  */
 export function basicOf(
@@ -160,7 +160,7 @@ export function basicOf(
 
 /** A user name as HTTP Basic takes it (RFC 7617 § 2). @throws UsageError that names `source` */
 export function checkedUsername(source: string, name: string): string {
-  if (name.includes(':')) throw usageError(source, 'a user name cannot hold a colon (RFC 7617)');
-  if (/\p{Cc}/u.test(name)) throw usageError(source, 'a user name cannot hold control characters (RFC 7617)');
+  if (name.includes(':')) throw usageError(source, 'a user name cannot contain a colon (RFC 7617)');
+  if (/\p{Cc}/u.test(name)) throw usageError(source, 'a user name cannot contain control characters (RFC 7617)');
   return name;
 }

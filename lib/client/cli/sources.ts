@@ -9,12 +9,12 @@ export interface Found {
   /** Its name for the user, in errors: `--url`, `DATA_OUT_URL`, `/home/…/config.toml: url`. */
   readonly source: string;
   readonly value: string;
-  /** Folder that relative paths begin at. */
+  /** Folder of relative paths. */
   readonly folder: string;
   readonly rank: 'option' | 'environment' | 'file';
 }
 
-/** The configuration file. @param named by the user; default: `DATA_OUT_CONFIG`, else the file at the usual place */
+/** The configuration file. @param named by the user; default: `DATA_OUT_CONFIG`, else the file in the usual place */
 export function configPath(
   { env, folder }: Pick<Terminal, 'env' | 'folder'>,
   named: string | undefined,
@@ -25,7 +25,7 @@ export function configPath(
   return { path: join(base, 'data-out', 'config.toml'), isNamed: false };
 }
 
-/** The user's folder for caches, which may not exist; `undefined`: there is none. */
+/** The user's folder for caches, which might not exist yet; `undefined` without a home. */
 export function cachePath({ env }: Pick<Terminal, 'env'>): string | undefined {
   if (process.platform === 'win32') return env.LOCALAPPDATA || undefined;
   return env.XDG_CACHE_HOME || join(env.HOME || homedir(), '.cache');
@@ -43,7 +43,7 @@ export class Sources {
     this.config = config;
   }
 
-  /** @param named file that the user names. It must exist; the file at the default place need not. */
+  /** @param named file that the user names, which must exist; the default file need not. */
   static async open(terminal: Pick<Terminal, 'env' | 'folder'>, named: string | undefined): Promise<Sources> {
     const { path, isNamed } = configPath(terminal, named);
     return new Sources(terminal, path, await readConfigFile(path, { mustExist: isNamed }));
@@ -79,14 +79,14 @@ export class Sources {
   }
 }
 
-/** The path that a setting names. `~` is for configuration files, and for answers, which no shell expands. */
+/** The path that a setting names. `~` is expanded in configuration files and answers, which no shell has read. */
 export function pathOf({ value, folder }: Pick<Found, 'value' | 'folder'>): string {
   return /^~[/\\]/.test(value) ? join(homedir(), value.slice(2)) : resolve(folder, value);
 }
 
 /**
- * A secret from a file or from the environment. An option beats the environment, and the environment beats the
- * configuration file. A file is read again each time.
+ * A secret from a file or from the environment. An option overrides the environment, and the environment overrides the
+ * configuration file. A file is read each time.
  * @param check throws an error that names the source and never the value
  */
 export function secretOf(

@@ -12,19 +12,19 @@ import type { Session } from './session.ts';
 import type { Settings } from './settings.ts';
 import { cachePath } from './sources.ts';
 
-/** Bytes of receipts that are read without being asked for: those of some 7,000 files. */
+/** Bytes of receipts that are read without `--paths`: those of some 7,000 files. */
 const mostBytes = 4 * 1024 * 1024;
-/** Receipts that are read without being asked for. Each costs two requests. */
+/** Receipts that are read without `--paths`. Each costs two requests. */
 const mostReceipts = 100;
-/** The listing does not wait longer for storage, unless it is asked to. */
+/** Milliseconds that the listing waits for receipts without `--paths`. */
 const timeoutMs = 20_000;
 
-/** The path that the submitter gave a staged file; `undefined` if no receipt says it. It is text from elsewhere. */
+/** The path that the submitter gave a staged file; `undefined` if no receipt says it. Untrusted text. */
 export type PathOf = (name: string) => string | undefined;
 
 /**
- * Reads the submitted paths of staged files from their delivery receipts. A receipt that cannot be read is no failure.
- * @param wanted `true`: however large the receipts are; `undefined`: the newest, if they are small
+ * Reads the submitted paths of staged files from their delivery receipts. A receipt that cannot be read is not an error.
+ * @param wanted `true`: from all receipts; `undefined`: from the newest, if they are small
  * @throws ClientError `interrupted`
  */
 export async function submittedPaths(
@@ -51,7 +51,7 @@ export async function submittedPaths(
       if (!(error instanceof ClientError) || terminal.signal.aborted) throw error;
       note(
         signal.aborted
-          ? `the delivery receipts did not come within ${timeoutMs / 1000} s. --paths waits longer.`
+          ? `the delivery receipts did not arrive within ${timeoutMs / 1000} s. --paths waits longer.`
           : printable(error.message),
       );
     }
@@ -75,10 +75,7 @@ function newestOf(receipts: readonly ListedFile[]): readonly ListedFile[] {
   });
 }
 
-/**
- * Says that nothing is staged, and for whom, as the visa itself has it: each visa has its own outbox, so another person's
- * visa shows an empty one.
- */
+/** Says that nothing is staged, and for whom, as the visa has it: with another person's visa, another outbox is empty. */
 export async function nothingStaged({ visa }: Pick<Settings, 'visa'>): Promise<string> {
   const decoded = decodeVisaOrPassport((await visa?.()) ?? '');
   const subject = decoded && subjectOf(decoded);

@@ -13,7 +13,7 @@ export interface LoopbackConnection {
  * The user id of the process at the client's end, from `/proc/net/tcp` and `tcp6` of Linux. A process may reach an IPv4 address
  * through a socket of IPv6.
  * @param read gives the text of such a table
- * @returns `undefined` if no open socket is there
+ * @returns `undefined` without an open socket
  */
 export async function connectionOwner(
   { clientAddress, clientPort, serverPort }: LoopbackConnection,

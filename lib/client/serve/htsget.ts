@@ -53,7 +53,7 @@ export class Htsget {
   readonly #find: Place['find'];
   readonly #version: string;
   /** By entity tag. */
-  readonly #heads = new Recent<FileHead>({ most: keptBytes, size: ({ bytes }) => bytes.length });
+  readonly #heads = new Recent<FileHead>({ most: keptBytes, size: ({ memoryBytes }) => memoryBytes });
   readonly #indexes = new Recent<RegionIndex>({ most: keptBytes, size: ({ memoryBytes }) => memoryBytes });
 
   /** @param version of this program */

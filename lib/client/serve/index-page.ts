@@ -15,7 +15,7 @@ function sorted(folder: Folder): readonly (readonly [string, boolean])[] {
   return names.sort(([one, isOne], [other, isOther]) => Number(isOther) - Number(isOne) || (one < other ? -1 : 1));
 }
 
-/** A folder as a page of links, relative to it; `rclone` and `wget` read it, too. @param path of the folder, without the token */
+/** A folder as a page of links, relative to it; `rclone` and `wget` also read it. @param path of the folder, without the token */
 export function indexPage(path: readonly string[], folder: Folder): string {
   const title = escaped(`/${path.join('/')}`);
   const items = sorted(folder).map(([name, isInner]) => {

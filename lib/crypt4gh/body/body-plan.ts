@@ -34,7 +34,7 @@ export class BodyPlan {
   /**
    * Plans the next segment, of `length` bytes; `undefined` if the edit list skips all of it.
    *
-   * @throws DamagedBodyError if a segment of that length cannot stand there.
+   * @throws DamagedBodyError if a segment of that length is not possible there.
    */
   next(length: number): PlannedSegment | undefined {
     const index = this.#index++;

@@ -16,7 +16,7 @@ export class BodySizeCheck {
     this.bodySize = encryptedBodySize(plainSize);
   }
 
-  /** @throws DamagedBodyError if a segment of `length` bytes cannot stand there. */
+  /** @throws DamagedBodyError if a segment of `length` bytes is not possible there. */
   segment(index: number, length: number): void {
     const start = index * ENCRYPTED_SEGMENT_BYTES;
     const expected = Math.min(ENCRYPTED_SEGMENT_BYTES, this.bodySize - start);

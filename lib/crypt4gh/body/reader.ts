@@ -78,8 +78,8 @@ export class ContainerReader implements RandomAccessSource {
 
   /**
    * Bytes [start, end) in pieces of at most a segment, in constant memory. It fetches only the segments needed, neighbours
-   * together (Crypt4GH § 4.1), and reads ahead if `fetchesInFlight` says so. A range up to the end needs an empty last segment,
-   * too. Bytes are given out only after their segment has authenticated.
+   * together (Crypt4GH § 4.1), and reads ahead if `fetchesInFlight` says so. A range up to the end also needs an empty last
+   * segment. Bytes are given out only after their segment has authenticated.
    *
    * @param start default: 0.
    * @param end default: to the end.

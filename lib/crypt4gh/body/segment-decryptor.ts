@@ -37,7 +37,7 @@ export class SegmentDecryptor {
   }
 
   /**
-   * The plaintext of a segment, in memory of its own (Crypt4GH § 3.4.2).
+   * The plaintext of a segment, in its own memory (Crypt4GH § 3.4.2).
    *
    * @param index of the segment in the body, for the error.
    * @throws DamagedBodyError

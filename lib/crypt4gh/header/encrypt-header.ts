@@ -19,7 +19,7 @@ export function distinctRecipients(recipients: readonly Uint8Array[]): readonly 
 }
 
 /**
- * A header with these payloads for every recipient. It has a sender key of its own, so its random nonces cannot meet those of
+ * A header with these payloads for every recipient. It has its own sender key, so its random nonces cannot meet those of
  * another header (Crypt4GH § 3.3.1, § 5.3).
  *
  * @param more packets to append unchanged.

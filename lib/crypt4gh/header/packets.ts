@@ -67,7 +67,7 @@ export class PacketOpener {
   }
 
   /**
-   * The payload; `undefined` if the packet does not open for this reader. That is no error: the packet may be for another reader
+   * The payload; `undefined` if the packet does not open for this reader. That is not an error: the packet may be for another reader
    * (Crypt4GH § 3.2.1), have another encryption method, be too short, or have a writer's key of small order.
    *
    * @param packet one packet without its length field.

@@ -21,7 +21,7 @@ export type Payload =
 /**
  * Reads a decrypted payload. Bytes after its content are padding and are ignored (Crypt4GH § 3.2.1).
  *
- * @throws MalformedHeaderError, for an unknown type too: such a packet may restrict what a reader may see.
+ * @throws MalformedHeaderError, also for an unknown type: such a packet can restrict what a reader may see.
  */
 export function decodePayload(payload: Buffer): Payload {
   if (payload.length < 4) throw new MalformedHeaderError('malformed-packet', 'a header packet has no type');

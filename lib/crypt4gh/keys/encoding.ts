@@ -5,7 +5,7 @@ export const keyBytes = 32;
 export const spkiPrefix = Uint8Array.of(0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x6e, 0x03, 0x21, 0x00);
 
 /**
- * Whether the key is a number below 2^255 - 19, as every result of X25519 is. X25519 accepts larger numbers in place of equal
+ * Whether the key is a number below 2^255 - 19, as every result of X25519 is. X25519 accepts larger numbers instead of equal
  * smaller ones (RFC 7748 § 5). But the key of a Crypt4GH packet depends on the bytes, so its reader could not open it.
  */
 export function isCanonical(publicKey: Uint8Array): boolean {

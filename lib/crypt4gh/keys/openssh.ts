@@ -35,7 +35,7 @@ export interface SshKeyFile {
   readonly publicKey: Buffer;
   /** Seed, public key and comment; encrypted if the file is protected. */
   readonly secret: Buffer;
-  /** `undefined`: in clear. */
+  /** `undefined`: unencrypted. */
   readonly protection: (Protection & { readonly cipher: SshCipher }) | undefined;
 }
 

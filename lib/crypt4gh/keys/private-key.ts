@@ -82,7 +82,7 @@ export function inspectPrivateKey(text: string | Uint8Array): PrivateKeyInspecti
 interface Crypt4ghKeyFile {
   /** The key; sealed if the file is protected. */
   readonly secret: Buffer;
-  /** `undefined`: in clear. */
+  /** `undefined`: unencrypted. */
   readonly protection: Protection | undefined;
   readonly comment: string | undefined;
 }

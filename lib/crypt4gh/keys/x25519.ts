@@ -83,7 +83,7 @@ export function keyAgreement(privateKey: KeyObject, publicKey: Uint8Array): Buff
   const peer = takesText ? pemOf(publicKey) : createPublicKey(pemOf(publicKey));
   try {
     const shared = diffieHellman({ privateKey, publicKey: peer });
-    // OpenSSL refuses the all-zero result, too; this check does not rely on that.
+    // OpenSSL also refuses the all-zero result; this check does not rely on that.
     return shared.every((byte) => byte === 0) ? undefined : shared;
   } catch {
     return undefined;

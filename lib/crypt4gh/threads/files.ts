@@ -27,7 +27,7 @@ export interface FileOptions {
 type Work = FileOptions & { readonly workers: SegmentWorkers };
 
 /**
- * Encrypts a file to a container (Crypt4GH § 2) on several threads. Each thread reads and writes by itself. With the same
+ * Encrypts a file to a container (Crypt4GH § 2) on several threads. Each thread reads and writes independently. With the same
  * randomness, the result is the same as that of `encrypt`, byte for byte.
  *
  * @param source a regular file, open for reading; read from its first byte to its end.
@@ -74,7 +74,7 @@ function newHeader(options: Omit<Parameters<typeof encryptHeader>[0], 'dataKeys'
 }
 
 /**
- * Decrypts a container (Crypt4GH § 2) from one file to another on several threads. Each thread reads and writes by itself. If
+ * Decrypts a container (Crypt4GH § 2) from one file to another on several threads. Each thread reads and writes independently. If
  * the header has an edit list, the bytes go through the calling thread instead.
  *
  * After a damaged segment, the target holds the plaintext before that segment and no more.

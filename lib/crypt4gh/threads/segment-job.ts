@@ -5,7 +5,7 @@ import { release, sealInto } from '../sealed.ts';
 import { ENCRYPTED_SEGMENT_BYTES, nonceBytes, SEGMENT_BYTES } from '../sizes.ts';
 
 /**
- * Work on some segments for a worker thread. The memory is transferred to the thread and comes back with the result in place of
+ * Work on some segments for a worker thread. The memory is transferred to the thread and comes back with the result instead of
  * the input: nothing is copied on the way.
  */
 export type SegmentJob = {

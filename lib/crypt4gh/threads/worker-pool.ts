@@ -80,7 +80,7 @@ export class WorkerPool {
     });
     worker.on('messageerror', (error) => void this.#fail(error));
     worker.on('error', (error) => void this.#fail(error instanceof Error ? error : new Error(String(error))));
-    worker.on('exit', (code) => void this.#fail(new Error(`a worker thread ended by itself with code ${code}`)));
+    worker.on('exit', (code) => void this.#fail(new Error(`a worker thread ended unexpectedly with code ${code}`)));
     this.#threads.push(thread);
     return thread;
   }

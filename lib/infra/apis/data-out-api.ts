@@ -74,19 +74,19 @@ export class DataOutApi extends ServiceApi {
       });
     }
     const options = object.addMethod('OPTIONS', integration, open);
-    acknowledge(options, { 'AwsSolutions-APIG4': 'The reply tells callers how to authenticate, and nothing else.' });
+    acknowledge(options, { 'AwsSolutions-APIG4': 'The reply says how to authenticate, and nothing else.' });
     this.#addServiceInfo(base, drs);
   }
 
   /**
-   * htsget 1.3. An id may be a dataset and a path, with slashes of its own. What strangers may ask goes to a function without
+   * htsget 1.3. An id may be a dataset and a path, with its own slashes. What strangers may ask goes to a function without
    * keys.
    */
   #addHtsget(root: IResource, { htsget, serviceInfo }: Pick<DataOutApiProps, 'htsget' | 'serviceInfo'>): void {
     const base = root.addResource('htsget');
     const preflight = (resource: IResource) =>
       acknowledge(resource.addMethod('OPTIONS', this.integrate(serviceInfo), open), {
-        'AwsSolutions-APIG4': 'The reply tells a browser what a page may send, and nothing else.',
+        'AwsSolutions-APIG4': 'The reply says what a page may send, and nothing else.',
       });
     for (const datatype of ['reads', 'variants']) {
       const tickets = base.addResource(datatype);

@@ -11,10 +11,10 @@ interface FirewallProps {
   readonly logRetentionDays: number;
 }
 
-/** Headers with a visa or a password. A log has a word in place of their values. */
+/** Headers with a visa or a password. A log has a word instead of their values. */
 const secretHeaders = ['authorization', 'proxy-authorization', 'x-ga4gh-visa', 'cookie'];
 
-/** Routes behind a password hash. A path has the name of the stage first, or with a host name of your own nothing. */
+/** Routes behind a password hash. A path has the name of the stage first, or with your own host name nothing. */
 const exportPaths = '(^|/)(export|admin)(/|$)';
 
 /**
@@ -49,7 +49,7 @@ export class Firewall extends Construct {
             regexMatchStatement: {
               fieldToMatch: { uriPath: {} },
               regexString: exportPaths,
-              // No other spelling of the path, such as `/%65xport`, shall go uncounted.
+              // No other spelling of the path, such as `/%65xport`, must go uncounted.
               textTransformations: [
                 { priority: 0, type: 'URL_DECODE' },
                 { priority: 1, type: 'NORMALIZE_PATH' },

@@ -78,10 +78,6 @@ const replies: readonly Reply[] = [
   [ResponseType.BAD_REQUEST_BODY, problem(400, 'invalid_request', 'The body is not valid.')],
   // API Gateway takes 10 MB, a function behind it 6 MB.
   [ResponseType.REQUEST_TOO_LARGE, problem(413, 'request_too_large', 'The request is too large.')],
-  [
-    ResponseType.UNSUPPORTED_MEDIA_TYPE,
-    problem(415, 'unsupported_media_type', 'The request has a media type that this resource does not take.'),
-  ],
   [ResponseType.THROTTLED, problem(429, 'throttled', 'Too many requests; try again later.', 5)],
   [ResponseType.INTEGRATION_FAILURE, problem(502, 'internal_error', 'The request could not be carried out.')],
   [
@@ -112,7 +108,7 @@ interface ServiceResponses {
 
 /**
  * Headers are literals. A header with the request id is not among what API Gateway is documented to take here; it sends
- * `x-amzn-RequestId` by itself, and the body has the id, too.
+ * `x-amzn-RequestId` anyway, and the body also has the id.
  */
 export function addGatewayResponses(api: RestApi, { challenge, hasFirewall }: ServiceResponses): void {
   const ofFirewall: readonly Reply[] = hasFirewall ? [[ResponseType.WAF_FILTERED, refusedByFirewall]] : [];

@@ -58,7 +58,7 @@ export class ProxyApi extends ServiceApi {
     const behindOutbox = {
       authorizer: new RequestAuthorizer(this, 'Recipients', {
         handler: props.authorizeOutbox.function,
-        // With no identity source API Gateway never refuses by itself. The function says what is missing, and a client
+        // With no identity source API Gateway never refuses automatically. The function says what is missing, and a client
         // that sends the visa alone passes where the settings allow it.
         identitySources: [],
         // A visa that has expired is refused at once, and no two callers share an answer.

@@ -31,7 +31,7 @@ export interface ServiceApiProps {
   readonly domain: Domain | undefined;
   /** What the authorizers of this API ask for. */
   readonly challenge: Challenge;
-  /** Limits of methods of their own, by path and verb: `/export/fega/POST`. @default - `settings.throttling` for each */
+  /** Separate limits of methods, by path and verb: `/export/fega/POST`. @default - `settings.throttling` for each */
   readonly methodThrottling?: Readonly<Record<string, Throttling>>;
 }
 
@@ -74,7 +74,7 @@ export class ServiceApi extends Construct {
   constructor(scope: Construct, id: string, props: ServiceApiProps) {
     super(scope, id);
     const { settings, domain, methodThrottling = {} } = props;
-    // Every method gets all options: a method with options of its own loses the common ones.
+    // Every method gets all options: a method that has options loses the common ones.
     const methodOptions = ({ requestsPerSecond, burst }: Throttling) => ({
       // Execution logs would hold headers and bodies.
       loggingLevel: MethodLoggingLevel.OFF,
@@ -113,7 +113,7 @@ export class ServiceApi extends Construct {
 
     acknowledge(this.api.deploymentStage, {
       apiExecutionLog: 'Execution logs would hold visas and passwords; the access log says what happened.',
-      apiCache: 'Each reply depends on the caller, whose rights are looked up each time: none may be cached.',
+      apiCache: 'Each reply depends on the caller, whose rights are looked up each time: no reply may be cached.',
       apiClientCertificate:
         'All integrations are Lambda functions, called by signed requests over TLS. A client certificate is for HTTP servers.',
       ...(!hasFirewall && {
@@ -131,7 +131,7 @@ export class ServiceApi extends Construct {
     const filter = this.#accessLog.addMetricFilter(name, {
       filterPattern: FilterPattern.literal(pattern),
       metricNamespace,
-      // A filter takes dimensions from the line alone, so the name tells the deployments and their APIs apart.
+      // A filter takes dimensions from the line alone, so the name distinguishes deployments and their APIs.
       metricName: `${this.api.restApiName}-${name}`,
     });
     this.#counts.set(name, filter);

@@ -63,7 +63,7 @@ function bundleFunction({ entry, id, outdir }: Bundle, output: string): void {
     keepNames: true,
     // Warnings and errors: the sizes of two dozen bundles would hide them.
     logLevel: 'warning',
-    // In a file of its own that the bundle does not name: the deployed code stays as small as it is.
+    // In its own file that the bundle does not name: the deployed code stays as small as it is.
     sourcemap: 'external',
     sourcesContent: false,
     metafile: true,

@@ -19,7 +19,7 @@ export class DatabaseRotation extends Construct {
   constructor(scope: Construct, id: string, { rotate, secretArns, days }: DatabaseRotationProps) {
     super(scope, id);
     for (const [role, secretArn] of Object.entries(secretArns)) {
-      // The construct `RotationSchedule` would grant more than the function needs, in a policy of its own.
+      // The construct `RotationSchedule` would grant more than the function needs, in its own policy.
       const schedule = new CfnRotationSchedule(this, role, {
         secretId: secretArn,
         rotationLambdaArn: rotate.functionArn,

@@ -61,7 +61,7 @@ export function directFunctions(make: Make, { settings, storage }: FunctionsProp
   });
 
   // Size and checksums are those of the plaintext as the edit list of the stored header leaves it. Anyone can call
-  // the POST routes of DRS, so a function of its own opens the headers. It has no route and reads no bodies.
+  // the POST routes of DRS, so its own function opens the headers. It has no route and reads no bodies.
   const describeFile = make('DescribeFile', {
     entry: 'data-out/describe-file.ts',
     description: 'Opens headers to describe files to DRS',

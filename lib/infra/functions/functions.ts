@@ -31,7 +31,7 @@ export class Functions extends Construct {
     this.deployment = deploymentFunctions(make, props);
   }
 
-  /** Functions that cannot work before the tables are there. */
+  /** Functions that cannot work before the tables exist. */
   get usingCatalogue(): readonly ServiceFunction[] {
     const { authorizeOutbox, exportStatus } = this.proxy;
     const direct = this.servingDirectly.filter((target) => target !== this.direct?.authorizeVisa);

@@ -9,7 +9,7 @@ export function proxyFunctions(make: Make, { settings, storage }: FunctionsProps
   // Password hashes are made to be slow: the functions that check them get more of a processor.
   const authorizeAdmin = make('AuthorizeAdmin', {
     entry: 'proxy/authorize-admin.ts',
-    description: 'Lets administrators with the role ADMIN export and look at exports',
+    description: 'Lets administrators with the role ADMIN export and see exports',
     memoryMegabytes: 1024,
     timeout: Duration.seconds(10),
   });
@@ -35,7 +35,7 @@ export function proxyFunctions(make: Make, { settings, storage }: FunctionsProps
 
   const exportStatus = make('ExportStatus', {
     entry: 'proxy/export-status.ts',
-    description: 'Shows administrators what became of exports',
+    description: 'Shows administrators what happened to exports',
     memoryMegabytes: 512,
     timeout: apiTimeout,
   });

@@ -25,7 +25,7 @@ export interface ServiceFunctionProps {
   readonly timeout: Duration;
   /** Days to keep the logs. */
   readonly logRetentionDays: number;
-  /** Most invocations at once, reserved from the account's limit. @default - no limit of its own */
+  /** Most invocations at once, reserved from the account's limit. @default - no separate limit */
   readonly reservedConcurrency?: number;
   /** Put the trusted issuers beside the bundle. @default false */
   readonly verifiesVisas?: boolean;
@@ -51,7 +51,7 @@ export interface Grantee {
 }
 
 /**
- * One function with a log group and a role of its own. The role starts with writing its own log and traces, and nothing
+ * One function with a log group and its own role. The role starts with writing its own log and traces, and nothing
  * else; each grant adds a permission together with the setting that goes with it.
  */
 export class ServiceFunction extends Construct implements Grantee {

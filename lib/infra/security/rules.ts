@@ -9,7 +9,7 @@ const healthAndFederal = (rule: string) => [hipaa(rule), nist(rule)];
 const allThree = (rule: string) => [hipaa(rule), nist(rule), pci(rule)];
 
 /**
- * Rules that several packs have, each under an id of its own: the ids by what the rule asks for. What only AwsSolutions asks for
+ * Rules that several packs have, each under its own id: the ids by what the rule asks for. What only AwsSolutions asks for
  * is named by its id where it is accepted.
  */
 const rules = {
@@ -42,7 +42,7 @@ const rules = {
   topicKey: allThree('SNSEncryptedKMS'),
 } as const;
 
-/** Accept the findings whose reason holds for the whole application. The others stand beside the code that causes them. */
+/** Accept the findings whose reason holds for the whole application. The others are beside the code that causes them. */
 export function acceptForTheWhole(app: App, { logKeys = 'aws' }: Settings): void {
   acknowledge(app, {
     functionNetwork:
@@ -56,14 +56,14 @@ export function acceptForTheWhole(app: App, { logKeys = 'aws' }: Settings): void
       'Each inline policy lists what one role needs, and ends with it. A managed policy could be attached to other roles.',
     ...(logKeys === 'aws' && {
       logKey:
-        "With `logKeys: 'aws'`, CloudWatch Logs encrypts the logs under its own key. `logKeys: 'customer'` makes a key of your own. No log holds a visa, a password or a key.",
+        "With `logKeys: 'aws'`, CloudWatch Logs encrypts the logs under its own key. `logKeys: 'customer'` makes your own key. No log holds a visa, a password or a key.",
     }),
   });
 }
 
 /**
  * Accept findings of the security rules (cdk-nag, CloudFormation validation) for one construct and its children. Every
- * exception stands beside the code that causes it.
+ * exception is beside the code that causes it.
  *
  * @param reasons why each is right, by the name of the rule in the table above, or by an id of AwsSolutions
  */

@@ -34,7 +34,7 @@ export function privateBucket(encryptionKey: Key, accessLogs: IBucket, prefix: s
 }
 
 /**
- * ARN of a bucket for policies of another stack, by an output with a name of our own choice, so that the exception for
+ * ARN of a bucket for policies of another stack, by an output with a name that we choose, so that the exception for
  * `ARN/*` can name it.
  */
 export function publishedArn(bucket: Bucket, name: string): { arn: string; shown: string } {

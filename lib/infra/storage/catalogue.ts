@@ -53,7 +53,7 @@ const roles = {
   },
   worker: {
     id: 'Worker',
-    secret: 'Role of the export in the catalogue: reads datasets and files, records what becomes of requests',
+    secret: 'Role of the export in the catalogue: reads datasets and files, records what happens to requests',
     key: "The export's credentials for the catalogue",
     variable: environment.databaseWorkerSecretArn,
   },
@@ -63,7 +63,7 @@ type Role = keyof typeof roles;
 
 interface CatalogueProps {
   readonly database: NewDatabase | ExistingDatabase;
-  /** Whether there is direct access, which has a role of its own. */
+  /** Whether there is direct access, which has its own role. */
   readonly directAccess: boolean;
 }
 

@@ -34,7 +34,7 @@ export class DataEvents extends Construct {
     });
     acknowledge(bucket, {
       bucketVersioning:
-        'CloudTrail writes each record once, under a name of its own, and signs a digest of them: a change shows.',
+        'CloudTrail writes each record once, under its own name, and signs a digest of them: a change shows.',
       bucketReplication:
         'The records say who read what. In which other region they may lie is for the operator to decide.',
     });
@@ -80,7 +80,7 @@ export class DataEvents extends Construct {
         'A log group would keep a second copy of millions of records. The bucket can be searched with Amazon Athena.',
     });
     if (bucket.policy) trail.node.addDependency(bucket.policy);
-    // Off means off: a trail that were kept would go on. The records are kept.
+    // Off means off: a trail that were kept would continue. The records are kept.
     RemovalPolicies.of(trail).destroy({ priority: AspectPriority.MUTATING + 1 });
   }
 }

@@ -5,7 +5,7 @@ import type { Grantee } from '../functions/service-function.ts';
 import { onlyBy } from '../security/only-by.ts';
 
 /**
- * The keys that sign delivery receipts (ECDSA over P-256). KMS does not rotate such keys by itself, so a rotation adds one.
+ * The keys that sign delivery receipts (ECDSA over P-256). KMS does not rotate such keys automatically, so a rotation adds one.
  * The newest signs, and each older one endorses the next. The others stay, because receipts that they signed are still checked.
  */
 export class ReceiptKeys extends Construct {

@@ -9,7 +9,7 @@ import type { ExistingSecret } from '../settings.ts';
 
 interface OperatorSecretProps {
   readonly description: string;
-  /** The document a new secret starts with: an empty list. The template shows it in clear, so it must hold no secret. */
+  /** The document a new secret starts with: an empty list. The template shows it unencrypted, so it must hold no secret. */
   readonly emptyDocument: string;
   /** Of the customer key of a new secret. @default - `description` */
   readonly keyDescription?: string;

@@ -50,7 +50,7 @@ export class Alarms extends Construct {
     this.topic = new Topic(this, 'Topic', { enforceSSL: true });
     acknowledge(this.topic, {
       topicKey:
-        'A message holds the name and the figures of an alarm, or the name of a key, and nothing of a person. It goes on by e-mail, in clear.',
+        'A message holds the name and the figures of an alarm, or the name of a key, and nothing of a person. It is sent by e-mail, unencrypted.',
     });
     // Our policy replaces the default one of SNS, which lets CloudWatch publish.
     this.topic.addToResourcePolicy(
@@ -74,7 +74,7 @@ export class Alarms extends Construct {
   deadLetters({ node, deadLetters }: WorkQueue): void {
     this.#add(`${node.id}DeadLetters`, {
       metric: deadLetters.metricApproximateNumberOfMessagesVisible({ period, statistic: 'Maximum' }),
-      description: 'A message failed five times and waits in the dead-letter queue.',
+      description: 'A message failed for good and waits in the dead-letter queue.',
     });
   }
 

@@ -20,7 +20,7 @@ interface KeyDeletionProps {
 
 /**
  * Tells people that a key of the deployment is disabled, or is to be deleted, or is gone. KMS has no metric for it. It sends
- * EventBridge an event of its own only when a key is gone (*Monitor KMS keys with Amazon EventBridge*). What comes before
+ * EventBridge its own event only when a key is gone (*Monitor KMS keys with Amazon EventBridge*). What comes before
  * is an API call, which EventBridge sees if the account has a trail for management events in this region.
  */
 export class KeyDeletion extends Construct {

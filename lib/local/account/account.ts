@@ -27,8 +27,8 @@ export interface AccountCertificate {
 }
 
 /**
- * What the account and its region have for an operator to ask about: the deployment, and what was there before it. Nothing here
- * limits what the engine does. Each call reads it anew, so a test may change it at any time.
+ * What the account and its region have for an operator to ask about: the deployment, and what existed before it. Nothing here
+ * limits what the engine does. Each call reads it again, so a test may change it at any time.
  */
 export interface LocalAccount {
   /** Applied quotas, by service code and quota code: `vpc/L-F678F1CE`. */

@@ -78,7 +78,7 @@ const listed = {
 
 /** Cloud Control, as far as the tools use it: lists on one page, and service-linked roles. */
 function cloudControl(account: Pick<LocalAccount, 'logPolicies' | 'networks' | 'serviceRoles'>): BufferedService {
-  // The API asks in the name of the caller, who needs the right of the service, too.
+  // The API asks in the name of the caller, who also needs the right of the service.
   const permissions = (action: string, type: unknown, right: string | undefined) => {
     if (!right) {
       throw new AwsError(400, 'UnsupportedActionException', `the local Cloud Control knows no ${action} of ${type}`);
@@ -117,7 +117,7 @@ function cloudFormation(
   deployment: Pick<Deployment, 'region' | 'resourcesOf'>,
   { stacks, protectedStacks }: Pick<LocalAccount, 'stacks' | 'protectedStacks'>,
 ): BufferedService {
-  /** CloudFormation has no error of its own for this. */
+  /** CloudFormation has no separate error for this. */
   const unknownStack = (nameOrArn: string) =>
     new AwsError(400, 'ValidationError', `Stack with id ${nameOrArn} does not exist`);
   /** The ARN of a stack that is named by it, or by its name. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { readAll, writeBody } from '../http.ts';
+import { release } from '../../common/memory.ts';
+import { readAll, writeBody, written } from '../http.ts';
 import type { Functions } from '../lambda/functions.ts';
 import type { WebAcl } from '../waf/web-acl.ts';
 import { type AuthorizerRunner, methodArnOf } from './authorizer.ts';
@@ -127,7 +128,7 @@ export async function serve(
 }
 
 /**
- * Invoke the function and send its reply. @returns the error in place of a reply; `undefined` when the reply is sent
+ * Invoke the function and send its reply. @returns the error instead of a reply; `undefined` when the reply is sent
  */
 type Integration = (
   context: ExchangeContext,
@@ -184,10 +185,11 @@ const integrateStreamed: Integration = async (
   try {
     if (hasBody) {
       if (start.firstBytes.byteLength > 0) reached('firstContent');
-      await write(response, start.firstBytes);
+      await written(response, start.firstBytes);
       for await (const chunk of chunks) {
         if (chunk.byteLength > 0) reached('firstContent');
-        await write(response, chunk);
+        await written(response, chunk);
+        release(chunk);
       }
     }
     response.end();
@@ -199,21 +201,6 @@ const integrateStreamed: Integration = async (
   }
   return undefined;
 };
-
-/** Write with back-pressure. @throws Error when the client has gone. */
-async function write(response: ServerResponse, chunk: Uint8Array): Promise<void> {
-  if (response.closed) throw new Error('the client has gone');
-  if (chunk.byteLength === 0 || response.write(chunk)) return;
-  await new Promise<void>((resolve) => {
-    const done = () => {
-      response.off('drain', done);
-      response.off('close', done);
-      resolve();
-    };
-    response.on('drain', done);
-    response.on('close', done);
-  });
-}
 
 /** What was written so far arrives. Then the client sees that the reply is not whole. */
 function breakConnection(response: ServerResponse): void {
@@ -271,7 +258,7 @@ function matchesMediaType(patterns: readonly string[], header: string | undefine
   );
 }
 
-/** The result, or `undefined` when it takes longer. The invocation itself goes on. */
+/** The result, or `undefined` when it takes longer. The invocation itself continues. */
 async function within<T>(milliseconds: number, result: Promise<T>): Promise<T | undefined> {
   const { promise: late, resolve } = Promise.withResolvers<undefined>();
   const timer = setTimeout(() => resolve(undefined), milliseconds);

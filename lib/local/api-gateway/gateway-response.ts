@@ -1,6 +1,6 @@
 import type { GatewayResponse, RestApi } from './model.ts';
 
-/** An error that API Gateway answers by itself. */
+/** An error that API Gateway answers automatically. */
 export interface GatewayError {
   readonly type: string;
   readonly status: number;

@@ -15,7 +15,7 @@ export class Throttle {
     this.#now = now;
   }
 
-  /** Whether a request of the method may go on. A refused request takes no token. */
+  /** Whether a request of the method may continue. A refused request takes no token. */
   admits(method: Method): boolean {
     const limits: ThrottleLimits | undefined = method.throttling;
     if (!limits) return true;

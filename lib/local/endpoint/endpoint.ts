@@ -117,7 +117,7 @@ class Exchange {
     this.#authorise(principal, call, s3.permissions, s3.keyAction);
     const counter = this.#services.traffic.counterOf(call);
     const request = this.#request;
-    // A pause of the request pauses this listener, too, so counting keeps back-pressure.
+    // A pause of the request also pauses this listener, so counting keeps back-pressure.
     request.on('data', (chunk: Uint8Array) => {
       counter.bytesIn += chunk.byteLength;
     });

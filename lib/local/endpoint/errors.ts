@@ -28,7 +28,7 @@ export function isAwsService(name: string): name is AwsService {
   return Object.hasOwn(protocols, name);
 }
 
-/** The services with an error of its own for a caller who may not use the key of a resource. */
+/** The services with its own error for a caller who may not use the key of a resource. */
 const keyRefusals: Partial<Readonly<Record<AwsService, readonly [code: string, message: string]>>> = {
   sqs: ['KmsAccessDenied', "The caller doesn't have the required KMS access."],
   secretsmanager: ['AccessDeniedException', 'Access to KMS is not allowed'],

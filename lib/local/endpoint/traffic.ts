@@ -26,7 +26,7 @@ export interface Fault {
   /** `before` (default): the call has no effect. `after`: it has its effect, and its answer is replaced or lost. */
   readonly when?: 'before' | 'after';
   readonly delayMs?: number;
-  /** Run and awaited at that moment. Without `error` and `drop` the call then goes on as usual. */
+  /** Run and awaited at that moment. Without `error` and `drop` the call then continues as usual. */
   readonly action?: () => unknown;
   /** Answer with this error. */
   readonly error?: { readonly status: number; readonly code: string; readonly message?: string };

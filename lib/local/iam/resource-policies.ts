@@ -59,7 +59,7 @@ export class ResourcePolicies {
 
 /**
  * Read the policy of a resource. Statements about AWS services are left out: here no service calls another in its own name,
- * but Lambda, whose permissions are resources of their own.
+ * but Lambda, whose permissions are their own resources.
  *
  * @throws UnsupportedTemplateError for a form that would be evaluated wrongly here
  */

@@ -65,7 +65,7 @@ export class EventSources {
   /**
    * Stop polling. Messages in flight become visible again soon, for the next start.
    *
-   * @param afterPolling called when nothing is received any more, to end the invocations.
+   * @param afterPolling called when nothing more is received, to end the invocations.
    */
   async stop(afterPolling: () => Promise<void>): Promise<void> {
     this.#stopping = true;
@@ -139,7 +139,7 @@ export class EventSources {
   }
 }
 
-/** An update may take a function away while a poll goes on. The messages of that poll become visible again later. */
+/** An update may take a function away while a poll continues. The messages of that poll become visible again later. */
 function failedIfGone(error: unknown): { readonly ok: false } {
   if (!(error instanceof RangeError)) throw error;
   return { ok: false };
@@ -170,7 +170,7 @@ function readMapping(
   const where = whereOf(resource);
   const queueArn = text(resource, 'EventSourceArn');
   const queue = deployment.resources('AWS::SQS::Queue').find((candidate) => candidate.attribute('Arn') === queueArn);
-  if (!queue) throw new UnsupportedTemplateError(where, `the event source ${queueArn} is no queue of the template`);
+  if (!queue) throw new UnsupportedTemplateError(where, `the event source ${queueArn} is not a queue of the template`);
   const target = text(resource, 'FunctionName');
   const lambda = deployment
     .resources('AWS::Lambda::Function')

@@ -61,7 +61,7 @@ export function defineFunctions(context: DefinitionContext): readonly FunctionDe
   return definitions;
 }
 
-/** Define one function. Its bundle is copied to a task root of its own. */
+/** Define one function. Its bundle is copied to its own task root. */
 export function defineFunction(resource: Resource, context: DefinitionContext): FunctionDefinition {
   const where = whereOf(resource);
   const runtime = text(resource, 'Runtime');

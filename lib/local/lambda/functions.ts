@@ -41,7 +41,7 @@ const unlimitedSeconds = 24 * 60 * 60;
 /** Receives each line that a function writes. */
 export type OnLog = (functionName: string, line: string) => void;
 
-/** The functions of the template, each in processes of its own. */
+/** The functions of the template, each in its own processes. */
 export class Functions {
   readonly #pools: Map<string, Pool>;
   /** Of code that was replaced. They end their last invocations. */
@@ -104,7 +104,7 @@ export class Functions {
 
   /**
    * Invoke with a streamed reply, chunk by chunk. It throws when the function fails or sends more than 200 MB. If the
-   * reader leaves, the invocation goes on and the rest of the reply is dropped.
+   * reader leaves, the invocation continues and the rest of the reply is dropped.
    */
   async *invokeStreaming(name: string, event: unknown): AsyncGenerator<Uint8Array, void, void> {
     const arrived: { readonly data: Uint8Array; readonly taken: () => void }[] = [];

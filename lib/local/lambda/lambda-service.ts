@@ -65,7 +65,7 @@ function arnOf(functions: Functions, name: string): string {
   }
 }
 
-/** An empty body is an empty object. @throws AwsError InvalidRequestContentException when it is no JSON */
+/** An empty body is an empty object. @throws AwsError InvalidRequestContentException when it is not JSON */
 function eventOf(body: Uint8Array): unknown {
   const text = Buffer.from(body).toString('utf8');
   try {

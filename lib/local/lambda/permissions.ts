@@ -12,7 +12,7 @@ const known = ['Action', 'FunctionName', 'Principal', 'SourceArn', 'SourceAccoun
  * Whether a permission of the template lets an AWS service invoke a function.
  *
  * @param call.source ARN of the route, authorizer, rule or other thing in whose name the service calls
- * @throws UnsupportedTemplateError for a permission with another condition, or for a principal that is no service
+ * @throws UnsupportedTemplateError for a permission with another condition, or for a principal that is not a service
  */
 export function mayInvoke(
   deployment: Deployment,

@@ -22,13 +22,13 @@ export class Schedules {
   readonly #functions: Pick<Functions, 'definition' | 'invoke'>;
   #timers: readonly NodeJS.Timeout[] = [];
 
-  /** Start them. @throws UnsupportedTemplateError for a schedule that is no rate, or that may not call its function */
+  /** Start them. @throws UnsupportedTemplateError for a schedule that is not a rate, or that may not call its function */
   constructor(deployment: Deployment, functions: Pick<Functions, 'definition' | 'invoke'>) {
     this.#functions = functions;
     this.update(deployment);
   }
 
-  /** Start those of another deployment in place of the present ones. */
+  /** Start those of another deployment instead of the present ones. */
   update(deployment: Deployment): void {
     const functions = this.#functions;
     const schedules = readSchedules(deployment, functions);
@@ -78,7 +78,7 @@ function periodOf(rule: Resource): number {
   const expression = text(rule, 'ScheduleExpression');
   const [, count, unit = ''] = /^rate\((\d+) (minute|hour|day)s?\)$/.exec(expression) ?? [];
   const periodMs = Number(count) * (unitMs[unit] ?? Number.NaN);
-  if (!(periodMs > 0)) throw new UnsupportedTemplateError(whereOf(rule), `${expression} is no rate`);
+  if (!(periodMs > 0)) throw new UnsupportedTemplateError(whereOf(rule), `${expression} is not a rate`);
   return periodMs;
 }
 

@@ -27,7 +27,7 @@ delete process.env[workerVariables.functionArn];
 delete process.env.NODE_COMPILE_CACHE;
 
 const post = (message: FromWorker) => process.send?.(message);
-/** The bytes of replies have a pipe of their own, because messages copy every byte several times. */
+/** The bytes of replies have their own pipe, because messages copy every byte several times. */
 const replies = new Socket({ fd: replyDescriptor, readable: false, writable: true });
 let invoke: (message: ToWorker) => Promise<void> = async () => {};
 /** Bytes of the streamed reply so far. */

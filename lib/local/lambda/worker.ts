@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { compileCache } from '../compile-cache.ts';
 import { type FromWorker, type FunctionError, replyDescriptor, type ToWorker } from './worker-protocol.ts';
 
 export interface WorkerOptions {
@@ -21,10 +22,6 @@ export type Outcome =
 
 /** Takes the bytes of a streamed reply; the promise is back-pressure. */
 export type OnChunk = (data: Uint8Array) => Promise<void>;
-
-/** Where this process keeps compiled code, when it does. A cold start then compiles nothing. */
-const { NODE_COMPILE_CACHE } = process.env;
-const compileCache = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
 
 /** Lambda gives a function ten seconds to initialise. */
 const initLimitMs = 10_000;
@@ -129,11 +126,12 @@ export class Worker {
     return outcome;
   }
 
-  /** The next chunk is read when this one has been taken. */
+  /** The next chunk is read when this one has been taken, which may have given its memory back. */
   #passOn(chunk: Uint8Array): void {
+    const { length } = chunk;
     this.#replies.pause();
     void this.#onChunk(chunk).finally(() => {
-      this.#passed += chunk.length;
+      this.#passed += length;
       this.#replies.resume();
       this.#settleWhenPassed();
     });

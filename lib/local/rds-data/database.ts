@@ -51,7 +51,7 @@ export class Database {
   }
 
   /**
-   * @param dataDir made when it is not there
+   * @param dataDir created if missing
    * @param restrictsPasswords whether `rds.restrict_password_commands` is on
    */
   static async open(dataDir: string, restrictsPasswords: boolean): Promise<Database> {
@@ -61,7 +61,7 @@ export class Database {
     return new Database(postgres, restrictsPasswords);
   }
 
-  /** Run one statement, by itself or in a transaction. @throws AwsError as the Data API puts it. */
+  /** Run one statement, alone or in a transaction. @throws AwsError as the Data API puts it. */
   async run(sql: string, values: readonly SqlValue[], { login, transactionId }: SqlSession = {}): Promise<SqlResult> {
     if (transactionId !== undefined) {
       if (this.#transaction?.id === transactionId && this.#transaction.username !== login?.username) {
@@ -117,7 +117,7 @@ export class Database {
     return this.#restrictsPasswords && canChangePasswords(sql);
   }
 
-  /** A suspect statement in a transaction of its own, so that its change of a password can be undone. */
+  /** A suspect statement in its own transaction, so that its change of a password can be undone. */
   async #alone(sql: string, values: readonly SqlValue[], login: Login): Promise<SqlResult> {
     await this.#postgres.exec('BEGIN');
     try {

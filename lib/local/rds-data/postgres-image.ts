@@ -20,7 +20,7 @@ const version = 'PG_VERSION';
  * Open the embedded PostgreSQL. Making an empty database takes seconds; so the first one made on this machine is kept
  * beside the installed packages, and later ones begin as a copy of it.
  *
- * @param dataDir made when it is not there. A database that is not kept is on the disk, too: memory would hold it
+ * @param dataDir created if missing. A database that is not kept is also on the disk: memory would hold it
  * twice.
  */
 export async function openPostgres(dataDir: string): Promise<PGlite> {

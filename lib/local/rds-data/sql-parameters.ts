@@ -16,6 +16,8 @@ const opaque = [
   /::/y,
   /[A-Za-z_][\w$]*/y,
 ];
+/** The functions have some dozens of statements, whose translation takes as long as their execution. */
+const positional = new Map<string, PositionalSql>();
 const parameter = /:([A-Za-z_]\w*)/y;
 
 /**
@@ -25,6 +27,8 @@ const parameter = /:([A-Za-z_]\w*)/y;
  * @throws AwsError BadRequestException for a block comment
  */
 export function toPositional(sql: string): PositionalSql {
+  const known = positional.get(sql);
+  if (known) return known;
   const names: string[] = [];
   let output = '';
   for (let index = 0; index < sql.length; ) {
@@ -40,7 +44,9 @@ export function toPositional(sql: string): PositionalSql {
     output += text;
     index += text.length;
   }
-  return { sql: output, names };
+  const made = { sql: output, names };
+  positional.set(sql, made);
+  return made;
 }
 
 function skipped(sql: string, index: number): string | undefined {

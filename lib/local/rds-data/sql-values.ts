@@ -13,7 +13,7 @@ const hints: Readonly<Record<string, number>> = { JSON: 114, TIMESTAMP: 1114, UU
 
 /**
  * Read the value of a `SqlParameter`. A string without a type hint is declared as `varchar`, as the Data API does it: a
- * statement that lacks a cast fails here, too.
+ * statement that lacks a cast also fails here.
  *
  * @throws AwsError BadRequestException for a value or a type hint that this service does not send
  */

@@ -12,6 +12,7 @@ import {
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { combinedCrc, crcOf, emptyCrc } from '../../common/crc64nvme.ts';
+import { release } from '../../common/memory.ts';
 import { isCode } from '../errors.ts';
 import { StoredBody } from './stored-body.ts';
 
@@ -42,11 +43,13 @@ export function newId(): string {
 
 /**
  * The files that hold the bytes of objects and parts. A file is written once, under a name that nothing refers to yet.
- * A copy inside S3 copies no bytes: its owner gets a hard link of its own. So the disk frees the bytes with the last
+ * A copy inside S3 copies no bytes: its owner gets its own hard link. So the disk frees the bytes with the last
  * link, even if the process dies between two steps.
  */
 export class DataFiles {
   readonly #folder: string;
+  /** Buffers of reads that are over. Fresh ones would halve the speed: the garbage collector would run all the time. */
+  readonly #free: Buffer[] = [];
   /** By owner: how many readers its files have, and which of them to remove when the last reader is gone. */
   readonly #held = new Map<string, { readers: number; readonly removed: string[] }>();
 
@@ -69,6 +72,7 @@ export class DataFiles {
         await file.appendFile(block);
         crcs.push(await crcOf(block));
         size += block.length;
+        release(block);
       }
       if (crcs.length > 1) writeFileSync(sidecar(path), packed(crcs), { flag: 'wx', mode: 0o600 });
     } catch (error) {
@@ -132,21 +136,26 @@ export class DataFiles {
 
   /** The bytes. The files are held until the body is closed, and opened one at a time: an object may have 10,000. */
   read({ owner, extents }: Stored): StoredBody {
-    return new StoredBody(this.#pieces(owner, extents), this.hold(owner));
+    const buffers: Buffer[] = [];
+    const letGo = this.hold(owner);
+    return new StoredBody(this.#pieces(owner, extents, buffers), () => {
+      this.#free.push(...buffers.splice(0));
+      letGo();
+    });
   }
 
-  /** Two buffers take turns, for fresh ones would halve the speed. See `StoredBody`. */
-  async *#pieces(owner: string, extents: readonly Extent[]): AsyncGenerator<Uint8Array> {
-    const buffers: [Buffer, Buffer] = [Buffer.alloc(0), Buffer.alloc(0)];
+  /** Two buffers take turns. See `StoredBody`. */
+  async *#pieces(owner: string, extents: readonly Extent[], buffers: Buffer[]): AsyncGenerator<Uint8Array> {
     let turn: 0 | 1 = 0;
     for (const { content, start, end } of extents) {
       await using file = await open(this.#path(owner, content), 'r');
       for (let position = start; position < end; ) {
         const wanted = Math.min(pieceBytes, end - position);
-        if (buffers[turn].length < wanted) buffers[turn] = Buffer.allocUnsafeSlow(wanted);
-        const { bytesRead } = await file.read(buffers[turn], 0, wanted, position);
+        const buffer = buffers[turn] ?? this.#free.pop() ?? Buffer.allocUnsafeSlow(pieceBytes);
+        buffers[turn] = buffer;
+        const { bytesRead } = await file.read(buffer, 0, wanted, position);
         if (bytesRead === 0) throw new Error(`a data file of the local S3 is shorter than it was: ${content}`);
-        yield buffers[turn].subarray(0, bytesRead);
+        yield buffer.subarray(0, bytesRead);
         position += bytesRead;
         turn = turn === 0 ? 1 : 0;
       }

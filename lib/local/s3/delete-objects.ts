@@ -4,7 +4,7 @@ import { receiveDocument } from './received-body.ts';
 import { notImplemented, s3Limits } from './refusals.ts';
 import { elements, malformedXml, textOf, xmlReply } from './xml.ts';
 
-/** It succeeds for a missing object, too, unless If-Match asks for one (S3 user guide, "Conditional deletes"). */
+/** It also succeeds for a missing object, unless If-Match asks for one (S3 user guide, "Conditional deletes"). */
 export const deleteObject: Operation = ({ key }, { headers }, { bucket }) => {
   if (headers['if-none-match'] !== undefined) throw notImplemented('If-None-Match on DeleteObject');
   checkWrite(key, bucket.find(key), headers);

@@ -45,7 +45,7 @@ function page(
     return end < 0 ? undefined : key.slice(0, end + delimiter.length);
   };
   let last = '';
-  // If the last page ended with a common prefix, its keys are listed. A key may end with the delimiter, too.
+  // If the last page ended with a common prefix, its keys are listed. A key can also end with the delimiter.
   let common = after.startsWith(prefix) && commonOf(after) === after ? after : undefined;
   for (const key of bucket.keys.from(prefix, after)) {
     if (common !== undefined && key.startsWith(common)) continue;

@@ -64,7 +64,7 @@ export class LocalS3 {
     this.#files.sweep(new Set([...this.#buckets.values()].flatMap((bucket) => [...bucket.fileNames()])));
   }
 
-  /** Make a bucket, or bring one that is there to these options. */
+  /** Make a bucket, or bring an existing one to these options. */
   createBucket(name: string, options: BucketOptions = { isEncrypted: false, lifecycle: [] }): void {
     const bucket = this.#buckets.get(name) ?? this.#open(name);
     bucket.isEncrypted = options.isEncrypted;

@@ -19,7 +19,7 @@ export function entityTag(bucket: Bucket, md5: string | undefined): string {
 
 export const putObject: Operation = async ({ key }, request, { bucket, now }) => {
   const headers = headersToKeep(request.headers);
-  // Checked before the bytes come, to refuse early, and again when they are there.
+  // Checked before the bytes come, to refuse early, and again when they exist.
   checkWrite(key, bucket.find(key), request.headers);
   const { stored, size, md5, crc } = await receiveBody(request, newId(), bucket.files, { md5: !bucket.isEncrypted });
   const object: StoredObject = {

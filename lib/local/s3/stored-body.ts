@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
+import { written } from '../http.ts';
 
 /** Bytes of data files on their way to a client. */
 export class StoredBody {
@@ -15,7 +16,7 @@ export class StoredBody {
     this.#release = release;
   }
 
-  /** Write all and end the response. A broken source breaks the client's connection, too. */
+  /** Write all and end the response. A broken source also breaks the client's connection. */
   async writeTo(response: Writable, count?: (bytes: number) => void): Promise<void> {
     // The callback of a write reports the error as well.
     response.on('error', () => undefined);
@@ -43,17 +44,4 @@ export class StoredBody {
   close(): void {
     this.#release();
   }
-}
-
-/** @throws Error when the client leaves first */
-function written(response: Writable, piece: Uint8Array): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const gone = () => reject(new Error('the client has left'));
-    response.once('close', gone);
-    response.write(piece, (error) => {
-      response.off('close', gone);
-      if (error) reject(error);
-      else resolve();
-    });
-  });
 }

@@ -77,7 +77,7 @@ export class Rotations {
   }
 
   /**
-   * `RotateSecret`: begin a rotation, which goes on after the reply.
+   * `RotateSecret`: begin a rotation, which continues after the reply.
    *
    * @returns id of the new version
    * @throws AwsError InvalidRequestException without a schedule, or while an earlier rotation has not ended: that one is tried again

@@ -4,7 +4,7 @@ import { startFauxqs } from 'fauxqs';
 
 /**
  * Entry point of the process that holds the embedded SQS engine. The engine listens on all interfaces and checks no
- * credentials. This file corrects both for everything in the process. So the engine has a process of its own.
+ * credentials. This file corrects both for everything in the process. So the engine has its own process.
  */
 
 /** Sent by the parent as JSON in a variable, because every user of the machine can read arguments. */

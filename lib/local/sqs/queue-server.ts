@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { compileCache } from '../compile-cache.ts';
 import { EngineError } from '../errors.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { optionalNumber, type Resource, record } from '../template/template.ts';
@@ -22,7 +23,7 @@ export interface QueueServer {
  * Start the engine.
  *
  * @param queuesDir folder that keeps its state. `undefined`: it is kept in memory.
- * @param onDeath called when its process ends by itself.
+ * @param onDeath called when its process ends unexpectedly.
  */
 export async function startQueueServer(
   region: string,
@@ -33,7 +34,7 @@ export async function startQueueServer(
   const child = fork(fileURLToPath(new URL('./queue-server-process.ts', import.meta.url)), [], {
     execArgv: ['--disable-warning=ExperimentalWarning'],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    env: { ...process.env, [optionsVariable]: JSON.stringify(options) },
+    env: { ...process.env, ...compileCache, [optionsVariable]: JSON.stringify(options) },
   });
   const exited = once(child, 'exit');
   const started = await Promise.race([once(child, 'message'), exited.then(() => undefined)]);

@@ -38,8 +38,8 @@ export function localSqs(
 }
 
 /**
- * Shortest visibility timeout, in seconds, that the embedded engine stores. A timeout of 0 breaks a constraint of its
- * own database, and the message is gone until the next start.
+ * Shortest visibility timeout, in seconds, that the embedded engine stores. A timeout of 0 breaks a constraint in its
+ * database, and the message is gone until the next start.
  */
 export const shortestVisibility = 1;
 

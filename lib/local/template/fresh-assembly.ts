@@ -7,7 +7,7 @@ import { takeLock } from '../process-lock.ts';
 import { synthesize } from './synthesize.ts';
 
 /**
- * Parts of `lib` that neither a function nor the stacks import, but for the rules that the administrators' page shares.
+ * Parts of `lib` that neither a function nor the stacks import, except the rules that the administrators' page shares.
  * `test/infra/synth-inputs.test.ts` checks it.
  */
 const elsewhere = ['client', 'local', 'ops', 'terminal'];

@@ -18,7 +18,7 @@ interface RateRule {
 }
 
 /**
- * The rules on rates of a web ACL. A rule counts each address by itself, also the requests that are refused, and looks back
+ * The rules on rates of a web ACL. A rule counts each address separately, also the requests that are refused, and looks back
  * over its window. AWS WAF estimates and lags behind by half a minute or so; this counts exactly and at once.
  */
 export class WebAcl {

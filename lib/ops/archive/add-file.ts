@@ -36,7 +36,7 @@ export interface AddedFile {
   readonly datasetId: string;
   readonly path: string;
   /**
-   * `added`: a new file. `linked`: the archive had this file, and now it is in this dataset, too. `unchanged`: it was
+   * `added`: a new file. `linked`: the archive had this file, and now it is also in this dataset. `unchanged`: it was
    * in this dataset already.
    */
   readonly status: 'added' | 'linked' | 'unchanged';
@@ -168,7 +168,7 @@ async function enter(
     request.signal?.throwIfAborted();
     return (await catalogue.registerFile(file)).sameContentAs;
   } catch (error) {
-    // A lost answer is no refusal. If the row is there, the file was added.
+    // A lost answer is not a refusal. If the row exists, the file was added.
     const left = (why: string) => () => {
       const message = `${why}; body ${file.archiveFilePath} is left in the archive bucket`;
       throw new OpsError('conflict', message, { cause: error });

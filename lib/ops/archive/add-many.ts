@@ -32,7 +32,7 @@ export interface AddManyRequest {
 
 /**
  * Adds files, as many at once as `parallel` says. A file is in the catalogue as soon as its body is whole. So the same call
- * after a failure or a kill adds what is missing: a file whose path and size the dataset has is there.
+ * after a failure or a kill adds what is missing: a file whose path and size the dataset has exists.
  * @throws OpsError `partial` when some files failed; an error that every file would meet, at once
  */
 export async function addMany(target: Pick<Target, 'bodies' | 'catalogue'>, request: AddManyRequest): Promise<void> {
@@ -56,7 +56,7 @@ export async function addMany(target: Pick<Target, 'bodies' | 'catalogue'>, requ
     }
   });
   if (failures.length === 0) return;
-  const message = `${failures.length} of ${request.files.length} files were not added: correct them and give the same command again`;
+  const message = `${failures.length} of ${request.files.length} files were not added: correct them and repeat the command`;
   throw new OpsError('partial', message, { cause: failures[0] });
 }
 

@@ -48,7 +48,7 @@ export function addReporter(output: Output, progress: Progress) {
       const parts = [
         `${added} added (${formatBytes(bytes)} in ${formatDuration(elapsed)})`,
         ...(linked > 0 ? [`${linked} put into the dataset`] : []),
-        ...(unchanged > 0 ? [`${unchanged} there already`] : []),
+        ...(unchanged > 0 ? [`${unchanged} already present`] : []),
         ...(failed > 0 ? [`${failed} failed`] : []),
       ];
       output.note(`${counted(added + linked + unchanged + failed, 'file')}: ${parts.join(', ')}`);

@@ -34,7 +34,7 @@ export async function lookAt(source: AsyncIterable<Uint8Array>) {
   return { isContainer: magic.equals(start.subarray(0, magic.length)), bytes };
 }
 
-/** Encrypt a plaintext to an archive key, with a data key of its own. */
+/** Encrypt a plaintext to an archive key, with its own data key. */
 export function encryptForArchive(
   bytes: AsyncIterable<Uint8Array>,
   { publicKey }: Pick<ArchiveKey, 'publicKey'>,

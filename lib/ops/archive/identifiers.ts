@@ -34,7 +34,7 @@ export function checkIdentifier(
   if (patterns[kind].test(value)) return value;
   throw usageError(
     source,
-    `${value} is no ${kind} id of this archive, whose ids match ${patterns[kind].source}`,
+    `${value} is not a ${kind} id of this archive, whose ids match ${patterns[kind].source}`,
     'Correct the id. For ids of another form, the operator changes the setting "identifiers" and deploys again.',
   );
 }

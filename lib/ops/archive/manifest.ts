@@ -16,8 +16,8 @@ export interface ManifestRow {
 /**
  * The rows of a manifest, see `parseCsv`: the columns `path`, and optionally `file_id` (an empty one: a new local id),
  * `submission_path` (the path that researchers see; an empty one: `path`) and `dataset` (an empty one: `datasetId`).
- * @throws UsageError that names line and column: for a path outside the folder, a file, an id or a path of a dataset that stands
- *   there twice, and a row without a dataset
+ * @throws UsageError that names line and column: for a path outside the folder, a file, an id or a path of a dataset that is
+ *   listed twice, and a row without a dataset
  */
 export function readManifest(bytes: Uint8Array, file: string, datasetId: string | undefined): readonly ManifestRow[] {
   const form = {

@@ -24,7 +24,7 @@ export interface ReencryptOptions {
 
 /**
  * Re-encrypt the stored header of every file to the newest key of the archive; bodies stay as they are. Files whose header is
- * for that key are left alone, so the same call goes on after a failure.
+ * for that key are left alone, so the same call resumes after a failure.
  *
  * @param keys the archive's keys, newest first
  * @returns how many headers were changed

@@ -7,13 +7,13 @@ export interface RemoveFileRequest {
   readonly fileId: string;
   /** UUID of the removal in the audit trail. */
   readonly removalId: string;
-  /** A file that another dataset holds, too, only leaves this one. @default - the file leaves all its datasets */
+  /** A file that is also in another dataset only leaves this one. @default - the file leaves all its datasets */
   readonly datasetId?: string;
 }
 
 /**
  * Take one file out of the archive: first its row, then its body. So a crash in between leaves a body that no row points at, and
- * that nothing can decrypt any more, because its header went with the row.
+ * that nothing can decrypt, because its header went with the row.
  * @throws NotFoundError for an unknown file; OpsError `conflict` while a dataset that it would leave is released, for a body in
  *   another bucket, for a file that a pipeline keeps records of, and when the row is gone and the body could not be removed
  */

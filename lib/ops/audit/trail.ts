@@ -34,7 +34,7 @@ const auditRow = camelRow({
   bytes: count.nullable(),
   /**
    * For `staged`: `crc64nvme:` and the base64 of the CRC that S3 found as expected, or `none`: the archive has no checksum of the
-   * body. `null` in rows of earlier versions, too.
+   * body. Also `null` in rows of earlier versions.
    */
   checksum: text,
   /** ISO 8601, UTC. */

@@ -23,7 +23,7 @@ export class ArchiveUserWriter extends RdsArchiveUsers {
     this.#db = db;
   }
 
-  /** All users, disabled ones, too, in the order of their names, page after page. Without password hashes. */
+  /** All users, including disabled ones, in the order of their names, page after page. Without password hashes. */
   list(): AsyncGenerator<ListedUser> {
     const read = (after: string) =>
       this.#db.query(

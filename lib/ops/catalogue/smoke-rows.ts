@@ -73,7 +73,7 @@ export class RdsSmokeRows {
        delete from sda.dataset_event_log where dataset_id = :dataset_id and starts_with(dataset_id, :prefix)`,
       { dataset_id: datasetId, prefix: smokeIdPrefix },
     );
-    // A statement of its own: a foreign key is checked at the end of each.
+    // A separate statement: a foreign key is checked at the end of each.
     await this.#db.execute(
       'delete from sda.datasets where stable_id = :dataset_id and starts_with(stable_id, :prefix)',
       { dataset_id: datasetId, prefix: smokeIdPrefix },

@@ -40,7 +40,7 @@ export interface Removal {
   /** UUID of the removal in the audit trail. The same one again changes nothing. */
   readonly removalId: string;
   readonly fileId: string;
-  /** A file that another dataset holds, too, only leaves this one. @default - the file leaves all its datasets */
+  /** A file that is also in another dataset only leaves this one. @default - the file leaves all its datasets */
   readonly datasetId?: string;
 }
 

@@ -18,14 +18,14 @@ const columns: Columns<{ readonly username: string; readonly roles: readonly str
 export function registerAdmin(program: Command, open: Open): void {
   const admin = program
     .command('admin')
-    .description('users of the administrative endpoints (POST /export)')
+    .description('users of the administrative endpoints')
     .addHelpText('after', '\nExample:\n  data-out-ops admin add helen --generate');
 
   withPasswordOptions(admin.command('add'))
     .description('add a user')
     .argument('<name>', 'user name')
-    .option('--role <role...>', 'roles; POST /export asks for ADMIN', ['ADMIN'])
-    .option('--replace', 'give a known user another password and other roles')
+    .option('--role <role...>', 'roles; POST /export requires ADMIN', ['ADMIN'])
+    .option('--replace', "change an existing user's password and roles")
     .addHelpText('after', '\nExample:\n  data-out-ops admin add helen --generate')
     .action(async (name, { role: roles, replace, ...options }, command) => {
       const { target, terminal, output } = open(command);
@@ -58,7 +58,7 @@ export function registerAdmin(program: Command, open: Open): void {
       const { users } = await readAdministrators((await target()).administrators);
       // Without their password hashes.
       const listed = users.map(({ username, roles }) => ({ username, roles }));
-      await showRows(output, columns, listed, 'note: there is no user yet');
+      await showRows(output, columns, listed, 'note: there are no users yet');
     });
 
   admin
@@ -72,7 +72,7 @@ export function registerAdmin(program: Command, open: Open): void {
       const { users } = await readAdministrators(administrators);
       const left = users.filter((user) => user.username !== username);
       if (left.length === users.length)
-        throw new NotFoundError(`there is no user ${username}: data-out-ops admin list shows those that are there`);
+        throw new NotFoundError(`there is no user ${username}: data-out-ops admin list shows the users`);
       await administrators.write({ users: left });
       output.result({ username, removed: true }, `user ${username} is refused, within a minute`);
     });

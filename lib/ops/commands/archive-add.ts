@@ -19,19 +19,19 @@ type AddOptions = { readonly [Name in 'dataset' | 'manifest' | 'fileId' | 'path'
 };
 
 const afterHelp = `
-A file that begins with "crypt4gh" is taken as a container: it must open with an archive key and decrypt to its end.
+A file that begins with "crypt4gh" is treated as a container: it must open with an archive key and decrypt completely.
 
-A file id that is known is never replaced. With the same path and the same plaintext the file is put into the dataset as
-well, if it is not there; with others the command fails.
+A known file id is never replaced. With the same path and plaintext, the file is also put into the dataset; with another
+path or plaintext, the command fails.
 
 Several files, a folder or a manifest:
-  The same command again adds what is missing. A file is there when the dataset has one of its path and size; --check
-  reads it and compares its SHA-256, too. Files of a folder have their path from the folder on. Names with a dot at their
-  start are left out. Symbolic links, devices and pipes, in a folder or on a path of a manifest, end the command before
-  anything is added.
+  Repeat the command to add what is missing. A file is not added if the dataset has one with its path and size; --check
+  also compares its SHA-256. Paths of files in a folder are relative to the folder. Names that begin with a dot are
+  skipped. Symbolic links, devices and pipes, in a folder or on a path of a manifest, end the command before anything
+  is added.
   Files without an id get a local one: EGAF9 and ten digits.
   A manifest is CSV. Its first line names the columns: path, and optionally file_id, submission_path (the path that
-  researchers see) and dataset. Its paths begin at the folder that is given, else at the working folder.
+  researchers see) and dataset. Its paths are relative to the given folder, else to the working folder.
 
 Examples:
   data-out-ops archive add sample.bam --dataset EGAD00000000001
@@ -45,15 +45,15 @@ const longestParallel = 16;
 export function registerArchiveAdd(archive: Command, open: Open): void {
   archive
     .command('add')
-    .description('add files: a plaintext is encrypted, a Crypt4GH container for the archive is taken as it is')
+    .description('add files: plaintext is encrypted, a Crypt4GH container for the archive is stored unchanged')
     .argument('[file...]', 'files or folders, or - for standard input')
-    .option('--dataset <id>', 'stable id of their dataset, EGAD...')
+    .option('--dataset <id>', 'their dataset, EGAD...')
     .option('--manifest <file>', 'CSV file that names files, ids, paths and datasets')
-    .option('--parallel <files>', `several files: how many at once, up to ${longestParallel}`, '4')
-    .option('--check', 'several files: read those that are there, too')
-    .option('--file-id <id>', 'one file: its stable id, EGAF... (default: a new local one)')
-    .option('--path <name>', 'one file: path that researchers see (default: the name of the file)')
-    .option('--size <bytes>', 'bytes on standard input, where more than 78 GiB come')
+    .option('--parallel <files>', `several files: number at once, up to ${longestParallel}`, '4')
+    .option('--check', 'several files: also read existing ones')
+    .option('--file-id <id>', 'one file: stable id, EGAF... (default: a new local one)')
+    .option('--path <name>', 'one file: path that researchers see (default: its name)')
+    .option('--size <bytes>', 'bytes on standard input; required above 78 GiB')
     .addHelpText('after', afterHelp)
     .action(async (names, options, command) => {
       const session = open(command);
@@ -81,7 +81,7 @@ async function addTheFile(name: string, options: AddOptions, session: Session): 
   const input = await openInput(name, terminal, checkSize(options.size));
   try {
     if (input.name === undefined && options.path === undefined) {
-      throw usageError('--path', 'standard input has no name; say one');
+      throw usageError('--path', 'standard input has no name; give one');
     }
     const path = checkPath('--path', options.path ?? input.name ?? '');
     const target = await session.target();
@@ -108,7 +108,7 @@ async function addFiles(names: readonly string[], options: AddOptions, session: 
   for (const only of ['fileId', 'path', 'size'] as const) {
     if (options[only] === undefined) continue;
     const flag = only === 'fileId' ? '--file-id' : `--${only}`;
-    throw usageError(flag, 'is for one file; for several, --manifest gives ids and paths');
+    throw usageError(flag, 'is for one file; for several, use --manifest');
   }
   if (names.includes('-')) throw usageError('-', 'standard input is added alone, with --path');
   const parallel = Number(options.parallel);

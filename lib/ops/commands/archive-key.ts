@@ -35,16 +35,16 @@ Examples:
   data-out-ops archive-key add archive.sec.pem --passphrase-file archive.passphrase`;
 
 const checkHelp = `
-Opens the header of every file with these copies. The archive's own secret is not used, so this shows that the copies alone
-would bring the archive back.
+Opens the header of every file with these copies, without the archive's own secret: the copies alone could restore the
+archive.
 
 Examples:
   data-out-ops archive-key check archive.sec.pem
   data-out-ops archive-key check archive.sec.pem older.sec.pem`;
 
 const removeHelp = `
-A key is removed only when no file needs it any more. Keep its copies for as long as there are backups of the database from
-before archive-key reencrypt.
+A key is removed only when no file needs it. Keep its copies while backups of the database exist from before archive-key
+reencrypt.
 
 Example:
   data-out-ops archive-key remove 31f9d4d63522f42389481ee8ccb4f27c60fca9c88663a6bccf97cc7a02a5b905`;
@@ -58,10 +58,10 @@ export function registerArchiveKey(program: Command, open: Open): void {
 
   archiveKey
     .command('add')
-    .description('put a key before all others: new files are encrypted to it, older files stay readable')
+    .description('make a key the newest: new files are encrypted to it, older files stay readable')
     .argument('[file]', 'private key: Crypt4GH, or OpenSSH ed25519')
     .addOption(new Option('--generate', 'make a new key pair').conflicts('passphraseFile'))
-    .option('--passphrase-file <file>', 'read the passphrase from a file (default: ask, or read standard input)')
+    .option('--passphrase-file <file>', 'the passphrase (default: ask, or read standard input)')
     .addHelpText('after', addHelp)
     .action(async (file, { generate, passphraseFile }, command) => {
       const { target, output, terminal } = open(command);
@@ -90,10 +90,10 @@ export function registerArchiveKey(program: Command, open: Open): void {
 
   archiveKey
     .command('save')
-    .description('write a copy of a private key to a file, under a passphrase')
+    .description('save a copy of a private key, under a passphrase')
     .argument('<file>', 'new file; it is never replaced')
-    .option('--key <fingerprint>', 'of another key than the newest')
-    .option('--passphrase-file <file>', 'read the new passphrase from a file (default: ask, or read standard input)')
+    .option('--key <fingerprint>', 'another key than the newest')
+    .option('--passphrase-file <file>', 'the new passphrase (default: ask, or read standard input)')
     .addHelpText('after', '\nExample:\n  data-out-ops archive-key save archive.sec.pem')
     .action(async (file, { key, passphraseFile }, command) => {
       const { target, output, terminal } = open(command);
@@ -106,9 +106,9 @@ export function registerArchiveKey(program: Command, open: Open): void {
 
   archiveKey
     .command('check')
-    .description('open the header of every file with copies of the keys')
+    .description('test whether copies of the keys open every header')
     .argument('<file...>', 'copies of private keys')
-    .option('--passphrase-file <file>', 'read the passphrase of all copies from a file (default: ask for each)')
+    .option('--passphrase-file <file>', 'passphrase of all copies (default: ask for each)')
     .addHelpText('after', checkHelp)
     .action(async (files, { passphraseFile }, command) => {
       const { target, output, terminal } = open(command);
@@ -129,7 +129,7 @@ export function registerArchiveKey(program: Command, open: Open): void {
 
   archiveKey
     .command('reencrypt')
-    .description('re-encrypt the headers of all files to the newest key; bodies stay as they are')
+    .description('re-encrypt all headers to the newest key; bodies are unchanged')
     .addHelpText('after', '\nExample:\n  data-out-ops archive-key reencrypt')
     .action(async (_options, command) => {
       const { target, output, terminal } = open(command);
@@ -145,8 +145,8 @@ export function registerArchiveKey(program: Command, open: Open): void {
 
   archiveKey
     .command('remove')
-    .description('take an older key out of the secret, when no file needs it any more')
-    .argument('<fingerprint>', 'as archive-key show has it')
+    .description('remove an older key that no file needs')
+    .argument('<fingerprint>', 'as archive-key show prints it')
     .option('--yes', 'do not ask')
     .addHelpText('after', removeHelp)
     .action(async (fingerprint, { yes }, command) => {
@@ -159,7 +159,7 @@ export function registerArchiveKey(program: Command, open: Open): void {
       await expectConsent(terminal, question, yes);
       await removeArchiveKey(archiveKeys, fingerprint);
       output.result({ fingerprint }, `${fingerprint} is removed`);
-      output.note('note: keep its copies while there are backups of the database from before archive-key reencrypt');
+      output.note('note: keep its copies while backups of the database exist from before archive-key reencrypt');
     });
 }
 
@@ -175,7 +175,7 @@ async function expectUnused(
   const needing = uses.filter(({ keyHash }) => keyHash === undefined || !known.has(keyHash));
   const files = needing.reduce((sum, use) => sum + use.files, 0);
   if (files === 0) return;
-  throw new OpsError('conflict', `${filesOf(files)} may need this key: data-out-ops archive-key reencrypt`);
+  throw new OpsError('conflict', `${filesOf(files)} might need this key: data-out-ops archive-key reencrypt`);
 }
 
 const filesOf = (count: number) => counted(count, 'file');

@@ -9,9 +9,9 @@ import type { Target } from '../target.ts';
 import { expectConsent, type Open } from './session.ts';
 
 const afterHelp = `
-A file leaves all its datasets; none of them may be released. With --dataset, a file that another dataset holds, too, only
-leaves this one. The same command again goes on after a failure. Staged containers stay in the outbox until they expire.
-The audit trail has a row for each file.
+A file leaves all its datasets; none of them may be released. With --dataset, a file that is also in another dataset only
+leaves this one. After a failure, the same command resumes. Staged containers stay in the outbox until they expire. The
+audit trail has a row for each file.
 
 Examples:
   data-out-ops archive remove EGAF00000000001
@@ -22,8 +22,8 @@ const parallel = 4;
 
 const happened = {
   removed: 'is removed',
-  body_shared: 'is removed; another file has the same body, which stays',
-  held_elsewhere: 'has left the dataset; another dataset holds it',
+  body_shared: 'is removed; another file has the same body, which is kept',
+  held_elsewhere: 'has left the dataset; it is still in another one',
 } as const;
 
 /** `archive remove <file-id>`, or `--dataset <id>`: rows and bodies go for good. */

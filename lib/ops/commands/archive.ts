@@ -24,7 +24,7 @@ export function registerArchive(program: Command, open: Open): void {
 
   archive
     .command('list')
-    .description('list the files, by their ids')
+    .description('list files, by id')
     .option('--dataset <id>', 'of one dataset')
     .addHelpText('after', '\nExample:\n  data-out-ops archive list --dataset EGAD00000000001')
     .action(async ({ dataset }, command) => {
@@ -33,13 +33,13 @@ export function registerArchive(program: Command, open: Open): void {
       if (dataset !== undefined && !(await catalogue.findDataset(dataset))) {
         throw new NotFoundError(`there is no dataset ${dataset}`);
       }
-      const none = dataset === undefined ? 'note: there is no file yet' : 'note: the dataset has no files';
+      const none = dataset === undefined ? 'note: there are no files yet' : 'note: the dataset has no files';
       await showRows(output, columns, catalogue.files(dataset), none);
     });
 
   archive
     .command('show')
-    .description('one file: its path, sizes, body, digest and datasets')
+    .description("show a file's path, sizes, body, digest and datasets")
     .argument('<file-id>', 'stable id, EGAF...')
     .addHelpText('after', '\nExample:\n  data-out-ops archive show EGAF00000000001')
     .action(async (fileId, _options, command) => {

@@ -3,8 +3,7 @@ import { outboxPrefix } from '../../contract/outbox-key.ts';
 import { usageError } from '../../terminal/errors.ts';
 
 /** What `--subject` takes, for its help. */
-export const subjectHelp =
-  'of one person: claims iss and sub of the visa, with a comma between them; or their outbox prefix';
+export const subjectHelp = "of one person: the visa's claims iss,sub or the outbox prefix";
 
 /**
  * Outbox prefix of a person: of `ISS,SUB`, or the prefix itself, as logs and audit rows have it.

@@ -6,7 +6,7 @@ import type { RemovalOutcome } from '../catalogue/writer.ts';
 type OwnReason = Exclude<RemovalOutcome, 'removed'> | Exclude<RequestState, 'accepted' | 'rejected'>;
 
 const explanations: Readonly<Record<OwnReason, string>> = {
-  held_elsewhere: 'the file has left this dataset, and another one holds it',
+  held_elsewhere: 'the file has left this dataset, and is still in another one',
   body_shared: 'another file has the same body, which was kept',
   complete: 'each file of the request was in the outbox when the request was first settled',
   incomplete: 'files were missing when the request was first settled',

@@ -23,7 +23,7 @@ const columns: Columns<AuditRow> = [
 
 const afterHelp = `
 RECIPIENT and KEY show the first ${shortDigits} digits of the outbox prefix and of the fingerprint of the public key; --json has all.
-Below the table stands what the reason codes mean.
+Below the table is what its reason codes mean.
 
 Examples:
   data-out-ops audit --limit 20
@@ -35,11 +35,11 @@ export function registerAudit(program: Command, open: Open): void {
   program
     .command('audit')
     .description('list the outcomes of export requests, newest first')
-    .option('--request <id>', 'of one request: the requestId in the answer of POST /export')
+    .option('--request <id>', 'of one request: requestId of POST /export')
     .option('--dataset <id>', 'of one dataset')
     .option('--file <id>', 'of one file')
     .option('--subject <iss,sub>', subjectHelp)
-    .option('--limit <rows>', 'rows at most', '100')
+    .option('--limit <rows>', 'most rows', '100')
     .addHelpText('after', afterHelp)
     .action(async ({ request, dataset: datasetId, file: fileId, subject, limit: text }, command) => {
       const { target, output } = open(command);
@@ -50,7 +50,7 @@ export function registerAudit(program: Command, open: Open): void {
       const isFiltered = [requestId, datasetId, fileId, recipient].some((value) => value !== undefined);
       const none = isFiltered
         ? 'note: there is no such request in the audit trail'
-        : 'note: the audit trail is empty: no request was decided yet';
+        : 'note: the audit trail is empty: no request has been decided';
       const { audit } = await target();
       const found = audit.newest({ requestId, datasetId, fileId, recipient }, limit);
       const shown = await showRows(output, columns, found, none);

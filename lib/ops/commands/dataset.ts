@@ -21,7 +21,7 @@ export function registerDataset(program: Command, open: Open): void {
 
   for (const [verb, event, effect] of [
     ['release', 'released', 'let a dataset be exported'],
-    ['deprecate', 'deprecated', 'stop exports of a dataset; the setting withdrawal says what becomes of staged files'],
+    ['deprecate', 'deprecated', 'stop exports of a dataset; the setting withdrawal decides about staged files'],
   ] as const) {
     dataset
       .command(verb)
@@ -55,7 +55,7 @@ export function registerDataset(program: Command, open: Open): void {
     .addHelpText('after', '\nExample:\n  data-out-ops dataset list --json')
     .action(async (_options, command) => {
       const { target, output } = open(command);
-      await showRows(output, columns, (await target()).catalogue.datasets(), 'note: there is no dataset yet');
+      await showRows(output, columns, (await target()).catalogue.datasets(), 'note: there are no datasets yet');
     });
 }
 
@@ -76,5 +76,5 @@ export async function setDatasetEvent(
 async function findDataset({ catalogue }: Pick<Target, 'catalogue'>, datasetId: string): Promise<InventoryDataset> {
   const summary = await catalogue.findDataset(datasetId);
   if (summary) return summary;
-  throw new NotFoundError(`there is no dataset ${datasetId}: data-out-ops dataset list shows those that are there`);
+  throw new NotFoundError(`there is no dataset ${datasetId}: data-out-ops dataset list shows the datasets`);
 }

@@ -54,7 +54,7 @@ export async function replay(
 ): Promise<QueueSearch> {
   const sent = new Set<string>();
   const met = await pass(queue, filter, by, async (received) => {
-    // Its cause is still there. To send it again and again would never end.
+    // Its cause persists, so sending it repeatedly would never end.
     if (sent.has(received.letter.messageId)) return false;
     sent.add(await received.replay());
     onReplay(received.letter);
@@ -77,7 +77,7 @@ export function restOf(passes: readonly QueueSearch[]): string {
   return rest.map(({ queue, seen, count }) => `${queue} (met ${seen} of about ${count})`).join(', ');
 }
 
-/** @param remove takes a wanted letter out of the queue, and tells whether it did. `undefined`: it stays */
+/** @param remove takes a wanted letter out of the queue, and returns whether it did. `undefined`: it stays */
 async function pass(
   queue: DeadLetterQueue,
   filter: LetterFilter,

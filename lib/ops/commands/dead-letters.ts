@@ -30,15 +30,15 @@ const none = 'note: no dead letter was found';
 const unknownRequest = '00000000-0000-0000-0000-000000000000';
 
 const listHelp = `
-A visa is never shown. Each message is hidden from other readers while the command looks, for two minutes at most. RECEIVES
-counts every reader, this command too. LAST FAILURE is what the database has; the log of the function has more.
+Visas are never shown. Inspecting messages hides them from other readers, for two minutes at most. RECEIVES counts every
+reader, including this command. LAST FAILURE comes from the database; the log of the function has more.
 
 Examples:
   data-out-ops dead-letters list
   data-out-ops --aws dead-letters list --queue file-exports --json`;
 
 const replayHelp = `
-Each message goes back to the queue that it failed in, as it was. To send one twice does no harm. Remove the cause first.
+Each message goes back unchanged to the queue in which it failed; sending one twice is harmless. Fix the cause first.
 
 Examples:
   data-out-ops dead-letters replay --queue file-exports
@@ -49,14 +49,14 @@ Examples:
 export function registerDeadLetters(program: Command, open: Open): void {
   const deadLetters = program
     .command('dead-letters')
-    .description('messages that failed for good, and their way back to work')
+    .description('messages that failed for good')
     .addHelpText('after', '\nExample:\n  data-out-ops dead-letters list');
 
   deadLetters
     .command('list')
-    .description('list them, oldest first in each queue')
+    .description('list them, each queue oldest first')
     .addOption(queueOption())
-    .option('--request <id>', 'of one request: the requestId in the answer of POST /export')
+    .option('--request <id>', 'of one request: requestId of POST /export')
     .addHelpText('after', listHelp)
     .action(async ({ queue, request }, command) => {
       const session = open(command);
@@ -86,9 +86,9 @@ export function registerDeadLetters(program: Command, open: Open): void {
 
   deadLetters
     .command('replay')
-    .description('send them back to the queue that they failed in')
+    .description('send them back to their queue')
     .addOption(queueOption())
-    .option('--request <id>', 'those of one request')
+    .option('--request <id>', 'messages of one request')
     .option('--message <id>', 'one message, as list shows it')
     .option('--yes', 'do not ask')
     .addHelpText('after', replayHelp)
@@ -130,7 +130,7 @@ function searchAll(queues: readonly DeadLetterQueue[], filter: LetterFilter, { t
   return Promise.all(queues.map((queue) => search(queue, filter, terminal)));
 }
 
-/** What is told of letters. While the database is not available, the failures are left out. */
+/** Letters as they are shown; without their failures while the database does not answer. */
 async function shown(passes: readonly QueueSearch[], { failures }: Target, { output, terminal }: Session) {
   const letters = passes.flatMap((pass) => pass.letters);
   // A message of `deliveries` names a request that did not fail itself.
@@ -195,11 +195,11 @@ async function replayAll(queues: readonly DeadLetterQueue[], filter: LetterFilte
   }
   const back = passes.reduce((sum, pass) => sum + pass.back, 0);
   if (back > 0) {
-    throw new OpsError('partial', `${messages(back)} failed again at once: remove the cause, then replay again`);
+    throw new OpsError('partial', `${messages(back)} failed again at once: fix the cause, then replay again`);
   }
   const rest = restOf(passes);
   if (rest !== '') {
-    throw new OpsError('partial', `messages may be left in ${rest}: give the same command again in two minutes`);
+    throw new OpsError('partial', `messages might be left in ${rest}: repeat the command in two minutes`);
   }
   if (done.length > 0) return;
   if (Object.keys(filter).length > 0) throw notFound(passes, 'dead letter');
@@ -208,8 +208,8 @@ async function replayAll(queues: readonly DeadLetterQueue[], filter: LetterFilte
 
 function notFound(passes: readonly QueueSearch[], what: string): NotFoundError {
   const hidden = passes.some(({ isWhole }) => !isWhole)
-    ? '; another reader holds some messages: try again in two minutes'
-    : ': data-out-ops dead-letters list shows those that are there';
+    ? '; another reader holds some messages: repeat the command in two minutes'
+    : ': data-out-ops dead-letters list shows the messages';
   return new NotFoundError(`there is no such ${what}${hidden}`);
 }
 

@@ -9,10 +9,10 @@ import { discard, type QueueSearch, restOf, search } from './dead-letter-search.
 import { expectConsent, type Open } from './session.ts';
 
 const afterHelp = `
-The audit trail keeps what happened to each file and when, and no longer to whom. It gets a row "erased", without the person.
-Dead letters that name the person are deleted: they are not replayed.
-First take the person's access away (visa deny, user disable) and delete the person's containers (outbox purge). Logs and
-backups end by their own time: docs/operations.md#retention-and-erasure.
+The audit trail still shows what happened to each file and when, but no longer for whom. It gets a row "erased", without the
+person. Dead letters that name the person are deleted, not replayed. First revoke the person's access (visa deny, user
+disable) and delete the person's containers (outbox purge). Logs and backups expire as listed in
+docs/operations.md#retention-and-erasure.
 
 Example:
   data-out-ops erase --subject https://issuer.example.org/,jane`;
@@ -21,9 +21,7 @@ Example:
 export function registerErase(program: Command, open: Open): void {
   program
     .command('erase')
-    .description(
-      'take one person out of the audit trail, and delete the delivery receipts and dead letters of that person',
-    )
+    .description('remove a person from the audit trail, and delete their receipts and dead letters')
     .requiredOption('--subject <iss,sub>', subjectHelp)
     .option('--yes', 'do not ask')
     .addHelpText('after', afterHelp)
@@ -49,11 +47,9 @@ export function registerErase(program: Command, open: Open): void {
       const rows = await target.erasure.erase(recipient, erasureId);
       const said = `${recipient} is erased: ${counted(rows, 'row')} changed, ${counted(receipts.length, 'receipt')} and ${deadLetters(discarded)} deleted (${erasureId})`;
       output.result({ erasureId, recipient, rows, receipts: receipts.length, deadLetters: discarded }, said);
-      output.note('note: logs and backups end by their own time: docs/operations.md#retention-and-erasure');
+      output.note('note: logs and backups expire as listed in docs/operations.md#retention-and-erasure');
       if (rows + receipts.length + discarded === 0) {
-        output.warn(
-          'nothing names this person: look at the issuer and the subject, unless the person was erased before',
-        );
+        output.warn('nothing names this person: check the issuer and the subject, unless the person was erased before');
       }
       tellOfRest(passes, output);
     });
@@ -68,7 +64,7 @@ async function expectOnlyReceipts({ outbox, erasure }: Target, recipient: string
   if (open > 0) {
     throw new OpsError(
       'conflict',
-      `${counted(open, 'open request')} for this person: deny the visa, and try again when they are settled, which takes minutes`,
+      `${counted(open, 'open request')} for this person: deny the visa, then repeat the command when they are settled, in some minutes`,
     );
   }
   const keys = (await Array.fromAsync(outbox.keysOf(recipient))).flat();
@@ -85,14 +81,14 @@ function tellOfRest(passes: readonly QueueSearch[], output: Output): void {
   const unreadable = passes.reduce((sum, pass) => sum + pass.unreadable, 0);
   if (unreadable > 0) {
     output.warn(
-      `${deadLetters(unreadable)} cannot be read and may name this person; SQS deletes them 14 days after they were sent`,
+      `${deadLetters(unreadable)} cannot be read and might name this person; SQS deletes them 14 days after they were sent`,
     );
   }
   const rest = restOf(passes);
   if (rest === '') return;
   throw new OpsError(
     'partial',
-    `dead letters of this person may be left in ${rest}: give the same command again in two minutes`,
+    `dead letters of this person might be left in ${rest}: repeat the command in two minutes`,
   );
 }
 

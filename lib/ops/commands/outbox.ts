@@ -35,15 +35,15 @@ const columns: Columns<ReturnType<typeof recordOf>> = [
   ['SINCE', ({ lastModified }) => lastModified],
 ];
 
-/** Containers whose removal is written down at once. */
+/** Containers whose removal is recorded at once. */
 const chunk = 100;
 const nothing = 'note: the outbox has no such container';
 
 const withFilter = optionGroup((command) =>
   command
     .option('--subject <iss,sub>', subjectHelp)
-    .option('--dataset <id>', 'of one dataset, also the short-lived ones of direct access')
-    .option('--request <id>', 'of one request: the requestId in the answer of POST /export'),
+    .option('--dataset <id>', 'of one dataset, including short-lived ones of direct access')
+    .option('--request <id>', 'of one request: requestId of POST /export'),
 );
 
 /** `outbox list|purge`: what the outbox has of a person, a dataset or a request. */
@@ -64,9 +64,9 @@ export function registerOutbox(program: Command, open: Open): void {
     });
 
   withFilter(outbox.command('purge'))
-    .description('delete containers from the outbox; the audit trail keeps a row of each')
+    .description('delete containers from the outbox; the audit trail has a row for each')
     .option('--yes', 'do not ask')
-    .option('--force', 'with --subject: also while requests of the person are open, which can stage more')
+    .option('--force', 'with --subject: even while open requests can stage more')
     .addHelpText('after', '\nExample:\n  data-out-ops outbox purge --subject https://issuer.example.org/,jane')
     .action(async ({ yes, force, ...options }, command) => {
       const { output, terminal, target: connect } = open(command);
@@ -88,7 +88,7 @@ export function registerOutbox(program: Command, open: Open): void {
       else output.result({}, `purged ${describe(gone)}`);
       const kept = objects.length - gone.length;
       if (kept === 0) return;
-      const message = `${kept} of ${objects.length} containers changed meanwhile and may be there: give the same command again`;
+      const message = `${kept} of ${objects.length} containers have changed and might still exist: repeat the command`;
       throw new OpsError('partial', message);
     });
 }
@@ -113,8 +113,8 @@ async function expectNoneOpen(recipient: string, { erasure }: Target): Promise<v
   if (open === 0) return;
   throw new OpsError(
     'conflict',
-    `${counted(open, 'open request')} of this person can still stage containers; nothing was deleted. Deny the visa, and try ` +
-      'again when they are settled, which takes minutes; or delete what there is with --force',
+    `${counted(open, 'open request')} of this person can still stage containers; nothing was deleted. Deny the visa, then ` +
+      'repeat the command when they are settled, in some minutes; or delete the present containers with --force',
   );
 }
 

@@ -8,7 +8,7 @@ import { askNewSecret, askSecret } from '../../terminal/prompts.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { abortable } from '../archive/streams.ts';
 
-/** Characters of a password. A shorter one is guessed; a longer one is most likely another file. */
+/** Characters of a password. A shorter one can be guessed; a longer one is probably the wrong file. */
 export const shortest = 10;
 const longest = 256;
 /** Most bytes that are read from standard input. */
@@ -18,7 +18,7 @@ const maxInputBytes = 4096;
 export const withPasswordOptions = optionGroup((command) =>
   command
     .addOption(new Option('--generate', 'make a password and print it once').conflicts('passwordFile'))
-    .option('--password-file <file>', 'read it from a file (default: ask, or read standard input)'),
+    .option('--password-file <file>', 'the password (default: ask, or read standard input)'),
 );
 
 /** A user name that HTTP Basic can carry (RFC 7617 § 2). @throws UsageError */
@@ -38,7 +38,7 @@ export async function newPassword(
   terminal: Terminal,
 ): Promise<{ readonly password: string; readonly generated: boolean }> {
   if (options.generate) return { password: randomBytes(24).toString('base64url'), generated: true };
-  const ask = () => askNewSecret(terminal, 'New password', 'Give it with --password-file FILE, or take --generate.');
+  const ask = () => askNewSecret(terminal, 'New password', 'Give it with --password-file FILE, or use --generate.');
   const password = await readSecret(options.passwordFile, terminal, ask);
   const { length } = Array.from(password);
   if (length < shortest || length > longest || /\p{Cc}/u.test(password)) {

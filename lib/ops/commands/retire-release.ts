@@ -7,15 +7,15 @@ import { runRetirement } from '../retirement/run.ts';
 import type { Open } from './session.ts';
 
 const afterHelp = `
-Without --apply nothing is changed: the plan is shown. After a run that stopped half-way, give the same command again.
-With --json, standard output gets one object with the plan, the steps, the checklist and every call that was made: keep it.
+Without --apply, only the plan is shown. If a run stopped half-way, repeat the command. With --json, standard output gets
+one object with the plan, the steps, the checklist and every call that was made: keep it.
 
 Environment:
   REGISTRY_PACKAGE_TOKEN   token with the scope delete:packages, or REGISTRY_PACKAGE_TOKEN_FILE
-  REGISTRY_REPO_TOKEN      another one with the scope repo, or REGISTRY_REPO_TOKEN_FILE
-  REGISTRY_API_URL         base URL of the platform's API, unless --api-url says it
+  REGISTRY_REPO_TOKEN      token with the scope repo, or REGISTRY_REPO_TOKEN_FILE
+  REGISTRY_API_URL         base URL of the platform's API, unless --api-url is given
 
-Exit codes, beside those of every command; the first digit is the class, as there:
+Exit codes, besides those of every command; the first digit is the class:
 ${Object.entries(retirementExitCodes)
   .map(([code, exitCode]) => `  ${exitCode} ${code}`)
   .join('\n')}
@@ -28,26 +28,22 @@ Example:
 export function registerRetireRelease(program: Command, open: Open): void {
   program
     .command('retire-release')
-    .description('remove a broken release: delete its image, mark its release entry, delete its Git tag')
+    .description('retire a broken release: delete image and Git tag, mark release entry')
     .requiredOption('--org <name>', 'organization on the platform')
-    .requiredOption('--repository <name>', 'repository with the release entry and the Git tag')
+    .requiredOption('--repository <name>', 'repository with release entry and Git tag')
     .requiredOption('--package <name>', 'container package with the image')
-    .requiredOption('--component <name>', 'component, as in the image tag <component>-<version>')
+    .requiredOption('--component <name>', 'component in the image tag <component>-<version>')
     .requiredOption('--version <version>', 'the broken version')
-    .requiredOption('--replacement <version>', 'the version to use instead; it must be in the registry')
+    .requiredOption('--replacement <version>', 'version to use instead, in the registry')
     .option('--tag <name>', 'Git tag (default: <component>-<version>)')
-    .option(
-      '--also-remove-tags <tags>',
-      'other tags of the image, with commas: they vanish with it, and all must be named',
-      list,
-    )
+    .option('--also-remove-tags <tags>', 'all other tags of the image, with commas; they are also removed', list)
     .option('--no-release', 'the version never had a release entry')
-    .option('--release-marked', 'the title was changed by hand: read it, do not write it')
+    .option('--release-marked', 'the title was changed by hand: check it only')
     .option('--api-url <url>', "base URL of the platform's API (default: $REGISTRY_API_URL)")
-    .option('--apply', 'carry the plan out')
+    .option('--apply', 'execute the plan')
     .option('--yes', 'with --apply: do not ask')
-    .option('--announce-file <file>', 'write the text for the team to a file, too')
-    .option('--team-told', 'the team has been told: tick the last point of the checklist')
+    .option('--announce-file <file>', "also write the team's text to a file")
+    .option('--team-told', 'the team knows: tick the last point of the checklist')
     .option('--max-wait <minutes>', 'longest wait for a rate limit', '65')
     .addHelpText('after', afterHelp)
     .action(async ({ release, apiUrl, apply, yes, teamTold, announceFile, maxWait, ...named }, command) => {

@@ -10,7 +10,7 @@ import type { GlobalOptions, Target } from '../target.ts';
 /** Finds the deployment that the options name. @throws NotFoundError, UsageError */
 export type Connect = (options: GlobalOptions, terminal: Terminal) => Promise<Target>;
 
-/** What one run of one command works with. */
+/** What a command needs. */
 export interface Session extends TerminalSession {
   /** The clock of work that waits for others. */
   readonly timing: Timing;
@@ -42,13 +42,13 @@ export function openSession({ terminal, connect, timing }: CommandContext, comma
 }
 
 /**
- * Go on only if a person types a word.
+ * Continues only if a person types a word.
  *
  * @param question.todo what will happen: `remove EGAF1 for good`
  * @param question.word what the person types
  * @param question.otherwise what has happened without it: `nothing was removed`
  * @param yes whether the person has agreed on the command line
- * @param refusal makes the error of a command that has codes of its own. @default - a UsageError
+ * @param refusal makes the error of a command with separate codes. @default - a UsageError
  * @throws UsageError
  */
 export async function expectConsent(
@@ -60,7 +60,7 @@ export async function expectConsent(
   if (yes) return;
   const agreed = await confirm(terminal, `To ${todo}, type ${word}: `, word);
   if (agreed) return;
-  const why = agreed === undefined ? 'there is no terminal to ask on: add --yes' : 'not confirmed';
+  const why = agreed === undefined ? 'no terminal to ask on: add --yes' : 'not confirmed';
   throw refusal(`${why}; ${otherwise}`);
 }
 

@@ -24,7 +24,7 @@ export function registerUser(program: Command, open: Open): void {
   withPasswordOptions(user.command('add'))
     .description('add a user, or enable a disabled one')
     .argument('<name>', 'user name')
-    .option('--replace', 'give a known user another password')
+    .option('--replace', "change an existing user's password")
     .addHelpText('after', '\nExample:\n  data-out-ops user add jane --generate')
     .action(async (name, { replace, ...options }, command) => {
       const { target, terminal, output } = open(command);
@@ -46,12 +46,12 @@ export function registerUser(program: Command, open: Open): void {
     .addHelpText('after', '\nExample:\n  data-out-ops user list')
     .action(async (_options, command) => {
       const { target, output } = open(command);
-      await showRows(output, columns, (await target()).archiveUsers.list(), 'note: there is no user yet');
+      await showRows(output, columns, (await target()).archiveUsers.list(), 'note: there are no users yet');
     });
 
   user
     .command('disable')
-    .description("refuse a user's credentials from now on")
+    .description("refuse a user's credentials")
     .argument('<name>', 'user name')
     .addHelpText('after', '\nExample:\n  data-out-ops user disable jane')
     .action(async (name, _options, command) => {
@@ -59,9 +59,7 @@ export function registerUser(program: Command, open: Open): void {
       const username = checkUsername(name);
       const { archiveUsers } = await target();
       if (!(await archiveUsers.find(username)))
-        throw new NotFoundError(
-          `there is no active user ${username}: data-out-ops user list shows those that are there`,
-        );
+        throw new NotFoundError(`there is no active user ${username}: data-out-ops user list shows the users`);
       await archiveUsers.disable(username);
       output.result({ username, disabled: true }, `user ${username} is refused, within a minute`);
     });

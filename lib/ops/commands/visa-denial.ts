@@ -10,7 +10,7 @@ import { type Open, showRows } from './session.ts';
 
 type EntryOptions = { readonly [Name in 'issuer' | 'jti' | 'subject']?: string | undefined };
 
-const issuerHelp = 'claim iss of the token itself, exactly';
+const issuerHelp = 'claim iss of the token, exactly';
 
 const columns: Columns<DenyListEntry> = [
   ['DENIED', (entry) => ('sub' in entry ? 'subject' : 'token')],
@@ -32,11 +32,11 @@ Example:
 export function registerVisaDenial(visa: Command, open: Open): void {
   visa
     .command('deny')
-    .description('refuse a visa or passport, or every token about a subject, from within a minute on')
+    .description('refuse a visa or passport, or every token about a subject, within a minute')
     .argument('[file]', 'the token; of a passport, its visas are denied with it')
     .option('--issuer <iss>', issuerHelp)
     .option('--jti <id>', 'claim jti of the token')
-    .option('--subject <sub>', 'claim sub: every token of the issuer about it')
+    .option('--subject <sub>', 'claim sub: all tokens of the issuer about it')
     .addHelpText('after', denyHelp)
     .action(async (file, options, command) => {
       const { target, output, terminal } = open(command);
@@ -50,7 +50,7 @@ export function registerVisaDenial(visa: Command, open: Open): void {
 
   visa
     .command('allow')
-    .description('take a denied token or subject off the list')
+    .description('allow a denied token or subject again')
     .requiredOption('--issuer <iss>', issuerHelp)
     .option('--jti <id>', 'claim jti of the token')
     .option('--subject <sub>', 'claim sub')
@@ -78,7 +78,7 @@ function entryOf({ issuer, jti, subject }: EntryOptions): DenyListEntry {
   if (jti !== undefined && subject !== undefined) throw usageError('--jti', 'expected this or --subject, not both');
   if (jti) return { iss: issuer, jti };
   if (subject) return { iss: issuer, sub: subject };
-  throw usageError('--issuer', 'expected --jti or --subject beside it');
+  throw usageError('--issuer', 'expected also --jti or --subject');
 }
 
 /** @throws UsageError */

@@ -21,11 +21,11 @@ export function registerVisa(program: Command, open: Open): void {
   // Against the local engine only: no deployed service trusts its issuer.
   visa
     .command('issue')
-    .description('a visa of the local test issuer; with several datasets a passport')
-    .requiredOption('--subject <subject>', 'claim sub: the person it is about')
+    .description('issue a visa by the local test issuer; with several datasets, a passport')
+    .requiredOption('--subject <subject>', 'claim sub')
     .requiredOption('--dataset <id...>', 'stable id of a dataset, EGAD...')
-    .option('--expires <duration>', 'how long it is valid: 90s, 30m, 1h, 7d', '1h')
-    .option('-o, --output <file>', 'write it to a new file that you alone can read (default: print it)')
+    .option('--expires <duration>', 'validity, such as 90s, 30m, 1h or 7d', '1h')
+    .option('-o, --output <file>', 'new file that only you can read (default: print)')
     .addHelpText('after', issueHelp)
     .action(async ({ subject, dataset: datasetIds, expires, output: file }, command) => {
       const { target, output, terminal } = open(command);

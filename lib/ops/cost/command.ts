@@ -26,7 +26,7 @@ Usage: npm run cost -- [--files N --gib X --exports M] [--downloads N] [--days N
   --exports M    exports a month
   --downloads N  how often each file is downloaded; 1 if not said
   --days N       days in the outbox; if not said, those of your settings
-  --json         one JSON object a month
+  --json         one JSON object per month
   --write        write the tables of docs/cost.md
 
 Without --files, --gib and --exports: a month without exports, one with 1 TB, and one with 1 PB.

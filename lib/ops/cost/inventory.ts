@@ -24,7 +24,7 @@ export function inventoryOf(templates: readonly object[]) {
   const memoryOf = ({ Properties }: Resource): number => Properties.MemorySize / 1024;
   return {
     keys: count('AWS::KMS::Key'),
-    // RDS makes the secret of the owner by itself.
+    // RDS makes the secret of the owner automatically.
     secrets:
       count('AWS::SecretsManager::Secret') +
       clusters.filter(({ Properties }) => Properties.ManageMasterUserPassword).length,
@@ -48,7 +48,7 @@ export function inventoryOf(templates: readonly object[]) {
         if (!target) throw new Error('a schedule runs nothing of these templates');
         return { runsAMonth: runsAMonth(Properties.ScheduleExpression), memoryGib: memoryOf(target) };
       }),
-    /** Memory of a function in GiB, by its construct's name. @throws Error for one that is not there */
+    /** Memory of a function in GiB, by its construct's name. @throws Error for one that is missing */
     memoryGib: (name: string) => {
       const found = functions.find(([id]) => id.startsWith(`Functions${name}Function`));
       if (!found) throw new Error(`the templates have no function ${name}`);

@@ -19,7 +19,7 @@ export interface Workload {
   readonly days: number;
 }
 
-/** Amounts of a month by the id of their price: what is there anyway, and what the workload adds. */
+/** Amounts of a month by the id of their price: what exists anyway, and what the workload adds. */
 export type Amounts = Readonly<Record<string, { readonly idle: number; readonly use: number }>>;
 
 /** What is neither in the templates nor measured. docs/cost.md has each with its reason. */
@@ -57,7 +57,7 @@ const downloadedGib = ({ exports, gib: each, downloads }: Workload): number => e
 /** GETs of one download: one, and one for each further GiB, because clients fetch large files in pieces. */
 const readsOfADownload = (bytes: number): number => 1 + Math.floor(bytes / gib);
 
-/** What this service uses: amounts that are there anyway from its templates, calls by its own plan. */
+/** What this service uses: amounts that exist anyway from its templates, calls by its own plan. */
 export function serviceAmounts(inventory: Inventory, workload: Workload): Amounts {
   const { exports, files, downloads } = workload;
   const { memoryGib } = inventory;
@@ -128,5 +128,5 @@ export function serviceAmounts(inventory: Inventory, workload: Workload): Amount
 
 /** An amount that the workload decides. */
 const used = (use: number) => ({ idle: 0, use });
-/** An amount that is there anyway. */
+/** An amount that exists anyway. */
 const there = (idle: number) => ({ idle, use: 0 });

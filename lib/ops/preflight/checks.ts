@@ -126,7 +126,7 @@ async function stackStates({ stacks, settings }: Asked): Promise<Outcome> {
   const names = Object.values(stackNames(settings.stage));
   const found = await stacks();
   const states = found.flatMap((stack, index) => (stack ? [`${names[index]} is ${stack.status}`] : []));
-  if (states.length === 0) return fine(`${names.join(' and ')} are not there yet`);
+  if (states.length === 0) return fine(`${names.join(' and ')} are missing yet`);
   const broken = found.some(
     (stack) => stack && !/^(CREATE|UPDATE|UPDATE_ROLLBACK|IMPORT)_COMPLETE$/.test(stack.status),
   );

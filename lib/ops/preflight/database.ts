@@ -16,32 +16,24 @@ export function database(asked: Asked): readonly Question[] {
     if (!dataApi) return wrong(`${text} without the Data API`, 'Choose a region that has the RDS Data API.');
     // Without the right to ask for the stacks, a deployed cluster is not known.
     const [storage] = await stacks().catch(() => []);
-    const { [outputs.databaseClusterArn]: arn, [outputs.databaseAuditorSecretArn]: auditor } = storage?.outputs ?? {};
+    const { [outputs.databaseClusterArn]: arn } = storage?.outputs ?? {};
     const deployed = arn === undefined ? undefined : await account.cluster(arn);
     if (deployed === undefined) return fine(`${text} with the Data API`);
-    // The release that named the major version alone brought this output.
-    return compared(deployed.version, major, { namesMinor: auditor === undefined });
+    return compared(deployed.version, major);
   };
   return [{ id: 'database', check: 'database engine and Data API in the region', ask }];
 }
 
 /** AWS upgrades minor versions. A deployment would try to change a cluster of another major version to the template's version. */
-function compared(version: string, major: string, { namesMinor }: { readonly namesMinor: boolean }): Outcome {
-  const isSame = version.split('.')[0] === major;
-  if (isSame && namesMinor) {
-    return review(
-      `the deployed cluster has ${version}; its template names a minor version, and this one ${major} alone`,
-      'Take a snapshot of the cluster, and deploy in a quiet hour.',
-    );
-  }
-  if (isSame) return fine(`the deployed cluster has ${version}, the template ${major}`);
+function compared(version: string, major: string): Outcome {
+  if (version.split('.')[0] === major) return fine(`the deployed cluster has ${version}, the template ${major}`);
   return wrong(
     `the deployed cluster has ${version}, and the template ${major}`,
     'Deploy the release of data-out whose template has the major version of the cluster. Upgrade the cluster before the template.',
   );
 }
 
-/** Whether passwords are restricted, and whether the owner may set them all the same. */
+/** Whether passwords are restricted, and whether the owner may set them anyway. */
 const passwordsRow = z.object({ restricted: z.string(), manager: z.boolean() });
 const passwords = `select current_setting('rds.restrict_password_commands') as restricted,
   pg_has_role(current_user, 'rds_password', 'member') as manager`;

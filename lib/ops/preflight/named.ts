@@ -58,7 +58,7 @@ function secrets({ account, settings: { archiveKeysSecret, database: wanted } }:
     if (arn === undefined) return [];
     const ask = async () =>
       (await account.hasSecret(arn))
-        ? fine('it is there')
+        ? fine('it exists')
         : wrong(`there is no ${arn}`, `Correct ${field} in private/settings.ts.`);
     return [{ id: `secret-${field}`, check: `the secret ${field}`, ask }];
   });

@@ -20,7 +20,7 @@ export interface LocalInputs {
 export function checkOffline({ settings, issuers, missing, nodeVersion }: LocalInputs): readonly PreflightResult[] {
   // A deployment without the file is refused.
   const remedy = 'Write it before you deploy: docs/operators.md#before-the-first-deployment';
-  const absent = review('there is none, so the defaults were looked at', remedy);
+  const absent = review('missing, so the defaults were checked', remedy);
   const ofFile = (id: string, check: string, outcome: Outcome) => ({
     ...{ id, check },
     ...(missing.includes(check) ? absent : outcome),
@@ -39,7 +39,7 @@ function checkedSettings(settings: Settings): Outcome {
   } catch (error) {
     if (!(error instanceof SettingsError)) throw error;
     const [, ...faults] = error.message.split('\n').map((line) => line.trim());
-    return wrong(faults.join('; '), 'Correct these fields: lib/infra/settings.ts has their limits.');
+    return wrong(faults.join('; '), 'Correct these fields: docs/settings.md has their limits.');
   }
 }
 
@@ -60,5 +60,5 @@ function checkedIssuers({ purpose }: Settings, text: string): Outcome {
 
 function checkedNode(version: string): Outcome {
   if (Number.parseInt(version, 10) >= nodeMajor) return fine(version);
-  return wrong(version, `Give npm ci: it brings Node.js ${nodeMajor}. Or install a newer one.`);
+  return wrong(version, `Run npm ci: it brings Node.js ${nodeMajor}. Or install a newer one.`);
 }

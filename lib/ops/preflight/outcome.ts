@@ -33,8 +33,8 @@ export interface Asked {
   readonly settings: Settings;
   /** Major version of Aurora PostgreSQL that a new cluster gets. */
   readonly engineVersion: string;
-  /** The stacks of the stage, in the order of their names, asked for once; `undefined` for one that is not there. */
+  /** The stacks of the stage, in the order of their names, asked for once; `undefined` for one that is missing. */
   readonly stacks: () => Promise<readonly Awaited<ReturnType<AwsAccount['stack']>>[]>;
-  /** Whether both stacks are there: what they have is in use already. */
+  /** Whether both stacks exist: what they have is in use already. */
   readonly isDeployed: () => Promise<boolean>;
 }

@@ -43,7 +43,7 @@ export function prerequisites(asked: Asked): readonly Question[] {
 function databaseRole(account: AwsAccount): Question {
   const ask = async () =>
     (await account.hasServiceRole('AWSServiceRoleForRDS'))
-      ? fine('AWSServiceRoleForRDS is there')
+      ? fine('AWSServiceRoleForRDS exists')
       : review(
           'there is no AWSServiceRoleForRDS: the first cluster of an account can fail without it',
           'Give aws iam create-service-linked-role --aws-service-name rds.amazonaws.com, and wait a minute.',

@@ -26,7 +26,7 @@ export interface PreflightInputs extends Planned, LocalInputs {
   readonly account: typeof awsAccount;
 }
 
-/** Look whether a deployment can succeed. @returns the exit code: 0 when nothing is wrong */
+/** Checks whether a deployment can succeed. @returns the exit code: 0 when nothing is wrong */
 export async function runPreflight(
   argv: readonly string[],
   terminal: Terminal,
@@ -46,11 +46,8 @@ export async function runPreflight(
     },
     (command) =>
       command
-        .option('--aws', 'ask the account, too')
-        .option(
-          '--region <region>',
-          'AWS region (with --aws); else that of the settings, $AWS_REGION, or that of the profile',
-        )
+        .option('--aws', 'also check the account')
+        .option('--region <region>', 'AWS region (with --aws; default: from the settings, $AWS_REGION or the profile)')
         .option('--connection <file>', 'connection file of a local engine, whose account is asked (with --aws)'),
   );
   program.action(async ({ aws, json = false, quiet = false, ...options }) => {
@@ -65,7 +62,7 @@ export async function runPreflight(
     if (aws) {
       const ask = async () => askAccount(await accountOf(options, terminal, inputs), inputs, terminal.signal);
       const asked = await ask().catch((error: unknown) => {
-        // What needs no account is said all the same.
+        // What needs no account is said anyway.
         output.table(columns, results);
         throw error instanceof MissingRegionError
           ? usageError('--aws', 'there is no valid region: say --region or AWS_REGION')

@@ -53,7 +53,7 @@ export interface CallRecord {
   readonly status: number | null;
   /** The platform's id of the request, for its support; `null` when it gave none. */
   readonly requestId: string | null;
-  /** What happened in place of a whole reply; absent when one came. */
+  /** What happened instead of a whole reply; absent when one came. */
   readonly failure?: string;
 }
 
@@ -61,7 +61,7 @@ type Parameters = Readonly<Record<string, string | number>>;
 
 /**
  * The platform's API with one token. A path names its parameters in braces: `/orgs/{org}`. Reads are sent again after
- * server errors, lost answers and rate limits. Writes never are: the caller first looks whether a lost one had an effect.
+ * server errors, lost answers and rate limits. Writes never are: the caller first checks whether a lost one had an effect.
  */
 export class ApiClient {
   readonly #options: ApiClientOptions;
@@ -151,7 +151,7 @@ export class ApiClient {
 
   /**
    * The one place that sends anything. It gives the token to the base URL's origin alone, follows no redirect, and takes a reply only
-   * when it is whole: an empty page in place of a broken one would say that an image is gone.
+   * when it is whole: an empty page instead of a broken one would say that an image is gone.
    * @throws RetirementError for a status of 300 and more, and for no answer; what the signal was aborted with
    */
   async #send(method: string, url: URL, body?: object): Promise<Reply> {

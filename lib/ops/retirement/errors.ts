@@ -11,7 +11,7 @@ export const retirementExitCodes = {
   token_refused: 37,
   scope_missing: 38,
   access_denied: 39,
-  // Something named is not there, or not for this token.
+  // Something named is missing, or not for this token.
   organization_not_found: 44,
   package_not_found: 45,
   repository_not_found: 46,

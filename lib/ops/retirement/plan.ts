@@ -14,13 +14,13 @@ export interface Plan {
   readonly gitTag: PublishedState['gitTag'];
   /** Where the replacement is; `undefined` when it is not in the registry. */
   readonly replacement: ImageVersion | undefined;
-  /** The title that the release shall have; `undefined` when it has it. */
+  /** The title that the release must have; `undefined` when it has it. */
   readonly newTitle: string | undefined;
   /** Whether all three steps are done. */
   readonly complete: boolean;
   /** Why nothing may be changed; the first is the one to report. */
   readonly obstacles: readonly RetirementError[];
-  /** Warnings for the operator; the run goes on. */
+  /** Warnings for the operator; the run continues. */
   readonly warnings: readonly string[];
 }
 
@@ -61,7 +61,7 @@ function* obstacles(
     yield ['ambiguous_version', `${images.length} versions carry the tag ${imageTag}: ${found}`];
   }
   if (images.length + releases.length === 0 && !gitTag) {
-    const text = `nothing of ${imageTag} is there: no image, no release entry, no Git tag ${retirement.gitTag}`;
+    const text = `nothing of ${imageTag} exists: no image, no release entry, no Git tag ${retirement.gitTag}`;
     yield ['version_not_found', `${text}; are the names right?`];
   }
   const others = image ? otherTags(image, imageTag) : [];
@@ -70,7 +70,7 @@ function* obstacles(
     const carried = tags.length === 0 ? 'no other tag' : `also ${tags.join(', ')}`;
     const listed =
       alsoRemoveTags.length === 0
-        ? 'say --also-remove-tags with exactly these if they shall vanish with it'
+        ? 'say --also-remove-tags with exactly these to also remove them'
         : `--also-remove-tags names ${alsoRemoveTags.join(', ')}`;
     yield ['other_tags', `version ${image.id} carries ${carried}; ${listed}`];
   }

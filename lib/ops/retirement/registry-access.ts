@@ -46,7 +46,7 @@ export async function registryClients(
 async function readToken(name: string, { env, folder }: Terminal): Promise<string> {
   const fileName = `${name}_FILE`;
   const [direct, file] = [env[name], env[fileName]];
-  if (direct && file) throw usageError(name, `is set and ${fileName} too; leave one out`);
+  if (direct && file) throw usageError(name, `is set, and so is ${fileName}; omit one`);
   const token = file ? (await readFile(resolve(folder, file), 'utf8')).trim() : direct?.trim();
   if (!token) throw usageError(name, `is not set: put the token there, or the name of a file into ${fileName}`);
   if (!/^[\x21-\x7e]+$/.test(token)) throw usageError(file ? fileName : name, 'expected one token on one line');

@@ -51,12 +51,12 @@ export function checkRetirement(options: RetirementOptions) {
   const { component, version, replacement } = names;
   const violations: Violation[] = [];
   for (const name of Object.keys(forms) as (keyof typeof forms)[]) {
-    if (!forms[name].test(names[name])) violations.push({ field: `--${name}`, message: 'is no name of that kind' });
+    if (!forms[name].test(names[name])) violations.push({ field: `--${name}`, message: 'is not a name of that kind' });
   }
   const tag = imageTag(component, version);
   if (tag.length > longestTag) violations.push({ field: '--version', message: `${tag} is too long for an image tag` });
   const gitTag = named ?? tag;
-  if (!isGitTagName(gitTag)) violations.push({ field: '--tag', message: 'is no name of a Git tag' });
+  if (!isGitTagName(gitTag)) violations.push({ field: '--tag', message: 'is not a name of a Git tag' });
   if (violations.length > 0) throw new InvalidRequestError(violations);
 
   if (replacement === version) {

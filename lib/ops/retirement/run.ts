@@ -47,7 +47,7 @@ export async function runRetirement(
       const { code, message } = failureOf(terminal.signal.aborted ? terminal.signal.reason : error, opsFailure);
       output.result({ ...record(retirement, progress), status: 'stopped', error: { code, message } }, '');
     }
-    if (progress.steps.length > 0) output.note('the steps above stay done; the same command goes on from there');
+    if (progress.steps.length > 0) output.note('the steps above stay done; the same command resumes after them');
     throw error;
   }
 }

@@ -147,7 +147,7 @@ async function deleteGitTag({ retirement, plan, published, wait }: Work): Promis
           const text = `the platform keeps the Git tag ${gitTag} (rule, protection or immutable release): ${error.message}`;
           throw new RetirementError('tag_protected', text, { status: 422, cause: error });
         }),
-      unproven: `the platform accepted the deletion, and the Git tag ${gitTag} is still there`,
+      unproven: `the platform accepted the deletion, and the Git tag ${gitTag} still exists`,
     },
     wait,
   );

@@ -19,7 +19,7 @@ export async function readDenyList(secret: EditableSecret): Promise<readonly Den
 }
 
 /**
- * Put entries on the list. An entry that is there already is replaced. Entries of tokens that expired long ago are
+ * Put entries on the list. An entry that already exists is replaced. Entries of tokens that expired long ago are
  * dropped: such tokens are refused without them.
  * @throws OpsError `too_large` when the secret cannot hold the list, which then stays as it was
  */
@@ -31,13 +31,13 @@ export async function deny(secret: EditableSecret, entries: readonly DenyListEnt
   if (bytes > denyListBytes) {
     throw new OpsError(
       'too_large',
-      `the deny list would have ${bytes} bytes, a secret holds ${denyListBytes}: deny a subject in place of its tokens, or take the issuer's key out of the trusted issuers`,
+      `the deny list would have ${bytes} bytes, a secret holds ${denyListBytes}: deny a subject instead of its tokens, or take the issuer's key out of the trusted issuers`,
     );
   }
   await secret.write(document);
 }
 
-/** Take an entry off the list. @throws NotFoundError when it is not there */
+/** Take an entry off the list. @throws NotFoundError when it is missing */
 export async function allow(secret: EditableSecret, entry: DenyListEntry): Promise<void> {
   const denied = await readDenyList(secret);
   const left = denied.filter((each) => entryHash(each) !== entryHash(entry));
@@ -47,8 +47,8 @@ export async function allow(secret: EditableSecret, entry: DenyListEntry): Promi
 
 /**
  * The entries that deny a token. A passport has one for itself and one for each of its visas, because each visa can be
- * used by itself.
- * @throws OpsError `unusable_input` for a text that is no token, or a token without `iss` or `jti`
+ * used alone.
+ * @throws OpsError `unusable_input` for a text that is not a token, or a token without `iss` or `jti`
  */
 export function entriesOf(token: string): readonly DenyListEntry[] {
   return [token, ...(visasIn(token) ?? [])].map(entryOf);
@@ -56,7 +56,7 @@ export function entriesOf(token: string): readonly DenyListEntry[] {
 
 function entryOf(token: string): TokenId & DenyListEntry {
   const { iss, sub, jti, exp } = unverifiedClaims(token) ?? {};
-  if (!isText(iss)) throw new OpsError('unusable_input', 'this is no visa or passport: it has no claim iss');
+  if (!isText(iss)) throw new OpsError('unusable_input', 'this is not a visa or passport: it has no claim iss');
   if (!isText(jti)) {
     const instead = isText(sub) ? `--issuer ${iss} --subject ${sub}` : '--issuer and --subject';
     throw new OpsError('unusable_input', `a token of ${iss} has no claim jti: deny its subject with ${instead}`);

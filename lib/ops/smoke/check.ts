@@ -52,7 +52,7 @@ export async function runChecks(
   for (const check of checks) {
     if (run.signal.aborted) break;
     const result = await runCheck(check, run, passed);
-    // What an interrupt breaks is no failure of the service.
+    // What an interrupt breaks is not a failure of the service.
     if (run.signal.aborted) break;
     if (result.result === 'passed') passed.add(check.id);
     results.push(result);

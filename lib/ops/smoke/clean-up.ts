@@ -20,7 +20,7 @@ const ever = new Date(8.64e15);
 /**
  * Remove all that one run of the suite put into a deployment. It may be repeated.
  *
- * @param options.madeUsers whether the run has users of its own
+ * @param options.madeUsers whether the run has its own users
  * @param options.requestId of its export. What is being staged appears after the dataset is deprecated, so this waits for it
  */
 export async function removeRun(
@@ -31,7 +31,7 @@ export async function removeRun(
   const { target, rows, removeObjects, deprecate, removeDataset } = partsOf(deployment);
   await deprecate(ids.datasetId);
   if (options.requestId !== '') {
-    // Goes on after a while: the next run finds what is staged even later.
+    // Continues after a while: the next run finds what is staged even later.
     const giveUp = Date.now() + settleSeconds * 1000;
     while (Date.now() < giveUp && !(await rows.isSettled(options.requestId))) await pause(1000);
   }
@@ -89,7 +89,7 @@ function partsOf(deployment: Deployment) {
   const client = s3Client(deployment.clientOptions('s3'));
   const removeObjects = (bucket: 'ArchiveBucketName' | 'OutboxBucketName', prefix: string, before: Date) =>
     removeSmokeObjects(client, { bucket: deployment.outputs[bucket], prefix, before });
-  /** Nothing more is staged from now on. What is being staged goes on. */
+  /** Nothing more is staged from now on. What is being staged continues. */
   const deprecate = async (datasetId: string) => {
     if (await catalogue.findDataset(datasetId)) await setDatasetEvent(target, datasetId, 'deprecated');
   };

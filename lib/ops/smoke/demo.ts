@@ -1,5 +1,5 @@
 import type { Connection } from '../../contract/connection.ts';
-import { formatBytes } from '../../terminal/output.ts';
+import { counted, formatBytes } from '../../terminal/output.ts';
 import { localDeployment, targetOf } from '../target.ts';
 import { type Check, NotApplicable } from './check.ts';
 import { archiveChecks, deliveryChecks } from './checks/delivery.ts';
@@ -59,12 +59,12 @@ async function tell(check: Check, run: Run): Promise<void> {
 function stagingCheck(cost: () => StagingCost): Check {
   return {
     id: 'staging',
-    title: 'S3 copied the bodies by itself',
-    remedy: 'Look at the log of StageFile.',
+    title: 'S3 itself copied the bodies',
+    remedy: 'Check the log of StageFile.',
     async run() {
       const { bytesRead, partsCopied } = cost();
-      expectThat(partsCopied > 0, 'S3 copied no part of a body by itself');
-      return `${partsCopied} parts, and ${formatBytes(bytesRead)} through a function`;
+      expectThat(partsCopied > 0, 'S3 itself copied no part of a body');
+      return `${counted(partsCopied, 'part')}, and ${formatBytes(bytesRead)} through a function`;
     },
   };
 }

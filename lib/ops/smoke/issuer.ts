@@ -17,7 +17,7 @@ const issuerKey = z.object({ iss: text.min(1), kty: text, kid: text, alg: text, 
  * Make a key pair for the test issuer. The private key goes to a new file that its owner alone can read.
  *
  * @returns the entry for `private/trusted-issuers.json`
- * @throws EEXIST when the file is there
+ * @throws EEXIST when the file exists
  */
 export async function makeIssuer(file: string): Promise<object> {
   const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true });
@@ -33,7 +33,11 @@ export async function makeIssuer(file: string): Promise<object> {
 export async function smokeVisa(file: string, subject: string, datasetId: string, now: Date): Promise<string> {
   const found = issuerKey.safeParse(parseJson(await readFile(file, 'utf8')));
   if (!found.success) {
-    throw usageError('--issuer', `${file} is no key of a test issuer`, 'Make one: npm run smoke -- --make-issuer FILE');
+    throw usageError(
+      '--issuer',
+      `${file} is not a key of a test issuer`,
+      'Make one: npm run smoke -- --make-issuer FILE',
+    );
   }
   return await visaFor({ iss: found.data.iss, privateKeyPath: file }, subject, datasetId, now);
 }

@@ -79,7 +79,7 @@ export async function runSmoke(
       command
         .option('--stage <stage>', 'stage of the deployed stacks, as in private/settings.ts')
         .option('--aws', 'deployed stacks without a stage')
-        .option('--region <region>', 'AWS region; else $AWS_REGION, or that of the profile')
+        .option('--region <region>', 'AWS region (default: $AWS_REGION, else from the profile)')
         .option('--connection <file>', 'connection file of the local engine')
         .option('--issuer <file>', 'private key of the test issuer')
         .option('--visa <file>', 'a visa for the dataset of --dataset, of a real issuer')

@@ -34,7 +34,7 @@ export interface RunIds {
   readonly username: string;
 }
 
-/** Ids that no other run has. @param datasetId given when a visa for it is there already. @default - a new one */
+/** Ids that no other run has. @param datasetId given when a visa for it exists already. @default - a new one */
 export function runIds(now: Date, datasetId?: string): RunIds {
   const stamp = now.toISOString().replaceAll(/[-:]|\.\d+/g, '');
   const unique = `${stamp}-${randomBytes(4).toString('hex')}`;

@@ -14,7 +14,7 @@ const abandonedAfterSeconds = 2 * 3600;
 const leftovers: Check = {
   id: 'leftovers',
   title: 'what older runs left is removed',
-  remedy: 'Look at the rights of your credentials. Then give npm run smoke with --clean-up.',
+  remedy: 'Check the rights of your credentials, then run npm run smoke with --clean-up.',
   async run({ deployment }) {
     const found = await removeLeftovers(deployment, abandonedAfterSeconds, new Date());
     return found.length === 0 ? 'nothing was left' : found.join(', ');
@@ -54,6 +54,6 @@ export const removal: Check = {
   remedy: 'Give the same command with --clean-up, when no other run is under way.',
   async run({ ids, deployment, requestId }) {
     await removeRun(deployment, ids, { madeUsers: deployment.connection === undefined, requestId });
-    return 'the audit trail alone tells of it';
+    return 'only the audit trail shows it';
   },
 };

@@ -10,7 +10,7 @@ import { type EditableSecret, SecretChangedError } from '../stores/json-secret.t
 import type { Target } from '../target.ts';
 import type { Access } from './run.ts';
 
-/** Attempts to change the secret while others change it, too. */
+/** Attempts to change the secret while others also change it. */
 const attempts = 8;
 /** Milliseconds that keep two runs apart. */
 const jitterMs = 500;

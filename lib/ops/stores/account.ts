@@ -91,7 +91,7 @@ export function awsAccount(
     async auroraServerless(version: string) {
       const input = { Engine: 'aurora-postgresql', EngineVersion: version, DBInstanceClass: 'db.serverless' };
       const found = await rds.send(new DescribeOrderableDBInstanceOptionsCommand(input), stop).catch((error: Error) => {
-        // RDS has no error of its own for an unknown version.
+        // RDS has no separate error for an unknown version.
         const isInvalid = errorName(error) === 'InvalidParameterCombination';
         if (isInvalid && error.message.startsWith('Cannot find version')) return undefined;
         throw error;
@@ -130,7 +130,7 @@ export function awsAccount(
       return (await unless('ResourceNotFoundException', cloudControl.send(command, stop))) !== undefined;
     },
 
-    /** How many trails the region has, with those of other regions that record it: they count, too. */
+    /** How many trails the region has, with those of other regions that record it, because they also count. */
     async trails() {
       const command = new DescribeTrailsCommand({ includeShadowTrails: true });
       return (await cloudTrail.send(command, stop)).trailList?.length ?? 0;
@@ -142,7 +142,7 @@ export function awsAccount(
     /** How many resource policies CloudWatch Logs has in the region. */
     logPolicies: () => resources('AWS::Logs::ResourcePolicy'),
 
-    /** How many KMS keys of its own the region has. Those that AWS manages for other services do not count against the quota. */
+    /** How many customer KMS keys the region has. Those that AWS manages for other services do not count against the quota. */
     async customerKeys() {
       const keys = new Set<string | undefined>();
       for await (const { Keys: page = [] } of paginateListKeys({ client: kms }, { Limit: 1000 }, stop)) {

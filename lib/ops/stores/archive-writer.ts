@@ -74,7 +74,7 @@ export class S3ArchiveWriter {
     }
   }
 
-  /** Remove a body. A missing body is no error. */
+  /** Remove a body. A missing body is not an error. */
   async remove(key: string): Promise<void> {
     await this.#client.send(new DeleteObjectCommand({ Bucket: this.#bucket, Key: key })).catch((error: unknown) => {
       throw storeFailure(error, what);
@@ -105,7 +105,7 @@ export class S3ArchiveWriter {
       await this.#client.send(new CompleteMultipartUploadCommand(whole), patient);
       return size;
     } catch (error) {
-      // No part is on its way any more: one that arrived after the abort would stay.
+      // No part is on its way now: one that arrived after the abort would stay.
       await this.#client.send(new AbortMultipartUploadCommand({ ...upload, UploadId })).catch(() => undefined);
       throw error;
     }
@@ -117,7 +117,7 @@ async function* startingWith<T>(first: T, rest: AsyncIterable<T>): AsyncGenerato
   yield* rest;
 }
 
-/** Regroup bytes into chunks of exactly `size`, the last one shorter. Every chunk has memory of its own. */
+/** Regroup bytes into chunks of exactly `size`, the last one shorter. Every chunk has its own memory. */
 export async function* inChunks(source: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Uint8Array> {
   let chunk = new Uint8Array(size);
   let filled = 0;

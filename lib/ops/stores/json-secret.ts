@@ -59,7 +59,7 @@ export function jsonSecret({
     const stage = { SecretId, VersionStage: 'AWSCURRENT', RemoveFromVersionId: versionId, MoveToVersionId: written };
     await client.send(new UpdateSecretVersionStageCommand(stage)).catch(async (error: unknown) => {
       if (!isOfVersions(error)) throw storeFailure(error, what);
-      // The SDK repeats a call whose answer was lost, and then finds the stage moved by itself.
+      // The SDK repeats a call whose answer was lost, and then finds that it moved the stage itself.
       await read();
       if (versionId !== written) throw new SecretChangedError();
     });

@@ -17,7 +17,7 @@ export class MissingRegionError extends Error {
  * do not use it.
  *
  * @param signal ends the wait for CloudFormation
- * @throws NotFoundError when one of the stacks is not there
+ * @throws NotFoundError when one of the stacks is missing
  * @throws MissingRegionError
  */
 export async function readStackOutputs(
@@ -60,7 +60,7 @@ export async function describeStack(
     const outputs = stack?.Outputs?.map(({ OutputKey: key = '', OutputValue: value = '' }) => [key, value] as const);
     return stack && { status: stack.StackStatus ?? '', outputs: Object.fromEntries(outputs ?? []) };
   } catch (error) {
-    // CloudFormation has no error of its own for this: an unknown name is a validation error.
+    // CloudFormation has no separate error for this: an unknown name is a validation error.
     if (errorName(error) === 'ValidationError') return undefined;
     throw error;
   }

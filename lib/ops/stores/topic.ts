@@ -46,7 +46,7 @@ export async function topicFacts(topicArn: string, options: AwsClientOptions): P
       );
     const takesAlarms = allowing('cloudwatch.amazonaws.com').length > 0;
     const takesEvents = allowing('events.amazonaws.com').some(({ Condition }) => Condition === undefined);
-    // A subscription that waits has this word in place of an ARN.
+    // A subscription that waits has this word instead of an ARN.
     const pending = Subscriptions.filter((each) => each.SubscriptionArn === 'PendingConfirmation').length;
     return { takesAlarms, takesEvents, confirmed: Subscriptions.length - pending, pending };
   } catch (error) {

@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { RegionsError } from '../errors.ts';
 import type { Place, PlainSource } from '../places.ts';
-import { expectReferences, type Reference } from './file-head.ts';
+import { expectReferences, ownText, type Reference } from './file-head.ts';
 
 /** Bytes of the file definition: magic, version, file id (CRAM 3.0 § 6). */
 const definitionBytes = 26;
@@ -61,7 +61,7 @@ function headerText(bytes: Buffer, at: number, limit: number): string {
 function references(header: string): Reference[] {
   const references: Reference[] = [];
   for (const [line] of header.matchAll(/^@SQ\t.*$/gm)) {
-    const name = /\tSN:([^\t]*)/.exec(line)?.[1] ?? '';
+    const name = ownText(/\tSN:([^\t]*)/.exec(line)?.[1] ?? '');
     const length = /\tLN:(\d+)/.exec(line)?.[1];
     expectReferences(references.push(length ? { name, length: Number(length) } : { name }));
   }

@@ -20,7 +20,12 @@ export interface FileHead {
   readonly end: Place;
   /** Bytes of the whole file. */
   readonly size: number;
+  /** What this object takes in memory, about. */
+  readonly memoryBytes: number;
 }
+
+/** What a reference takes in memory besides its name, about. */
+export const referenceBytes = 100;
 
 /** Most references of one file: a header of a few kilobytes can inflate to many more. */
 const mostReferences = 2 ** 20;
@@ -28,4 +33,9 @@ const mostReferences = 2 ** 20;
 /** @throws RegionsError for a count above the limit. */
 export function expectReferences(count: number): void {
   if (count > mostReferences) throw new RegionsError(`it has more than ${mostReferences} references`);
+}
+
+/** A copy: a piece of a header's text would keep the whole text in memory. */
+export function ownText(piece: string): string {
+  return Buffer.from(piece).toString();
 }

@@ -5,7 +5,7 @@ import type { DataFormat } from '../formats.ts';
 import { openPart } from '../parts.ts';
 import type { PlainSource, VirtualRange } from '../places.ts';
 import { readCramHeader } from './cram.ts';
-import type { FileHead } from './file-head.ts';
+import { type FileHead, referenceBytes } from './file-head.ts';
 import { readBamHeader, readBcfHeader, readVcfHeader } from './headers.ts';
 
 /** Most bytes that are read to find the end of a header, and most that it can have once it is inflated. */
@@ -24,7 +24,11 @@ export async function readHead(source: PlainSource, format: DataFormat): Promise
     format === 'CRAM' ? await readCramHeader(source, limits) : await readBlockedHeader(source, format);
   const header = await openPart(source, format, { start: { block: 0, within: 0 }, end });
   const bytes = Buffer.concat(await Array.fromAsync(header.stream()));
-  return { format, size: source.size, references, bytes, end };
+  const memoryBytes = references.reduce(
+    (sum, each) => sum + referenceBytes + 2 * (each?.name.length ?? 0),
+    bytes.length,
+  );
+  return { format, size: source.size, references, bytes, end, memoryBytes };
 }
 
 /** The header in BGZF blocks. */

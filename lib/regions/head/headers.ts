@@ -1,6 +1,6 @@
 import type { ByteReader } from '../blocks/byte-reader.ts';
 import { RegionsError } from '../errors.ts';
-import { expectReferences, type Reference } from './file-head.ts';
+import { expectReferences, ownText, type Reference } from './file-head.ts';
 
 /** Most bytes of one field or line. A reader of the whole header holds no more than its inflated limit either. */
 const mostFieldBytes = 32 * 2 ** 20;
@@ -63,7 +63,7 @@ function contigs(lines: readonly string[]): Reference[] {
     if (index > lines.length * 2 + 2 ** 20) throw new RegionsError(`a contig has the number ${index}`);
     names.add(name);
     expectReferences(names.size);
-    references[index] = { name, ...(bases ? { length: Number(bases) } : {}) };
+    references[index] = { name: ownText(name), ...(bases ? { length: Number(bases) } : {}) };
   }
   return references;
 }

@@ -17,7 +17,7 @@ export interface AskedTicket {
   readonly headerOnly: boolean;
   /** Absent: the whole file. Also absent with `headerOnly`. */
   readonly regions: readonly Region[] | undefined;
-  /** Whether the answer shall be a Crypt4GH container. */
+  /** Whether the answer must be a Crypt4GH container. */
   readonly isEncrypted: boolean;
 }
 

@@ -14,8 +14,8 @@ import type { AskedTicket } from './request.ts';
 /** Most bytes of a ticket that holds some of the answer itself, and of one that only names URLs. */
 const inliningTicketBytes = 5_500_000;
 const ticketBytes = 5_000_000;
-/** Bytes that one URL of a part takes at least, with its headers: saves making tickets that are too long. */
-const shortestUrl = 400;
+/** Bytes that one URL of a part takes, with its headers: saves making tickets that are too long. */
+const usualUrl = 400;
 
 /** One piece of the answer. The pieces of all URLs, joined in their order, are a file. */
 export interface TicketUrl {
@@ -75,6 +75,8 @@ export async function plaintextTicket(
     const ticket = ticketOf([header, ...bodies, ...marker], total, options);
     if (ticket.length <= inliningTicketBytes) return ticket;
   }
+  // An index can name a range for every other byte of the file.
+  if (ranges.length * usualUrl > ticketBytes) throw tooLong();
   // A long header would leave no room for the URLs.
   const headerPart = { form: { kind: 'records', range: { start: { block: 0, within: 0 }, end } } } as const;
   const first: Piece = bytes.length <= inlinedBytes / 4 ? header : { class: 'header', ...headerPart };
@@ -97,11 +99,15 @@ export function ticketInParts(
   options: TicketOptions,
 ): string {
   for (const size of options.partSizes) {
-    if ((bytes / size) * shortestUrl > ticketBytes) continue;
+    if ((bytes / size) * usualUrl > ticketBytes) continue;
     const ticket = ticketOf(cut(size), bytes, options);
     if (ticket.length <= ticketBytes) return ticket;
   }
-  throw new RequestTooLargeError('The ticket would be too long: ask for regions, or download the file.');
+  throw tooLong();
+}
+
+function tooLong(): RequestTooLargeError {
+  return new RequestTooLargeError('The ticket would be too long: ask for regions, or download the file.');
 }
 
 /** Pieces without a byte are left out. */

@@ -169,7 +169,7 @@ export class BinnedIndex implements RegionIndex {
 
   /**
    * A place before which no record overlaps `position` or what lies behind it: of its window (SAMv1 § 5.1.3), or of its
-   * bin (CSIv1 § 2). Where there is none, one to its left is right, too, as its first record comes no later.
+   * bin (CSIv1 § 2). Where there is none, one to its left is also right, as its first record comes no later.
    */
   #lowestAt(reference: number, position: number, bins: readonly FilledBin[]): Place {
     const first = this.#windowsOfReference.at(reference);

@@ -1,7 +1,7 @@
 import type { ByteReader } from '../blocks/byte-reader.ts';
 import { RegionsError } from '../errors.ts';
 import type { FileHead } from '../head/file-head.ts';
-import type { VirtualRange } from '../places.ts';
+import { firstIndex, type VirtualRange } from '../places.ts';
 import type { Budget } from './offsets.ts';
 import type { Interval, RegionIndex } from './region-index.ts';
 
@@ -44,13 +44,13 @@ export async function readCrai(reader: ByteReader, budget: Budget): Promise<Cram
 /** The slices of a CRAM file. Containers are given whole. */
 export class CramIndex implements RegionIndex {
   readonly namesAllBlocks = true;
-  readonly #slices: readonly Slice[];
+  readonly #byReference: ReadonlyMap<number, readonly Slice[]>;
   readonly #budget: Budget;
   /** Offsets of all containers, in order. */
   readonly #containers: readonly number[];
 
   constructor(slices: readonly Slice[], budget: Budget) {
-    this.#slices = slices;
+    this.#byReference = Map.groupBy(slices, ({ reference }) => reference);
     this.#budget = budget;
     this.#containers = [...new Set(slices.map(({ container }) => container))].sort((a, b) => a - b);
   }
@@ -60,16 +60,14 @@ export class CramIndex implements RegionIndex {
   }
 
   chunksOf(reference: number, intervals: readonly Interval[], head: FileHead): Iterable<VirtualRange> {
-    return this.#containersOf(
-      head,
-      (slice) =>
-        slice.reference === reference &&
-        intervals.some((interval) => interval.start < slice.end && slice.start < interval.end),
-    );
+    return this.#containersOf(reference, head, (slice) => {
+      const next = intervals[firstIndex(intervals, ({ end }) => end > slice.start)];
+      return next !== undefined && next.start < slice.end;
+    });
   }
 
   unplaced(head: FileHead): Iterable<VirtualRange> {
-    return this.#containersOf(head, ({ reference }) => reference === unplaced);
+    return this.#containersOf(unplaced, head, () => true);
   }
 
   eachPlace(visit: (block: number, within: number) => void): void {
@@ -77,15 +75,12 @@ export class CramIndex implements RegionIndex {
   }
 
   /** Nobody knows what a slice of several references holds, so it belongs to every answer. */
-  *#containersOf(head: FileHead, fits: (slice: Slice) => boolean): Generator<VirtualRange> {
-    const chosen = new Set(
-      this.#slices
-        .filter((slice) => slice.reference === severalReferences || fits(slice))
-        .map(({ container }) => container),
-    );
-    for (const [index, block] of this.#containers.entries()) {
-      if (!chosen.has(block)) continue;
-      yield { start: { block, within: 0 }, end: { block: this.#containers[index + 1] ?? head.size, within: 0 } };
+  *#containersOf(reference: number, head: FileHead, fits: (slice: Slice) => boolean): Generator<VirtualRange> {
+    const ofReference = this.#byReference.get(reference)?.filter(fits) ?? [];
+    const ofSeveral = this.#byReference.get(severalReferences) ?? [];
+    for (const block of new Set([...ofReference, ...ofSeveral].map(({ container }) => container))) {
+      const next = this.#containers[firstIndex(this.#containers, (container) => container > block)] ?? head.size;
+      yield { start: { block, within: 0 }, end: { block: next, within: 0 } };
     }
   }
 }

@@ -10,7 +10,7 @@ type StoredHeader = Pick<ArchivedFile, 'fileId' | 'header'>;
  *
  * @param candidates archive keys to try, best match first
  * @param editList takes the place of the stored one, over the whole plaintext; `null`: none. Default: the stored one
- * @throws ArchiveDamagedError when no key opens the header, or its bytes are no header
+ * @throws ArchiveDamagedError when no key opens the header, or its bytes are not a header
  */
 export function headerFor(
   file: StoredHeader,
@@ -71,7 +71,7 @@ function withArchiveKey<T>(candidates: readonly ArchiveKey[], use: (privateKey: 
 /**
  * The file's body as the archive has it now. Later reads and copies give its ETag, so they cannot take another body.
  *
- * @param options.checksum ask for the CRC-64/NVME of the body, too. The caller needs the right to decrypt it
+ * @param options.checksum also ask for the CRC-64/NVME of the body. The caller needs the right to decrypt it
  * @throws ArchiveDamagedError when the body is missing or differs in size from the catalogue; ArchiveLocationUnknownError
  */
 export async function bodySource(

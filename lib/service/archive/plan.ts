@@ -20,7 +20,7 @@ export interface CopyPart extends ByteRange {
 
 /**
  * A container of `header' || body` as a multipart upload. Part 1 is the header and the first `sent` bytes of the body. The
- * copies are the rest of the body, in order, each of `copySize` bytes but for the last.
+ * copies are the rest of the body, in order, each of `copySize` bytes except the last.
  */
 export interface MultipartPlan {
   readonly kind: 'multipart';

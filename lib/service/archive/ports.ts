@@ -82,8 +82,8 @@ export interface ObjectHead {
 /** Read access to archived bodies. */
 export interface Archive {
   /**
-   * @param options.checksum ask for the CRC-64/NVME, too. S3 then wants the right to decrypt the body
-   * @throws ArchiveDamagedError when the body is not there; ArchiveLocationUnknownError
+   * @param options.checksum also ask for the CRC-64/NVME. S3 then wants the right to decrypt the body
+   * @throws ArchiveDamagedError when the body is missing; ArchiveLocationUnknownError
    */
   head(address: BodyAddress, options?: { readonly checksum: boolean }): Promise<ObjectHead>;
   /** Bytes [start, end) of the body while its ETag is `etag`. Never more than 8 MiB at a time. The memory is the caller's. */
@@ -156,7 +156,7 @@ export interface MultipartUpload {
   copyPart(partNumber: number, source: ContainerSource, range: ByteRange): Promise<UploadedPart>;
   /**
    * Make the object of exactly these parts visible. `size` is checked by S3 (MpuObjectSize); after a lost answer, a HEAD
-   * tells whether it is. `replaces` and `crc64nvme` as in `OutboxWriter.put`. After a conflict the parts are still there, to be aborted. An
+   * tells whether it is. `replaces` and `crc64nvme` as in `OutboxWriter.put`. After a conflict the parts still exist, to be aborted. An
    * upload that S3 cannot complete is aborted.
    *
    * @throws ArchiveDamagedError when the object would have another CRC

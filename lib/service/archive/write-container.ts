@@ -87,7 +87,7 @@ export async function containerCrc(
   return formatCrc(combinedCrc(await crcOf(header), parseCrc(crc64nvme), bodySize));
 }
 
-/** What a copy that was interrupted goes on from. */
+/** What a copy that was interrupted continues from. */
 export interface PartRecord {
   readonly done: readonly UploadedPart[];
   /** Called with each further part as soon as S3 has it. */
@@ -95,7 +95,7 @@ export interface PartRecord {
 }
 
 /**
- * Send and copy every part that is not in the record. When this throws, nothing is in flight any more.
+ * Send and copy every part that is not in the record. When this throws, nothing is in flight.
  *
  * @returns all parts, in order
  * @throws as {@link writeContainer}

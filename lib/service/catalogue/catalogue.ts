@@ -55,8 +55,8 @@ export function rdsCatalogue(db: SqlExecutor): Catalogue {
 
 /**
  * One query for the files, their membership and the release, so that a dataset cannot be withdrawn between two queries.
- * The rest of a large header is read by queries of its own, one file after the other. A file that is released, but contradicts
- * the catalogue as {@link archivedFile} says, is rejected by itself.
+ * The rest of a large header is read by separate queries, one file after the other. A file that is released, but contradicts
+ * the catalogue as {@link archivedFile} says, is rejected alone.
  *
  * @param along common table expressions of the same query, and their parameters
  */

@@ -49,7 +49,7 @@ export function accessRefused(): ForbiddenError {
 
 /**
  * The identifier in a variable segment of the route, decoded once. A segment that the front door has decoded already, or that
- * is no percent-encoding, stays as it is.
+ * is not percent-encoding, stays as it is.
  *
  * An id that no catalogue can hold is refused before the database is asked, and so earlier than others. That tells the
  * caller nothing: the rule is public, and depends on the id alone.

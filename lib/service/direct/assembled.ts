@@ -31,7 +31,7 @@ export interface Assembled extends SignedUrl {
 }
 
 /**
- * The container as an object of its own, made inside S3 as staged ones are, and a URL of it. Its key follows from its
+ * The container as its own object, made inside S3 as staged ones are, and a URL of it. Its key follows from its
  * bytes: requests for the same container, also at the same moment, share one object. The object becomes visible when it is
  * whole. Until then, and after any failure, there is nothing.
  *
@@ -91,7 +91,7 @@ function assemble(
   });
   const body = { ...source, bodySize: range.end - range.start };
   return writeContainer(
-    // An object that is about to be removed is replaced by the same bytes: a download of it goes on.
+    // An object that is about to be removed is replaced by the same bytes: a download of it continues.
     { key, metadata, header, body, bodyStart: range.start, replaces: present?.etag },
     {
       archive,

@@ -102,7 +102,7 @@ function* cut(ranges: readonly ByteRange[], start: number, end: number): Generat
   }
 }
 
-/** The header already depends on file and key. Both are here too, so that the digest does not rely on that. */
+/** The header already depends on file and key. Both are also here, so that the digest does not rely on that. */
 function digestOf({ file, keyFingerprint, header, source, ranges }: Composition): string {
   const parts = [
     'container',

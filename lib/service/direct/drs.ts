@@ -250,10 +250,10 @@ function segmentsOf(file: ArchivedFile): readonly string[] {
 }
 
 /**
- * A token that grants the object by itself and fits a header, and the dataset that gives access: one of the caller's tokens or,
+ * A token that grants the object alone and fits a header, and the dataset that gives access: one of the caller's tokens or,
  * where all are too long, a visa inside one of them. The caller already has that visa, and it grants less.
  *
- * @throws InvalidRequestError when no visa by itself grants the object
+ * @throws InvalidRequestError when no visa alone grants the object
  */
 async function headerToken(
   { entitlements, fromHeader }: GrantedObject,
@@ -275,7 +275,7 @@ async function headerToken(
       }
     }
   }
-  const message = `is longer than ${longestBearer} characters, which do not fit a header, and no visa in it grants this by itself: send a shorter passport`;
+  const message = `is longer than ${longestBearer} characters, which do not fit a header, and no visa in it grants this alone: send a shorter passport`;
   throw new InvalidRequestError([{ field: 'passports', message }]);
 }
 

@@ -68,7 +68,7 @@ const names = { start: 'startCoordinate', end: 'endCoordinate' } as const;
 /**
  * The bytes [`startCoordinate`, `endCoordinate`) of the plaintext that are asked for; `undefined` when neither is given.
  *
- * @throws InvalidRequestError for one without the other, for what is no whole number, for an empty range, and beside a
+ * @throws InvalidRequestError for one without the other, for what is not a whole number, for an empty range, and beside a
  * `Range` header, which also selects bytes
  */
 export function requestedCoordinates(request: HttpRequest): Coordinates | undefined {

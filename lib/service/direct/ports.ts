@@ -75,7 +75,7 @@ export interface DirectUrls {
 }
 
 /**
- * Facts about a file that only its header tells, which takes the archive's keys to open. The caller may have the file; the
+ * Facts about a file that only its header has, which takes the archive's keys to open. The caller may have the file; the
  * release is checked once more.
  *
  * @throws ForbiddenError when its dataset was withdrawn meanwhile; ArchiveDamagedError, TemporarilyUnavailableError

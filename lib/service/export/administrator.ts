@@ -71,7 +71,7 @@ export function adminPageReply(
       'Content-Type': 'text/html; charset=utf-8',
       'Content-Security-Policy': policy.join('; '),
       'Referrer-Policy': 'no-referrer',
-      // No page of another origin keeps hold of a window with this page, or loads it as one of its own parts.
+      // No page of another origin keeps hold of a window with this page, or loads it as its own parts.
       'Cross-Origin-Opener-Policy': 'same-origin',
       'Cross-Origin-Resource-Policy': 'same-origin',
     },

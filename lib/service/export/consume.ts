@@ -48,7 +48,7 @@ interface Work {
   request: RefusedRequest;
   /** How far an earlier delivery came. `undefined`: none has accepted the request. */
   unfinished?: FanOutProgress;
-  /** Every message is sent: a failure after that is no failure of the fan-out. */
+  /** Every message is sent: a failure after that is not a failure of the fan-out. */
   isFannedOut?: boolean;
   /** The last receive in which the fan-out came further. `undefined`: not known yet. */
   cameFurtherAt?: number;
@@ -56,12 +56,12 @@ interface Work {
 
 /**
  * Carry out one export request: parse → verify the visa → resolve the identifier → entitled? → released? → within the
- * quota of the outbox? → one message for each file. A repeated run goes on behind the last page of files that is known to be
+ * quota of the outbox? → one message for each file. A repeated run continues behind the last page of files that is known to be
  * sent. It may send that page again, and staging is idempotent.
  *
  * The audit row, and a row for each file of a page, are written before their messages are sent. So every staged file has
  * rows, and a request whose rows cannot be written is tried again rather than carried out unseen. A fan-out that fails for
- * the last time is given up: its unsent files, too.
+ * the last time is given up with its unsent files.
  *
  * @param remainingMs milliseconds until the invocation ends; asked before each page
  * @throws TemporarilyUnavailableError and other errors of the ports: the message must be delivered again
@@ -90,7 +90,7 @@ export async function consumeExportRequest(
       return { outcome: 'rejected', exportId: work.request.exportId, reason, detail };
     }
     if (isGivenUp(work, received.receive)) {
-      // If this fails, too, the reconciliation does it. The message goes to the dead letters for the first failure.
+      // If this also fails, the reconciliation does it. The message goes to the dead letters for the first failure.
       await ledger
         .fail(work.request, failureCode(error))
         .then(() => closeUnsent({ state: 'given_up', reason: 'not_sent' }))
@@ -186,7 +186,7 @@ async function carryOut(
   return { outcome: 'accepted', exportId, datasetId, files: progress.files };
 }
 
-/** Small files are staged ten at a time, large ones each by itself. */
+/** Small files are staged ten at a time, large ones each separately. */
 async function sendPage(
   page: readonly ExportableFile[],
   common: Omit<FileExport, 'fileId'>,

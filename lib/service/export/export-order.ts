@@ -31,7 +31,7 @@ export interface Delivery {
   readonly remainingMs: () => number;
 }
 
-/** What became of a file that the catalogue gives out. Each outcome is final: the message can go. */
+/** What happened to a file that the catalogue gives out. Each outcome is final: the message can go. */
 export type Written =
   | (Container & { readonly outcome: 'staged' })
   /** An earlier delivery of the same message has staged it. */

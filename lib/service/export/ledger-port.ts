@@ -4,7 +4,7 @@ import type { failureReasons } from '../../contract/reasons.ts';
 import type { ErrorCode } from '../../errors.ts';
 import type { UploadedPart } from '../archive/ports.ts';
 
-// The ledger: what becomes of export requests, of their files and of unfinished copies, in the order of a request's life.
+// The ledger: what happens to export requests, of their files and of unfinished copies, in the order of a request's life.
 // Every method may throw TemporarilyUnavailableError. Every change may be repeated after a lost answer.
 //
 // `datasetId` and `fileId` are stable ids, `recipient` is an outbox prefix, `keyFingerprint` that of the recipient's public key.
@@ -91,7 +91,7 @@ export interface FanOuts extends FinalizableRequests {
   /** Record that the fan-out is given up, and its audit row. A fan-out that has ended keeps its state. */
   fail(request: RefusedRequest, reason: string): Promise<void>;
   /**
-   * Record what becomes of files of the catalogue that the fan-out did not reach, of one page of those behind `progress` and
+   * Record what happens to files of the catalogue that the fan-out did not reach, of one page of those behind `progress` and
    * behind the page before. A file that has ended stays as it is.
    *
    * @returns whether another page may be left
@@ -111,7 +111,7 @@ export interface ExportEvent {
   readonly fileId?: string | undefined;
   readonly recipient?: string | undefined;
   readonly keyFingerprint?: string | undefined;
-  /** Container size, for `staged`, and for `withdrawn` and `purged` if the container was there. */
+  /** Container size, for `staged`, and for `withdrawn` and `purged` if the container existed. */
   readonly bytes?: number | undefined;
   /**
    * For `staged`: `crc64nvme:` and the base64 of the CRC that S3 found as expected, or `none`: the archive has no checksum of
@@ -139,7 +139,7 @@ export interface FileEnd {
 /** Files that are staged. A file that has ended stays so: only `staged` may replace `given_up`. */
 export interface FileRecords extends FinalizableRequests {
   /**
-   * Record what became of files, and their audit rows. Everything is written, or nothing.
+   * Record what happened to files, and their audit rows. Everything is written, or nothing.
    *
    * @returns the requests that can be finalized; then ask `finalizable`
    */
@@ -197,7 +197,7 @@ export interface CopyRecords {
   setWithoutProgress(id: CopyId, withoutProgress: number): Promise<void>;
   /** The upload of this copy, if one is recorded. */
   find(id: CopyId): Promise<RecordedCopy | undefined>;
-  /** The copy is done with. Records that are older than any message are removed, too. */
+  /** The copy is done with. Records that are older than any message are also removed. */
   forget(id: CopyId): Promise<void>;
   /** Ids of the recorded uploads to this outbox key, of all requests. */
   uploadsTo(outboxKey: string): Promise<ReadonlySet<string>>;
@@ -241,7 +241,7 @@ export interface StagedContainer {
 export interface RequestedFile {
   readonly fileId: string;
   readonly state: FileState;
-  /** Why it was rejected. Another state may have a reason, too, for operators. */
+  /** Why it was rejected. Another state can also have a reason, for operators. */
   readonly reason: string | undefined;
   /** As the submitter gave it. */
   readonly path: string;
@@ -370,7 +370,7 @@ export interface ExportFilter {
   readonly since?: Date | undefined;
 }
 
-/** What became of export requests, as administrators see it. A request has a record from its consumption on. */
+/** What happened to export requests, as administrators see it. A request has a record from its consumption on. */
 export interface ExportRecords {
   find(archiveKind: string, exportId: string): Promise<ShownExport | undefined>;
   /** Files of a request in the order of their ids. `page` counts from 0. */

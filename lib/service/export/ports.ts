@@ -23,7 +23,7 @@ export interface ExportCatalogue extends Catalogue {
   exportableFile(fileId: string): Promise<ExportablePage | undefined>;
   /**
    * The files by one query, as `findReleasedFile` finds each. A file that contradicts the catalogue is rejected with an
-   * ArchiveDamagedError, by itself. The same query notes each attempt, and reopens a file that was given up when its
+   * ArchiveDamagedError, alone. The same query notes each attempt, and reopens a file that was given up when its
    * message comes from the dead letters.
    *
    * @param attempts at most ten, so that the answer stays below the Data API's 1 MiB
@@ -82,7 +82,7 @@ export interface OperatorEvent {
   readonly state: RequestState;
 }
 
-/** Tells operators what becomes of requests. The tables of requests are the truth: an event may be lost, or come twice. */
+/** Tells operators what happens to requests. The tables of requests are the truth: an event may be lost, or come twice. */
 export interface Events {
   /**
    * Send an event, and again for a while if it is not taken.

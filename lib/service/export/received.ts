@@ -76,7 +76,7 @@ interface Ids {
 const anyMessage = z.union([exportRequestMessage, fileExportMessage, deliveryMessage]);
 
 /**
- * The ids that a message names. Only messages of the known forms are read, because visas and keys stand beside the ids.
+ * The ids that a message names. Only messages of the known forms are read, because the message also has visas and keys.
  *
  * @param named value of its attribute for the export's id, which wins if it is a UUID
  */

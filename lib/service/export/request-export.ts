@@ -50,7 +50,7 @@ const exportBody = z.strictObject(
 );
 
 /**
- * `POST /export/{archive_kind}`, behind the authorizer: one message published, then 200. The visa goes on as it came: the
+ * `POST /export/{archive_kind}`, behind the authorizer: one message published, then 200. The visa is forwarded unchanged: the
  * consumer verifies it.
  * @throws ForbiddenError unless the authorizer says that the caller has the role ADMIN.
  * @throws InvalidRequestError, NotFoundError, TemporarilyUnavailableError. After an error nothing was published.

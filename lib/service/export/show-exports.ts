@@ -19,7 +19,7 @@ const day = z.iso.date();
 const moment = z.iso.datetime({ offset: true });
 
 /**
- * `GET /export/{archive_kind}`, behind the authorizer: the newest requests, 100 a page. A page that is shorter is the last.
+ * `GET /export/{archive_kind}`, behind the authorizer: the newest requests, 100 per page. A page that is shorter is the last.
  *
  * @throws ForbiddenError unless the authorizer says that the caller has the role ADMIN.
  * @throws InvalidRequestError with every broken rule; TemporarilyUnavailableError
@@ -39,7 +39,7 @@ export async function listExports(
 }
 
 /**
- * `GET /export/{archive_kind}/{requestId}`, behind the authorizer: one request, and its files, 1,000 a page in the order of
+ * `GET /export/{archive_kind}/{requestId}`, behind the authorizer: one request, and its files, 1,000 per page in the order of
  * their ids. A page that is shorter is the last.
  *
  * @throws ForbiddenError unless the authorizer says that the caller has the role ADMIN.

@@ -30,7 +30,7 @@ const refusedBytes = 1000;
 
 /**
  * Stage a file over 8 MiB: a multipart upload, of which S3 copies all but the first part. A copy that one invocation does not
- * finish leaves its upload, and the parts in the record of the copy. The next delivery goes on from there.
+ * finish leaves its upload, and the parts in the record of the copy. The next delivery continues from there.
  *
  * @throws RequestRejectedError when the release or the visa was withdrawn meanwhile; errors of the ports;
  * TemporarilyUnavailableError with `retryAfterSeconds` 0 when the message has to come back at once
@@ -63,7 +63,7 @@ export async function stageLarge(
   }
 }
 
-/** Abort the upload of a copy that no delivery will go on with, and forget the copy. */
+/** Abort the upload of a copy that no delivery will continue, and forget the copy. */
 export async function dropCopy(
   id: CopyId,
   { copies, outbox }: Pick<StageDependencies, 'copies' | 'outbox'>,
@@ -181,7 +181,7 @@ function isFor(upload: UploadFacts, facts: UploadFacts): boolean {
 }
 
 function unfinished(cause: unknown): TemporarilyUnavailableError {
-  return new TemporarilyUnavailableError('the invocation ends soon, the next one goes on with the copy', {
+  return new TemporarilyUnavailableError('the invocation ends soon; the next one resumes the copy', {
     retryAfterSeconds: 0,
     cause,
   });
@@ -236,7 +236,7 @@ export class SavedParts implements PartRecord {
     if (this.#unsaved.length >= batchSize || waited >= longestWaitMs || this.#options.endsSoon()) await this.flush();
   };
 
-  /** Save all parts that are not saved yet. @throws TemporarilyUnavailableError also when another delivery goes on */
+  /** Save all parts that are not saved yet. @throws TemporarilyUnavailableError also when another delivery continues */
   flush(): Promise<void> {
     this.#saving = this.#saving.then(() => this.#save());
     return this.#saving;
@@ -248,7 +248,7 @@ export class SavedParts implements PartRecord {
     this.#unsaved = [];
     this.#savedAt = this.#options.now().getTime();
     if (!(await this.#options.save(batch))) {
-      throw new TemporarilyUnavailableError('another delivery of this message goes on with the copy');
+      throw new TemporarilyUnavailableError('another delivery of this message continues the copy');
     }
     this.hasProgress = true;
   }

@@ -46,7 +46,7 @@ interface Task {
 
 /**
  * Stage files, each for one recipient: the header rebuilt for their key, the body copied as it is. One query finds all
- * files and notes the attempts, one statement records what became of them, and S3 is called for all files side by side.
+ * files and notes the attempts, one statement records what happened to them, and S3 is called for all files side by side.
  *
  * Staging is safe to repeat and to run twice at once: the outbox ends with the whole container of the newest request. The
  * catalogue's size decides how a file is written, whichever queue its message came by.
@@ -169,7 +169,7 @@ async function stageSmall(
   const crc64nvme = await containerCrc(header, { bodySize: file.archiveFileSize, crc64nvme: bodyCrc });
   const metadata = metadataOf({ message, publicKey });
   let replaces: string | undefined;
-  for (const _ of ['nothing is there', 'an older container is there']) {
+  for (const _ of ['nothing exists', 'an older container exists']) {
     checkTimeLeft(remainingMs);
     if ((await outbox.put(key, container, metadata, replaces, crc64nvme)) === 'written') {
       return { outcome: 'staged', bytes: container.length, headerSha256, crc64nvme };
@@ -219,7 +219,7 @@ async function dropCopies(tasks: readonly Task[], dependencies: StageDependencie
 }
 
 /**
- * One statement for all rows. If the database refuses it for good, the rows of each task are written by themselves. A task
+ * One statement for all rows. If the database refuses it for good, the rows of each task are written alone. A task
  * whose rows are not written fails, also when its container is staged: the next delivery finds the container and writes
  * them. Then requests whose files have all ended are sent on.
  */
@@ -251,7 +251,7 @@ export function giveUpReason(error: unknown): ReturnType<typeof failureCode> {
   return error instanceof CopyGivenUpError ? error.reason : failureCode(error);
 }
 
-/** What became of the file of a task. None for a message that names no file. */
+/** What happened to the file of a task. None for a message that names no file. */
 function endOf(task: Task): readonly FileEnd[] {
   const { facts, order, end } = task;
   const { exportId, fileId } = facts;

@@ -20,7 +20,7 @@ export function parseBasic(value: string): BasicCredentials {
   const encoded = /^basic +([^ ]+) *$/i.exec(value)?.[1];
   if (!encoded || !base64.test(encoded)) throw malformedBasic();
   const bytes = Buffer.from(encoded, 'base64');
-  // A second spelling of the same bytes (stray bits before the padding) is no base64 of RFC 4648 § 3.5.
+  // A second spelling of the same bytes (stray bits before the padding) is not base64 of RFC 4648 § 3.5.
   const text = bytes.toString('base64') === encoded ? decodeUtf8(bytes) : undefined;
   const colon = text?.indexOf(':') ?? -1;
   // RFC 7617 § 2: no control characters in either.

@@ -9,7 +9,7 @@ import type { HttpRequest } from './request.ts';
  * replies carry no `Last-Modified` to compare.
  *
  * @param sent strong entity tag and size, in bytes, of the representation
- * @returns 304, or `undefined` when the request goes on
+ * @returns 304, or `undefined` when the request continues
  * @throws PreconditionFailedError
  */
 export function notModified(

@@ -1,8 +1,6 @@
 import { finished, type Writable } from 'node:stream';
+import { release } from '../../common/memory.ts';
 import type { ReplyBody } from './reply.ts';
-
-/** Below this, giving memory back costs more than it is worth. */
-const releasedFromBytes = 4096;
 
 /**
  * Writes a body piece by piece. The next piece is asked for when the last one has left. Resolves when all has been sent.
@@ -46,13 +44,4 @@ export async function sendBody(body: ReplyBody, stream: Writable, patienceMs?: n
   } finally {
     clearTimeout(timer);
   }
-}
-
-/**
- * Gives the memory of a piece back at once, if the buffer holds nothing else. The garbage collector would take as much
- * processor time to find it as all the rest of a large reply takes.
- */
-function release({ buffer, byteLength }: Uint8Array): void {
-  const isAlone = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength;
-  if (isAlone && byteLength >= releasedFromBytes) buffer.transfer(0);
 }

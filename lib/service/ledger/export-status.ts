@@ -73,7 +73,7 @@ const isCounted = "(r.shown_state in ('accepted', 'staging') or r.shown_state = 
 const inState = (state: FileState) => `count(*) filter (where f.state = ${quoted(state)})`;
 const stagedBytes = "cast(coalesce(sum(f.bytes) filter (where f.state = 'staged'), 0) as bigint)";
 
-/** What became of export requests, in `data_out.requests` and `data_out.request_files`. Reads only. */
+/** What happened to export requests, in `data_out.requests` and `data_out.request_files`. Reads only. */
 export function exportRecords(db: SqlExecutor): ExportRecords {
   return {
     async find(archiveKind, exportId) {

@@ -43,7 +43,7 @@ const expectedBytes = `case when c.archive_file_size >= 0 then c.archive_file_si
   + coalesce(octet_length(c.header), 0) / 2`;
 
 /**
- * Hold the decisions about one recipient, until the transaction ends. The lock needs a statement of its own: the next one then
+ * Hold the decisions about one recipient, until the transaction ends. The lock needs its own statement: the next one then
  * sees what the transaction before it has committed.
  */
 export async function lockRecipient(transaction: SqlExecutor, recipient: string): Promise<void> {
@@ -54,8 +54,8 @@ export async function lockRecipient(transaction: SqlExecutor, recipient: string)
 }
 
 /**
- * Whether the recipient's part of the outbox stays within the quota when the files of `request` are staged, too. A file
- * counts once, with its largest container, because a repeated export replaces it. What is there, what has a row, and what an
+ * Whether the recipient's part of the outbox stays within the quota when the files of `request` are also staged. A file
+ * counts once, with its largest container, because a repeated export replaces it. What exists, what has a row, and what an
  * accepted request has still to fan out all count.
  */
 export async function fitsQuota(

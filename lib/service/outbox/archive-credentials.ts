@@ -12,7 +12,7 @@ const trustMilliseconds = 60_000;
 const remembered = 1000;
 
 /**
- * Resolves when a request may go on.
+ * Resolves when a request may continue.
  *
  * @returns the user's name; `undefined` when no credentials were sent and none are required
  * @throws UnauthenticatedError when credentials are missing though required, malformed or wrong; errors of the store

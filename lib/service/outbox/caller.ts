@@ -69,7 +69,7 @@ export function visaToken(request: Pick<HttpRequest, 'headers'>): string {
   if (fromBearer && plain && fromBearer !== plain) {
     throw new InvalidRequestError([{ field: 'X-GA4GH-Visa', message: 'differs from the visa in Proxy-Authorization' }]);
   }
-  // One of the two is set by now. Verification refuses an empty token, as it does everything that is no visa.
+  // One of the two is set by now. Verification refuses an empty token, as it does everything that is not a visa.
   return fromBearer ?? plain ?? '';
 }
 

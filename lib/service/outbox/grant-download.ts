@@ -25,7 +25,7 @@ export interface FileAccess extends Access {
  * `GET|HEAD /stream/{file}[?fileName=][&redirect=false]`. GET answers 307 to a presigned S3 URL, which honours `Range`;
  * or, with `redirect=false`, 200 with that URL as JSON. HEAD answers with the size, because a URL signed for GET does
  * not serve it.
- * @throws NotFoundError, the same for a name that cannot be, is not there, or is another recipient's.
+ * @throws NotFoundError, the same for a name that cannot be, is missing, or is another recipient's.
  * @throws UnauthenticatedError, InvalidRequestError, TemporarilyUnavailableError
  */
 export async function grantDownload(request: HttpRequest, endpoint: DownloadEndpoint): Promise<HttpReply> {

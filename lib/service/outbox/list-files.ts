@@ -128,7 +128,7 @@ export async function* mergedListing(
     for (;;) {
       const spent = listings.filter(({ rows }) => rows.length === 0);
       await Promise.all(spent.map(async (listing) => (listing.rows = await nextRows(listing.pages))));
-      // What is still to be read of a listing follows its last row here. Names are ASCII, so S3 sorts them by code units too.
+      // What is still to be read of a listing follows its last row here. Names are ASCII, so S3 also sorts them by code units.
       const ends = listings.flatMap(({ rows }) => rows.at(-1)?.name ?? []);
       if (ends.length === 0) return;
       const end = ends.reduce((least, name) => (name < least ? name : least));

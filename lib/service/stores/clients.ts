@@ -48,7 +48,7 @@ const agent = { maxSockets: 128, keepAlive: true };
 export const patient = { requestTimeout: 600_000 } as const;
 
 /**
- * Client for S3. Its calls answer within seconds or are tried again, but for the {@link patient} ones.
+ * Client for S3. Its calls answer within seconds or are tried again, except the {@link patient} ones.
  *
  * Checksums: left alone, the SDK adds a CRC-32 to every part it sends, while it starts the multipart upload without naming
  * an algorithm; S3 and its stand-ins do not agree on what that means. So none is sent unless the operation asks for one, as

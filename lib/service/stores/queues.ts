@@ -110,8 +110,8 @@ export function batches<T extends Pick<Outgoing, 'body'>>(messages: readonly T[]
 }
 
 /**
- * Send all messages. Entries that SQS refuses for reasons of its own are sent again. An entry that it blames on the
- * sender is a mistake of ours and fails. A batch whose answer was lost is sent again too, so a message may arrive twice:
+ * Send all messages. Entries that SQS refuses for its own reasons are sent again. An entry that it blames on the
+ * sender is a mistake of ours and fails. A batch whose answer was lost is also sent again, so a message can arrive twice:
  * its reader is idempotent.
  *
  * @param what name of the queue, for the error

@@ -78,7 +78,7 @@ function integerAt(der: Uint8Array, start: number): { readonly value: Uint8Array
   const content = der.subarray(start + 2, start + 2 + length);
   const [first = 0, second = 0] = content;
   if (tag !== 0x02 || length === 0 || content.length !== length) throw malformed();
-  // Negative, or a zero byte that no sign bit asks for (X.690 § 8.3.2); zero itself is no part of a signature.
+  // Negative, or a zero byte that no sign bit asks for (X.690 § 8.3.2); zero itself is not part of a signature.
   if (first >= 0x80 || (first === 0 && second < 0x80)) throw malformed();
   const value = first === 0 ? content.subarray(1) : content;
   if (value.length > integerBytes) throw malformed();

@@ -100,7 +100,7 @@ export class CachedSecret<Shape, Value> {
     });
     const parsed = this.#content.shape.safeParse(parseJson(text));
     if (parsed.success) return this.#content.parse(parsed.data);
-    // The path and the kind of each problem; zod's own messages could repeat what was there.
+    // The path and the kind of each problem; zod's own messages could repeat what existed.
     const problems = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'secret'}: ${issue.code}`);
     throw new MalformedSecretError(`the secret ${secretArn} is malformed: ${problems.join('; ')}`);
   }

@@ -6,7 +6,7 @@ export function bashCompletion(program: string, grammar: readonly CommandGrammar
   return `# bash completion for ${program}
 _${identifier(program)}() {
   local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} command= word candidate index
-  # An = is a word of its own to bash.
+  # An = is its own word to bash.
   if [[ $current == = ]]; then current=; elif [[ $previous == = ]]; then previous=\${COMP_WORDS[COMP_CWORD-2]}; fi
   for ((index = 1; index < COMP_CWORD; index++)); do
     candidate="\${command:+$command }\${COMP_WORDS[index]}"

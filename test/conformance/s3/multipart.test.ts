@@ -99,7 +99,7 @@ describe('a multipart upload', () => {
       await expect(complete([{ PartNumber: 1, ETag }])).rejects.toMatchObject(refused('NoSuchUpload', 404));
       await expect(s3.client.send(new ListPartsCommand(upload))).rejects.toMatchObject(refused('NoSuchUpload', 404));
     },
-    { moto: 'it answers with a page that is no S3 error' },
+    { moto: 'it answers with a page that is not an S3 error' },
   );
 
   documented('lists its parts in pages', async () => {

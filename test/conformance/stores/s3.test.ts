@@ -17,7 +17,7 @@ import { documented } from '../../helpers/s3-under-test.ts';
 
 /**
  * The promises of S3 that the stores need, tested on any server: the embedded one, or the one at `DATA_OUT_S3_ENDPOINT`
- * with the credentials and region of the environment. There the buckets are made anew, or named by `DATA_OUT_S3_BUCKET`
+ * with the credentials and region of the environment. There new buckets are made, or named by `DATA_OUT_S3_BUCKET`
  * (then it serves as archive and outbox, under a prefix of this run).
  */
 const endpoint = process.env.DATA_OUT_S3_ENDPOINT;
@@ -98,7 +98,7 @@ describe('the archive', () => {
     expect((await archive.head(address)).size).toBe(0);
   });
 
-  it('calls a body that is not there damage', async () => {
+  it('calls a body that is missing damage', async () => {
     await expect(archive.head({ archiveLocation: undefined, archiveFilePath: `${run}/absent` })).rejects.toBeInstanceOf(
       ArchiveDamagedError,
     );
@@ -107,7 +107,7 @@ describe('the archive', () => {
 
 describe('the outbox', () => {
   it.each(['with space, plus+percent%25.bin', 'größe/Δ (1).bin', "quote'&=;,@!~*.bin"])(
-    'copies the body %s inside S3, behind bytes of its own',
+    'copies the body %s inside S3, behind its own bytes',
     async (name) => {
       const { body, source } = await archived(name, 12 * mebibyte);
       const key = `${prefix}/${createHash('sha256').update(name).digest('hex')}.c4gh`;
@@ -227,7 +227,7 @@ describe('the outbox', () => {
     expect(keys).toEqual([key]);
   });
 
-  it('aborts unfinished uploads of one key, but for those that others go on with', async () => {
+  it('aborts unfinished uploads of one key, except those that others continue', async () => {
     const remover = s3OutboxRemover(client, outboxBucket);
     const key = `${prefix}/unfinished.c4gh`;
     const [ours, theirs] = [await writer.startUpload(key, metadata), await writer.startUpload(key, metadata)];

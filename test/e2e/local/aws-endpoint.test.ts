@@ -226,7 +226,7 @@ describe('a presigned URL', () => {
       expiresIn: 60,
     });
 
-  it('serves any client, ranges too, with the headers it names', async () => {
+  it('serves any client, also ranges, with the headers it names', async () => {
     await put('signed/a b', 'hello world');
     const url = await presign('signed/a b');
     const whole = await fetch(url);

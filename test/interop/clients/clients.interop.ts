@@ -38,7 +38,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Runs a recipe in a folder of its own, and gives its output and the file that it made. */
+/** Runs a recipe in its own folder, and gives its output and the file that it made. */
 async function follow(recipe: Recipe, service: Service): Promise<{ stdout: string; file: Buffer }> {
   const cwd = await mkdtemp(join(folder, 'run-'));
   const { proxyUrl, dataOutUrl, archiveUser } = service.connection;

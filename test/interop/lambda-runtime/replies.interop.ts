@@ -65,7 +65,7 @@ describe.each([
 
   test('so is a reply that nothing takes in time', async () => {
     await start('index.handler');
-    // Our functions keep two seconds for telling what became of a reply.
+    // Our functions keep two seconds for telling what happened to a reply.
     const reply = await runtime.invoke('endless', { remainingMs: 2300, pauseMs: 900 });
     expect(reply.errorType).toEqual(expect.any(String));
     expect(await runtime.invoke('whole')).toMatchObject({ bytes: 10 * piece, errorType: undefined });

@@ -23,7 +23,7 @@ interface Invocation {
   readonly received: (reply: ReceivedReply) => void;
 }
 
-/** Lambda's runtime interface client in a process of its own, between a function and a stand-in of the Runtime API. */
+/** Lambda's runtime interface client in its own process, between a function and a stand-in of the Runtime API. */
 export class Runtime {
   readonly #server: Server;
   readonly #process: ChildProcess;

@@ -53,7 +53,7 @@ describe('openapi-python-client', () => {
     }
   });
 
-  test('they call the engine, and a refusal has a class of its own', async () => {
+  test('they call the engine, and a refusal has its own class', async () => {
     const script = join(import.meta.dirname, 'call.py');
     const { stdout } = await run(python, [script, folder], { env });
     expect(JSON.parse(stdout)).toEqual([

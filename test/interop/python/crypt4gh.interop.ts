@@ -103,7 +103,7 @@ describe('headers', () => {
 
   test('of a known sender are told by the reference as by us', async () => {
     const container = await peer.ask('encrypt', { data: plaintext, recipients: [alice.publicKey] });
-    // The writer's key stands in clear (Crypt4GH § 3.2.2).
+    // The writer's key stands unencrypted (Crypt4GH § 3.2.2).
     const sender = container.subarray(24, 56);
     expect((await theirDecrypt(container, alice.privateKey, { sender })).equals(plaintext)).toBe(true);
     expect(openHeader(container, [alice.privateKey], { sender }).dataKeys).toHaveLength(1);

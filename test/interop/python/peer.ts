@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-/** The Python reference in a process of its own, asked one thing after the other (see `crypt4gh_peer.py`). */
+/** The Python reference in its own process, asked one thing after the other (see `crypt4gh_peer.py`). */
 export class Peer {
   readonly #process: ChildProcess;
   readonly #replies: AsyncIterator<string>;

@@ -10,7 +10,7 @@ import { ArchivedGenomes } from './archived-genomes.ts';
 import { shell } from './genomes.ts';
 import { tools } from './tools.ts';
 
-/** igv.js in Chromium, on a page of its own origin, draws reads from `data-out serve` and from the service itself. */
+/** igv.js in Chromium, on a page with its own origin, draws reads from `data-out serve` and from the service itself. */
 
 /** The track of docs/regions.md. */
 const [, ofPage] = /^```js igv\n([\s\S]*?)^```$/m.exec(readFileSync('docs/regions.md', 'utf8')) ?? [];

@@ -61,7 +61,7 @@ const cases = Object.keys(files).flatMap((name) =>
     .map((text) => [name, text] as const),
 );
 
-test.each(cases)('by htsget they find in %s what is there: %s', async (name, text) => {
+test.each(cases)('by htsget they find in %s what exists: %s', async (name, text) => {
   const regions = parsed(text);
   const query = new URLSearchParams();
   for (const [key, value] of Object.entries(regions[0] ?? {})) query.set(key, String(value));

@@ -60,7 +60,7 @@ test('the client waits for the receipt of the service, downloads, and verifies',
   await writeFile(join(folder, 'jwks.json'), await jwks.text());
   for (const keys of [[], ['--keys', 'jwks.json', '--issuer', 'org.example.data-out']]) {
     const verified = await run('verify', 'data', '--key', 'me.sec.pem', ...keys);
-    expect(verified.stderr).toContain('2 of 2 files verified: 2 plaintext');
+    expect(verified.stderr).toContain('2 of 2 files verified: 2 by plaintext');
     expect(verified.exitCode).toBe(0);
   }
 

@@ -44,7 +44,7 @@ const run = (...argv: readonly string[]) => {
   });
 };
 
-test('HEAD /stream: the gateway counts the length anew, and the size has a header of its own', async () => {
+test('HEAD /stream: the gateway counts the length again, and the size has its own header', async () => {
   const { proxyUrl, archiveUser } = service.connection;
   const headers = { Authorization: basic(archiveUser), 'X-GA4GH-Visa': visa };
   const reply = await rawRequest(proxyUrl, `stream/${staged}`, { method: 'HEAD', headers });

@@ -16,7 +16,7 @@ afterAll(() => service?.stop());
 
 const stackId = 'arn:aws:cloudformation:eu-north-1:000000000000:stack/DataOutStorage/local';
 
-/** Refuse the first calls of some actions, each with an error of its own. */
+/** Refuse the first calls of some actions, each with its own error. */
 function refuse(refusals: Record<string, string>): () => void {
   const left = new Map(Object.entries(refusals));
   return service.engine.traffic.addFault(({ service: name, action }: AwsCall) => {

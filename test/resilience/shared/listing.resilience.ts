@@ -151,7 +151,7 @@ describe('an outbox of 2,500 files', () => {
     ['fails', error(500, 'InternalError')],
     ['refuses', error(403, 'AccessDenied')],
     ['breaks the connection', { drop: true }],
-  ])('S3 %s on its second page: the reply breaks off and is no JSON', async (_, fault: Fault) => {
+  ])('S3 %s on its second page: the reply breaks off and is not JSON', async (_, fault: Fault) => {
     const logged = service.logs.length;
     const heal = service.engine.traffic.addFault((call) => (isSecondPage(call) ? fault : undefined));
     const reply = await get('?inbox=false').finally(heal);
@@ -191,7 +191,7 @@ describe('whose files', () => {
     return (JSON.parse((await get('?inbox=False', { headers })).text) as Listing).files;
   };
 
-  test('an empty outbox is no error', async () => {
+  test('an empty outbox is not an error', async () => {
     expect(await listFor(await service.visa({ subject: 'newcomer' }))).toEqual([]);
   });
 

@@ -358,7 +358,7 @@ test('an unforeseen error gets the 500 that the document describes for export', 
   await apis.proxy.check({ method: 'POST', path: '/export/fega', status, headers: Object.entries(headers), body });
 });
 
-test('the tests above met every status of every route except 503, which has a suite of its own', () => {
+test('the tests above met every status of every route except 503, which has its own suite', () => {
   for (const api of Object.values(apis)) {
     const unseen = api.statuses.filter((status) => !api.seen.has(status));
     expect(unseen.filter((status) => !status.endsWith(' 503'))).toEqual([]);

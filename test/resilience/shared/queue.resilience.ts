@@ -344,7 +344,7 @@ async function stagedPaths(requestId: string): Promise<readonly string[]> {
   return [...fileIds].flatMap(([path, fileId]) => (staged.has(fileId) ? [path] : [])).sort();
 }
 
-/** What became of the files of a request. */
+/** What happened to the files of a request. */
 async function statesOf(requestId: string, paths: readonly string[]): Promise<readonly (string | null | undefined)[]> {
   const rows = await service.sql(`select file_id, state from data_out.request_files where request_id = '${requestId}'`);
   return paths.map((path) => rows.find(([fileId]) => fileId === fileIds.get(path))?.[1]);

@@ -95,11 +95,11 @@ type Order = 'the older one ends last' | 'the newer one ends last' | 'both write
 
 describe('two exports of one dataset for one recipient at once: the newer one stays, whole', () => {
   const orders: Order[] = ['the older one ends last', 'the newer one ends last', 'both write at once'];
-  const places = ['nothing was there', 'a container was there'] as const;
+  const places = ['nothing existed', 'a container existed'] as const;
   test.each(places.flatMap((place) => orders.map((order) => [order, place] as const)))(
     'two keys, %s; %s',
     async (order, place) => {
-      if (place === 'a container was there') await ended([await exported(generateKeyPair().publicKey)]);
+      if (place === 'a container existed') await ended([await exported(generateKeyPair().publicKey)]);
       const newest = await exportTwice(order, older.publicKey, newer.publicKey);
       await expectOutbox(newest, newer.privateKey, older.privateKey);
     },

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-/** As an operator, with the tool. Then the functions start anew, so that none uses the list of a minute ago. */
+/** As an operator, with the tool. Then the functions start again, so that none uses the list of a minute ago. */
 async function tool(...argv: string[]): Promise<string> {
   const { connectionPath } = service.engine;
   const { exitCode, stdout, stderr } = await opsProcess(['visa', ...argv], { connectionPath });

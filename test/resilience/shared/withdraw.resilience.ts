@@ -35,7 +35,7 @@ async function copyThatPurges(folder: string): Promise<string> {
   return folder;
 }
 
-/** Archive files, put each into other datasets, too, and release all. @returns their ids */
+/** Archive files, also put each into other datasets, and release all. @returns their ids */
 async function filesIn(datasetId: string, names: readonly string[], others: readonly string[] = []) {
   const ids: string[] = [];
   for (const name of names) {
@@ -159,7 +159,7 @@ describe("with withdrawal: 'purge'", () => {
     await service.setDataset('EGAD22', 'deprecated');
     await run();
     expect(await namesOf()).not.toContain(fileId);
-    // One object, one row of the audit trail; but neither request has its file any more.
+    // One object, one row of the audit trail; but neither request still has its file.
     expect(await withdrawn(second)).toHaveLength(1);
     for (const id of [first, second]) expect(await stateOf(id, fileId)).toEqual(['withdrawn', null]);
   });

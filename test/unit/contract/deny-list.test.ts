@@ -24,9 +24,9 @@ test.each([
   ['an issuer alone', { denied: [{ iss }] }],
   ['an empty id', { denied: [{ iss, jti: '' }] }],
   ['a subject that ends', { denied: [{ iss, sub: 'someone', until: '2026-07-01T00:00:00Z' }] }],
-  ['an end that is no time', { denied: [{ iss, jti: 'visa-1', until: 'tomorrow' }] }],
+  ['an end that is not a time', { denied: [{ iss, jti: 'visa-1', until: 'tomorrow' }] }],
   ['more beside the list', { denied: [], allowed: [] }],
-])('%s is no document of a deny list', (_, document) => {
+])('%s is not a document of a deny list', (_, document) => {
   expect(denyListDocument.safeParse(document).success).toBe(false);
 });
 

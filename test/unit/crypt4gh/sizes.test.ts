@@ -20,12 +20,12 @@ describe('sizes by arithmetic', () => {
     );
   });
 
-  test.each([-1, 0.5, Number.NaN, 2 ** 53])('%d is no size', (size) => {
+  test.each([-1, 0.5, Number.NaN, 2 ** 53])('%d is not a size', (size) => {
     expect(() => encryptedBodySize(size)).toThrow(RangeError);
     expect(() => decryptedSize(size)).toThrow(RangeError);
   });
 
-  test('a negative bigint is no size', () => {
+  test('a negative bigint is not a size', () => {
     expect(() => encryptedBodySize(-1n)).toThrow(RangeError);
   });
 });

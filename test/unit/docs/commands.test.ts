@@ -20,7 +20,7 @@ function problemOf({ page, language, comment, text }: Block): string | undefined
   if (comment === 'needs the platform') return undefined;
   const [, runner] = /^run by ([^\s:]+)(?:: .+)?$/.exec(comment ?? '') ?? [];
   if (runner === undefined) return 'does not say who runs it';
-  if (!existsSync(join(root, runner))) return `${runner} is not there`;
+  if (!existsSync(join(root, runner))) return `${runner} is missing`;
   const source = readFileSync(join(root, runner), 'utf8');
   const missing = commandsOf(text).filter((command) => !source.includes(command));
   return source.includes(page) || missing.length === 0 ? undefined : `${runner} has neither the page nor ${missing}`;

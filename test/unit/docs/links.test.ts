@@ -55,7 +55,7 @@ test('pages that the package brings link only to each other', () => {
   }
 });
 
-test('pages and sources name only files that are there', () => {
+test('pages and sources name only existing files', () => {
   const sources = ['lib', 'lambdas', 'bin', 'bench', 'test'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.ts'))

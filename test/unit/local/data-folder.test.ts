@@ -77,7 +77,7 @@ describe('a data folder', () => {
     const other = (process.getuid?.() ?? 0) + 1;
     if (process.getuid?.() === 0) chownSync(dataDir, other, other);
     else vi.spyOn(process, 'getuid').mockReturnValue(other);
-    expect(take).toThrow(/data belongs to another user: name a folder of your own$/);
+    expect(take).toThrow(/data belongs to another user: name your own folder$/);
     expect(modeOf('data')).toBe(0o755);
   });
 

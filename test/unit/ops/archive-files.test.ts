@@ -52,7 +52,7 @@ describe('archive add of several files', () => {
     expect(exitCode).toBe(0);
   });
 
-  test('the same command again adds what is missing, and reads nothing that is there', async () => {
+  test('the same command again adds what is missing, and reads nothing that exists', async () => {
     await put({ 'study/a': 'a', 'study/b': 'bb' });
     await add('study', '--dataset', 'EGAD1');
     await put({ 'study/c': 'ccc' });
@@ -66,11 +66,11 @@ describe('archive add of several files', () => {
     expect(jsonOf(again).at(-1)).toEqual({ summary: { added: 1, linked: 0, unchanged: 2, failed: 0, bytes: 3 } });
     expect(uploads()).toBe(3);
     expect((await add('study', '--dataset', 'EGAD1')).stderr).toContain(
-      '3 files: 0 added (0 B in 0 ms), 3 there already',
+      '3 files: 0 added (0 B in 0 ms), 3 already present',
     );
   });
 
-  test('a bar on a terminal counts the files, those that are there, too', async () => {
+  test('a bar on a terminal counts the files, those that exist, too', async () => {
     await put({ 'study/a': 'a'.repeat(1000), 'study/b': 'b'.repeat(2000) });
     await add('study/b', '--dataset', 'EGAD1');
     let time = 0;
@@ -82,7 +82,7 @@ describe('archive add of several files', () => {
     const { stderr } = await run(['archive', 'add', 'study', '--dataset', 'EGAD1', '--parallel', '1'], terminal);
     expect(stderr).toContain('study/a');
     expect(stderr).toMatch(/0 of 2 files, 1000 B of 2\.9 KiB \(33 %\)/);
-    expect(stderr).toMatch(/2 files: 1 added \(1000 B in .*\), 1 there already/);
+    expect(stderr).toMatch(/2 files: 1 added \(1000 B in .*\), 1 already present/);
   });
 
   test('a file of another size is never replaced; the others are added', async () => {
@@ -91,7 +91,7 @@ describe('archive add of several files', () => {
     await put({ 'study/a': 'changed', 'study/c': 'c' });
     const { exitCode, stderr } = await add('study', '--dataset', 'EGAD1');
     expect(stderr).toMatch(/warning: study\/a: EGAD1 has a with 1 bytes, not 7: .* archive remove EGAF9\d{10}/);
-    expect(stderr).toContain('1 of 3 files were not added: correct them and give the same command again');
+    expect(stderr).toContain('1 of 3 files were not added: correct them and repeat the command');
     expect(exitCode).toBe(5);
     expect(archived().map(({ path }) => path)).toEqual(['a', 'b', 'c']);
   });
@@ -103,7 +103,7 @@ describe('archive add of several files', () => {
     expect((await add('study', '--dataset', 'EGAD1')).exitCode).toBe(0);
     const { exitCode, stderr } = await add('study', '--dataset', 'EGAD1', '--check');
     expect(stderr).toMatch(/study\/a: file id EGAF9\d{10} is taken by a file of other content/);
-    expect(stderr).toContain('2 files: 0 added (0 B in 0 ms), 1 there already, 1 failed');
+    expect(stderr).toContain('2 files: 0 added (0 B in 0 ms), 1 already present, 1 failed');
     expect(exitCode).toBe(5);
   });
 
@@ -114,7 +114,7 @@ describe('archive add of several files', () => {
     await put({ 'study/a': 'x' });
     const { exitCode, stderr } = await add('study', '--dataset', 'EGAD1');
     expect(stderr).toMatch(/study\/a: file id EGAF9\d{10} is taken by a file of other content/);
-    expect(stderr).toContain('1 there already, 1 failed');
+    expect(stderr).toContain('1 already present, 1 failed');
     expect(exitCode).toBe(5);
   });
 
@@ -164,9 +164,13 @@ describe('archive add of several files', () => {
   });
 
   test.each([
-    ['an id of another form', 'path,file_id\na,EGAF1x\n', 'files.csv, line 2, column file_id: EGAF1x is no file id'],
-    ['a dataset of another form', 'path,dataset\na,mine\n', 'files.csv, line 2, column dataset: mine is no dataset id'],
-    ['a file that is not there', 'path\na\nb\n', 'files.csv, line 3, column path: there is no file b'],
+    ['an id of another form', 'path,file_id\na,EGAF1x\n', 'files.csv, line 2, column file_id: EGAF1x is not a file id'],
+    [
+      'a dataset of another form',
+      'path,dataset\na,mine\n',
+      'files.csv, line 2, column dataset: mine is not a dataset id',
+    ],
+    ['a file that is missing', 'path\na\nb\n', 'files.csv, line 3, column path: there is no file b'],
     ['a folder', 'path\n.\n', 'files.csv, line 2, column path: . is not a regular file'],
   ])('%s in a manifest names line and column, and nothing is added', async (_what, text, message) => {
     await put({ a: 'a', 'files.csv': text });
@@ -286,7 +290,7 @@ describe('archive list and show', () => {
     ]);
     expect((await run(['archive', 'list', '--dataset', 'EGAD404'])).exitCode).toBe(4);
     world.files.clear();
-    expect((await run(['archive', 'list'])).stderr).toContain('there is no file yet');
+    expect((await run(['archive', 'list'])).stderr).toContain('there are no files yet');
   });
 
   test('show: everything but the header', async () => {

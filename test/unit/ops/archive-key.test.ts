@@ -65,7 +65,7 @@ describe('reencrypt', () => {
     expect(world.files.get('EGAF3')?.header).toBe(untouched);
   });
 
-  test('goes on past a header that no key opens, names it, and fails', async () => {
+  test('continues past a header that no key opens, names it, and fails', async () => {
     archive('EGAF1', generateKeyPair());
     archive('EGAF2', world.archiveKey);
     const key = await addKey();
@@ -104,7 +104,7 @@ describe('remove', () => {
     archive('EGAF1', world.archiveKey);
     await addKey();
     const refused = await run(['remove', old, '--yes']);
-    expect(refused).toMatchObject({ exitCode: 9, stderr: expect.stringContaining('1 file may need this key') });
+    expect(refused).toMatchObject({ exitCode: 9, stderr: expect.stringContaining('1 file might need this key') });
     expect(keys()).toBe(2);
     await run(['reencrypt']);
     expect((await run(['remove', old, '--yes'])).exitCode).toBe(0);

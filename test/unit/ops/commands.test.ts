@@ -68,7 +68,7 @@ describe('user add', () => {
   });
 
   test('list shows the users, and no hash', async () => {
-    expect(await run(['user', 'list'])).toMatchObject({ stdout: '', stderr: expect.stringContaining('no user yet') });
+    expect(await run(['user', 'list'])).toMatchObject({ stdout: '', stderr: expect.stringContaining('no users yet') });
     world.users.set('zoe', 'secret-hash').set('ana', 'secret-hash');
     const { stdout } = await run(['user', 'list']);
     expect(stdout).toBe(
@@ -84,12 +84,12 @@ describe('user add', () => {
     expect(world.users.size).toBe(0);
     const { exitCode, stderr } = await run(['user', 'disable', 'central']);
     expect(exitCode).toBe(4);
-    expect(stderr).toContain('no active user central: data-out-ops user list shows those that are there');
+    expect(stderr).toContain('no active user central: data-out-ops user list shows the users');
   });
 });
 
 describe('admin', () => {
-  test('add writes the secret in the form the authorizer reads, beside those that were there', async () => {
+  test('add writes the secret in the form the authorizer reads, beside those that existed', async () => {
     world.secrets.administrators = { users: [{ username: 'first', password: 'hash', roles: ['ADMIN'] }] };
     const { exitCode } = await run(['admin', 'add', 'second', '--password-file', 'password']);
     expect(exitCode).toBe(0);
@@ -123,11 +123,11 @@ describe('admin', () => {
     expect(world.secrets.administrators).toEqual({ users: [] });
     const { exitCode, stderr } = await run(['admin', 'remove', 'first']);
     expect(exitCode).toBe(4);
-    expect(stderr).toContain('no user first: data-out-ops admin list shows those that are there');
+    expect(stderr).toContain('no user first: data-out-ops admin list shows the users');
   });
 
   test('list shows names and roles, and no hash', async () => {
-    expect(await run(['admin', 'list'])).toMatchObject({ stdout: '', stderr: expect.stringContaining('no user yet') });
+    expect(await run(['admin', 'list'])).toMatchObject({ stdout: '', stderr: expect.stringContaining('no users yet') });
     world.secrets.administrators = {
       users: [
         { username: 'helen', password: 'secret-hash', roles: ['ADMIN', 'READER'] },
@@ -272,7 +272,7 @@ describe('audit', () => {
     expect((await run(['audit', '--json'])).stderr).toBe('target: a deployment in memory\n');
   });
 
-  test('newest first, one object a line', async () => {
+  test('newest first, one object per line', async () => {
     const { stdout } = await run(['audit', '--json', '--limit', '1']);
     expect(JSON.parse(stdout)).toMatchObject({ event: 'staged', fileId: 'EGAF2', bytes: 2048 });
   });

@@ -20,7 +20,7 @@ describe('erase', () => {
 
   test('warns when nothing names the person, as after a mistake in the name', async () => {
     const warning =
-      'warning: nothing names this person: look at the issuer and the subject, unless the person was erased before';
+      'warning: nothing names this person: check the issuer and the subject, unless the person was erased before';
     expect(await run(['--yes'])).toMatchObject({ exitCode: 0, stderr: expect.not.stringContaining('nothing names') });
     expect(await run(['--yes'])).toMatchObject({ exitCode: 0, stderr: expect.stringContaining(warning) });
   });
@@ -104,7 +104,7 @@ describe('dead letters of the person', () => {
       put('export-requests', body);
       expect(await erase(jane)).toMatchObject({
         exitCode: 0,
-        stderr: expect.stringContaining('1 dead letter cannot be read and may name this person'),
+        stderr: expect.stringContaining('1 dead letter cannot be read and might name this person'),
       });
       expect(left('export-requests')).toHaveLength(1);
     },
@@ -115,7 +115,7 @@ describe('dead letters of the person', () => {
     hidden.hiddenUntil = world.clock.now + 60_000;
     expect(await erase(jane)).toMatchObject({
       exitCode: 5,
-      stderr: expect.stringContaining('may be left in file-exports (met 0 of about 1)'),
+      stderr: expect.stringContaining('might be left in file-exports (met 0 of about 1)'),
     });
     expect(erased()).toEqual([`erase ${jane}`]);
     world.clock.now = hidden.hiddenUntil;

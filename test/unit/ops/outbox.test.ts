@@ -45,7 +45,7 @@ describe('outbox list', () => {
       ['--subject', jane],
       ['EGAF1', 'EGAF2'],
     ],
-  ])('%j with --json: one object a line', async (filter, files) => {
+  ])('%j with --json: one object per line', async (filter, files) => {
     expect(filesOf((await run(['list', '--json', ...filter])).stdout)).toEqual(files);
   });
 
@@ -177,7 +177,7 @@ describe('outbox purge', () => {
     expect(exitCode).toBe(5);
     expect(left()).toContain(key);
     expect(stdout).toContain('purged 0 containers');
-    expect(stderr).toContain('1 of 1 containers changed meanwhile');
+    expect(stderr).toContain('1 of 1 containers have changed');
     expect(world.outbox.events).toEqual([]);
   });
 

@@ -96,12 +96,12 @@ describe('archive add', () => {
   test.each([
     ['no such file', ['nothing.bam', '--dataset', 'EGAD1'], 4, 'there is no file nothing.bam'],
     ['a device', ['/dev/null', '--dataset', 'EGAD1'], 2, '/dev/null: this is a device, a pipe or a socket'],
-    ['a dataset id of another form', ['sample.bam', '--dataset', 'my-dataset'], 2, 'my-dataset is no dataset id of'],
+    ['a dataset id of another form', ['sample.bam', '--dataset', 'my-dataset'], 2, 'my-dataset is not a dataset id of'],
     [
       'a file id of another form',
       ['sample.bam', '--dataset', 'EGAD1', '--file-id', 'EGAF1x'],
       2,
-      'EGAF1x is no file id',
+      'EGAF1x is not a file id',
     ],
     ['no file', ['--dataset', 'EGAD1'], 2, 'expected a file or a folder'],
     ['no dataset', ['sample.bam'], 2, '--dataset'],
@@ -230,7 +230,7 @@ describe('what went wrong is told by the exit code', () => {
   ])('%s are said, and what to do', async (_what, name, message, remedy) => {
     world.failures.set('findDataset', { error: Object.assign(new Error('no'), { name }) });
     const { exitCode, stderr } = await run(['dataset', 'show', 'EGAD1']);
-    expect(stderr).toContain(`data-out-ops: ${message}: ${name}\n${remedy === 'Log in' ? remedy : 'Look at'}`);
+    expect(stderr).toContain(`data-out-ops: ${message}: ${name}\n${remedy === 'Log in' ? remedy : 'Check'}`);
     expect(stderr).toContain(remedy);
     expect(exitCode).toBe(3);
   });
@@ -242,7 +242,7 @@ describe('what went wrong is told by the exit code', () => {
     });
     world.failures.set('findDataset', { error: away });
     const nowhere = await run(['dataset', 'show', 'EGAD1']);
-    expect(nowhere).toMatchObject({ exitCode: 7, stderr: expect.stringContaining('Look at the region') });
+    expect(nowhere).toMatchObject({ exitCode: 7, stderr: expect.stringContaining('Check the region') });
     const full = Object.assign(new Error('Error: ENOSPC'), { name: 'LocalDiskFull' });
     const failed = new TemporarilyUnavailableError('the archive bucket is temporarily unavailable', { cause: full });
     world.failures.set('upload', { error: failed });
@@ -256,7 +256,7 @@ describe('what went wrong is told by the exit code', () => {
     world.failures.set('upload', { error });
     const { exitCode, stderr } = await run(['archive', 'add', 'sample.bam', '--dataset', 'EGAD1']);
     expect(stderr).toContain(
-      'data-out-ops: the archive bucket is temporarily unavailable\nWait a minute, then run the same command again.',
+      'data-out-ops: the archive bucket is temporarily unavailable\nWait a minute, then repeat the command.',
     );
     expect(exitCode).toBe(7);
   });
@@ -269,7 +269,7 @@ describe('what went wrong is told by the exit code', () => {
     expect(stdout).toBe(`${JSON.parse(await readFile(join(root, 'package.json'), 'utf8')).version}\n`);
   });
 
-  test('help is no failure, and goes to standard output', async () => {
+  test('help is not a failure, and goes to standard output', async () => {
     const { exitCode, stdout, stderr } = await run(['--help']);
     expect(exitCode).toBe(0);
     expect(stdout).toContain('Exit codes:');

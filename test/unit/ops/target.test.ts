@@ -23,7 +23,7 @@ async function connectionFile(name: string, proxyUrl: string): Promise<string> {
 const connect = (options: Partial<GlobalOptions>, env = {}) =>
   connectTarget(options, makeTerminal({ folder, env }).terminal);
 
-/** A server on a port of its own, and its URL. */
+/** A server on its own port, and its URL. */
 async function listen(listener: RequestListener): Promise<{ server: Server; url: string }> {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -59,7 +59,7 @@ describe('the local engine', () => {
     });
   });
 
-  test('a directory is no connection file', async () => {
+  test('a directory is not a connection file', async () => {
     const named = connect({ connection: '.' });
     await expect(named).rejects.toMatchObject({
       code: 'usage',
@@ -90,7 +90,7 @@ describe('the local engine', () => {
     });
   });
 
-  test.each(['{}', 'not JSON', '{"proxyUrl":"http://127.0.0.1"}'])('%j is no connection file', async (text) => {
+  test.each(['{}', 'not JSON', '{"proxyUrl":"http://127.0.0.1"}'])('%j is not a connection file', async (text) => {
     await writeFile(join(folder, 'odd.json'), text);
     await expect(connect({ connection: 'odd.json' })).rejects.toMatchObject({ code: 'unusable_input' });
   });

@@ -59,7 +59,7 @@ describe('visa deny', () => {
     expect(world.secrets.visaDenyList).toMatchObject({ denied: [{ jti: 'old' }, { jti: 'v1' }] });
   });
 
-  test('of a passport denies every visa in it, because each is good by itself', async () => {
+  test('of a passport denies every visa in it, because each is good alone', async () => {
     const visas = [await issuer.visa({ claims: { jti: 'v1' } }), await issuer.visa({ claims: { jti: 'v2' } })];
     await writeFile(join(folder, 'passport.jwt'), await issuer.passport(visas, { claims: { jti: 'p1' } }));
     expect((await run('deny', 'passport.jwt')).exitCode).toBe(0);
@@ -106,8 +106,8 @@ describe('visa deny', () => {
 
   test.each([
     ['no issuer', ['--jti', 'v1'], '--issuer'],
-    ['nothing to deny', ['--issuer', iss], '--issuer: expected --jti or --subject beside it'],
-    ['an empty id', ['--issuer', iss, '--jti', ''], '--issuer: expected --jti or --subject beside it'],
+    ['nothing to deny', ['--issuer', iss], '--issuer: expected also --jti or --subject'],
+    ['an empty id', ['--issuer', iss, '--jti', ''], '--issuer: expected also --jti or --subject'],
     ['both', ['--issuer', iss, '--jti', 'v1', '--subject', 'ana'], '--jti: expected this or --subject, not both'],
     ['a file and an id', ['visa.jwt', '--jti', 'v1'], '--jti'],
   ])('%s: wrong usage', async (_, argv, named) => {

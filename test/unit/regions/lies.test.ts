@@ -157,7 +157,7 @@ describe('a file that lies is refused', () => {
   const definition = Buffer.concat([Buffer.from('CRAM\x03\x00'), Buffer.alloc(20)]);
   test.each<[what: string, format: DataFormat, file: Buffer, message: string]>([
     ['is empty', 'BAM', Buffer.alloc(0), 'it does not start as a BAM file does'],
-    ['is no BGZF', 'BAM', bamHeader(), 'no BGZF block starts at byte 0'],
+    ['is not BGZF', 'BAM', bamHeader(), 'no BGZF block starts at byte 0'],
     ['is plain gzip', 'VCF', gzipSync('##fileformat=VCFv4.3\n'), 'no BGZF block starts at byte 0'],
     ['is a VCF', 'BAM', vector('variants.vcf.gz'), 'it does not start as a BAM file does'],
     ['is a BAM', 'VCF', vector('reads.bam'), 'it does not start as a VCF file does'],

@@ -1,15 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import { RequestTooLargeError } from '../../../lib/errors.ts';
 import {
+  askedRanges,
   endMarkers,
   type PartForm,
   parsePart,
   partName,
   plaintextTicket,
+  readIndex,
   ticketInParts,
   wholeFile,
 } from '../../../lib/regions/index.ts';
-import { memory, opened } from './files.ts';
+import { memory, offset, opened, streamed, words } from './files.ts';
 
 const version = '0123456789abcdef'.repeat(2);
 const reader = 'ab'.repeat(32);
@@ -89,16 +91,28 @@ describe('a ticket', () => {
   ])('holds what fits into 5.5 MB: %d bytes', async (size, schemes) => {
     const source = memory(Buffer.alloc(size));
     const end = { block: 4, within: 0 };
-    const head = { format: 'BAM', bytes: Buffer.from('head'), references: [], end, size } as const;
+    const head = { format: 'BAM', bytes: Buffer.from('head'), references: [], end, size, memoryBytes: 4 } as const;
     const all = { ...options, partSizes: [size], inlinedBytes: size + 2 ** 20 };
     const document = await plaintextTicket({ source, head, index: undefined }, [wholeFile(head)], all);
     expect(urlsOf(document).map(({ url }: { url: string }) => new URL(url).protocol)).toEqual(schemes);
   });
 
+  test('is refused for an index that names 200,000 ranges', async () => {
+    const file = await opened('reads.bam', 'reads.bam.bai');
+    const places = Array.from({ length: 200_000 }, (_, at) => [offset(5000 + at), offset(5000 + at, 1)]);
+    const start = [Buffer.from('BAI\x01'), words(1, 1, 4681, places.length)];
+    const index = await readIndex(streamed(Buffer.concat([...start, ...places.flat(), words(0)])));
+    const ranges = askedRanges({ headerOnly: false, regions: [{ referenceName: 'one' }] }, file.head, index);
+    expect(ranges).toHaveLength(200_000);
+    await expect(plaintextTicket({ ...file, index }, ranges, { ...options, inlinedBytes: 1000 })).rejects.toThrow(
+      RequestTooLargeError,
+    );
+  });
+
   test('names a header that would leave no room for URLs', async () => {
     const bytes = Buffer.alloc(3_900_000);
     const [end, size] = [{ block: bytes.length, within: 0 }, 10_000_000];
-    const head = { format: 'BAM', bytes, references: [], end, size } as const;
+    const head = { format: 'BAM', bytes, references: [], end, size, memoryBytes: bytes.length } as const;
     const file = { source: memory(Buffer.alloc(size)), head, index: undefined };
     const document = await plaintextTicket(file, [wholeFile(head)], { ...options, inlinedBytes: 4 * 2 ** 20 });
     expect(urlsOf(document)[0]).toEqual({ ...partAt('records.0_0-3900000_0'), class: 'header' });

@@ -112,7 +112,7 @@ describe('a table', () => {
     expect(said.stdout).toBe('');
   });
 
-  test('is one JSON object a line with --json, whatever the terminal', () => {
+  test('is one JSON object per line with --json, whatever the terminal', () => {
     const { terminal, said } = makeTerminal(terminalOf(10));
     createOutput(terminal, { json: true, quiet: false }).table(columns, [{ name: 'a\nb' }]);
     expect(said.stdout).toBe('{"name":"a\\nb"}\n');

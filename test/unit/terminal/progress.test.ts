@@ -165,7 +165,7 @@ describe('progress', () => {
     expect(lastFrame(said.stderr).length).toBeLessThan(8);
   });
 
-  test('what is said meanwhile stands above the bars', () => {
+  test('what is said meanwhile is above the bars', () => {
     const { progress, said, clock } = progressOn(terminalOf(80));
     const task = progress.task('sample.bam', 2 * MiB);
     clock.ms += 1000;
@@ -192,7 +192,7 @@ describe('progress', () => {
     expect(said.stderr).not.toContain('\u001b');
   });
 
-  test('what was there before does not count as speed', () => {
+  test('what existed before does not count as speed', () => {
     const { progress, said, clock } = progressOn({});
     const task = progress.task('one', 4 * MiB, 2 * MiB);
     clock.ms += 10_000;
@@ -215,7 +215,7 @@ describe('progress', () => {
     ]);
   });
 
-  test('what has piled up in a pause is no speed', () => {
+  test('what has piled up in a pause is not a speed', () => {
     const { progress, said, clock, steps } = progressOn({});
     const task = progress.task('one', 2048 * MiB);
     clock.ms += 5000;
@@ -267,7 +267,7 @@ describe('progress', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('bytes that have to be done again are no speed backwards', () => {
+  test('bytes that have to be done again are not negative speed', () => {
     const { progress, said, steps } = progressOn({});
     const task = progress.task('one', 40 * MiB);
     steps(10, 1000, (second) => {

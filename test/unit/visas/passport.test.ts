@@ -100,7 +100,7 @@ describe('expiry', () => {
     expect(expiresAt).toEqual(new Date('2026-07-01T02:00:00Z'));
   });
 
-  test('of two visas of one identity for one dataset the later one counts', async () => {
+  test('of two visas of one identity for one dataset the later one wins', async () => {
     const visas = await Promise.all([2, 3, 1].map((hours) => a.visa({ exp: inHours(hours) })));
     const { grants } = await open(broker.passport(visas));
     expect(grants).toMatchObject([{ expiresAt: new Date('2026-07-01T03:00:00Z') }]);

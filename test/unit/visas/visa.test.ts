@@ -78,7 +78,7 @@ describe('a deny list', () => {
     ['with the visa as a subject', [{ iss: 'https://issuer.example.org', sub: 'visa-1' }], visa1, granted],
     ['with a part of its id', [{ iss: 'https://issuer.example.org', jti: 'visa-' }], visa1, granted],
     ['whose issuer takes a part of the id', [{ iss: 'https://issuer.example.orgv', jti: 'isa-1' }], visa1, granted],
-    ['and an id that is no text', [{ iss: 'https://issuer.example.org', jti: '1' }], { claims: { jti: 1 } }, granted],
+    ['and an id that is not text', [{ iss: 'https://issuer.example.org', jti: '1' }], { claims: { jti: 1 } }, granted],
   ])('%s: %j, of %j: %s', async (_, entries, choices, expected) => {
     const list = denyListOf({ denied: entries });
     expect(await resultOf(await issuer.visa(choices), { denied: list })).toBe(expected);
@@ -126,7 +126,7 @@ describe('times, with a leeway of 60 seconds', () => {
     expect(await resultOf(visa)).toBe('malformed_claim');
   });
 
-  test('a clock that is no time refuses', async () => {
+  test('a clock that is not a time refuses', async () => {
     expect(await resultOf(await issuer.visa(), { now: new Date(Number.NaN) })).toBe('expired');
   });
 });
@@ -239,7 +239,7 @@ describe('audience (RFC 7519 § 4.1.3)', () => {
     ['only other aud', { audience: several }, ['https://elsewhere.example.org'], 'wrong_audience'],
     ['a longer aud', { audience: us }, `${us}/`, 'wrong_audience'],
     ['an empty aud', { audience: us }, [], 'wrong_audience'],
-    ['aud that is no text', { audience: us }, 7, 'malformed_claim'],
+    ['aud that is not text', { audience: us }, 7, 'malformed_claim'],
     ['aud with something else in it', { audience: us }, [us, 7], 'malformed_claim'],
     ['aud that is null', { audience: us }, null, 'malformed_claim'],
   ])('%s', async (_name, entry, aud, expected) => {

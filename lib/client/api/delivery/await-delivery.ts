@@ -21,7 +21,7 @@ export interface AwaitDeliveryOptions {
   readonly timeoutMs: number;
   /** Downloads receipts and verifies them. */
   readonly fetch: (files: readonly ListedFile[]) => Promise<ReadReceipts>;
-  /** Called when the network or the service fails; the waiting goes on. */
+  /** Called when the network or the service fails; the waiting continues. */
   readonly retrying: (error: ClientError) => void;
   readonly signal: AbortSignal | undefined;
 }
@@ -78,7 +78,7 @@ class Outbox {
     // No other receipt of that request will come.
     if ('requestId' in wanted && foreign[0]) throw foreign[0];
     for (const file of found) this.#stale.set(file.name, versionOf(file));
-    // Of several, the newest request counts.
+    // Of several, the newest request wins.
     return new Claims(receipts.filter((receipt) => isWanted(wanted, receipt))).receipts.at(-1);
   }
 }
@@ -103,6 +103,6 @@ function isWanted(wanted: AwaitedDelivery, receipt: Receipt): boolean {
 function tooLate(wanted: AwaitedDelivery): ClientError {
   const what = 'requestId' in wanted ? `request ${wanted.requestId}` : `an export of ${wanted.dataset}`;
   return new ClientError('timeout', `there is no delivery receipt of ${what} yet`, {
-    remedy: 'Run the same command again to go on waiting, or ask the administrator what state the request has.',
+    remedy: 'Run the same command again to keep waiting, or ask the administrator for the state of the request.',
   });
 }

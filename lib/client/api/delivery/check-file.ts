@@ -44,7 +44,7 @@ const readBytes = 1024 * 1024;
 /** Without O_NONBLOCK, a named pipe would wait for its writer. */
 const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
-/** Compares a local file with its receipt. @returns `undefined` if it is not there @throws LocalDiskError; ClientError `interrupted` */
+/** Compares a local file with its receipt. @returns `undefined` if it is missing @throws LocalDiskError; ClientError `interrupted` */
 export async function checkFile(options: CheckFileOptions): Promise<FileVerdict | undefined> {
   const { path, form } = options;
   const handle = await onDisk(path, () => open(path, flags)).catch((error: unknown) => {
@@ -54,7 +54,7 @@ export async function checkFile(options: CheckFileOptions): Promise<FileVerdict 
   if (handle === undefined) return undefined;
   try {
     const found = await handle.stat();
-    if (!found.isFile()) return { state: 'differs', size: 0, detail: 'it is no file' };
+    if (!found.isFile()) return { state: 'differs', size: 0, detail: 'it is not a file' };
     const file = new OpenFile(handle, found.size, options);
     return form === 'plaintext' ? await file.checkPlaintext() : await file.checkContainer();
   } finally {

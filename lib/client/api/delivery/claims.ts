@@ -17,7 +17,7 @@ export interface Undelivered {
   readonly receipt: Receipt;
 }
 
-/** What verified receipts say together: for each name, the newest request counts. */
+/** What verified receipts say together: for each name, the newest request wins. */
 export class Claims {
   /** The newest generation of each request, oldest request first. */
   readonly receipts: readonly Receipt[];

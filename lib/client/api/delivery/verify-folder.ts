@@ -11,7 +11,7 @@ import type { Claim, Claims } from './claims.ts';
 const absent = [
   /** It is in the outbox, or its download was begun. */
   'not_downloaded',
-  /** The outbox does not have it any more. */
+  /** It is no longer in the outbox. */
   'expired',
   /** The outbox cannot be asked. */
   'missing',

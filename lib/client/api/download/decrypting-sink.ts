@@ -32,7 +32,7 @@ export interface DecryptingSinkOptions {
 
 /**
  * Writes the plaintext of a container. Each segment stands alone (Crypt4GH § 3.4.2), so segments may come in any order once
- * the header is there. Only bytes that have authenticated are written.
+ * the header exists. Only bytes that have authenticated are written.
  */
 export class DecryptingSink implements Sink {
   readonly unit = ENCRYPTED_SEGMENT_BYTES;

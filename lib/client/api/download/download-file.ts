@@ -55,12 +55,12 @@ export interface Downloaded {
   readonly verified: Verified | undefined;
 }
 
-/** How often a download may begin anew because the remote file was replaced. */
+/** How often a download may restart because the remote file was replaced. */
 const mostRestarts = 3;
 
 /**
  * Downloads one file. The file gets its name only when it is whole and on the disk. Until then it is `<name>.part`. However
- * this run ends, the next one goes on with the bytes that are there.
+ * this run ends, the next one goes on with the bytes that exist.
  * @throws ClientError
  */
 export async function downloadFile(options: DownloadFileOptions): Promise<Downloaded> {

@@ -21,7 +21,7 @@ export interface DownloadFilesOptions {
   readonly parallel: number;
   /** Connections for each file. */
   readonly connections: number;
-  /** A file up to this size is fetched by one request, a larger one in pieces that are no smaller. Default: 8 MiB. */
+  /** A file up to this size is fetched by one request, a larger one in pieces that are not smaller. Default: 8 MiB. */
   readonly wholeBytes?: number | undefined;
   readonly existing: Existing;
   /** Keeps the plaintext, under the name without `.c4gh`. Default: keeps the container. Delivery receipts stay as they are. */
@@ -193,7 +193,7 @@ function errorOf(results: readonly FileResult[], stopped: ClientError | undefine
   return new ClientError(code, message, { remedy, cause: first });
 }
 
-/** Throws a mistake of this program on: it is no failure of a file. */
+/** Throws a mistake of this program on: it is not a failure of a file. */
 function asClientError(error: unknown): ClientError {
   if (error instanceof ClientError) return error;
   throw error;

@@ -10,7 +10,7 @@ export type DownloadEvent =
   | { readonly type: 'progress'; readonly name: string; readonly bytes: number }
   /** A request failed and is repeated after a pause. */
   | { readonly type: 'retrying'; readonly name: string; readonly error: ClientError }
-  /** The remote file has changed: the download begins anew. */
+  /** The remote file has changed: the download restarts. */
   | { readonly type: 'restarted'; readonly name: string }
   /** A segment did not authenticate and is fetched again. */
   | { readonly type: 'refetching'; readonly name: string; readonly segment: number }

@@ -21,7 +21,7 @@ export interface TransferOptions {
   readonly remote: RemoteFile;
   readonly makeSink: (size: number, damaged: (segment: number, start: number, end: number) => void) => Sink;
   readonly connections: number;
-  /** A file up to this size is fetched by one request, a larger one in pieces that are no smaller. Default: 8 MiB. */
+  /** A file up to this size is fetched by one request, a larger one in pieces that are not smaller. Default: 8 MiB. */
   readonly wholeBytes?: number | undefined;
   readonly transport: Transport;
   readonly signal: AbortSignal | undefined;

@@ -24,7 +24,7 @@ export interface DecodedToken {
   readonly expires: Date | undefined;
   readonly notBefore: Date | undefined;
   readonly visas: readonly DecodedVisa[];
-  /** Number of tokens in a passport that are no visas. */
+  /** Number of tokens in a passport that are not visas. */
   readonly unreadable: number;
 }
 

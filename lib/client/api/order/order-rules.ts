@@ -12,7 +12,7 @@ export type OrderType = 'datasetId' | 'fileId';
 /**
  * Milliseconds. Clocks differ: a visa that expired this recently may still be valid at the service, so there is only a
  * warning. An older visa is refused here. The service would accept the request and reject it later, when the
- * administrator gets no answer any more.
+ * administrator no longer gets an answer.
  */
 const clockSkewMs = 300_000;
 
@@ -47,7 +47,7 @@ export function expiryWarning(token: DecodedToken, now: Date): string | undefine
   const ago = formatDuration(now.getTime() - expires.getTime());
   return (
     `the ${token.kind} expired at ${expires.toISOString()}, ${ago} ago by this clock. ` +
-    'It is sent all the same, because clocks differ; get a new one if the service refuses it.'
+    'It is sent anyway, because clocks differ; get a new one if the service refuses it.'
   );
 }
 

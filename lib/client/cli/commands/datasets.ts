@@ -13,7 +13,7 @@ const columns: Columns<{ readonly fileId: string; readonly size?: number | undef
 /** `datasets`: datasets that the visa grants and the archive has released, for direct access. */
 export function registerDatasets(program: Command, context: CommandContext): void {
   withServiceOptions(program.command('datasets'))
-    .description('list the datasets that you may fetch from directly')
+    .description('list the datasets that you may fetch directly')
     .addHelpText('after', '\nExample:\n  data-out datasets')
     .action(async (_options, command) => {
       await using session = await openSession(context, command);
@@ -28,7 +28,7 @@ export function registerDatasets(program: Command, context: CommandContext): voi
 /** `files <datasetId>`: the files of one dataset. */
 export function registerFiles(program: Command, context: CommandContext): void {
   withServiceOptions(program.command('files'))
-    .description('list the files of a dataset that you may fetch from directly')
+    .description('list the files of such a dataset')
     .argument('<datasetId>', 'the dataset')
     .addHelpText('after', '\nExample:\n  data-out files EGAD00000000001')
     .action(async (datasetId, _options, command) => {

@@ -28,15 +28,14 @@ interface DecryptOptions extends OutputFileOptions {
 
 const afterHelp = `${filesHelp}
 
-Of a folder, every file that ends in .c4gh is decrypted, also in folders below it; symbolic links are skipped. For several files, or
-a folder, --output names a folder, which is made if it does not exist. A file that fails does not stop the others: the exit code is
-then 5, or the code of the failure if all failed alike. A delivery receipt (NAME.delivery.jws) is skipped.
+In a folder, every file that ends in .c4gh is decrypted, also in folders below it; symbolic links are skipped. For several
+files, or a folder, --output names a folder, which is created if missing. If a file fails, the others are still decrypted: the
+exit code is then 5, or the code of the failure if all failed alike. A delivery receipt (NAME.delivery.jws) is skipped.
 
 A damaged segment is reported. Nothing after it is written, and no file is left behind.
 
-With --sender a file is refused unless its header was written with the private key that belongs to that public key, as
-data-out encrypt --key writes it. This is no signature of the content: every reader of the file has its data key, and could
-write another body that passes.
+With --sender a file is refused unless its header was written with the private key of that public key, as data-out encrypt --key
+writes it. This does not sign the content: every reader of the file has its data key, and could write another body that passes.
 
 Examples:
   data-out decrypt --key me.sec.pem sample.bam.c4gh                (writes sample.bam)
@@ -51,20 +50,14 @@ export function registerDecrypt(program: Command, context: CommandContext): void
   const decrypt = program
     .command('decrypt')
     .description('decrypt Crypt4GH files with your private key')
-    .argument(
-      '[files...]',
-      'what to decrypt: files, or folders with all .c4gh files below them (default: standard input)',
-    );
+    .argument('[files...]', 'files, or folders with .c4gh files (default: standard input)');
   withOutputOptions(
     withKeyOptions(decrypt),
-    'where to; a folder for several files (default: the names without .c4gh; standard output for standard input)',
+    'file, or folder for several (default: the names without .c4gh; standard output for standard input)',
   )
     .addOption(rangeOption())
-    .option(
-      '--sender <file>',
-      'public key of the expected sender; a file of another sender is refused (default: any sender)',
-    )
-    .option('--header <file>', 'the header, where the input is the body alone')
+    .option('--sender <file>', 'public key of the sender; refuse files of others (default: any sender)')
+    .option('--header <file>', 'the header, if the input is a body alone')
     .addHelpText('after', afterHelp)
     .action(async (files, options, command) => {
       await using session = await openSession(context, command);
@@ -115,9 +108,9 @@ async function filesToDecrypt(
   ] as const) {
     if (value !== undefined) throw usageError(option, 'this is for a single file');
   }
-  if (names.includes('-'))
-    throw usageError('files', 'standard input is decrypted alone', 'Leave out "-" or the others.');
-  if (output === '-') throw usageError('--output', 'several files do not go to standard output', 'Name a folder.');
+  if (names.includes('-')) throw usageError('files', 'standard input is decrypted alone', 'Omit "-" or the others.');
+  if (output === '-')
+    throw usageError('--output', 'several files cannot be written to standard output', 'Name a folder.');
   const outputs = new Set<string>();
   for (const each of files) {
     const path = resolve(folder, each.output).toLowerCase();
@@ -127,7 +120,7 @@ async function filesToDecrypt(
   return { files, isMany };
 }
 
-/** Names of containers, relative to a folder. Links are not followed: they can lead out of the folder, or in a circle. */
+/** Names of containers, relative to a folder. Links are not followed: they can lead outside the folder, or in a circle. */
 async function containersBelow(name: string, { terminal, output }: Session): Promise<string[]> {
   const root = resolve(terminal.folder, name);
   const found: string[] = [];
@@ -158,11 +151,11 @@ async function keepInputs(
   for (const { output } of files) {
     const identity = await identityOf(output);
     if (identity === undefined || !read.has(identity)) continue;
-    throw usageError('--force', `${printable(output)} is read, so it is not replaced`, 'Choose another --output.');
+    throw usageError('--force', `${printable(output)} is an input, so it is not replaced`, 'Choose another --output.');
   }
 }
 
-/** Decrypts what can be decrypted. @throws the failure, if any file failed */
+/** Decrypts each file, whatever happens to the others. @throws the failure, if any file failed */
 async function decryptMany(session: Session, files: readonly FileToDecrypt[], options: DecryptOptions): Promise<void> {
   const { terminal, output } = session;
   // A wrong key or passphrase fails before the first file, and is asked for once.
@@ -213,7 +206,7 @@ function defaultName(file: string): string {
   if (file === '-') return '-';
   const name = plaintextName(file);
   if (name !== file) return name;
-  throw usageError('--output', 'say where to: the name of the input does not end in .c4gh');
+  throw usageError('--output', 'name the output: the name of the input does not end in .c4gh');
 }
 
 interface Job {

@@ -5,8 +5,8 @@ import { withKeyOptions, withServiceOptions } from '../options.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
 const afterHelp = `
-Each line has a verdict, the check and its finding. The line below says what to do. Visas are decoded, not verified: only the
-service knows which issuers it trusts. The exit code is that of the first failed check, and 0 if none failed.
+Each line has a verdict, the check and its finding; the line below says what to do. Visas are decoded, not verified: only the
+service knows which issuers it trusts. The exit code is that of the first failed check, or 0.
 
 Examples:
   data-out doctor
@@ -18,8 +18,8 @@ export function registerDoctor(program: Command, context: CommandContext): void 
   const doctor = program.command('doctor').description('check the settings, the service and your keys');
   withServiceOptions(
     withKeyOptions(doctor)
-      .option('--header <file>', 'say which of your keys opens this Crypt4GH file, or header')
-      .option('--staged <name>', 'the same for a file in your outbox, without downloading it'),
+      .option('--header <file>', 'show which key opens this Crypt4GH file or header')
+      .option('--staged <name>', 'the same for a staged file, without downloading it'),
   )
     .addHelpText('after', afterHelp)
     .action(async (options, command) => {

@@ -9,28 +9,27 @@ const defaultTimeout = '24h';
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 const afterHelp = `
-A file gets its name when it is whole. Until then it is NAME.part. After Ctrl-C, a lost network, a full disk or a crash the
-same command goes on with it. If the file was replaced meanwhile, its download starts again. With --decrypt only authenticated
-bytes are written. A damaged segment is fetched again once, then reported.
+A file is NAME.part until it is complete. After Ctrl-C, a lost network, a full disk or a crash, the same command resumes it,
+unless the file was replaced: then its download restarts. With --decrypt, only authenticated bytes are written. A damaged
+segment is fetched again once, then reported.
 
-An existing file with the same bytes is kept, as after a repeated export. If its time differs, it is compared with the remote
-file, which reads all of it. A file with other content is not touched.
+An existing file with the same bytes is kept, as after a repeated export. If its time differs, it is read and compared with the
+remote file. A file with other content is not touched.
 
-The delivery receipts of the files come along. While a file is downloaded it is compared with the newest receipt that names it;
-one that differs is not kept, and the exit code is 10. An export of the file that is still under way looks the same, because its
-receipt comes last: run the command again once that receipt is listed. --require-receipt refuses files that no receipt names.
-The last line says how many files are verified, and by which receipt. Receipts are read while the files come, and are kept between
-runs.
+Delivery receipts are also downloaded, and kept between runs. Each file is compared with the newest receipt that names it; one
+that differs is not kept, and the exit code is 10. A file whose export is still in progress also differs, because the receipt
+comes last: run the command again once the receipt is listed. --require-receipt refuses files that no receipt names. The last line says how many
+files are verified, and by which receipt.
 
-With --original-paths files get the paths that their submitters gave them, below the folder: sample.bam and sample.bam.bai lie side
-by side. What no system can save in a path is replaced by "_". A file without a receipt keeps its staged name.
+With --original-paths, files get the paths that their submitters gave them, below the folder: sample.bam and sample.bam.bai lie
+side by side. Characters that a file system might not accept become "_". A file without a receipt keeps its staged name.
 
-With --wait the command waits until an export is done, which its delivery receipt says, and then downloads its files, or those
-that you name. Give --request ID, or --dataset D --since TIME: an export of the dataset that was requested since then. With
---request, --since means a receipt signed since then, as after a repeated delivery.
+With --wait, the command waits for the delivery receipt of an export, then downloads its files, or those that you name. Give
+--request ID, or --dataset D --since TIME: an export of the dataset that was requested since then. With --request, --since means
+a receipt signed since then, as after a repeated delivery.
 
-The exit code is 0 only when every file is whole. It is 10 if a file differs from its receipt, also when others are whole, if a
-receipt is not genuine, or if the delivery that was waited for is not complete, and 11 if the time of --timeout has passed.
+The exit code is 0 only when every file is complete. It is 10 if a file differs from its receipt, a receipt is not genuine, or
+the awaited delivery is not complete, and 11 if --timeout has passed.
 
 Examples:
   data-out download --all -o data
@@ -43,28 +42,25 @@ Examples:
 export function registerDownload(program: Command, context: CommandContext): void {
   const download = program
     .command('download')
-    .description('download files of your outbox, all of them or by name')
+    .description('download files of your outbox')
     .argument('[names...]', 'names as data-out list shows them, or patterns in quotes')
     .option('-a, --all', 'every file')
-    .option('-o, --output <folder>', 'where to; made if it is not there', '.')
+    .option('-o, --output <folder>', 'folder; created if missing', '.')
     .option('--parallel <n>', 'files at once', '8')
-    .option('--connections <n>', 'connections for each file', '4')
-    .option('--decrypt', 'keep the plaintext instead of the Crypt4GH file, without .c4gh in the name');
+    .option('--connections <n>', 'connections per file', '4')
+    .option('--decrypt', 'save plaintext, without .c4gh in the name');
   withServiceOptions(
     withKeyOptions(download)
-      .option('--original-paths', 'save files under the paths that their submitters gave them, as the receipts say')
-      .option('--require-receipt', 'refuse files that no delivery receipt names')
-      .option('--overwrite', 'replace files that are there')
-      .option('--skip-existing', 'keep files that are there and have the right size')
-      .option(
-        '--no-sync',
-        'do not wait for the disk: after a power cut a file may have its name but not all of its bytes',
-      )
-      .option('--wait', 'wait until an export is done, then download it')
-      .option('--request <id>', 'with --wait: the export, by its request id')
-      .option('--dataset <id>', 'with --wait: an export of this dataset that was requested since --since')
-      .option('--since <time>', 'with --wait: such as 2026-11-22T09:00:00Z; 2026-11-22 is midnight in UTC')
-      .option('--timeout <time>', `with --wait: how long, such as 90m or 2d (default: ${defaultTimeout})`),
+      .option('--original-paths', "save files under the submitters' paths")
+      .option('--require-receipt', 'refuse files without a delivery receipt')
+      .option('--overwrite', 'replace existing files')
+      .option('--skip-existing', 'keep existing files of the right size')
+      .option('--no-sync', 'faster, but a power cut can lose bytes')
+      .option('--wait', 'wait for an export, then download it')
+      .option('--request <id>', 'with --wait: request id of the export')
+      .option('--dataset <id>', 'with --wait: an export of this dataset')
+      .option('--since <time>', 'with --wait: requested since then, such as 2026-11-22 (midnight UTC)')
+      .option('--timeout <time>', `with --wait: longest wait, such as 90m or 2d (default: ${defaultTimeout})`),
   )
     .addHelpText('after', afterHelp)
     .action(async (names, options, command) => {
@@ -100,8 +96,7 @@ function checkedWait(options: WaitOptions & { readonly wait?: boolean }): Wanted
     return { delivery: awaitedDelivery(options), timeoutMs };
   }
   for (const name of ['request', 'dataset', 'since', 'timeout'] as const) {
-    if (options[name] !== undefined)
-      throw usageError(`--${name}`, 'this goes with --wait', 'Add --wait, or leave it out.');
+    if (options[name] !== undefined) throw usageError(`--${name}`, 'this needs --wait', 'Add --wait, or omit it.');
   }
   return undefined;
 }
@@ -117,11 +112,11 @@ function awaitedDelivery({ request, dataset, since: text }: WaitOptions): Awaite
   if (dataset !== undefined) {
     throw usageError(
       '--since',
-      'say from when on the export may have been requested',
+      'give the earliest time at which the export was requested',
       'Give a time, as 2026-11-22T09:00:00Z.',
     );
   }
   throw usageError('--wait', 'say what to wait for', `Give --request ID, or --dataset ID --since TIME. ${whoKnows}`);
 }
 
-const whoKnows = 'The administrator who asked for the export knows its request id.';
+const whoKnows = 'The administrator who requested the export knows its id.';

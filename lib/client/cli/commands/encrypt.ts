@@ -39,13 +39,13 @@ export function registerEncrypt(program: Command, context: CommandContext): void
     .argument('[file]', 'what to encrypt', '-');
   withOutputOptions(
     withKeyOptions(
-      withRecipients(encrypt, `a reader's public key: ${publicKeyForms}; may be given several times`),
-      'your private key, by which readers know the sender (default: one made for this file)',
+      withRecipients(encrypt, `a reader's public key: ${publicKeyForms}; repeatable`),
+      'your private key, which proves the sender (default: a new one)',
     ),
-    'where to (default: the name with .c4gh; standard output for standard input)',
+    'file (default: the name with .c4gh; standard output for standard input)',
   )
     .addOption(rangeOption())
-    .option('--header <file>', 'write the header there, and the body alone to the output')
+    .option('--header <file>', 'write the header to this file, and only the body to the output')
     .addHelpText('after', afterHelp)
     .action(async (file, options, command) => {
       await using session = await openSession(context, command);
@@ -57,7 +57,7 @@ export function registerEncrypt(program: Command, context: CommandContext): void
       const name = options.output ?? (file === '-' ? '-' : `${file}.c4gh`);
       const output = outputOf(name, options, terminal);
       const headerOutput = header === undefined ? undefined : { ...output, name: header, toTerminal: false };
-      // That of --key alone: a key in the settings must not reveal the writer by accident.
+      // Only --key: a key in the settings must not reveal the writer by accident.
       const [keyFile] = key === undefined ? [] : session.settings.keyFiles;
       await writeOutput(output, async (sink) => {
         const senderKey = keyFile === undefined ? undefined : await readPrivateKey(keyFile, session);
@@ -118,7 +118,7 @@ async function encryptTo(
   const { value: header } = await container.next();
   await writeOutput(headerOutput, async (headerSink) => {
     await headerSink.write(header ? [header] : []);
-    // The header gets its name after the body is written: neither is of use without the other.
+    // The header gets its name last: neither file is of use without the other.
     await sink.write(container);
   });
 }

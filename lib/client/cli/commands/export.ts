@@ -19,13 +19,13 @@ type ExportOptions = { readonly [Name in Texts]?: string } & {
 } & { readonly kind: string };
 
 const afterHelp = `
-The service queues the request and answers at once. It checks afterwards whether the visa is valid and the dataset released.
---wait waits for the outcome, and data-out exports shows it by the request id. The recipient sees the staged files with
-data-out list. With --wait the exit code is 0 for complete, 3 for rejected or withdrawn, 5 for incomplete, 7 for failed.
+The service queues the request and answers at once; then it checks whether the visa is valid and the dataset released. --wait
+waits for the outcome; later, data-out exports shows it. The recipient sees the staged files with data-out list. With --wait the
+exit code is 0 for complete, 3 for rejected or withdrawn, 5 for incomplete, 7 for failed.
 
-A batch is a CSV file whose first line is id,type,visa,public_key. Paths begin at the folder of the CSV file; the type is
-dataset, which is the default, or file. The outcomes of a run are written to FILE.csv.results.csv, and those of all runs to
-FILE.csv.results.jsonl. A second run of the same command says what became of the rows that were sent, and sends only the others.
+A batch is a CSV file whose first line is id,type,visa,public_key. Paths are relative to its folder; the type is dataset, the
+default, or file. The outcomes of a run are written to FILE.csv.results.csv, and those of all runs to FILE.csv.results.jsonl. A
+second run of the same command shows what happened to the rows that were sent, and sends only the others.
 
 Examples:
   data-out export EGAD00000000001 --visa jane.jwt --public-key jane.pub.pem --wait
@@ -38,16 +38,16 @@ const defaultParallel = '4';
 export function registerExport(program: Command, context: CommandContext): void {
   const exporting = program
     .command('export')
-    .description('administrators: stage a dataset or a file for a recipient')
+    .description('administrators: stage a dataset or file for a recipient')
     .argument('[id]', 'dataset, or with --file the file')
-    .option('--visa <file>', "file with the recipient's visa or passport")
+    .option('--visa <file>', "the recipient's visa or passport")
     .option('--public-key <file>', `the recipient's public key: ${publicKeyForms}`)
-    .option('--file', 'the id is that of a single file')
-    .option('--wait', 'wait for the outcome of the export')
+    .option('--file', 'the id names a single file')
+    .option('--wait', 'wait for the outcome')
     .option('--batch <file>', 'many exports from a CSV file')
     .option('--again', 'with --batch: send accepted rows again')
     .option('--parallel <n>', `with --batch: requests at once (default: ${defaultParallel})`)
-    .option('--dry-run', 'check everything on this machine, send nothing');
+    .option('--dry-run', 'check everything, send nothing');
   withAdministratorOptions(exporting)
     .addHelpText('after', afterHelp)
     .action(async (id, options, command) => {
@@ -59,7 +59,7 @@ export function registerExport(program: Command, context: CommandContext): void 
     });
 }
 
-/** The batch, if `--batch` is given. @throws UsageError when other options say the same */
+/** The batch, if `--batch` is given. @throws UsageError for other options that a batch replaces */
 function checkedBatch(id: string | undefined, options: ExportOptions): string | undefined {
   const { batch, visa, publicKey, file, again, parallel, wait } = options;
   if (batch === undefined) {
@@ -68,7 +68,11 @@ function checkedBatch(id: string | undefined, options: ExportOptions): string | 
     return undefined;
   }
   if (wait) {
-    throw usageError('--wait', 'this is for one export', 'Run the batch again later: it says what became of its rows.');
+    throw usageError(
+      '--wait',
+      'this is for one export',
+      'Run the batch again later: it shows the outcome of each row.',
+    );
   }
   if (id !== undefined || visa !== undefined || publicKey !== undefined || file) {
     throw usageError('--batch', 'id, visa, public key and type are in the file', 'Give --batch alone.');
@@ -77,7 +81,7 @@ function checkedBatch(id: string | undefined, options: ExportOptions): string | 
 }
 
 function checkedOne(id: string | undefined, { visa, publicKey, kind, file }: ExportOptions) {
-  if (id === undefined) throw usageError('id', 'say which dataset', 'Give its id, or --batch FILE.csv.');
+  if (id === undefined) throw usageError('id', 'no dataset is given', 'Give its id, or --batch FILE.csv.');
   if (visa === undefined) throw usageError('--visa', "give the file with the recipient's visa");
   if (publicKey === undefined) throw usageError('--public-key', "give the file with the recipient's public key");
   return { id, type: file ? 'fileId' : 'datasetId', kind, visa, publicKey } as const;
@@ -102,7 +106,7 @@ async function exportOne(
   output.result({ outcome: 'accepted', requestId, ...recordOf(order) }, text);
   const showCommand = `data-out exports show ${printable(requestId)}`;
   if (!wait) {
-    if (!output.json) output.note(`The service now checks visa and release. ${showCommand} says what became of it.`);
+    if (!output.json) output.note(`The service now checks visa and release. ${showCommand} shows its outcome.`);
     return;
   }
   const shown = await watch(output, showCommand, (onState) =>
@@ -113,7 +117,7 @@ async function exportOne(
   if (shortfall) throw shortfall;
 }
 
-/** Shows each new state. Says that the export goes on if the waiting ends before it. */
+/** Shows each new state. If the wait ends first, says that the export continues. */
 async function watch(
   output: Session['output'],
   showCommand: string,
@@ -127,7 +131,7 @@ async function watch(
       last = state;
     });
   } catch (error) {
-    output.warn(`the waiting ended, the export goes on; ${showCommand} says what became of it`);
+    output.warn(`stopped waiting; the export continues: ${showCommand} shows its outcome`);
     throw error;
   }
 }
@@ -177,7 +181,7 @@ const summaryWords = {
 function textOf({ outcome, requestId, time, error, shown }: BatchResult): string {
   if (outcome === 'accepted') return `queued, request ${requestId}`;
   if (outcome === 'accepted-before') {
-    const state = shown ? describeState(shown) : 'the service has no record of it and cannot tell its state';
+    const state = shown ? describeState(shown) : 'the service has no record of it, so its state is unknown';
     return `queued before, at ${time}, request ${requestId}: ${state}; not sent again`;
   }
   if (outcome === 'would-send') return 'would be sent';

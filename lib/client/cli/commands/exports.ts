@@ -13,9 +13,8 @@ import { parseCount, parseTime, withAdministratorOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 const afterHelp = `
-An export is queued until the service has looked at it. It is then accepted, staging and at last complete, incomplete, failed
-or withdrawn; or it is rejected, and nothing is staged.
-Below a table stands what the reason codes mean.
+An export is queued until the service has checked it. Then it is rejected, and nothing is staged, or it is accepted, staging and
+at last complete, incomplete, failed or withdrawn. Below a table is what its reason codes mean.
 
 Examples:
   data-out exports list --state incomplete --since 2026-11-22
@@ -38,18 +37,18 @@ const fileColumns: Columns<ExportedFile> = [
 ];
 
 const unrecorded = {
-  not_found: 'Look at the request id and at --kind. If the request is some seconds old, ask again.',
+  not_found: 'Check the request id and --kind. If the request is only seconds old, ask again.',
 };
 
 /** `exports list` and `exports show`, for administrators. */
 export function registerExports(program: Command, context: CommandContext): void {
-  const exports = program.command('exports').description('administrators: what became of exports');
+  const exports = program.command('exports').description('administrators: the outcomes of exports');
   exports.addHelpText('after', afterHelp);
 
   withAdministratorOptions(exports.command('list'))
     .description('list the newest exports')
     .addOption(new Option('--state <state>', 'only exports in this state').choices(exportStates))
-    .option('--since <time>', 'only exports requested at this day or time, or later')
+    .option('--since <time>', 'only exports requested since then')
     .option('--page <number>', `${exportsPerPage} exports, counted from 1`, '1')
     .addHelpText('after', afterHelp)
     .action(async ({ state, kind, ...options }, command) => {
@@ -69,7 +68,7 @@ export function registerExports(program: Command, context: CommandContext): void
   withAdministratorOptions(exports.command('show'))
     .description('show one export')
     .argument('<request>', 'the request id')
-    .option('--files', 'with each of its files')
+    .option('--files', 'with its files')
     .addHelpText('after', afterHelp)
     .action(async (requestId, { files: withFiles, kind }, command) => {
       await using session = await openSession(context, command);
@@ -95,13 +94,13 @@ export function registerExports(program: Command, context: CommandContext): void
     });
 }
 
-/** Says what the reason codes mean, and what to do. A program knows the codes. */
+/** Says what the reason codes mean, and what to do. With `--json` a program gets the codes alone. */
 function explain(output: Session['output'], rows: readonly { readonly reason: string | null }[]): void {
   if (output.json) return;
   for (const line of explainReasons(rows.map(({ reason }) => reason))) output.note(line);
 }
 
-/** The lines for people about one export. Times are in UTC. */
+/** The lines about one export. Times are in UTC. */
 function describe(shown: ShownExport): string {
   const { requestId, dataset, file, recipient, keyFingerprint, requestedAt, sealedAt, settledAt } = shown;
   const { bytes, generation, receipt, counts } = shown;

@@ -19,12 +19,12 @@ import { type ByteRangeOption, checkWithin, rangeOption } from '../range.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 const afterHelp = `
-Without --crypt4gh the service decrypts the file and sends the plaintext: store it only where it may be. With --crypt4gh it
-sends a Crypt4GH file for your key. After an interruption the same command goes on where it stopped, unless the output is
-standard output.
+Without --crypt4gh the service decrypts the file and sends the plaintext: store it only where you are allowed to. With
+--crypt4gh it sends a Crypt4GH file for your key. After an interruption the same command resumes, unless it writes to standard
+output.
 
-The whole plaintext is compared with the SHA-256 of the catalogue, if it has one. If the two differ, the exit code is 8 and no
-file is left. On standard output the bytes have been written by then.
+The whole plaintext is compared with the catalogue's SHA-256, if it has one. If the two differ, the exit code is 8 and no file
+is left; standard output has the bytes by then.
 
 Examples:
   data-out datasets
@@ -36,23 +36,23 @@ Examples:
 export function registerFetch(program: Command, context: CommandContext): void {
   const fetching = program
     .command('fetch')
-    .description('fetch a file straight from the archive, without an export')
+    .description('fetch a file from the archive, without an export')
     .argument('<fileId>', 'the file, as data-out files shows it')
-    .option('--crypt4gh', 'a Crypt4GH file for a key of yours, instead of the plaintext')
+    .option('--crypt4gh', 'a Crypt4GH file for your key, instead of plaintext')
     .option('--public-key <file>', 'with --crypt4gh: your public key')
     .addOption(rangeOption())
-    .option('-o, --output <file>', 'file or folder; - for standard output (default: the name that the service gives)')
-    .option('--connections <n>', 'connections at once', '8')
-    .option('--overwrite', 'replace a file that is there')
-    .option('--skip-existing', 'keep a file that is there and has the right size');
+    .option('-o, --output <file>', 'file or folder; - for standard output (default: as the service names it)')
+    .option('--connections <n>', 'connections', '8')
+    .option('--overwrite', 'replace an existing file')
+    .option('--skip-existing', 'keep an existing file of the right size');
   withServiceOptions(fetching)
     .addHelpText('after', afterHelp)
     .action(async (fileId, { crypt4gh, publicKey, range, output, ...options }, command) => {
       if (crypt4gh && publicKey === undefined) {
-        throw usageError('--public-key', 'say for which key', 'Give the file with your public key.');
+        throw usageError('--public-key', 'no key is given', 'Give the file with your public key.');
       }
       if (!crypt4gh && publicKey !== undefined) {
-        throw usageError('--public-key', 'this goes with --crypt4gh', 'Add --crypt4gh, or leave --public-key out.');
+        throw usageError('--public-key', 'this needs --crypt4gh', 'Add --crypt4gh, or omit --public-key.');
       }
       const existing = existingOf(options);
       const connections = parseCount('--connections', options.connections, { from: 1, to: 64 });
@@ -79,7 +79,7 @@ export function registerFetch(program: Command, context: CommandContext): void {
 interface NamedFile {
   readonly remote: RemoteFile;
   readonly name: string;
-  /** SHA-256 in hex that the bytes must have; `undefined`: they are not compared. */
+  /** SHA-256 that the bytes must have, in hex; `undefined`: they are not compared. */
   readonly sha256?: string | undefined;
   /** Why the bytes are not compared, for the user. */
   readonly doubt?: string;
@@ -105,7 +105,7 @@ async function remoteFile(
   const part = range && { start: range.start, end: Math.min(range.end ?? size, size) };
   if (key) return await container(key, part);
   const remote = new DirectFile(api, { fileId, name, size, part });
-  if (remote.size < size) return { remote, name, doubt: 'the listed one is of the whole file' };
+  if (remote.size < size) return { remote, name, doubt: 'the listed checksum is of the whole file' };
   const sha256 = await api.sha256Of(fileId, { signal });
   return sha256 === undefined
     ? { remote, name, doubt: 'the service lists no SHA-256 of this file' }
@@ -117,7 +117,7 @@ function partName(name: string, range: ByteRangeOption | undefined): string {
   return range === undefined ? name : `${name}.${range.start}-${range.end ?? ''}`;
 }
 
-/** The same bytes. @throws ChecksumError after the last one, when their SHA-256 is not `listed` */
+/** The same bytes. @throws ChecksumError after the last one, if their SHA-256 is not `listed` */
 async function* verified(source: AsyncIterable<Uint8Array>, name: string, listed: string): AsyncGenerator<Uint8Array> {
   const hash = createHash('sha256');
   for await (const chunk of source) {

@@ -16,19 +16,19 @@ import { withKeyOptions } from '../options.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
 const afterHelp = `
-The body is neither decrypted nor checked. Without a key the command shows only what the header tells everyone.
+The body is neither decrypted nor checked. Without a key, only the unencrypted parts of the header are shown.
 
 Examples:
   data-out inspect sample.bam.c4gh
   data-out inspect --key me.sec.pem --key old.sec.pem sample.bam.c4gh
   curl -s https://... | data-out inspect --key me.sec.pem -`;
 
-/** What `inspect` found. Sizes in bytes. `null` is not known: the input is a pipe, or no key opens the header. */
+/** What `inspect` found. Sizes in bytes. `null`: not known, because the input is a pipe or no key opens the header. */
 interface Inspection extends Readonly<Record<string, unknown>> {
   readonly file: string;
   readonly headerBytes: number;
   readonly packets: number;
-  /** Most readers that the header can be for. */
+  /** The most readers that the header can be for: one reader can have several packets. */
   readonly recipientsAtMost: number | null;
   readonly bodyBytes: number | null;
   readonly segments: number | null;
@@ -37,7 +37,7 @@ interface Inspection extends Readonly<Record<string, unknown>> {
   /** The files of the keys that open the header. */
   readonly opensWith: readonly string[];
   readonly dataKeys: number | null;
-  /** Lengths to skip and to keep in turn, in decimal: a JSON number cannot hold all of them. */
+  /** Lengths to skip and to keep in turn, in decimal, because a JSON number is too small for some. */
   readonly editList: readonly string[] | null;
   /** Bytes of the plaintext after the edit list. */
   readonly visibleBytes: number | null;
@@ -46,9 +46,9 @@ interface Inspection extends Readonly<Record<string, unknown>> {
 /** `inspect [file]`. */
 export function registerInspect(program: Command, context: CommandContext): void {
   withKeyOptions(program.command('inspect'))
-    .description('show the header of a Crypt4GH file, and which of your keys opens it')
+    .description('show a Crypt4GH header, and which of your keys opens it')
     .argument('[file]', 'the container', '-')
-    .option('--header <file>', 'the header, where the input is the body alone')
+    .option('--header <file>', 'the header, if the input is a body alone')
     .addHelpText('after', afterHelp)
     .action(async (file, { header: headerFile }, command) => {
       await using session = await openSession(context, command);

@@ -41,18 +41,16 @@ Examples:
 export function registerKeys(program: Command, context: CommandContext): void {
   const keys = program
     .command('keys')
-    .description('make and manage your keys (Crypt4GH)')
+    .description('make and manage your Crypt4GH keys')
     .addHelpText('after', '\nExample:\n  data-out keys generate me');
 
   keys
     .command('generate')
     .description('make a new pair of keys')
     .argument('<name>', 'first part of the names of the two files')
-    .addOption(
-      new Option('--passphrase-file <file>', 'file with the passphrase (default: ask)').conflicts('passphrase'),
-    )
-    .option('--no-passphrase', 'do not protect the private key: anyone who can read the file can use it')
-    .option('--comment <text>', 'kept in clear in the file of the private key')
+    .addOption(new Option('--passphrase-file <file>', 'the passphrase (default: ask)').conflicts('passphrase'))
+    .option('--no-passphrase', 'leave the key unprotected: anyone who can read the file can use it')
+    .option('--comment <text>', 'stored unencrypted with the private key')
     .option('--force', 'replace existing files')
     .addHelpText('after', generateHelp)
     .action(async (name, { passphrase, comment, force }, command) => {
@@ -72,9 +70,9 @@ export function registerKeys(program: Command, context: CommandContext): void {
 
   keys
     .command('show')
-    .description('print the public key of a key file, and its fingerprint')
+    .description('print the public key in a key file, and its fingerprint')
     .argument('<file>', 'a public key, or your private one')
-    .option('--passphrase-file <file>', 'file with the passphrase of a private key (default: ask)')
+    .option('--passphrase-file <file>', 'passphrase of a private key (default: ask)')
     .addHelpText('after', showHelp)
     .action(async (file, _options, command) => {
       await using session = await openSession(context, command);
@@ -87,13 +85,11 @@ export function registerKeys(program: Command, context: CommandContext): void {
 
   keys
     .command('passwd')
-    .description('give a private key another passphrase')
+    .description('change the passphrase of a private key')
     .argument('<file>', 'your private key')
-    .option('--passphrase-file <file>', 'file with the passphrase it has now (default: ask)')
-    .addOption(
-      new Option('--new-passphrase-file <file>', 'file with the new one (default: ask)').conflicts('passphrase'),
-    )
-    .option('--no-passphrase', 'do not protect the key any more')
+    .option('--passphrase-file <file>', 'the present passphrase (default: ask)')
+    .addOption(new Option('--new-passphrase-file <file>', 'the new passphrase (default: ask)').conflicts('passphrase'))
+    .option('--no-passphrase', 'leave the key unprotected')
     .addHelpText('after', passwdHelp)
     .action(async (file, { passphrase, newPassphraseFile }, command) => {
       await using session = await openSession(context, command);

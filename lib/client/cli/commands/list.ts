@@ -8,15 +8,15 @@ import { nothingStaged, type PathOf, submittedPaths } from '../submitted-paths.t
 
 const largestPage = 50_000;
 
-/** Days before a file expires from which on the listing warns. */
+/** The listing warns of files that expire within so many days. */
 const warnedDays = 3;
 
 const afterHelp = `
-PATH is what the submitter called a file. It comes from the delivery receipts of your outbox: the 100 newest of them, up to 4 MiB,
-or all with --paths. A file without a receipt has "-". With --page, only receipts of that page are read.
+PATH is what the submitter called a file. It comes from the delivery receipts of your outbox: the 100 newest of them, up to 4
+MiB, or all with --paths. A file without a receipt has "-". With --page, only receipts of that page are read.
 
-A delivery receipt says that an export is done. The last line counts the receipts; --receipts also lists them. A warning counts the
-files that expire within ${warnedDays} days.
+A delivery receipt says that an export is done. The last line counts the receipts, and --receipts also lists them. A warning
+counts the files that expire within ${warnedDays} days.
 
 Examples:
   data-out list
@@ -26,13 +26,13 @@ Examples:
 /** `list`: the caller's outbox. */
 export function registerList(program: Command, context: CommandContext): void {
   withServiceOptions(program.command('list'))
-    .description('list the files that are staged for you')
+    .description('list your staged files')
     .addOption(new Option('--all', 'every page (default)').conflicts('page'))
     .option('--page <number>', 'one page, counted from 1')
-    .option('--per-page <rows>', 'files of a page', '100')
-    .option('--paths', 'the submitted paths, however many and large the delivery receipts are')
-    .option('--no-paths', 'no submitted paths, and no request for delivery receipts')
-    .option('--receipts', 'delivery receipts as well, marked in the last column')
+    .option('--per-page <rows>', 'files per page', '100')
+    .option('--paths', 'read all delivery receipts for the submitted paths')
+    .option('--no-paths', 'read no delivery receipts, show no submitted paths')
+    .option('--receipts', 'also list delivery receipts')
     .addHelpText('after', afterHelp)
     .action(async ({ paths: wanted, receipts: withReceipts = false, ...options }, command) => {
       await using session = await openSession(context, command);

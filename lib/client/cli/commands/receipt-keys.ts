@@ -5,14 +5,14 @@ import { changedPins, changePins, checkFingerprint, pinnedKeys } from '../receip
 import { type CommandContext, openSession } from '../session.ts';
 
 const afterHelp = `
-The first command that reads a receipt of a service pins the keys that the service publishes. From then on, the client accepts
-a receipt only if a pinned key has signed it. A new key of the service is pinned when a pinned one has endorsed it, as after a
-rotation by the operator. Accept any other key only after the operator has confirmed its fingerprint through another channel. The
-fingerprint is the SHA-256 thumbprint of the key (RFC 7638), as data-out doctor shows it.
+The first command that reads a receipt of a service pins the keys that the service publishes. From then on, the client accepts a
+receipt only if a pinned key has signed it. A new key is pinned when a pinned one has endorsed it, as after a rotation by the
+operator. Accept any other key only after the operator has confirmed its fingerprint through another channel. The fingerprint is
+the SHA-256 thumbprint of the key (RFC 7638), as data-out doctor shows it.
 
---refuse takes out one key for good, but not the keys that it endorsed earlier: they remain trusted. When the operator reports an
-abused key, ask for the fingerprints of all genuine keys, and refuse every other key that this command lists. When no trusted
-key is left, no receipt is accepted until you accept the operator's new key.
+--refuse removes one key for good, but not the keys that it endorsed earlier. When the operator reports an abused key, ask for
+the fingerprints of all genuine keys, and refuse every other key that this command lists. When no trusted key is left, no
+receipt is accepted until you accept the operator's new key.
 
 Examples:
   data-out receipt-keys
@@ -29,9 +29,9 @@ export function registerReceiptKeys(program: Command, context: CommandContext): 
   withConnectionOptions(
     program
       .command('receipt-keys')
-      .description('show and change which receipt keys are trusted')
-      .option('--accept <fingerprint>', 'trust this key; can be given several times', collect)
-      .option('--refuse <fingerprint>', 'never trust this key; can be given several times', collect)
+      .description('show or change which receipt keys are trusted')
+      .option('--accept <fingerprint>', 'trust this key; repeatable', collect)
+      .option('--refuse <fingerprint>', 'never trust this key; repeatable', collect)
       .option('--url <url>', 'address of the service (DATA_OUT_URL)'),
   )
     .addHelpText('after', afterHelp)

@@ -30,15 +30,15 @@ Examples:
 export function registerReencrypt(program: Command, context: CommandContext): void {
   const reencrypt = program
     .command('reencrypt')
-    .description('give a Crypt4GH file to other readers: a new header, the same body')
+    .description('give a Crypt4GH file to other readers: new header, same body')
     .argument('[file]', 'the container, or a header alone', '-');
   withOutputOptions(
-    withKeyOptions(withRecipients(reencrypt, "a reader's public key; may be given several times")),
-    'where to (default: standard output)',
+    withKeyOptions(withRecipients(reencrypt, "a reader's public key; repeatable")),
+    'file (default: standard output)',
   )
-    .option('--add', 'keep all present readers, you included')
+    .option('--add', 'keep the present readers, you included')
     .addOption(new Option('--trim', 'drop the packets that your key does not open').conflicts('add'))
-    .option('--header-only', 'write the new header alone, without the body')
+    .option('--header-only', 'write only the new header')
     .addHelpText('after', afterHelp)
     .action(async (file, options, command) => {
       await using session = await openSession(context, command);

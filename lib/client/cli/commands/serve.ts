@@ -21,16 +21,17 @@ import { readPrivateKeys } from '../key-files.ts';
 import { collect, parseCount, withKeyOptions, withServiceOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
-/** A tool waits for its answer, so a lost network is told after two seconds. */
+/** A tool waits for its answer, so a lost network is reported after two seconds. */
 const retries = { attempts: 4, firstMs: 250, longestMs: 1_000 };
 
 const afterHelp = `
-Any tool on this machine reads the files decrypted, at the address that is printed: datasets/ has what you may fetch directly, with
-the paths that submitters gave; folder/ has the .c4gh files of FOLDER, without .c4gh. Add ?format=json to an index for JSON. Nothing
-plain is written to the disk, and nothing is prepared at the service. Ctrl-C ends it.
+Tools on this machine read the files decrypted, at the printed address: datasets/ has what you may fetch directly, under the
+paths that submitters gave; folder/ has the .c4gh files of FOLDER, without .c4gh. ?format=json after a folder lists it as JSON.
+No plaintext is written to the disk, and nothing is prepared at the service. Ctrl-C ends it.
 
-The address has a secret that is new at each start: keep it to yourself. Only this machine can connect, and on Linux only you. Files
-of datasets are encrypted for a key that is made at the start and never written. Those of FOLDER need your private key.
+The address contains a secret that is new at each start: keep it to yourself. Only this machine can connect, and on Linux only
+you. Files of datasets are encrypted for a key that is made at the start and never written. Those of FOLDER need your private
+key.
 
 Examples:
   data-out serve
@@ -41,14 +42,10 @@ Examples:
 export function registerServe(program: Command, context: CommandContext): void {
   const serving = program
     .command('serve')
-    .description('show files decrypted to the tools on this machine, over HTTP')
-    .argument('[folder]', 'a folder with downloaded .c4gh files to show as well')
-    .option('--port <n>', 'port on 127.0.0.1 (default: a free one)', '0')
-    .option(
-      '--allow-origin <origin>',
-      'web pages that may read, as https://igv.org; may be given several times',
-      collect,
-    );
+    .description('show files decrypted to tools on this machine, over HTTP')
+    .argument('[folder]', 'a folder of .c4gh files to also show')
+    .option('--port <n>', 'port on 127.0.0.1; 0: a free one', '0')
+    .option('--allow-origin <origin>', 'web pages that may read, such as https://igv.org; repeatable', collect);
   withServiceOptions(withKeyOptions(serving))
     .addHelpText('after', afterHelp)
     .action(async (folder, { port: text, allowOrigin = [] }, command) => {
@@ -57,11 +54,11 @@ export function registerServe(program: Command, context: CommandContext): void {
       await using session = await openSession(context, command, retries);
       const { output, terminal } = session;
       const { signal } = terminal;
-      // Of other systems, none tells whose a connection is without more rights.
+      // Other systems reveal the owner of a connection only to privileged processes.
       const ownerOf = process.platform === 'linux' ? connectionOwner : undefined;
       if (!ownerOf)
         output.warn(
-          'this system does not say who connects: other users of this machine can read, if they learn the address',
+          'this system does not reveal who connects: other users of this machine can read, if they learn the address',
         );
       let last = '';
       const served = await serve({
@@ -71,13 +68,13 @@ export function registerServe(program: Command, context: CommandContext): void {
         admission: { token: randomBytes(24).toString('base64url'), origins, ownerOf, user: process.getuid?.() ?? -1 },
         failureOf: (error) => failureOf(error, clientFailure),
         failed: (path, { code, message }) => {
-          // Tools ask again and again.
+          // Tools repeat their requests, so each warning is shown once.
           if (last !== `${code} ${path}`) output.warn(printable(`${path}: ${message}`));
           last = `${code} ${path}`;
         },
       }).catch((error: unknown) => {
         throw (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
-          ? usageError('--port', `${port} is in use on this machine`, 'Give another one, or leave --port out.')
+          ? usageError('--port', `${port} is in use on this machine`, 'Choose another port, or omit --port.')
           : error;
       });
       output.result({ url: served.url, port: served.port }, served.url);

@@ -25,9 +25,9 @@ import {
 import { configPath } from '../sources.ts';
 
 const afterHelp = `
-Each answer is checked when you give it. Enter takes the value in brackets. Nothing is written before the last answer, so
-Ctrl-C leaves everything as it was. Run it again to change a setting: an old configuration file is kept as config.toml.bak,
-and no key is ever replaced. At the end it checks everything, as data-out doctor does.
+Each answer is checked when you give it. Enter takes the value in brackets. Nothing is written before the last answer, so Ctrl-C
+changes nothing. Run it again to change a setting: the old configuration file is kept as config.toml.bak, and no key is ever
+replaced. At the end it checks everything, as data-out doctor does.
 
 Examples:
   data-out setup
@@ -39,21 +39,19 @@ Examples:
 export function registerSetup(program: Command, context: CommandContext): void {
   const setup = program
     .command('setup')
-    .description('start here: asks for your settings, makes a key, and checks them')
+    .description('start here: enter your settings, make a key, check both')
     .option('--url <url>', 'address of the service')
-    .option('--direct-url <url>', 'address for direct access, if the service has one')
-    .option('--visa <file>', 'file with your visa or passport')
+    .option('--direct-url <url>', 'address for direct access, if any')
+    .option('--visa <file>', 'your visa or passport')
     .option('--username <name>', 'user name for the service')
-    .option('--password-file <file>', 'file with the password; it stays where it is')
+    .option('--password-file <file>', 'the password; the file stays in place')
     .addOption(new Option('--key <file>', 'your private key').conflicts('generateKey'))
-    .option('--generate-key <name>', 'make a new pair of keys: <name>.sec.pem and <name>.pub.pem')
+    .option('--generate-key <name>', 'make <name>.sec.pem and <name>.pub.pem')
     .addOption(
-      new Option('--passphrase-file <file>', 'file with the passphrase of the key; it stays where it is').conflicts(
-        'passphrase',
-      ),
+      new Option('--passphrase-file <file>', 'passphrase of the key; the file stays in place').conflicts('passphrase'),
     )
-    .option('--no-passphrase', 'do not protect a new key: anyone who can read the file can use it')
-    .option('--no-input', 'ask nothing: take the options, and the old settings');
+    .option('--no-passphrase', 'leave the key unprotected: anyone who can read the file can use it')
+    .option('--no-input', 'ask nothing: use the options, and the old settings');
   withConnectionOptions(setup)
     .addHelpText('after', afterHelp)
     .action((options, command) => setUp(context, command, options));
@@ -96,10 +94,10 @@ async function setUp(
   const secrets = [...(typed === undefined ? [] : [passwordFile(path)]), ...(newKey ? [newKey.privateKey] : [])];
   for (const secret of secrets) await warnOfCommit(resolve(terminal.folder, secret), output);
   for (const path of lostKeys) {
-    output.warn(`there is no file ${printable(path)} any more: it is no longer in the settings`);
+    output.warn(`${printable(path)} no longer exists, and is removed from the settings`);
   }
   for (const name of shadowing(config, terminal)) {
-    output.warn(`${name} is set in the environment, and counts before the configuration file`);
+    output.warn(`${name} is set in the environment, and overrides the configuration file`);
   }
   await examineAll(own, command, path, newKey);
   const next = nextStep(answers, terminal);
@@ -111,7 +109,7 @@ function withoutPerson(terminal: Terminal): Terminal {
 }
 
 function noTerminal(): UsageError {
-  return new UsageError('setup asks questions, and there is no terminal to ask on', {
+  return new UsageError('setup asks questions, but there is no terminal to ask on', {
     remedy:
       'Run it in a terminal, or give the answers: data-out setup --no-input --url URL --visa FILE --username NAME ' +
       '--password-file FILE --key FILE.',
@@ -119,11 +117,11 @@ function noTerminal(): UsageError {
 }
 
 function introduction(path: string, isReplaced: boolean): string {
-  const enter = 'Enter takes the value in brackets. Ctrl-C ends, and changes nothing.';
+  const enter = 'Enter takes the value in brackets. Ctrl-C quits and changes nothing.';
   return isReplaced ? `Your settings in ${printable(path)} are in brackets. ${enter}` : enter;
 }
 
-/** Variables of the environment that hide a setting of the file. */
+/** Variables of the environment that override a setting of the file. */
 function shadowing(config: ConfigFile, { env }: Terminal): string[] {
   return Object.entries(variables).flatMap(([setting, names]) =>
     config[setting as keyof typeof variables] === undefined ? [] : names.filter((name) => env[name]),
@@ -145,7 +143,7 @@ async function examineAll(
   const error = await showChecks(examine(session, {}), session.output);
   if (error === undefined) return;
   throw new ClientError(error.code, `your settings are stored, but ${error.message}`, {
-    remedy: 'Do what the line of that check says. data-out setup changes an answer, data-out doctor checks again.',
+    remedy: 'Follow the remedy below that check. data-out setup changes an answer, data-out doctor checks again.',
   });
 }
 

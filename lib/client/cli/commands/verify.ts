@@ -26,21 +26,22 @@ import { type CommandContext, openSession, type Session } from '../session.ts';
 const maxKeySetBytes = 1024 * 1024;
 
 const afterHelp = `
-A delivery receipt (NAME.delivery.jws) comes with every export; data-out download fetches it. Its signature is verified first, with
-the keys of the service, or with --keys offline. For each name the receipt of the newest request counts. States of a file:
+A delivery receipt (NAME.delivery.jws) comes with every export; data-out download fetches it. Its signature is verified first,
+with the keys of the service, or with --keys offline. If several receipts list a file, the newest request wins. States of a
+file:
 
   plaintext       its plaintext has the SHA-256 of the receipt: with --key, or decrypted already
-  bytes           its CRC-64/NVME and header digest match the receipt: this shows accidents, not forgery
-  size only       nothing more could be compared: not verified
+  bytes           its CRC-64/NVME and header digest match the receipt, which detects accidents, not forgery
+  size only       nothing else could be compared: not verified
   differs         it is not what the receipt says
-  not downloaded  it is not here, and the outbox has it, or its download was begun
-  expired         it is not here, and the outbox does not have it any more
-  missing         it is not here, and the outbox cannot be asked
+  not downloaded  it is not here, but is in the outbox, or its download was interrupted
+  expired         it is not here, and no longer in the outbox
+  missing         it is not here, and the outbox cannot be listed
   undelivered     the receipt says that it was not delivered, and why
   no receipt      a Crypt4GH file that no receipt lists
 
-The exit code is 0 only when all of it is "plaintext" or "bytes", and the deliveries are complete; else it is 10. With --partial it
-is 0 when every file that is here is "plaintext" or "bytes", whatever is not here.
+The exit code is 0 only when every file is "plaintext" or "bytes" and the deliveries are complete; otherwise it is 10. With
+--partial it is 0 when every file that is here is "plaintext" or "bytes".
 
 Examples:
   data-out verify data
@@ -60,16 +61,13 @@ const columns: Columns<ReturnType<typeof rowOf>> = [
 export function registerVerify(program: Command, context: CommandContext): void {
   const verifying = program
     .command('verify')
-    .description('compare downloaded files with their signed delivery receipts')
+    .description('compare downloaded files with their delivery receipts')
     .argument('[folder]', 'folder with the files and the receipts', '.')
-    .option('--keys <file>', 'JWK set of the service, from its /.well-known/jwks.json: works offline')
+    .option('--keys <file>', 'JWK set from /.well-known/jwks.json of the service, to work offline')
     .option('--issuer <id>', 'service id that the receipts must name (default: any)')
-    .option('--partial', 'files that are not here are not an error');
+    .option('--partial', 'missing files are not an error');
   withServiceOptions(
-    withKeyOptions(
-      verifying,
-      'your private key: compares the plaintext, decrypted in memory; may be given several times',
-    ),
+    withKeyOptions(verifying, 'your private key: also compares the plaintext, decrypted in memory; repeatable'),
   )
     .addHelpText('after', afterHelp)
     .action(async (name, { keys: keySet, issuer, partial = false, key }, command) => {
@@ -164,12 +162,14 @@ function conclude(
   const counts = new Map<VerifiedState, number>();
   for (const { state } of files) counts.set(state, (counts.get(state) ?? 0) + 1);
   const verified = files.filter(({ state }) => isVerified(state)).length;
-  if (counts.has('bytes')) output.note('"bytes" shows accidents, not forgery: give --key to compare the plaintext.');
-  const states = [...counts].map(([state, count]) => `${count} ${wordsOf(state)}`).join(', ');
+  if (counts.has('bytes')) output.note('"bytes" detects accidents, not forgery: give --key to compare the plaintext.');
+  const states = [...counts]
+    .map(([state, count]) => `${count} ${isVerified(state) ? 'by ' : ''}${wordsOf(state)}`)
+    .join(', ');
   output.note(`${verified} of ${count} files verified${states === '' ? '' : `: ${states}`}`);
   if (verified < count) {
     throw new ClientError('not_verified', `${count - verified} of ${count} files are not verified`, {
-      remedy: problem?.remedy ?? 'Download what differs or is not here. Ask for a new export of what has expired.',
+      remedy: problem?.remedy ?? 'Download what differs or is missing. Ask for a new export of what has expired.',
     });
   }
   if (problem) throw problem;

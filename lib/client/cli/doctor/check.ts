@@ -17,7 +17,7 @@ export interface CheckResult {
   readonly text: string;
   /** What to do, in a sentence. */
   readonly remedy?: string | undefined;
-  /** With `failed`: code of the error that the whole command ends with. */
+  /** With `failed`: code of the command's error. */
   readonly code?: ClientErrorCode;
   /** With `failed`: the half of the credentials that the service refuses. */
   readonly refused?: RefusedHalf | undefined;
@@ -52,8 +52,8 @@ export const wrong = (
 
 /**
  * The result of a check that failed or could not be made. Rethrows defects and interruptions.
- * @param remedies in place of the errors' own, which tell the user to run this very command. If the service says which half of
- * the credentials it refused, the error's own counts.
+ * @param remedies instead of the errors' own, which suggest this very command. If the service says which half of the
+ * credentials it refused, the error's own remedy wins.
  */
 export function failed(
   check: string,
@@ -77,8 +77,7 @@ function codeOf(error: unknown): ClientErrorCode | undefined {
 
 /**
  * Shows results as they come.
- * @returns the error of the whole command: that of the first failed check, which is often the cause of the others. `undefined`
- *   when no check failed
+ * @returns the error of the first failed check, which is often the cause of the others; `undefined` when no check failed
  */
 export async function showChecks(
   results: AsyncIterable<CheckResult>,

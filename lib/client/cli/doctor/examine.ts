@@ -10,7 +10,7 @@ import { checkHeader, checkKeys, readLocalHeader, readStagedHeader } from './key
 import { checkApi, checkClock, directApi, proxyApi } from './service-checks.ts';
 import { checkVisa } from './visa-check.ts';
 
-/** The files whose header is looked at, too. */
+/** Files whose header is also examined. */
 export interface ExaminedHeaders {
   /** Path of a local container, or of a header alone. */
   readonly header?: string;
@@ -21,7 +21,7 @@ export interface ExaminedHeaders {
 /** A person waits for the answer. */
 export const quickRetries = { attempts: 2, firstMs: 500, longestMs: 1_000 };
 
-const refused = 'Correct what the service names: get a new visa, or look at --username and the password.';
+const refused = 'Correct what the service names: get a new visa, or check --username and the password.';
 
 /** Checks the settings of a session, the service and the keys, one after the other. Rethrows defects and interruptions. */
 export async function* examine(

@@ -18,7 +18,7 @@ import { type PrivateKeyFile, type PrivateKeys, readPrivateKey } from '../key-fi
 import type { Session } from '../session.ts';
 import { type CheckResult, failed, ok, skipped } from './check.ts';
 
-/** First guess at what holds a header; that of one recipient has 124 bytes. */
+/** First read of a header; with one recipient it has 124 bytes. */
 const firstBytes = 64 * 1024;
 
 /** Reads every private key that the settings name. @param keys gets those that can be read */
@@ -38,7 +38,7 @@ export async function* checkKeys(session: Session, keys: PrivateKeys): AsyncGene
   yield skipped(check, 'no private key is named: --key FILE, DATA_OUT_KEY_FILE or key_files');
 }
 
-/** Says which of the keys opens a header. @param name of the file with the header @throws UsageError, ClientError */
+/** Says which of the keys opens a header. @param name of its file @throws UsageError, ClientError */
 export function checkHeader(name: string, header: Uint8Array, keys: readonly PrivateKeyFile[]): CheckResult {
   if (keys.length === 0) {
     throw new UsageError(`there is no key to open ${name} with`, { remedy: 'Name yours with --key FILE.' });
@@ -62,10 +62,7 @@ function opens(header: Uint8Array, privateKey: Uint8Array): boolean {
   }
 }
 
-/**
- * The header at the start of a local file, which is a container or a header alone. @throws ClientError,
- * MalformedHeaderError
- */
+/** The header of a local file, which is a container or a header alone. @throws ClientError, MalformedHeaderError */
 export async function readLocalHeader(path: string, folder: string): Promise<Uint8Array> {
   const absolute = resolve(folder, path);
   await using file = await open(absolute, 'r').catch((error: NodeJS.ErrnoException) => {
@@ -81,7 +78,7 @@ export async function readLocalHeader(path: string, folder: string): Promise<Uin
   });
 }
 
-/** The beginning of a staged container, with its whole header. @throws ClientError; MalformedHeaderError */
+/** The start of a staged container, with its whole header. @throws ClientError; MalformedHeaderError */
 export async function readStagedHeader(proxy: ProxyApi, name: string, signal: AbortSignal): Promise<Uint8Array> {
   const { transport } = proxy.connection;
   const { size } = await proxy.location(name, { signal });
@@ -93,7 +90,7 @@ export async function readStagedHeader(proxy: ProxyApi, name: string, signal: Ab
 }
 
 /**
- * The first bytes of a file, at least the whole header if the file has one.
+ * The first bytes of a file, including the whole header if it has one.
  * @param read reads the first `size` bytes, or the whole file if it is shorter
  */
 async function growing(read: (size: number) => Promise<Uint8Array>): Promise<Uint8Array> {

@@ -11,7 +11,7 @@ const soonDays = 7;
 /** Milliseconds: half of the leeway of 60 seconds that the service gives a visa. */
 const skewMs = 30_000;
 
-const unreachable = 'Look at the address; then at the network, at firewalls, and at HTTPS_PROXY.';
+const unreachable = 'Check the address, then the network, firewalls, and HTTPS_PROXY.';
 
 /** One of the service's two APIs, and a document that it serves without credentials. */
 export interface Api {
@@ -19,7 +19,7 @@ export interface Api {
   readonly url: URL;
   /** Path below the address. */
   readonly document: string;
-  /** Whether a data-out service serves this document there. */
+  /** Whether the answer is this document of a data-out service. */
   readonly isExpected: (json: Readonly<Record<string, unknown>>) => boolean;
 }
 
@@ -38,7 +38,10 @@ export const directApi = (url: URL): Api => ({
   isExpected: ({ id, type }) => typeof id === 'string' && typeof type === 'object',
 });
 
-/** Checks the address and the certificate of an API. @returns its answer; `undefined` if it is not one of a data-out service */
+/**
+ * Checks the address and the certificate of an API. @returns its answer; `undefined` if it does not come from a data-out
+ * service
+ */
 export async function* checkApi(
   { check, url, document, isExpected }: Api,
   { transport }: ServiceConnection,
@@ -59,7 +62,7 @@ export async function* checkApi(
   } else {
     const text = `${url.host} answers with status ${status}, but not as a data-out service`;
     const remedy =
-      'Compare the address with the one that the archive gave you, to its end: often it ends in a version, as in https://data-out.example.org/v1/.';
+      'Compare the whole address with the one that the archive gave you: it often ends in a version, as in https://data-out.example.org/v1/.';
     yield failed(check, new ClientError('protocol', text, { remedy }));
   }
   yield checkCertificate(url, seen);
@@ -70,7 +73,7 @@ function checkCertificate(url: URL, { certificate, date, localDate }: Probe): Ch
   const check = 'certificate';
   if (url.protocol !== 'https:') {
     const text = `${url.protocol}//${url.host} is not encrypted`;
-    if (isLoopback(url)) return skipped(check, `${text}, and on this machine`);
+    if (isLoopback(url)) return skipped(check, `${text}, which is safe on this machine`);
     return warning(check, text, 'Use the https:// address: anyone on the network can read your credentials.');
   }
   if (certificate === undefined) return ok(check, `the certificate of ${url.host} is trusted`);
@@ -79,7 +82,7 @@ function checkCertificate(url: URL, { certificate, date, localDate }: Probe): Ch
   const text = `for ${subject}, by ${issuer}, until ${validUntil.toISOString().slice(0, 10)} (${days} days)`;
   const details = { url: url.href, subject, issuer, validUntil: validUntil.toISOString() };
   if (days >= soonDays) return ok(check, text, details);
-  return warning(check, text, 'Tell the operator of the service: it must be renewed.', details);
+  return warning(check, text, 'Ask the operator of the service to renew it.', details);
 }
 
 /** Compares this machine's clock with the service's. */

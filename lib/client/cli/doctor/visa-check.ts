@@ -3,21 +3,21 @@ import { formatDuration } from '../../../terminal/output.ts';
 import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../../api/order/decoded-visa.ts';
 import { type CheckResult, ok, warning, wrong } from './check.ts';
 
-/** Characters of the longest token: the other headers need about 1,200 of the `limits.requestHeaderBytes`. */
+/** Characters of the longest token: the other headers need about 1,200 of `limits.requestHeaderBytes`. */
 const longestToken = 9_000;
 /** A visa that ends sooner may end within the first requests of a download. */
 const soonMs = 300_000;
-/** Most datasets that the line for people names. */
+/** The most datasets that the line for people names. */
 const shown = 5;
 
 /**
- * Checks the claims of a visa or passport. They are not verified: only the service knows which issuers it trusts.
+ * Checks the claims of a visa or passport, without verifying them: only the service knows which issuers it trusts.
  * @param now by the service's clock if it is known, else by this machine's
  */
 export function checkVisa(token: string, now: Date): CheckResult {
   const check = 'visa';
   const decoded = decodeVisaOrPassport(token);
-  const renew = 'Get a new one where you got this one, and put it into the same file.';
+  const renew = 'Get a new one where you got this one, and save it under the same name.';
   if (decoded === undefined) {
     return wrong(check, 'the token is neither a GA4GH visa nor a passport', renew, 'unauthenticated');
   }
@@ -42,7 +42,7 @@ export function checkVisa(token: string, now: Date): CheckResult {
   }
   if (datasets.length === 0) return fail('it grants no dataset', 'Ask the data access committee.');
   const more = datasets.length > shown ? ` and ${datasets.length - shown} more` : '';
-  const odd = unreadable > 0 ? `; ${unreadable} tokens in it are no visas` : '';
+  const odd = unreadable > 0 ? `; ${unreadable} tokens in it are not visas` : '';
   const grants = `grants ${datasets.slice(0, shown).join(', ')}${more}${odd}`;
   const until = `until ${expires.toISOString()} (${formatDuration(left)} left)`;
   const text = `${about}, ${until}, ${grants} (decoded, not verified)`;

@@ -6,17 +6,17 @@ import { ClientError } from '../../api/errors.ts';
 
 /** What the delivery receipts say of the files of a download. */
 export interface DeliverySummary {
-  /** Files that are what their receipt says. */
+  /** Files that match their receipt. */
   readonly verified: number;
   /** Files that no receipt lists. */
   readonly unlisted: number;
-  /** Those that list a file of the download. */
+  /** Receipts that list a file of the download. */
   readonly receipts: readonly Receipt[];
 }
 
-/** Receipts that the line for people names. */
+/** The most receipts that the line for people names. */
 const shownReceipts = 3;
-/** Files that a warning names. */
+/** The most files that a warning names. */
 const shownFiles = 5;
 
 export function summaryOf(files: readonly FileResult[], claims: Claims): DeliverySummary {
@@ -34,7 +34,7 @@ export function summaryRecord({ verified, receipts }: DeliverySummary) {
   return { verified, receipts: shown };
 }
 
-/** As the end of a line for people: `, 3 verified; receipt 0b5c… (generation 1, complete)`. */
+/** The end of a line for people: `, 3 verified; receipt 0b5c… (generation 1, complete)`. */
 export function summaryText({ verified, unlisted, receipts }: DeliverySummary): string {
   const count = verified === 0 ? ', none verified' : `, ${verified} verified`;
   const named = receipts.slice(0, shownReceipts).map(receiptText);
@@ -47,14 +47,14 @@ function receiptText({ jti, generation, complete }: Receipt): string {
   return `${jti} (generation ${generation}, ${complete ? 'complete' : 'incomplete'})`;
 }
 
-/** The failure that a delivery is not complete. */
+/** The failure of an incomplete delivery. */
 export function incompleteError({ jti }: Receipt): ClientError {
   return new ClientError('not_verified', `the delivery of request ${jti} is not complete`, {
-    remedy: 'What was delivered is here. Ask the administrator about the rest.',
+    remedy: 'What was delivered has been downloaded. Ask the administrator about the rest.',
   });
 }
 
-/** What an incomplete delivery lacks, in one line. */
+/** What an incomplete delivery lacks, on one line. */
 export function incompleteText({ jti, missing }: Receipt): string {
   const head = `the delivery of request ${jti} is not complete`;
   if (missing.length === 0) return `${head}: the export ended before all of its files were known`;

@@ -8,12 +8,12 @@ import { type DeliverySummary, summaryRecord, summaryText } from './delivery-sum
 
 /**
  * Shows a user the downloads of a run: progress, remarks, one result for each file, and a summary.
- * @param files number of files. The error of a single file is that of the command, which reports it.
+ * @param files number of files. The command itself reports the error of a single file.
  */
 export function downloadReporter(output: Output, progress: Progress, files: number) {
   const isSingle = files === 1;
   const tasks = new Map<string, ProgressTask>();
-  /** The last remark about each file: several connections fail together, and the user reads it once. */
+  /** The last remark about each file, which is not repeated: several connections fail together. */
   const remarks = new Map<string, string>();
   const shownErrors = new Set<ClientError>();
   /** `bytes` of the files that were downloaded, as they are in storage. */
@@ -36,7 +36,7 @@ export function downloadReporter(output: Output, progress: Progress, files: numb
     if (outcome !== 'failed' || output.json) {
       output.result(record, `${outcome === 'skipped' ? 'kept ' : ''}${printable(path)}`);
     } else if (error && !isSingle && error.code !== 'interrupted' && !shownErrors.has(error)) {
-      // An error that stopped the whole run is the error of every file that did not start: it is shown once.
+      // An error that stopped the run is the error of every file that did not start, so it is shown once.
       shownErrors.add(error);
       output.warn(about(name, error.message));
     }
@@ -55,7 +55,7 @@ export function downloadReporter(output: Output, progress: Progress, files: numb
 
     /**
      * @param elapsed of the whole run, in milliseconds
-     * @param delivery what the receipts say of the files; default: there can be none
+     * @param delivery what the receipts say of the files; absent without receipts
      */
     summarize(elapsed: number, delivery?: DeliverySummary): void {
       if (output.json) {
@@ -63,11 +63,11 @@ export function downloadReporter(output: Output, progress: Progress, files: numb
         return;
       }
       const { files, downloaded, skipped, failed, bytes } = counts;
-      // For these, the command itself says what happened.
+      // The command itself reports these.
       if (files === 0 || (isSingle && failed > 0)) return;
       const parts = [
         `${downloaded} downloaded (${formatBytes(bytes)} in ${formatDuration(elapsed)})`,
-        ...(skipped > 0 ? [`${skipped} there already`] : []),
+        ...(skipped > 0 ? [`${skipped} already present`] : []),
         ...(failed > 0 ? [`${failed} not whole`] : []),
       ];
       const sum = `${counted(files, 'file')}: ${parts.join(', ')}`;
@@ -83,11 +83,11 @@ function about(name: string, text: string): string {
 function remarkOn(event: Exclude<DownloadEvent, { type: 'started' | 'progress' | 'finished' }>): string {
   switch (event.type) {
     case 'comparing':
-      return 'there is a file with another time; comparing it with the staged file';
+      return 'a file with another time exists; comparing it with the staged file';
     case 'retrying':
       return `${event.error.message}; trying again`;
     case 'restarted':
-      return 'the file was replaced meanwhile; starting again';
+      return 'the file was replaced; starting again';
     case 'refetching':
       return `segment ${event.segment} does not authenticate; fetching it again`;
   }

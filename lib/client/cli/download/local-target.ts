@@ -6,7 +6,7 @@ import { type LocalPaths, localPaths, nameProblem } from '../../api/download/dis
  * The paths for one downloaded file.
  * @param output as the user wrote it: a file or an existing folder. @default - `folder`
  * @param name of the file at the service
- * @param fallback in place of a `name` that this disk cannot hold
+ * @param fallback instead of a `name` that this disk refuses
  */
 export async function localTarget(
   folder: string,
@@ -17,7 +17,7 @@ export async function localTarget(
   if (output === undefined) return localPaths(folder, good);
   const path = resolve(folder, output);
   if (output.endsWith('/') || (await isFolder(path))) return localPaths(path, good);
-  // A user may choose a name that is refused from a service, such as one with a dot at its start.
+  // Users may choose names that are refused from a service, such as one that begins with a dot.
   return chosenPaths(path);
 }
 

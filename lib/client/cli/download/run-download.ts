@@ -29,7 +29,7 @@ import { selectFiles } from './select-files.ts';
 
 /** What a user asks `download` for. */
 export interface WantedDownload {
-  /** Names and patterns; empty: every file, or every file of the delivery that is waited for. */
+  /** Names and patterns; empty: every file, or every file of the awaited delivery. */
   readonly names: readonly string[];
   readonly all: boolean;
   readonly wait: { readonly delivery: AwaitedDelivery; readonly timeoutMs: number } | undefined;
@@ -37,25 +37,25 @@ export interface WantedDownload {
   readonly parallel: number;
   readonly connections: number;
   readonly decrypt: boolean;
-  /** Whether a file that no receipt names is refused. */
+  /** Whether files that no receipt names are refused. */
   readonly requireReceipt: boolean;
-  /** Whether files lie under the paths that their submitters gave them. */
+  /** Whether files are saved under the paths that their submitters gave them. */
   readonly originalPaths: boolean;
   readonly existing: Existing;
   readonly sync: boolean;
 }
 
-/** What all parts of one run work with. */
+/** What the parts of one run share. */
 interface Run {
   readonly session: Session;
   readonly proxy: ProxyApi;
   readonly wanted: WantedDownload;
   readonly own: OwnKeys;
-  /** The receipts that are read. A receipt of downloaded files is also copied beside them. */
+  /** The receipts read so far. Receipts of downloaded files are also copied beside them. */
   readonly scratch: ReceiptFolder;
 }
 
-/** Downloads files and the receipts, compares the two, and reports. @throws ClientError unless every file is whole */
+/** Downloads files and receipts, compares them, and reports. @throws ClientError unless every file is whole */
 export async function runDownload(session: Session, asked: WantedDownload): Promise<void> {
   const { terminal, output } = session;
   const proxy = new ProxyApi(await session.service());
@@ -66,10 +66,10 @@ export async function runDownload(session: Session, asked: WantedDownload): Prom
   const run = { session, proxy, wanted, scratch, own: await findOwnKeys(session, keys.files) };
   const delivery = await awaited(run);
   const { files, receipts, gone } = await listed(run, delivery);
-  // The files come meanwhile.
+  // The files are downloaded meanwhile.
   const reading = read(run, receipts);
   const error = await download(run, files, reading, keys.raw);
-  if (error?.code === 'interrupted') output.note('Downloaded bytes are kept: run the same command again to go on.');
+  if (error?.code === 'interrupted') output.note('Downloaded bytes are kept: run the same command again to resume.');
   if (error) throw error;
   const { refused } = await reading;
   if (refused[0]) throw refused[0];
@@ -77,7 +77,7 @@ export async function runDownload(session: Session, asked: WantedDownload): Prom
   if (gone !== undefined) throw gone;
 }
 
-/** Waits for the delivery that the user asks for, if there is one. */
+/** Waits for the delivery that the user asks for, if any. */
 async function awaited(run: Run): Promise<Receipt | undefined> {
   const { session, proxy, wanted } = run;
   if (wanted.wait === undefined) return undefined;
@@ -99,11 +99,11 @@ async function expectKeys({ session, proxy }: Run): Promise<void> {
   try {
     await receiptKeys(session, proxy);
   } catch (error) {
-    // The waiting outlasts a service that does not answer.
+    // The wait survives a service that does not answer.
     if (error instanceof UnavailableError && error.retryable) return;
     if (!(error instanceof ClientError) || !withoutKeys.has(error.code)) throw error;
-    throw new ClientError('usage', `no delivery receipt will come that can be verified: ${error.message}`, {
-      remedy: 'Ask the administrator when the export is done. Then run the command without --wait.',
+    throw new ClientError('usage', `delivery receipts of this service cannot be verified: ${error.message}`, {
+      remedy: 'Ask the administrator when the export is done, then run the command without --wait.',
       cause: error,
     });
   }
@@ -111,13 +111,13 @@ async function expectKeys({ session, proxy }: Run): Promise<void> {
 
 /** Receipts of the outbox that a download needs. */
 interface NeededReceipts {
-  /** Those that can name a file of the download: they are read. */
+  /** Receipts to read, because they can name a file of the download. */
   readonly toRead: readonly ListedFile[];
-  /** Puts receipts beside the files, once it is known what they name. */
+  /** Copies receipts beside the files, once their content is known. */
   readonly keep: (claims: Claims) => Promise<void>;
 }
 
-/** The files to download, their receipts, and an error if files of the delivery are not there any more. */
+/** The files to download, their receipts, and an error if files of the delivery are no longer there. */
 async function listed(
   run: Run,
   delivery: Receipt | undefined,
@@ -147,7 +147,7 @@ async function listed(
   };
 }
 
-/** Reads the receipts of a download, verifies them and puts them beside the files. @throws ClientError */
+/** Reads the receipts of a download, verifies them and copies them beside the files. @throws ClientError */
 async function read(run: Run, { toRead, keep }: NeededReceipts): Promise<ReadReceipts & { readonly claims: Claims }> {
   const counter = run.session.progress.counter('reading receipts', toRead.length);
   const found = await checkable(run, toRead, counter).finally(counter.end);
@@ -198,7 +198,7 @@ async function download(
     if (wanted.all || summary.receipts.includes(receipt)) output.warn(incompleteText(receipt));
   }
   const isUnread = report.files.some(({ outcome, verified }) => outcome === 'skipped' && verified === undefined);
-  if (isUnread) output.note('Files that were there already were not read: data-out verify compares them.');
+  if (isUnread) output.note('Existing files were not read: data-out verify checks them.');
   const compared = report.files.filter(({ name, outcome }) => outcome === 'downloaded' && claims.of(name));
   const unlike = compared.filter(({ verified }) => verified === undefined).length;
   if (unlike > 0) {
@@ -228,7 +228,7 @@ function originalPlaces(
   return placeOf;
 }
 
-/** Puts receipts beside the files: of the files, of the delivery, those that are named, and newer ones of those there. */
+/** Copies receipts beside the files: those of the files, of the delivery, those named, and newer versions of present ones. */
 async function keepReceipts(
   { session, proxy, wanted: { folder, sync }, scratch }: Run,
   receipts: readonly ListedFile[],
@@ -255,7 +255,7 @@ async function checkable(run: Run, files: readonly ListedFile[], counter: Counte
     if (!(error instanceof ClientError) || !withoutKeys.has(error.code)) throw error;
     const message = `the delivery receipts cannot be verified: ${error.message}`;
     session.output.warn(printable(message));
-    // A service never withdraws its keys. Without this refusal, someone who hides them could change files.
+    // A service never withdraws its keys. Without this refusal, whoever hides them could change files.
     const refused = isPinned(await pinnedKeys(session)) ? [new ReceiptError(message, { cause: error })] : [];
     return { receipts: [], refused, foreign: [] };
   }
@@ -271,22 +271,22 @@ function fetched(
   return fetchReceipts({ proxy, files, folder: scratch, counter, signal, keys, ownKeys: recipientsOf(own) });
 }
 
-/** How a service answers that has no keys, or none that can be used. */
+/** Errors of a service without usable keys. */
 const withoutKeys: ReadonlySet<string> = new Set(['not_found', 'forbidden', 'usage', 'protocol']);
 
 function goneError(lost: number, total: number): ClientError {
-  return new ClientError('not_verified', `${lost} of ${total} files of the delivery are not in your outbox any more`, {
-    remedy: 'data-out verify says what the folder has. Ask for a new export of what it lacks.',
+  return new ClientError('not_verified', `${lost} of ${total} files of the delivery are no longer in your outbox`, {
+    remedy: 'data-out verify shows what the folder lacks: ask for a new export of it.',
   });
 }
 
 function unnamedError(name: string): ClientError {
   return new ClientError('not_verified', `${name}: no valid delivery receipt names it`, {
-    remedy: 'The receipt of an export comes last: wait for it, or leave out --require-receipt.',
+    remedy: 'The receipt of an export comes last: wait for it, or omit --require-receipt.',
   });
 }
 
-/** What receipts say of files: a promise until they are read. @param expectedBy may throw a ClientError */
+/** What receipts say of files, once they are read. @param expectedBy can throw a ClientError */
 function expectations(
   reading: Promise<{ readonly claims: Claims }>,
   expectedBy: (claims: Claims, name: string) => Expected | undefined,

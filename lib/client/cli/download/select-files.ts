@@ -3,16 +3,15 @@ import { printable } from '../../../terminal/output.ts';
 import { ClientError } from '../../api/errors.ts';
 import type { ListedFile } from '../../api/proxy.ts';
 
-/** Most names that an error shows. */
+/** The most names that an error shows. */
 const shown = 5;
 /** The matcher refuses longer patterns. No name is that long. */
 const longestPattern = 65_536;
 
 /**
- * The files that names and patterns select, each once, in the order of the listing. A listed name selects that file,
- * whatever characters it has. Any other text is a pattern, such as `EGAF0001*` or `*.{bam,cram}.c4gh`. Upper and lower
- * case differ.
- * @throws ClientError `not_found` when a name or pattern selects no file: no download starts then
+ * The files that names and patterns select, each once, in the order of the listing. A listed name selects that file, whatever
+ * characters it has. Any other text is a pattern, such as `EGAF0001*` or `*.{bam,cram}.c4gh`. Upper and lower case differ.
+ * @throws ClientError `not_found` when a name or pattern selects no file
  */
 export function selectFiles(files: readonly ListedFile[], wanted: readonly string[]): readonly ListedFile[] {
   const names = new Set(files.map(({ name }) => name));
@@ -29,7 +28,7 @@ export function selectFiles(files: readonly ListedFile[], wanted: readonly strin
 
 function matching(names: ReadonlySet<string>, pattern: string): readonly string[] {
   if (pattern === '' || pattern.length > longestPattern) return [];
-  // The service lists no name with a dot at its start, and no name has folders.
+  // The service lists no name that begins with a dot or contains a folder.
   const matches = picomatch(pattern, { dot: true, nonegate: true });
   return [...names].filter((name) => matches(name));
 }

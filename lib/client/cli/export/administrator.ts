@@ -11,8 +11,8 @@ import { Sources, secretOf } from '../sources.ts';
 const variables = { username: 'DATA_OUT_ADMIN_USERNAME', password: 'DATA_OUT_ADMIN_PASSWORD' };
 
 /**
- * The administrator's credentials: from the options, else from the environment. The configuration file and a
- * researcher's variables are not read: a researcher's credentials must not be tried in their place.
+ * The administrator's credentials, from the options, else from the environment. The configuration file and a researcher's
+ * variables are ignored: they hold a researcher's credentials.
  * @throws UsageError when there is no user name
  */
 async function administratorOf(
@@ -37,7 +37,7 @@ export async function administratorApi(session: Session, command: Command): Prom
   const basic = await administratorOf(command.optsWithGlobals(), session.terminal);
   const service = await session.service();
   if (service.proxyUrl === undefined) {
-    // Setup asks for a visa, which an administrator does not have.
+    // Not by setup, which asks for a visa.
     const remedy = 'Give it with --url or DATA_OUT_URL.';
     throw new UsageError('no address of the service is set', { remedy });
   }
@@ -46,10 +46,10 @@ export async function administratorApi(session: Session, command: Command): Prom
 
 const remedies: Readonly<Record<string, string>> = {
   unauthenticated:
-    "Look at the administrator's user name and password (--username, --password-file, DATA_OUT_ADMIN_USERNAME, " +
-    'DATA_OUT_ADMIN_PASSWORD); those of a researcher are others.',
-  forbidden: 'This user is known, but no administrator: ask the operator.',
-  not_found: 'Look at --kind, and at the address.',
+    "Check the administrator's user name and password (--username, --password-file, DATA_OUT_ADMIN_USERNAME, " +
+    'DATA_OUT_ADMIN_PASSWORD); researcher credentials do not work here.',
+  forbidden: 'This user is not an administrator: ask the operator.',
+  not_found: 'Check --kind and the address.',
 };
 
 /**

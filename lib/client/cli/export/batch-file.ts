@@ -11,7 +11,7 @@ export interface BatchRow {
   /** Paths, relative to the folder of the batch. */
   readonly visa: string;
   readonly publicKey: string;
-  /** Why this row cannot be sent. The others can. */
+  /** Why this row cannot be sent. */
   readonly fault?: UsageError;
 }
 
@@ -29,7 +29,7 @@ const types: ReadonlyMap<string, BatchRow['type']> = new Map([
   ['file_id', 'fileId'],
 ]);
 
-/** Bytes. A batch of 100,000 rows is far smaller. */
+/** Bytes; far more than 100,000 rows need. */
 const maxBytes = 32 * 1024 * 1024;
 
 /**

@@ -19,9 +19,9 @@ interface Accepted {
 }
 
 /**
- * Opens the journal of a batch, or makes a new one: the outcomes of its orders, in a file beside the batch, one JSON object a
- * line. A second run reads which orders were accepted, and does not send them again. The file holds no visa and no password.
- * An order whose answer was not written down is sent again, which does no harm: the same export writes the same files.
+ * Opens the journal of a batch, or makes a new one: the outcomes of its orders, in a file beside the batch, one JSON object per
+ * line. A second run does not send accepted orders again. The file contains no visa and no password. An order whose answer was
+ * not recorded is sent again, which is harmless: the same export writes the same files.
  * @throws LocalDiskError
  */
 export async function openJournal(batchPath: string) {
@@ -29,10 +29,10 @@ export async function openJournal(batchPath: string) {
   const { handle, accepted } = await onDisk(path, () => opened(path)).catch((error: unknown) => {
     if (!(error instanceof LocalDiskError)) throw error;
     const remedy =
-      'It is written beside the CSV file: copy that file with its visas and keys to a folder in which you may write.';
+      'It is written beside the CSV file: copy that file, its visas and keys to a folder where you can write.';
     throw new LocalDiskError(`the journal of the batch: ${error.message}`, { remedy, cause: error });
   });
-  /** Outcomes come side by side, and are written one after the other. */
+  /** Outcomes arrive in parallel, and are written one after the other. */
   let writing: Promise<unknown> = Promise.resolve();
   return {
     accepted: (digest: string) => accepted.get(digest),
@@ -60,7 +60,7 @@ async function opened(path: string) {
   const handle = await open(path, 'a+', 0o600);
   try {
     const text = await handle.readFile('utf8');
-    // A run that was killed may have left half a line.
+    // A killed run can leave half a line.
     if (text !== '' && !text.endsWith('\n')) await handle.appendFile('\n');
     return { handle, accepted: acceptedIn(text) };
   } catch (error) {

@@ -17,7 +17,7 @@ import { recordedState } from './wait.ts';
 export interface BatchOptions {
   readonly path: string;
   readonly kind: string;
-  /** Whether orders that were accepted before are sent again. */
+  /** Whether accepted orders are sent again. */
   readonly again: boolean;
   /** `undefined`: nothing is sent, and no journal is written. */
   readonly proxy: ProxyApi | undefined;
@@ -38,16 +38,16 @@ export interface BatchResult {
   readonly row: BatchRow;
   readonly outcome: 'accepted' | 'accepted-before' | 'would-send' | 'failed';
   readonly requestId?: string | undefined;
-  /** With an order that was sent before: time of that, ISO 8601. */
+  /** When an earlier run sent the order, in ISO 8601. */
   readonly time?: string;
   readonly order?: ExportOrder;
-  /** With an order that was sent before: what became of it. Absent if the service cannot report. */
+  /** The outcome of an order of an earlier run. Absent if the service cannot report it. */
   readonly shown?: ShownExport | undefined;
   /** With `failed`. */
   readonly error?: RowError;
 }
 
-/** Codes of errors that every other row would meet, too. */
+/** Codes of errors that every other row would also get. */
 const stopping: ReadonlySet<string> = new Set([
   'unauthenticated',
   'forbidden',
@@ -76,13 +76,13 @@ export async function runBatch(options: BatchOptions): Promise<RowError | undefi
   let stop: BatchResult | undefined;
   const report = () => {
     const result = results[reported++];
-    // The outcome of a row that the user interrupted is not known.
+    // An interrupted row has no known outcome.
     if (result && result.error?.code !== 'interrupted') onResult(result);
   };
 
   const read = ({ id, type, visa, publicKey }: BatchRow) => {
     const here = { ...terminal, folder: dirname(path) };
-    const sources = { visa: 'visa', publicKey: 'public_key', fileRemedy: 'Write file in the column type.' };
+    const sources = { visa: 'visa', publicKey: 'public_key', fileRemedy: 'Write "file" in the column "type".' };
     return readOrder({ id, type, kind, visa, publicKey }, sources, here);
   };
   /** Sends an order, unless it was accepted before. @throws ClientError, UsageError */

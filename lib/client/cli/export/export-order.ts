@@ -25,7 +25,7 @@ export interface ExportWords {
   readonly publicKey: string;
 }
 
-/** An order that can be sent, and its facts for the administrator. */
+/** A checked order, and its facts for the administrator. */
 export interface ExportOrder {
   readonly request: ExportRequest;
   /** Hex SHA-256 of the recipient's public key. */
@@ -34,11 +34,11 @@ export interface ExportOrder {
   readonly recipient: { readonly issuer: string; readonly subject: string } | undefined;
   /** Not verified. */
   readonly visaExpires: Date | undefined;
-  /** Warnings: reasons for which the service will probably refuse. */
+  /** Warnings: why the service will probably refuse. */
   readonly doubts: readonly string[];
 }
 
-/** Where users name the files: options, or columns of a batch. */
+/** Where the user names the files: options, or columns of a batch. */
 export interface ExportSources {
   readonly visa: string;
   readonly publicKey: string;
@@ -46,13 +46,13 @@ export interface ExportSources {
   readonly fileRemedy: string;
 }
 
-/** What to do about a private key of a recipient. */
+/** What to do when a recipient has sent a private key. */
 const recipientsPrivateKey =
-  'Delete it, and ask the recipient to make a new pair of keys and to send ….pub.pem alone: anyone who has seen a private key ' +
+  'Delete it, and ask the recipient to make new keys and send only ….pub.pem: anyone who has seen a private key ' +
   'can read the files that are encrypted for it.';
 
 /**
- * Reads the files of an order and checks the visa and the key here, because the service answers before it checks them.
+ * Reads the files of an order and checks visa and key, because the service answers before it checks them.
  * @throws UsageError for an unusable key, or an unusable or expired visa; ClientError `not_found`
  */
 export async function readOrder(words: ExportWords, sources: ExportSources, terminal: Terminal): Promise<ExportOrder> {

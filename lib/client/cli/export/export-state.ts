@@ -18,8 +18,8 @@ export function filesOf(count: number): string {
 }
 
 /**
- * What an export has come to, for a script: `undefined` if it is complete or goes on, else an error. Its code is what the
- * administrator can do next.
+ * The outcome of an export, for a script: `undefined` if it is complete or continues, else an error whose code says what the
+ * administrator can do.
  */
 export function shortfallOf(shown: ShownExport): ClientError | undefined {
   const { state, reason, requestId } = shown;
@@ -33,12 +33,12 @@ export function shortfallOf(shown: ShownExport): ClientError | undefined {
 
 const shortfalls = {
   rejected: ['forbidden', 'Nothing was staged.', 'Ask the operator.'],
-  withdrawn: ['forbidden', 'The dataset was withdrawn.', 'Ask the operator.'],
+  withdrawn: ['forbidden', 'Its containers were taken back, with the dataset or by the operator.', 'Ask the operator.'],
   incomplete: ['partial', 'data-out exports show ID --files names them.', 'Export again, or ask the operator.'],
   failed: ['unavailable', 'Not all files are staged.', 'Export again later, or ask the operator.'],
 } as const;
 
-/** A line for each reason code that has words, in their order. */
+/** A line for each explained reason code, in their order. */
 export function explainReasons(reasons: readonly (string | null)[]): readonly string[] {
   const known = new Set(reasons.filter((reason) => reason !== null));
   return [...known].sort().flatMap((reason) => {

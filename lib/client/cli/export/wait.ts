@@ -4,7 +4,7 @@ import { ClientError, interrupted } from '../../api/errors.ts';
 import type { ProxyApi } from '../../api/proxy.ts';
 import { administered } from './administrator.ts';
 
-/** Each question costs the service the check of a password. */
+/** The service checks a password for each poll. */
 const pauses = { firstMs: 2_000, longestMs: 30_000, factor: 1.5 } as const;
 
 export interface WatchedExport {
@@ -28,7 +28,7 @@ export async function recordedState(
 }
 
 /**
- * Asks for the state of an export until it is final, with growing pauses.
+ * Polls the state of an export until it is final, with growing pauses.
  * @param onState called with each answer
  * @throws ClientError
  */

@@ -5,10 +5,10 @@ import { readSmallFile } from '../secrets.ts';
 import { type Input, openInput } from './input.ts';
 import { joined, joinedSource } from './streams.ts';
 
-/** A container that a command reads: one file, a pipe, or a body with its header in a file of its own. */
+/** A container that a command reads: one file, a pipe, or a body with a separate header file. */
 export interface ContainerInput extends AsyncDisposable {
   readonly input: Input;
-  /** Bytes of a header that is in a file of its own. */
+  /** The header, if it is in a separate file. */
   readonly header: Uint8Array | undefined;
   /** Header and body, from the start. */
   stream(): AsyncIterable<Uint8Array>;
@@ -37,7 +37,7 @@ export async function openContainerInput(
   };
 }
 
-/** Exactly the header: bytes that follow it in its file are not the start of the body. */
+/** The header alone: bytes after it in its file are not the start of the body. */
 async function readHeaderFile(file: string, { folder }: Terminal): Promise<Uint8Array> {
   const bytes = await readSmallFile('--header', resolve(folder, file), headerLimits.bytes);
   return (await splitContainer([bytes])).header;

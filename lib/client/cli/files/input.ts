@@ -5,7 +5,7 @@ import { printable } from '../../../terminal/output.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
 import { ClientError } from '../../api/errors.ts';
 
-/** Bytes of one read. A larger one leaves the processor's cache before it is worked on. */
+/** Bytes per read. A larger chunk would leave the processor's cache before it is worked on. */
 const chunkBytes = 512 * 1024;
 
 /** What a command reads: a file, or a pipe. */
@@ -18,7 +18,7 @@ export interface Input extends AsyncDisposable {
   readonly handle: FileHandle | undefined;
   /** Bytes of a regular file. */
   readonly size: number | undefined;
-  /** The bytes from `start` on. A pipe can be read once, from 0. A chunk is valid until the next one is asked for. */
+  /** The bytes from `start` on. A pipe can be read once, from 0. A chunk is valid until the next one is requested. */
   stream(start?: number): AsyncIterable<Uint8Array>;
 }
 
@@ -55,7 +55,7 @@ export async function openInput(name: string, terminal: Terminal): Promise<Input
   };
 }
 
-/** @param start position in a regular file; `null` for a pipe or device, which is read as it comes */
+/** @param start position in a regular file; `null` for a pipe or device, which has no positions */
 async function* chunksOf(handle: FileHandle, start: number | null): AsyncGenerator<Uint8Array> {
   const memory = Buffer.allocUnsafeSlow(chunkBytes);
   for (let position = start; ; ) {

@@ -30,11 +30,11 @@ export const withRecipients = optionGroup((command, text: string) =>
 /** The public keys that `--recipient` names. @throws UsageError when there is none */
 export async function readRecipients(files: readonly string[] | undefined, terminal: Terminal) {
   if (!files?.length)
-    throw usageError('--recipient', 'say for whom', 'Give the public key of a reader, or of several.');
+    throw usageError('--recipient', 'no reader is given', 'Name the public key of each reader with --recipient.');
   return await Promise.all(files.map((file) => readPublicKey('--recipient', file, terminal)));
 }
 
-/** Reports the file that was written. The file is the result: standard output has a record of it with `--json` only. */
+/** Reports the written file. Only with --json is there a record on standard output: the file itself is the result. */
 export function reportWritten(output: Output, record: { readonly output: string } & Record<string, unknown>): void {
   if (record.output === '-') return;
   if (output.json) output.result(record, '');
@@ -43,5 +43,5 @@ export function reportWritten(output: Output, record: { readonly output: string 
 
 /** Help on input and output, for every command on files. */
 export const filesHelp = `
-The input is a file, or - for standard input. A file gets its name when it is whole. An existing file is not
-replaced without --force.`;
+The input is a file, or - for standard input. A file gets its name when it is complete. An existing file is not replaced
+without --force.`;

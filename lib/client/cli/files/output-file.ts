@@ -14,7 +14,7 @@ export interface OutputOptions {
   readonly force?: boolean;
   /** Permissions of a new file, less the umask; default 0o666. */
   readonly mode?: number;
-  /** Whether the user named standard output. Only then may the bytes go to a terminal. */
+  /** Whether the user named standard output. Otherwise, no bytes go to a terminal. */
   readonly toTerminal?: boolean;
 }
 
@@ -22,13 +22,13 @@ export interface OutputOptions {
 export interface Sink {
   /** Open for writing at any position; `undefined` for pipes and devices. */
   readonly handle: FileHandle | undefined;
-  /** Writes all of it, at the pace of the reader. A chunk is written before the next one is asked for. */
+  /** Writes everything, at the pace of the reader: each chunk before the next is requested. */
   write(source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void>;
 }
 
 /**
- * Gives `work` somewhere to write. A file gets its name when it is whole. Until then it has a temporary name in the
- * same folder, and it is removed when `work` fails.
+ * Gives `work` somewhere to write. A file has a temporary name in the same folder until it is complete, and is removed when
+ * `work` fails.
  * @throws ClientError `local_disk` when the file exists and `force` is not set, before `work` begins
  * @throws UsageError for a folder, or for a terminal that the user did not name
  */
@@ -49,13 +49,13 @@ export async function writeOutput<T>(options: OutputOptions, work: (sink: Sink) 
   return await writeFile(target, options, work);
 }
 
-/** A reader that closes the pipe (head) is no failure: the writing stops. */
+/** A reader that closes the pipe (head) is not an error: the writing stops. */
 async function writePipe(source: Parameters<Sink['write']>[0], { output, signal }: Terminal): Promise<void> {
   let interrupt: (reason: unknown) => void = () => {};
   const onAbort = () => interrupt(signal.reason);
   const ignore = () => {};
   signal.addEventListener('abort', onAbort, { once: true });
-  // The callback of each write gets the error, too.
+  // The callback of each write also gets the error.
   output.on('error', ignore);
   try {
     for await (const chunk of source) {
@@ -104,7 +104,7 @@ async function writeFile<T>(target: string, options: OutputOptions, work: (sink:
   const temporary = join(dirname(target), `.data-out-${randomBytes(6).toString('hex')}.part`);
   const handle = await open(temporary, 'wx+', mode).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
-    const remedy = 'Make it with mkdir -p, or choose another one.';
+    const remedy = 'Make it with mkdir -p, or choose another folder.';
     throw new ClientError('local_disk', `there is no folder ${printable(dirname(target))}`, { remedy, cause: error });
   });
   try {
@@ -124,7 +124,7 @@ async function writeFile<T>(target: string, options: OutputOptions, work: (sink:
   }
 }
 
-/** Writes at the file's current position. A stream on the handle would keep it from closing. */
+/** Writes at the file's current position. A stream would keep the handle from closing. */
 async function writeAll(handle: FileHandle, source: Parameters<Sink['write']>[0], signal: AbortSignal): Promise<void> {
   for await (const chunk of source) {
     signal.throwIfAborted();
@@ -134,7 +134,7 @@ async function writeAll(handle: FileHandle, source: Parameters<Sink['write']>[0]
   }
 }
 
-/** Names the file, unless another file has got that name since. `rename` alone would replace it. */
+/** Names the file, unless the name has been taken since. `rename` would replace it. */
 async function publish(temporary: string, target: string, name: string): Promise<void> {
   try {
     await link(temporary, target);

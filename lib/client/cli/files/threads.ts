@@ -4,13 +4,13 @@ import { setTimeout } from 'node:timers/promises';
 import { SegmentWorkers } from '../../../crypt4gh/index.ts';
 import type { Progress } from '../../../terminal/progress.ts';
 
-/** Bytes. Smaller files are done before threads have started. */
+/** Bytes. Smaller files are finished before threads have started. */
 const smallBytes = 8 * 1024 * 1024;
 const pollMilliseconds = 100;
 
 /**
- * Threads for the segments of an input; `undefined` for an input that is too small for them, and on a machine with one
- * processor. They end when the user interrupts.
+ * Threads for the segments of an input; `undefined` for an input that is too small, and with one processor. They end when the
+ * user interrupts.
  * @param size bytes of the input; `undefined` for a pipe
  */
 export function threadsFor(size: number | undefined, signal: AbortSignal): SegmentWorkers | undefined {
@@ -21,8 +21,8 @@ export function threadsFor(size: number | undefined, signal: AbortSignal): Segme
 }
 
 /**
- * Shows how a file grows while threads write it, and has it written to the disk meanwhile: a sync at the end would begin when
- * the processor has nothing left to do. @param total bytes that it will have, about
+ * Shows how a file grows while threads write it, and syncs it meanwhile: a sync at the end would leave the processor idle.
+ * @param total bytes that it will have, about
  */
 export async function whileGrowing<T>(
   target: FileHandle,

@@ -37,13 +37,13 @@ export interface OldAnswers {
   readonly keyFile?: string | undefined;
 }
 
-/** A password, and the file that it is in. Without a file, it was typed. */
+/** A password, and its file unless it was typed. */
 interface Password {
   readonly value: string;
   readonly file?: string;
 }
 
-/** A new pair of keys, which is not made yet. */
+/** A pair of keys to make. */
 export interface PlannedKey extends KeyPairFiles {
   /** `undefined`: without protection. */
   readonly passphrase: string | undefined;
@@ -61,11 +61,11 @@ export interface Answers {
   readonly newKey: PlannedKey | undefined;
 }
 
-/** What {@link askAll} works with. */
+/** What {@link askAll} needs. */
 export interface Asking {
   readonly terminal: Terminal;
   readonly output: Output;
-  /** Whether there is a person to ask. */
+  /** Whether a person can be asked. */
   readonly isAsking: boolean;
   readonly given: GivenAnswers;
   readonly old: OldAnswers;
@@ -79,7 +79,7 @@ export interface Asking {
   readonly open: (tried: Pick<Settings, 'proxyUrl' | 'visa' | 'basic'>) => Session;
 }
 
-/** Why an answer cannot be used, or will probably not work. */
+/** Why an answer is refused or doubtful. */
 type Doubt = ClientError | UsageError;
 
 interface Question<T> {
@@ -89,7 +89,7 @@ interface Question<T> {
   readonly option: string;
   /** The answer of the command line. */
   readonly given: string | undefined;
-  /** What Enter means. Without a person it is the answer. */
+  /** What Enter means, and the answer if no person can be asked. */
   readonly suggested: string | undefined;
   /**
    * @param source names the answer in errors
@@ -105,7 +105,7 @@ interface Question<T> {
 /** What a person types to get a new key. */
 const newKey = 'new';
 
-/** Asks for everything and tries each answer by doctor's checks. Nothing is written. @throws UsageError, ClientError */
+/** Asks for everything and tries each answer by doctor's checks, without writing anything. @throws UsageError, ClientError */
 export async function askAll(asking: Asking): Promise<Answers> {
   const address = await askAddress(asking);
   const visa = await askVisa(asking, address);
@@ -114,8 +114,8 @@ export async function askAll(asking: Asking): Promise<Answers> {
 }
 
 /**
- * The first answer that can be used. A person is told what is wrong with an answer, and asked again. A doubtful answer is taken when
- * it is given twice.
+ * The first usable answer. A person is told what is wrong with an answer, and asked again. A doubtful answer is accepted when
+ * it is repeated.
  * @throws UsageError, ClientError for a wrong or doubtful answer of an option
  */
 async function answerTo<T>(asking: Asking, { text, option, given, suggested, check }: Question<T>): Promise<T> {
@@ -128,12 +128,12 @@ async function answerTo<T>(asking: Asking, { text, option, given, suggested, che
   let shown = suggested;
   for (let doubted: string | undefined; ; ) {
     const typed = (await askShown(`${text}${shown === undefined ? '' : ` [${printable(shown)}]`}: `)).trim();
-    // Terminals put the name of a file that is dropped on them into quotes.
+    // Terminals quote the name of a file that is dropped on them.
     const answer = (/^(['"])(.+)\1$/.exec(typed)?.[2] ?? typed) || shown || '';
     try {
       const { value, doubt } = await check(answer, text);
       if (doubt === undefined || answer === doubted) return value;
-      explain(asking, doubt, 'Press Enter to keep it all the same.');
+      explain(asking, doubt, 'Press Enter to keep it anyway.');
       doubted = answer;
       shown = answer;
     } catch (error) {
@@ -153,7 +153,7 @@ function isDoubt(error: unknown): error is Doubt {
   return error instanceof UsageError || (error instanceof ClientError && error.code !== 'interrupted');
 }
 
-/** An address, and the service's time if a service answers there. */
+/** An address, and the service's time if it answers. */
 interface TriedAddress {
   readonly url: URL;
   readonly now: Date | undefined;
@@ -169,7 +169,7 @@ function askAddress(asking: Asking): Promise<TriedAddress> {
       const given = serviceUrl(source, answer);
       await using session = asking.open({ proxyUrl: given, visa: undefined, basic: undefined });
       const service = await session.service();
-      // With the slash at its end that every address needs.
+      // Every address needs a slash at its end.
       const { proxyUrl: url = given } = service;
       const { value: seen, failed } = await resultOf(checkAddress(session, service));
       return { value: { url, now: seen && (seen.date ?? session.terminal.now()) }, doubt: failed && errorOf(failed) };
@@ -218,7 +218,7 @@ function askVisa(asking: Asking, address: TriedAddress): Promise<TriedVisa> {
     given: asking.given.visa,
     suggested: asking.old.visaFile,
     async check(answer, source) {
-      if (answer === '') throw usageError(source, 'name the file in which you have saved your visa or passport');
+      if (answer === '') throw usageError(source, 'name the file in which you saved your visa or passport');
       refuseToken(source, answer);
       const file = pathOf({ value: answer, folder });
       const token = checkedVisa(source, await readSecretFile(source, file));
@@ -239,7 +239,7 @@ async function askCredentials(
   const refusals: { readonly username: string; readonly password: Password }[] = [];
   for (;;) {
     const last = refusals.at(-1);
-    // The password is asked for twice: a person who types it again does not look which question this is.
+    // First only the password is asked for again: it is the likelier mistake.
     const username =
       last && refusals.length % 2 === 1
         ? last.username
@@ -254,7 +254,7 @@ async function askCredentials(
     if (!asking.isAsking || asking.given.passwordFile !== undefined) throw refusal.error;
     refusals.push({ username, password });
     const next = refusals.length % 2 === 1 ? 'Type the password again.' : 'Refused again: also type the user name.';
-    explain(asking, refusal.error, `${next} To keep both all the same, press Enter.`);
+    explain(asking, refusal.error, `${next} To keep both anyway, press Enter.`);
   }
 }
 
@@ -300,10 +300,10 @@ async function askPassword(
     const value = await ask(`Password (not shown; Enter: ${enter}): `);
     if (value === '') return kept;
     if (/\p{Cc}/u.test(value)) {
-      explain(asking, new UsageError('a password cannot hold control characters (RFC 7617)'));
+      explain(asking, new UsageError('a password cannot contain control characters (RFC 7617)'));
     } else if (passwordFile !== passwordPath && (await exists(passwordPath))) {
       const remedy = 'Move it away, or name the file of your password with --password-file.';
-      throw new UsageError(`${passwordPath} is there already, and is not in your settings`, { remedy });
+      throw new UsageError(`${passwordPath} exists already, and is not in your settings`, { remedy });
     } else {
       return { value };
     }
@@ -354,7 +354,9 @@ async function planKey(asking: Asking, given: string | undefined): Promise<Pick<
       const { privateKey, publicKey } = keyPairFiles(pathOf({ value: answer, folder }));
       for (const file of [privateKey, publicKey]) {
         if (!(await exists(file))) continue;
-        throw new UsageError(`${file} exists already, and setup replaces no key`, { remedy: 'Choose another name.' });
+        throw new UsageError(`${file} exists already, and setup never replaces a key`, {
+          remedy: 'Choose another name.',
+        });
       }
       if (!(await exists(dirname(privateKey)))) throw new UsageError(`there is no folder ${dirname(privateKey)}`);
       return { value: { privateKey, publicKey } };

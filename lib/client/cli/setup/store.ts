@@ -11,7 +11,7 @@ import { type Answers, exists, type OldAnswers, type PlannedKey } from './questi
 export interface OldSettings {
   readonly config: ConfigFile;
   readonly path: string;
-  /** All of it but the address, which may be wrong: it is asked for. */
+  /** Everything except the address, which may be wrong and is asked for. */
   readonly sources: Sources;
   readonly answers: OldAnswers;
   /** Absolute. */
@@ -36,7 +36,7 @@ export function oldSettings(terminal: Terminal, path: string, config: ConfigFile
   return { config, path, sources, answers, keyFiles };
 }
 
-/** Paths of other keys that are not there any more. In the configuration, one would stop every command that decrypts. */
+/** Paths of other keys whose files are gone. In the configuration, one would stop every command that decrypts. */
 export async function lostKeysOf({ keyFiles }: OldSettings, { keyFile }: Answers): Promise<readonly string[]> {
   if (keyFile === undefined) return [];
   const found = await Promise.all(keyFiles.map(exists));
@@ -44,8 +44,8 @@ export async function lostKeysOf({ keyFiles }: OldSettings, { keyFile }: Answers
 }
 
 /**
- * The configuration with the answers. A path that is the same keeps its form. A key comes first, and those before it stay unless they
- * are lost: older files were made for them.
+ * The configuration with the answers. An unchanged path keeps its form. The answered key comes first; existing older ones are
+ * kept, because older files were made for them.
  * @param options settings without a question
  */
 export function changedConfig(
@@ -93,9 +93,9 @@ export function backupOf(configFile: string): string {
 }
 
 /**
- * Writes configuration, password and keys. Only the owner can read them. After an error, the configuration is the old one, and no key
- * was made.
- * @param stored.isReplaced whether the configuration file exists; then it is kept as `.bak`
+ * Writes configuration, password and keys, readable by the owner alone. After an error the old configuration is unchanged and
+ * no key was made.
+ * @param stored.isReplaced whether the configuration file exists; it is kept as `.bak`
  * @param stored.password a typed one, for the file {@link passwordFile}
  */
 export async function store(stored: {
@@ -108,7 +108,7 @@ export async function store(stored: {
 }): Promise<void> {
   const { path, config, isReplaced, password, newKey } = stored;
   stored.terminal.signal.throwIfAborted();
-  // From here on it takes milliseconds. An interrupt between two files would leave half of the settings.
+  // From here on no interrupt is obeyed: it would leave half of the settings, and the rest takes milliseconds.
   const terminal = { ...stored.terminal, signal: new AbortController().signal };
   const secret = { terminal, force: true, mode: 0o600 };
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
@@ -116,7 +116,7 @@ export async function store(stored: {
   try {
     await writeOutput({ ...secret, name: path }, async (sink) => {
       await sink.write([Buffer.from(formatConfigFile(config))]);
-      // A full disk is noticed before another file has got its name.
+      // A full disk is noticed before another file gets its name.
       await sink.handle?.datasync();
       if (isReplaced) await copyFile(path, backupOf(path));
       if (newKey) {

@@ -43,7 +43,7 @@ const keyMessages: Check = {
   id: 'key-messages',
   title: 'a message about keys reaches a person: an event goes through the rule',
   needs: [policy.id, subscription.id],
-  remedy: 'Look at the failed invocations of the rules about key deletion, and at the policy of the alarm topic.',
+  remedy: 'Check the failed invocations of the rules about key deletion, and the policy of the alarm topic.',
   async run(run) {
     const options = run.deployment.clientOptions('sns');
     const topicArn = await topicOf(run);

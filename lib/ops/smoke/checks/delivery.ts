@@ -31,7 +31,7 @@ const archive: Check = {
   id: 'archive',
   title: 'the archive takes files, and the dataset is released',
   remedy:
-    'Give data-out-ops archive-key show: an archive without a key takes no file. Then look at the rights of your credentials.',
+    'Run data-out-ops archive-key show: an archive without a key accepts no files. Then check the rights of your credentials.',
   inSteps: true,
   async run(run) {
     const { target, ids, signal, steps } = run;
@@ -60,7 +60,7 @@ const outbox: Check = {
   id: 'outbox',
   title: 'every file of the export is listed',
   needs: ['exported'],
-  remedy: 'Look at the object keys below the recipient in the outbox bucket, and at the log of the function Files.',
+  remedy: 'Check the object keys below the recipient in the outbox bucket, and the log of the function Files.',
   async run(run) {
     const listed = (await allListed(run)).filter(({ name }) => !isReceiptName(name));
     const ours = listed.filter(({ name }) => name.startsWith('SMOKE'));
@@ -74,7 +74,7 @@ const download: Check = {
   id: 'download',
   title: 'every staged file downloads from S3, and decrypts to what was archived',
   needs: ['outbox'],
-  remedy: 'If S3 refuses the address, look at the rights of the function Stream on the outbox and its key.',
+  remedy: 'If S3 refuses the address, check the rights of the function Stream on the outbox and its key.',
   inSteps: true,
   async run(run) {
     const { listed, recipient, signal, steps } = run;
@@ -92,7 +92,7 @@ const receipt: Check = {
   id: 'receipt',
   title: 'a signed receipt settles the delivery',
   needs: ['exported'],
-  remedy: 'Look at the log of SettleDelivery and its dead-letter queue.',
+  remedy: 'Check the log of SettleDelivery and its dead-letter queue.',
   async run(run) {
     const { signal, transport, requestId } = run;
     const proxy = run.researcher();

@@ -14,7 +14,7 @@ export const direct: Check = {
   id: 'direct',
   title: 'direct access lists, decrypts, cuts, encrypts and refuses',
   needs: ['archive', 'visa'],
-  remedy: 'The step is named. Look at the log of the function behind its route.',
+  remedy: 'Check the log of the function behind the route of the named step.',
   inSteps: true,
   async run(run) {
     needsDirectAccess(run);

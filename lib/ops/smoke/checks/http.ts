@@ -20,7 +20,7 @@ const paused: Check = {
   id: 'paused-database',
   title: 'the first request is answered, or is 503 with Retry-After until the database is awake',
   remedy:
-    'Look at the alarm and the log of AuthorizeOutbox. A cluster resumes in some 15 s; minCapacity 0.5 keeps it awake.',
+    'Check the alarm and the log of AuthorizeOutbox. A cluster resumes in some 15 s; minCapacity 0.5 keeps it awake.',
   async run(run) {
     const started = Date.now();
     let refused = 0;
@@ -47,7 +47,7 @@ const paused: Check = {
 const visa: Check = {
   id: 'visa',
   title: 'the deployment takes the visa of this run',
-  remedy: 'Look whether its issuer, with its key, is in private/trusted-issuers.json, and deployed.',
+  remedy: 'Check that its issuer, with its key, is in private/trusted-issuers.json, and deployed.',
   async run(run) {
     const { reply, refusal } = await askOutbox(run);
     expectThat(refusal === undefined, `${refusal}`);
@@ -70,7 +70,7 @@ const stream: Check = {
   id: 'stream',
   title: 'a plaintext over 6 MB comes as a stream, with the promised length',
   needs: ['archive', 'visa'],
-  remedy: 'Look whether the method of GET /files/{fileId} has responseTransferMode STREAM.',
+  remedy: 'Check whether the method of GET /files/{fileId} has responseTransferMode STREAM.',
   async run(run) {
     needsDirectAccess(run);
     const { fileId, decryptedSize, sha256: digest } = run.large;
@@ -102,7 +102,7 @@ const proxyAuthorization: Check = {
   id: 'proxy-authorization',
   title: 'the visa arrives in X-GA4GH-Visa; whether Proxy-Authorization passes is told',
   needs: ['archive', 'visa'],
-  remedy: 'Look at the log of AuthorizeOutbox: it says why a visa in X-GA4GH-Visa is refused.',
+  remedy: 'Check the log of AuthorizeOutbox: it says why a visa in X-GA4GH-Visa is refused.',
   async run(run) {
     const { authorization = '', ...visa } = run.asResearcher;
     const list = async (headers: Record<string, string>) => {
@@ -155,7 +155,7 @@ const unknownRoute: Check = {
       const text = await reply.text();
       expectThat(reply.status === 404, `${api}: ${reply.status}, expected 404`);
       expectThat(reply.header('content-type')?.startsWith('application/problem+json') === true, `${api}: no problem`);
-      // API Gateway sends this header by itself, and puts the id into the document.
+      // API Gateway always sends this header, and puts the id into the document.
       const id = reply.header('x-amzn-requestid') ?? '';
       expectThat(/^[0-9a-f-]{20,}$/i.test(id), `${api}: x-amzn-RequestId is ${id || 'absent'}`);
       expectThat(text.includes(`"requestId":"${id}"`), `${api}: the document has another request id`);
@@ -196,7 +196,7 @@ const presigned: Check = {
   id: 'presigned',
   title: 'an address serves ranges, no HEAD, and nothing once it has expired',
   needs: ['outbox'],
-  remedy: 'Look at the clock of this machine, and at the policy of the outbox bucket.',
+  remedy: 'Check the clock of this machine, and the policy of the outbox bucket.',
   async run(run) {
     const name = run.listed.find(({ size }) => size > 100)?.name ?? '';
     const { transport, signal } = run;

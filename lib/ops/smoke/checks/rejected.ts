@@ -12,7 +12,7 @@ export const rejected: Check = {
   id: 'rejected',
   title: 'exports without a right to the dataset are rejected, and stage nothing',
   needs: ['exported'],
-  remedy: 'Look at the log of ConsumeExport. If something was staged without a right, stop the exports and report it.',
+  remedy: 'Check the log of ConsumeExport. If something was staged without a right, stop the exports and report it.',
   inSteps: true,
   async run(run) {
     const { ids, issueVisa, steps } = run;

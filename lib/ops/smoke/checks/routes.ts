@@ -128,7 +128,7 @@ const visaRoutes: Routes = {
   'data-out GET /files/{fileId}/header': {
     send: withKey,
     inspect: (_run, { text }) => {
-      expectThat(text.startsWith('crypt4gh'), 'this is no Crypt4GH header');
+      expectThat(text.startsWith('crypt4gh'), 'this is not a Crypt4GH header');
       return 'a Crypt4GH header';
     },
   },
@@ -251,7 +251,7 @@ const exportDataset: Check = {
   title: 'proxy POST /export/{archive_kind}',
   needs: ['archive', 'users', 'visa'],
   remedy:
-    'A 401 for minutes: look whether the function reads the secret of the output AdminSecretArn. A 404: was archiveKind in private/settings.ts deployed? Else as for other routes.',
+    'A 401 for minutes: check whether the function reads the secret of the output AdminSecretArn. A 404: was archiveKind in private/settings.ts deployed? Else as for other routes.',
   async run(run) {
     const started = Date.now();
     const body = JSON.stringify({
@@ -276,7 +276,7 @@ const exported: Check = {
   title: 'proxy GET /export/{archive_kind}/{requestId}: the export is complete',
   needs: ['export'],
   remedy:
-    'Ask data-out-ops audit for the reason, and look at the dead-letter queues and the logs of ConsumeExport and StageFile.',
+    'Find the reason with data-out-ops audit, and check the dead-letter queues and the logs of ConsumeExport and StageFile.',
   async run(run) {
     const path = `export/${run.expected.archiveKind}/${run.requestId}`;
     const wait = { seconds: exportSeconds, signal: run.signal, what: 'the export has no end' };

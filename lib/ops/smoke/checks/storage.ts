@@ -9,7 +9,8 @@ import type { Check } from '../check.ts';
 import type { Run } from '../run.ts';
 import { expectThat } from '../steps.ts';
 
-const remedy = 'Look at the rights of your credentials on the outbox bucket and its key. Else report what S3 answered.';
+const remedy =
+  'Check the rights of your credentials on the outbox bucket and its key. Otherwise, report what S3 answered.';
 const fiveMebibytes = 5 * 1024 * 1024;
 
 function outboxOf({ deployment, ids }: Run) {

@@ -22,8 +22,6 @@ const segmentsPerFetch = 80;
 /** Bytes of memory for headers, and for indexes, of files that were asked for lately. */
 const keptHeadBytes = 16 * 2 ** 20;
 const keptIndexBytes = 48 * 2 ** 20;
-/** Rough memory of one reference sequence. */
-const referenceBytes = 100;
 
 /** A data file of the archive at this moment, with random access to its plaintext. */
 export interface OpenedFile {
@@ -47,10 +45,7 @@ interface Kept<Value> {
 export class PlainFiles {
   readonly #archive: DirectArchive;
   readonly #archiveKeys: ArchiveKeys;
-  readonly #heads = new Recent<Kept<FileHead>>({
-    most: keptHeadBytes,
-    size: ({ value }) => value.bytes.length + value.references.length * referenceBytes,
-  });
+  readonly #heads = new Recent<Kept<FileHead>>({ most: keptHeadBytes, size: ({ value }) => value.memoryBytes });
   readonly #indexes = new Recent<Kept<RegionIndex>>({ most: keptIndexBytes, size: ({ value }) => value.memoryBytes });
 
   constructor({ archive, archiveKeys }: { readonly archive: DirectArchive; readonly archiveKeys: ArchiveKeys }) {
@@ -109,11 +104,11 @@ export class PlainFiles {
     return body.archiveEtag === kept.etag ? { body, value: kept.value } : undefined;
   }
 
-  /** A body from its first byte on. A wrong size ends the read. */
+  /** A body from its first byte on, where an empty one has no range. A wrong size ends the read. */
   async #begun(file: ArchivedFile, end?: number): Promise<{ body: ContainerSource; bytes: AsyncIterable<Uint8Array> }> {
     const { archiveLocation, archiveFilePath, archiveFileSize } = file;
     const address = { archiveLocation, archiveFilePath };
-    const { size, etag, bytes } = await this.#archive.begin(address, end);
+    const { size, etag, bytes } = await this.#archive.begin(address, archiveFileSize === 0 ? undefined : end);
     if (size === archiveFileSize) return { body: { address, archiveEtag: etag, bodySize: size }, bytes };
     await closed(bytes);
     throw new ArchiveDamagedError(`the catalogue says ${archiveFileSize} bytes of body, the archive has ${size}`);

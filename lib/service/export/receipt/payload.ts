@@ -77,7 +77,7 @@ function add(reading: Hash, missing: readonly MissingFile[]): void {
   for (const one of missing) reading.update(`${JSON.stringify(one)}\n`);
 }
 
-/** Elements of a JSON array, one a line. */
+/** Elements of a JSON array, one per line. */
 class Lines {
   #isFirst = true;
 
@@ -92,7 +92,7 @@ class Lines {
 export type Entry = { readonly file: DeliveredFile } | { readonly missing: MissingFile };
 
 /**
- * Decide on one file of a request. Of a container that was written several times, the newest counts: it is the one in the
+ * Decide on one file of a request. Of a container that was written several times, the newest wins: it is the one in the
  * outbox.
  *
  * @throws TemporarilyUnavailableError when a newer request has written the container and not recorded it yet

@@ -6,7 +6,7 @@ import type { ReceiptOutbox } from '../ports.ts';
 /** Least bytes of a part that is not the last: the minimum of S3. */
 const partSize = 5 * 1024 * 1024;
 
-/** A receipt whose bytes are there and which is not visible yet. */
+/** A receipt whose bytes exist and which is not visible yet. */
 export interface PreparedReceipt {
   /** Make it visible, as `OutboxWriter.put` does. It can be called again after a conflict. */
   publish(replaces: string | undefined): Promise<WriteResult>;

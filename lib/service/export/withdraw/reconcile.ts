@@ -8,7 +8,7 @@ export interface WithdrawalDependencies extends RemovalDependencies {
 export interface WithdrawalOptions {
   /** Whether containers are deleted; otherwise they are counted. */
   readonly deletes: boolean;
-  /** Containers after which the run ends; the next run goes on. */
+  /** Containers after which the run ends; the next run continues. */
   readonly limit: number;
   readonly isOver: () => boolean;
 }
@@ -25,7 +25,7 @@ export interface Withdrawal {
 /**
  * Take what belongs to deprecated datasets out of the outbox: containers of recipients, short-lived containers of direct
  * access, unfinished copies. A dataset with another newest event, or with none, is left alone. A run may be repeated, and a
- * run after a failure goes on.
+ * run after a failure continues.
  *
  * @returns one entry for each dataset of which something was found
  * @throws TemporarilyUnavailableError

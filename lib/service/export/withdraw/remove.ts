@@ -57,7 +57,7 @@ export async function lookUp(
 }
 
 /**
- * Remove containers from the outbox, and write down what became of each. An object that was replaced since it was seen
+ * Remove containers from the outbox, and write down what happened to each. An object that was replaced since it was seen
  * stays, and so does its row. After a failure, the same containers are found again.
  *
  * @returns the keys of the objects that were deleted

@@ -30,7 +30,7 @@ export function snakeCase(row: Readonly<Record<string, unknown>>): Readonly<Reco
   return Object.fromEntries(entries);
 }
 
-/** A column that may be null, which a result without it is, too. */
+/** A column that may be null, as it also is in a result without it. */
 export const optional = <T extends z.ZodType>(type: T) => type.nullable().transform((value) => value ?? undefined);
 
 /** The stable id of a file or a dataset. */

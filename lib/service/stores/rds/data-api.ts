@@ -107,7 +107,7 @@ export class DataApi implements SqlExecutor {
         await client.send(new CommitTransactionCommand({ resourceArn, secretArn, transactionId }), abort);
         return value;
       } catch (error) {
-        // The first failure is the one to report; the server drops the transaction by itself after three minutes.
+        // The first failure is the one to report; the server drops the transaction automatically after three minutes.
         await client
           .send(new RollbackTransactionCommand({ resourceArn, secretArn, transactionId }), abortAfter(5000))
           .catch(() => undefined);

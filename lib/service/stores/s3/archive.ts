@@ -1,5 +1,6 @@
 import { addAbortSignal, Readable } from 'node:stream';
 import { GetObjectCommand, type GetObjectCommandInput, type S3Client } from '@aws-sdk/client-s3';
+import { release } from '../../../common/memory.ts';
 import { ArchiveDamagedError, ArchiveLocationUnknownError, BodyMissingError } from '../../../errors.ts';
 import type { BodyAddress } from '../../archive/ports.ts';
 import type { DirectArchive } from '../../direct/ports.ts';
@@ -26,7 +27,7 @@ export function parseArchiveBuckets(text: string): ArchiveBuckets {
 
 /**
  * The bucket that a row of the catalogue names in `archive_location`. Ingestion pipelines write `<endpoint>/<bucket>`;
- * `s3://<bucket>` and `<bucket>` are accepted, too. The endpoint is ignored.
+ * `s3://<bucket>` and `<bucket>` are also accepted. The endpoint is ignored.
  *
  * @param location `undefined` or empty: the default bucket
  * @throws ArchiveLocationUnknownError
@@ -39,8 +40,8 @@ export function bucketAt(location: string | undefined, buckets: ArchiveBuckets):
 }
 
 /**
- * Value of `x-amz-copy-source`: bucket and key, percent-encoded segment by segment. S3 decodes it, a `+` as a space
- * too, and the SDK sends it as given. Slashes stay: they separate the segments of the key.
+ * Value of `x-amz-copy-source`: bucket and key, percent-encoded segment by segment. S3 decodes it, also a `+` as a space,
+ * and the SDK sends it as given. Slashes stay: they separate the segments of the key.
  */
 export function copySource(bucket: string, key: string): string {
   const encoded = key.split('/').map((segment) =>
@@ -161,6 +162,7 @@ async function fill(target: Uint8Array, body: AsyncIterable<Uint8Array>): Promis
   for await (const chunk of body) {
     target.set(chunk.subarray(0, target.length - filled), filled);
     filled += chunk.length;
+    release(chunk);
   }
   return filled;
 }

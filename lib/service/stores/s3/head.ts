@@ -7,7 +7,7 @@ import { errorName, errorStatus, storeFailure } from '../aws-failure.ts';
  * HeadObject; `undefined` when there is no such object.
  *
  * @param object.what names the bucket's purpose in error texts
- * @param object.checksum ask for the checksum, too: S3 then wants the right to decrypt the object
+ * @param object.checksum also ask for the checksum: S3 then wants the right to decrypt the object
  */
 export async function headObject(
   client: S3Client,

@@ -38,7 +38,7 @@ export function s3MultipartUpload(options: MultipartUploadOptions): MultipartUpl
     await client.send(new AbortMultipartUploadCommand(address)).catch(() => undefined);
   }
 
-  /** The outcome of a failed Complete: written all the same, or overtaken by another writer, or the error to throw. */
+  /** The outcome of a failed Complete: written anyway, or overtaken by another writer, or the error to throw. */
   async function outcomeOfFailed(error: unknown, size: number): Promise<WriteResult> {
     const gone = errorName(error) === 'NoSuchUpload';
     const conflict = !gone && isConflict(error);
@@ -49,7 +49,7 @@ export function s3MultipartUpload(options: MultipartUploadOptions): MultipartUpl
     }
     const head = await headObject(client, { bucket, key, what });
     if (head && isOurs(head) && head.size === size) {
-      // Another delivery of the same message may have written it. Then our parts are still there.
+      // Another delivery of the same message may have written it. Then our parts still exist.
       await abort();
       return 'written';
     }
@@ -84,7 +84,7 @@ export function s3MultipartUpload(options: MultipartUploadOptions): MultipartUpl
       try {
         return uploadedPart(partNumber, (await client.send(command, patient)).CopyPartResult);
       } catch (error) {
-        // NoSuchUpload is a 404 too, and says nothing about the body.
+        // NoSuchUpload is also a 404, and says nothing about the body.
         const isBody = errorName(error) !== 'NoSuchUpload';
         throw (isBody && bodyDamage(error, `${source}/${archiveFilePath}`)) || partFailure(error);
       }
@@ -92,7 +92,7 @@ export function s3MultipartUpload(options: MultipartUploadOptions): MultipartUpl
 
     /**
      * S3 refuses (`InvalidRequest`) when the parts do not add up to `size`. A success is checked once more by HeadObject,
-     * and the same HeadObject shows what became of a lost answer: a repeated Complete finds the upload gone, or its own
+     * and the same HeadObject shows what happened to a lost answer: a repeated Complete finds the upload gone, or its own
      * object in the way.
      *
      * @throws TemporarilyUnavailableError when the upload was not completed and a new one may succeed.

@@ -27,8 +27,8 @@ export function s3OutboxWriter(options: OutboxWriterOptions): OutboxWriter {
 
   /**
    * Abort uploads that earlier attempts to start `uploadId` may have left: their answers, and so their ids, were lost.
-   * An upload that another delivery started in those seconds, and has not recorded yet, looks the same and is aborted,
-   * too; that delivery begins again.
+   * An upload that another delivery started in those seconds, and has not recorded yet, looks the same and is also
+   * aborted; that delivery begins again.
    */
   async function abortLost(key: string, uploadId: string, kept: KeptUploads): Promise<void> {
     try {

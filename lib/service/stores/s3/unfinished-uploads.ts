@@ -42,7 +42,7 @@ export async function uploadsBelow(
   return uploads;
 }
 
-/** Abort uploads. @returns how many were still there */
+/** Abort uploads. @returns how many still existed */
 export async function abortAll(
   client: S3Client,
   bucket: string,

@@ -57,7 +57,7 @@ describe('a refusal says what happened and what to do', () => {
 });
 
 test.each(['', 'null', '7', '[]', '{"detail":7,"violations":{},"requestId":null}'])(
-  'a reply that is no problem document (%j) is explained by its status',
+  'a reply that is not a problem document (%j) is explained by its status',
   (text) => {
     expect(read(400, text)).toMatchObject({ what: 'The service refused this: 400', violations: [] });
   },

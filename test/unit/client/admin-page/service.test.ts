@@ -47,7 +47,7 @@ test('an order is sent as JSON in the body, and nowhere else', async () => {
   expect(JSON.parse(String(init.body))).toEqual(order);
 });
 
-test('a refusal, a network that fails and a reply that is no JSON are told apart', async () => {
+test('a refusal, a network that fails and a reply that is not JSON are told apart', async () => {
   const refused = async () =>
     await service.send(order).then(
       () => expect.unreachable(),
@@ -61,7 +61,7 @@ test('a refusal, a network that fails and a reply that is no JSON are told apart
   expect(await refused()).toBe('Another server than this service has answered.');
 });
 
-test.each([null, {}, { requestId: 5 }])('%j is no reply to an order: it is not said to be sent', async (reply) => {
+test.each([null, {}, { requestId: 5 }])('%j is not a reply to an order: it is not said to be sent', async (reply) => {
   answer = async () => Response.json(reply);
   await expect(service.send(order)).rejects.toThrow('Another server than this service has answered.');
 });

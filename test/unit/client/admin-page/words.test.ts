@@ -43,7 +43,7 @@ test('each state is a sentence', () => {
 test.each([
   [
     'not_entitled',
-    'not_entitled: no visa of the request grants the dataset. Look at the id, and ask the recipient for the visa of this dataset.',
+    'not_entitled: no visa of the request grants the dataset. Check the id, and ask the recipient for the visa of this dataset.',
   ],
   ['visa_expired', 'visa_expired: the token has expired. Ask the recipient for a new visa.'],
   ['visa_other', 'visa_other'],

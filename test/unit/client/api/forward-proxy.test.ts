@@ -28,7 +28,7 @@ test.each([
   expect(proxyFor(new URL(url), proxies)?.href).toBe(expected);
 });
 
-test('a setting that is no URL is named without its text, which may hold a password', () => {
+test('a setting that is not a URL is named without its text, which may hold a password', () => {
   expect(() => proxyFor(new URL('https://api.example.org/'), { https: 'ftp://user:secret@proxy' })).toThrow(
     expect.objectContaining({ code: 'usage', message: expect.not.stringContaining('secret') }),
   );

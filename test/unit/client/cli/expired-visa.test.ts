@@ -69,7 +69,7 @@ describe.each([
   test('that expires now is warned of once, and sent', async () => {
     const { stderr, isSent } = await runWith(argv, now);
     expect(stderr.match(/warning: .*/g)).toEqual([
-      'warning: the visa expired at 2026-11-21T10:00:00.000Z, 0 ms ago by this clock. It is sent all the same, because ' +
+      'warning: the visa expired at 2026-11-21T10:00:00.000Z, 0 ms ago by this clock. It is sent anyway, because ' +
         'clocks differ; get a new one if the service refuses it.',
     ]);
     expect(isSent).toBe(true);

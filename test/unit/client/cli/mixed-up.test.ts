@@ -36,7 +36,7 @@ describe('a private key in the place of a public one', () => {
   ])('%s: refuses it, and says that it is compromised if it was sent', async (_what, argv) => {
     const { exitCode, stderr } = await run(...argv);
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 2 });
-    expect(stderr).toMatch(/is a PRIVATE key, and a public one belongs here\n.*….pub.pem.*make a new key/);
+    expect(stderr).toMatch(/is a PRIVATE key, but a public key is needed here\n.*….pub.pem.*ask for a new key/);
     const secret = await readFile(join(folder, 'me.sec.pem'), 'utf8');
     expect(stderr).not.toContain(secret.split('\n')[1]);
   });
@@ -46,7 +46,7 @@ describe('a private key in the place of a public one', () => {
     const { exitCode, stderr } = await run(...argv);
     expect(exitCode).toBe(2);
     expect(stderr).toMatch(
-      /--public-key: .*me\.sec\.pem is a PRIVATE key.*\nDelete it, and ask the recipient to make a new/,
+      /--public-key: .*me\.sec\.pem is a PRIVATE key.*\nDelete it, and ask the recipient to make new keys/,
     );
   });
 

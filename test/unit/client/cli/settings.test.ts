@@ -82,7 +82,7 @@ describe('where settings come from', () => {
     expect((await settings({}, env)).proxyUrl?.host).toBe('config.example.org');
   });
 
-  test('a file with the visa is read anew each time: visas are renewed', async () => {
+  test('a file with the visa is read again each time: visas are renewed', async () => {
     const path = join(folder, 'renewed.jwt');
     await writeFile(path, visa);
     const found = await settings({ visa: path });
@@ -147,7 +147,7 @@ describe('an error names the source of the wrong value', () => {
     ['url = nonsense', 'line 1'],
     ['url = "https://a.example.org"\nvisa_file =', 'line 2'],
     ['urls = "https://a.example.org"', 'urls: there is no such setting'],
-    ['url = 5', 'url: expected a text'],
+    ['url = 5', 'url: expected text in quotes'],
     ['insecure_http = "yes"', 'insecure_http: expected true or false'],
     ['key_files = "me.pem"', 'key_files: expected a list'],
   ])('in a configuration file: %j', async (text, named) => {
@@ -183,7 +183,7 @@ describe('secrets are in no error', () => {
     expect(message).not.toContain(visa.slice(3, 20));
   });
 
-  test('a text that is no visa is refused and not repeated', async () => {
+  test('a text that is not a visa is refused and not repeated', async () => {
     const { visa: read } = await settings({}, { DATA_OUT_VISA: 'my secret token' });
     const message = await messageOf(read?.() ?? Promise.resolve());
     expect(message).toContain('DATA_OUT_VISA: expected one visa');

@@ -147,7 +147,7 @@ describe('an error', () => {
   test.each<[string, object | string, number, string]>([
     ['no JSON', '{', 400, 'InvalidInput'],
     ['no object', '[]', 400, 'InvalidInput'],
-    ['regions that are no list', { regions: {} }, 400, 'InvalidInput'],
+    ['regions that are not a list', { regions: {} }, 400, 'InvalidInput'],
     ['a region of nothing', { regions: [null] }, 400, 'InvalidInput'],
     ['a position that is text', region('1', 2), 400, 'InvalidInput'],
     ['a reversed region', region(2, 1), 400, 'InvalidRange'],

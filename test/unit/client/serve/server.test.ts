@@ -152,7 +152,7 @@ describe('a file', () => {
     expect(JSON.parse(reply.text)).toEqual({ status: 503, code: 'unavailable', detail: 'no network', remedy: 'Wait.' });
   });
 
-  test('that a tool leaves after its first bytes is no failure', async () => {
+  test('that a tool leaves after its first bytes is not a failure', async () => {
     await get(sample, { onText: () => false });
     expect((await get(sample, { headers: { range: 'bytes=0-9' } })).bytes.length).toBe(10);
     expect(failures).toEqual([]);

@@ -127,8 +127,8 @@ describe('wrong arguments', () => {
     test.each<[string, unknown]>([
       ['a text', 'crypt4gh'],
       ['a Blob', new Blob(['crypt4gh'])],
-      ['bytes by themselves', new Uint8Array(8)],
-      ['a Buffer by itself', Buffer.alloc(8)],
+      ['bytes alone', new Uint8Array(8)],
+      ['a Buffer alone', Buffer.alloc(8)],
       ['a function that makes the bytes', () => [new Uint8Array(8)]],
       ['nothing', undefined],
     ])('is %s', async (_kind, source) => {

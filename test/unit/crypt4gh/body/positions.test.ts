@@ -55,7 +55,7 @@ describe('ranges', () => {
   });
 
   test('of the two kinds are not taken for each other', () => {
-    // @ts-expect-error a body position is no plaintext position
+    // @ts-expect-error a body position is not a plaintext position
     encryptedRange(bodyRange(0, 1));
     // @ts-expect-error a bare number says nothing about its kind
     decryptedRange({ start: 0, end: 1 });

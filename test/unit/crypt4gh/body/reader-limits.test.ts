@@ -47,7 +47,7 @@ describe('what a reader does not notice', () => {
     await expect((await opened(nothing)).read(0, 1)).rejects.toMatchObject({ ...refused, segment: 0 });
   });
 
-  test('whether a genuine empty last segment is there', async () => {
+  test('whether a genuine empty last segment exists', async () => {
     const dataKey = Buffer.alloc(32, 7);
     const header = encryptHeader({ dataKeys: [dataKey], recipients: [publicKey] });
     const body = await collect(encryptSegments([bytes], { dataKey }));

@@ -34,7 +34,7 @@ describe('a container of ranges', () => {
     await expect(cutting).rejects.toMatchObject({ code: 'truncated-header' });
   });
 
-  test.each(['a text', container, new Blob([]), null])('is not made of what is no source: %s', async (source) => {
+  test.each(['a text', container, new Blob([]), null])('is not made of what is not a source: %s', async (source) => {
     await expect(cut([], source as never)).rejects.toThrow(/^expected a stream, an array or another iterable/);
   });
 

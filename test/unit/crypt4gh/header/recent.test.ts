@@ -12,7 +12,7 @@ test('a value is kept when its key comes for the second time', () => {
   expect(values[3]).toBe(values[1]);
 });
 
-test('keys that differ have values of their own', () => {
+test('keys that differ have their own values', () => {
   const recent = new Recent<{ value: number }>(3);
   const get = (value: number) => recent.get(key(value), () => ({ value })).value;
   expect([1, 2, 1, 2, 1, 2].map(get)).toEqual([1, 2, 1, 2, 1, 2]);

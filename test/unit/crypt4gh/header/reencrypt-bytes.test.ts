@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { encryptHeader, publicKeyOf, reencryptHeader } from '../../../../lib/crypt4gh/index.ts';
 
 /**
- * Bytes of derived headers, computed by a program of its own in Python (hashlib, hmac and the `cryptography` package).
+ * Bytes of derived headers, computed by its own program in Python (hashlib, hmac and the `cryptography` package).
  * Containers that were staged before rest on them: they must never change.
  */
 const secret = Uint8Array.from({ length: 32 }, (_, index) => index);

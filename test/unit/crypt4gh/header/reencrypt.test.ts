@@ -29,7 +29,7 @@ function rebuild(changes: Partial<Parameters<typeof reencryptHeader>[0]> = {}): 
   );
 }
 
-/** Sender keys and nonces in clear in a header: by its framing (Crypt4GH § 3.2.2), without this library. */
+/** Sender keys and nonces unencrypted in a header: by its framing (Crypt4GH § 3.2.2), without this library. */
 function sendersAndNonces(bytes: Buffer): string[] {
   const found: string[] = [];
   for (let offset = 16; offset < bytes.length; offset += bytes.readUInt32LE(offset)) {
@@ -215,7 +215,7 @@ describe('adding recipients', () => {
     addRecipients({ header, readerKeys: [archive.privateKey], recipients: [recipient.publicKey, archive.publicKey] }),
   );
 
-  test('leaves every packet that is there as it is', () => {
+  test('leaves every packet that exists as it is', () => {
     expect(added.subarray(16, header.length)).toEqual(Buffer.from(header).subarray(16));
     expect(openHeader(added, [archive.privateKey]).editList).toEqual([7n, 8n, 9n]);
   });

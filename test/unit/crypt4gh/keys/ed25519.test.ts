@@ -42,10 +42,10 @@ describe('the 26 encodings of points that are not canonical are refused (RFC 803
   });
 });
 
-// For these y there is no x on the curve: (y^2 - 1) / (d y^2 + 1) is no square.
+// For these y there is no x on the curve: (y^2 - 1) / (d y^2 + 1) is not a square.
 test.each(
   ['02', '07', '08', '0b', '0c', '0d', '11', '14', '16'].flatMap((low) => ['00', '80'].map((top) => [low, top])),
-)('y = 0x%s with top byte 0x%s is no point of the curve', (low, top) => {
+)('y = 0x%s with top byte 0x%s is not a point of the curve', (low, top) => {
   expect(() => parsePublicKey(sshLine(`${low}${'00'.repeat(30)}${top}`))).toThrow(
     expect.objectContaining({ code: 'invalid-key-format' }),
   );

@@ -9,7 +9,7 @@ function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex');
 }
 
-/** In memory of its own, as a caller who wipes it has it. */
+/** In its own memory, as a caller who wipes it has it. */
 function bytesOf(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
@@ -36,7 +36,7 @@ describe('a passphrase in bytes', () => {
     expect(await formatPrivateKey(key, { passphrase: bytesOf(passphrase), kdf, random })).toBe(asText);
   });
 
-  test('that is no text is taken as it is', async () => {
+  test('that is not text is taken as it is', async () => {
     const bytes = Uint8Array.of(0xff, 0, 0xc3);
     const text = await formatPrivateKey(key, { passphrase: bytes });
     expect(await parsePrivateKey(text, bytes)).toEqual(key);

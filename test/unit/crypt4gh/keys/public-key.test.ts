@@ -59,7 +59,7 @@ describe('an unusable public key', () => {
     ['SPKI cut short', spkiDer.subarray(0, 40).toString('base64'), 'invalid-key-length'],
     ['an OpenSSH RSA line', 'ssh-rsa AAAAB3NzaC1yc2E= someone', 'unsupported-key-type'],
     ['an OpenSSH line cut short', sshLine.slice(0, 60), 'invalid-key-format'],
-    ['an OpenSSH line that is no base64', 'ssh-ed25519 ??? someone', 'invalid-key-format'],
+    ['an OpenSSH line that is not base64', 'ssh-ed25519 ??? someone', 'invalid-key-format'],
     ['a private key', vectorFile('keys/alice.sec').toString(), 'invalid-key-format'],
     ['PEM without an end', pem.split('\n').slice(0, 2).join('\n'), 'invalid-key-format'],
     ['PEM with two keys', pem + pem, 'invalid-key-format'],

@@ -124,7 +124,7 @@ describe('files', () => {
     expect(given).toEqual([new Uint8Array(32), new Uint8Array(32)]);
   });
 
-  test('have threads of their own when none are given', async () => {
+  test('have their own threads when none are given', async () => {
     const { result } = await through(container, (source, target) => decryptFile(source, target, { privateKeys }));
     expect(result.equals(plaintext)).toBe(true);
   });
@@ -229,7 +229,7 @@ describe('a file of more than one job, 64 MiB,', () => {
     await file.write(before, 0, 16, at);
   });
 
-  test('is left as it is when the work is stopped, and the threads go on', async () => {
+  test('is left as it is when the work is stopped, and the threads continue', async () => {
     const reason = new Error('enough');
     const stop = new AbortController();
     const stopped = decryptAgain({ workers, signal: stop.signal });
@@ -313,7 +313,7 @@ describe('a file that is', () => {
   });
 });
 
-test('what the file system says comes through with its code, and the threads go on', async () => {
+test('what the file system says comes through with its code, and the threads continue', async () => {
   const path = join(directory, 'read-only');
   writeFileSync(path, container);
   await using source = await open(path);

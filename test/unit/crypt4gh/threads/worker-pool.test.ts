@@ -9,7 +9,7 @@ import { WorkerPool } from '../../../../lib/crypt4gh/threads/worker-pool.ts';
 const folder = mkdtempSync(join(tmpdir(), 'crypt4gh-pool-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('a job that fails because the threads are closed has no thread at it any more, not even in the middle of a write', async () => {
+test('a job that fails because the threads are closed no longer has a thread, not even in the middle of a write', async () => {
   const path = join(folder, 'busy.mjs');
   writeFileSync(
     path,

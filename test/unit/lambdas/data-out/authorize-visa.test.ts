@@ -122,7 +122,7 @@ describe('the token of an htsget ticket', () => {
   });
 });
 
-test('a failure of the authorizer is no refusal', async () => {
+test('a failure of the authorizer is not a refusal', async () => {
   const event = {
     ...authorizerEvent(undefined),
     get multiValueHeaders(): never {
@@ -133,7 +133,7 @@ test('a failure of the authorizer is no refusal', async () => {
   expect(output.documents()).toMatchObject([{ level: 'ERROR', message: 'failed' }]);
 });
 
-test('without a deny list, a good visa is no refusal either: the gateway answers 503', async () => {
+test('without a deny list, a good visa is not a refusal either: the gateway answers 503', async () => {
   vi.resetModules();
   const cold = (await import('../../../../lambdas/data-out/authorize-visa.ts')).handler;
   const event = authorizerEvent(`Bearer ${await issuer.visa()}`);

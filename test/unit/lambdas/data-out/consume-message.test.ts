@@ -13,7 +13,7 @@ const requestId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
 const publicKey = Buffer.from(vectorKey('bob').publicKey).toString('base64');
 const subject = { iss: 'https://issuer.example', sub: 'r1' };
 
-/** What the function itself starts with. These tests give `consumeMessage` a world of their own. */
+/** What the function itself starts with. These tests give `consumeMessage` their own world. */
 const variables = {
   AWS_REGION: 'eu-north-1',
   VISA_DENY_LIST_SECRET_ARN: 'arn:aws:secretsmanager:eu-north-1:123456789012:secret:denied',

@@ -24,7 +24,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** A function instance of its own: nothing is cached from another test. */
+/** A new function instance: nothing is cached from another test. */
 async function coldHandler() {
   vi.resetModules();
   return (await import('../../../../lambdas/proxy/authorize-admin.ts')).handler;

@@ -37,10 +37,10 @@ beforeEach(() => {
   return () => output.restore();
 });
 
-/** A function instance of its own: no password is remembered from another test. */
+/** A new function instance: no password is remembered from another test. */
 async function authorize(headers: Readonly<Record<string, string | readonly string[]>>) {
   vi.resetModules();
-  // Loaded anew with the function: its errors are to be the function's.
+  // Loaded again with the function: its errors are to be the function's.
   const { rulesOf } = await import('../../../helpers/issuer.ts');
   class RdsArchiveUsers implements ArchiveUsers {
     async find(username: string) {
@@ -130,7 +130,7 @@ test('Authorization twice goes on to the function, which answers 400, and is not
   expect(await authorize(headers)).toEqual(answer('Allow', 'unverified', {}));
 });
 
-test('a database that is down is no refusal', async () => {
+test('a database that is down is not a refusal', async () => {
   isDown = true;
   await expect(authorize({ 'X-GA4GH-Visa': visa, Authorization: right })).rejects.toThrow(/^the authorizer failed$/);
   expect(output.documents()).toMatchObject([{ level: 'ERROR', message: 'failed' }]);

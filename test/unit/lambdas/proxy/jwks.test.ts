@@ -40,7 +40,7 @@ test('a failure of KMS is a 503, and is not remembered', async () => {
   expect(await call()).toMatchObject({ statusCode: 503 });
 });
 
-test('all keys are published without credentials, for caches too, and read once', async () => {
+test('all keys are published without credentials, also for caches, and read once', async () => {
   const reply = await call();
   expect(reply.statusCode).toBe(200);
   expect(reply.headers).toMatchObject({

@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => log.restore());
 
-test('a metric names its deployment, so that the alarm tells it from others of the account', () => {
+test('a metric names its deployment, so that alarms distinguish it from others in the account', () => {
   reportDamage(new ArchiveDamagedError('the body is missing'));
   const [line] = log.documents();
   expect(line).toMatchObject({ ArchiveDamaged: 1, deployment: 'DataOutService-test', service: 'data-out' });

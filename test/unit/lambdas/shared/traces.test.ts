@@ -42,7 +42,7 @@ test.each([
   `x${own}`,
   'Root=1-66666666-AAAAAAAAAAAAAAAAAAAAAAAA',
   'Parent=bbbbbbbbbbbbbbbb',
-])('%j is no header, and is not passed on', (header) => {
+])('%j is not a header, and is not passed on', (header) => {
   vi.stubEnv('_X_AMZN_TRACE_ID', header);
   followTraces([{ exportId: requestId, header }]);
   expect(traceOf(requestId)).toBeUndefined();

@@ -87,7 +87,7 @@ describe('a presigned URL', () => {
     expect(refusal(() => check(url, new Date(now.getTime() + 901_000)))).toEqual([403, 'AccessDenied']);
   });
 
-  it('with an Authorization header, too, is refused as S3 does', async () => {
+  it('with an Authorization header as well is refused as by S3', async () => {
     const url = await presign();
     for (const authorization of ['Basic eDp5', 'Bearer token']) {
       expect(refusal(() => check(url, now, { authorization }))).toEqual([400, 'InvalidArgument']);

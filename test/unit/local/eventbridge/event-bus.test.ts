@@ -57,7 +57,7 @@ test('each entry asks for its own permission, with source and detail type as con
   expect(permissions).toEqual([permission('data-out'), permission('other')]);
 });
 
-describe('an entry is refused by itself', () => {
+describe('an entry is refused alone', () => {
   test.each([
     ['InvalidArgument', { ...entry, Source: undefined }],
     ['InvalidArgument', { ...entry, DetailType: '' }],

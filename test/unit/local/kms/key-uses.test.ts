@@ -60,7 +60,7 @@ describe('a call of S3 needs the key', () => {
     ['to list parts', s3('ListParts', 'Source'), ['kms:Decrypt One']],
     ['that the template names by its id', s3('GetObject', 'ById'), ['kms:Decrypt Two']],
     ['not to tell a size', s3('HeadObject', 'Source'), []],
-    ['not to look whether an object is still the one', s3('DeleteObject', 'Target', 'Target'), []],
+    ['not to check whether an object is still the one', s3('DeleteObject', 'Target', 'Target'), []],
     ['not of a bucket without one', s3('GetObject', 'Plain'), []],
   ])('%s', (_, needed, expected) => {
     expect(needed).toEqual(expected);

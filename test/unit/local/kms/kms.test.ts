@@ -49,7 +49,7 @@ describe('Sign', () => {
   });
 
   test.each([
-    ['a message that is no digest', { MessageType: 'RAW' }],
+    ['a message that is not a digest', { MessageType: 'RAW' }],
     ['another algorithm', { SigningAlgorithm: 'ECDSA_SHA_384' }],
     ['a digest of another length', { Message: Buffer.alloc(31).toString('base64') }],
     ['no message', { Message: undefined }],

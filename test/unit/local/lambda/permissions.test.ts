@@ -31,7 +31,7 @@ test.each([
 
 test.each([
   ['a condition that is not evaluated here', { PrincipalOrgID: 'o-1' }, 'PrincipalOrgID'],
-  ['a principal that is no service', { Principal: '123456789012' }, '123456789012'],
+  ['a principal that is not a service', { Principal: '123456789012' }, '123456789012'],
 ])('a permission with %s is refused', (_, properties, named) => {
   expect(() => admits(properties)).toThrow(named);
 });

@@ -78,7 +78,7 @@ describe('a rule', () => {
   });
 
   test.each(['cron(0 * * * ? *)', 'rate(0 minutes)', 'rate(5 seconds)'])('at %s is refused', (ScheduleExpression) => {
-    expect(() => start({ ...rule, ScheduleExpression })).toThrow(`${ScheduleExpression} is no rate`);
+    expect(() => start({ ...rule, ScheduleExpression })).toThrow(`${ScheduleExpression} is not a rate`);
   });
 
   test('that may not call its function is refused', () => {

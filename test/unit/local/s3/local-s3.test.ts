@@ -73,7 +73,7 @@ describe('what is written', () => {
     expect((await ask('HEAD', '/b/k')).headers['last-modified']).toBe('Sun, 01 Mar 2026 12:00:00 GMT');
   });
 
-  test('under a KMS key has an entity tag that is no digest, and another one each time', async () => {
+  test('under a KMS key has an entity tag that is not a digest, and another one each time', async () => {
     s3.createBucket('sealed', { ...options, isEncrypted: true });
     const tags = [await ask('PUT', '/sealed/k', {}, 'body'), await ask('PUT', '/sealed/k', {}, 'body')];
     const digest = `"${createHash('md5').update('body').digest('hex')}"`;
@@ -151,6 +151,18 @@ describe('the bytes of an object', () => {
     expect(dataFiles()).toEqual([]);
   });
 
+  test('of several readers at once are kept apart, also in memory that an earlier reader used', async () => {
+    const contents = ['a', 'b', 'c'].map((letter) => letter.repeat(3 * 2 ** 20 + 1));
+    for (const [index, content] of contents.entries()) await ask('PUT', `/b/${index}`, {}, content);
+    await written(await read('/b/0'));
+    const received = await Promise.all(contents.map(async (_, index) => written(await read(`/b/${index}`), index)));
+    expect(received.map((bytes, index) => bytes.equals(Buffer.from(contents[index] ?? '')))).toEqual([
+      true,
+      true,
+      true,
+    ]);
+  });
+
   test('are released by a reader that leaves half-way', async () => {
     await ask('PUT', '/b/k', {}, 'x'.repeat(5 * 2 ** 20));
     const body = await read('/b/k');
@@ -197,7 +209,7 @@ describe('the bytes of an object', () => {
 });
 
 describe('a listing', () => {
-  test('goes on behind a key that ends with the delimiter', async () => {
+  test('continues behind a key that ends with the delimiter', async () => {
     for (const key of ['a/', 'a/1', 'a/b/1', 'a/b/2', 'a/c']) await ask('PUT', `/b/${key}`);
     const rows: string[] = [];
     for (let token: string | undefined = ''; token !== undefined; ) {
@@ -209,7 +221,7 @@ describe('a listing', () => {
     expect(rows).toEqual(['a/', 'a/1', 'a/b/', 'a/c']);
   });
 
-  test('of uploads goes on when the one that ended the last page is gone', async () => {
+  test('of uploads continues when the one that ended the last page is gone', async () => {
     const ids = [await begin('/b/k'), await begin('/b/k'), await begin('/b/k')];
     const first = (await ask('GET', '/b?uploads&max-uploads=1')).text;
     const marker = /<NextUploadIdMarker>([^<]+)</.exec(first)?.[1] ?? '';
@@ -269,7 +281,7 @@ describe('what is not modelled is refused by name', () => {
     expect(await refusal(ask(method, url, headers))).toEqual([501, 'NotImplemented']);
   });
 
-  test('and a bucket that is not there, by the name of S3', async () => {
+  test('and a bucket that is missing, by the name of S3', async () => {
     expect(await refusal(ask('GET', '/none/k'))).toEqual([404, 'NoSuchBucket']);
   });
 });

@@ -36,7 +36,7 @@ describe('versions of a secret', () => {
     expect(await read({ VersionStage: 'AWSPREVIOUS' })).toBe('first');
     expect(await read({ VersionId: first })).toBe('first');
     await client.send(new PutSecretValueCommand({ SecretId, SecretString: 'third' }));
-    // The first version has no stage any more.
+    // The first version no longer has a stage.
     const gone = client.send(new GetSecretValueCommand({ SecretId, VersionId: first }));
     expect(await errorOf(gone)).toContain('ResourceNotFoundException');
   });
@@ -55,7 +55,7 @@ describe('versions of a secret', () => {
     expect(SecretString).toBe('first');
   });
 
-  it('that are not there, or have another stage, cannot be read', async () => {
+  it('that are missing, or have another stage, cannot be read', async () => {
     const { client, secrets, arnOf } = one();
     const SecretId = arnOf('one');
     secrets.reserve(SecretId, token);

@@ -53,7 +53,7 @@ describe('the steps', () => {
     ]);
   });
 
-  test('leave each resource as it was until its own, and outputs until all resources are there', () => {
+  test('leave each resource as it was until its own, and outputs until all resources exist', () => {
     const output = { Value: { 'Fn::GetAtt': ['Second', 'Arn'] } };
     const before = stack({ First: lambda('old'), Last: lambda('old') });
     const after = stack(

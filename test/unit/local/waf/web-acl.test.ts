@@ -50,7 +50,7 @@ describe('a rule on rates', () => {
     expect(first.admits(request('/v1/files', '192.0.2.2'))).toBe(true);
     clock.seconds = 299;
     expect(second.admits(request())).toBe(false);
-    // Refused requests count, too: the one of second 299 and this one.
+    // Refused requests also count: the one of second 299 and this one.
     clock.seconds = 301;
     expect(first.admits(request())).toBe(true);
     clock.seconds = 302;

@@ -112,7 +112,7 @@ describe('nothing is half there', () => {
     expect(world.bodies.size).toBe(0);
   });
 
-  test('two additions of one new file id at once: one is there, the other is a conflict and leaves no body', async () => {
+  test('two additions of one new file id at once: one exists, the other is a conflict and leaves no body', async () => {
     const both = ['one', 'two'].map((text) => addFile(world.target, request(Buffer.from(text), { fileId: 'EGAF1' })));
     const results = await Promise.allSettled(both);
     const refused = results.find(({ status }) => status === 'rejected');
@@ -121,7 +121,7 @@ describe('nothing is half there', () => {
     expect([...world.bodies.keys()]).toEqual([world.files.get('EGAF1')?.archiveFilePath]);
   });
 
-  test('a lost answer of the catalogue is no refusal: the file is there, and stays', async () => {
+  test('a lost answer of the catalogue is not a refusal: the file exists, and stays', async () => {
     world.failures.set('registerFile', { error: new TemporarilyUnavailableError('no answer'), after: true });
     const added = await addFile(world.target, request(Buffer.from('a')));
     expect(added.status).toBe('added');

@@ -82,7 +82,7 @@ describe('abortable', () => {
     expect((await reading).error).toMatchObject({ message: 'stop' });
   });
 
-  test('a signal that was there before reads nothing', async () => {
+  test('a signal that existed before reads nothing', async () => {
     const pulled = { count: 0 };
     const outcome = await outcomeOf(abortable(chunks(3, 1, pulled), AbortSignal.abort(new Error('stop'))));
     expect(outcome.error).toMatchObject({ message: 'stop' });

@@ -63,7 +63,7 @@ describe('stored', () => {
   });
 
   it.each([['xyz'], ['ab'.repeat(limits.headerBytes + 1)]])(
-    'names a header that is none, and goes on: %#',
+    'names a header that is none, and continues: %#',
     async (hex) => {
       await enter('EGAF1', hex, null);
       await enter('EGAF2', '02', null);

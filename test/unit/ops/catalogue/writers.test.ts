@@ -90,7 +90,7 @@ describe('RdsArchiveWriter', () => {
   });
 
   it.each([false, true])(
-    'two that enter one new file id at once: one is there whole, the other is told (answers lost: %s)',
+    'two that enter one new file id at once: one exists whole, the other is told (answers lost: %s)',
     async (lost) => {
       const writer = new RdsArchiveWriter(test.dataApi());
       if (lost) for (let n = 0; n < 2; n += 1) lostAnswer();
@@ -176,7 +176,7 @@ describe('RdsArchiveWriter', () => {
     expect(await rdsCatalogue(test.dataApi()).isReleased('EGAD1')).toBe(false);
   });
 
-  it('does not know an event of a dataset that is not there', async () => {
+  it('does not know an event of a dataset that is missing', async () => {
     const unknown = new RdsArchiveWriter(test.dataApi()).appendDatasetEvent('EGAD9', 'released');
     await expect(unknown).rejects.toThrow(NotFoundError);
   });

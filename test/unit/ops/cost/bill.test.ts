@@ -29,7 +29,7 @@ describe('the bill of this service', () => {
     expect(billOf(serviceAmounts(bare, nothing))).toEqual({ idle: 0, use: 0, total: 0, services: [], missing: [] });
   });
 
-  test('has what is there anyway: keys, secrets, alarms, the database, queues, schedules', () => {
+  test('has what exists anyway: keys, secrets, alarms, the database, queues, schedules', () => {
     const bill = billOf(
       serviceAmounts(
         {
@@ -47,7 +47,7 @@ describe('the bill of this service', () => {
     expect(idle['Amazon CloudWatch']).toBeCloseTo(4.000696, 6);
     // 365 ACU-hours × 0.12 + 10 GiB × 0.10 + 2,920 calls at 0.35 a million
     expect(idle['Amazon Aurora']).toBeCloseTo(44.801022, 6);
-    // 900 receives an hour, 657,000 a month
+    // 900 receives an hour, 657,000 per month
     expect(idle['Amazon SQS']).toBeCloseTo(0.2628, 9);
     // 730 s with 1 GiB × 0.0000133334 + 730 × 0.20 a million
     expect(idle['AWS Lambda']).toBeCloseTo(0.009879, 6);

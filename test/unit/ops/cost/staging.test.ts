@@ -24,7 +24,7 @@ test('the bench has figures of large files', () => {
 });
 
 test('a small file shares its calls with nine others', () => {
-  // 2.00 calls of S3 and 0.206 of the database were measured: docs/benchmarks.md. 10 files take 0.2 s + 0.1 s.
+  // 2.00 calls of S3 and 0.206 of the database were measured: docs/figures.md. 10 files take 0.2 s + 0.1 s.
   expect(stagingOf(1000)).toMatchObject({ s3Writes: 1, s3Reads: 1, dataApi: 0.2, invocations: 0.1 });
   expect(stagingOf(1000).seconds).toBeCloseTo(0.03, 9);
 });

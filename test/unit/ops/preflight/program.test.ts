@@ -39,7 +39,7 @@ test('a file that the operator has not written is named: a deployment without it
   });
   expect(exitCode).toBe(0);
   for (const file of ['settings.ts', 'trusted-issuers.json']) {
-    const found = 'there is none, so the defaults were looked at';
+    const found = 'missing, so the defaults were checked';
     expect(stdout).toMatch(
       new RegExp(`^private/${file} +look +${found} +Write it before you deploy: docs/operators`, 'm'),
     );
@@ -67,7 +67,7 @@ test('what is wrong has a remedy, and exit code 1', async () => {
   expect(JSON.parse(stderr.trim().split('\n').at(-1)!).error.message).toContain('3 of 3 checks are wrong');
 });
 
-test('a list of issuers that is no JSON is told, and its text is not', async () => {
+test('a list of issuers that is not JSON is told, and its text is not', async () => {
   const { stdout } = await preflight(['--json'], { issuers: '[' });
   expect(JSON.parse(stdout.split('\n')[1]!)).toMatchObject({ id: 'issuers', result: 'wrong' });
 });

@@ -44,7 +44,7 @@ test('a call without an answer is given up, and sent again', async () => {
   expect(records[0]!.failure).toContain('timeout');
 });
 
-test('a write is never sent again by itself', async () => {
+test('a write is never sent again automatically', async () => {
   server.outage = { from: 0, fault: 'error-before' };
   const { client, records } = open();
   const write = client.write('DELETE', '/repos/{owner}/{repo}/git/refs/tags/x', { owner: 'acme', repo: 'archive' });
@@ -106,7 +106,7 @@ test('a list is read page by page, and a slash in a parameter separates nothing'
   expect(records.at(-1)!.path.replace('/api/v3', '')).toBe('/orgs/..%2Frepos');
 });
 
-test('a reply that is no JSON is asked for again, and then told with its status', async () => {
+test('a reply that is not JSON is asked for again, and then told with its status', async () => {
   server.outage = { from: 0, fault: { status: 200, text: '<html>' } };
   const { client, slept } = open();
   const read = client.get('/orgs/{org}', { org: 'acme' }, anything);

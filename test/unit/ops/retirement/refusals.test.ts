@@ -153,7 +153,7 @@ describe('refused before anything is changed', () => {
     ['version', 'a b'],
     ['replacement', '1.2.1?'],
     ['version', 'x'.repeat(130)],
-  ])('--%s %j is no name', async (name, value) => {
+  ])('--%s %j is not a name', async (name, value) => {
     const { exitCode, stderr } = await apply([], { named: { [name]: value } });
     expect(exitCode).toBe(2);
     expect(stderr).toContain(`--${name}`);
@@ -175,7 +175,7 @@ describe('refused before anything is changed', () => {
     'x.lock',
     'a@{1.2.0',
     '-1.2.0',
-  ])('--tag %j is no name of a Git tag', async (tag) => {
+  ])('--tag %j is not a name of a Git tag', async (tag) => {
     const { exitCode } = await apply([`--tag=${tag}`]);
     expect(exitCode).toBe(2);
     expect(server.calls).toEqual([]);
@@ -196,7 +196,7 @@ describe('refused by the platform at a step: the steps after it do not run', () 
     server.protectedTags.add('proxy-1.2.0');
     const { exitCode, stderr } = await apply();
     expect(stderr).toContain('Cannot delete this tag');
-    expect(stderr).toContain('the same command goes on from there');
+    expect(stderr).toContain('the same command resumes after them');
     expect(exitCode).toBe(97);
     expect(server.writes).toHaveLength(3);
     server.protectedTags.clear();

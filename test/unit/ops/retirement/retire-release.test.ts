@@ -45,7 +45,7 @@ describe('the plan', () => {
     expect(server.state).toEqual(initialState());
   });
 
-  test('each call carries the token of its own scope', async () => {
+  test('each call carries the token with its scope', async () => {
     await apply();
     for (const { path, token } of server.calls) {
       expect([path, token]).toEqual([path, path.startsWith('/orgs/') ? packageToken : repositoryToken]);
@@ -193,7 +193,7 @@ describe('--apply', () => {
     expectRetired();
   });
 
-  test('without a release entry --no-release goes on', async () => {
+  test('without a release entry --no-release continues', async () => {
     server.state.releases = server.state.releases.filter(({ id }) => id !== 10);
     expect((await apply()).exitCode).toBe(48);
     expect(server.writes).toEqual([]);
@@ -223,7 +223,7 @@ describe('confirmation', () => {
     expectRetired();
   });
 
-  test.each(['', 'y', 'yes', 'proxy-1.2', 'proxy-1.2.1', 'PROXY-1.2.0'])('%j is no yes', async (typed) => {
+  test.each(['', 'y', 'yes', 'proxy-1.2', 'proxy-1.2.1', 'PROXY-1.2.0'])('%j is not a yes', async (typed) => {
     const { exitCode, stderr } = await run(['--apply'], { askShown: person(typed).askShown });
     expect(exitCode).toBe(23);
     expect(stderr).toContain('nothing was changed');
@@ -254,7 +254,7 @@ describe('confirmation', () => {
     expectRetired();
   });
 
-  test('in automation it stops there, says what to click, and goes on with --release-marked', async () => {
+  test('in automation it stops there, says what to click, and continues --release-marked', async () => {
     server.tokens.set(repositoryToken, { scopes: ['repo'], push: true, noTitles: true });
     const stopped = await apply();
     expect(stopped.exitCode).toBe(54);
@@ -318,7 +318,7 @@ describe('tokens', () => {
 
   test.each([
     ['none', { REGISTRY_REPO_TOKEN: '' }, 'REGISTRY_REPO_TOKEN: is not set'],
-    ['both forms', { REGISTRY_REPO_TOKEN_FILE: 'x' }, 'leave one out'],
+    ['both forms', { REGISTRY_REPO_TOKEN_FILE: 'x' }, 'omit one'],
     ['two lines', { REGISTRY_REPO_TOKEN: 'a\nb' }, 'one token on one line'],
     ['no URL', { REGISTRY_API_URL: '' }, '--api-url'],
     ['a URL without TLS', { REGISTRY_API_URL: 'http://api.example.org' }, 'https'],
@@ -335,7 +335,7 @@ describe('tokens', () => {
     expect((await run([], { env })).exitCode).toBe(4);
   });
 
-  test('are no option, and are not repeated when the platform repeats them', async () => {
+  test('are not an option, and are not repeated when the platform repeats them', async () => {
     expect((await run(['--token', packageToken])).exitCode).toBe(2);
     server.faults.set(0, { status: 403, message: `no ${packageToken}` });
     const { stdout, stderr } = await run(['--json']);
@@ -351,7 +351,7 @@ test('an interrupt ends with 130, before the next call', async () => {
   };
   const { exitCode, stderr } = await apply([], { signal: interrupted.signal });
   expect(exitCode).toBe(130);
-  expect(stderr).toContain('the same command goes on from there');
+  expect(stderr).toContain('the same command resumes after them');
   expect(server.writes).toEqual([deletion]);
   server.onCall = undefined;
   expect((await apply()).exitCode).toBe(0);

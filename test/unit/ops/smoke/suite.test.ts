@@ -91,10 +91,10 @@ describe('the test issuer', () => {
     expect(said.stderr).toContain(`warning: Git can commit the secret ${join(folder, 'made.json')}`);
   });
 
-  test('another file is no key of it', async () => {
+  test('another file is not a key of it', async () => {
     await writeFile(join(folder, 'other'), '{}');
     await expect(smokeVisa(join(folder, 'other'), 'x', 'SMOKE-1', new Date())).rejects.toThrow(
-      'is no key of a test issuer',
+      'is not a key of a test issuer',
     );
   });
 });

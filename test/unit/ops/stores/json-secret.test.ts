@@ -29,7 +29,7 @@ describe('jsonSecret', () => {
   });
 
   it('names a secret that is not JSON, and shows nothing of it', async () => {
-    const { secret } = secretWith(answer({ SecretString: 'hunter2 is no JSON' }));
+    const { secret } = secretWith(answer({ SecretString: 'hunter2 is not JSON' }));
     const error: unknown = await secret.read().catch((thrown) => thrown);
     expect(error).toMatchObject({ name: 'MalformedSecretError', message: expect.stringContaining(secretArn) });
     expect(String(error) + JSON.stringify(error)).not.toContain('hunter2');
@@ -42,7 +42,7 @@ describe('jsonSecret', () => {
     expect(bodyOf(requests[0]!)).toMatchObject({ SecretId: secretArn, SecretString: '{"users":[]}' });
   });
 
-  it('makes a version the current one in place of the version that was read', async () => {
+  it('makes a version the current one instead of the version that was read', async () => {
     const put = answer({ VersionId: 'v2' });
     const { secret, requests } = secretWith(answer({ SecretString: '{}', VersionId: 'v1' }), put, answer({}));
     await secret.read();

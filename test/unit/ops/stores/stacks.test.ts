@@ -42,7 +42,7 @@ it('joins the outputs of the stacks, and tells the region', async () => {
   });
 });
 
-it('names the stack that is not there', async () => {
+it('names the stack that is missing', async () => {
   const missing = readStackOutputs(['One', 'Three'], options);
   await expect(missing).rejects.toThrow(NotFoundError);
   await expect(missing).rejects.toThrow('Three');

@@ -35,7 +35,7 @@ test.each([
   ['granted elsewhere', [grant('EGAD3')], { datasetId: 'EGAD1' }, { known: true, granted: false }],
   ['granted, not released', [grant('EGAD2')], { datasetId: 'EGAD2' }, { known: true, granted: true }],
   ['granted, not there', [grant('EGAD9')], { datasetId: 'EGAD9' }, { known: false, granted: false }],
-  ['a file that is not there', [grant('EGAD1')], { fileId: 'F' }, { known: false, granted: false }],
+  ['a file that is missing', [grant('EGAD1')], { fileId: 'F' }, { known: false, granted: false }],
 ])('%s', async (_, grants, wanted, decision) => {
   const { calls, catalogue } = world();
   expect(await grantedAndReleased(catalogue, grants, wanted)).toEqual({ ...decision, entitlements: [] });

@@ -51,7 +51,7 @@ test('SlowDown in the middle of a copy: fewer in flight, and every part once, in
   expect(mostSince).toBeLessThan(20);
 });
 
-test('S3 that goes on asking to slow down is waited for as long as the caller allows', async () => {
+test('S3 that keeps asking to slow down is waited for as long as the caller allows', async () => {
   const plan = planMultipart(header.length, source.bodySize);
   let calls = 0;
   const upload: MultipartUpload = {

@@ -78,7 +78,7 @@ describe('an id that is wanted or granted', () => {
     ['a dataset of a smoke test', 'SMOKE-1', 'SMOKE-1'],
     ['SQL', "' or true --", undefined],
   ])('%s', async (_name, id, expected) => {
-    // A dataset that is not released is known, too: a grant by an id of its own shows which one it is.
+    // A dataset that is not released is also known: a grant by its own id shows which one it is.
     for (const own of ['EGAD1', 'EGAD2', 'EGAD3', 'SMOKE-1']) {
       const found = await catalogue.evaluateAccess([own], { datasetId: id });
       expect([own, found.known, found.granted]).toEqual([own, expected !== undefined, expected === own]);
@@ -111,11 +111,11 @@ describe('evaluateAccess', () => {
     ['a dataset by alias', ['x', 'EGAD1', 'twice'], { datasetId: 'twice' }, { granted: true, ...ofFirst(1, 2) }],
     ['a dataset, not granted', ['EGAD3'], { datasetId: 'EGAD1' }, { known: true, granted: false, ...none }],
     ['a dataset, not released', ['EGAD2'], { datasetId: 'EGAD2' }, { known: true, granted: true, ...none }],
-    ['a dataset that is not there', ['EGAD9'], { datasetId: 'EGAD9' }, { known: false, granted: false, ...none }],
+    ['a dataset that is missing', ['EGAD9'], { datasetId: 'EGAD9' }, { known: false, granted: false, ...none }],
     ['a file', ['EGAD2', 'EGAD1'], { fileId: 'EGAF8' }, { known: true, granted: true, ...ofFirst(1) }],
     ['a file, not granted', ['EGAD3'], { fileId: 'EGAF8' }, { known: true, granted: false, ...none }],
     ['a file, not released', ['EGAD2'], { fileId: 'EGAF8' }, { known: true, granted: true, ...none }],
-    ['a file that is not there', ['EGAD1'], { fileId: 'EGAF9' }, { known: false, granted: false, ...none }],
+    ['a file that is missing', ['EGAD1'], { fileId: 'EGAF9' }, { known: false, granted: false, ...none }],
     ['a file, nothing granted', [], { fileId: 'EGAF8' }, { known: true, granted: false, ...none }],
   ] as const)('%s', async (_name, granted, wanted, finding) => {
     test.actions.length = 0;
@@ -159,7 +159,7 @@ describe('exportableFiles', () => {
     );
   });
 
-  it('goes on behind any page, and says how large each file is', async () => {
+  it('continues behind any page, and says how large each file is', async () => {
     const all = await pages('EGAD5');
     const ends: string[] = [];
     for await (const { end } of catalogue.exportableFiles('EGAD5', '')) ends.push(end);
@@ -260,7 +260,7 @@ describe('findReleasedFile', () => {
     expect(test.actions).toEqual(['ExecuteStatement']);
   });
 
-  it('finds ten files by one query, each as it is found by itself', async () => {
+  it('finds ten files by one query, each as it is found separately', async () => {
     const wanted = [
       ...['EGAF1', 'EGAF2', 'EGAF3', 'EGAF4', 'EGAF7', 'EGAF8', 'EGAF9', 'EGAF1', 'EGAF11'].map((fileId) => ({
         ...attempt,
@@ -282,7 +282,7 @@ describe('findReleasedFile', () => {
     expect(found.map((one) => one.status === 'fulfilled' && one.value?.header.length)).toEqual(Array(10).fill(50_000));
   });
 
-  it('calls a row of another shape an error of that file alone', async () => {
+  it('calls a row of another shape an error in that file alone', async () => {
     await test.sql("update sda.files set archive_file_size = -1 where stable_id = 'EGAF8'");
     const wanted = ['EGAF8', 'EGAF1'].map((fileId) => ({ ...attempt, fileId }));
     const found = await catalogue.findReleasedFiles(wanted);

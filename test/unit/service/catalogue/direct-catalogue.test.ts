@@ -149,7 +149,7 @@ describe('factsOf', () => {
     });
   });
 
-  it('gives nothing for a file that is not there', async () => {
+  it('gives nothing for a file that is missing', async () => {
     expect(await catalogue.factsOf('EGAF404')).toBeUndefined();
   });
 });

@@ -143,7 +143,7 @@ describe('asked for again, it', () => {
   });
 });
 
-test('the life of the URL begins when the container is there', async () => {
+test('the life of the URL begins when the container exists', async () => {
   const { isReleased } = world.catalogue;
   world.catalogue.isReleased = (id) => {
     later(4 * 60_000);

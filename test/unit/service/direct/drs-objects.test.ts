@@ -96,7 +96,7 @@ describe('an object', () => {
   });
 });
 
-test('a bulk request is not served: it is no POST of an object called "access"', async () => {
+test('a bulk request is not served: it is not a POST of an object called "access"', async () => {
   for (const passports of [[visa], undefined, 7]) {
     await expect(object({ passports }, 'access')).rejects.toThrow(NotFoundError);
   }

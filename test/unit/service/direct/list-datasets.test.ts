@@ -83,7 +83,7 @@ describe('the datasets of a caller', () => {
     });
   });
 
-  test('are decided anew on every call', async () => {
+  test('are decided again on every call', async () => {
     const headers = await bearer();
     expect((await list(headers)).body).toBe('["EGAD1"]');
     catalogue.setReleased('EGAD1', false);

@@ -108,7 +108,7 @@ describe('an edit list in the stored header', () => {
 });
 
 describe('between coordinates', () => {
-  test('stand the bytes that the whole has there, as a representation of its own', async () => {
+  test('stand the bytes that the whole has there, as its own representation', async () => {
     const { world, open } = worldWith();
     const whole = await open();
     const part = between({ start: 65_000, end: 66_000 }, whole);
@@ -150,7 +150,7 @@ describe('an archive that contradicts itself', () => {
     await expect(open()).rejects.toBeInstanceOf(ArchiveDamagedError);
   });
 
-  test('a damaged segment: the bytes before it come, none of its own', async () => {
+  test('a damaged segment: the bytes before it come, and none of that segment', async () => {
     const damaged = Buffer.from(vector('edit/body.bin'));
     damaged[2 * segment + 100]! ^= 1;
     const made = await worldWith({}, damaged).open();
@@ -176,7 +176,7 @@ test('a failure of S3 comes through as it is', async () => {
   expect((await outcomeOf(made.stream(0, 10))).error).toBe(trouble);
 });
 
-test('a short read and three of 1 MiB are under way, and the first is given out before the second has ended', async () => {
+test('a short read and one of 1.25 MiB are under way, and the first is given out before the second has ended', async () => {
   const waiting: { readonly start: number; readonly end: () => void }[] = [];
   const { file, world } = worldWith({ archiveFileSize: 100 * segment });
   const archive = {
@@ -193,10 +193,10 @@ test('a short read and three of 1 MiB are under way, and the first is given out 
   expect(made.size).toBe(100 * 65_536);
   const pieces = made.stream(0, made.size)[Symbol.asyncIterator]();
   const first = pieces.next();
-  expect(waiting.map(({ start }) => start)).toEqual([0, 1, 17, 33].map((index) => index * segment));
+  expect(waiting.map(({ start }) => start)).toEqual([0, segment]);
   waiting[0]!.end();
   const { value } = await first;
   expect(plaintext.subarray(0, 65_536).equals(value as Buffer)).toBe(true);
-  expect(waiting).toHaveLength(4);
+  expect(waiting).toHaveLength(2);
   await pieces.return?.();
 });

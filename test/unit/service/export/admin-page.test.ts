@@ -27,6 +27,9 @@ test('the page names the kind of the archive, may run its one module, and call i
   });
 });
 
-test.each([{}, { isAdministrator: 'false' }, { isAdministrator: 'TRUE' }])('%j is no administrator', (authorizer) => {
-  expect(() => adminPageReply(httpRequest({ authorizer }), page, 'fega')).toThrow(ForbiddenError);
-});
+test.each([{}, { isAdministrator: 'false' }, { isAdministrator: 'TRUE' }])(
+  '%j is not an administrator',
+  (authorizer) => {
+    expect(() => adminPageReply(httpRequest({ authorizer }), page, 'fega')).toThrow(ForbiddenError);
+  },
+);

@@ -192,7 +192,7 @@ describe('a quota of the outbox', () => {
     expect(world.calls.names).not.toContain('ledger.accept');
   });
 
-  test('does not stop a fan-out that goes on after a crash: it was accepted', async () => {
+  test('does not stop a fan-out that resumes after a crash: it was accepted', async () => {
     world.calls.failAt(6, 'before', new TemporarilyUnavailableError('down'));
     await expect(ask('EGAD1')).rejects.toThrow('down');
     world.calls.revive();
@@ -282,7 +282,7 @@ test.each([
   'catalogue.exportableFiles',
   'ledger.accept',
   'fileExports.send',
-])('a failure of %s is no rejection: the message fails and is delivered again', async (name) => {
+])('a failure of %s is not a rejection: the message fails and is delivered again', async (name) => {
   const order = [
     'ledger.begin',
     'verify',
@@ -337,7 +337,7 @@ test('a crash at any call, before or after its effect: the redelivery sends ever
       const first = await consumeExportRequest(received(request), fresh.consuming, ample).catch(
         (error: unknown) => error,
       );
-      // Nothing is sent before the row is there.
+      // Nothing is sent before the row exists.
       if (fresh.fileExports.sent.length > 0) expect(await fresh.audit()).toHaveLength(1);
       if (!fresh.calls.revive()) {
         expect(at).toBe(11);
@@ -388,7 +388,7 @@ describe('a fan-out that is delivered again', () => {
   });
   const sent = () => [...world.fileExports.sent, ...world.smallFileExports.sent].map(({ fileId }) => fileId).sort();
 
-  test('goes on behind the last page that is known to be sent, wherever it broke', async () => {
+  test('continues behind the last page that is known to be sent, wherever it broke', async () => {
     // Begin, verify, decide, page, row, send; then page, rows, send for each three files; then the seal.
     for (let at = 0; at < 20; at += 1) {
       world.calls.crashAt(at, at % 2 ? 'before' : 'after');
@@ -415,7 +415,7 @@ describe('a fan-out that is delivered again', () => {
     expect(sent()).toEqual(fileIds);
   });
 
-  test('is asked for the rights anew: a dataset that was withdrawn meanwhile gets no more messages', async () => {
+  test('is asked for the rights again: a dataset that was withdrawn meanwhile gets no more messages', async () => {
     world.calls.crashAt(30, 'before');
     await expect(consume(request)).rejects.toThrow(CrashError);
     world.calls.revive();

@@ -141,7 +141,7 @@ describe('a request is sent on as settled', () => {
     }
   });
 
-  test('again when the message of a settled file comes once more, until the receipt is there', async () => {
+  test('again when the message of a settled file comes once more, until the receipt exists', async () => {
     await consume();
     await stage(ids);
     await stage(['F1'], { redelivered: true });
@@ -274,7 +274,7 @@ describe('a fan-out', () => {
     expect(world.deliveries.sent).toEqual([exportId]);
   });
 
-  test('that had failed goes on behind what it sent when its message comes from the dead letters', async () => {
+  test('that had failed continues behind what it sent when its message comes from the dead letters', async () => {
     world.calls.failAt(9, 'before', down);
     await expect(consume(asked, true)).rejects.toBe(down);
     await stage(['F1', 'F2', 'F3']);
@@ -345,7 +345,7 @@ describe('a fan-out', () => {
     expect(await eventsOf('failed')).toEqual([]);
   });
 
-  test('that cannot be given up fails with its first failure; the sweep goes on', async () => {
+  test('that cannot be given up fails with its first failure; the sweep continues', async () => {
     const { ledger } = world;
     ledger.fail = () => Promise.reject(new Error('another'));
     world.calls.failAt(9, 'before', down);

@@ -71,7 +71,7 @@ test('asks for what is older than the longest invocation, than any message, and 
   expect(world.deliveries.sent).toEqual([]);
 });
 
-test('goes on until no file is left to give up, and sends settled requests on again', async () => {
+test('continues until no file is left to give up, and sends settled requests on again', async () => {
   unfinished.silent = [1000, 1000, 7, 0];
   unfinished.expired = [1, 0];
   unfinished.settled = [[exportId, 'b'], ['c']];
@@ -132,7 +132,7 @@ test('small fan-outs that are broken end one after the other, not all in the las
   expect(steps).toEqual(['ledger.closeUnsent', 'ledger.completeFanOut', 'ledger.closeUnsent', 'ledger.completeFanOut']);
 });
 
-test('a large fan-out that is broken keeps no other waiting, and the next unfinished goes on where this one stopped', async () => {
+test('a large fan-out that is broken keeps no other waiting, and the next unfinished continues where this one stopped', async () => {
   const other = 'a2c1f0de-7777-4aaa-8bbb-1234567890ab';
   world.catalogue.addDataset('EGAD1', {
     released: true,

@@ -254,7 +254,7 @@ test.each([['/export/gdi'], ['/export/FEGA'], ['/export/fega/'], ['/export/'], [
   },
 );
 
-test('a queue that does not take the message is no 200', async () => {
+test('a queue that does not take the message is not a 200', async () => {
   const requests = new RecordingExportRequests();
   requests.failure = new TemporarilyUnavailableError('the queue');
   await expect(post({ body: valid }, requests)).rejects.toThrow(TemporarilyUnavailableError);

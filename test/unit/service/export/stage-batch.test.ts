@@ -280,7 +280,7 @@ test.each(['denyList.current', 'catalogue.findReleasedFiles'])(
   },
 );
 
-test('a message that is no file export is rejected alone', async () => {
+test('a message that is not a file export is rejected alone', async () => {
   const ends = await stageFiles([{ ...message('F0'), body: '{' }, message('F1')], world.staging, ample);
   expect(ends).toMatchObject([
     { value: { outcome: 'rejected', reason: 'malformed_message' } },

@@ -132,7 +132,7 @@ test('with less than 20 s left nothing is begun', async () => {
   expect(world.calls.names).toEqual([]);
 });
 
-test('time that runs out between two copies: nothing is visible, and the next delivery goes on at once', async () => {
+test('time that runs out between two copies: nothing is visible, and the next delivery continues at once', async () => {
   const world = worldWith(large);
   const delivery = {
     redelivered: false,
@@ -171,7 +171,7 @@ test('a body that is replaced between its parts is not spliced', async () => {
   expect(world.outbox.uploads.size).toBe(0);
 });
 
-test('five deliveries without a new part: the sixth gives up at once, and a message from the dead letters begins anew', async () => {
+test('five deliveries without a new part: the sixth gives up at once, and a message from the dead letters restarts', async () => {
   const world = worldWith(large);
   const down = new TemporarilyUnavailableError('down');
   const { startUpload } = world.outbox;

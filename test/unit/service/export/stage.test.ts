@@ -131,7 +131,7 @@ describe('bodies of every size', () => {
 });
 
 describe('again and at once', () => {
-  test('a redelivered message whose container is there only makes sure of the audit row', async () => {
+  test('a redelivered message whose container exists only makes sure of the audit row', async () => {
     await stageFile(message(), world.staging, fresh);
     world.recorded.events.clear();
     const again = await stageFile(message(), world.staging, { ...fresh, redelivered: true });
@@ -332,7 +332,7 @@ describe('rejected: nothing is staged', () => {
   });
 
   test.each(['{', 'null', JSON.stringify({ fileId: 'EGAF1' })])(
-    'a message that is no file export: %s',
+    'a message that is not a file export: %s',
     async (body) => {
       const outcome = await stageFile({ ...message(), body }, world.staging, fresh);
       expect(outcome).toMatchObject({ outcome: 'rejected', reason: 'malformed_message' });

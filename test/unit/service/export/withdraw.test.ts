@@ -114,7 +114,7 @@ describe('a run that deletes', () => {
     expect(world.objects.size).toBe(2);
   });
 
-  test('ends at its limit and goes on the next time', async () => {
+  test('ends at its limit and continues the next time', async () => {
     world.pageSize = 2;
     for (const fileId of ['F1', 'F2', 'F3', 'F4', 'F5']) world.stage(container(fileId));
     expect(await run({ limit: 3 })).toEqual([{ ...withdrawal, found: 4, removed: 4 }]);

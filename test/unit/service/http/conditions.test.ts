@@ -8,7 +8,7 @@ const sent = { etag, size: 4096 };
 const request = (headers: Record<string, string | readonly string[]>) => httpRequest({ headers });
 
 describe('If-Match', () => {
-  test.each([etag, '*', ' * ', `"before", ${etag}`, `"before",${etag}`])('%s: goes on', (value) => {
+  test.each([etag, '*', ' * ', `"before", ${etag}`, `"before",${etag}`])('%s: continues', (value) => {
     expect(notModified(request({ 'if-match': value }), sent)).toBeUndefined();
   });
   test('in several headers is one list', () => {
@@ -34,12 +34,12 @@ describe('If-None-Match', () => {
     });
     expect(reply?.headers).not.toHaveProperty('Content-Length');
   });
-  test.each(['"before"', 'now', ''])('%s: goes on', (value) => {
+  test.each(['"before"', 'now', ''])('%s: continues', (value) => {
     expect(notModified(request({ 'if-none-match': value }), sent)).toBeUndefined();
   });
 });
 
-test('without conditions it goes on', () => {
+test('without conditions it continues', () => {
   expect(notModified(request({}), sent)).toBeUndefined();
 });
 

@@ -26,7 +26,7 @@ describe('scrypt in PHC form', () => {
     expect(parseScryptHash(phc('ln=17,r=8,p=1'))).toMatchObject({ ln: 17, r: 8, p: 1 });
   });
 
-  test('a new hash fits its password only, has a salt of its own, and the documented cost', async () => {
+  test('a new hash fits its password only, has its own salt, and the documented cost', async () => {
     const [one, two] = await Promise.all([hashPassword('correct horse'), hashPassword('correct horse')]);
     expect(one).toMatch(/^\$scrypt\$ln=15,r=8,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
     expect(one).not.toBe(two);
@@ -81,7 +81,7 @@ describe('bcrypt', () => {
 });
 
 test.each([['secret'], [''], ['$argon2id$v=19$m=65536,t=3,p=4$c2FsdHNhbHQ$aGFzaA'], ['$2a$05$short']])(
-  'a stored text that is no known hash (%j) is an error, never compared as plain text',
+  'a stored text that is not a known hash (%j) is an error, never compared as plain text',
   async (stored) => {
     await expect(verifyPassword(stored, stored)).rejects.toThrow(/neither scrypt .* nor bcrypt/);
   },

@@ -38,7 +38,7 @@ test.each([
   [new TypeError(secret), 500, 'Internal Server Error', 'internal_error'],
   [secret, 500, 'Internal Server Error', 'internal_error'],
   [undefined, 500, 'Internal Server Error', 'internal_error'],
-])('%o is a problem (RFC 9457) of its own status and code', (error, status, title, code) => {
+])('%o is a problem (RFC 9457) with its own status and code', (error, status, title, code) => {
   const reply = problemReply(error, 'request-1', 'Bearer');
   expect(reply.status).toBe(status);
   expect(reply.headers).toMatchObject({

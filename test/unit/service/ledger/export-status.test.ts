@@ -129,7 +129,7 @@ describe('the files of a request', () => {
     ]);
   });
 
-  it('come 1,000 a page', async () => {
+  it('come 1,000 per page', async () => {
     await add({}, { staged: 2001 });
     await add({ requestId: second }, { staged: 1 });
     const pages = await Promise.all([0, 1, 2, 3].map((page) => status.files(first, page)));
@@ -139,7 +139,7 @@ describe('the files of a request', () => {
 });
 
 describe('the list', () => {
-  it('is newest first, 100 a page, and of one kind', async () => {
+  it('is newest first, 100 per page, and of one kind', async () => {
     const at = (index: number) => `2026-11-21 10:00:00+00'::timestamptz + interval '${index} s`;
     for (let index = 0; index < 101; index += 1) await add({ requestId: requestIdOf(index), requestedAt: at(index) });
     await add({ requestId: requestIdOf(500), archiveKind: 'gdi' });

@@ -87,7 +87,7 @@ describe('a request', () => {
     expect(await events()).toEqual(['accepted -']);
   });
 
-  it('goes on behind what is sent, and never goes back', async () => {
+  it('continues behind what is sent, and never goes back', async () => {
     await requests.accept(request, ['F1'], { count: 1, isLast: false });
     await requests.addFiles(exportId, { sentTo: 'F1', files: 1 }, ['F2'], { count: 1, isLast: false });
     await requests.addFiles(exportId, { sentTo: 'F2', files: 2 }, ['F3'], { count: 1, isLast: false });

@@ -71,7 +71,7 @@ describe('what a recipient may have in the outbox', () => {
     expect([await count('requests'), await count('request_files'), await count('export_log')]).toEqual([2, 3, 2]);
   });
 
-  it('is for each recipient by itself', async () => {
+  it('is for each recipient separately', async () => {
     await accepted(asking(first, 'BOTH'));
     expect(await accepted(asking(second, 'BOTH', { recipient: 'cd'.repeat(32) }))).toBe(true);
   });

@@ -133,7 +133,7 @@ describe('containers', () => {
     const ids = (await found({ datasetId: 'EGAD1' })).map(({ fileId }) => fileId);
     expect(new Set(ids).size).toBe(900);
     expect(ids).toHaveLength(900);
-    // More requests than a page has rows: the first without a file, each other with one of its own.
+    // More requests than a page has rows: the first without a file, each other with its own.
     await test.sql(
       `insert into data_out.requests (request_id, requested_at, dataset_id, recipient, state)
        select cast('33333333-1111-4111-8111-' || lpad(cast(n as text), 12, '0') as uuid), now(), 'EGAD1', '${jane}', 'complete'

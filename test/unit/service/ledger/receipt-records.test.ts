@@ -186,7 +186,7 @@ describe('a file', () => {
     expect((await filesOf(newer))[0]?.newest?.exportId).toBe(newer);
   });
 
-  it('that is superseded shows no older container, and what became of the one in its way', async () => {
+  it('that is superseded shows no older container, and what happened to the one in its way', async () => {
     await addRequest(older, '2026-11-21T08:00:00Z');
     await addFile(older, 'EGAF1');
     await addFile(own, 'EGAF1', { state: 'superseded', supersededBy: newer });

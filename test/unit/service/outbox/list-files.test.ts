@@ -101,7 +101,7 @@ test('an empty outbox is an empty listing, not an error', async () => {
   expect(await listing({ query: outboxOnly })).toEqual({ statusCode: 200, statusText: 'OK', files: [], page: '0' });
 });
 
-test('rows behind a name: the page counts from there, and a name that is gone is no obstacle', async () => {
+test('rows behind a name: the page counts from there, and a name that is gone is not an obstacle', async () => {
   outbox.stage(mine, ...names(10).map((name) => ({ name })));
   const namesOf = async (query: Record<string, string>) =>
     (await listing({ query: { ...outboxOnly, ...query } })).files.map(({ fileName }) => fileName);
@@ -154,7 +154,7 @@ describe('an outbox of 2,500 files', () => {
     expect(seen).toEqual(names(2500));
   });
 
-  test('the first bytes are there before the second S3 page is read', async () => {
+  test('the first bytes exist before the second S3 page is read', async () => {
     const { body } = await list({ query: outboxOnly });
     expect(outbox.pagesRead).toBe(1);
     const pieces = body[Symbol.asyncIterator]();
@@ -169,7 +169,7 @@ describe('an outbox of 2,500 files', () => {
     await expect(list({ query: outboxOnly })).rejects.toThrow(TemporarilyUnavailableError);
   });
 
-  test('a failure after that breaks the reply off: what was sent is no JSON', async () => {
+  test('a failure after that breaks the reply off: what was sent is not JSON', async () => {
     outbox.failure = { atPage: 3, error: new TemporarilyUnavailableError('S3') };
     const { body } = await list({ query: outboxOnly });
     let text = '';

@@ -12,7 +12,7 @@ beforeEach(() => {
   calls = 0;
 });
 
-/** `failures` are thrown one a call; after them, the call succeeds. */
+/** `failures` are thrown one per call; after them, the call succeeds. */
 const run = (failures: readonly Error[], remainingMs = 600_000, durationMs = 0) =>
   whenConsistent(
     async () => {

@@ -76,7 +76,7 @@ describe('exportRequestsQueue', () => {
   });
 
   it.each([
-    ['the queue is not there', [refusal('com.amazonaws.sqs#QueueDoesNotExist')]],
+    ['the queue is missing', [refusal('com.amazonaws.sqs#QueueDoesNotExist')]],
     ['the grant is missing', [refusal('com.amazonaws.sqs#AccessDeniedException')]],
     ['SQS throttles', [refusal('com.amazonaws.sqs#ThrottlingException')]],
     ['SQS is down', [{ status: 503, body: '{}' }]],

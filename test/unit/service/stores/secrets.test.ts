@@ -65,7 +65,7 @@ describe('secretAdministrators', () => {
     expect(state.reads).toBe(2);
   });
 
-  it('finds a user who was added a moment ago, without reading anew for every unknown name', async () => {
+  it('finds a user who was added a moment ago, without reading again for every unknown name', async () => {
     const { state, options } = secretsManager({ users: [] });
     const administrators = secretAdministrators(options);
     await administrators.find('root');
@@ -108,7 +108,7 @@ describe('secretAdministrators', () => {
     ['no users', { admins: 'hunter2' }, 'users: invalid_type'],
     ['a user without roles', { users: [{ username: 'a', password: 'hunter2' }] }, 'users.0.roles: invalid_type'],
     [
-      'a password that is no text',
+      'a password that is not text',
       { users: [{ username: 'a', password: ['hunter2'], roles: [] }] },
       'users.0.password',
     ],
@@ -152,7 +152,7 @@ describe('secretArchiveKeys', () => {
     }
   });
 
-  it('gives all keys where the catalogue names none, or one in a form of its own', async () => {
+  it('gives all keys where the catalogue names none, or one in its own form', async () => {
     const keys = secretArchiveKeys(secretsManager(both).options);
     const all = [alice, bob].map((key) => [key.privateKey, key.publicKey]);
     expect(await candidates(keys, undefined)).toEqual(all);
@@ -171,7 +171,7 @@ describe('secretArchiveKeys', () => {
     expect(state.reads).toBe(2);
   });
 
-  it('finds a key that was added a moment ago, without reading anew for every unknown hash', async () => {
+  it('finds a key that was added a moment ago, without reading again for every unknown hash', async () => {
     const { state, options } = secretsManager({ keys: [alice.secret] });
     const keys = secretArchiveKeys(options);
     await candidates(keys, alice.publicKey);

@@ -8,7 +8,7 @@ import type { LocalPaths } from './local-name.ts';
 import type { PartFile } from './part-file.ts';
 
 const mebibyte = 1024 * 1024;
-/** Space is checked before only if more than this is needed: a smaller download fails soon enough by itself. */
+/** Space is checked before only if more than this is needed: a smaller download fails soon enough anyway. */
 const leastCheckedBytes = 8 * mebibyte;
 
 /** Removes the part file and its journal. */
@@ -32,7 +32,7 @@ export async function finish(
   if ((await part.size()) !== size) {
     await checkpoints.forget();
     throw new LocalDiskError(`${part.path} was changed by another program`, {
-      remedy: 'Run the same command again: the file is downloaded anew.',
+      remedy: 'Run the same command again: the file is downloaded again.',
     });
   }
   if (existing !== 'overwrite' && existing !== 'renew') await refuseExisting(paths.final);

@@ -2,7 +2,7 @@ import { lstat, mkdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
 import { ClientError } from '../../errors.ts';
 
-/** The disk refuses. `folderWide`: whether it would refuse another file in the same folder, too. */
+/** The disk refuses. `folderWide`: whether it would also refuse another file in the same folder. */
 export class LocalDiskError extends ClientError {
   readonly folderWide: boolean;
   constructor(
@@ -14,7 +14,7 @@ export class LocalDiskError extends ClientError {
   }
 }
 
-const goesOn = 'run the same command again: it goes on where it stopped.';
+const goesOn = 'run the same command again: it resumes.';
 
 /** A file system error in the client's words, with what to do about it. Returns any other error as it is. */
 export function diskError(error: unknown, path: string): unknown {
@@ -38,7 +38,7 @@ export function diskError(error: unknown, path: string): unknown {
         'Choose another folder with --output, or ask for write access to this one.',
       );
     case 'ENOENT':
-      return wide(`the folder ${folder} is not there`, `Make it, then ${goesOn}`);
+      return wide(`the folder ${folder} is missing`, `Make it, then ${goesOn}`);
     case 'ENOTDIR':
     case 'EEXIST':
       return wide(`${folder} is not a folder, or a part of its path is a file`, 'Choose another folder with --output.');
@@ -58,7 +58,7 @@ export function diskError(error: unknown, path: string): unknown {
   }
 }
 
-/** Does work on the disk. @throws LocalDiskError in place of the file system's errors */
+/** Does work on the disk. @throws LocalDiskError instead of the file system's errors */
 export async function onDisk<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -121,7 +121,7 @@ export class FileLock implements AsyncDisposable {
 }
 
 /**
- * Makes a file that is not there.
+ * Makes a file that is missing.
  * @returns whether it is ours: if this process was held up before it wrote, another one may have taken the file away
  */
 async function created(path: string, content: string): Promise<boolean> {
@@ -136,7 +136,7 @@ async function created(path: string, content: string): Promise<boolean> {
   });
 }
 
-/** Content of a lock that no process holds; `undefined` if one does, or if the file is not there any more. */
+/** Content of a lock that no process holds; `undefined` if one does, or if the file no longer exists. */
 async function leftOver(path: string): Promise<string | undefined> {
   const content = await contentOf(path);
   // In this order: the time of an old lock must not be taken for that of a new one, which is empty for a moment.

@@ -62,7 +62,7 @@ export class PartFile implements AsyncDisposable {
     });
   }
 
-  /** Begins anew in a new file. A process that has opened the old one cannot read it. @throws LocalDiskError */
+  /** Restarts in a new file. A process that has opened the old one cannot read it. @throws LocalDiskError */
   async renew(): Promise<void> {
     await onDisk(this.path, async () => {
       await this.#handle.close();

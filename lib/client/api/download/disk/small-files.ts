@@ -114,6 +114,6 @@ function removed(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // The first failure tells more. The next run begins this file anew.
+    // The first failure tells more. The next run begins this file again.
   }
 }

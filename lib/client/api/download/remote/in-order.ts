@@ -57,7 +57,7 @@ export async function* inOrder(
     return piece.chunks;
   };
   const { size } = remote;
-  // The first reply tells the version that all others must be of.
+  // The first reply shows the version that all others must have.
   const first = await fetchPiece({ start: 0, end: Math.min(pieceBytes, size) });
   const under: Promise<readonly Uint8Array[]>[] = [];
   let next = pieceBytes;

@@ -40,7 +40,7 @@ export interface RangeRequest {
   readonly signal: AbortSignal | undefined;
 }
 
-/** The remote file was replaced under the download: begin anew. */
+/** The remote file was replaced under the download: restart. */
 export class ChangedError extends ClientError {
   constructor(name: string) {
     super('unavailable', `${name}: the file was replaced while it was downloaded`, {

@@ -66,7 +66,7 @@ export class StagedFile implements RemoteFile {
       const refused = refusals.has(reply.status) || reply.status === 404;
       const error = await this.#failure(reply);
       if (!refused) throw error;
-      // The proxy knows whether the file is still there.
+      // The proxy knows whether the file still exists.
       this.#drop(location);
       if (addresses >= mostAddresses) throw error;
     }

@@ -74,10 +74,10 @@ export async function closeRole(db: DataApi, role: DatabaseRole): Promise<void> 
 
 /**
  * Make both logins of a role, with its rights, and give one of them its password. The other keeps the password it has; a new one
- * has none, and nothing can log in as it. It has the rights all the same: a rotation by the code of an earlier deployment, which
+ * has none, and nothing can log in as it. It has the rights anyway: a rotation by the code of an earlier deployment, which
  * knows fewer rights, may make it current. Doing it again is safe, and undoes what a login set for its own sessions.
  *
- * It is no migration: a role belongs to the cluster, not to the database whose history the migrations record, and an operator
+ * It is not a migration: a role belongs to the cluster, not to the database whose history the migrations record, and an operator
  * may give the role a secret, or the secret a new password, at any time.
  *
  * The role of `db` needs CREATEROLE. If the login exists, the role of `db` must have made it. To grant rights on the
@@ -110,7 +110,7 @@ export async function prepareRole(
       for (const grant of grants[role]) await transaction.execute(`grant ${grant} to ${each}`);
     }
     // ALTER ROLE takes no parameter, and the text of a statement may be logged. So the verifier is passed in a setting
-    // of this transaction. If the database logs it all the same, the log holds a salted hash.
+    // of this transaction. If the database logs it anyway, the log holds a salted hash.
     await transaction.execute("select set_config('data_out.role_verifier', :verifier, true) is not null", {
       verifier,
     });
@@ -126,7 +126,7 @@ export async function prepareRole(
 
 /**
  * The form in which PostgreSQL stores a password, `SCRAM-SHA-256$<iterations>:<salt>$<StoredKey>:<ServerKey>` (RFC 5803
- * with RFC 7677's hash). `ALTER ROLE … PASSWORD` accepts it in place of the password, so the server never sees the
+ * with RFC 7677's hash). `ALTER ROLE … PASSWORD` accepts it instead of the password, so the server never sees the
  * password.
  *
  * @param password printable ASCII, which SASLprep (RFC 4013) leaves as it is

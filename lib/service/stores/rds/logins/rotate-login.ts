@@ -16,7 +16,7 @@ import { currentLogin, prepareRole, type RoleLogin, roleLogin } from './database
 export const rotationSteps = ['createSecret', 'setSecret', 'testSecret', 'finishSecret'] as const;
 export type RotationStep = (typeof rotationSteps)[number];
 
-/** A rotation cannot go on. The secret still has a login that works. */
+/** A rotation cannot continue. The secret still has a login that works. */
 export class RotationError extends Error {
   override readonly name = 'RotationError';
 }

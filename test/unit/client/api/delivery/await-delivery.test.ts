@@ -150,7 +150,7 @@ describe('the waiting', () => {
     expect(world.pauses.reduce((sum, pause) => sum + pause, 0)).toBe(60_000);
   });
 
-  test('goes on when the service does not answer for a while', async () => {
+  test('continues when the service does not answer for a while', async () => {
     put(receiptOf([]));
     world.faults.break({ on: 'api', fault: { kind: 'answer', status: 503 }, times: 3 });
     expect(await awaited({ requestId: requestId(1) })).toMatchObject({ jti: requestId(1) });

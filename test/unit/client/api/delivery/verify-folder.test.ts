@@ -159,7 +159,7 @@ describe('a container is found to differ, by CRC and with a key, when its segmen
   });
 });
 
-describe('a file that is not there', () => {
+describe('a file that is missing', () => {
   test('is not downloaded if the outbox has it, expired if it does not, and missing if it cannot be asked', async () => {
     expect(await verified([listed])).toMatchObject([{ name, state: 'missing' }]);
     const inOutbox = async () => new Set([name]);
@@ -167,7 +167,7 @@ describe('a file that is not there', () => {
     expect(await verified([listed], { inOutbox: async () => new Set() })).toMatchObject([{ name, state: 'expired' }]);
   });
 
-  test('does not make the outbox be asked while others are there', async () => {
+  test('does not make the outbox be asked while others exist', async () => {
     await put(name, container);
     const inOutbox = () => Promise.reject(new Error('asked'));
     expect(await verified([listed], { inOutbox })).toHaveLength(1);
@@ -196,7 +196,7 @@ describe('a file that is not there', () => {
 
 describe('of several receipts', () => {
   const other = { ...listed, crc64nvme: 'rosUhgp5mIg=' };
-  test('the newest request counts for a name, in whatever order they are read', async () => {
+  test('the newest request wins for a name, in whatever order they are read', async () => {
     await put(name, container);
     const old = receiptOf([other], { requested_at: '2026-09-21T10:00:00+02:00' });
     const newer = receiptOf([listed], { jti: requestId(2), requested_at: '2026-09-21T09:00:00Z' });
@@ -254,5 +254,5 @@ test('a download whose name leaves no room for a suffix was begun', async () => 
 
 test('a folder under the name of a file differs', async () => {
   await mkdir(join(folder, name));
-  expect(await verified([listed])).toMatchObject([{ name, state: 'differs', detail: 'it is no file' }]);
+  expect(await verified([listed])).toMatchObject([{ name, state: 'differs', detail: 'it is not a file' }]);
 });

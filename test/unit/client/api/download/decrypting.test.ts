@@ -84,7 +84,7 @@ describe('decrypting while downloading', () => {
     expect((await world.read('a')).equals(expected)).toBe(true);
   });
 
-  test('goes on after cuts and stops where it was', async () => {
+  test('resumes after cuts and stops where it was', async () => {
     world.server.put('a.c4gh', largeContainer);
     world.faults.break({ on: 'storage', fault: { kind: 'cut', bytes: 500_001 }, times: 3, skip: 1 });
     const stop = new AbortController();
@@ -154,7 +154,7 @@ describe('damage', () => {
       expect(await world.names()).toEqual(['a.part', 'a.part.json']);
       if (round === 2) expect(world.storageBytes).toBeLessThan(mebibyte);
     }
-    // The same bytes as before but for the damage, under the same tag: a disk of the storage was repaired.
+    // The same bytes as before except the damage, under the same tag: a disk of the storage was repaired.
     world.server.mend('a.c4gh', largeContainer);
     world.faults.reset();
     expect((await world.download({ decrypt })).error).toBeUndefined();
@@ -186,7 +186,7 @@ describe('damage', () => {
     expect(await world.names()).toEqual([]);
   });
 
-  test('a key that does not open the file is no damage', async () => {
+  test('a key that does not open the file is not damage', async () => {
     world.server.put('a.c4gh', largeContainer);
     const { error } = await world.download({ decrypt: { privateKeys: [generateKeyPair().privateKey] } });
     expect(error).toMatchObject({ code: 'forbidden', remedy: expect.stringContaining('private key') });

@@ -7,7 +7,7 @@ import type { DownloadEvent } from '../../../../../lib/client/api/download/event
 import { all, DownloadWorld } from '../../../../helpers/download-world.ts';
 
 const mebibyte = 1024 * 1024;
-/** Four pieces, of at least 2 MiB but for the last. */
+/** Four pieces, of at least 2 MiB except the last. */
 const large = randomBytes(6 * mebibyte + 1);
 const small = randomBytes(10_000);
 
@@ -240,7 +240,7 @@ describe('a run that is stopped', () => {
   test.each([
     ['a date alone', ['etag'], 5],
     ['nothing', ['etag', 'last-modified'], 0],
-  ])('of which %s can be recognized goes on only when that is enough', async (_what, without, mebibytes) => {
+  ])('of which %s can be recognized continues only when that is enough', async (_what, without, mebibytes) => {
     world.server.put('large.c4gh', large);
     world.server.without = without;
     await stopAfter(5 * mebibyte);

@@ -6,7 +6,7 @@ import { encrypt, generateKeyPair } from '../../../../../lib/crypt4gh/index.ts';
 import { collect } from '../../../../helpers/crypt4gh-vectors.ts';
 import { all, DownloadWorld } from '../../../../helpers/download-world.ts';
 
-/** The same command goes on after a run that was stopped: files that are finished do not stop it. */
+/** The same command resumes after a run that was stopped: files that are finished do not stop it. */
 let world: DownloadWorld;
 
 beforeEach(async () => {
@@ -117,7 +117,7 @@ describe('a repeated export of the same bytes', () => {
 
 test('one of another size is not it, whatever its time', async () => {
   await world.download();
-  world.server.put('one.c4gh', Buffer.from('content of one, exported anew'));
+  world.server.put('one.c4gh', Buffer.from('content of one, exported again'));
   const { files } = await world.download();
   expect(files.map(({ outcome }) => outcome)).toEqual(['failed', 'skipped', 'skipped']);
 });

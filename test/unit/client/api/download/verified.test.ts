@@ -123,7 +123,7 @@ describe('a download is compared with its receipt', () => {
       [smallName, 'downloaded', how],
       [largeName, 'downloaded', how],
     ]);
-    // The first bytes are read for the header, too.
+    // The first bytes are also read for the header.
     expect(world.storageBytes).toBeLessThan(small.length + large.length + 65_536);
   });
 
@@ -276,7 +276,7 @@ describe('a file that differs from its receipt', () => {
   });
 });
 
-describe('a file that is there already', () => {
+describe('a file that already exists', () => {
   test('is not read again, and is not verified', async () => {
     world.server.put(smallName, small);
     await world.download(expecting([smallListed]));

@@ -46,7 +46,7 @@ describe('a passport', () => {
     'no token',
   ];
 
-  test('holds its visas, and counts entries that are no visa', () => {
+  test('holds its visas, and counts entries that are not a visa', () => {
     const passport = decodeVisaOrPassport(
       unverifiedToken({ iss: 'https://broker.example.org', ga4gh_passport_v1: inner }),
     );
@@ -80,7 +80,7 @@ describe('a passport', () => {
 test.each([
   ['no token', 'hello'],
   ['an access token', unverifiedToken({ iss: 'https://issuer.example.org', exp: 1_795_255_200 })],
-  ['a token whose claims are no object', 'eyJhbGciOiJSUzI1NiJ9.WzFd.c2ln'],
+  ['a token whose claims are not an object', 'eyJhbGciOiJSUzI1NiJ9.WzFd.c2ln'],
 ])('%s is neither a visa nor a passport', (_what, token) => {
   expect(decodeVisaOrPassport(token)).toBeUndefined();
 });

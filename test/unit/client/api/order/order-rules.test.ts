@@ -23,7 +23,7 @@ test.each([
   expect(isIdentifier(id)).toBe(expected);
 });
 
-test('the id of a file is no dataset, in any case of its letters', () => {
+test('the id of a file is not a dataset, in any case of its letters', () => {
   expect(isFileForDataset('egaf00000000001', 'datasetId')).toBe(true);
   expect(isFileForDataset('EGAF00000000001', 'fileId')).toBe(false);
   expect(isFileForDataset('EGAD00000000001', 'datasetId')).toBe(false);

@@ -145,7 +145,7 @@ describe('download', () => {
       expect((await readFile(join(folder, 'data/study/x.bam.c4gh'))).equals(containers[0]!)).toBe(true);
       expect((await verify()).exitCode).toBe(0);
       // The same command again keeps them.
-      expect((await download('--all', '--original-paths')).stderr).toContain('2 there already');
+      expect((await download('--all', '--original-paths')).stderr).toContain('2 already present');
       await writeFile(join(folder, 'data/study/x.bam.c4gh'), Buffer.alloc(containers[0]!.length));
       expect(await verify()).toMatchObject({ exitCode: 10, stdout: expect.stringMatching(/x\.bam\.c4gh +differs/) });
     });
@@ -278,12 +278,12 @@ describe('download', () => {
     expect(exitCode).toBe(0);
   });
 
-  test('says that files that were there were not read', async () => {
+  test('says that files that existed were not read', async () => {
     deliver();
     await download(names[0]);
     const { stderr } = await download('--all');
-    expect(stderr).toContain('data-out verify compares them');
-    expect(lastLine(stderr)).toMatch(/1 there already, 1 verified; receipt/);
+    expect(stderr).toContain('data-out verify checks them');
+    expect(lastLine(stderr)).toMatch(/1 already present, 1 verified; receipt/);
   });
 
   test('refuses a file that differs from its receipt, also one that is newer', async () => {
@@ -494,7 +494,7 @@ describe('the keys of the service are pinned', () => {
   });
 
   test.each([
-    ['by itself', async () => [await endorsement(stranger, stranger)]],
+    ['alone', async () => [await endorsement(stranger, stranger)]],
     ['by a key that is not pinned', async () => [await endorsement(newer, stranger)]],
     ['for another key', async () => [await endorsement(older, newer)]],
     ['under the type of a receipt', async () => [await endorsement(older, stranger, { typ: 'data-out-delivery+jwt' })]],
@@ -620,7 +620,7 @@ describe('download --wait', () => {
     deliver();
     server.remove(names[1]);
     const { exitCode, stderr } = await download('--wait', '--request', requestId(1));
-    expect(stderr).toContain('1 of 2 files of the delivery are not in your outbox any more');
+    expect(stderr).toContain('1 of 2 files of the delivery are no longer in your outbox');
     expect(exitCode).toBe(10);
     expect(await inFolder()).toEqual([receiptName, names[0]]);
   });
@@ -632,7 +632,7 @@ describe('download --wait', () => {
     server.keySet = keySet;
     const { exitCode, stdout, stderr } = await download('--wait', '--request', requestId(1));
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
-    expect(stderr).toContain('no delivery receipt will come that can be verified: ');
+    expect(stderr).toContain('delivery receipts of this service cannot be verified: ');
     expect(stderr).toContain(why);
     expect(stderr).toContain('without --wait');
     expect(server.count(/files$/)).toBe(0);
@@ -669,8 +669,8 @@ describe('verify', () => {
     await download('--all');
     const { exitCode, stdout, stderr } = await verify();
     expect(stdout.split('\n')[1]).toMatch(/^EGAF00000000001-a\.bam\.c4gh +bytes +68\.\d KiB +0b5c/);
-    expect(stderr).toContain('shows accidents, not forgery');
-    expect(lastLine(stderr)).toBe('2 of 2 files verified: 2 bytes');
+    expect(stderr).toContain('detects accidents, not forgery');
+    expect(lastLine(stderr)).toBe('2 of 2 files verified: 2 by bytes');
     expect(exitCode).toBe(0);
   });
 
@@ -707,10 +707,10 @@ describe('verify', () => {
     const strict = await verify();
     expect(strict.exitCode).toBe(10);
     expect(strict.stdout).toMatch(/EGAF00000000002-b\.bam\.c4gh +not downloaded/);
-    expect(strict.stderr).toContain('1 of 3 files verified: 1 bytes, 1 not downloaded, 1 undelivered\n');
+    expect(strict.stderr).toContain('1 of 3 files verified: 1 by bytes, 1 not downloaded, 1 undelivered\n');
     const partial = await verify('--partial');
     expect(partial.exitCode).toBe(0);
-    expect(lastLine(partial.stderr)).toBe('1 of 1 files verified: 1 bytes, 1 not downloaded, 1 undelivered');
+    expect(lastLine(partial.stderr)).toBe('1 of 1 files verified: 1 by bytes, 1 not downloaded, 1 undelivered');
     // Begun, and offline.
     await writeFile(join(folder, 'jwks.json'), JSON.stringify(signer.keySet));
     await writeFile(join(folder, 'data', `${names[1]}.part`), '');
@@ -879,7 +879,7 @@ describe('list', () => {
       [
         'storage does not answer in time',
         () => vi.spyOn(AbortSignal, 'timeout').mockReturnValueOnce(AbortSignal.abort()),
-        /Some submitted paths are not shown: the delivery receipts did not come within 20 s\. --paths waits longer\.\n/,
+        /Some submitted paths are not shown: the delivery receipts did not arrive within 20 s\. --paths waits longer\.\n/,
       ],
     ])('unless %s: then the listing is shown all the same', async (_, spoil, said) => {
       deliver();
@@ -950,7 +950,7 @@ describe('the examples in the help', () => {
     expect(examples.length).toBeGreaterThan(1);
     for (const argv of examples) {
       const { exitCode, stderr } = await run(argv);
-      expect(stderr).toMatch(/ 2 verified; receipt|2 there already|2 of 2 files verified/);
+      expect(stderr).toMatch(/ 2 verified; receipt|2 already present|2 of 2 files verified/);
       expect(exitCode).toBe(0);
     }
     expect(await inFolder()).toHaveLength(3);

@@ -83,8 +83,8 @@ describe('export', () => {
     const { stdout, stderr, exitCode } = await exportOne('--wait');
     expect(stdout.split('\n').slice(1)).toEqual([`EGAD1: ${state}: 2 of 2 files staged`, '']);
     expect(exitCode).toBe(code);
-    // The end of the export is no end of the waiting.
-    expect(stderr).not.toContain('goes on');
+    // The end of the export is not an end of the waiting.
+    expect(stderr).not.toContain('continues');
   });
 
   test.each([
@@ -108,11 +108,11 @@ describe('export', () => {
     ]);
   });
 
-  test('--wait that cannot go on says that the export does', async () => {
+  test('--wait that cannot continue says that the export does', async () => {
     replies[one] = { state: 'odd' };
     const { stderr, exitCode } = await exportOne('--wait');
     expect(exitCode).toBe(1);
-    expect(stderr).toContain(`the waiting ended, the export goes on; data-out exports show ${requestId}`);
+    expect(stderr).toContain(`stopped waiting; the export continues: data-out exports show ${requestId}`);
   });
 
   test('Ctrl-C while it waits leaves the export running, and says so', async () => {
@@ -131,7 +131,7 @@ describe('export', () => {
       },
     });
     expect(exitCode).toBe(130);
-    expect(said).toContain(`the waiting ended, the export goes on; data-out exports show ${requestId}`);
+    expect(said).toContain(`stopped waiting; the export continues: data-out exports show ${requestId}`);
   });
 
   test('of the id of a file says what to add, and sends nothing', async () => {
@@ -182,7 +182,7 @@ describe('exports list', () => {
     expect(stderr).toBe('100 exports; --page 3 may have more\n');
   });
 
-  test('is one object a line with --json', async () => {
+  test('is one object per line with --json', async () => {
     replies['/v1/export/fega'] = { exports: [row()], page: 0 };
     expect(JSON.parse((await run('exports', 'list', '--json')).stdout)).toEqual(row());
   });
@@ -238,7 +238,7 @@ describe('exports show', () => {
     expect(calls).toEqual([`GET ${one}?page=0`, `GET ${one}?page=1`]);
     expect(stdout).toMatch(/\nFILE +STATE +SIZE +REASON\n/);
     expect(stdout).toMatch(/\nEGAF1000 +given_up +no_answer\n$/);
-    expect(stderr).toMatch(/^no_answer: the last attempt recorded no end: .*\. Ask the operator\.\n$/);
+    expect(stderr).toMatch(/^no_answer: the last attempt timed out or crashed\. Ask the operator\.\n$/);
     calls.length = 0;
     const json = await run('exports', 'show', requestId, '--files', '--json');
     expect(JSON.parse(json.stdout).files).toHaveLength(1001);
@@ -249,7 +249,7 @@ describe('exports show', () => {
     const { stderr, exitCode } = await run('exports', 'show', requestId);
     expect(exitCode).toBe(4);
     expect(stderr).toContain('There is no such request.');
-    expect(stderr).toContain('If the request is some seconds old, ask again.');
+    expect(stderr).toContain('If the request is only seconds old, ask again.');
   });
 
   test('shows nothing that a terminal obeys', async () => {

@@ -90,7 +90,7 @@ describe.each([['1'], ['8']])('the plaintext over %s connections', (connections)
   });
 });
 
-describe('a run that goes on', () => {
+describe('a run that continues', () => {
   beforeEach(async () => {
     refusedFrom = 6_000_000;
     expect((await fetched('--connections', '1')).exitCode).not.toBe(0);
@@ -145,7 +145,7 @@ describe('says so if nothing can be compared', () => {
     const { exitCode, stderr, stdout } = await fetched('--range', '10-20', '-o', '-');
     expect(exitCode).toBe(0);
     expect(stdout.equals(plaintext.subarray(10, 20))).toBe(true);
-    expect(stderr).toContain('not compared with a checksum: the listed one is of the whole file');
+    expect(stderr).toContain('not compared with a checksum: the listed checksum is of the whole file');
     expect(described).toEqual([]);
   });
 });

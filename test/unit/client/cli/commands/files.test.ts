@@ -136,7 +136,10 @@ describe('decrypt takes several files, and folders', () => {
     await symlink(join(folder, 'me.sec.pem'), join(tree, 'key'));
     const before = await readFile(join(tree, 'data/a.c4gh'));
     const { exitCode, stderr } = await run('--force', ...argv);
-    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('is read, so it is') });
+    expect({ exitCode, stderr }).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('is an input, so it is'),
+    });
     expect(await readFile(join(tree, 'data/a.c4gh'))).toEqual(before);
     expect(await found()).not.toContain('data/a');
   });
@@ -176,7 +179,7 @@ test('a wrong passphrase is reported with a remedy', async () => {
   const { exitCode, stderr } = await runCli(['decrypt', '--key', 'mine.sec', '-o', '-', 'mine.c4gh'], { folder, env });
   expect({ exitCode, stderr }).toMatchObject({
     exitCode: 3,
-    stderr: expect.stringContaining('the passphrase is wrong\nLook'),
+    stderr: expect.stringContaining('the passphrase is wrong\nCheck'),
   });
   expect(stderr).not.toContain('not-this-one');
   await rm(join(folder, 'mine.sec'));

@@ -57,7 +57,7 @@ describe('keys generate', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test('without a person to ask, says how to go on', async () => {
+  test('without a person to ask, says how to continue', async () => {
     const { exitCode, stderr } = await runCli(['keys', 'generate', 'me'], { folder });
     expect(exitCode).toBe(2);
     expect(stderr).toContain('--no-passphrase');
@@ -130,7 +130,7 @@ describe('keys passwd', () => {
     expect((await stat(join(folder, 'me.sec.pem'))).mode & 0o777).toBe(0o600);
   });
 
-  test('takes a file as an editor may leave it, and a comment that is no text out of it', async () => {
+  test('takes a file as an editor may leave it, and a comment that is not text out of it', async () => {
     const fields = [Buffer.from('c4gh-v1'), ...['none', 'none'].map((name) => Buffer.from(`\0\x04${name}`))];
     const odd = Buffer.concat([...fields, Buffer.of(0, 32), Buffer.alloc(32, 7), Buffer.of(0, 3, 0xff, 0xfe, 0xfd)]);
     const pem = `\ufeff-----BEGIN CRYPT4GH PRIVATE KEY-----\r\n${odd.toString('base64')}\r\n-----END CRYPT4GH PRIVATE KEY-----\r\n`;

@@ -37,8 +37,7 @@ describe.each(['5-5', '9-3', 'a-b', '-5', '1', '0-99999999999999999'])('--range=
       exitCode: 2,
       stdout: '',
       stderr:
-        'data-out: --range: expected a-b or a-: the bytes from a up to b without b, counted from 0\n' +
-        'The first 100 bytes are 0-100.\n',
+        'data-out: --range: expected a-b or a-: bytes a to b-1, counted from 0\n' + 'The first 100 bytes are 0-100.\n',
     });
     expect(await readdir(folder)).toEqual(before);
   });
@@ -92,6 +91,6 @@ test('the help of --range is the same everywhere', async () => {
     const { stdout } = await run([command, '--help']);
     return /--range <a-b>((?:.|\n {10})*)/.exec(stdout.toString())?.[1]?.replace(/\s+/g, ' ');
   };
-  const said = ' only these bytes of the plaintext: from a up to b without b, counted from 0; a- goes on to the end';
+  const said = ' only bytes a to b-1 of the plaintext, from 0; a- to the end';
   for (const command of ['encrypt', 'decrypt', 'fetch']) expect(await help(command), command).toBe(said);
 });

@@ -97,7 +97,7 @@ describe('a range of the input', () => {
     expect((await encrypted('--range', range, '-o', 'part.c4gh', 'sample')).exitCode).toBe(0);
     const { stdout } = await decrypted('part.c4gh');
     expect(stdout.equals(plaintext.subarray(start, end))).toBe(true);
-    // Not an edit list over more: 124 bytes of header, 28 a segment.
+    // Not an edit list over more: 124 bytes of header, 28 per segment.
     const size = 124 + (end - start) + 28 * Math.ceil((end - start) / 65_536);
     expect((await readFile(join(folder, 'part.c4gh'))).length).toBe(size);
     await rm(join(folder, 'part.c4gh'));

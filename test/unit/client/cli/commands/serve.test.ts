@@ -139,7 +139,7 @@ describe('datasets', () => {
     expect((await bytesAt(sample, 'bytes=150000-')).equals(plaintext.subarray(150_000))).toBe(true);
   });
 
-  test('answer with a problem when the network is lost, and go on when it is back', async () => {
+  test('answer with a problem when the network is lost, and continue when it is back', async () => {
     const served = await start();
     const sample = `${served.url}datasets/EGAD1/run%201/sample.bam`;
     await bytesAt(sample, 'bytes=0-9');
@@ -179,7 +179,7 @@ describe('a folder', () => {
     expect(calls).toEqual([]);
   });
 
-  test('gives a replaced file anew, under another tag', async () => {
+  test('gives a replaced file again, under another tag', async () => {
     const { url } = await local();
     const one = `${url}folder/runs/one.bam`;
     const { mtime } = await stat(join(folder, 'data/runs/one.bam.c4gh'));
@@ -237,7 +237,7 @@ describe('a run', () => {
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining(why)]);
   });
 
-  test('says that a port is taken, and that a folder is not there', async () => {
+  test('says that a port is taken, and that a folder is missing', async () => {
     const { port } = new URL((await start()).url);
     await expect(start('--port', port)).rejects.toThrow(/--port: \d+ is in use/);
     await expect(start('no-folder', '--key', 'me.sec.pem')).rejects.toThrow('there is no folder no-folder');

@@ -110,14 +110,14 @@ describe('a person without settings', () => {
     const { exitCode, stderr, questions } = await world.run(['setup'], [...service(), '', 'me', '', 'a', 'a']);
     expect(exitCode).toBe(0);
     expect(questions[5]).toBe('Name of the new key [me-2]: ');
-    expect(stderr).toContain(`${world.at('me.pub.pem')} exists already, and setup replaces no key`);
+    expect(stderr).toContain(`${world.at('me.pub.pem')} exists already, and setup never replaces a key`);
     expect(await readFile(world.at('me.pub.pem'), 'utf8')).toBe('taken');
     expect(await config()).toMatchObject({ key_files: [world.at('me-2.sec.pem')] });
   });
 });
 
 describe('a wrong answer is asked for again, with the reason', () => {
-  /** Runs with these answers in place of the right one at `index`, then with the right ones. */
+  /** Runs with these answers instead of the right one at `index`, then with the right ones. */
   async function corrected(index: number, ...wrong: string[]) {
     const right = [...service(), 'new', 'me', 'horse', 'horse'];
     const run = await world.run(['setup'], [...right.slice(0, index), ...wrong, ...right.slice(index)]);
@@ -133,7 +133,7 @@ describe('a wrong answer is asked for again, with the reason', () => {
     ['no address', 'data-out.example.org', 'expected the address of the service'],
     ['not encrypted', 'http://data-out.example.org/v1/', 'is not encrypted'],
     ['where no service listens', 'http://127.0.0.1:1/v1/', 'no service listens there (ECONNREFUSED)'],
-    ['with a password', 'https://me:hunter2@data-out.example.org/', 'must not hold a user name or password'],
+    ['with a password', 'https://me:hunter2@data-out.example.org/', 'must not contain a user name or password'],
   ])('an address: %s', async (_what, answer, reason) => {
     const stderr = await corrected(0, answer);
     expect(stderr).toContain(reason);
@@ -145,7 +145,7 @@ describe('a wrong answer is asked for again, with the reason', () => {
   });
 
   test.each([
-    ['nothing', () => '', 'name the file in which you have saved your visa'],
+    ['nothing', () => '', 'name the file in which you saved your visa'],
     ['no file', () => 'missing.jwt', 'there is no file'],
     ['an expired one', () => 'expired.jwt', /for jane: expired at 2020-01-01T00:00:00\.000Z.*\nGet a new one/],
     ['of another issuer', () => 'foreign.jwt', /untrusted_issuer.*\nCheck that the visa is for this archive/],
@@ -165,8 +165,8 @@ describe('a wrong answer is asked for again, with the reason', () => {
 
   test.each([
     ['', 'this service asks for a user name and a password'],
-    ['a:b', 'a user name cannot hold a colon (RFC 7617)'],
-    ['a\u0007b', 'a user name cannot hold control characters (RFC 7617)'],
+    ['a:b', 'a user name cannot contain a colon (RFC 7617)'],
+    ['a\u0007b', 'a user name cannot contain control characters (RFC 7617)'],
   ])('a user name: %j', async (answer, reason) => {
     expect(await corrected(2, answer)).toContain(reason);
   });
@@ -174,11 +174,11 @@ describe('a wrong answer is asked for again, with the reason', () => {
   test('a wrong password, hidden', async () => {
     const stderr = await corrected(3, 'wrong');
     expect(stderr).toContain("the central archive's user name or password is wrong");
-    expect(stderr).toContain('Type the password again. To keep both all the same, press Enter.');
+    expect(stderr).toContain('Type the password again. To keep both anyway, press Enter.');
     expect(stderr).not.toMatch(/new visa/);
   });
 
-  test('a second wrong password, and then the user name, which is no password that was typed', async () => {
+  test('a second wrong password, and then the user name, which is not a password that was typed', async () => {
     const answers = [
       ...service().slice(0, 3),
       'wrong',
@@ -255,13 +255,13 @@ describe('a person with settings', () => {
     expect(await config()).toMatchObject({ key_files: [world.at('me.sec.pem'), 'old.sec.pem'] });
   });
 
-  test('gets a new key in place of one that is gone, which would stop every command that decrypts', async () => {
+  test('gets a new key instead of one that is gone, which would stop every command that decrypts', async () => {
     await configure(old());
     const run = await world.run(['setup'], ['', '', world.username, world.password, 'new', '', 'a', 'a']);
     expect(run.exitCode).toBe(0);
     expect(await config()).toMatchObject({ key_files: [world.at('me.sec.pem')] });
     const gone = world.at('.config/data-out/old.sec.pem');
-    expect(run.stderr).toContain(`there is no file ${gone} any more: it is no longer in the settings`);
+    expect(run.stderr).toContain(`${gone} no longer exists, and is removed from the settings`);
   });
 
   test('gets a new key under the name of one that is gone', async () => {
@@ -282,7 +282,7 @@ describe('a person with settings', () => {
 
   test('is told which variables hide them', async () => {
     const run = await world.run(['setup'], [...service(), 'new', 'me', 'a', 'a'], { env: { DATA_OUT_URL: world.url } });
-    expect(run.stderr).toContain('DATA_OUT_URL is set in the environment, and counts before the configuration file');
+    expect(run.stderr).toContain('DATA_OUT_URL is set in the environment, and overrides the configuration file');
   });
 
   test('may have lost the files that they name, or written a password into the address', async () => {
@@ -310,7 +310,7 @@ describe('a person with settings', () => {
     expect(`${run.stdout}${run.stderr}`).not.toContain('hunter2');
   });
 
-  test('learns the line of a configuration that is no TOML, and nothing is written', async () => {
+  test('learns the line of a configuration that is not TOML, and nothing is written', async () => {
     await configure('url = nonsense\n');
     const { exitCode, stderr } = await world.run(['setup']);
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('line 1') });
@@ -369,7 +369,7 @@ describe('without a person', () => {
   test('says how to give the answers', async () => {
     const { exitCode, stderr } = await world.script(['setup', ...(await options())]);
     expect(exitCode).toBe(2);
-    expect(stderr).toMatch(/there is no terminal to ask on\n.*--no-input --url URL --visa FILE/);
+    expect(stderr).toMatch(/no terminal to ask on\n.*--no-input --url URL --visa FILE/);
     expect(await everything()).not.toContain('.config');
   });
 
@@ -402,7 +402,7 @@ describe('without a person', () => {
     await expect(parsePrivateKey(text, 'horse')).resolves.toHaveLength(32);
   });
 
-  test('takes what is not given from the settings that are there', async () => {
+  test('takes what is not given from the settings that exist', async () => {
     await world.script(['setup', '--no-input', ...(await options())]);
     const before = await config();
     expect((await world.script(['setup', '--no-input', '--direct-url', world.url])).exitCode).toBe(0);

@@ -45,7 +45,7 @@ test('warns of a visa that ends within minutes', () => {
   });
 });
 
-test('a text that is no visa fails, and is not repeated', () => {
+test('a text that is not a visa fails, and is not repeated', () => {
   const result = checkVisa('super-secret', now);
   expect(result).toMatchObject({ verdict: 'failed', text: 'the token is neither a GA4GH visa nor a passport' });
 });

@@ -41,7 +41,7 @@ test('results go to standard output, remarks and the sum to standard error', () 
   reporter.summarize(2000);
   expect(said.stdout).toBe('/data/a\nkept /data/b\n');
   expect(said.stderr).toBe(
-    'a: the connection broke; trying again\n2 files: 1 downloaded (2.0 KiB in 2.0 s), 1 there already\n',
+    'a: the connection broke; trying again\n2 files: 1 downloaded (2.0 KiB in 2.0 s), 1 already present\n',
   );
 });
 
@@ -80,7 +80,7 @@ test('names cannot steer the terminal', () => {
   expect(said.stdout).toBe('/data/\\u{1b}[2Jx\n');
 });
 
-test('with json every file is an object, failures too, and the sum comes last', () => {
+test('with json every file is an object, also a failure, and the sum comes last', () => {
   const { reporter, said } = reporterOf({ json: true });
   reporter.onEvent({ type: 'finished', result: whole });
   reporter.onEvent(failed('b', new ClientError('damaged', 'b is damaged', { remedy: 'Ask again.' })));

@@ -43,7 +43,7 @@ describe('a pattern without a match', () => {
     );
   });
 
-  test.each(['', '(', '[', '{'.repeat(100_000)])('is not found when it is no pattern either', (text) => {
+  test.each(['', '(', '[', '{'.repeat(100_000)])('is not found when it is not a pattern either', (text) => {
     expect(() => select(text)).toThrow(expect.objectContaining({ code: 'not_found' }));
   });
 

@@ -46,7 +46,7 @@ describe('a batch', () => {
   });
 });
 
-describe('a row has a fault of its own', () => {
+describe('a row has its own fault', () => {
   const header = 'id,type,visa,public_key\n';
   test.each([
     ['with an empty value', 'EGAD1,,,a.pub\n', 'visa is empty'],
@@ -80,7 +80,7 @@ describe('a batch is refused', () => {
     await expect(failure).rejects.toThrow(expect.not.stringContaining('secret'));
   });
 
-  test('when it is not there', async () => {
+  test('when it is missing', async () => {
     await expect(readBatch(join(folder, 'none.csv'))).rejects.toMatchObject({ code: 'not_found' });
   });
 });

@@ -221,7 +221,7 @@ test('the journal survives half a line, is its owner’s alone and holds no visa
   expect(await readFile(`${path}.results.jsonl`, 'utf8')).not.toContain(claims);
 });
 
-test('a second run says what became of the rows, and fails for those that came to less', async () => {
+test('a second run says what happened to the rows, and fails for those that came to less', async () => {
   await run();
   known = (requestId) =>
     requestId === 'request-2' ? shownExport({ state: 'rejected', reason: 'not_released' }) : shownExport();
@@ -238,7 +238,7 @@ test('a second run says what became of the rows, and fails for those that came t
   expect((await run({ again: true })).outcomes).toEqual(['2 accepted', '3 accepted', '4 accepted']);
 });
 
-test('a service that has no record of a row cannot tell what became of it', async () => {
+test('a service that has no record of a row cannot tell what happened to it', async () => {
   await run();
   known = () => new ServiceError('not_found', 'there is no such resource', { status: 404 });
   const { error, outcomes, results } = await run();
@@ -252,7 +252,7 @@ test('a user without the role ADMIN learns that, and not that there is no record
   known = () => new ServiceError('forbidden', 'this takes the role ADMIN', { status: 403 });
   const { error, outcomes } = await run();
   expect(outcomes).toEqual(['2 failed']);
-  expect(error).toMatchObject({ code: 'forbidden', remedy: expect.stringContaining('no administrator') });
+  expect(error).toMatchObject({ code: 'forbidden', remedy: expect.stringContaining('not an administrator') });
 });
 
 test('a row with a fault stops nothing but itself', async () => {
@@ -268,7 +268,7 @@ test('a row with a fault stops nothing but itself', async () => {
     'another number of values than the first line has',
     expect.stringContaining('none.jwt'),
   ]);
-  expect(results[3]?.error?.remedy).toBe('Write file in the column type.');
+  expect(results[3]?.error?.remedy).toBe('Write "file" in the column "type".');
   expect(error).toMatchObject({ code: 'partial', message: '4 of 8 rows were not accepted' });
   expect(sent).toEqual(['EGAD1', 'EGAD2', 'EGAD3', 'EGAD8']);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { encrypt, generateKeyPair } from '../../../../../lib/crypt4gh/index.ts';
-import { ArchiveDamagedError } from '../../../../../lib/errors.ts';
+import { ArchiveDamagedError, UnsupportedFormatError } from '../../../../../lib/errors.ts';
 import type { ArchivedFile, ArchiveKey } from '../../../../../lib/service/archive/ports.ts';
 import { PlainFiles } from '../../../../../lib/service/direct/htsget/plain-files.ts';
 import type { DirectArchive } from '../../../../../lib/service/direct/ports.ts';
@@ -10,9 +10,12 @@ const headerBytes = 124;
 const mine = generateKeyPair();
 
 /** An archive of one body, and how many of its reads are open. */
-async function archived(name: string, { sizeInCatalogue, keys = mine }: { sizeInCatalogue?: number; keys?: object }) {
+async function archived(
+  name: string,
+  { sizeInCatalogue, keys = mine, plain = vector(name) }: { sizeInCatalogue?: number; keys?: object; plain?: Buffer },
+) {
   const pieces: Uint8Array[] = [];
-  for await (const piece of encrypt(streamed(vector(name)), { recipients: [mine.publicKey] })) pieces.push(piece);
+  for await (const piece of encrypt(streamed(plain), { recipients: [mine.publicKey] })) pieces.push(piece);
   const container = Buffer.concat(pieces);
   const body = container.subarray(headerBytes);
   const reads = { begun: 0, open: 0, etag: '"1"' };
@@ -24,7 +27,8 @@ async function archived(name: string, { sizeInCatalogue, keys = mine }: { sizeIn
     }
   }
   const archive = {
-    async begin() {
+    async begin(_address: unknown, end?: number) {
+      if (body.length === 0 && end !== undefined) throw new ArchiveDamagedError('416 InvalidRange');
       reads.begun += 1;
       reads.open += 1;
       return { size: body.length, etag: reads.etag, bytes: pieceByPiece() };
@@ -55,7 +59,7 @@ test('a read that was begun is ended when the body has another size than the cat
   expect(reads).toMatchObject({ begun: 2, open: 0 });
 });
 
-test('a read that was begun is ended when no key opens the header, and when the bytes are no index', async () => {
+test('a read that was begun is ended when no key opens the header, and when the bytes are not an index', async () => {
   const locked = await archived('reads.bam.bai', { keys: generateKeyPair() });
   await expect(locked.files.index(locked.file)).rejects.toThrow(ArchiveDamagedError);
   expect(locked.reads).toMatchObject({ begun: 1, open: 0 });
@@ -71,4 +75,9 @@ test('an index is read once, and again when the archive has another object under
   reads.etag = '"2"';
   expect(await files.index(file)).not.toBe(first);
   expect(reads).toMatchObject({ begun: 2, open: 0 });
+});
+
+test('an empty file is not a BAM, and the archive is not called damaged', async () => {
+  const { files, file } = await archived('empty.bam', { plain: Buffer.alloc(0) });
+  await expect(files.withHead(file, 'BAM')).rejects.toThrow(UnsupportedFormatError);
 });

@@ -42,7 +42,7 @@ test('gives back what it was made of, the subject first', async () => {
   });
 });
 
-test('is HMAC-SHA-256 (FIPS 198-1) over a text of its own and the payload, in a form that no visa has', () => {
+test('is HMAC-SHA-256 (FIPS 198-1) over its own text and the payload, in a form that no visa has', () => {
   const [payload = '', mac] = token.split('.');
   const expected = createHmac('sha256', key).update(`data-out htsget ticket 1\n${payload}`).digest('base64url');
   expect(mac).toBe(expected);

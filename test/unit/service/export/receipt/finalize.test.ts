@@ -24,7 +24,7 @@ beforeEach(() => {
 const settle = (dependencies = world.dependencies()) => finalizeDelivery(exportId, dependencies, ample);
 
 describe('a complete delivery', () => {
-  test('is listed file by file, one a line, under a signature that another library accepts', async () => {
+  test('is listed file by file, one per line, under a signature that another library accepts', async () => {
     expect(await settle()).toEqual({
       outcome: 'settled',
       state: 'complete',
@@ -197,7 +197,7 @@ describe('the state is', () => {
     expect(await settle()).toMatchObject({ state: 'incomplete', staged: 0 });
   });
 
-  test('failed when the fan-out was given up, however many files are there', async () => {
+  test('failed when the fan-out was given up, however many files exist', async () => {
     world.log.request = fannedOutRequest({ state: 'failed' });
     expect(await settle()).toMatchObject({ state: 'failed', staged: 3, missing: 0 });
     expect((await world.verified()).payload).toMatchObject({ complete: false, missing: [] });

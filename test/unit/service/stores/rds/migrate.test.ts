@@ -214,7 +214,7 @@ describe('migrate', () => {
 describe('migration', () => {
   it('splits at the marker lines, whatever a statement holds', () => {
     const text = [
-      '-- a file of its own, in which each',
+      '-- its own file, in which each',
       '-- statement follows a marker',
       '-- statement: with a comment',
       "do $$ begin perform 'a;b'; end $$;",

@@ -67,7 +67,7 @@ describe('s3Archive', () => {
   });
 
   it.each([
-    ['is not there', 'missing', 0, 1, '"781e5e245d69b566979b86e28d23f2c7"'],
+    ['is missing', 'missing', 0, 1, '"781e5e245d69b566979b86e28d23f2c7"'],
     ['was replaced', 'a dir/b+ö%', 0, 1, '"00000000000000000000000000000000"'],
     ['ends before the range', 'a dir/b+ö%', 10, 11, '"781e5e245d69b566979b86e28d23f2c7"'],
     ['ends inside the range', 'a dir/b+ö%', 5, 11, '"781e5e245d69b566979b86e28d23f2c7"'],
@@ -132,7 +132,7 @@ describe('s3Archive', () => {
   });
 
   it.each([
-    ['is not there', 'no such body', 10],
+    ['is missing', 'no such body', 10],
     ['is longer', 'a dir/b+ö%', 9],
     ['is shorter', 'a dir/b+ö%', 11],
   ])('calls the archive damaged when a whole body %s', async (_name, key, size) => {
@@ -237,7 +237,7 @@ describe('S3ArchiveWriter', () => {
     expect((await stored('expected')).equals(expected(size))).toBe(true);
   });
 
-  it('removes a body, and does not mind one that is not there', async () => {
+  it('removes a body, and does not mind one that is missing', async () => {
     await writer().upload('gone', source(10, 10));
     await writer().remove('gone');
     await writer().remove('gone');

@@ -139,7 +139,7 @@ describe('presign', () => {
     expect((await reader.presign(ana, 'x.c4gh')).expiresAt.toISOString()).toBe('2026-01-02T03:19:05.000Z');
   });
 
-  it('never signs for a name that is no single safe segment', async () => {
+  it('never signs for a name that is not a single safe segment', async () => {
     for (const name of [`../${bob}/x`, 'a"b', 'a\nb', '']) {
       await expect(reader.presign(ana, name)).rejects.toThrow(RangeError);
     }

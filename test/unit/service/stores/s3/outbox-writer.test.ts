@@ -127,7 +127,7 @@ describe('multipart upload', () => {
 
   it.each([
     ['was replaced', { archiveEtag: '"00000000000000000000000000000000"' }],
-    ['is not there', { address: at('missing') }],
+    ['is missing', { address: at('missing') }],
   ])('calls the archive damaged when the body to copy %s', async (_name, difference) => {
     const { source } = await archived('to copy', 6 * mebibyte);
     const upload = await outbox.startUpload('p/damaged', metadata);
@@ -172,7 +172,7 @@ describe('multipart upload', () => {
     const { handler } = scripted([
       started,
       { status: 404, body: '<Error><Code>NoSuchUpload</Code></Error>' },
-      // What was there before, from another request.
+      // What existed before, from another request.
       { status: 200, headers: headHeaders('r0', 4) },
     ]);
     const upload = await scriptedOutbox(handler).startUpload('p/x', metadata);
@@ -218,7 +218,7 @@ describe('multipart upload', () => {
     expect(await outbox.resumeUpload('p/part', metadata, upload.uploadId)).toBeUndefined();
   });
 
-  it('goes on with the upload of an earlier delivery, and keeps the uploads that others go on with', async () => {
+  it('goes on with the upload of an earlier delivery, and keeps the uploads that others continue', async () => {
     const first = await outbox.startUpload('p/resumed', metadata);
     const part = await first.uploadPart(1, Buffer.from('four'));
     const kept = new Set([first.uploadId]);
@@ -372,7 +372,7 @@ describe('a receipt', () => {
     await copying.abort();
   });
 
-  it('of an earlier generation and the same size is no sign that a Complete succeeded', async () => {
+  it('of an earlier generation and the same size is not a sign that a Complete succeeded', async () => {
     await outbox.put('p/r4', Buffer.from('1'), generation('1'), undefined);
     const upload = await outbox.startUpload('p/r4', generation('2'));
     const parts = [await upload.uploadPart(1, Buffer.from('2'))];

@@ -19,7 +19,7 @@ describe('an error of the disk is reported with a remedy', () => {
     ['EROFS', /read-only/, /--output/, true],
     ['EACCES', /may not write/, /--output/, true],
     ['EPERM', /may not write/, /--output/, true],
-    ['ENOENT', /folder .* is not there/, /Make it/, true],
+    ['ENOENT', /folder .* is missing/, /Make it/, true],
     ['ENOTDIR', /not a folder/, /--output/, true],
     ['EMFILE', /too many files/, /--parallel/, true],
     ['EISDIR', /is a folder/, /--output/, false],
@@ -73,7 +73,7 @@ describe('a part that another user has made', () => {
 
   test.each([
     ['private', me + 1, false],
-    ['written after it has begun anew, were it our own and open to all', me, true],
+    ['written after it has begun again, were it our own and open to all', me, true],
   ])('gets nothing that is %s', async (_, user, beginsAnew) => {
     await using part = await PartFile.open(path, privateMode, user);
     if (beginsAnew) await part.renew();
@@ -84,7 +84,7 @@ describe('a part that another user has made', () => {
     expect((await stat(path)).mode & 0o777).toBe(0o600);
   });
 
-  test('is gone on with when it is not private, as is one of our own', async () => {
+  test('is gone on with when it is not private, as is one of ours', async () => {
     for (const [mode, user] of [
       [0o666, me + 1],
       [privateMode, me],

@@ -48,7 +48,7 @@ test.each(windowsOnly)('%s is refused on Windows only', (name) => {
   expect(nameProblem(name, 'linux')).toBeUndefined();
 });
 
-test('what lies beside a file fits into a name, too, and tells two long names apart', () => {
+test('what lies beside a file also fits into a name, and tells two long names apart', () => {
   const names = ['a', 'b'].map((end) => `${'ü'.repeat(125)}${end}`);
   const parts = names.map((name) => localPaths('/folder', name));
   for (const paths of parts) {

@@ -36,7 +36,7 @@ test('suits files of 1 B to 1 MiB', () => {
   expect(sizes.filter((size) => files.suits(size, paths))).toEqual([1, 1_048_576]);
 });
 
-test.each(['final', 'part', 'journal', 'lock'] as const)('does not suit a file whose %s is there', async (which) => {
+test.each(['final', 'part', 'journal', 'lock'] as const)('does not suit a file whose %s exists', async (which) => {
   await writeFile(paths[which], '');
   expect(files.suits(5, paths)).toBe(false);
 });

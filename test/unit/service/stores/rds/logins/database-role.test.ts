@@ -112,7 +112,7 @@ describe('the role of list and stream', () => {
     expect(kept).toMatch(/^SCRAM-SHA-256\$4096:/);
   });
 
-  it('can be made by an owner who is no superuser, as in Aurora', async () => {
+  it('can be made by an owner who is not a superuser, as in Aurora', async () => {
     await test.empty();
     // PostgreSQL's own verifier: a second opinion on how the local Data API checks passwords.
     const owner = { username: 'owner', password: 'made by PostgreSQL' };
@@ -184,7 +184,7 @@ describe('the role of direct access', () => {
 });
 
 describe('a role whose functions are gone', () => {
-  it('cannot log in any more, until it is prepared again', async () => {
+  it('can no longer log in until it is prepared again', async () => {
     test.logins = { 'arn:reader': { username: 'data_out_reader', password } };
     const asReader = () => test.dataApi({ secretArn: 'arn:reader' }).execute('select 1');
     await prepareRole(test.dataApi(), 'data_out_reader', password);
@@ -267,7 +267,7 @@ describe('the role of the queues’ consumers', () => {
     expect(await catalogue.findReleasedFile({ fileId: 'F', datasetId: 'EGAD1' })).toMatchObject({ fileId: 'F' });
   });
 
-  it('keeps what becomes of requests and their files', async () => {
+  it('keeps what happens to requests and their files', async () => {
     const exportId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3d';
     const requests = wholeLedger(worker(), 10);
     const files = wholeLedger(worker(), 10);

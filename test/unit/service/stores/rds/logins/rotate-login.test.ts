@@ -229,7 +229,7 @@ describe('a new login that does not work', () => {
     await world.worksAs(world.login('AWSCURRENT'));
   });
 
-  it('is taken back, too, by a last step that is called again after it died', async () => {
+  it('is also taken back by a last step that is called again after it died', async () => {
     const before = world.secrets.get(world.secretArn).versionId;
     const versionId = await untilLastStep();
     await prepareRole(test.dataApi(), role, 'not the one in the secret', clone);
@@ -242,7 +242,7 @@ describe('a new login that does not work', () => {
     expect(world.stages()[before]).toEqual(['AWSCURRENT']);
   });
 
-  it('is not taken for one that the Data API has not seen yet: the earlier one goes on working', async () => {
+  it('is not taken for one that the Data API has not seen yet: the earlier one continues working', async () => {
     const versionId = await untilLastStep();
     world.state.cached = first;
     expect(await world.step('finishSecret', versionId)).toBe('unseen');

@@ -19,7 +19,7 @@ describe('a SCRAM-SHA-256 verifier', () => {
     expect(createHash('sha256').update(clientKey).digest('base64')).toBe(stored);
   });
 
-  it('has a salt of its own', () => {
+  it('has its own salt', () => {
     expect(scramVerifier('pencil')).not.toBe(scramVerifier('pencil'));
     const form = /^SCRAM-SHA-256\$4096:[A-Za-z0-9+/]{22}==\$[A-Za-z0-9+/]{43}=:[A-Za-z0-9+/]{43}=$/;
     expect(scramVerifier('pencil')).toMatch(form);

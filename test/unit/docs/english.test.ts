@@ -1,0 +1,85 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { pages, proseOf, readPage } from '../../helpers/pages.ts';
+
+/** Forms that read as translated, and better words. A space also stands for the end of a line. */
+const forms = {
+  '(go|goes|went|gone) on(?! (to|for|in|with|and) )': 'continue, resume',
+  '(is|are|was|were) (not |already |still |all )?there(?! (is|are|an?|any|no) )': 'exists, is missing',
+  '(?<!there )(is|are|was|were) no (?!longer|more|matter|other|such)[a-z]+': 'is not a',
+  anew: 'again',
+  'in place of': 'instead of, replaces',
+  'by (itself|themselves)': 'automatically, alone, separately',
+  '(request|receipt|value|option|newest|first|last) counts(?! (as|the|how))': 'wins, applies',
+  'counts before': 'overrides',
+  '(?<!\\.)too(?=[.,;:)])': 'also, before the verb',
+  '(\\d+|bytes|calls) an? (second|minute|hour|day|month|file|line|page|request)': 'per',
+  'requests an? (second|minute|hour|day)': 'per',
+  "of (its|their|his|her|your|our|one's) own": 'its own, separate',
+  '(alarm|metric|header|log|page|status|code|message|name|reply|receipt) tells': 'says, shows, fires',
+  'looks? whether': 'check whether',
+  'but for (the|an?|its|those|what)': 'except',
+  'all the same(?=[.,;:])': 'anyway',
+  '(what|which) (becomes|became) of': 'happens to',
+  'any more(?=[.,;:)])': 'no longer',
+  'in clear': 'unencrypted',
+  'stands? (there|below|above|once|beside)': 'is',
+  shall: 'must, should',
+};
+
+const root = join(import.meta.dirname, '../../..');
+const checks = Object.entries(forms).map(([form, better]) => ({
+  form: new RegExp(`\\b(?:${form})(?!\\w)`, 'gi'),
+  better,
+}));
+
+/** Each bad form of a text, with its neighbours and the better words. Lines of a comment are joined. */
+function found(text: string): readonly string[] {
+  const joined = text.replaceAll(/\s*\n\s*(?:\*(?!\/)|\/\/|#)?\s*/g, ' ');
+  return checks.flatMap(({ form, better }) =>
+    [...joined.matchAll(form)].map(({ index, 0: { length } }) => {
+      return `${joined.slice(Math.max(0, index - 30), index + length + 20)} → ${better}`;
+    }),
+  );
+}
+
+/** Sources have comments, help texts, messages and titles of tests. What others have written is not checked, and nor is this file. */
+function sources(): readonly string[] {
+  const isOurs = (name: string) =>
+    /\.(ts|yaml)$/.test(name) && !/node_modules|^vectors\/|^platform-description\/|english\.test\.ts$/.test(name);
+  return ['lib', 'lambdas', 'bin', 'bench', 'test', '.ci', 'docs/openapi'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter(isOurs)
+      .map((name) => join(folder, name)),
+  );
+}
+
+test.each([
+  ['A file that is there stays.', 'exists, is missing'],
+  ['/**\n * The download goes\n * on where it stopped.\n */', 'continue, resume'],
+  ['// Two requests of 100 bytes a\n// second.', 'per'],
+  ["test('a bucket of its own', () => {})", 'its own, separate'],
+])('finds %j', (text, better) => {
+  expect(found(text)).toEqual([expect.stringMatching(`→ ${better}$`)]);
+});
+
+test.each(['Is there a file?', 'There is no file, and it is no longer needed.', 'It counts the requests: too many.'])(
+  'accepts %j',
+  (text) => {
+    expect(found(text)).toEqual([]);
+  },
+);
+
+test('pages have none of these forms', () => {
+  // `npm run bench` writes one page; the others describe data.
+  const checked = pages.filter((page) => page !== 'docs/figures.md' && !page.startsWith('test/vectors/'));
+  expect(checked.flatMap((page) => found(proseOf(readPage(page))).map((fault) => `${page}: ${fault}`))).toEqual([]);
+});
+
+test('sources have none of these forms', () => {
+  const faults = sources().flatMap((path) =>
+    found(readFileSync(join(root, path), 'utf8')).map((fault) => `${path}: ${fault}`),
+  );
+  expect(faults).toEqual([]);
+});
