@@ -45,7 +45,7 @@ describe('npm run demo', () => {
       expect(line.length).toBeLessThanOrEqual(80);
       expect(line).toMatch(new RegExp(`^ ?${index + 1}  .+: .+ \\((\\d+ ms|[\\d.]+ s)\\)$`));
     }
-    expect(lines.filter((line) => line.includes('stream and decrypt'))).toHaveLength(4);
+    expect(lines.filter((line) => line.includes('stream and decrypt'))).toHaveLength(6);
     for (const step of [
       'decrypted: ',
       '206, bytes ',

@@ -51,7 +51,7 @@ test('an export reaches its recipient, step by step', async () => {
     steps,
     signal: AbortSignal.timeout(50_000),
   });
-  expect(said.filter((line) => line.includes('stream and decrypt'))).toHaveLength(4);
+  expect(said.filter((line) => line.includes('stream and decrypt'))).toHaveLength(6);
   expect(said.join('')).not.toContain('ask for what is not released');
 });
 

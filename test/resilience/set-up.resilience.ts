@@ -89,7 +89,7 @@ test('a full disk, here one without room for a byte: nothing is left behind', as
   );
   expect({ exitCode, stderr }).toMatchObject({
     exitCode: 6,
-    stderr: expect.stringContaining('larger than this file system'),
+    stderr: expect.stringContaining('too large for this file system'),
   });
   expect((await readdir(folder)).sort()).toEqual(['.config', 'password', 'visa.jwt']);
   expect(await readdir(join(folder, '.config/data-out'))).toEqual([]);

@@ -226,7 +226,9 @@ class Pool {
     void this.recycle();
   }
 
+  /** A debugger may be attached to the process of its function. */
   async recycle(): Promise<void> {
+    if (this.#inspectPort !== undefined && !this.#retired) return;
     const idle = this.#idle.splice(0);
     for (const worker of idle) this.#all.delete(worker);
     await Promise.all(idle.map((worker) => worker.stop()));
