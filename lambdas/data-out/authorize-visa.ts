@@ -5,7 +5,8 @@ import { isTicketToken, ticketPath, verifyTicket } from '../../lib/service/direc
 import { headersOf } from '../../lib/service/http/api-gateway.ts';
 import { bearerToken, verifiedToken } from '../../lib/service/http/authorization.ts';
 import { requestAuthorizer } from '../shared/authorizer.ts';
-import { deployedTicketKeys, deployedVisaRules } from '../shared/wiring.ts';
+import { deployedTicketKeys } from '../shared/direct-wiring.ts';
+import { deployedVisaRules } from '../shared/wiring.ts';
 
 const rules = deployedVisaRules();
 const ticketKeys = deployedTicketKeys();

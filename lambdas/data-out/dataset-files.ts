@@ -1,9 +1,9 @@
 import { directChallenge } from '../../lib/contract/http.ts';
 import { type DatasetListing, listDatasetFiles } from '../../lib/service/direct/list-datasets.ts';
+import { directAccess } from '../shared/direct-wiring.ts';
 import { streamedHandler } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';
 import { keepMemorySmall } from '../shared/runtime.ts';
-import { directAccess } from '../shared/wiring.ts';
 
 keepMemorySmall();
 

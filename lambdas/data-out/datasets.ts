@@ -1,7 +1,7 @@
 import { directChallenge } from '../../lib/contract/http.ts';
 import { listDatasets } from '../../lib/service/direct/list-datasets.ts';
+import { directAccess } from '../shared/direct-wiring.ts';
 import { bufferedHandler } from '../shared/http.ts';
-import { directAccess } from '../shared/wiring.ts';
 
 const endpoint = directAccess();
 

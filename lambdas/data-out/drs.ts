@@ -14,10 +14,10 @@ import type { HttpReply } from '../../lib/service/http/reply.ts';
 import type { HttpRequest } from '../../lib/service/http/request.ts';
 import { lambdaClient } from '../../lib/service/stores/clients.ts';
 import { fileDescriptions } from '../../lib/service/stores/file-descriptions.ts';
+import { directAccess, serviceInfo } from '../shared/direct-wiring.ts';
 import { answer } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';
 import { required } from '../shared/runtime.ts';
-import { directAccess, serviceInfo } from '../shared/wiring.ts';
 
 const endpoint = {
   ...directAccess(),

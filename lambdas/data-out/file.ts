@@ -5,10 +5,11 @@ import { serveContent, serveFile, serveHeader } from '../../lib/service/direct/s
 import { s3Client } from '../../lib/service/stores/clients.ts';
 import { s3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
 import { directUrls } from '../../lib/service/stores/s3/presigned.ts';
+import { directAccess } from '../shared/direct-wiring.ts';
 import { streamedHandler } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';
 import { keepMemorySmall, required, requiredNumber } from '../shared/runtime.ts';
-import { deployedArchive, directAccess } from '../shared/wiring.ts';
+import { deployedArchive } from '../shared/wiring.ts';
 
 keepMemorySmall();
 

@@ -6,16 +6,11 @@ import { type ServedPart, servePart } from '../../lib/service/direct/htsget/serv
 import { type IssuedTicket, serveTicket } from '../../lib/service/direct/htsget/serve-ticket.ts';
 import { withAllowedOrigin } from '../../lib/service/http/origins.ts';
 import { s3Client } from '../../lib/service/stores/clients.ts';
+import { deployedTicketKeys, htsgetOrigins } from '../shared/direct-wiring.ts';
 import { streamedHandler } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';
 import { keepMemorySmall } from '../shared/runtime.ts';
-import {
-  deployedArchive,
-  deployedTicketKeys,
-  deployedVisaRules,
-  htsgetOrigins,
-  promptDatabase,
-} from '../shared/wiring.ts';
+import { deployedArchive, deployedVisaRules, promptDatabase } from '../shared/wiring.ts';
 
 keepMemorySmall();
 

@@ -2,7 +2,7 @@ import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { htsgetPreflight, htsgetServiceInfo, serviceInfoReply } from '../../lib/service/direct/service-info.ts';
 import { requestOf, resultOf } from '../../lib/service/http/api-gateway.ts';
 import { withAllowedOrigin } from '../../lib/service/http/origins.ts';
-import { htsgetOrigins, serviceInfo } from '../shared/wiring.ts';
+import { htsgetOrigins, serviceInfo } from '../shared/direct-wiring.ts';
 
 const info = serviceInfo();
 const origins = htsgetOrigins();

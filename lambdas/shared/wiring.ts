@@ -1,9 +1,5 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import { environment, trustedIssuersFile } from '../../lib/contract/environment.ts';
-import { directCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
-import type { TicketKeys } from '../../lib/service/direct/htsget/token.ts';
-import type { DirectCatalogue } from '../../lib/service/direct/ports.ts';
-import type { ServiceInfo } from '../../lib/service/direct/service-info.ts';
 import type { Events } from '../../lib/service/export/ports.ts';
 import { secretArchiveKeys } from '../../lib/service/stores/archive-keys.ts';
 import {
@@ -15,9 +11,8 @@ import {
 import { eventBridgeEvents } from '../../lib/service/stores/events.ts';
 import { DataApi, type DataApiOptions } from '../../lib/service/stores/rds/data-api.ts';
 import { parseArchiveBuckets, s3Archive } from '../../lib/service/stores/s3/archive.ts';
-import { secretDenyList, secretTicketKeys } from '../../lib/service/stores/secrets.ts';
+import { secretDenyList } from '../../lib/service/stores/secrets.ts';
 import { parseTrustedIssuers, type VisaRules, visaRules } from '../../lib/visas/index.ts';
-import software from '../../package.json' with { type: 'json' };
 import { bundledJson, required } from './runtime.ts';
 
 // What the functions are made of, from their environment. Everything throws at start-up when the deployment is incomplete.
@@ -70,31 +65,8 @@ export function visaDenyList() {
   return secretDenyList({ client: secretsManagerClient({}, withinAuthorizer), secretArn });
 }
 
-export function deployedTicketKeys(): TicketKeys {
-  const secretArn = required(environment.ticketKeySecretArn);
-  return secretTicketKeys({ client: secretsManagerClient({}, withinAuthorizer), secretArn });
-}
-
 /** The one set-up of everything that verifies: the trusted issuers, the deny list, the clock. */
 export function deployedVisaRules(): VisaRules {
   const issuers = parseTrustedIssuers(bundledJson(trustedIssuersFile));
   return visaRules({ issuers, denied: visaDenyList(), now: () => new Date() });
-}
-
-export function directAccess(): { readonly rules: VisaRules; readonly catalogue: DirectCatalogue } {
-  return { rules: deployedVisaRules(), catalogue: directCatalogue(promptDatabase()) };
-}
-
-/** Origins of the web pages that may use htsget. */
-export function htsgetOrigins(): ReadonlySet<string> {
-  const listed = process.env[environment.htsgetOrigins] ?? '';
-  return new Set(listed.split(',').filter((origin) => origin !== ''));
-}
-
-export function serviceInfo(): ServiceInfo {
-  return {
-    id: required(environment.serviceId),
-    organization: { name: required(environment.organizationName), url: required(environment.organizationUrl) },
-    version: software.version,
-  };
 }
