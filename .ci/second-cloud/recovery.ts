@@ -63,7 +63,7 @@ export async function restore(checkout: Checkout, job: MainJob, log: Log): Promi
   await checkout.ops(log, `dataset deprecate ${dataset}`);
 
   await follow(checkout, log, step('1. Stop the workers'));
-  await follow(checkout, log, step('2. Save what the lost database still tells'));
+  await follow(checkout, log, step('2. Save what the lost database still has'));
   await admin(`drop database ${DatabaseName} with (force)`);
   await admin(`alter database state_at_a rename to ${DatabaseName}`);
   for (const at of [0, 1]) {

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { type MigrationsOfTree, squashSince } from '../../.ci/second-cloud/base.ts';
 import { notProven, unprovenByPage } from '../../.ci/second-cloud/not-proven.ts';
+import { blocksOf } from '../helpers/pages.ts';
 
 const folder = new URL('../../.ci/second-cloud/emulator/gaps/', import.meta.url);
 const gaps = readdirSync(folder).flatMap((name) => /^(\w+)\.py$/.exec(name)?.[1] ?? []);
@@ -19,6 +20,15 @@ test('a gap that the emulator has closed is not said to be patched', () => {
   expect(said).toContain('- patch rotation: ');
   expect(said).not.toContain('patch secrets_by_arn');
   expect(said).toContain('The emulator has closed the gap secrets_by_arn automatically: remove its patch.');
+});
+
+test('the pages have every section whose commands it follows', () => {
+  const source = readFileSync(new URL('../../.ci/second-cloud/recovery.ts', import.meta.url), 'utf8');
+  const followed = [...source.matchAll(/\b(?:step\(|blockOf\((?:restorePage|'docs\/operations\.md'), )'([^']+)'/g)];
+  expect(followed.length).toBeGreaterThan(7);
+  const pages = ['docs/restore.md', 'docs/operations.md'];
+  const sections = pages.flatMap((page) => blocksOf(page).map(({ section }) => section));
+  expect(followed.map(([, section]) => section).filter((section) => !sections.includes(section ?? ''))).toEqual([]);
 });
 
 describe('an upgrade from the base', () => {
