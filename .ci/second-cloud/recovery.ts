@@ -58,7 +58,7 @@ export async function restore(checkout: Checkout, job: MainJob, log: Log): Promi
   const step = (section: string) => blockOf(restorePage, section);
   const { MasterUsername: owner } = await checkout.cloud.cluster();
   await admin(`create database state_at_a template ${DatabaseName} owner ${owner}`);
-  const timeA = new Date().toISOString().replace(/\.\d+/, '');
+  const timeA = new Date().toISOString().slice(0, 19);
   await job.completed((await job.order('researcher-after-a')).requestId);
   await checkout.ops(log, `dataset deprecate ${dataset}`);
 
@@ -73,7 +73,7 @@ export async function restore(checkout: Checkout, job: MainJob, log: Log): Promi
   }
   checkout.writeSettings({ ...afterwards, database: await named(checkout, variables) });
   const said = await checkout.deploy(log);
-  const clear = step('6. Clear the outbox of what came after A').replace('2026-11-21T10:00:00Z', timeA);
+  const clear = step('6. Clear the outbox of what came after A').replace('2026-11-21T10:00:00', timeA);
   await follow(checkout, log, clear, variables);
   await checkout.ops(log, `dataset release ${dataset}`);
   await follow(checkout, log, step('8. Start the workers'));

@@ -21,3 +21,10 @@ test('the pages have questions to the database', () => {
 test.each(statements)('the Data API answers: %s', async (statement) => {
   await expect(database.dataApi().execute(statement)).resolves.toBeUndefined();
 });
+
+test('the list of what came after A has what S3 dates in the second of A', () => {
+  const [, a = ''] = /LastModified>='([^']+)'/.exec(readPage('docs/restore.md')) ?? [];
+  // As the two versions of the AWS command-line tool print it.
+  for (const second of ['2026-11-21T10:00:00+00:00', '2026-11-21T10:00:00.000Z']) expect(second >= a).toBe(true);
+  expect('2026-11-21T09:59:59+00:00' >= a).toBe(false);
+});
