@@ -107,7 +107,11 @@ export async function takeDown(checkout: Checkout, log: Log): Promise<string> {
   const { code } = await log.attempt(['cdk', 'destroy', storage, '--force'], checkout.surroundings);
   if (code === 0) throw new Error(`${storage} was destroyed while it was protected`);
   const { DBClusterIdentifier: id } = await checkout.cloud.cluster();
-  const commands = blockOf('docs/operations.md', 'Taking a deployment down').replace(' ID ', ` ${id} `);
-  await follow(checkout, log, commands.replace('npx cdk destroy', `cd ${checkout.folder}; npx cdk destroy --force`));
+  const commands = blockOf('docs/operations.md', 'Taking a deployment down')
+    .replace(' ID ', ` ${id} `)
+    // Version 1 of the tool has its own address of RDS for us-east-1, over AWS_ENDPOINT_URL.
+    .replace('aws rds', 'aws --endpoint-url "$AWS_ENDPOINT_URL" rds')
+    .replace('npx cdk destroy', `cd ${checkout.folder}; npx cdk destroy --force`);
+  await follow(checkout, log, commands);
   return `${storage} refused while it was protected`;
 }
