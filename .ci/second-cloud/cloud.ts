@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { mkdirSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
@@ -13,6 +12,7 @@ import {
 import { type DBCluster, DescribeDBClustersCommand, RDSClient } from '@aws-sdk/client-rds';
 import { DescribeSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { stackNames } from '../../lib/contract/outputs.ts';
+import { freePort } from '../../lib/local/http.ts';
 import { type PostgresServer, startPostgres } from '../../test/helpers/postgres-server.ts';
 import { end, interrupted, type Log, type Program, start } from './run-steps.ts';
 
@@ -71,7 +71,7 @@ export class Cloud {
     await log.run(certificate, { cwd: folder, env: process.env });
     const authorities = getCACertificates('default');
     setDefaultCACertificates([...authorities, readFileSync(join(folder, 'cert.pem'), 'utf8')]);
-    const port = String(await freePort());
+    const port = String(await freePort([0]));
     process.env.SECOND_CLOUD_PORT = port;
     const cloud = new Cloud(folder, await startPostgres(), port, log);
     try {
@@ -159,12 +159,4 @@ const certificate = [
 /** What a person has set for real accounts must not lead there. */
 function withoutAws(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([variable]) => !/^(AWS|CDK|DATA_OUT)_/.test(variable)));
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

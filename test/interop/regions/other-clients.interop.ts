@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freePort } from '../../../lib/local/http.ts';
 import { type RunningServe, startServe } from '../../helpers/running-serve.ts';
 import { until } from '../../helpers/service.ts';
 import { ArchivedGenomes } from './archived-genomes.ts';
@@ -67,7 +67,7 @@ describe.skipIf(!tools.htsgetRs)('htsget-rs over the same files', () => {
   let address: string;
 
   beforeAll(async () => {
-    const [tickets, data] = [await freePort(), await freePort()];
+    const [tickets, data] = [await freePort([0]), await freePort([0])];
     const config = `
 [ticket_server]
 addr = "127.0.0.1:${tickets}"
@@ -108,11 +108,3 @@ local_path = "${archived.folder}"
     );
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
