@@ -16,7 +16,11 @@ export function templateApp(props: AppProps = {}): App {
   return new App({ treeMetadata: false, ...props, context: { ...context, ...quick, ...props.context } });
 }
 
-/** The templates of both stacks with these settings, without the functions' code. @throws SettingsError */
+/**
+ * The templates of both stacks with these settings, without the functions' code: storage first. Each synth has a new folder, because
+ * the CDK remembers asset names by folder.
+ * @throws SettingsError
+ */
 export function templatesOf(settings: Settings): readonly object[] {
   const outdir = mkdtempSync(join(tmpdir(), 'data-out-templates-'));
   try {

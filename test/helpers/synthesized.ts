@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Template } from 'aws-cdk-lib/assertions';
 import type { Settings } from '../../lib/infra/settings.ts';
-import { addStacks } from '../../lib/infra/stacks.ts';
-import { templateApp } from '../../lib/infra/templates.ts';
+import { templatesOf as synthesized } from '../../lib/infra/templates.ts';
 import { digestOfInputs } from '../../lib/local/template/fresh-assembly.ts';
 
 export interface Templates {
@@ -29,25 +27,13 @@ export function templatesOf(settings: Settings): Templates {
   const key = JSON.stringify(settings);
   const known = made.get(key);
   if (known) return known;
-  const [stored, served] = remembered(key, () => synthesized(settings));
-  const skipsCycles = { skipCyclicalDependenciesCheck: true };
-  const templates = { stored: Template.fromJSON(stored, skipsCycles), served: Template.fromJSON(served, skipsCycles) };
+  const [stored, served] = remembered(key, () => synthesized(settings) as Pair);
+  const templates = { stored: Template.fromJSON(stored), served: Template.fromJSON(served) };
   made.set(key, templates);
   return templates;
 }
 
 type Pair = readonly [stored: Record<string, unknown>, served: Record<string, unknown>];
-
-/** In a new folder each time: in the same one the CDK gives a function the asset name that another stack's had. */
-function synthesized(settings: Settings): Pair {
-  const outdir = mkdtempSync(join(tmpdir(), 'data-out-'));
-  try {
-    const { storage, service } = addStacks(templateApp({ outdir }), settings);
-    return [Template.fromStack(storage).toJSON(), Template.fromStack(service).toJSON()];
-  } finally {
-    rmSync(outdir, { recursive: true, force: true });
-  }
-}
 
 function remembered(key: string, make: () => Pair): Pair {
   if (process.env.COUNTS_LINES) return make();
