@@ -82,7 +82,7 @@ export async function rotate({ cloud }: Checkout): Promise<string> {
   return changed.join(', ');
 }
 
-/** An update whose migration refuses: the service goes on with what it had. */
+/** An update whose migration refuses: the service keeps running as it was. */
 export async function failToUpdate(checkout: Checkout, job: MainJob, log: Log): Promise<string> {
   const migrate = join(checkout.folder, 'lambdas/migrate.ts');
   const right = readFileSync(migrate, 'utf8');
