@@ -41,10 +41,10 @@ export function queueHandler({ sqs, queues, retryDelaysSeconds, stage, handle }:
     const { messageId, receive } = message;
     const delaySeconds = delayAfter(error, receive.count, delays);
     countBy(names.messageFailed, stage);
-    const ids = idsOfDelivered(message);
+    const { exportId, ...data } = idsOfDelivered(message);
     logger.error('message failed', {
-      ...exportFields(ids),
-      ...{ datasetId: ids.datasetId, fileId: ids.fileId, messageId, received: receive.count, delaySeconds },
+      ...exportFields({ exportId }),
+      ...{ ...data, messageId, received: receive.count, delaySeconds },
       code: error instanceof DataOutError ? error.code : 'internal_error',
       ...describeError(error),
     });
