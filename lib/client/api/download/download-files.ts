@@ -70,13 +70,23 @@ export async function downloadFiles(options: DownloadFilesOptions): Promise<Down
     run.stop(asClientError(error));
   }
   const jobs = run.jobs(files);
+  const all: Promise<void>[] = [];
   const lane = async () => {
     for (let job = jobs.take(); job !== undefined; job = jobs.take()) {
       if (signal?.aborted) run.stop(interrupted());
-      await run.one(await job);
+      const ready = await job;
+      // While a file waits for the disk, the next one comes.
+      await new Promise<void>((resolve, reject) => {
+        const one = run.one(ready, resolve);
+        all.push(one);
+        one.then(resolve, reject);
+      });
     }
   };
   await Promise.all(Array.from({ length: Math.min(parallel, files.length) }, lane));
+  run.flush();
+  await Promise.all(all);
+  run.flush();
   const ordered = files.flatMap((file) => results.get(file) ?? []);
   return { files: ordered, error: errorOf(ordered, run.stopped) };
 }
@@ -136,7 +146,12 @@ class Run {
     }
   }
 
-  async one({ file, paths, problem }: Job): Promise<void> {
+  flush(): void {
+    this.#smallFiles.flush();
+  }
+
+  /** @param written called when the file only waits for the disk */
+  async one({ file, paths, problem }: Job, written: () => void): Promise<void> {
     const { proxy, connections, wholeBytes, existing, sync, signal } = this.#options;
     const onEvent = this.#options.onEvent ?? (() => undefined);
     const { name } = file;
@@ -151,8 +166,8 @@ class Run {
       const expected = this.#options.expected?.(file);
       // The file may fail before it is compared.
       if (expected instanceof Promise) expected.catch(() => undefined);
-      const common = { remote, paths, connections, wholeBytes, existing, sync, smallFiles, transport, onEvent, signal };
-      const downloaded = await downloadFile({ ...common, decrypt, expected });
+      const common = { remote, paths, connections, wholeBytes, existing, sync, transport, onEvent, signal };
+      const downloaded = await downloadFile({ ...common, smallFiles, written, decrypt, expected });
       this.#unavailable = 0;
       result = { name, size: remote.size, path: paths.final, ...downloaded };
     } catch (thrown) {

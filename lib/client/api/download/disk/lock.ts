@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync, unlinkSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { hasCode, LocalDiskError, onDisk } from './local-disk.ts';
@@ -21,17 +21,21 @@ const waiting = { attempts: 20, milliseconds: 100 } as const;
 
 /** Tokens of the locks that this process holds or is taking. */
 const own = new Set<string>();
+/** Content of all locks that this process holds for a short time. */
+const shortToken = randomUUID();
+const shortContent = JSON.stringify({ ...thisProcess, token: shortToken } satisfies Owner);
 
 /** Keeps other processes off one file for as long as it is held. */
 export class FileLock implements AsyncDisposable {
   readonly #path: string;
   readonly #token: string;
   readonly #timer: NodeJS.Timeout;
-  readonly #since = Date.now();
+  readonly #since: number;
 
-  private constructor(path: string, token: string) {
+  private constructor(path: string, token: string, since = Date.now()) {
     this.#path = path;
     this.#token = token;
+    this.#since = since;
     const touch = () => void utimes(path, new Date(), new Date()).catch(() => undefined);
     this.#timer = setInterval(touch, touchMs).unref();
   }
@@ -64,23 +68,24 @@ export class FileLock implements AsyncDisposable {
 
   /**
    * Takes the lock without a pause, for a short time. Takes none over.
+   * @param held a lock that came from here. The new one is a link to it, if the disk has links: to make and delete a file for
+   * each lock takes longer, since ext4 looks at every file that was deleted in the last minutes before it makes one.
    * @returns `undefined` if there is a lock
    * @throws errors of the file system
    */
-  static acquireNew(path: string): FileLock | undefined {
-    const token = randomUUID();
-    const content = JSON.stringify({ ...thisProcess, token } satisfies Owner);
-    own.add(token);
+  static acquireNew(path: string, held?: FileLock): FileLock | undefined {
     try {
-      writeFileSync(path, content, { flag: 'wx', mode: 0o600 });
+      // Other machines go by the time of the file.
+      if (held && Date.now() - held.#since < touchMs && linked(held.#path, path)) {
+        return new FileLock(path, shortToken, held.#since);
+      }
+      writeFileSync(path, shortContent, { flag: 'wx', mode: 0o600 });
       // As in `created`: a process that was held up may have lost it.
-      if (readFileSync(path, 'utf8') === content) return new FileLock(path, token);
+      return readFileSync(path, 'utf8') === shortContent ? new FileLock(path, shortToken) : undefined;
     } catch (error) {
-      own.delete(token);
-      if (!hasCode(error, 'EEXIST')) throw error;
+      if (hasCode(error, 'EEXIST')) return undefined;
+      throw error;
     }
-    own.delete(token);
-    return undefined;
   }
 
   /** As {@link release}, without a pause. */
@@ -120,6 +125,17 @@ export class FileLock implements AsyncDisposable {
   }
 }
 
+/** @returns whether it made a link @throws EEXIST */
+function linked(from: string, to: string): boolean {
+  try {
+    linkSync(from, to);
+    return true;
+  } catch (error) {
+    if (hasCode(error, 'EEXIST')) throw error;
+    return false;
+  }
+}
+
 /**
  * Makes a file that is missing.
  * @returns whether it is ours: if this process was held up before it wrote, another one may have taken the file away
@@ -145,7 +161,9 @@ async function leftOver(path: string): Promise<string | undefined> {
   const untouchedMs = Date.now() - status.mtimeMs;
   const owner = parse(content);
   if (owner === undefined) return untouchedMs < unwrittenMs ? undefined : content;
-  if (owner.pid === process.pid && owner.host === thisProcess.host) return own.has(owner.token) ? undefined : content;
+  if (owner.pid === process.pid && owner.host === thisProcess.host) {
+    return owner.token === shortToken || own.has(owner.token) ? undefined : content;
+  }
   return (isRunning(owner) ?? untouchedMs < leftOverMs) ? undefined : content;
 }
 

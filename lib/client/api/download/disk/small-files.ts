@@ -12,7 +12,6 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
 import { diskError, hasCode } from './local-disk.ts';
 import type { LocalPaths } from './local-name.ts';
 import { FileLock } from './lock.ts';
@@ -24,18 +23,30 @@ const mostSmallBytes = 1024 * 1024;
  * side by side, on threads.
  */
 const slow = { files: 8, milliseconds: 2 } as const;
+/** So many files are synced at once, or those of so many milliseconds: the file system joins their commits. */
+const group = { files: 128, milliseconds: 100 } as const;
+/** If so many are not on the disk yet, it is slower than the network. Each of them is open. */
+const mostUnsynced = 2 * group.files;
 const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
-const onDisk = promisify(fdatasync);
 
 /**
  * Puts small files on the disk by calls on this thread: on a local disk, handing a call to another thread takes longer than
- * the call. Only the sync, which waits for the disk, is left to threads.
+ * the call. Only the sync, which waits for the disk, is left to threads, for many files at once.
  */
 export class SmallFiles {
   /** Files in a row that took long. */
   #slowFiles = 0;
   /** Paths that were taken when a folder was first asked for: to look for each file's four paths takes longer. */
   readonly #taken = new Map<string, ReadonlySet<string>>();
+  /** Begin the sync of each file that waits for it. */
+  #waiting: (() => void)[] = [];
+  #unsynced = 0;
+  /** The last lock that was taken: the next one becomes a link to it. */
+  #lock: FileLock | undefined;
+  /** The same, if its file is done. */
+  #idleLock: FileLock | undefined;
+  /** Until a flush. */
+  #timer: NodeJS.Timeout | undefined;
   readonly #sync: boolean;
   readonly #stopwatch: () => number;
 
@@ -70,30 +81,37 @@ export class SmallFiles {
    * Writes a whole file and gives it its name.
    * @param options.mode of the file, before the user's mask
    * @param options.modified the time it gets; default: now
+   * @param options.written called when the file only waits for the disk, unless too many do
    * @returns whether the file was written; not if another process works on it or has just made it
    * @throws LocalDiskError
    */
   async write(
     paths: LocalPaths,
     bytes: Uint8Array,
-    options: { readonly mode: number; readonly modified: Date | undefined },
+    options: { readonly mode: number; readonly modified: Date | undefined; readonly written?: () => void },
   ): Promise<boolean> {
     const begun = this.#stopwatch();
     let lock: FileLock | undefined;
     let file: number | undefined;
-    let isOurs = false;
+    let [isOurs, isWhole] = [false, false];
     try {
-      lock = FileLock.acquireNew(paths.lock);
+      lock = FileLock.acquireNew(paths.lock, this.#lock);
       if (lock === undefined) return false;
+      this.#releaseIdle();
+      this.#lock = lock;
       file = openSync(paths.part, flags, options.mode);
       isOurs = true;
       for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, at);
       if (options.modified) futimesSync(file, options.modified, options.modified);
       this.#slowFiles = this.#stopwatch() - begun > slow.milliseconds ? this.#slowFiles + 1 : 0;
-      if (this.#sync) await onDisk(file);
+      if (this.#sync) {
+        if (++this.#unsynced < mostUnsynced) options.written?.();
+        await this.#onDisk(file).finally(() => this.#unsynced--);
+      }
       if (exists(paths.final) || fstatSync(file).size !== bytes.length) return false;
       renameSync(paths.part, paths.final);
       isOurs = false;
+      isWhole = true;
       return true;
     } catch (error) {
       if (hasCode(error, 'EEXIST')) return false;
@@ -101,8 +119,38 @@ export class SmallFiles {
     } finally {
       if (file !== undefined) closeSync(file);
       if (isOurs) removed(paths.part);
-      lock?.releaseNow();
+      if (isWhole && lock === this.#lock) {
+        this.#idleLock = lock;
+        this.#flushSoon();
+      } else {
+        lock?.releaseNow();
+      }
     }
+  }
+
+  /** Syncs the files that wait, and gives the idle lock back. Without a call, that happens soon. */
+  flush(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    for (const sync of this.#waiting.splice(0)) sync();
+    this.#releaseIdle();
+  }
+
+  #onDisk(file: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push(() => fdatasync(file, (error) => (error ? reject(error) : resolve())));
+      if (this.#waiting.length >= group.files) this.flush();
+      else this.#flushSoon();
+    });
+  }
+
+  #flushSoon(): void {
+    this.#timer ??= setTimeout(() => this.flush(), group.milliseconds);
+  }
+
+  #releaseIdle(): void {
+    this.#idleLock?.releaseNow();
+    this.#idleLock = undefined;
   }
 }
 
