@@ -74,19 +74,17 @@ export async function downloadFiles(options: DownloadFilesOptions): Promise<Down
   const lane = async () => {
     for (let job = jobs.take(); job !== undefined; job = jobs.take()) {
       if (signal?.aborted) run.stop(interrupted());
-      const ready = await job;
+      const { promise: written, resolve } = Promise.withResolvers<void>();
+      const one = run.one(await job, resolve);
+      all.push(one);
       // While a file waits for the disk, the next one comes.
-      await new Promise<void>((resolve, reject) => {
-        const one = run.one(ready, resolve);
-        all.push(one);
-        one.then(resolve, reject);
-      });
+      await Promise.race([one, written]);
     }
   };
   await Promise.all(Array.from({ length: Math.min(parallel, files.length) }, lane));
-  run.flush();
+  run.smallFiles.flush();
   await Promise.all(all);
-  run.flush();
+  run.smallFiles.flush();
   const ordered = files.flatMap((file) => results.get(file) ?? []);
   return { files: ordered, error: errorOf(ordered, run.stopped) };
 }
@@ -96,7 +94,7 @@ class Run {
   readonly #results: Map<ListedFile, FileResult>;
   readonly #locations: Locations;
   readonly #clashes = new NameClashes();
-  readonly #smallFiles: SmallFiles;
+  readonly smallFiles: SmallFiles;
   #unavailable = 0;
   /** Set if no further file is begun, with the reason. */
   stopped: ClientError | undefined;
@@ -105,7 +103,7 @@ class Run {
     this.#options = options;
     this.#results = results;
     this.#locations = new Locations(options.proxy);
-    this.#smallFiles = new SmallFiles({ sync: options.sync ?? true });
+    this.smallFiles = new SmallFiles({ sync: options.sync ?? true });
   }
 
   stop(error: ClientError): void {
@@ -135,7 +133,7 @@ class Run {
       const paths = localPaths(await makeFoldersIn(folder, place.slice(0, -1)), place.at(-1) ?? '');
       this.#clashes.claim(file.name, paths);
       if (this.stopped === undefined && file.size <= aheadBytes) {
-        const isNew = this.#smallFiles.suits(file.size, paths);
+        const isNew = this.smallFiles.suits(file.size, paths);
         const isNeeded = isNew || !(await wouldSkip({ paths, existing, remote: file, decrypt }));
         if (isNeeded) this.#locations.prepare([file.name], signal);
       }
@@ -144,10 +142,6 @@ class Run {
       const none = { final: '', part: '', journal: '', lock: '' };
       return { file, paths: none, problem: asClientError(error) };
     }
-  }
-
-  flush(): void {
-    this.#smallFiles.flush();
   }
 
   /** @param written called when the file only waits for the disk */
@@ -161,7 +155,7 @@ class Run {
     let result: FileResult;
     try {
       if (problem ?? this.stopped) throw problem ?? this.stopped;
-      const smallFiles = this.#smallFiles;
+      const { smallFiles } = this;
       const decrypt = this.#decryptionOf(file);
       const expected = this.#options.expected?.(file);
       // The file may fail before it is compared.

@@ -68,17 +68,22 @@ export class FileLock implements AsyncDisposable {
 
   /**
    * Takes the lock without a pause, for a short time. Takes none over.
-   * @param held a lock that came from here. The new one is a link to it, if the disk has links: to make and delete a file for
-   * each lock takes longer, since ext4 looks at every file that was deleted in the last minutes before it makes one.
+   * @param held a lock that came from here, to which the new one becomes a link. A file for each lock takes longer: ext4 makes
+   * none before it has looked at all that were deleted in the last minutes.
    * @returns `undefined` if there is a lock
    * @throws errors of the file system
    */
   static acquireNew(path: string, held?: FileLock): FileLock | undefined {
-    try {
-      // Other machines go by the time of the file.
-      if (held && Date.now() - held.#since < touchMs && linked(held.#path, path)) {
+    // Other machines go by the time of the file, so it must be young.
+    if (held && Date.now() - held.#since < touchMs) {
+      try {
+        linkSync(held.#path, path);
         return new FileLock(path, shortToken, held.#since);
+      } catch {
+        // There is a lock, or the disk has no links.
       }
+    }
+    try {
       writeFileSync(path, shortContent, { flag: 'wx', mode: 0o600 });
       // As in `created`: a process that was held up may have lost it.
       return readFileSync(path, 'utf8') === shortContent ? new FileLock(path, shortToken) : undefined;
@@ -122,17 +127,6 @@ export class FileLock implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release();
-  }
-}
-
-/** @returns whether it made a link @throws EEXIST */
-function linked(from: string, to: string): boolean {
-  try {
-    linkSync(from, to);
-    return true;
-  } catch (error) {
-    if (hasCode(error, 'EEXIST')) throw error;
-    return false;
   }
 }
 

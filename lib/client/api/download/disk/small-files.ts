@@ -12,6 +12,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { diskError, hasCode } from './local-disk.ts';
 import type { LocalPaths } from './local-name.ts';
 import { FileLock } from './lock.ts';
@@ -25,8 +26,7 @@ const mostSmallBytes = 1024 * 1024;
 const slow = { files: 8, milliseconds: 2 } as const;
 /** So many files are synced at once, or those of so many milliseconds: the file system joins their commits. */
 const group = { files: 128, milliseconds: 100 } as const;
-/** If so many are not on the disk yet, it is slower than the network. Each of them is open. */
-const mostUnsynced = 2 * group.files;
+const onDisk = promisify(fdatasync);
 const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
 
 /**
@@ -38,7 +38,7 @@ export class SmallFiles {
   #slowFiles = 0;
   /** Paths that were taken when a folder was first asked for: to look for each file's four paths takes longer. */
   readonly #taken = new Map<string, ReadonlySet<string>>();
-  /** Begin the sync of each file that waits for it. */
+  /** Let the files go on that wait for their group. */
   #waiting: (() => void)[] = [];
   #unsynced = 0;
   /** The last lock that was taken: the next one becomes a link to it. */
@@ -105,10 +105,13 @@ export class SmallFiles {
       if (options.modified) futimesSync(file, options.modified, options.modified);
       this.#slowFiles = this.#stopwatch() - begun > slow.milliseconds ? this.#slowFiles + 1 : 0;
       if (this.#sync) {
-        if (++this.#unsynced < mostUnsynced) options.written?.();
-        await this.#onDisk(file).finally(() => this.#unsynced--);
+        // Each of them is open. So many show that the disk is slower than the network.
+        if (++this.#unsynced < 2 * group.files) options.written?.();
+        await this.#group();
+        await onDisk(file).finally(() => this.#unsynced--);
       }
-      if (exists(paths.final) || fstatSync(file).size !== bytes.length) return false;
+      const isFree = lstatSync(paths.final, { throwIfNoEntry: false }) === undefined;
+      if (!isFree || fstatSync(file).size !== bytes.length) return false;
       renameSync(paths.part, paths.final);
       isOurs = false;
       isWhole = true;
@@ -132,30 +135,26 @@ export class SmallFiles {
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    for (const sync of this.#waiting.splice(0)) sync();
+    for (const goOn of this.#waiting.splice(0)) goOn();
     this.#releaseIdle();
-  }
-
-  #onDisk(file: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push(() => fdatasync(file, (error) => (error ? reject(error) : resolve())));
-      if (this.#waiting.length >= group.files) this.flush();
-      else this.#flushSoon();
-    });
   }
 
   #flushSoon(): void {
     this.#timer ??= setTimeout(() => this.flush(), group.milliseconds);
   }
 
+  /** Waits for the next flush. */
+  #group(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#waiting.push(resolve) >= group.files) this.flush();
+      else this.#flushSoon();
+    });
+  }
+
   #releaseIdle(): void {
     this.#idleLock?.releaseNow();
     this.#idleLock = undefined;
   }
-}
-
-function exists(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
 function removed(path: string): void {
