@@ -38,7 +38,7 @@ export class SmallFiles {
   #slowFiles = 0;
   /** Paths that were taken when a folder was first asked for: to look for each file's four paths takes longer. */
   readonly #taken = new Map<string, ReadonlySet<string>>();
-  /** Let the files go on that wait for their group. */
+  /** Resume the files that wait for their group. */
   #waiting: (() => void)[] = [];
   #unsynced = 0;
   /** The last lock that was taken: the next one becomes a link to it. */
@@ -135,7 +135,7 @@ export class SmallFiles {
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    for (const goOn of this.#waiting.splice(0)) goOn();
+    for (const resume of this.#waiting.splice(0)) resume();
     this.#releaseIdle();
   }
 
