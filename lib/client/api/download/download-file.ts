@@ -43,7 +43,7 @@ export interface DownloadFileOptions {
   /** Writes small files of the run; default: they are written as large ones. */
   readonly smallFiles?: SmallFiles;
   /** Called when a small file only waits for the disk. */
-  readonly written?: () => void;
+  readonly written?: (() => void) | undefined;
   /** What the file must be; default: it is not compared. */
   readonly expected?: Expectation;
   readonly transport: Transport;
@@ -129,7 +129,7 @@ async function downloadAtOnce(options: DownloadFileOptions): Promise<Compared | 
   const verified = await check?.verdict(signal);
   const modified = modifiedOf(version);
   const mode = isPrivate ? privateMode : publicMode;
-  const isWritten = await smallFiles.write(paths, bytes, { mode, modified, ...(written && { written }) });
+  const isWritten = await smallFiles.write(paths, bytes, { mode, modified, written });
   return isWritten ? { verified } : undefined;
 }
 

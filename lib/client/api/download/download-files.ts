@@ -75,9 +75,9 @@ export async function downloadFiles(options: DownloadFilesOptions): Promise<Down
     for (let job = jobs.take(); job !== undefined; job = jobs.take()) {
       if (signal?.aborted) run.stop(interrupted());
       const { promise: written, resolve } = Promise.withResolvers<void>();
-      const one = run.one(await job, resolve);
+      // While a file waits for the disk, the next one comes. One at a time, they end in order.
+      const one = run.one(await job, parallel > 1 ? resolve : undefined);
       all.push(one);
-      // While a file waits for the disk, the next one comes.
       await Promise.race([one, written]);
     }
   };
@@ -145,7 +145,7 @@ class Run {
   }
 
   /** @param written called when the file only waits for the disk */
-  async one({ file, paths, problem }: Job, written: () => void): Promise<void> {
+  async one({ file, paths, problem }: Job, written: (() => void) | undefined): Promise<void> {
     const { proxy, connections, wholeBytes, existing, sync, signal } = this.#options;
     const onEvent = this.#options.onEvent ?? (() => undefined);
     const { name } = file;

@@ -81,14 +81,18 @@ export class SmallFiles {
    * Writes a whole file and gives it its name.
    * @param options.mode of the file, before the user's mask
    * @param options.modified the time it gets; default: now
-   * @param options.written called when the file only waits for the disk, unless too many do
+   * @param options.written called when the file only waits for the disk, unless too many do. Default: it is synced alone
    * @returns whether the file was written; not if another process works on it or has just made it
    * @throws LocalDiskError
    */
   async write(
     paths: LocalPaths,
     bytes: Uint8Array,
-    options: { readonly mode: number; readonly modified: Date | undefined; readonly written?: () => void },
+    options: {
+      readonly mode: number;
+      readonly modified: Date | undefined;
+      readonly written?: (() => void) | undefined;
+    },
   ): Promise<boolean> {
     const begun = this.#stopwatch();
     let lock: FileLock | undefined;
@@ -106,8 +110,10 @@ export class SmallFiles {
       this.#slowFiles = this.#stopwatch() - begun > slow.milliseconds ? this.#slowFiles + 1 : 0;
       if (this.#sync) {
         // Each of them is open. So many show that the disk is slower than the network.
-        if (++this.#unsynced < 2 * group.files) options.written?.();
-        await this.#group();
+        if (++this.#unsynced < 2 * group.files && options.written) {
+          options.written();
+          await this.#group();
+        }
         await onDisk(file).finally(() => this.#unsynced--);
       }
       const isFree = lstatSync(paths.final, { throwIfNoEntry: false }) === undefined;

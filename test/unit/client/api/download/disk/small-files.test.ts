@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { type LocalPaths, localPaths } from '../../../../../../lib/client/api/download/disk/local-name.ts';
 import { FileLock } from '../../../../../../lib/client/api/download/disk/lock.ts';
 import { SmallFiles } from '../../../../../../lib/client/api/download/disk/small-files.ts';
@@ -17,7 +17,10 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'data-out-small-'));
   paths = localPaths(folder, 'a.c4gh');
 });
-afterEach(() => rm(folder, { recursive: true }));
+afterEach(async () => {
+  vi.useRealTimers();
+  await rm(folder, { recursive: true });
+});
 
 test.each([true, false])(
   'a file comes whole, with its time and mode, and nothing else stays (sync: %s)',
@@ -95,6 +98,7 @@ test('after eight slow files in a row, and only then, a disk suits no more', asy
 const named = (index: number) => localPaths(folder, `${index}.c4gh`);
 
 test('the locks of a run are one file, of which one name at a time stays', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const many = new SmallFiles({ sync: false });
   await many.write(named(0), bytes, { mode: 0o600, modified });
   const { ino } = await stat(named(0).lock);
@@ -103,11 +107,12 @@ test('the locks of a run are one file, of which one name at a time stays', async
   expect(await stat(named(19).lock)).toMatchObject({ ino, nlink: 1 });
   await expect(FileLock.acquire(named(19).lock, async () => undefined)).rejects.toThrow('another process');
   // Also without a next file and without a call, the lock does not stay.
-  await (await FileLock.acquire(named(19).lock)).release();
+  vi.advanceTimersByTime(100);
   expect(await readdir(folder)).toHaveLength(20);
 });
 
 test('files that wait for the disk have no name yet, and get it together', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const many = new SmallFiles({ sync: true });
   let waiting = 0;
   const written = () => {
