@@ -129,7 +129,7 @@ async function downloadAtOnce(options: DownloadFileOptions): Promise<Compared | 
   const verified = await check?.verdict(signal);
   const modified = modifiedOf(version);
   const mode = isPrivate ? privateMode : publicMode;
-  const isWritten = await smallFiles.write(paths, bytes, { mode, modified, written });
+  const isWritten = await smallFiles.write(paths, bytes, { mode, modified }, written);
   return isWritten ? { verified } : undefined;
 }
 

@@ -135,7 +135,7 @@ class Run {
       if (this.stopped === undefined && file.size <= aheadBytes) {
         const isNew = this.smallFiles.suits(file.size, paths);
         const isNeeded = isNew || !(await wouldSkip({ paths, existing, remote: file, decrypt }));
-        if (isNeeded) this.#locations.prepare([file.name], signal);
+        if (isNeeded) this.#locations.prepare(file.name, signal);
       }
       return { file, paths, problem: undefined };
     } catch (error) {

@@ -81,18 +81,15 @@ export class SmallFiles {
    * Writes a whole file and gives it its name.
    * @param options.mode of the file, before the user's mask
    * @param options.modified the time it gets; default: now
-   * @param options.written called when the file only waits for the disk, unless too many do. Default: it is synced alone
+   * @param written called when the file only waits for the disk, unless too many do. Default: it is synced alone
    * @returns whether the file was written; not if another process works on it or has just made it
    * @throws LocalDiskError
    */
   async write(
     paths: LocalPaths,
     bytes: Uint8Array,
-    options: {
-      readonly mode: number;
-      readonly modified: Date | undefined;
-      readonly written?: (() => void) | undefined;
-    },
+    options: { readonly mode: number; readonly modified: Date | undefined },
+    written?: () => void,
   ): Promise<boolean> {
     const begun = this.#stopwatch();
     let lock: FileLock | undefined;
@@ -110,8 +107,8 @@ export class SmallFiles {
       this.#slowFiles = this.#stopwatch() - begun > slow.milliseconds ? this.#slowFiles + 1 : 0;
       if (this.#sync) {
         // Each of them is open. So many show that the disk is slower than the network.
-        if (++this.#unsynced < 2 * group.files && options.written) {
-          options.written();
+        if (++this.#unsynced < 2 * group.files && written) {
+          written();
           await this.#group();
         }
         await onDisk(file).finally(() => this.#unsynced--);

@@ -119,7 +119,7 @@ test('files that wait for the disk have no name yet, and get it together', async
     waiting += 1;
   };
   const writing = Array.from({ length: 5 }, (_, index) =>
-    many.write(named(index), bytes, { mode: 0o600, modified, written }),
+    many.write(named(index), bytes, { mode: 0o600, modified }, written),
   );
   expect(waiting).toBe(5);
   expect((await readdir(folder)).filter((name) => name.endsWith('.c4gh'))).toEqual([]);
@@ -136,7 +136,7 @@ test('no more than 255 files wait for a disk that is slower than the network', a
     waiting += 1;
   };
   const writing = Array.from({ length: 300 }, (_, index) =>
-    many.write(named(index), bytes, { mode: 0o600, modified, written }),
+    many.write(named(index), bytes, { mode: 0o600, modified }, written),
   );
   expect(waiting).toBe(255);
   // A group is full, or its time is over: they need no call.
