@@ -42,6 +42,8 @@ export interface DownloadFileOptions {
   readonly sync?: boolean | undefined;
   /** Writes small files of the run; default: they are written as large ones. */
   readonly smallFiles?: SmallFiles;
+  /** Called when a small file only waits for the disk. */
+  readonly written?: (() => void) | undefined;
   /** What the file must be; default: it is not compared. */
   readonly expected?: Expectation;
   readonly transport: Transport;
@@ -108,7 +110,7 @@ async function known(expected: Expectation): Promise<{ readonly expected: Expect
 
 /** Downloads a small new file into memory, then writes it. @returns `undefined` if it did not */
 async function downloadAtOnce(options: DownloadFileOptions): Promise<Compared | undefined> {
-  const { remote, paths, smallFiles, decrypt, isPrivate, transport, onEvent, signal } = options;
+  const { remote, paths, smallFiles, written, decrypt, isPrivate, transport, onEvent, signal } = options;
   const { name, size } = remote;
   if (decrypt !== undefined || !smallFiles?.suits(size, paths)) return undefined;
   onEvent({ type: 'started', name, size, kept: 0 });
@@ -126,7 +128,8 @@ async function downloadAtOnce(options: DownloadFileOptions): Promise<Compared | 
   await check?.write([bytes], 0);
   const verified = await check?.verdict(signal);
   const modified = modifiedOf(version);
-  const isWritten = await smallFiles.write(paths, bytes, { mode: isPrivate ? privateMode : publicMode, modified });
+  const mode = isPrivate ? privateMode : publicMode;
+  const isWritten = await smallFiles.write(paths, bytes, { mode, modified }, written);
   return isWritten ? { verified } : undefined;
 }
 

@@ -70,13 +70,21 @@ export async function downloadFiles(options: DownloadFilesOptions): Promise<Down
     run.stop(asClientError(error));
   }
   const jobs = run.jobs(files);
+  const all: Promise<void>[] = [];
   const lane = async () => {
     for (let job = jobs.take(); job !== undefined; job = jobs.take()) {
       if (signal?.aborted) run.stop(interrupted());
-      await run.one(await job);
+      const { promise: written, resolve } = Promise.withResolvers<void>();
+      // While a file waits for the disk, the next one comes. One at a time, they end in order.
+      const one = run.one(await job, parallel > 1 ? resolve : undefined);
+      all.push(one);
+      await Promise.race([one, written]);
     }
   };
   await Promise.all(Array.from({ length: Math.min(parallel, files.length) }, lane));
+  run.smallFiles.flush();
+  await Promise.all(all);
+  run.smallFiles.flush();
   const ordered = files.flatMap((file) => results.get(file) ?? []);
   return { files: ordered, error: errorOf(ordered, run.stopped) };
 }
@@ -86,7 +94,7 @@ class Run {
   readonly #results: Map<ListedFile, FileResult>;
   readonly #locations: Locations;
   readonly #clashes = new NameClashes();
-  readonly #smallFiles: SmallFiles;
+  readonly smallFiles: SmallFiles;
   #unavailable = 0;
   /** Set if no further file is begun, with the reason. */
   stopped: ClientError | undefined;
@@ -95,7 +103,7 @@ class Run {
     this.#options = options;
     this.#results = results;
     this.#locations = new Locations(options.proxy);
-    this.#smallFiles = new SmallFiles({ sync: options.sync ?? true });
+    this.smallFiles = new SmallFiles({ sync: options.sync ?? true });
   }
 
   stop(error: ClientError): void {
@@ -125,9 +133,9 @@ class Run {
       const paths = localPaths(await makeFoldersIn(folder, place.slice(0, -1)), place.at(-1) ?? '');
       this.#clashes.claim(file.name, paths);
       if (this.stopped === undefined && file.size <= aheadBytes) {
-        const isNew = this.#smallFiles.suits(file.size, paths);
+        const isNew = this.smallFiles.suits(file.size, paths);
         const isNeeded = isNew || !(await wouldSkip({ paths, existing, remote: file, decrypt }));
-        if (isNeeded) this.#locations.prepare([file.name], signal);
+        if (isNeeded) this.#locations.prepare(file.name, signal);
       }
       return { file, paths, problem: undefined };
     } catch (error) {
@@ -136,7 +144,8 @@ class Run {
     }
   }
 
-  async one({ file, paths, problem }: Job): Promise<void> {
+  /** @param written called when the file only waits for the disk */
+  async one({ file, paths, problem }: Job, written: (() => void) | undefined): Promise<void> {
     const { proxy, connections, wholeBytes, existing, sync, signal } = this.#options;
     const onEvent = this.#options.onEvent ?? (() => undefined);
     const { name } = file;
@@ -146,13 +155,13 @@ class Run {
     let result: FileResult;
     try {
       if (problem ?? this.stopped) throw problem ?? this.stopped;
-      const smallFiles = this.#smallFiles;
+      const { smallFiles } = this;
       const decrypt = this.#decryptionOf(file);
       const expected = this.#options.expected?.(file);
       // The file may fail before it is compared.
       if (expected instanceof Promise) expected.catch(() => undefined);
-      const common = { remote, paths, connections, wholeBytes, existing, sync, smallFiles, transport, onEvent, signal };
-      const downloaded = await downloadFile({ ...common, decrypt, expected });
+      const common = { remote, paths, connections, wholeBytes, existing, sync, transport, onEvent, signal };
+      const downloaded = await downloadFile({ ...common, smallFiles, written, decrypt, expected });
       this.#unavailable = 0;
       result = { name, size: remote.size, path: paths.final, ...downloaded };
     } catch (thrown) {

@@ -24,18 +24,29 @@ const mostSmallBytes = 1024 * 1024;
  * side by side, on threads.
  */
 const slow = { files: 8, milliseconds: 2 } as const;
-const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
+/** So many files are synced at once, or those of so many milliseconds: the file system joins their commits. */
+const group = { files: 128, milliseconds: 100 } as const;
 const onDisk = promisify(fdatasync);
+const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
 
 /**
  * Puts small files on the disk by calls on this thread: on a local disk, handing a call to another thread takes longer than
- * the call. Only the sync, which waits for the disk, is left to threads.
+ * the call. Only the sync, which waits for the disk, is left to threads, for many files at once.
  */
 export class SmallFiles {
   /** Files in a row that took long. */
   #slowFiles = 0;
   /** Paths that were taken when a folder was first asked for: to look for each file's four paths takes longer. */
   readonly #taken = new Map<string, ReadonlySet<string>>();
+  /** Resume the files that wait for their group. */
+  #waiting: (() => void)[] = [];
+  #unsynced = 0;
+  /** The last lock that was taken: the next one becomes a link to it. */
+  #lock: FileLock | undefined;
+  /** The same, if its file is done. */
+  #idleLock: FileLock | undefined;
+  /** Until a flush. */
+  #timer: NodeJS.Timeout | undefined;
   readonly #sync: boolean;
   readonly #stopwatch: () => number;
 
@@ -70,6 +81,7 @@ export class SmallFiles {
    * Writes a whole file and gives it its name.
    * @param options.mode of the file, before the user's mask
    * @param options.modified the time it gets; default: now
+   * @param written called when the file only waits for the disk, unless too many do. Default: it is synced alone
    * @returns whether the file was written; not if another process works on it or has just made it
    * @throws LocalDiskError
    */
@@ -77,23 +89,35 @@ export class SmallFiles {
     paths: LocalPaths,
     bytes: Uint8Array,
     options: { readonly mode: number; readonly modified: Date | undefined },
+    written?: () => void,
   ): Promise<boolean> {
     const begun = this.#stopwatch();
     let lock: FileLock | undefined;
     let file: number | undefined;
-    let isOurs = false;
+    let [isOurs, isWhole] = [false, false];
     try {
-      lock = FileLock.acquireNew(paths.lock);
+      lock = FileLock.acquireNew(paths.lock, this.#lock);
       if (lock === undefined) return false;
+      this.#releaseIdle();
+      this.#lock = lock;
       file = openSync(paths.part, flags, options.mode);
       isOurs = true;
       for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, at);
       if (options.modified) futimesSync(file, options.modified, options.modified);
       this.#slowFiles = this.#stopwatch() - begun > slow.milliseconds ? this.#slowFiles + 1 : 0;
-      if (this.#sync) await onDisk(file);
-      if (exists(paths.final) || fstatSync(file).size !== bytes.length) return false;
+      if (this.#sync) {
+        // Each of them is open. So many show that the disk is slower than the network.
+        if (++this.#unsynced < 2 * group.files && written) {
+          written();
+          await this.#group();
+        }
+        await onDisk(file).finally(() => this.#unsynced--);
+      }
+      const isFree = lstatSync(paths.final, { throwIfNoEntry: false }) === undefined;
+      if (!isFree || fstatSync(file).size !== bytes.length) return false;
       renameSync(paths.part, paths.final);
       isOurs = false;
+      isWhole = true;
       return true;
     } catch (error) {
       if (hasCode(error, 'EEXIST')) return false;
@@ -101,13 +125,39 @@ export class SmallFiles {
     } finally {
       if (file !== undefined) closeSync(file);
       if (isOurs) removed(paths.part);
-      lock?.releaseNow();
+      if (isWhole && lock === this.#lock) {
+        this.#idleLock = lock;
+        this.#flushSoon();
+      } else {
+        lock?.releaseNow();
+      }
     }
   }
-}
 
-function exists(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  /** Syncs the files that wait, and gives the idle lock back. Without a call, that happens soon. */
+  flush(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    for (const resume of this.#waiting.splice(0)) resume();
+    this.#releaseIdle();
+  }
+
+  #flushSoon(): void {
+    this.#timer ??= setTimeout(() => this.flush(), group.milliseconds);
+  }
+
+  /** Waits for the next flush. */
+  #group(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#waiting.push(resolve) >= group.files) this.flush();
+      else this.#flushSoon();
+    });
+  }
+
+  #releaseIdle(): void {
+    this.#idleLock?.releaseNow();
+    this.#idleLock = undefined;
+  }
 }
 
 function removed(path: string): void {

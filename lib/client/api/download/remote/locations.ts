@@ -20,14 +20,12 @@ export class Locations {
     this.#proxy = proxy;
   }
 
-  /** Asks ahead for addresses that will be needed next. `get` throws the error of a request that fails. */
-  prepare(names: Iterable<string>, signal: AbortSignal | undefined): void {
-    for (const name of names) {
-      if (this.#ahead.has(name)) continue;
-      const asked = this.#ask(name, signal);
-      asked.catch(() => undefined);
-      this.#ahead.set(name, asked);
-    }
+  /** Asks ahead for an address that will be needed next. `get` throws the error of a request that fails. */
+  prepare(name: string, signal: AbortSignal | undefined): void {
+    if (this.#ahead.has(name)) return;
+    const asked = this.#ask(name, signal);
+    asked.catch(() => undefined);
+    this.#ahead.set(name, asked);
   }
 
   /** A fresh address. @throws errors of `ProxyApi.location` */

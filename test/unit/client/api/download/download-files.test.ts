@@ -51,6 +51,18 @@ describe('a run', () => {
     expect(world.faults.connections - before).toBeLessThanOrEqual(12);
   });
 
+  test.each([
+    [2, true, true],
+    [2, false, false],
+    [1, true, false],
+  ])('with %d at once and sync %s, more begin while some wait for the disk: %s', async (parallel, sync, more) => {
+    for (let index = 0; index < 20; index += 1) world.server.put(`file-${index}.c4gh`, small);
+    expect((await world.download({ parallel, sync })).error).toBeUndefined();
+    const types = world.events.map(({ type }) => type);
+    const begun = types.slice(0, types.indexOf('finished')).filter((type) => type === 'started');
+    expect(begun.length > parallel).toBe(more);
+  });
+
   test('sends neither credentials to storage nor addresses anywhere else', async () => {
     world.server.put('large.c4gh', large);
     world.clockStepMs = 10_000;

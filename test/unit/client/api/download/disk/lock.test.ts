@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { FileLock, takeAway } from '../../../../../../lib/client/api/download/disk/lock.ts';
 
 let folder = '';
@@ -71,6 +71,30 @@ test('that is empty is being written; later it is left over', async () => {
   const before = new Date(Date.now() - 20_000);
   await utimes(path, before, before);
   await (await FileLock.acquire(path)).release();
+});
+
+test('for a short time is a link to the one before, if that is young and on the same disk', async () => {
+  const [first, second, third, fourth] = ['b', 'c', 'd', 'e'].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+    string,
+  ];
+  vi.useFakeTimers({ now: Date.now() - 15_000, toFake: ['Date'] });
+  const old = FileLock.acquireNew(first);
+  vi.useRealTimers();
+  const young = FileLock.acquireNew(second, old);
+  const linked = FileLock.acquireNew(third, young);
+  expect((await stat(second)).ino).not.toBe((await stat(first)).ino);
+  expect((await stat(third)).ino).toBe((await stat(second)).ino);
+  expect(FileLock.acquireNew(third, young)).toBeUndefined();
+  young?.releaseNow();
+  await expect(FileLock.acquire(third, atOnce)).rejects.toMatchObject(busy);
+  // A link to a file that is gone fails, as one to another disk.
+  FileLock.acquireNew(fourth, young)?.releaseNow();
+  linked?.releaseNow();
+  old?.releaseNow();
+  expect(await readdir(folder)).toEqual([]);
 });
 
 async function leaveOver(): Promise<void> {

@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { type LocalPaths, localPaths } from '../../../../../../lib/client/api/download/disk/local-name.ts';
 import { FileLock } from '../../../../../../lib/client/api/download/disk/lock.ts';
 import { SmallFiles } from '../../../../../../lib/client/api/download/disk/small-files.ts';
@@ -17,12 +17,17 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'data-out-small-'));
   paths = localPaths(folder, 'a.c4gh');
 });
-afterEach(() => rm(folder, { recursive: true }));
+afterEach(async () => {
+  vi.useRealTimers();
+  await rm(folder, { recursive: true });
+});
 
 test.each([true, false])(
   'a file comes whole, with its time and mode, and nothing else stays (sync: %s)',
   async (sync) => {
-    expect(await new SmallFiles({ sync }).write(paths, bytes, { mode: 0o600, modified })).toBe(true);
+    const one = new SmallFiles({ sync });
+    expect(await one.write(paths, bytes, { mode: 0o600, modified })).toBe(true);
+    one.flush();
     expect(await readdir(folder)).toEqual(['a.c4gh']);
     expect(await readFile(paths.final, 'latin1')).toBe('crypt4gh and more');
     const { mtime, mode } = await stat(paths.final);
@@ -87,4 +92,55 @@ test('after eight slow files in a row, and only then, a disk suits no more', asy
   step = 3;
   for (let index = 8; index < 16; index += 1) await writeNext(index);
   expect(timed.suits(17, localPaths(folder, '16.c4gh'))).toBe(false);
+  timed.flush();
+});
+
+const named = (index: number) => localPaths(folder, `${index}.c4gh`);
+
+test('the locks of a run are one file, of which one name at a time stays', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const many = new SmallFiles({ sync: false });
+  await many.write(named(0), bytes, { mode: 0o600, modified });
+  const { ino } = await stat(named(0).lock);
+  for (let index = 1; index < 20; index += 1) await many.write(named(index), bytes, { mode: 0o600, modified });
+  expect((await readdir(folder)).filter((name) => !/^\d+\.c4gh$/.test(name))).toEqual(['19.c4gh.part.lock']);
+  expect(await stat(named(19).lock)).toMatchObject({ ino, nlink: 1 });
+  await expect(FileLock.acquire(named(19).lock, async () => undefined)).rejects.toThrow('another process');
+  // Also without a next file and without a call, the lock does not stay.
+  vi.advanceTimersByTime(100);
+  expect(await readdir(folder)).toHaveLength(20);
+});
+
+test('files that wait for the disk have no name yet, and get it together', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const many = new SmallFiles({ sync: true });
+  let waiting = 0;
+  const written = () => {
+    waiting += 1;
+  };
+  const writing = Array.from({ length: 5 }, (_, index) =>
+    many.write(named(index), bytes, { mode: 0o600, modified }, written),
+  );
+  expect(waiting).toBe(5);
+  expect((await readdir(folder)).filter((name) => name.endsWith('.c4gh'))).toEqual([]);
+  many.flush();
+  expect(await Promise.all(writing)).toEqual(Array(5).fill(true));
+  many.flush();
+  expect(await readdir(folder)).toEqual(['0.c4gh', '1.c4gh', '2.c4gh', '3.c4gh', '4.c4gh']);
+});
+
+test('no more than 255 files wait for a disk that is slower than the network', async () => {
+  const many = new SmallFiles({ sync: true });
+  let waiting = 0;
+  const written = () => {
+    waiting += 1;
+  };
+  const writing = Array.from({ length: 300 }, (_, index) =>
+    many.write(named(index), bytes, { mode: 0o600, modified }, written),
+  );
+  expect(waiting).toBe(255);
+  // A group is full, or its time is over: they need no call.
+  expect(await Promise.all(writing)).toEqual(Array(300).fill(true));
+  many.flush();
+  expect(await readdir(folder)).toHaveLength(300);
 });
