@@ -34,7 +34,8 @@ test('a download that is killed again and again comes to its end, and never lose
     }
     expect(await download.expectNothingHalf(folder, 'large.bam.c4gh', container)).toBe(false);
     const keptNow = await journalled(folder, 'large.bam.c4gh');
-    expect(keptNow).toBeGreaterThan(kept);
+    // A busy machine may kill it before it wrote down anything new.
+    expect(keptNow).toBeGreaterThanOrEqual(kept);
     kept = keptNow;
   }
   expect(runs).toBeGreaterThan(2);
