@@ -8,7 +8,7 @@ import { logger } from '../shared/observability.ts';
 import { keepMemorySmall, required, requiredNumber } from '../shared/runtime.ts';
 import { deployedVisaRules } from '../shared/wiring.ts';
 
-keepMemorySmall();
+keepMemorySmall('text');
 
 const endpoint = {
   rules: deployedVisaRules(),

@@ -1,4 +1,4 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
 /** Signature Version 4 as a request carries it, in the `Authorization` header or in the query of a presigned URL. */
@@ -136,14 +136,27 @@ function canonicalRequest(request: SignedRequest, signature: Signature, payloadH
   );
 }
 
-function sign(canonical: string, { timestamp, date, region, service }: Signature, secretAccessKey: string): string {
+function sign(canonical: string, signature: Signature, secretAccessKey: string): string {
+  const { timestamp, date, region, service } = signature;
   const scope = `${date}/${region}/${service}/aws4_request`;
-  const digest = createHash('sha256').update(canonical).digest('hex');
-  const key = ['aws4_request', service, region, date].reduceRight<string | Buffer>(
-    (parent, part) => createHmac('sha256', parent).update(part).digest(),
-    `AWS4${secretAccessKey}`,
-  );
-  return createHmac('sha256', key).update([algorithm, timestamp, scope, digest].join('\n')).digest('hex');
+  return createHmac('sha256', signingKey(scope, secretAccessKey))
+    .update([algorithm, timestamp, scope, hash('sha256', canonical)].join('\n'))
+    .digest('hex');
+}
+
+/** By secret and scope. To derive a key takes four times as long as to sign with it. */
+const signingKeys = new Map<string, Buffer>();
+const mostSigningKeys = 500;
+
+function signingKey(scope: string, secretAccessKey: string): Buffer {
+  const name = `${secretAccessKey}/${scope}`;
+  const known = signingKeys.get(name);
+  if (known) return known;
+  let key = Buffer.from(`AWS4${secretAccessKey}`);
+  for (const part of scope.split('/')) key = createHmac('sha256', key).update(part).digest();
+  if (signingKeys.size === mostSigningKeys) signingKeys.clear();
+  signingKeys.set(name, key);
+  return key;
 }
 
 /** Percent-encoding of RFC 3986: everything but the unreserved characters. */

@@ -14,7 +14,7 @@ export async function authenticate(postgres: PGlite, { username, password }: Log
     'select rolpassword from pg_authid where rolname = $1 and rolcanlogin',
     [username],
   );
-  if (belongs(password, rows[0]?.rolpassword ?? '')) return;
+  if (matches(password, rows[0]?.rolpassword ?? '')) return;
   throw new AwsError(
     400,
     'DatabaseErrorException',
@@ -22,17 +22,7 @@ export async function authenticate(postgres: PGlite, { username, password }: Log
   );
 }
 
-/** The last right password of each verifier: every statement of a function logs in, and deriving the key takes milliseconds. */
-const right = new Map<string, string>();
-
 /** Whether the password belongs to PostgreSQL's SCRAM verifier (RFC 5803). */
-function belongs(password: string, verifier: string): boolean {
-  if (right.get(verifier) === password) return true;
-  const isRight = matches(password, verifier);
-  if (isRight) right.set(verifier, password);
-  return isRight;
-}
-
 function matches(password: string, verifier: string): boolean {
   const [, iterations, salt = '', storedKey = ''] =
     /^SCRAM-SHA-256\$(\d+):([^$]+)\$([^:]+):[^:]+$/.exec(verifier) ?? [];

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type PGlite, type Results, types } from '@electric-sql/pglite';
 import { AwsError } from '../endpoint/errors.ts';
 import { authenticate, type Login } from './database-login.ts';
-import { canChangePasswords, keepingPasswords, prepareRestriction } from './password-restriction.ts';
+import { canChangeLogins, canChangePasswords, keepingPasswords, prepareRestriction } from './password-restriction.ts';
 import { openPostgres } from './postgres-image.ts';
 import type { SqlValue } from './sql-values.ts';
 
@@ -43,6 +43,10 @@ export class Database {
     | { readonly id: string; readonly username: string | undefined; idle: NodeJS.Timeout; running: boolean }
     | undefined;
 
+  /** Of the roles that were let in: authentication takes longer than a statement. */
+  readonly #passwords = new Map<string, string>();
+  /** Whether the session is the owner's. A role's session stays until the next statement, which sets the role again anyway. */
+  #isOwners = true;
   readonly #restrictsPasswords: boolean;
 
   private constructor(postgres: PGlite, restrictsPasswords: boolean) {
@@ -73,14 +77,13 @@ export class Database {
     }
     await this.#take();
     try {
-      if (!login) return await this.#query(sql, values);
-      if (this.#isSuspect(sql)) return await this.#alone(sql, values, login);
-      await this.#become(login, 'SESSION');
-      try {
-        return await this.#query(sql, values);
-      } finally {
-        await this.#postgres.exec(`SET SESSION AUTHORIZATION ${owner}`);
+      if (login && this.#isSuspect(sql)) return await this.#alone(sql, values, login);
+      await this.#letIn(login);
+      if (login) {
+        this.#isOwners = false;
+        await this.#postgres.exec(become(login, 'SESSION'));
       }
+      return await this.#query(sql, values);
     } finally {
       this.#release();
     }
@@ -89,9 +92,7 @@ export class Database {
   async begin(login?: Login): Promise<string> {
     await this.#take();
     try {
-      await this.#postgres.exec('BEGIN');
-      // A commit undoes it, and so does a rollback.
-      if (login) await this.#become(login, 'LOCAL');
+      await this.#begin(login);
     } catch (error) {
       await this.#postgres.exec('ROLLBACK').finally(() => this.#release());
       throw error;
@@ -119,9 +120,8 @@ export class Database {
 
   /** A suspect statement in its own transaction, so that its change of a password can be undone. */
   async #alone(sql: string, values: readonly SqlValue[], login: Login): Promise<SqlResult> {
-    await this.#postgres.exec('BEGIN');
     try {
-      await this.#become(login, 'LOCAL');
+      await this.#begin(login);
       const result = await this.#guarded(sql, values, login);
       await this.#postgres.exec('COMMIT');
       return result;
@@ -135,7 +135,7 @@ export class Database {
     const asOwner = async (text: string, given: readonly string[] = []) => {
       await this.#postgres.exec(`SET LOCAL SESSION AUTHORIZATION ${owner}`);
       const { rows } = await this.#postgres.query(text, [...given]);
-      await this.#postgres.exec(`SET LOCAL SESSION AUTHORIZATION ${quoted(login)}`);
+      await this.#postgres.exec(become(login, 'LOCAL'));
       return rows;
     };
     return keepingPasswords(login, asOwner, () => this.#query(sql, values)).catch((error: unknown) => {
@@ -143,10 +143,20 @@ export class Database {
     });
   }
 
-  /** After a mere SET ROLE, a statement could take any other role again. */
-  async #become(login: Login, extent: 'SESSION' | 'LOCAL'): Promise<void> {
+  /** A commit takes the role away again, and so does a rollback. */
+  async #begin(login: Login | undefined): Promise<void> {
+    await this.#letIn(login);
+    await this.#postgres.exec(login ? `BEGIN; ${become(login, 'LOCAL')}` : 'BEGIN');
+  }
+
+  /** Authenticate a role outside a transaction, or return to the owner's session. @throws AwsError for a wrong login */
+  async #letIn(login: Login | undefined): Promise<void> {
+    if (login && this.#passwords.get(login.username) === login.password) return;
+    if (!this.#isOwners) await this.#postgres.exec(`SET SESSION AUTHORIZATION ${owner}`);
+    this.#isOwners = true;
+    if (!login) return;
     await authenticate(this.#postgres, login);
-    await this.#postgres.exec(`SET ${extent} SESSION AUTHORIZATION ${quoted(login)}`);
+    this.#passwords.set(login.username, login.password);
   }
 
   async #inTransaction<T>(id: string, action: () => Promise<T>): Promise<T> {
@@ -185,6 +195,8 @@ export class Database {
       };
     } catch (error) {
       throw toAwsError(error);
+    } finally {
+      if (canChangeLogins(sql)) this.#passwords.clear();
     }
   }
 
@@ -213,8 +225,9 @@ export class Database {
   }
 }
 
-function quoted({ username }: Login): string {
-  return `"${username.replaceAll('"', '""')}"`;
+/** After a mere SET ROLE, a statement could take any other role again. */
+function become({ username }: Login, extent: 'SESSION' | 'LOCAL'): string {
+  return `SET ${extent} SESSION AUTHORIZATION "${username.replaceAll('"', '""')}"`;
 }
 
 /** Every type as the text that PostgreSQL sends and takes. */

@@ -42,6 +42,11 @@ export function canChangePasswords(sql: string): boolean {
   return suspects.test(sql);
 }
 
+/** Whether a statement may change who can log in and by what, also that of an owner. */
+export function canChangeLogins(sql: string): boolean {
+  return canChangePasswords(sql) || /\b(?:drop|pg_authid)\b/i.test(sql);
+}
+
 /**
  * Carry out a statement of a login inside a transaction. RDS checks each command of a statement. PostgreSQL has no hook
  * for that from outside, so the stored passwords are compared instead.

@@ -16,8 +16,12 @@ const opaque = [
   /::/y,
   /[A-Za-z_][\w$]*/y,
 ];
-/** The functions have some dozens of statements, whose translation takes as long as their execution. */
+/**
+ * The functions have some dozens of statements with parameters, whose translation takes as long as their execution. Without
+ * parameters, the text itself holds the values, such as the password of a login.
+ */
 const positional = new Map<string, PositionalSql>();
+const mostKept = 500;
 const parameter = /:([A-Za-z_]\w*)/y;
 
 /**
@@ -45,6 +49,8 @@ export function toPositional(sql: string): PositionalSql {
     index += text.length;
   }
   const made = { sql: output, names };
+  if (names.length === 0) return made;
+  if (positional.size === mostKept) positional.clear();
   positional.set(sql, made);
   return made;
 }

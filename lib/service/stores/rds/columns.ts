@@ -47,7 +47,8 @@ const pageBytes = 500_000;
 const rowOverhead = 256;
 
 /**
- * A statement for the first rows of `page`, as many as a result of the Data API holds, and at least one if there is any.
+ * A statement for the first rows of `page`, as many as a result of the Data API holds, and at least one if there is any. Each
+ * says in `page_rows` how many `page` has.
  * @param page an ordered query
  * @param columns.order expression over the page's columns for the same order
  * @param columns.texts expression for all long texts of a row together, never null
@@ -58,7 +59,7 @@ export function boundedPage(
 ): string {
   return `select *
     from (
-      select page.*, row_number() over in_order as position,
+      select page.*, row_number() over in_order as position, count(*) over () as page_rows,
         sum(octet_length(${texts}) + ${rowOverhead}) over in_order as page_bytes
       from (${page}) page
       window in_order as (order by ${order})

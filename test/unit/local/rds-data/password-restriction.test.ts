@@ -76,6 +76,27 @@ it('without the parameter each login changes its own password, as in PostgreSQL'
 });
 
 it.each([
+  "alter role passing password 'another'",
+  "update pg_authid set rolpassword = null where rolname = 'passing'",
+  'drop role passing',
+])('a login that was let in is not let in after %j', async (sql) => {
+  const passing = { username: 'passing', password: 'right so far' };
+  await free!.run('drop role if exists passing', []);
+  await free!.run(`create role passing login password '${passing.password}'`, []);
+  await free!.run('select 1', [], { login: passing });
+  await free!.run(sql, []);
+  await expect(free!.run('select 1', [], { login: passing })).rejects.toThrow('28P01');
+  await expect(free!.begin(passing)).rejects.toThrow('28P01');
+});
+
+it('a role that a statement took ends with it', async () => {
+  await restricted!.run('grant other to worker', []);
+  await as(worker, 'set role other');
+  expect((await as(worker, 'select current_user')).rows).toEqual([['worker']]);
+  expect((await restricted!.run('select current_user', [])).rows).toEqual([['postgres']]);
+});
+
+it.each([
   ['on', () => restricted],
   ['off', () => free],
 ])('the parameter is %s', async (value, database) => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ReceiptRecords } from '../../../../lib/service/export/ledger-port.ts';
 import { receiptRecords } from '../../../../lib/service/ledger/ledger.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
@@ -213,6 +213,14 @@ describe('a file', () => {
     expect(pages.map(({ length }) => length)).toEqual([1000, 1]);
     expect(pages.flat()).toEqual([...pages.flat()].sort());
     expect(new Set(pages.flat()).size).toBe(1001);
+  });
+
+  it('takes one statement where one page has all', async () => {
+    await addFile(own, 'EGAF1');
+    const api = test.dataApi();
+    const query = vi.spyOn(api, 'query');
+    for await (const page of receiptRecords(api).files(own)) expect(page).toHaveLength(1);
+    expect(query).toHaveBeenCalledOnce();
   });
 
   it('comes in smaller pages where long paths fill a result of the Data API', async () => {
