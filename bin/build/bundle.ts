@@ -54,6 +54,14 @@ function clientFiles(workerUrl: string): Plugin {
       // Speaks HTTP/2, for which the client does not ask.
       onLoad({ filter: /[\\/]undici[\\/].*[\\/]client-h2\.js$/ }, () => ({ contents: '' }));
       onLoad({ filter: /.*/, namespace: 'client-files' }, () => ({ contents: partsOfUndici, resolveDir: root }));
+      // These modules take milliseconds to load, and a run might not need them. To read a property loads its module.
+      onResolve({ filter: /^node:(child_process|crypto|readline|tls|worker_threads|zlib)$/ }, ({ path, namespace }) =>
+        namespace === 'on-first-use' ? undefined : { path, namespace: 'on-first-use' },
+      );
+      onLoad({ filter: /.*/, namespace: 'on-first-use' }, ({ path }) => ({
+        contents: `for (const name of ${JSON.stringify(Object.keys(process.getBuiltinModule(path) ?? {}))})
+          Object.defineProperty(exports, name, { enumerable: true, get: () => require('${path}')[name] });`,
+      }));
       const manifestPath = join(root, 'package.json');
       onLoad({ filter: /[\\/]package\.json$/ }, ({ path }) =>
         path === manifestPath

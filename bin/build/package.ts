@@ -81,6 +81,7 @@ const manifest = {
   type: 'module',
   engines: { node: `>=${oldestNode}` },
   bin: { 'data-out': 'bin/data-out.js' },
+  files: ['bin/*.js', 'bin/package.json', 'crypt4gh', 'docs', 'THIRD-PARTY-LICENSES.txt'],
   exports: {
     './crypt4gh': { types: './crypt4gh/index.d.ts', default: './crypt4gh/index.js' },
     './crypt4gh/segment-worker': './crypt4gh/segment-worker.js',
@@ -88,15 +89,30 @@ const manifest = {
   },
 };
 
-/** In words that even an old Node.js understands: npm warns of one that is too old, and installs anyway. */
+/**
+ * In words that even an old Node.js understands: npm warns of one that is too old, and installs anyway. Node.js runs compiled code
+ * without a check: it is kept only where this user alone could also write the program, and never on Windows, which has no modes.
+ */
 const start = `#!/usr/bin/env node
-if (parseInt(process.versions.node, 10) >= ${oldestNode}) require('./client.js');
+if (parseInt(process.versions.node, 10) >= ${oldestNode}) start(__dirname + '/.compiled');
 else {
   process.stderr.write(
     'data-out: needs Node ${oldestNode} or newer, but this is Node ' + process.versions.node + '\\n' +
     'Install a newer Node, or use the executable of data-out, which needs none.\\n'
   );
   process.exitCode = 2;
+}
+
+function start(compiled) {
+  const { lstatSync, mkdirSync } = require('fs');
+  const isOwn = ({ uid, mode }) => uid === process.geteuid() && (mode & 0o022) === 0;
+  try {
+    if (isOwn(lstatSync(__dirname))) {
+      mkdirSync(compiled, { recursive: true, mode: 0o700 });
+      if (isOwn(lstatSync(compiled))) require('module').enableCompileCache(compiled);
+    }
+  } catch (error) {}
+  require('./client.js');
 }
 `;
 

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
  */
 export type Random = (size: number) => Uint8Array;
 
-export const systemRandom: Random = randomBytes;
+export const systemRandom: Random = (size) => randomBytes(size);
 
 /**
  * Bytes in pieces of any size: a Node stream, a Web stream, a generator, an array of buffers. A piece is not used after the

@@ -1,8 +1,21 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -148,6 +161,92 @@ describe('the client, installed with npm i -g and no network', () => {
     );
     const { engines } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
     expect(engines).toEqual({ node: '>=22' });
+  });
+
+  test('keeps its compiled code where no one else can write, and nowhere else', () => {
+    const bin = join(prefix, 'lib/node_modules/data-out/bin');
+    const compiled = join(bin, '.compiled');
+    const kept = () => {
+      // The test's own environment names a folder for compiled code.
+      execFileSync(join(prefix, 'bin/data-out'), ['--version'], { env: { PATH: process.env.PATH } });
+      return existsSync(compiled) ? readdirSync(compiled) : undefined;
+    };
+    chmodSync(bin, 0o755);
+    expect(kept()).toHaveLength(1);
+    expect(statSync(compiled).mode & 0o777).toBe(0o700);
+
+    rmSync(compiled, { recursive: true });
+    for (const mode of [0o775, 0o757]) {
+      chmodSync(bin, mode);
+      expect(kept()).toBeUndefined();
+    }
+    chmodSync(bin, 0o755);
+    mkdirSync(compiled);
+    for (const mode of [0o770, 0o707]) {
+      chmodSync(compiled, mode);
+      expect(kept()).toEqual([]);
+    }
+    rmSync(compiled, { recursive: true });
+    const elsewhere = mkdtempSync(join(project, 'elsewhere-'));
+    symlinkSync(elsewhere, compiled);
+    expect(kept()).toEqual([]);
+  });
+
+  /** Runs the client. @returns what it reported, and those modules of Node.js that it loaded, of the ones that load slowly */
+  function loaded(line: string, options: Parameters<typeof spawnSync>[2]) {
+    const slow = ['child_process', 'crypto', 'readline', 'tls', 'worker_threads', 'zlib'];
+    const report = `process.on('exit', () => {
+      const loaded = process.moduleLoadList.map((name) => name.replace('NativeModule ', ''));
+      process.stderr.write(JSON.stringify(${JSON.stringify(slow)}.filter((name) => loaded.includes(name))));
+    })`;
+    const argv = ['--import', `data:text/javascript,${report}`, join(installed, 'bin/data-out.js'), '--quiet'];
+    const env = { DATA_OUT_VISA: 'a.b.c', HOME: project };
+    const run = spawnSync(process.execPath, [...argv, ...line.split(' ')], { cwd: project, env, ...options });
+    const [, said, modules = ''] = /^(.*)(\[.*\])$/s.exec(run.stderr.toString()) ?? [];
+    return { said, modules: JSON.parse(modules) as readonly string[], output: run.stdout };
+  }
+
+  test.each([
+    ['--version', [], ''],
+    ['download --all --url http://127.0.0.1:9/', [], 'ECONNREFUSED'],
+    ['keys generate other --no-passphrase', ['crypto'], ''],
+  ])('%s loads only the modules of Node.js that it uses', (line, used, expected) => {
+    const { said, modules } = loaded(line, {});
+    expect(said).toContain(expected);
+    expect(modules).toEqual(used);
+  });
+
+  test('decrypts on threads if there are processors for them, of which a pipe leaves fewer', () => {
+    const plaintext = randomBytes(9 * 1024 * 1024);
+    client('keys', 'generate', 'piping', '--no-passphrase');
+    const container = execFileSync(join(prefix, 'bin/data-out'), ['encrypt', '-r', 'piping.pub.pem'], {
+      ...{ cwd: project, input: plaintext, maxBuffer: 2 * plaintext.length },
+    });
+    writeFileSync(join(project, 'piped.c4gh'), container);
+    const read = (stdin: object) => {
+      const run = loaded('decrypt --key piping.sec.pem -', { maxBuffer: 2 * plaintext.length, ...stdin });
+      expect(plaintext.equals(Buffer.from(run.output))).toBe(true);
+      return run.modules;
+    };
+    const file = openSync(join(project, 'piped.c4gh'), 'r');
+    const withThreads = (least: number) => ['crypto', ...(availableParallelism() >= least ? ['worker_threads'] : [])];
+    expect(read({ input: container })).toEqual(withThreads(3));
+    expect(read({ stdio: [file, 'pipe', 'pipe'] })).toEqual(withThreads(2));
+    closeSync(file);
+  });
+
+  test('is packed without compiled code', () => {
+    const folder = join(project, 'package');
+    mkdirSync(join(folder, 'bin/.compiled'), { recursive: true });
+    writeFileSync(join(folder, 'bin/.compiled/code'), '');
+    const [{ files }] = JSON.parse(npm(['pack', folder, '--dry-run', '--json']).toString());
+    const names = files
+      .map(({ path }: { path: string }) => path)
+      .filter((path: string) => !/^(crypt4gh|docs)\//.test(path));
+    expect(names.sort()).toEqual([
+      ...['LICENSE', 'README.md', 'THIRD-PARTY-LICENSES.txt', 'bin/client.js', 'bin/data-out.js', 'bin/package.json'],
+      'package.json',
+    ]);
   });
 
   test('loads its HTTP client when it is needed', () => {

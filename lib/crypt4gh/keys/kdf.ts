@@ -24,9 +24,6 @@ const maximumRounds: Readonly<Record<Kdf, number>> = {
   pbkdf2_hmac_sha256: 10_000_000,
 };
 
-const scryptAsync = promisify<Uint8Array, Uint8Array, number, typeof scryptCost, Buffer>(scrypt);
-const pbkdf2Async = promisify(pbkdf2);
-
 export function isKdf(name: string): name is Kdf {
   return Object.hasOwn(maximumRounds, name);
 }
@@ -62,8 +59,11 @@ export async function deriveKey(
 }
 
 async function deriveFromBytes(secret: Buffer, { kdf, salt, rounds }: Protection, length: number): Promise<Uint8Array> {
-  if (kdf === 'scrypt') return scryptAsync(secret, salt, length, scryptCost);
-  if (kdf === 'pbkdf2_hmac_sha256') return pbkdf2Async(secret, salt, rounds, length, 'sha256');
+  if (kdf === 'scrypt') {
+    const derive = promisify<Uint8Array, Uint8Array, number, typeof scryptCost, Buffer>(scrypt);
+    return derive(secret, salt, length, scryptCost);
+  }
+  if (kdf === 'pbkdf2_hmac_sha256') return promisify(pbkdf2)(secret, salt, rounds, length, 'sha256');
   // Loaded on first use: few keys need it, and it is the largest part of this library in a bundle.
   const { pbkdf } = await import('bcrypt-pbkdf');
   // The function takes no empty passphrase, so no key is protected by one.

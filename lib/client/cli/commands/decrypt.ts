@@ -226,7 +226,7 @@ async function decryptTo(sink: Sink, { session, container, range, opening }: Job
     await sink.write(reader.stream(range.start, range.end));
     return;
   }
-  await using workers = threadsFor(input.size, terminal.signal);
+  await using workers = threadsFor(input.size, terminal.signal, input.isPipe);
   if (workers && input.handle && sink.handle && !header && !range) {
     const { handle } = input;
     const target = sink.handle;

@@ -98,7 +98,7 @@ async function encryptTo(
   const { session, input, range, recipients, senderKey, headerOutput } = job;
   const { progress, terminal } = session;
   const part = partOf(input, range);
-  await using workers = threadsFor(part.size, terminal.signal);
+  await using workers = threadsFor(part.size, terminal.signal, input.isPipe);
   if (workers && input.handle && sink.handle && !headerOutput && !range) {
     const { handle } = input;
     const target = sink.handle;

@@ -5,24 +5,19 @@ import { counted, type Output, printable } from '../../../terminal/output.ts';
 import type { Counter } from '../../../terminal/progress.ts';
 import { type AwaitedDelivery, awaitDelivery } from '../../api/delivery/await-delivery.ts';
 import { Claims } from '../../api/delivery/claims.ts';
-import { copyReceipts, fetchReceipts } from '../../api/delivery/fetch-receipts.ts';
-import { ReceiptError } from '../../api/delivery/receipt.ts';
-import { mayNameOneOf, type ReadReceipts, requestOf } from '../../api/delivery/receipt-files.ts';
+import type { ReadReceipts } from '../../api/delivery/receipt-files.ts';
 import { ReceiptFolder } from '../../api/delivery/receipt-folder.ts';
 import type { Receipt } from '../../api/delivery/receipt-reader.ts';
 import type { Existing } from '../../api/download/disk/existing.ts';
 import { originalPath } from '../../api/download/disk/local-name.ts';
-import { downloadFiles } from '../../api/download/download-files.ts';
 import type { Expectation, Expected } from '../../api/download/expected.ts';
 import { ClientError, UnavailableError } from '../../api/errors.ts';
 import { type ListedFile, ProxyApi } from '../../api/proxy.ts';
 import { threadsFor } from '../files/threads.ts';
 import { PrivateKeys, readPrivateKeys } from '../key-files.ts';
 import { findOwnKeys, type OwnKeys, recipientsOf, warnOfReceipts } from '../own-keys.ts';
-import { isPinned, pinnedKeys, receiptKeys } from '../receipt-keys.ts';
 import type { Session } from '../session.ts';
 import { cachePath } from '../sources.ts';
-import { nothingStaged } from '../submitted-paths.ts';
 import { incompleteError, incompleteText, summaryOf } from './delivery-summary.ts';
 import { downloadReporter } from './download-reporter.ts';
 import { selectFiles } from './select-files.ts';
@@ -61,11 +56,15 @@ export async function runDownload(session: Session, asked: WantedDownload): Prom
   const proxy = new ProxyApi(await session.service());
   // A wrong key or passphrase fails before the first download.
   using keys = asked.decrypt ? await readPrivateKeys(session) : new PrivateKeys();
+  const list = () => Array.fromAsync(proxy.list({ signal: terminal.signal }));
+  // Requested before folders and keys are read, and before most code is loaded. Awaited below, unless something fails.
+  const listing = asked.wait ? undefined : list();
+  listing?.catch(() => undefined);
   await using scratch = await ReceiptFolder.open(cachePath(terminal), terminal.now);
   const wanted = { ...asked, folder: resolve(terminal.folder, asked.folder) };
   const run = { session, proxy, wanted, scratch, own: await findOwnKeys(session, keys.files) };
   const delivery = await awaited(run);
-  const { files, receipts, gone } = await listed(run, delivery);
+  const { files, receipts, gone } = await listed(run, await (listing ?? list()), delivery);
   // The files are downloaded meanwhile.
   const reading = read(run, receipts);
   const error = await download(run, files, reading, keys.raw);
@@ -97,6 +96,7 @@ async function awaited(run: Run): Promise<Receipt | undefined> {
 /** @throws ClientError if the service publishes no keys: it signs no receipts, so there is none to wait for */
 async function expectKeys({ session, proxy }: Run): Promise<void> {
   try {
+    const { receiptKeys } = await import('../receipt-keys.ts');
     await receiptKeys(session, proxy);
   } catch (error) {
     // The wait survives a service that does not answer.
@@ -120,11 +120,13 @@ interface NeededReceipts {
 /** The files to download, their receipts, and an error if files of the delivery are no longer there. */
 async function listed(
   run: Run,
+  present: readonly ListedFile[],
   delivery: Receipt | undefined,
 ): Promise<{ files: readonly ListedFile[]; receipts: NeededReceipts; gone: ClientError | undefined }> {
   const { names, all, folder } = run.wanted;
-  const { terminal, output, settings } = run.session;
-  const present = await Array.fromAsync(run.proxy.list({ signal: terminal.signal }));
+  const { output, settings } = run.session;
+  const { nothingStaged } = await import('../submitted-paths.ts');
+  const { mayNameOneOf } = await import('../../api/delivery/receipt-files.ts');
   const delivered = delivery && new Set(Array.from(delivery.files, ({ name }) => name));
   const ofDelivery = delivered ? present.filter(({ name }) => delivered.has(name)) : [];
   const lost = names.length === 0 && delivered ? delivered.size - ofDelivery.length : 0;
@@ -178,6 +180,7 @@ async function download(
     return found;
   });
   const place = wanted.originalPaths ? originalPlaces(files, (await reading).claims, wanted, output) : undefined;
+  const { downloadFiles } = await import('../../api/download/download-files.ts');
   const report = await downloadFiles({
     ...{ proxy, files, folder, parallel, connections, existing, sync, expected, place, signal },
     decrypt: decrypt ? { privateKeys, ...(workers && { cipher: workers }) } : undefined,
@@ -236,6 +239,8 @@ async function keepReceipts(
   claims: Claims,
   delivery: Receipt | undefined,
 ): Promise<void> {
+  const { copyReceipts } = await import('../../api/delivery/fetch-receipts.ts');
+  const { requestOf } = await import('../../api/delivery/receipt-files.ts');
   const here = await readdir(folder).catch(() => []);
   const wanted = new Set([...selected.map(({ name }) => name), ...here]);
   const requests = new Set(selected.flatMap(({ name }) => claims.of(name)?.receipt.jti ?? []));
@@ -256,19 +261,23 @@ async function checkable(run: Run, files: readonly ListedFile[], counter: Counte
     const message = `the delivery receipts cannot be verified: ${error.message}`;
     session.output.warn(printable(message));
     // A service never withdraws its keys. Without this refusal, whoever hides them could change files.
+    const { isPinned, pinnedKeys } = await import('../receipt-keys.ts');
+    const { ReceiptError } = await import('../../api/delivery/receipt.ts');
     const refused = isPinned(await pinnedKeys(session)) ? [new ReceiptError(message, { cause: error })] : [];
     return { receipts: [], refused, foreign: [] };
   }
 }
 
-function fetched(
+async function fetched(
   { session, proxy, scratch, own }: Run,
   files: readonly ListedFile[],
   counter?: Counter,
 ): Promise<ReadReceipts> {
+  const { fetchReceipts } = await import('../../api/delivery/fetch-receipts.ts');
+  const { receiptKeys } = await import('../receipt-keys.ts');
   const keys = () => receiptKeys(session, proxy);
   const { signal } = session.terminal;
-  return fetchReceipts({ proxy, files, folder: scratch, counter, signal, keys, ownKeys: recipientsOf(own) });
+  return await fetchReceipts({ proxy, files, folder: scratch, counter, signal, keys, ownKeys: recipientsOf(own) });
 }
 
 /** Errors of a service without usable keys. */

@@ -1,3 +1,4 @@
+import { ReadStream } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { usageError } from '../../../terminal/errors.ts';
@@ -16,6 +17,8 @@ export interface Input extends AsyncDisposable {
   readonly path: string | undefined;
   /** Open at its start; `undefined` for pipes and devices, which have no positions. */
   readonly handle: FileHandle | undefined;
+  /** Whether another program writes the bytes, at its own pace. */
+  readonly isPipe: boolean;
   /** Bytes of a regular file. */
   readonly size: number | undefined;
   /** The bytes from `start` on. A pipe can be read once, from 0. A chunk is valid until the next one is requested. */
@@ -32,6 +35,8 @@ export async function openInput(name: string, terminal: Terminal): Promise<Input
       label: 'standard input',
       path: undefined,
       handle: undefined,
+      // Of a shell's `< file` Node.js makes a stream of a file.
+      isPipe: !(terminal.input instanceof ReadStream),
       size: undefined,
       stream: () => terminal.passingInput ?? terminal.input,
       [Symbol.asyncDispose]: async () => {},
@@ -49,6 +54,7 @@ export async function openInput(name: string, terminal: Terminal): Promise<Input
     label: printable(name),
     path,
     handle: regular ? handle : undefined,
+    isPipe: !regular,
     size: regular ? status.size : undefined,
     stream: (start = 0) => chunksOf(handle, regular ? start : null),
     [Symbol.asyncDispose]: () => handle.close(),

@@ -9,12 +9,12 @@ const smallBytes = 8 * 1024 * 1024;
 const pollMilliseconds = 100;
 
 /**
- * Threads for the segments of an input; `undefined` for an input that is too small, and with one processor. They end when the
- * user interrupts.
- * @param size bytes of the input; `undefined` for a pipe
+ * Threads for the segments of an input; `undefined` for an input that is too small, and where they would have no processor: the
+ * programs at the ends of a pipe need some as well. They end when the user interrupts.
+ * @param size bytes of the input; `undefined` if it is not a regular file
  */
-export function threadsFor(size: number | undefined, signal: AbortSignal): SegmentWorkers | undefined {
-  if (availableParallelism() === 1 || (size !== undefined && size < smallBytes)) return undefined;
+export function threadsFor(size: number | undefined, signal: AbortSignal, isPipe = false): SegmentWorkers | undefined {
+  if (availableParallelism() <= (isPipe ? 2 : 1) || (size !== undefined && size < smallBytes)) return undefined;
   const workers = new SegmentWorkers();
   signal.addEventListener('abort', () => void workers.close(), { once: true });
   return workers;
