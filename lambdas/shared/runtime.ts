@@ -32,8 +32,8 @@ export function bundledJson(path: string): unknown {
  * lets some 64 MB of them gather before it collects, and its heap for young objects grow to 48 MB. Earlier collection takes a
  * third off the peak and no more processor time: pieces that were sent give most of their memory back automatically.
  *
- * @param streamed `text` consists of many small objects in V8's heap: collecting all of them early would take a third more
- * processor time and save a tenth of the memory
+ * @param streamed `text` consists of many small objects in V8's heap: collecting all of them early would take at least
+ * a third more processor time and save a tenth of the memory
  */
 export function keepMemorySmall(streamed: 'bytes' | 'text' = 'bytes'): void {
   if (streamed === 'bytes') setFlagsFromString('--memory-saver-mode');
