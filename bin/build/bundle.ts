@@ -59,7 +59,7 @@ function clientFiles(workerUrl: string): Plugin {
         namespace === 'on-first-use' ? undefined : { path, namespace: 'on-first-use' },
       );
       onLoad({ filter: /.*/, namespace: 'on-first-use' }, ({ path }) => ({
-        contents: `for (const name of ${JSON.stringify(Object.keys(process.getBuiltinModule(path) ?? {}))})
+        contents: `for (const name of ${JSON.stringify(Object.keys(process.getBuiltinModule(path) as object))})
           Object.defineProperty(exports, name, { enumerable: true, get: () => require('${path}')[name] });`,
       }));
       const manifestPath = join(root, 'package.json');

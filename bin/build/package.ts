@@ -91,7 +91,8 @@ const manifest = {
 
 /**
  * In words that even an old Node.js understands: npm warns of one that is too old, and installs anyway. Node.js runs compiled code
- * without a check: it is kept only where this user alone could also write the program, and never on Windows, which has no modes.
+ * without a check: it is kept only where this user alone could also write the program, and never on Windows, which has no modes. In decimal,
+ * because octal numbers are too new: 448 is 0o700, and 18 is 0o022.
  */
 const start = `#!/usr/bin/env node
 if (parseInt(process.versions.node, 10) >= ${oldestNode}) start(__dirname + '/.compiled');
@@ -104,15 +105,18 @@ else {
 }
 
 function start(compiled) {
-  const { lstatSync, mkdirSync } = require('fs');
-  const isOwn = ({ uid, mode }) => uid === process.geteuid() && (mode & 0o022) === 0;
+  var fs = require('fs');
   try {
-    if (isOwn(lstatSync(__dirname))) {
-      mkdirSync(compiled, { recursive: true, mode: 0o700 });
-      if (isOwn(lstatSync(compiled))) require('module').enableCompileCache(compiled);
+    if (isOwn(fs.lstatSync(__dirname))) {
+      fs.mkdirSync(compiled, { recursive: true, mode: 448 });
+      if (isOwn(fs.lstatSync(compiled))) require('module').enableCompileCache(compiled);
     }
   } catch (error) {}
   require('./client.js');
+}
+
+function isOwn(folder) {
+  return folder.isDirectory() && folder.uid === process.geteuid() && (folder.mode & 18) === 0;
 }
 `;
 

@@ -26,6 +26,8 @@ export interface Output {
   warn(text: string): void;
 }
 
+const linesAtOnce = 1000;
+
 /** @param around runs writes to the terminal while progress is hidden */
 export function createOutput(
   terminal: Terminal,
@@ -48,8 +50,8 @@ export function createOutput(
       const headings = columns.map(([title, , align]) => ({ title, align }));
       const cells = (row: (typeof rows)[number]) => columns.map(([, cell]) => printable(cell(row) ?? ''));
       const lines = options.json ? rows.map(jsonLine) : formatTable(headings, rows.map(cells), width, style.strong);
-      // Together: a write for each of many lines takes as long as all the rest.
-      write(lines.join('\n'));
+      // Many at once: a write for each takes as long as all the rest.
+      for (let at = 0; at < lines.length; at += linesAtOnce) write(lines.slice(at, at + linesAtOnce).join('\n'));
     },
     note(text) {
       if (!options.quiet) report(text);

@@ -36,7 +36,8 @@ const watchSync = (name) => {
   const original = fs[name];
   fs[name] = (...args) => {
     if (name === 'openSync' && (args[1] ?? 'r') === 'r') return original(...args);
-    const isIt = step(name.replace('Sync', ''), typeof args[0] === 'number' ? '' : args[0]);
+    const path = args[name === 'linkSync' ? 1 : 0];
+    const isIt = step(name.replace('Sync', ''), typeof path === 'number' ? '' : path);
     if (isIt && how === 'before') die();
     const result = original(...args);
     if (isIt) die();
@@ -44,7 +45,7 @@ const watchSync = (name) => {
   };
 };
 const writeFileSync = fs.writeFileSync;
-for (const name of ['openSync', 'writeSync', 'writeFileSync', 'futimesSync', 'renameSync', 'unlinkSync', 'fdatasync']) watchSync(name);
+for (const name of ['openSync', 'writeSync', 'writeFileSync', 'futimesSync', 'linkSync', 'renameSync', 'unlinkSync', 'fdatasync']) watchSync(name);
 const paths = new WeakMap();
 const handle = await fs.promises.open('/dev/null');
 const FileHandle = Object.getPrototypeOf(handle);

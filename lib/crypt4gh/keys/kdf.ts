@@ -59,6 +59,7 @@ export async function deriveKey(
 }
 
 async function deriveFromBytes(secret: Buffer, { kdf, salt, rounds }: Protection, length: number): Promise<Uint8Array> {
+  // Here and not above, so that a program that derives no key does not load this part of Node.js.
   if (kdf === 'scrypt') {
     const derive = promisify<Uint8Array, Uint8Array, number, typeof scryptCost, Buffer>(scrypt);
     return derive(secret, salt, length, scryptCost);

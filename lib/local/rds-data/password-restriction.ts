@@ -42,7 +42,10 @@ export function canChangePasswords(sql: string): boolean {
   return suspects.test(sql);
 }
 
-/** Whether a statement may change who can log in and by what, also that of an owner. */
+/**
+ * Whether a statement, also of the owner, may change who can log in and by what. What a function of the database does inside is not
+ * seen: the project has none that changes a login.
+ */
 export function canChangeLogins(sql: string): boolean {
   return canChangePasswords(sql) || /\b(?:drop|pg_authid)\b/i.test(sql);
 }

@@ -56,8 +56,12 @@ export async function runDownload(session: Session, asked: WantedDownload): Prom
   const proxy = new ProxyApi(await session.service());
   // A wrong key or passphrase fails before the first download.
   using keys = asked.decrypt ? await readPrivateKeys(session) : new PrivateKeys();
-  const list = () => Array.fromAsync(proxy.list({ signal: terminal.signal }));
-  // Requested before folders and keys are read, and before most code is loaded. Awaited below, unless something fails.
+  const failure = new AbortController();
+  using _ = { [Symbol.dispose]: () => failure.abort() };
+  const signal = AbortSignal.any([terminal.signal, failure.signal]);
+  const list = () => Array.fromAsync(proxy.list({ signal }));
+  // Requested before folders and keys are read, and before most code is loaded, which this file therefore imports where it is
+  // used. Awaited below; if something else fails before, the listing is given up.
   const listing = asked.wait ? undefined : list();
   listing?.catch(() => undefined);
   await using scratch = await ReceiptFolder.open(cachePath(terminal), terminal.now);

@@ -31,6 +31,7 @@ export class FileLock implements AsyncDisposable {
   readonly #token: string;
   readonly #timer: NodeJS.Timeout;
   readonly #since: number;
+  #isHeld = true;
 
   private constructor(path: string, token: string, since = Date.now()) {
     this.#path = path;
@@ -68,21 +69,14 @@ export class FileLock implements AsyncDisposable {
 
   /**
    * Takes the lock without a pause, for a short time. Takes none over.
-   * @param held a lock that came from here, to which the new one becomes a link. A file for each lock takes longer: ext4 makes
-   * none before it has looked at all that were deleted in the last minutes.
+   * @param earlier a lock from this method. While it is held, the new one becomes a link to it, because a file for each lock takes
+   * longer: ext4 makes none before it has looked at all that were deleted in the last minutes.
    * @returns `undefined` if there is a lock
    * @throws errors of the file system
    */
-  static acquireNew(path: string, held?: FileLock): FileLock | undefined {
-    // Other machines go by the time of the file, so it must be young.
-    if (held && Date.now() - held.#since < touchMs) {
-      try {
-        linkSync(held.#path, path);
-        return new FileLock(path, shortToken, held.#since);
-      } catch {
-        // There is a lock, or the disk has no links.
-      }
-    }
+  static acquireNew(path: string, earlier?: FileLock): FileLock | undefined {
+    const linked = earlier ? earlier.#linkedAt(path) : undefined;
+    if (linked) return linked;
     try {
       writeFileSync(path, shortContent, { flag: 'wx', mode: 0o600 });
       // As in `created`: a process that was held up may have lost it.
@@ -90,6 +84,18 @@ export class FileLock implements AsyncDisposable {
     } catch (error) {
       if (hasCode(error, 'EEXIST')) return undefined;
       throw error;
+    }
+  }
+
+  #linkedAt(path: string): FileLock | undefined {
+    // Once it is given back, another process may have it. Other machines go by the time of the file, so it must be young.
+    if (!this.#isHeld || Date.now() - this.#since >= touchMs) return undefined;
+    try {
+      linkSync(this.#path, path);
+      return new FileLock(path, shortToken, this.#since);
+    } catch {
+      // There is a lock, or the disk has no links.
+      return undefined;
     }
   }
 
@@ -110,6 +116,7 @@ export class FileLock implements AsyncDisposable {
   }
 
   #forget(): void {
+    this.#isHeld = false;
     clearInterval(this.#timer);
     own.delete(this.#token);
   }

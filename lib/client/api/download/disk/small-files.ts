@@ -24,10 +24,17 @@ const mostSmallBytes = 1024 * 1024;
  * side by side, on threads.
  */
 const slow = { files: 8, milliseconds: 2 } as const;
-/** So many files are synced at once, or those of so many milliseconds: the file system joins their commits. */
-const group = { files: 128, milliseconds: 100 } as const;
-const onDisk = promisify(fdatasync);
+/**
+ * Files are synced in groups, whose commits the file system joins: when so many bytes wait, or after so many milliseconds. A file
+ * that waits is open, and its bytes are in memory; so it counts as 256 KiB at least, and twice as many bytes wait at most.
+ */
+const group = { bytes: 16 * 1024 * 1024, leastBytes: 256 * 1024, milliseconds: 100 } as const;
 const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
+
+interface SmallFilesOptions {
+  readonly sync: boolean | ((file: number) => Promise<void>);
+  readonly stopwatch?: () => number;
+}
 
 /**
  * Puts small files on the disk by calls on this thread: on a local disk, handing a call to another thread takes longer than
@@ -40,22 +47,25 @@ export class SmallFiles {
   readonly #taken = new Map<string, ReadonlySet<string>>();
   /** Resume the files that wait for their group. */
   #waiting: (() => void)[] = [];
-  #unsynced = 0;
+  /** Of the group. */
+  #waitingBytes = 0;
+  /** Of all files that are not on the disk yet. */
+  #unsyncedBytes = 0;
   /** The last lock that was taken: the next one becomes a link to it. */
   #lock: FileLock | undefined;
-  /** The same, if its file is done. */
+  /** `#lock`, once its file has its name. */
   #idleLock: FileLock | undefined;
-  /** Until a flush. */
+  /** Calls `flush`. */
   #timer: NodeJS.Timeout | undefined;
-  readonly #sync: boolean;
+  readonly #sync: ((file: number) => Promise<void>) | undefined;
   readonly #stopwatch: () => number;
 
   /**
-   * @param options.sync whether a file is on the disk before it gets its name
+   * @param options.sync whether a file is on the disk before it gets its name, or what brings it there. `true`: fdatasync
    * @param options.stopwatch milliseconds since any time; default: `performance.now`
    */
-  constructor({ sync, stopwatch = () => performance.now() }: { sync: boolean; stopwatch?: () => number }) {
-    this.#sync = sync;
+  constructor({ sync, stopwatch = () => performance.now() }: SmallFilesOptions) {
+    this.#sync = sync === true ? promisify(fdatasync) : sync || undefined;
     this.#stopwatch = stopwatch;
   }
 
@@ -81,7 +91,8 @@ export class SmallFiles {
    * Writes a whole file and gives it its name.
    * @param options.mode of the file, before the user's mask
    * @param options.modified the time it gets; default: now
-   * @param written called when the file only waits for the disk, unless too many do. Default: it is synced alone
+   * @param written called when the next file can come, because this one only waits for its group. Without it, or if enough files
+   * wait already, the file is synced alone
    * @returns whether the file was written; not if another process works on it or has just made it
    * @throws LocalDiskError
    */
@@ -94,7 +105,8 @@ export class SmallFiles {
     const begun = this.#stopwatch();
     let lock: FileLock | undefined;
     let file: number | undefined;
-    let [isOurs, isWhole] = [false, false];
+    let isOurs = false;
+    let isWhole = false;
     try {
       lock = FileLock.acquireNew(paths.lock, this.#lock);
       if (lock === undefined) return false;
@@ -105,14 +117,7 @@ export class SmallFiles {
       for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, at);
       if (options.modified) futimesSync(file, options.modified, options.modified);
       this.#slowFiles = this.#stopwatch() - begun > slow.milliseconds ? this.#slowFiles + 1 : 0;
-      if (this.#sync) {
-        // Each of them is open. So many show that the disk is slower than the network.
-        if (++this.#unsynced < 2 * group.files && written) {
-          written();
-          await this.#group();
-        }
-        await onDisk(file).finally(() => this.#unsynced--);
-      }
+      await this.#synced(file, bytes.length, written);
       const isFree = lstatSync(paths.final, { throwIfNoEntry: false }) === undefined;
       if (!isFree || fstatSync(file).size !== bytes.length) return false;
       renameSync(paths.part, paths.final);
@@ -138,6 +143,7 @@ export class SmallFiles {
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#waitingBytes = 0;
     for (const resume of this.#waiting.splice(0)) resume();
     this.#releaseIdle();
   }
@@ -146,10 +152,27 @@ export class SmallFiles {
     this.#timer ??= setTimeout(() => this.flush(), group.milliseconds);
   }
 
-  /** Waits for the next flush. */
-  #group(): Promise<void> {
+  async #synced(file: number, size: number, written: (() => void) | undefined): Promise<void> {
+    if (!this.#sync) return;
+    const bytes = Math.max(size, group.leastBytes);
+    this.#unsyncedBytes += bytes;
+    try {
+      // If more wait, the disk is slower than the network.
+      if (written && this.#unsyncedBytes <= 2 * group.bytes) {
+        written();
+        await this.#nextFlush(bytes);
+      }
+      await this.#sync(file);
+    } finally {
+      this.#unsyncedBytes -= bytes;
+    }
+  }
+
+  #nextFlush(bytes: number): Promise<void> {
     return new Promise((resolve) => {
-      if (this.#waiting.push(resolve) >= group.files) this.flush();
+      this.#waiting.push(resolve);
+      this.#waitingBytes += bytes;
+      if (this.#waitingBytes >= group.bytes) this.flush();
       else this.#flushSoon();
     });
   }

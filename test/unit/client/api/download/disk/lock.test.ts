@@ -90,8 +90,15 @@ test('for a short time is a link to the one before, if that is young and on the 
   expect(FileLock.acquireNew(third, young)).toBeUndefined();
   young?.releaseNow();
   await expect(FileLock.acquire(third, atOnce)).rejects.toMatchObject(busy);
-  // A link to a file that is gone fails, as one to another disk.
-  FileLock.acquireNew(fourth, young)?.releaseNow();
+  // Another process may have taken the lock that was given back: a link to it would be that process's lock.
+  await writeFile(second, JSON.stringify({ pid: 1, host: 'elsewhere', began: '', token: 'x' }));
+  const alone = FileLock.acquireNew(fourth, young);
+  expect((await stat(fourth)).ino).not.toBe((await stat(second)).ino);
+  alone?.releaseNow();
+  await rm(second);
+  // A link fails from a file that is gone, as to another disk.
+  await rm(third);
+  FileLock.acquireNew(fourth, linked)?.releaseNow();
   linked?.releaseNow();
   old?.releaseNow();
   expect(await readdir(folder)).toEqual([]);

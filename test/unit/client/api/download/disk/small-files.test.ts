@@ -1,6 +1,8 @@
+import { fstatSync, statSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { type LocalPaths, localPaths } from '../../../../../../lib/client/api/download/disk/local-name.ts';
 import { FileLock } from '../../../../../../lib/client/api/download/disk/lock.ts';
@@ -114,33 +116,66 @@ test('the locks of a run are one file, of which one name at a time stays', async
 test('files that wait for the disk have no name yet, and get it together', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const many = new SmallFiles({ sync: true });
-  let waiting = 0;
-  const written = () => {
-    waiting += 1;
-  };
-  const writing = Array.from({ length: 5 }, (_, index) =>
-    many.write(named(index), bytes, { mode: 0o600, modified }, written),
-  );
-  expect(waiting).toBe(5);
+  const writing = writeMany(many, 5);
+  expect(writing.written()).toBe(5);
   expect((await readdir(folder)).filter((name) => name.endsWith('.c4gh'))).toEqual([]);
   many.flush();
-  expect(await Promise.all(writing)).toEqual(Array(5).fill(true));
+  expect(await Promise.all(writing.results)).toEqual(Array(5).fill(true));
   many.flush();
   expect(await readdir(folder)).toEqual(['0.c4gh', '1.c4gh', '2.c4gh', '3.c4gh', '4.c4gh']);
 });
 
-test('no more than 255 files wait for a disk that is slower than the network', async () => {
+test('no file of a group gets its name before it is on the disk, and a disk that fails for one keeps that one back', async () => {
+  const synced: number[] = [];
+  const many = new SmallFiles({
+    sync: async (file) => {
+      const { ino } = fstatSync(file);
+      const parts = Array.from(
+        { length: 5 },
+        (_, index) => statSync(named(index).part, { throwIfNoEntry: false })?.ino,
+      );
+      const index = parts.indexOf(ino);
+      await pause(5);
+      expect(await readdir(folder)).not.toContain(`${index}.c4gh`);
+      synced.push(index);
+      if (index === 3) throw Object.assign(new Error('EIO'), { code: 'EIO', errno: -5, syscall: 'fdatasync' });
+    },
+  });
+  const { results } = writeMany(many, 5);
+  many.flush();
+  const outcomes = await Promise.allSettled(results);
+  many.flush();
+  expect(outcomes.map(({ status }) => status)).toEqual([
+    'fulfilled',
+    'fulfilled',
+    'fulfilled',
+    'rejected',
+    'fulfilled',
+  ]);
+  expect(outcomes[3]).toMatchObject({ reason: { code: 'local_disk', message: expect.stringContaining('3.c4gh') } });
+  expect(synced.sort()).toEqual([0, 1, 2, 3, 4]);
+  expect(await readdir(folder)).toEqual(['0.c4gh', '1.c4gh', '2.c4gh', '4.c4gh']);
+});
+
+test.each([
+  ['128 files', bytes, 128],
+  ['32 MiB', Buffer.alloc(1_048_576), 32],
+])('no more than %s wait for a disk that is slower than the network', async (_, content, most) => {
   const many = new SmallFiles({ sync: true });
+  const { written, results } = writeMany(many, most + 40, content);
+  expect(written()).toBe(most);
+  // A group is full, or its time is over: they need no call.
+  expect(await Promise.all(results)).toEqual(Array(most + 40).fill(true));
+  many.flush();
+  expect(await readdir(folder)).toHaveLength(most + 40);
+});
+
+/** @returns how many have called `written` */
+function writeMany(many: SmallFiles, amount: number, content: Uint8Array = bytes) {
   let waiting = 0;
   const written = () => {
     waiting += 1;
   };
-  const writing = Array.from({ length: 300 }, (_, index) =>
-    many.write(named(index), bytes, { mode: 0o600, modified }, written),
-  );
-  expect(waiting).toBe(255);
-  // A group is full, or its time is over: they need no call.
-  expect(await Promise.all(writing)).toEqual(Array(300).fill(true));
-  many.flush();
-  expect(await readdir(folder)).toHaveLength(300);
-});
+  const one = (_: unknown, index: number) => many.write(named(index), content, { mode: 0o600, modified }, written);
+  return { results: Array.from({ length: amount }, one), written: () => waiting };
+}
