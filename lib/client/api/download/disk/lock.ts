@@ -21,9 +21,8 @@ const waiting = { attempts: 20, milliseconds: 100 } as const;
 
 /** Tokens of the locks that this process holds or is taking. */
 const own = new Set<string>();
-/** Content of all locks that this process holds for a short time. */
-const shortToken = randomUUID();
-const shortContent = JSON.stringify({ ...thisProcess, token: shortToken } satisfies Owner);
+/** Token of all locks that this process holds for a short time. Made on first use, because that loads a module of Node.js. */
+let shortToken: string | undefined;
 
 /** Keeps other processes off one file for as long as it is held. */
 export class FileLock implements AsyncDisposable {
@@ -77,10 +76,12 @@ export class FileLock implements AsyncDisposable {
   static acquireNew(path: string, earlier?: FileLock): FileLock | undefined {
     const linked = earlier ? earlier.#linkedAt(path) : undefined;
     if (linked) return linked;
+    shortToken ??= randomUUID();
+    const content = JSON.stringify({ ...thisProcess, token: shortToken } satisfies Owner);
     try {
-      writeFileSync(path, shortContent, { flag: 'wx', mode: 0o600 });
+      writeFileSync(path, content, { flag: 'wx', mode: 0o600 });
       // As in `created`: a process that was held up may have lost it.
-      return readFileSync(path, 'utf8') === shortContent ? new FileLock(path, shortToken) : undefined;
+      return readFileSync(path, 'utf8') === content ? new FileLock(path, shortToken) : undefined;
     } catch (error) {
       if (hasCode(error, 'EEXIST')) return undefined;
       throw error;
@@ -92,7 +93,7 @@ export class FileLock implements AsyncDisposable {
     if (!this.#isHeld || Date.now() - this.#since >= touchMs) return undefined;
     try {
       linkSync(this.#path, path);
-      return new FileLock(path, shortToken, this.#since);
+      return new FileLock(path, this.#token, this.#since);
     } catch {
       // There is a lock, or the disk has no links.
       return undefined;
