@@ -1,3 +1,5 @@
+import { BoundedMap } from './recent.ts';
+
 /** CRC-64/NVME, the checksum that S3 keeps of every object. As a number: 64 bits, not negative. */
 
 /** Polynomial, with the bit of the highest power last. */
@@ -36,7 +38,7 @@ export function parseCrc(text: string): bigint {
   return bytes.readBigUInt64BE();
 }
 
-const powers = new Map<number, bigint>();
+const powers = new BoundedMap<number, bigint>(1000);
 
 /** `x` to the power of eight times `length`, modulo the polynomial. Few lengths occur, and those often. */
 function powerOfBytes(length: number): bigint {
@@ -48,7 +50,6 @@ function powerOfBytes(length: number): bigint {
     if (rest % 2 === 1) power = multiply(power, square);
     square = multiply(square, square);
   }
-  if (powers.size >= 1000) powers.clear();
   powers.set(length, power);
   return power;
 }

@@ -72,3 +72,19 @@ export class Recent<Value> {
     }
   }
 }
+
+/** Results that are quick to make again, by what they were made of. When it is full, it forgets all of them. */
+export class BoundedMap<Key, Value> extends Map<Key, Value> {
+  readonly #most: number;
+
+  /** @param most entries, at least 1 */
+  constructor(most: number) {
+    super();
+    this.#most = most;
+  }
+
+  override set(key: Key, value: Value): this {
+    if (this.size >= this.#most && !this.has(key)) this.clear();
+    return super.set(key, value);
+  }
+}

@@ -1,5 +1,6 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { BoundedMap } from '../../common/recent.ts';
 
 /** Signature Version 4 as a request carries it, in the `Authorization` header or in the query of a presigned URL. */
 export interface Signature {
@@ -145,8 +146,7 @@ function sign(canonical: string, signature: Signature, secretAccessKey: string):
 }
 
 /** By secret and scope. To derive a key takes four times as long as to sign with it. */
-const signingKeys = new Map<string, Buffer>();
-const mostSigningKeys = 500;
+const signingKeys = new BoundedMap<string, Buffer>(500);
 
 function signingKey(scope: string, secretAccessKey: string): Buffer {
   const name = `${secretAccessKey}/${scope}`;
@@ -154,7 +154,6 @@ function signingKey(scope: string, secretAccessKey: string): Buffer {
   if (known) return known;
   let key = Buffer.from(`AWS4${secretAccessKey}`);
   for (const part of scope.split('/')) key = createHmac('sha256', key).update(part).digest();
-  if (signingKeys.size === mostSigningKeys) signingKeys.clear();
   signingKeys.set(name, key);
   return key;
 }

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../common/recent.ts';
 import { unknownHere } from './sql-values.ts';
 
 /** SQL with positional parameters, and the parameter names in their order. */
@@ -20,8 +21,7 @@ const opaque = [
  * The functions have some dozens of statements with parameters, whose translation takes as long as their execution. Without
  * parameters, the text itself holds the values, such as the password of a login.
  */
-const positional = new Map<string, PositionalSql>();
-const mostKept = 500;
+const positional = new BoundedMap<string, PositionalSql>(500);
 const parameter = /:([A-Za-z_]\w*)/y;
 
 /**
@@ -49,9 +49,7 @@ export function toPositional(sql: string): PositionalSql {
     index += text.length;
   }
   const made = { sql: output, names };
-  if (names.length === 0) return made;
-  if (positional.size === mostKept) positional.clear();
-  positional.set(sql, made);
+  if (names.length > 0) positional.set(sql, made);
   return made;
 }
 

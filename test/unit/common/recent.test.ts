@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Recent } from '../../../lib/common/recent.ts';
+import { BoundedMap, Recent } from '../../../lib/common/recent.ts';
 
 const bySize = () => new Recent<string>({ most: 10, size: ({ length }) => length });
 
@@ -48,4 +48,13 @@ test('an entry lasts its time, by the clock that is given', async () => {
   expect(await kept(recent, 'a')).toEqual(['A']);
   now = 100;
   expect(await kept(recent, 'a')).toEqual([undefined]);
+});
+
+test('a full map forgets all entries for a new one, and none for one that it has', () => {
+  const map = new BoundedMap<string, number>(2).set('a', 1).set('b', 2);
+  expect([...map.set('b', 3)]).toEqual([
+    ['a', 1],
+    ['b', 3],
+  ]);
+  expect([...map.set('c', 4)]).toEqual([['c', 4]]);
 });
