@@ -44,7 +44,10 @@ export function queueHandler({ sqs, queues, retryDelaysSeconds, stage, handle }:
     const { exportId, ...data } = idsOfDelivered(message);
     logger.error('message failed', {
       ...exportFields({ exportId }),
-      ...{ ...data, messageId, received: receive.count, delaySeconds },
+      ...data,
+      messageId,
+      received: receive.count,
+      delaySeconds,
       code: error instanceof DataOutError ? error.code : 'internal_error',
       ...describeError(error),
     });

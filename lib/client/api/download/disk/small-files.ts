@@ -105,7 +105,6 @@ export class SmallFiles {
     const begun = this.#stopwatch();
     let lock: FileLock | undefined;
     let file: number | undefined;
-    let isOurs = false;
     let isWhole = false;
     try {
       lock = FileLock.acquireNew(paths.lock, this.#lock);
@@ -113,7 +112,6 @@ export class SmallFiles {
       this.#releaseIdle();
       this.#lock = lock;
       file = openSync(paths.part, flags, options.mode);
-      isOurs = true;
       for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, at);
       if (options.modified) futimesSync(file, options.modified, options.modified);
       this.#slowFiles = this.#stopwatch() - begun > slow.milliseconds ? this.#slowFiles + 1 : 0;
@@ -121,7 +119,6 @@ export class SmallFiles {
       const isFree = lstatSync(paths.final, { throwIfNoEntry: false }) === undefined;
       if (!isFree || fstatSync(file).size !== bytes.length) return false;
       renameSync(paths.part, paths.final);
-      isOurs = false;
       isWhole = true;
       return true;
     } catch (error) {
@@ -129,7 +126,7 @@ export class SmallFiles {
       throw diskError(error, paths.part);
     } finally {
       if (file !== undefined) closeSync(file);
-      if (isOurs) removed(paths.part);
+      if (file !== undefined && !isWhole) removed(paths.part);
       if (isWhole && lock === this.#lock) {
         this.#idleLock = lock;
         this.#flushSoon();
