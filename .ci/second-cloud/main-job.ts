@@ -211,7 +211,7 @@ async function bytesOf(reply: Response): Promise<Buffer> {
 
 function same(found: Uint8Array, expected: Uint8Array, what: string): void {
   if (!Buffer.from(found).equals(expected))
-    throw new Error(`${what}: its ${found.length} bytes differ from those of the archive`);
+    throw new Error(`${what}: the archive has other bytes than these ${found.length}`);
 }
 
 function equal(found: unknown, expected: unknown, what: string): void {
