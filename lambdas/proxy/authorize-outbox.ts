@@ -15,7 +15,8 @@ const access = outboxAccess();
  * serve only callers that this one has admitted. There are two reasons for an authorizer: only API Gateway itself can send
  * `WWW-Authenticate`, and the functions that serve the outbox need no access to the database.
  */
-export const handler = requestAuthorizer(['GET/files', 'GET/stream/*', 'HEAD/stream/*'], async (event) => {
+const resources = ['GET/files', 'POST/stream', 'GET/stream/*', 'HEAD/stream/*'];
+export const handler = requestAuthorizer(resources, async (event) => {
   try {
     const { principalId, archiveUser } = await authorizeOutboxCaller({ headers: headersOf(event) }, access);
     return { principalId, context: { isAdmitted: 'true', ...(archiveUser !== undefined && { archiveUser }) } };

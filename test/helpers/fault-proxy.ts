@@ -158,8 +158,8 @@ export class FaultProxy {
     seen.status = reply.statusCode ?? 0;
     const { connection: _hop, 'keep-alive': _hops, ...headers } = reply.headers;
     try {
-      if (seen.on === 'api' && seen.path.includes('/stream/') && seen.status === 200) {
-        return await this.#passLocation(reply, outgoing, headers);
+      if (seen.on === 'api' && /\/stream(\/|$)/.test(seen.path) && seen.status === 200) {
+        return await this.#passLocations(reply, outgoing, headers);
       }
       outgoing.writeHead(seen.status, headers);
       let offset = Number(/^bytes (\d+)-/.exec(reply.headers['content-range'] ?? '')?.[1] ?? 0);
@@ -179,13 +179,16 @@ export class FaultProxy {
     }
   }
 
-  async #passLocation(reply: IncomingMessage, outgoing: ServerResponse, headers: IncomingMessage['headers']) {
+  async #passLocations(reply: IncomingMessage, outgoing: ServerResponse, headers: IncomingMessage['headers']) {
     const chunks: Buffer[] = [];
     for await (const chunk of reply as AsyncIterable<Buffer>) chunks.push(chunk);
-    const location = JSON.parse(Buffer.concat(chunks).toString()) as { url: string };
-    const { host, pathname, search } = new URL(location.url);
-    const own = `http://127.0.0.1:${this.#port}/storage/${this.#generation}/${encodeURIComponent(host)}${pathname}${search}`;
-    const body = Buffer.from(JSON.stringify({ ...location, url: own }));
+    const own = `http://127.0.0.1:${this.#port}/storage/${this.#generation}/`;
+    const document: unknown = JSON.parse(Buffer.concat(chunks).toString(), (name, value) => {
+      return name === 'url'
+        ? own + value.replace(/^http:\/\/([^/]+)/, (_: string, host: string) => encodeURIComponent(host))
+        : value;
+    });
+    const body = Buffer.from(JSON.stringify(document));
     const { 'transfer-encoding': _encoding, ...rest } = headers;
     outgoing.writeHead(200, { ...rest, 'content-length': String(body.length) });
     outgoing.end(body);

@@ -1,6 +1,7 @@
 /** The process of `RangeServer`: the proxy API as far as a client needs it, and storage, from memory and without end. */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
 import type { ServedFile } from './range-server.ts';
 
@@ -34,12 +35,24 @@ class Content {
 const contents = new Map<string, Content>();
 let delayMs = 0;
 
-const server = createServer(async ({ url: path = '', headers }, reply) => {
+const server = createServer(async (request, reply) => {
+  const { url: path = '', headers, method } = request;
   if (delayMs > 0) await setTimeout(delayMs);
   const url = new URL(path, 'http://localhost');
   const name = decodeURIComponent(url.pathname.split('/').at(-1) ?? '');
   const content = contents.get(name);
   if (url.pathname === '/v1/files') return json(reply, { files: listing(url.searchParams) });
+  if (method === 'POST') {
+    const { fileNames } = JSON.parse(await text(request));
+    return json(reply, {
+      files: fileNames.map((fileName: string) => ({
+        fileName,
+        url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/storage/${encodeURIComponent(fileName)}?signed=yes`,
+        expiresAt: new Date(Date.now() + 900_000),
+        size: contents.get(fileName)?.size,
+      })),
+    });
+  }
   if (content === undefined) return reply.writeHead(404).end();
   if (url.pathname.startsWith('/v1/stream/')) {
     const location = `http://127.0.0.1:${(server.address() as AddressInfo).port}/storage/${encodeURIComponent(name)}?signed=yes`;

@@ -11,7 +11,7 @@ import {
 import { ClientError } from './errors.ts';
 import { type ExportPage, exportPage, listedExports } from './export-state.ts';
 import { optional, parsed, readJson, text, wholeNumber } from './json.ts';
-import type { TransportReply, TransportRequest } from './transport.ts';
+import type { TransportReply } from './transport.ts';
 import { outboxVisa } from './visa-choice.ts';
 
 /** A staged container in the caller's outbox. */
@@ -49,8 +49,8 @@ export interface ExportRequest {
   readonly kind?: string;
 }
 
-/** Most rows of one page of exports, and most files of one page of an export. */
-export const { exportsPerPage, exportedFilesPerPage } = limits;
+/** Most rows of one page of exports, most files of one page of an export, and of one request for addresses. */
+export const { exportsPerPage, exportedFilesPerPage, fileNamesPerRequest } = limits;
 /** Rows of one request. */
 const rowsPerPage = 10_000;
 /** Most bytes of a page; a row has about 300. */
@@ -66,7 +66,9 @@ const asResearcher: Credentials = ({ visa, basic }) => ({
 });
 
 const accepted = z.object({ requestId: text, message: optional(z.string()) });
-const locationReply = z.object({ url: text, expiresAt: text, size: wholeNumber });
+const address = { url: text, expiresAt: text, size: wholeNumber };
+const locationReply = z.object(address);
+const locationsReply = z.object({ files: z.array(z.object({ fileName: text, ...address })) });
 
 /** The proxy API: administrators ask for exports, researchers read their outbox. */
 export class ProxyApi {
@@ -127,6 +129,27 @@ export class ProxyApi {
     url.search = 'redirect=false';
     const what = `the address of ${JSON.stringify(name)}`;
     return await this.#read(what, { url, ...options }, (reply) => parseLocation(reply, name));
+  }
+
+  /**
+   * As {@link location}, of at most {@link fileNamesPerRequest} files at once. Files that are not in this user's outbox are left out.
+   * @throws ClientError
+   */
+  async locations(
+    names: readonly string[],
+    options: { signal?: AbortSignal | undefined } = {},
+  ): Promise<ReadonlyMap<string, Location>> {
+    const request = {
+      method: 'POST' as const,
+      url: this.#at('stream'),
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ fileNames: names }),
+      ...options,
+    };
+    return await this.#read(`the addresses of ${names.length} files`, request, async (reply) => {
+      const { files } = parsed(locationsReply, await readJson(reply));
+      return new Map(files.map(({ fileName, ...address }) => [fileName, locationOf(address, reply, fileName)]));
+    });
   }
 
   /**
@@ -209,7 +232,7 @@ export class ProxyApi {
 
   #read<T>(
     what: string,
-    request: Pick<TransportRequest, 'url' | 'signal'>,
+    request: AuthorizedRequest['request'],
     read: (reply: TransportReply) => Promise<T>,
   ): Promise<T> {
     const options = { what, needsVisa: true, request, credentials: asResearcher, choice: outboxVisa };
@@ -219,7 +242,14 @@ export class ProxyApi {
 
 /** The body of a reply to `redirect=false`. @throws ClientError `protocol`; UnavailableError */
 export async function parseLocation(reply: TransportReply, name: string): Promise<Location> {
-  const { url: address, expiresAt: expiry, size } = parsed(locationReply, await readJson(reply));
+  return locationOf(parsed(locationReply, await readJson(reply)), reply, name);
+}
+
+function locationOf(
+  { url: address, expiresAt: expiry, size }: z.infer<typeof locationReply>,
+  reply: TransportReply,
+  name: string,
+): Location {
   const expiresAt = new Date(expiry);
   if (!URL.canParse(address) || Number.isNaN(expiresAt.getTime())) {
     throw new ClientError('protocol', `${JSON.stringify(name)}: the service gave no address that can be used`);

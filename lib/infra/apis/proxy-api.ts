@@ -75,11 +75,15 @@ export class ProxyApi extends ServiceApi {
         requestValidator,
       });
 
-    const file = root.addResource('stream').addResource('{file}');
-    const streaming = ['GET', 'HEAD'].map((method) =>
-      file.addMethod(method, this.integrate(props.stream), behindOutbox),
-    );
-    for (const method of [listing, ...streaming]) {
+    const files = root.addResource('stream');
+    const file = files.addResource('{file}');
+    const streaming = this.integrate(props.stream);
+    for (const method of [
+      listing,
+      files.addMethod('POST', streaming, behindOutbox),
+      file.addMethod('GET', streaming, behindOutbox),
+      file.addMethod('HEAD', streaming, behindOutbox),
+    ]) {
       acknowledge(method, {
         'AwsSolutions-COG4': "Visas (GA4GH) and the archive's Basic credentials by a Lambda authorizer.",
       });

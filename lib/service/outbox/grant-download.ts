@@ -1,10 +1,12 @@
 import { isReceiptName, receiptMediaType } from '../../contract/delivery.ts';
 import { fileSizeHeader } from '../../contract/http.ts';
+import { limits } from '../../contract/limits.ts';
 import { isOutboxFileName } from '../../contract/outbox-key.ts';
-import { NotFoundError } from '../../errors.ts';
+import { InvalidRequestError, NotFoundError } from '../../errors.ts';
 import type { VisaRules } from '../../visas/index.ts';
-import { commonHeaders, type HttpReply, locationReply, redirectWanted } from '../http/reply.ts';
-import { decodedSegment, type HttpRequest, singleQuery } from '../http/request.ts';
+import { forEachConcurrently } from '../archive/concurrency.ts';
+import { commonHeaders, type HttpReply, jsonReply, locationReply, redirectWanted } from '../http/reply.ts';
+import { decodedSegment, type HttpRequest, jsonBody, singleQuery } from '../http/request.ts';
 import { type Access, accessOf, callerOf, type Recipient } from './caller.ts';
 import type { OutboxReader, StagedFile } from './ports.ts';
 
@@ -15,7 +17,7 @@ export interface DownloadEndpoint {
   readonly served: (access: FileAccess) => void;
 }
 
-/** A file and its caller, for the log: GET gave a URL of it, HEAD its size. */
+/** A file and its caller, for the log: GET and POST gave a URL of it, HEAD its size. */
 export interface FileAccess extends Access {
   readonly method: string;
   readonly fileName: string;
@@ -33,7 +35,7 @@ export async function grantDownload(request: HttpRequest, endpoint: DownloadEndp
   const caller = await callerOf(request, rules);
   const redirect = redirectWanted(request);
   const name = requestedName(request);
-  const found = isOutboxFileName(name) ? await findFile(outbox, caller.recipients, name) : undefined;
+  const found = await findFile(outbox, caller.recipients, name);
   if (!found) throw new NotFoundError('there is no such file in your outbox: GET /files?inbox=false lists your files');
   const { prefix, file } = found;
   const served = () =>
@@ -60,12 +62,54 @@ export async function grantDownload(request: HttpRequest, endpoint: DownloadEndp
   return locationReply(request.requestId, { url, expiresAt, size: file.size }, redirect);
 }
 
+/** Calls to S3 at once, for the files of one request. */
+const mostAtOnce = 16;
+/** The longest names, with quotes, commas and some space between them. */
+const mostBodyBytes = limits.fileNamesPerRequest * (limits.fileNameLength + 16) + 1024;
+
+/**
+ * `POST /stream`: presigned URLs of up to 100 files, each as {@link grantDownload} gives it with `redirect=false`. A file that this
+ * answers 404 for is left out.
+ * @throws UnauthenticatedError, InvalidRequestError, TemporarilyUnavailableError
+ */
+export async function grantDownloads(request: HttpRequest, endpoint: DownloadEndpoint): Promise<HttpReply> {
+  const { rules, outbox, served } = endpoint;
+  const caller = await callerOf(request, rules);
+  const names = requestedNames(request);
+  const locations = new Map<string, object>();
+  await forEachConcurrently(names, mostAtOnce, async (fileName) => {
+    const found = await findFile(outbox, caller.recipients, fileName);
+    if (!found) return;
+    const { url, expiresAt } = await outbox.presign(found.prefix, fileName);
+    served({ ...accessOf(request, caller, [found]), method: request.method, fileName });
+    locations.set(fileName, { fileName, url, expiresAt: expiresAt.toISOString(), size: found.file.size });
+  });
+  return jsonReply(request.requestId, { files: Array.from(names, (name) => locations.get(name) ?? []).flat() });
+}
+
+/** The names of the body, each once. @throws InvalidRequestError */
+function requestedNames(request: HttpRequest): ReadonlySet<string> {
+  const most = limits.fileNamesPerRequest;
+  const { fileNames, ...others } = Object(jsonBody(request, mostBodyBytes)) as Readonly<Record<string, unknown>>;
+  const names = Array.isArray(fileNames) ? (fileNames as unknown[]) : [];
+  const isUsable = names.length > 0 && names.length <= most && names.every((name) => typeof name === 'string');
+  const violations = [
+    ...(isUsable ? [] : [{ field: 'fileNames', message: `must be an array of 1 to ${most} names` }]),
+    ...(Object.keys(others).length === 0
+      ? []
+      : [{ field: 'body', message: 'must have no other field than fileNames' }]),
+  ];
+  if (violations.length > 0) throw new InvalidRequestError(violations);
+  return new Set(names as string[]);
+}
+
 /** The container of that name, and the recipient's part of the outbox that holds it. The first recipient wins. */
 export async function findFile(
   outbox: Pick<OutboxReader, 'find'>,
   recipients: readonly Recipient[],
   name: string,
 ): Promise<{ readonly prefix: string; readonly file: StagedFile } | undefined> {
+  if (!isOutboxFileName(name)) return undefined;
   for (const { prefix } of recipients) {
     const file = await outbox.find(prefix, name);
     if (file) return { prefix, file };

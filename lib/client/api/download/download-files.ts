@@ -1,6 +1,6 @@
 import { isReceiptName } from '../../../contract/delivery.ts';
 import { ClientError, interrupted, UnavailableError } from '../errors.ts';
-import type { ListedFile, ProxyApi } from '../proxy.ts';
+import { fileNamesPerRequest, type ListedFile, type ProxyApi } from '../proxy.ts';
 import { type Existing, wouldSkip } from './disk/existing.ts';
 import { LocalDiskError, makeFolder, makeFoldersIn } from './disk/local-disk.ts';
 import { type LocalPaths, localPaths, NameClashes, plaintextName } from './disk/local-name.ts';
@@ -45,6 +45,8 @@ export interface DownloadReport {
 
 /** For files up to this size the address takes about as long as the bytes, so it is asked for ahead. */
 const aheadBytes = 64 * 1024 * 1024;
+/** Of files that are prepared: on a slow network, addresses of more would expire. */
+const mostBytesAhead = 256 * 1024 * 1024;
 /** After so many files in a row without an answer, the network is gone. */
 const mostUnavailable = 3;
 
@@ -112,15 +114,19 @@ class Run {
 
   /** The files in order, each prepared while those before it are downloaded. */
   jobs(files: readonly ListedFile[]): { take(): Promise<Job> | undefined } {
-    const ahead: Promise<Job>[] = [];
-    let next = 0;
+    const { parallel } = this.#options;
+    const ahead: { readonly job: Promise<Job>; readonly size: number }[] = [];
+    let [next, bytes] = [0, 0];
+    const isEnough = () => ahead.length > parallel && (ahead.length >= fileNamesPerRequest || bytes >= mostBytesAhead);
     return {
       take: () => {
-        while (ahead.length <= this.#options.parallel && next < files.length) {
-          const file = files[next++];
-          if (file) ahead.push(this.#prepared(file));
+        for (let file = files[next]; file && !isEnough(); file = files[++next]) {
+          ahead.push({ job: this.#prepared(file), size: file.size });
+          bytes += file.size;
         }
-        return ahead.shift();
+        const first = ahead.shift();
+        bytes -= first?.size ?? 0;
+        return first?.job;
       },
     };
   }

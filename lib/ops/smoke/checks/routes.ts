@@ -33,6 +33,10 @@ type Routes = Readonly<Record<string, Route>>;
 
 const asAdministrator = (run: Run): Sent => ({ headers: run.asAdministrator });
 const asResearcher = (run: Run): Sent => ({ headers: run.asResearcher });
+const withFileName = ({ asResearcher: headers, listed: [file] }: Run): Sent => ({
+  headers: { ...headers, 'content-type': 'application/json' },
+  body: JSON.stringify({ fileNames: [file?.name] }),
+});
 const asReader = (run: Run): Sent => ({ headers: run.asReader });
 const ofTenBytes = (run: Run): Sent => ({ headers: { ...run.asReader, range: 'bytes=0-9' } });
 const withKey = ({ asReader, recipient }: Run): Sent => ({
@@ -84,6 +88,17 @@ const outboxRoutes: Routes = {
       const { files } = json(text) as { files: unknown[] };
       expectThat(files.length === 1, `${files.length} rows came, 1 was asked for`);
       return 'a page of one row';
+    },
+  },
+  'proxy POST /stream': {
+    send: withFileName,
+    needs: ['outbox'],
+    inspect: (run, { header, text }) => {
+      const { files } = json(text) as { files: { fileName: string }[] };
+      const isWhole = files.length === 1 && files[0]?.fileName === run.listed[0]?.name;
+      expectThat(isWhole, 'the reply is not about the file that was asked for');
+      expectThat(header('cache-control')?.includes('no-store') === true, 'the reply may be cached');
+      return 'a presigned address, not to be cached';
     },
   },
   'proxy GET /stream/{file}': {

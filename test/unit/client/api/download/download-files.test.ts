@@ -41,14 +41,38 @@ describe('a run', () => {
     expect(world.storageBytes).toBe(large.length + small.length);
   });
 
-  test('needs two requests for a small file, lists once, and keeps its connections', async () => {
-    for (let index = 0; index < 60; index += 1) world.server.put(`file-${index}.c4gh`, small);
+  test('needs one request for a small file, and one for the addresses of many; lists once, and keeps its connections', async () => {
+    for (let index = 0; index < 230; index += 1) world.server.put(`file-${index}.c4gh`, small);
     const before = world.faults.connections;
     expect((await world.download({ parallel: 4 })).error).toBeUndefined();
-    expect(requestsTo('storage')).toHaveLength(60);
-    expect(requestsTo('api')).toHaveLength(61);
+    expect(requestsTo('storage')).toHaveLength(230);
     expect(requestsTo('api').filter(({ path }) => path.endsWith('/files'))).toHaveLength(1);
+    const { askedTogether: groups } = world.server;
+    expect(groups.flat()).toHaveLength(230);
+    expect(Math.max(...groups.map((names) => names.length))).toBeLessThanOrEqual(100);
+    expect(requestsTo('api')).toHaveLength(1 + groups.length);
+    expect(groups.length).toBeLessThanOrEqual(6);
     expect(world.faults.connections - before).toBeLessThanOrEqual(12);
+  });
+
+  test('asks for each address if the service knows no other way', async () => {
+    for (let index = 0; index < 120; index += 1) world.server.put(`file-${index}.c4gh`, small);
+    world.server.givesMany = false;
+    expect((await world.download({ parallel: 4 })).error).toBeUndefined();
+    expect(world.server.count(/^GET .*stream\//)).toBe(120);
+    // Once, and while the first answer was under way.
+    expect(world.server.count(/^POST .*stream$/)).toBeLessThanOrEqual(2);
+  });
+
+  test('one of many files that is gone fails alone', async () => {
+    for (let index = 0; index < 9; index += 1) world.server.put(`file-${index}.c4gh`, small);
+    const listed = await all(world.proxy().list());
+    world.server.remove('file-4.c4gh');
+    const report = await world.download({ files: listed });
+    expect(report.files.filter(({ outcome }) => outcome === 'failed')).toMatchObject([
+      { name: 'file-4.c4gh', error: { code: 'not_found' } },
+    ]);
+    expect(world.server.count(/^GET .*stream\//)).toBe(1);
   });
 
   test.each([

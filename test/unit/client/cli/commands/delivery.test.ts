@@ -97,7 +97,8 @@ describe('download', () => {
     deliver();
     deliverLater();
     await download('--all');
-    expect(server.requests.filter((request) => request.includes('.delivery.jws'))).toHaveLength(4);
+    expect(server.requests.filter((request) => request.includes('.delivery.jws'))).toHaveLength(2);
+    expect(server.askedTogether.filter((names) => names.some((name) => name.endsWith('.jws')))).toHaveLength(1);
     expect(server.count(/^GET \/bucket\/.*\.delivery\.jws$/)).toBe(2);
     expect(await inFolder()).toHaveLength(4);
     // The next run reads them to verify, and keeps those that are in the folder.
