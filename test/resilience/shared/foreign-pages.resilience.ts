@@ -30,6 +30,7 @@ test('the routes that are not safe are these', () => {
     'data-out POST /htsget/reads/{id}',
     'data-out POST /htsget/variants/{id}',
     'proxy POST /export/{archive_kind}',
+    'proxy POST /stream',
   ]);
 });
 
@@ -48,9 +49,9 @@ describe.each(unsafe)('%s', (operation) => {
     const problem = JSON.parse(text);
     expect(problem.htsget ?? problem).toMatchObject({ code: 'foreign_origin' });
     expect(text).toContain('A web page of another origin sent this request.');
-    expect(Object.keys(service.engine.traffic.counters()).filter((one) => /^(export|drs|htsget) /.test(one))).toEqual(
-      [],
-    );
+    expect(
+      Object.keys(service.engine.traffic.counters()).filter((one) => /^(export|stream|drs|htsget) /.test(one)),
+    ).toEqual([]);
   });
 
   test('takes its own page, and programs', async () => {

@@ -85,6 +85,8 @@ describe('the proxy', () => {
     expect(files.map(({ fileName }) => fileName)).toEqual([staged]);
     await expectStatus(400, many, { body: JSON.stringify({ fileNames: [] }) });
     await expectStatus(401, many, headersOf(many, { 'X-GA4GH-Visa': 'a.b.c' }));
+    await expectStatus(403, many, headersOf(many, { Origin: 'http://localhost:1' }));
+    await expectStatus(413, many, { body: Buffer.alloc(10 * 1024 * 1024 + 1, 32) });
     await expectStatus(200, 'proxy GET /stream/{file}', { path: `stream/${staged}?redirect=false` });
     await expectStatus(307, 'proxy GET /stream/{file}');
     await expectStatus(200, 'proxy HEAD /stream/{file}');
