@@ -2,7 +2,7 @@ import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings'
 import { printable } from '../../terminal/output.ts';
 import { openSession as openTerminalSession, type Session as TerminalSession } from '../../terminal/session.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
-import { connect, type ServiceConnection } from '../api/connection.ts';
+import type { ServiceConnection } from '../api/connection.ts';
 import { decodeVisaOrPassport } from '../api/order/decoded-visa.ts';
 import { expiryWarning } from '../api/order/order-rules.ts';
 import type { RetryPolicy } from '../api/retry.ts';
@@ -49,6 +49,8 @@ export function sessionOf(
     ...session,
     settings,
     async service() {
+      // On first use, because commands on local files do not need it.
+      const { connect } = await import('../api/connection.ts');
       transport ??= await openTransport(settings, terminal, version, retries);
       const { proxyUrl, directUrl, basic } = settings;
       const note = (text: string) => output.note(printable(text));
@@ -69,8 +71,6 @@ async function openTransport(
 ): Promise<Transport> {
   const { caFile, insecureHttp } = settings;
   const authorities = caFile && (await readSmallFile('certificate authority', caFile, maxAuthorityBytes));
-  // Loaded on first use: the HTTP client is the largest part of the bundle, and commands on local files do not need
-  // it.
   const { Transport } = await import('../api/transport.ts');
   const variable = (name: string) => env[name] || env[name.toLowerCase()] || undefined;
   return new Transport({

@@ -1,0 +1,295 @@
+import { readdir } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { isReceiptName } from '../../../contract/delivery.ts';
+import { counted, type Output, printable } from '../../../terminal/output.ts';
+import type { Counter } from '../../../terminal/progress.ts';
+import { awaitDelivery } from '../../api/delivery/await-delivery.ts';
+import { Claims } from '../../api/delivery/claims.ts';
+import { copyReceipts, fetchReceipts } from '../../api/delivery/fetch-receipts.ts';
+import { ReceiptError } from '../../api/delivery/receipt.ts';
+import { mayNameOneOf, type ReadReceipts, requestOf } from '../../api/delivery/receipt-files.ts';
+import { ReceiptFolder } from '../../api/delivery/receipt-folder.ts';
+import type { Receipt } from '../../api/delivery/receipt-reader.ts';
+import { originalPath } from '../../api/download/disk/local-name.ts';
+import { downloadFiles } from '../../api/download/download-files.ts';
+import type { Expectation, Expected } from '../../api/download/expected.ts';
+import { ClientError, UnavailableError } from '../../api/errors.ts';
+import type { ListedFile, ProxyApi } from '../../api/proxy.ts';
+import { threadsFor } from '../files/threads.ts';
+import type { PrivateKeys } from '../key-files.ts';
+import { findOwnKeys, type OwnKeys, recipientsOf, warnOfReceipts } from '../own-keys.ts';
+import { isPinned, pinnedKeys, receiptKeys } from '../receipt-keys.ts';
+import type { Session } from '../session.ts';
+import { cachePath } from '../sources.ts';
+import { nothingStaged } from '../submitted-paths.ts';
+import { incompleteError, incompleteText, summaryOf } from './delivery-summary.ts';
+import { downloadReporter } from './download-reporter.ts';
+import type { WantedDownload } from './run-download.ts';
+import { selectFiles } from './select-files.ts';
+
+/** What the parts of one run share. */
+interface Run {
+  readonly session: Session;
+  readonly proxy: ProxyApi;
+  readonly wanted: WantedDownload;
+  readonly own: OwnKeys;
+  /** The receipts read so far. Receipts of downloaded files are also copied beside them. */
+  readonly scratch: ReceiptFolder;
+}
+
+/** What a download is begun with. */
+export interface BegunDownload extends Pick<Run, 'session' | 'proxy'> {
+  readonly wanted: WantedDownload;
+  readonly keys: PrivateKeys;
+  /** The outbox. What was asked for already is not asked for again. */
+  readonly list: () => Promise<readonly ListedFile[]>;
+}
+
+/** Downloads files and receipts, compares them, and reports. @throws ClientError unless every file is whole */
+export async function downloadListed({ session, proxy, keys, list, ...begun }: BegunDownload): Promise<void> {
+  const { terminal, output } = session;
+  await using scratch = await ReceiptFolder.open(cachePath(terminal), terminal.now);
+  const wanted = { ...begun.wanted, folder: resolve(terminal.folder, begun.wanted.folder) };
+  const run = { session, proxy, wanted, scratch, own: await findOwnKeys(session, keys.files) };
+  const delivery = await awaited(run);
+  const { files, receipts, gone } = await listed(run, await list(), delivery);
+  // The files are downloaded meanwhile.
+  const reading = read(run, receipts);
+  const error = await download(run, files, reading, keys.raw);
+  if (error?.code === 'interrupted') output.note('Downloaded bytes are kept: run the same command again to resume.');
+  if (error) throw error;
+  const { refused } = await reading;
+  if (refused[0]) throw refused[0];
+  if (delivery?.complete === false) throw incompleteError(delivery);
+  if (gone !== undefined) throw gone;
+}
+
+/** Waits for the delivery that the user asks for, if any. */
+async function awaited(run: Run): Promise<Receipt | undefined> {
+  const { session, proxy, wanted } = run;
+  if (wanted.wait === undefined) return undefined;
+  const { terminal, output } = session;
+  await expectKeys(run);
+  output.note('Waiting for the delivery receipt.');
+  return await awaitDelivery({
+    proxy,
+    wanted: wanted.wait.delivery,
+    timeoutMs: wanted.wait.timeoutMs,
+    fetch: (files) => fetched(run, files),
+    retrying: ({ message }) => output.note(printable(`${message}; trying again`)),
+    signal: terminal.signal,
+  });
+}
+
+/** @throws ClientError if the service publishes no keys: it signs no receipts, so there is none to wait for */
+async function expectKeys({ session, proxy }: Run): Promise<void> {
+  try {
+    await receiptKeys(session, proxy);
+  } catch (error) {
+    // The wait survives a service that does not answer.
+    if (error instanceof UnavailableError && error.retryable) return;
+    if (!(error instanceof ClientError) || !withoutKeys.has(error.code)) throw error;
+    throw new ClientError('usage', `delivery receipts of this service cannot be verified: ${error.message}`, {
+      remedy: 'Ask the administrator when the export is done, then run the command without --wait.',
+      cause: error,
+    });
+  }
+}
+
+/** Receipts of the outbox that a download needs. */
+interface NeededReceipts {
+  /** Receipts to read, because they can name a file of the download. */
+  readonly toRead: readonly ListedFile[];
+  /** Copies receipts beside the files, once their content is known. */
+  readonly keep: (claims: Claims) => Promise<void>;
+}
+
+/** The files to download, their receipts, and an error if files of the delivery are no longer there. */
+async function listed(
+  run: Run,
+  present: readonly ListedFile[],
+  delivery: Receipt | undefined,
+): Promise<{ files: readonly ListedFile[]; receipts: NeededReceipts; gone: ClientError | undefined }> {
+  const { names, all, folder } = run.wanted;
+  const { output, settings } = run.session;
+  const delivered = delivery && new Set(Array.from(delivery.files, ({ name }) => name));
+  const ofDelivery = delivered ? present.filter(({ name }) => delivered.has(name)) : [];
+  const lost = names.length === 0 && delivered ? delivered.size - ofDelivery.length : 0;
+  const selected = names.length > 0 ? selectFiles(present, names) : delivered && !all ? ofDelivery : present;
+  if (present.length === 0) output.note(`Your outbox is empty: ${await nothingStaged(settings)}.`);
+  const receipts = present.filter(({ name }) => isReceiptName(name));
+  const files = selected.filter(({ name }) => !isReceiptName(name));
+  const isSelected = new Set(selected);
+  const mayName = mayNameOneOf(files);
+  if (selected.length > files.length && files.length === 0) {
+    output.note(`The delivery receipts of your outbox are in ${printable(folder)}.`);
+  }
+  return {
+    files,
+    receipts: {
+      toRead: receipts.filter((receipt) => isSelected.has(receipt) || mayName(receipt.name)),
+      keep: (claims) => keepReceipts(run, receipts, selected, claims, delivery),
+    },
+    gone: lost > 0 ? goneError(lost, delivered?.size ?? 0) : undefined,
+  };
+}
+
+/** Reads the receipts of a download, verifies them and copies them beside the files. @throws ClientError */
+async function read(run: Run, { toRead, keep }: NeededReceipts): Promise<ReadReceipts & { readonly claims: Claims }> {
+  const counter = run.session.progress.counter('reading receipts', toRead.length);
+  const found = await checkable(run, toRead, counter).finally(counter.end);
+  const claims = new Claims(found.receipts);
+  await keep(claims);
+  return { ...found, claims };
+}
+
+/** @returns the failure of the run */
+async function download(
+  { session, proxy, wanted, own }: Run,
+  files: readonly ListedFile[],
+  reading: Promise<{ readonly claims: Claims }>,
+  privateKeys: readonly Uint8Array[],
+): Promise<ClientError | undefined> {
+  const { terminal, output, progress } = session;
+  const { signal } = terminal;
+  const started = terminal.now().getTime();
+  const bytes = files.reduce((sum, { size }) => sum + size, 0);
+  progress.expect(bytes, files.length);
+  const reporter = downloadReporter(output, progress, files.length);
+  const { decrypt, requireReceipt, folder, parallel, connections, existing, sync } = wanted;
+  await using workers = decrypt ? threadsFor(bytes, signal) : undefined;
+  const expected = expectations(reading, (claims, name) => {
+    const isOwn = own.known.has(claims.of(name)?.receipt.key_fingerprint ?? '');
+    const found = claims.expected(name, decrypt ? 'plaintext' : 'container', isOwn);
+    if (found === undefined && requireReceipt) throw unnamedError(name);
+    return found;
+  });
+  const place = wanted.originalPaths ? originalPlaces(files, (await reading).claims, wanted, output) : undefined;
+  const report = await downloadFiles({
+    ...{ proxy, files, folder, parallel, connections, existing, sync, expected, place, signal },
+    decrypt: decrypt ? { privateKeys, ...(workers && { cipher: workers }) } : undefined,
+    onEvent: reporter.onEvent,
+  });
+  const read = await reading.catch((error: unknown) => {
+    if (report.error === undefined) throw error;
+  });
+  progress.end();
+  const elapsed = terminal.now().getTime() - started;
+  if (read === undefined) {
+    reporter.summarize(elapsed);
+    return report.error;
+  }
+  const { claims } = read;
+  const summary = summaryOf(report.files, claims);
+  for (const receipt of claims.lacking()) {
+    if (wanted.all || summary.receipts.includes(receipt)) output.warn(incompleteText(receipt));
+  }
+  const isUnread = report.files.some(({ outcome, verified }) => outcome === 'skipped' && verified === undefined);
+  if (isUnread) output.note('Existing files were not read: data-out verify checks them.');
+  const compared = report.files.filter(({ name, outcome }) => outcome === 'downloaded' && claims.of(name));
+  const unlike = compared.filter(({ verified }) => verified === undefined).length;
+  if (unlike > 0) {
+    output.note(
+      `${counted(unlike, 'file')} could be compared by header and size only: the receipt has no checksum. data-out verify says more.`,
+    );
+  }
+  reporter.summarize(elapsed, summary);
+  return report.error;
+}
+
+function originalPlaces(
+  files: readonly ListedFile[],
+  claims: Claims,
+  { decrypt }: WantedDownload,
+  output: Output,
+): (file: ListedFile) => readonly string[] | undefined {
+  const placeOf = ({ name }: ListedFile) => {
+    const claim = claims.of(name);
+    return claim && originalPath(claim.file.path, decrypt ? 'plaintext' : 'container');
+  };
+  const without = files.filter((file) => placeOf(file) === undefined).length;
+  if (without > 0) {
+    const keeps = without === 1 ? 'keeps its staged name' : 'keep their staged names';
+    output.warn(`${counted(without, 'file')} without a receipt ${keeps}`);
+  }
+  return placeOf;
+}
+
+/** Copies receipts beside the files: those of the files, of the delivery, those named, and newer versions of present ones. */
+async function keepReceipts(
+  { session, proxy, wanted: { folder, sync }, scratch }: Run,
+  receipts: readonly ListedFile[],
+  selected: readonly ListedFile[],
+  claims: Claims,
+  delivery: Receipt | undefined,
+): Promise<void> {
+  const here = await readdir(folder).catch(() => []);
+  const wanted = new Set([...selected.map(({ name }) => name), ...here]);
+  const requests = new Set(selected.flatMap(({ name }) => claims.of(name)?.receipt.jti ?? []));
+  if (delivery) requests.add(delivery.jti);
+  const files = receipts.filter(({ name }) => wanted.has(name) || requests.has(requestOf(name)));
+  await copyReceipts({ proxy, files, from: scratch.path, folder, sync, signal: session.terminal.signal });
+}
+
+/** The receipts; none if the service has no keys to verify them with. */
+async function checkable(run: Run, files: readonly ListedFile[], counter: Counter): Promise<ReadReceipts> {
+  const { session, own } = run;
+  try {
+    const found = await fetched(run, files, counter);
+    warnOfReceipts(session, found, own);
+    return found;
+  } catch (error) {
+    if (!(error instanceof ClientError) || !withoutKeys.has(error.code)) throw error;
+    const message = `the delivery receipts cannot be verified: ${error.message}`;
+    session.output.warn(printable(message));
+    // A service never withdraws its keys. Without this refusal, whoever hides them could change files.
+    const refused = isPinned(await pinnedKeys(session)) ? [new ReceiptError(message, { cause: error })] : [];
+    return { receipts: [], refused, foreign: [] };
+  }
+}
+
+async function fetched(
+  { session, proxy, scratch, own }: Run,
+  files: readonly ListedFile[],
+  counter?: Counter,
+): Promise<ReadReceipts> {
+  const keys = () => receiptKeys(session, proxy);
+  const { signal } = session.terminal;
+  return await fetchReceipts({ proxy, files, folder: scratch, counter, signal, keys, ownKeys: recipientsOf(own) });
+}
+
+/** Errors of a service without usable keys. */
+const withoutKeys: ReadonlySet<string> = new Set(['not_found', 'forbidden', 'usage', 'protocol']);
+
+function goneError(lost: number, total: number): ClientError {
+  return new ClientError('not_verified', `${lost} of ${total} files of the delivery are no longer in your outbox`, {
+    remedy: 'data-out verify shows what the folder lacks: ask for a new export of it.',
+  });
+}
+
+function unnamedError(name: string): ClientError {
+  return new ClientError('not_verified', `${name}: no valid delivery receipt names it`, {
+    remedy: 'The receipt of an export comes last: wait for it, or omit --require-receipt.',
+  });
+}
+
+/** What receipts say of files, once they are read. @param expectedBy can throw a ClientError */
+function expectations(
+  reading: Promise<{ readonly claims: Claims }>,
+  expectedBy: (claims: Claims, name: string) => Expected | undefined,
+): (file: ListedFile) => Expectation {
+  let known: Claims | undefined;
+  let failure: unknown;
+  reading.then(
+    ({ claims }) => {
+      known = claims;
+    },
+    (error: unknown) => {
+      failure = error;
+    },
+  );
+  return ({ name }) => {
+    if (failure !== undefined) throw failure;
+    return known ? expectedBy(known, name) : reading.then(({ claims }) => expectedBy(claims, name));
+  };
+}
