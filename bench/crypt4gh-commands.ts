@@ -137,11 +137,11 @@ async function ourselves(folder: string): Promise<Program> {
   await writeFile(join(folder, 'key'), await formatPrivateKey(pair.privateKey), { mode: 0o600 });
   await writeFile(join(folder, 'public'), formatPublicKey(pair.publicKey));
   await writeFile(
-    join(folder, 'peak.mjs'),
-    `import { writeFileSync } from 'node:fs';
-process.on('exit', () => writeFileSync('peak', String(process.resourceUsage().maxRSS * 1024)));`,
+    join(folder, 'peak.cjs'),
+    // By `require`, because the loader for `import` would start for this alone.
+    `process.on('exit', () => require('node:fs').writeFileSync('peak', String(process.resourceUsage().maxRSS * 1024)));`,
   );
-  const program = `${process.execPath} --import ./peak.mjs package/bin/data-out.js --quiet`;
+  const program = `${process.execPath} --require ./peak.cjs package/bin/data-out.js --quiet`;
   return {
     name: 'data-out',
     decrypt: `${program} decrypt --key key -`,
