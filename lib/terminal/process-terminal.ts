@@ -1,6 +1,6 @@
 import { closeSync, openSync, ReadStream, read } from 'node:fs';
 import type { Readable } from 'node:stream';
-import { ReadStream as TerminalReader, WriteStream } from 'node:tty';
+import { isatty, ReadStream as TerminalReader, WriteStream } from 'node:tty';
 import { promisify } from 'node:util';
 import { InterruptedError } from './errors.ts';
 import { askHidden, askShown } from './prompts.ts';
@@ -14,7 +14,7 @@ export function processTerminal(): Terminal {
   const interrupted = new AbortController();
   const interrupt = () => interrupted.abort(new InterruptedError());
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, interrupt);
-  const { stdin, stdout, stderr } = process;
+  const { stdout, stderr } = process;
   let lost: Error | undefined;
   // A reader that closes the pipe (head, grep -q) is not an error, and the work is still finished.
   stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -23,11 +23,15 @@ export function processTerminal(): Terminal {
   // Standard error itself failed: there is nowhere to report that.
   stderr.on('error', () => undefined);
   const asking = { signal: interrupted.signal, interrupt };
-  const person = stdin.isTTY && stderr.isTTY ? { input: stdin, output: stderr } : undefined;
-  const ask = person && ((question: string) => askHidden(question, person, asking));
+  const isAsked = isatty(0) && stderr.isTTY;
+  const person = () => ({ input: process.stdin, output: stderr });
+  const ask = isAsked ? (question: string) => askHidden(question, person(), asking) : undefined;
   return {
-    input: stdin,
-    passingInput: { [Symbol.asyncIterator]: () => standardInput(stdin, interrupted.signal) },
+    // Opened on first use, because few commands read it.
+    get input() {
+      return process.stdin;
+    },
+    passingInput: { [Symbol.asyncIterator]: () => standardInput(process.stdin, interrupted.signal) },
     write: (text) => void stdout.write(text),
     output: stdout,
     async flush() {
@@ -42,7 +46,7 @@ export function processTerminal(): Terminal {
     size: () => sizeOf(stderr) ?? sizeOf(stdout),
     ask,
     askAside: ask ?? controllingTerminal((question, terminal) => askHidden(question, terminal, asking)),
-    askShown: person && ((question) => askShown(question, person, asking)),
+    askShown: isAsked ? (question) => askShown(question, person(), asking) : undefined,
     env: process.env,
     folder: process.cwd(),
     signal: interrupted.signal,

@@ -82,7 +82,7 @@ export async function runProgram(
   program: CommandUnknownOpts,
   argv: readonly string[],
   terminal: Terminal,
-  translate: Translate,
+  translate: (error: unknown) => ReturnType<Translate> | Promise<ReturnType<Translate>>,
 ): Promise<number> {
   yieldToCommand(program, argv);
   try {
@@ -91,9 +91,9 @@ export async function runProgram(
     return exitCodes.ok;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.ok;
-    const failure = terminal.signal.aborted
-      ? failureOf(new InterruptedError(), translate)
-      : (parserFailure(error) ?? failureOf(error, translate));
+    const known = await translate(error);
+    const thrown = terminal.signal.aborted ? new InterruptedError() : error;
+    const failure = parserFailure(thrown) ?? failureOf(thrown, () => known);
     report(program.name(), failure, terminal, argv.includes('--json'));
     return failure.exitCode;
   }

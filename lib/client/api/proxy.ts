@@ -9,7 +9,7 @@ import {
   type ServiceConnection,
 } from './connection.ts';
 import { ClientError } from './errors.ts';
-import { type ExportPage, exportPage, listedExports } from './export-state.ts';
+import type { ExportPage } from './export-state.ts';
 import { optional, parsed, readJson, text, wholeNumber } from './json.ts';
 import type { TransportReply } from './transport.ts';
 import { outboxVisa } from './visa-choice.ts';
@@ -198,6 +198,7 @@ export class ProxyApi {
     const { kind, page = 0, signal } = options;
     const url = this.#at(`export/${encodeURIComponent(kind)}/${encodeURIComponent(requestId)}`);
     url.search = `page=${page}`;
+    const { exportPage } = await import('./export-state.ts');
     return exportPage(await readJson(await this.#asAdministrator(`the export ${requestId}`, { url, signal })));
   }
 
@@ -214,6 +215,7 @@ export class ProxyApi {
     url.searchParams.set('page', `${page}`);
     if (state !== undefined) url.searchParams.set('state', state);
     if (since !== undefined) url.searchParams.set('since', since);
+    const { listedExports } = await import('./export-state.ts');
     return listedExports(await readJson(await this.#asAdministrator('the list of exports', { url, signal })));
   }
 

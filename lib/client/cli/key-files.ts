@@ -7,7 +7,8 @@ import { printable } from '../../terminal/output.ts';
 import { askSecret } from '../../terminal/prompts.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { ClientError } from '../api/errors.ts';
-import { mixedUp, readSmallFile } from './secrets.ts';
+import { mixedUp } from './mixed-up.ts';
+import { readSmallFile } from './secrets.ts';
 import type { Settings } from './settings.ts';
 
 /** Bytes. Real key files have a few hundred. */

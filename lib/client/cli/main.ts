@@ -1,6 +1,5 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { createProgram, runProgram } from '../../terminal/program.ts';
-import { clientFailure } from './failure.ts';
 import type { CommandContext } from './session.ts';
 
 type Register = (program: Command, context: CommandContext) => void;
@@ -45,7 +44,8 @@ Environment:
  * @returns the exit code, see `exitCodes`
  */
 export async function runClient(argv: readonly string[], context: CommandContext): Promise<number> {
-  return await runProgram(await clientProgram(context, argv), argv, context.terminal, clientFailure);
+  const translate = async (error: unknown) => (await import('./failure.ts')).clientFailure(error);
+  return await runProgram(await clientProgram(context, argv), argv, context.terminal, translate);
 }
 
 /**

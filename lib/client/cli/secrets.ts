@@ -1,7 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { limits } from '../../contract/limits.ts';
-import { looksLikePrivateKey } from '../../crypt4gh/index.ts';
 import { UsageError, usageError } from '../../terminal/errors.ts';
 import { ClientError } from '../api/errors.ts';
 import { isToken } from '../api/order/order-rules.ts';
@@ -52,26 +51,14 @@ function saveIt(what: string): string {
 }
 
 /** A visa or passport for a header. @throws UsageError for other text, without repeating it */
-export function checkedVisa(source: string, value: string): string {
+export async function checkedVisa(source: string, value: string): Promise<string> {
   const token = value.trim();
   if (isToken(token)) return token;
-  const found = mixedUp(token);
+  // Loaded only now, because it loads Crypt4GH.
+  const found = (await import('./mixed-up.ts')).mixedUp(token);
   if (found !== undefined) {
     const remedy = 'Name the file in which you saved your visa or passport.';
     throw usageError(source, `expected a visa or passport, got ${found}`, remedy);
   }
   throw usageError(source, 'expected one visa or passport: three base64url parts, separated by dots');
-}
-
-/** The files that people confuse. */
-export type MixedUp = 'a private key' | 'a public key' | 'a visa or another token' | 'a Crypt4GH file';
-
-/** Which of these a file is, by its content; `undefined` for any other. */
-export function mixedUp(content: string | Uint8Array): MixedUp | undefined {
-  const text = (typeof content === 'string' ? content : Buffer.from(content).toString('latin1')).trim();
-  if (looksLikePrivateKey(text)) return 'a private key';
-  if (/-----BEGIN [A-Z0-9 ]*PUBLIC KEY-----|^ssh-[a-z0-9]+\s/.test(text)) return 'a public key';
-  // A JWS in compact form: its header is a JSON object in base64url.
-  if (/^eyJ[\w-]*\.[\w-]+\.[\w-]*$/.test(text)) return 'a visa or another token';
-  return text.startsWith('crypt4gh') ? 'a Crypt4GH file' : undefined;
 }

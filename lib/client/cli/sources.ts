@@ -92,7 +92,7 @@ export function pathOf({ value, folder }: Pick<Found, 'value' | 'folder'>): stri
 export function secretOf(
   file: Found | undefined,
   variable: Found | undefined,
-  check: (source: string, value: string) => string = (_source, value) => value,
+  check: (source: string, value: string) => string | Promise<string> = (_source, value) => value,
 ): (() => Promise<string>) | undefined {
   if (variable && file?.rank !== 'option') return async () => check(variable.source, variable.value);
   if (file === undefined) return undefined;

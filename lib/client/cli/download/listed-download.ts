@@ -1,5 +1,4 @@
 import { readdir } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { isReceiptName } from '../../../contract/delivery.ts';
 import { counted, type Output, printable } from '../../../terminal/output.ts';
 import type { Counter } from '../../../terminal/progress.ts';
@@ -8,55 +7,36 @@ import { Claims } from '../../api/delivery/claims.ts';
 import { copyReceipts, fetchReceipts } from '../../api/delivery/fetch-receipts.ts';
 import { ReceiptError } from '../../api/delivery/receipt.ts';
 import { mayNameOneOf, type ReadReceipts, requestOf } from '../../api/delivery/receipt-files.ts';
-import { ReceiptFolder } from '../../api/delivery/receipt-folder.ts';
 import type { Receipt } from '../../api/delivery/receipt-reader.ts';
 import { originalPath } from '../../api/download/disk/local-name.ts';
 import { downloadFiles } from '../../api/download/download-files.ts';
 import type { Expectation, Expected } from '../../api/download/expected.ts';
 import { ClientError, UnavailableError } from '../../api/errors.ts';
-import type { ListedFile, ProxyApi } from '../../api/proxy.ts';
+import type { ListedFile } from '../../api/proxy.ts';
 import { threadsFor } from '../files/threads.ts';
-import type { PrivateKeys } from '../key-files.ts';
 import { findOwnKeys, type OwnKeys, recipientsOf, warnOfReceipts } from '../own-keys.ts';
 import { isPinned, pinnedKeys, receiptKeys } from '../receipt-keys.ts';
-import type { Session } from '../session.ts';
-import { cachePath } from '../sources.ts';
 import { nothingStaged } from '../submitted-paths.ts';
 import { incompleteError, incompleteText, summaryOf } from './delivery-summary.ts';
 import { downloadReporter } from './download-reporter.ts';
-import type { WantedDownload } from './run-download.ts';
+import type { BegunDownload, WantedDownload } from './run-download.ts';
 import { selectFiles } from './select-files.ts';
 
 /** What the parts of one run share. */
-interface Run {
-  readonly session: Session;
-  readonly proxy: ProxyApi;
-  readonly wanted: WantedDownload;
+interface Run extends BegunDownload {
   readonly own: OwnKeys;
-  /** The receipts read so far. Receipts of downloaded files are also copied beside them. */
-  readonly scratch: ReceiptFolder;
-}
-
-/** What a download is begun with. */
-export interface BegunDownload extends Pick<Run, 'session' | 'proxy'> {
-  readonly wanted: WantedDownload;
-  readonly keys: PrivateKeys;
-  /** The outbox. What was asked for already is not asked for again. */
-  readonly list: () => Promise<readonly ListedFile[]>;
 }
 
 /** Downloads files and receipts, compares them, and reports. @throws ClientError unless every file is whole */
-export async function downloadListed({ session, proxy, keys, list, ...begun }: BegunDownload): Promise<void> {
-  const { terminal, output } = session;
-  await using scratch = await ReceiptFolder.open(cachePath(terminal), terminal.now);
-  const wanted = { ...begun.wanted, folder: resolve(terminal.folder, begun.wanted.folder) };
-  const run = { session, proxy, wanted, scratch, own: await findOwnKeys(session, keys.files) };
+export async function downloadListed(begun: BegunDownload): Promise<void> {
+  const run = { ...begun, own: await findOwnKeys(begun.session, begun.keys?.files) };
   const delivery = await awaited(run);
-  const { files, receipts, gone } = await listed(run, await list(), delivery);
+  const { files, receipts, gone } = await listed(run, await run.list(), delivery);
   // The files are downloaded meanwhile.
   const reading = read(run, receipts);
-  const error = await download(run, files, reading, keys.raw);
-  if (error?.code === 'interrupted') output.note('Downloaded bytes are kept: run the same command again to resume.');
+  const error = await download(run, files, reading);
+  if (error?.code === 'interrupted')
+    run.session.output.note('Downloaded bytes are kept: run the same command again to resume.');
   if (error) throw error;
   const { refused } = await reading;
   if (refused[0]) throw refused[0];
@@ -145,10 +125,9 @@ async function read(run: Run, { toRead, keep }: NeededReceipts): Promise<ReadRec
 
 /** @returns the failure of the run */
 async function download(
-  { session, proxy, wanted, own }: Run,
+  { session, proxy, wanted, own, keys }: Run,
   files: readonly ListedFile[],
   reading: Promise<{ readonly claims: Claims }>,
-  privateKeys: readonly Uint8Array[],
 ): Promise<ClientError | undefined> {
   const { terminal, output, progress } = session;
   const { signal } = terminal;
@@ -167,7 +146,7 @@ async function download(
   const place = wanted.originalPaths ? originalPlaces(files, (await reading).claims, wanted, output) : undefined;
   const report = await downloadFiles({
     ...{ proxy, files, folder, parallel, connections, existing, sync, expected, place, signal },
-    decrypt: decrypt ? { privateKeys, ...(workers && { cipher: workers }) } : undefined,
+    decrypt: decrypt ? { privateKeys: keys?.raw ?? [], ...(workers && { cipher: workers }) } : undefined,
     onEvent: reporter.onEvent,
   });
   const read = await reading.catch((error: unknown) => {

@@ -65,7 +65,7 @@ export async function readOrder(words: ExportWords, sources: ExportSources, term
   }
   refuseToken(sources.visa, words.visa);
   const path = resolve(terminal.folder, words.visa);
-  const visa = checkedVisa(sources.visa, await readSecretFile(sources.visa, path));
+  const visa = await checkedVisa(sources.visa, await readSecretFile(sources.visa, path));
   const publicKey = await readPublicKey(sources.publicKey, words.publicKey, terminal, recipientsPrivateKey);
   const token = decodeVisaOrPassport(visa);
   if (token === undefined) {

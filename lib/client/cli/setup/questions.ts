@@ -221,7 +221,7 @@ function askVisa(asking: Asking, address: TriedAddress): Promise<TriedVisa> {
       if (answer === '') throw usageError(source, 'name the file in which you saved your visa or passport');
       refuseToken(source, answer);
       const file = pathOf({ value: answer, folder });
-      const token = checkedVisa(source, await readSecretFile(source, file));
+      const token = await checkedVisa(source, await readSecretFile(source, file));
       const decoded = checkVisa(token, address.now ?? now());
       const refusal = await refusalOf(asking, address, token);
       const doubt =
