@@ -237,14 +237,14 @@ class Stage {
     await Promise.all(Array.from({ length: 32 }, worker));
   }
 
-  /** @returns how many files the listing has */
-  async list(): Promise<number> {
+  /** @returns how many files a page of the listing has */
+  async list(page = 0): Promise<number> {
     const { proxyUrl, archiveUser } = this.#connection;
     const headers = {
       Authorization: basic(archiveUser.username, archiveUser.password),
       'X-GA4GH-Visa': await this.#visa(),
     };
-    const reply = await fetch(`${proxyUrl}/files?inbox=false`, { headers });
+    const reply = await fetch(`${proxyUrl}/files?inbox=false&page=${page}`, { headers });
     return ((await reply.json()) as { files: unknown[] }).files.length;
   }
 
@@ -269,9 +269,10 @@ class Stage {
     if (exitCode !== 0) throw new Error(`the batch ended with ${exitCode}: ${stderr}`);
   }
 
-  /** Waits for the receipts. @param count files with receipts that the outbox then has */
+  /** Waits until the outbox has so many files, with receipts. */
   async delivered(count: number): Promise<void> {
-    while ((await this.list()) < count) await new Promise((resolve) => setTimeout(resolve, 2000));
+    const listed = async () => (await this.list()) + (await this.list(1));
+    while ((await listed()) < count) await new Promise((resolve) => setTimeout(resolve, 2000));
   }
 
   /** The listing by the client, the second time, when it has read the receipts. @returns milliseconds, also to the first line */

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
 import type { Connection } from '../contract/connection.ts';
 import type { StackOutputs } from '../contract/outputs.ts';
 import { type LocalAccount, localAccount } from './account/account.ts';
@@ -41,6 +42,9 @@ import { accountId } from './template/names.ts';
 import type { UpdateStep } from './template/update.ts';
 import { type RunningParts, update } from './update.ts';
 import { readWebAcls } from './waf/web-acl.ts';
+
+// Large files make V8 give new objects more memory, which it keeps: up to 80 MB. The engine is no faster with it.
+setFlagsFromString('--semi-space-growth-factor=1');
 
 export interface EngineOptions {
   /** Cloud assembly, as `cdk synth` leaves it. */
