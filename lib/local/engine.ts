@@ -43,9 +43,6 @@ import type { UpdateStep } from './template/update.ts';
 import { type RunningParts, update } from './update.ts';
 import { readWebAcls } from './waf/web-acl.ts';
 
-// Large files make V8 give new objects more memory, which it keeps: up to 80 MB. The engine is no faster with it.
-setFlagsFromString('--semi-space-growth-factor=1');
-
 export interface EngineOptions {
   /** Cloud assembly, as `cdk synth` leaves it. */
   readonly assemblyDir: string;
@@ -110,6 +107,8 @@ export interface Engine {
  * @throws EngineError, one sentence that says what is wrong.
  */
 export async function startEngine(options: EngineOptions): Promise<Engine> {
+  // Large files make V8 give new objects more memory, which it keeps: up to 80 MB, which make the engine no faster.
+  setFlagsFromString('--semi-space-growth-factor=1');
   const cleanup: (() => unknown)[] = [];
   let stopping: Promise<void> | undefined;
   const stop = () => {

@@ -91,9 +91,10 @@ export async function runProgram(
     return exitCodes.ok;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.ok;
-    const known = await translate(error);
     const thrown = terminal.signal.aborted ? new InterruptedError() : error;
-    const failure = parserFailure(thrown) ?? failureOf(thrown, () => known);
+    const ofParser = parserFailure(thrown);
+    const known = ofParser ?? (await translate(thrown));
+    const failure = ofParser ?? failureOf(thrown, () => known);
     report(program.name(), failure, terminal, argv.includes('--json'));
     return failure.exitCode;
   }

@@ -100,6 +100,8 @@ export interface AuthorizedRequest {
   readonly choice?: VisaChoice;
   /** Statuses from 300 on that are returned as a reply, not thrown. */
   readonly accepts?: readonly number[];
+  /** Whether it is sent again after a failure that may pass; default: yes. */
+  readonly isRetried?: boolean;
 }
 
 /**
@@ -110,7 +112,7 @@ export interface AuthorizedRequest {
  */
 export async function authorized(connection: ServiceConnection, options: AuthorizedRequest): Promise<TransportReply> {
   const { transport } = connection;
-  const { request, what, accepts = [] } = options;
+  const { request, what, accepts = [], isRetried = true } = options;
   const backoff = transport.backoff(request.signal);
   let renewed = false;
   for (;;) {
@@ -126,8 +128,10 @@ export async function authorized(connection: ServiceConnection, options: Authori
         // The same credentials would be refused again.
         if (renewed || isSame(secrets, await secretsOf(connection, options.needsVisa))) throw error;
         renewed = true;
-      } else {
+      } else if (isRetried) {
         await backoff.failed(error);
+      } else {
+        throw error;
       }
     }
   }
@@ -145,6 +149,7 @@ export async function readAuthorized<T>(
     try {
       return await read(reply);
     } catch (error) {
+      if (options.isRetried === false) throw error;
       await backoff.failed(error);
     }
   }

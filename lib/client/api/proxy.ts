@@ -132,7 +132,8 @@ export class ProxyApi {
   }
 
   /**
-   * As {@link location}, of at most {@link fileNamesPerRequest} files at once. Files that are not in this user's outbox are left out.
+   * As {@link location}, of at most {@link fileNamesPerRequest} files at once. Files that are not in this user's outbox are left
+   * out. It is not tried again: each file can be asked for alone.
    * @throws ClientError
    */
   async locations(
@@ -146,10 +147,11 @@ export class ProxyApi {
       body: JSON.stringify({ fileNames: names }),
       ...options,
     };
-    return await this.#read(`the addresses of ${names.length} files`, request, async (reply) => {
+    const read = async (reply: TransportReply) => {
       const { files } = parsed(locationsReply, await readJson(reply));
-      return new Map(files.map(({ fileName, ...address }) => [fileName, locationOf(address, reply, fileName)]));
-    });
+      return new Map(files.map((file) => [file.fileName, locationOf(file, reply, file.fileName)]));
+    };
+    return await this.#read(`the addresses of ${names.length} files`, request, read, { isRetried: false });
   }
 
   /**
@@ -236,8 +238,9 @@ export class ProxyApi {
     what: string,
     request: AuthorizedRequest['request'],
     read: (reply: TransportReply) => Promise<T>,
+    more: Pick<AuthorizedRequest, 'isRetried'> = {},
   ): Promise<T> {
-    const options = { what, needsVisa: true, request, credentials: asResearcher, choice: outboxVisa };
+    const options = { what, needsVisa: true, request, credentials: asResearcher, choice: outboxVisa, ...more };
     return readAuthorized(this.connection, options, read);
   }
 }

@@ -14,7 +14,7 @@ import { cachePath } from './sources.ts';
 
 /** Bytes of receipts that are read without `--paths`: those of some 7,000 files. */
 const mostBytes = 4 * 1024 * 1024;
-/** Receipts that are read without `--paths`. Each costs two requests. */
+/** Receipts that are read without `--paths`. Each costs a request. */
 const mostReceipts = 100;
 /** Milliseconds that the listing waits for receipts without `--paths`. */
 const timeoutMs = 20_000;

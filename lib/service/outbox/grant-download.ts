@@ -68,23 +68,29 @@ const mostAtOnce = 16;
 const mostBodyBytes = limits.fileNamesPerRequest * (limits.fileNameLength + 16) + 1024;
 
 /**
- * `POST /stream`: presigned URLs of up to 100 files, each as {@link grantDownload} gives it with `redirect=false`. A file that this
- * answers 404 for is left out.
+ * `POST /stream`: presigned URLs of up to 100 files, each as {@link grantDownload} gives it with `redirect=false`. Files for which
+ * that would answer 404 are left out.
  * @throws UnauthenticatedError, InvalidRequestError, TemporarilyUnavailableError
  */
 export async function grantDownloads(request: HttpRequest, endpoint: DownloadEndpoint): Promise<HttpReply> {
   const { rules, outbox, served } = endpoint;
   const caller = await callerOf(request, rules);
   const names = requestedNames(request);
-  const locations = new Map<string, object>();
+  const granted = new Map<string, { readonly location: object; readonly prefix: string }>();
   await forEachConcurrently(names, mostAtOnce, async (fileName) => {
     const found = await findFile(outbox, caller.recipients, fileName);
     if (!found) return;
-    const { url, expiresAt } = await outbox.presign(found.prefix, fileName);
-    served({ ...accessOf(request, caller, [found]), method: request.method, fileName });
-    locations.set(fileName, { fileName, url, expiresAt: expiresAt.toISOString(), size: found.file.size });
+    const { prefix, file } = found;
+    const { url, expiresAt } = await outbox.presign(prefix, fileName);
+    granted.set(fileName, { prefix, location: { fileName, url, expiresAt: expiresAt.toISOString(), size: file.size } });
   });
-  return jsonReply(request.requestId, { files: Array.from(names, (name) => locations.get(name) ?? []).flat() });
+  const files = Array.from(names).flatMap((fileName) => {
+    const file = granted.get(fileName);
+    // Only now is it certain that the caller gets the URL.
+    if (file) served({ ...accessOf(request, caller, [file]), method: request.method, fileName });
+    return file?.location ?? [];
+  });
+  return jsonReply(request.requestId, { files });
 }
 
 /** The names of the body, each once. @throws InvalidRequestError */

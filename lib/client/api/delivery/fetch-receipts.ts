@@ -22,7 +22,7 @@ export interface FetchReceiptsOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Receipts at once. They are small, so requests for their addresses take most of the time. */
+/** Receipts at once. They are small, so most of the time is the way there and back. */
 const parallel = 16;
 
 /** Downloads receipts. One of another size or time in the folder is replaced. @throws ClientError */

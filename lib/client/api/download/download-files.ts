@@ -45,7 +45,7 @@ export interface DownloadReport {
 
 /** For files up to this size the address takes about as long as the bytes, so it is asked for ahead. */
 const aheadBytes = 64 * 1024 * 1024;
-/** Of files that are prepared: on a slow network, addresses of more would expire. */
+/** Most bytes of files that are prepared: on a slow network, further addresses would expire unused. */
 const mostBytesAhead = 256 * 1024 * 1024;
 /** After so many files in a row without an answer, the network is gone. */
 const mostUnavailable = 3;
@@ -117,7 +117,8 @@ class Run {
     const { parallel } = this.#options;
     const ahead: { readonly job: Promise<Job>; readonly size: number }[] = [];
     let [next, bytes] = [0, 0];
-    const isEnough = () => ahead.length > parallel && (ahead.length >= fileNamesPerRequest || bytes >= mostBytesAhead);
+    const isGroup = () => ahead.length >= fileNamesPerRequest || bytes >= mostBytesAhead || !this.#locations.givesMany;
+    const isEnough = () => ahead.length > parallel && isGroup();
     return {
       take: () => {
         for (let file = files[next]; file && !isEnough(); file = files[++next]) {

@@ -1,7 +1,8 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { usageError } from '../../../terminal/errors.ts';
 import type { AwaitedDelivery } from '../../api/delivery/await-delivery.ts';
-import { runDownload, type WantedDownload } from '../download/run-download.ts';
+import type { WantedDownload } from '../download/listed-download.ts';
+import { runDownload } from '../download/run-download.ts';
 import { existingOf, parseCount, parseDuration, parseTime, withKeyOptions, withServiceOptions } from '../options.ts';
 import { type CommandContext, openSession } from '../session.ts';
 

@@ -2,25 +2,59 @@ import { readdir } from 'node:fs/promises';
 import { isReceiptName } from '../../../contract/delivery.ts';
 import { counted, type Output, printable } from '../../../terminal/output.ts';
 import type { Counter } from '../../../terminal/progress.ts';
-import { awaitDelivery } from '../../api/delivery/await-delivery.ts';
+import { type AwaitedDelivery, awaitDelivery } from '../../api/delivery/await-delivery.ts';
 import { Claims } from '../../api/delivery/claims.ts';
 import { copyReceipts, fetchReceipts } from '../../api/delivery/fetch-receipts.ts';
 import { ReceiptError } from '../../api/delivery/receipt.ts';
 import { mayNameOneOf, type ReadReceipts, requestOf } from '../../api/delivery/receipt-files.ts';
+import type { ReceiptFolder } from '../../api/delivery/receipt-folder.ts';
 import type { Receipt } from '../../api/delivery/receipt-reader.ts';
+import type { Existing } from '../../api/download/disk/existing.ts';
 import { originalPath } from '../../api/download/disk/local-name.ts';
 import { downloadFiles } from '../../api/download/download-files.ts';
 import type { Expectation, Expected } from '../../api/download/expected.ts';
 import { ClientError, UnavailableError } from '../../api/errors.ts';
-import type { ListedFile } from '../../api/proxy.ts';
+import type { ListedFile, ProxyApi } from '../../api/proxy.ts';
 import { threadsFor } from '../files/threads.ts';
+import type { PrivateKeys } from '../key-files.ts';
 import { findOwnKeys, type OwnKeys, recipientsOf, warnOfReceipts } from '../own-keys.ts';
 import { isPinned, pinnedKeys, receiptKeys } from '../receipt-keys.ts';
+import type { Session } from '../session.ts';
 import { nothingStaged } from '../submitted-paths.ts';
 import { incompleteError, incompleteText, summaryOf } from './delivery-summary.ts';
 import { downloadReporter } from './download-reporter.ts';
-import type { BegunDownload, WantedDownload } from './run-download.ts';
 import { selectFiles } from './select-files.ts';
+
+/** What a user asks `download` for. */
+export interface WantedDownload {
+  /** Names and patterns; empty: every file, or every file of the awaited delivery. */
+  readonly names: readonly string[];
+  readonly all: boolean;
+  readonly wait: { readonly delivery: AwaitedDelivery; readonly timeoutMs: number } | undefined;
+  readonly folder: string;
+  readonly parallel: number;
+  readonly connections: number;
+  readonly decrypt: boolean;
+  /** Whether files that no receipt names are refused. */
+  readonly requireReceipt: boolean;
+  /** Whether files are saved under the paths that their submitters gave them. */
+  readonly originalPaths: boolean;
+  readonly existing: Existing;
+  readonly sync: boolean;
+}
+
+/** A download whose listing has been asked for. */
+export interface BegunDownload {
+  readonly session: Session;
+  readonly proxy: ProxyApi;
+  readonly wanted: WantedDownload;
+  /** Those to decrypt with. */
+  readonly keys: PrivateKeys | undefined;
+  /** The receipts read so far. Receipts of downloaded files are also copied beside them. */
+  readonly scratch: ReceiptFolder;
+  /** The outbox. */
+  readonly list: () => Promise<readonly ListedFile[]>;
+}
 
 /** What the parts of one run share. */
 interface Run extends BegunDownload {

@@ -96,7 +96,7 @@ const outboxRoutes: Routes = {
     inspect: (run, { header, text }) => {
       const { files } = json(text) as { files: { fileName: string }[] };
       const isWhole = files.length === 1 && files[0]?.fileName === run.listed[0]?.name;
-      expectThat(isWhole, 'the reply is not about the file that was asked for');
+      expectThat(isWhole, 'the reply does not name exactly the requested file');
       expectThat(header('cache-control')?.includes('no-store') === true, 'the reply may be cached');
       return 'a presigned address, not to be cached';
     },

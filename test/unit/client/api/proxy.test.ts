@@ -44,14 +44,14 @@ test('a service that knows no pages does not keep the client busy for ever', asy
   expect(world.faults.requests).toHaveLength(2);
 });
 
-describe('credentials', () => {
-  const connection = (visas: string[]) => {
-    const basic = async () => ({ username: 'user', password: 'good-password' });
-    const visa = async () => `${visas.length > 1 ? visas.shift() : visas[0]}\n`;
-    const transport = new Transport({ userAgent: 'test' });
-    return new ProxyApi(connect({ proxyUrl: world.faults.url, visa, basic, transport }));
-  };
+const connection = (visas: string[]) => {
+  const basic = async () => ({ username: 'user', password: 'good-password' });
+  const visa = async () => `${visas.length > 1 ? visas.shift() : visas[0]}\n`;
+  const transport = new Transport({ userAgent: 'test' });
+  return new ProxyApi(connect({ proxyUrl: world.faults.url, visa, basic, transport }));
+};
 
+describe('credentials', () => {
   test('that were renewed meanwhile are read again and sent again', async () => {
     await all(connection(['expired', 'good-visa']).list());
     expect(world.faults.requests.map(({ status }) => status)).toEqual([401, 200]);
@@ -100,6 +100,26 @@ describe('replies that no such service gives', () => {
     world.faults.break({ on: 'api', fault: { kind: 'answer', status } });
     const remedy = expect.stringContaining('Check the address');
     await expect(world.proxy().location('a')).rejects.toMatchObject({ code, status, remedy });
+  });
+});
+
+describe('the addresses of several files', () => {
+  test('come by name, with a renewed visa if the first has expired', async () => {
+    world.server.put('one.c4gh', Buffer.from('one'));
+    world.server.put('other.c4gh', Buffer.from('other'));
+    const found = await connection(['expired', 'good-visa']).locations(['other.c4gh', 'none.c4gh', 'one.c4gh']);
+    expect(Array.from(found, ([name, { size }]) => [name, size])).toEqual([
+      ['other.c4gh', 5],
+      ['one.c4gh', 3],
+    ]);
+    expect(found.get('one.c4gh')?.url.pathname).toMatch(/one\.c4gh$/);
+  });
+
+  test('are asked for once: an answer that says "later" is not waited for', async () => {
+    world.faults.break({ on: 'api', fault: { kind: 'answer', status: 503, headers: { 'retry-after': '9' } } });
+    await expect(world.proxy().locations(['a', 'b'])).rejects.toMatchObject({ code: 'unavailable' });
+    expect(world.pauses).toEqual([]);
+    expect(world.faults.requests).toHaveLength(1);
   });
 });
 

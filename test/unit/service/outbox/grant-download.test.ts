@@ -225,9 +225,16 @@ describe('POST gives the URLs of several files', () => {
     expect(outbox.signed).toEqual([]);
   });
 
-  test('all or none: S3 that is down is 503', async () => {
-    outbox.failure = { atPage: 0, error: new TemporarilyUnavailableError('S3') };
-    await expect(many({ fileNames: [name] })).rejects.toThrow(TemporarilyUnavailableError);
+  test('all or none: if S3 fails for one of them, it is 503, and no file is recorded', async () => {
+    outbox.stage(mine, { name: 'other.c4gh', size: 7 });
+    const find = outbox.find.bind(outbox);
+    outbox.find = async (prefix, fileName) => {
+      if (fileName === 'other.c4gh') throw new TemporarilyUnavailableError('S3');
+      return await find(prefix, fileName);
+    };
+    await expect(many({ fileNames: [name, 'other.c4gh'] })).rejects.toThrow(TemporarilyUnavailableError);
+    expect(outbox.signed).toEqual([`${mine}/${name}`]);
+    expect(served).toEqual([]);
   });
 });
 

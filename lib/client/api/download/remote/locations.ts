@@ -1,4 +1,4 @@
-import { ClientError } from '../../errors.ts';
+import { ClientError, UnavailableError } from '../../errors.ts';
 import { fileNamesPerRequest, type Location, type ProxyApi } from '../../proxy.ts';
 
 /** An address that knows how long it can be used. */
@@ -9,7 +9,7 @@ export interface TimedLocation extends Location {
   dropped: boolean;
 }
 
-/** What gives addresses: one at a time, or many at once as well. */
+/** Gives addresses one at a time, and possibly many at once. */
 type Source = Pick<ProxyApi, 'location'> & Partial<Pick<ProxyApi, 'locations'>>;
 
 /** Files whose addresses are asked for together. */
@@ -21,50 +21,59 @@ interface Group {
 
 /** No request begins this shortly before an address expires, or in the last quarter of a shorter life. */
 const marginMs = 30_000;
-/** How a service answers, or a gateway before it, that has no addresses of many files at once: as an older version has none. */
-const unknown: ReadonlySet<string> = new Set(['usage', 'forbidden', 'not_found', 'protocol']);
+/** After so many failures in a row, no addresses are asked for together. */
+const mostFailures = 2;
 
 /** Asks for addresses, many of them ahead and at once: a small file then costs one round trip, not two. */
 export class Locations {
   readonly #source: Source;
-  readonly #ahead = new Map<string, Promise<TimedLocation>>();
+  readonly #ahead = new Map<string, Promise<TimedLocation | undefined>>();
   #group: Group | undefined;
-  /** Whether the source gives many at once, as far as known. */
-  #givesMany: boolean;
+  #askMany: Source['locations'];
+  #failures = 0;
 
   constructor(source: Source) {
     this.#source = source;
-    this.#givesMany = source.locations !== undefined;
+    this.#askMany = source.locations?.bind(source);
+  }
+
+  /** Whether the source gives many at once, as far as known. */
+  get givesMany(): boolean {
+    return this.#askMany !== undefined;
   }
 
   /** Asks ahead for an address that will be needed next. `get` throws the error of a request that fails. */
   prepare(name: string, signal: AbortSignal | undefined): void {
     if (this.#ahead.has(name)) return;
-    const group = this.#group ?? this.#newGroup(signal);
-    this.#group = group;
-    group.names.add(name);
-    const asked = group.found.then((found) => found.get(name) ?? this.#one(name, signal));
+    const asked = this.givesMany ? this.#together(name, signal) : this.#one(name, signal);
     asked.catch(() => undefined);
     this.#ahead.set(name, asked);
-    if (group.names.size >= fileNamesPerRequest) this.#askForGroup();
   }
 
   /** A fresh address. @throws errors of `ProxyApi.location` */
   async get(name: string, signal: AbortSignal | undefined): Promise<TimedLocation> {
     const ahead = this.#ahead.get(name);
     this.#ahead.delete(name);
+    const { names } = this.#group ?? {};
     // So that the next addresses come while those at hand are used.
-    if (this.#group && (this.#group.names.has(name) || this.#group.names.size * 2 >= this.#ahead.size))
-      this.#askForGroup();
+    if (names && (names.has(name) || names.size * 2 >= this.#ahead.size)) this.#askForGroup();
     const location = await ahead;
     return location?.isFresh() ? location : this.#one(name, signal);
+  }
+
+  /** @returns `undefined` if the file has to be asked for alone */
+  #together(name: string, signal: AbortSignal | undefined): Promise<TimedLocation | undefined> {
+    const group = this.#group ?? this.#newGroup(signal);
+    this.#group = group;
+    group.names.add(name);
+    if (group.names.size >= fileNamesPerRequest) this.#askForGroup();
+    return group.found.then((found) => found.get(name));
   }
 
   #newGroup(signal: AbortSignal | undefined): Group {
     const names = new Set<string>();
     const { promise, resolve: ask } = Promise.withResolvers<void>();
-    const found = promise.then(() => this.#many([...names], signal));
-    return { names, found, ask };
+    return { names, found: promise.then(() => this.#many([...names], signal)), ask };
   }
 
   #askForGroup(): void {
@@ -72,16 +81,21 @@ export class Locations {
     this.#group = undefined;
   }
 
-  /** Addresses of files, as far as the source gives them at once; the others are asked for one by one. */
+  /** The addresses that the source gives at once. Whatever else it answers, each file is then asked for alone, with its own retries. */
   async #many(names: readonly string[], signal: AbortSignal | undefined): Promise<ReadonlyMap<string, TimedLocation>> {
-    if (!this.#givesMany || names.length === 1) return new Map();
+    if (!this.#askMany || names.length === 1) return new Map();
     const asked = performance.now();
     try {
-      const found = (await this.#source.locations?.(names, { signal })) ?? [];
+      const found = await this.#askMany(names, { signal });
+      this.#failures = 0;
       return new Map(Array.from(found, ([name, location]) => [name, timed(location, asked)]));
     } catch (error) {
-      if (!(error instanceof ClientError && unknown.has(error.code))) throw error;
-      this.#givesMany = false;
+      if (!(error instanceof ClientError) || error.code === 'unauthenticated' || error.code === 'interrupted')
+        throw error;
+      this.#failures += 1;
+      // An older service, or a gateway in front of it, does not know the request at all.
+      const isKnown = error instanceof UnavailableError && this.#failures < mostFailures;
+      if (!isKnown) this.#askMany = undefined;
       return new Map();
     }
   }

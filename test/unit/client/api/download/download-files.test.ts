@@ -58,10 +58,31 @@ describe('a run', () => {
   test('asks for each address if the service knows no other way', async () => {
     for (let index = 0; index < 120; index += 1) world.server.put(`file-${index}.c4gh`, small);
     world.server.givesMany = false;
+    const before = world.faults.connections;
     expect((await world.download({ parallel: 4 })).error).toBeUndefined();
     expect(world.server.count(/^GET .*stream\//)).toBe(120);
-    // Once, and while the first answer was under way.
-    expect(world.server.count(/^POST .*stream$/)).toBeLessThanOrEqual(2);
+    expect(world.server.count(/^POST .*stream$/)).toBe(1);
+    // No more at once than files are downloaded and prepared.
+    expect(world.faults.connections - before).toBeLessThanOrEqual(16);
+  });
+
+  test('a request for many addresses that fails delays nothing: each is asked for alone', async () => {
+    for (let index = 0; index < 20; index += 1) world.server.put(`file-${index}.c4gh`, small);
+    world.faults.break({ on: 'api', path: /\/stream$/, fault: { kind: 'answer', status: 500 }, times: 100 });
+    expect((await world.download()).error).toBeUndefined();
+    expect(world.server.count(/^GET .*stream\//)).toBe(20);
+    expect(world.pauses).toEqual([]);
+  });
+
+  test('a request for many addresses waits for no answer when the user stops', async () => {
+    for (let index = 0; index < 20; index += 1) world.server.put(`file-${index}.c4gh`, small);
+    world.faults.break({ on: 'api', path: /\/stream$/, fault: { kind: 'delay', milliseconds: 60_000 } });
+    const abort = new AbortController();
+    const files = await all(world.proxy().list());
+    const ended = world.download({ files, signal: abort.signal });
+    await expect.poll(() => requestsTo('api').some(({ path }) => path.endsWith('/stream'))).toBe(true);
+    abort.abort();
+    expect((await ended).error).toMatchObject({ code: 'interrupted' });
   });
 
   test('one of many files that is gone fails alone', async () => {

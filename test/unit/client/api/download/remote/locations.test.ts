@@ -6,9 +6,9 @@ import type { Location } from '../../../../../../lib/client/api/proxy.ts';
 const names = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `file-${from + index}`);
 
 /** A source of addresses, and what it was asked for: a name, or several at once. */
-function world(options: { lifetimeMs?: number; missing?: string; failure?: Error } = {}) {
+function world(options: { lifetimeMs?: number; missing?: string; failures?: (Error | undefined)[] } = {}) {
   const asked: (string | readonly string[])[] = [];
-  const { lifetimeMs = 900_000, missing, failure } = options;
+  const { lifetimeMs = 900_000, missing, failures = [] } = options;
   const address = (name: string, life: number): Location => {
     return { url: new URL(`https://storage.example/${name}`), expiresAt: new Date(), lifetimeMs: life, size: 1 };
   };
@@ -19,6 +19,7 @@ function world(options: { lifetimeMs?: number; missing?: string; failure?: Error
     },
     async locations(wanted) {
       asked.push(wanted);
+      const failure = failures.shift();
       if (failure) throw failure;
       const found = wanted.filter((name) => name !== missing);
       return new Map(found.map((name) => [name, address(name, lifetimeMs)]));
@@ -28,7 +29,7 @@ function world(options: { lifetimeMs?: number; missing?: string; failure?: Error
     for (const name of wanted) locations.prepare(name, undefined);
   };
   const get = async (name: string) => (await locations.get(name, undefined)).url.pathname.slice(1);
-  return { asked, prepare, get };
+  return { asked, prepare, get, locations };
 }
 
 test('the addresses of files that come next are asked for together, once the first of them is needed', async () => {
@@ -76,24 +77,53 @@ test('a file that is missing in the reply, or whose address is too old, is asked
   }
 });
 
-test.each(['usage', 'forbidden', 'not_found', 'protocol'] as const)(
-  'after an answer that is %s, each is asked for alone',
+test.each(['usage', 'forbidden', 'not_found', 'protocol', 'not_verified'] as const)(
+  'after an answer that is %s, each is asked for alone, ahead as well',
   async (code) => {
-    const { asked, prepare, get } = world({ failure: new ClientError(code, 'there is no such path') });
+    const { asked, prepare, get, locations } = world({ failures: [new ClientError(code, 'there is no such path')] });
     prepare(names(0, 2));
     expect(await Promise.all(names(0, 2).map(get))).toEqual(names(0, 2));
+    expect(locations.givesMany).toBe(false);
     prepare(names(2, 4));
-    expect(await Promise.all(names(2, 4).map(get))).toEqual(names(2, 4));
     expect(asked).toEqual([names(0, 2), 'file-0', 'file-1', 'file-2', 'file-3']);
+    expect(await Promise.all(names(2, 4).map(get))).toEqual(names(2, 4));
+    expect(asked).toHaveLength(5);
   },
 );
 
-test.each([new UnavailableError('no answer'), new ClientError('unauthenticated', 'the visa has expired')])(
-  'every file of the request fails with %s',
-  async (failure) => {
-    const { asked, prepare, get } = world({ failure });
-    prepare(names(0, 2));
-    for (const name of names(0, 2)) await expect(get(name)).rejects.toBe(failure);
-    expect(asked).toEqual([names(0, 2)]);
-  },
-);
+test('after a failure that may pass, each of the files is asked for alone, when it is needed; after two in a row, all files', async () => {
+  const unavailable = new UnavailableError('status 500');
+  const { asked, prepare, get, locations } = world({ failures: [unavailable, undefined, unavailable, unavailable] });
+  for (const at of [0, 2, 4, 6]) {
+    expect(locations.givesMany).toBe(true);
+    prepare(names(at, at + 2));
+    expect(await get(`file-${at}`)).toBe(`file-${at}`);
+    const isFailed = at !== 2;
+    expect(asked).not.toContain(`file-${at + 1}`);
+    expect(await get(`file-${at + 1}`)).toBe(`file-${at + 1}`);
+    expect(asked.includes(`file-${at + 1}`)).toBe(isFailed);
+  }
+  expect(locations.givesMany).toBe(false);
+});
+
+test.each(['unauthenticated', 'interrupted'] as const)('every file fails with an error that is %s', async (code) => {
+  const failure = new ClientError(code, 'the visa has expired');
+  const { asked, prepare, get } = world({ failures: [failure] });
+  prepare(names(0, 2));
+  for (const name of names(0, 2)) await expect(get(name)).rejects.toBe(failure);
+  expect(asked).toEqual([names(0, 2)]);
+});
+
+test('a source that gives one at a time is asked for each, ahead', async () => {
+  const asked: string[] = [];
+  const locations = new Locations({
+    async location(name) {
+      asked.push(name);
+      return { url: new URL('https://storage.example/'), expiresAt: new Date(), lifetimeMs: 900_000, size: 1 };
+    },
+  });
+  for (const name of names(0, 2)) locations.prepare(name, undefined);
+  expect(asked).toEqual(names(0, 2));
+  await locations.get('file-0', undefined);
+  expect(asked).toEqual(names(0, 2));
+});
