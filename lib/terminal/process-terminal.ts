@@ -1,4 +1,5 @@
-import { closeSync, openSync, ReadStream, read } from 'node:fs';
+import { closeSync, fstatSync, openSync, ReadStream, read } from 'node:fs';
+import { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { isatty, ReadStream as TerminalReader, WriteStream } from 'node:tty';
 import { promisify } from 'node:util';
@@ -31,7 +32,7 @@ export function processTerminal(): Terminal {
     get input() {
       return process.stdin;
     },
-    passingInput: { [Symbol.asyncIterator]: () => standardInput(process.stdin, interrupted.signal) },
+    passingInput: { [Symbol.asyncIterator]: () => standardInput(interrupted.signal) },
     write: (text) => void stdout.write(text),
     output: stdout,
     async flush() {
@@ -82,15 +83,19 @@ function controllingTerminal(asking: Asking): ((question: string) => Promise<str
 
 /** Bytes per read of a file. */
 const readBytes = 512 * 1024;
+/** As many bytes as a pipe holds. */
+const pipeBytes = 64 * 1024;
 
 /**
  * The bytes of standard input. A chunk is valid until the next one is requested: its memory is reused or freed.
  * @throws the reason of `signal`, also while it waits for a pipe.
  */
-export async function* standardInput(stdin: Readable, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+async function* standardInput(signal: AbortSignal): AsyncGenerator<Uint8Array> {
   signal.throwIfAborted();
+  const { stdin, platform } = process;
   if (stdin instanceof ReadStream) yield* fileChunks(stdin, signal);
-  else yield* pipeChunks(stdin, signal);
+  else if (platform !== 'win32' && fstatSync(0).isFIFO()) yield* pipeChunks(signal);
+  else yield* streamChunks(stdin, signal);
 }
 
 /** Reads without the stream, which takes new memory for each 64 KiB. */
@@ -106,16 +111,60 @@ async function* fileChunks(stdin: ReadStream, signal: AbortSignal): AsyncGenerat
   }
 }
 
-async function* pipeChunks(stdin: Readable, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  // Without this, the process would wait for the writer of the pipe.
+/** As {@link fileChunks}. Of three pieces of memory the consumer has one, one waits, and the next read fills one. */
+async function* pipeChunks(signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const free = [1, 2, 3].map(() => Buffer.allocUnsafeSlow(pipeBytes));
+  const waiting: (readonly [memory: Buffer<ArrayBuffer>, bytes: number])[] = [];
+  let filled = Buffer.alloc(0);
+  let end: { readonly error?: unknown } | undefined;
+  let wake = () => {};
+  const onread = {
+    buffer: () => {
+      filled = free.pop() ?? filled;
+      return filled;
+    },
+    // Node.js asks for the memory of the next read at once, also when it pauses.
+    callback: (bytes: number) => {
+      waiting.push([filled, bytes]);
+      wake();
+      return free.length > 1;
+    },
+  };
+  const pipe = new Socket({ fd: 0, writable: false, signal, onread });
+  const ended = (error?: unknown) => {
+    end ??= { error };
+    wake();
+  };
+  pipe.on('end', () => ended()).on('error', ended);
+  try {
+    pipe.resume();
+    for (;;) {
+      const [memory, bytes] = waiting.shift() ?? [];
+      if (memory) {
+        yield memory.subarray(0, bytes);
+        free.push(memory);
+        pipe.resume();
+      } else if (end) {
+        signal.throwIfAborted();
+        if (end.error) throw end.error;
+        return;
+      } else {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    }
+  } finally {
+    pipe.destroy();
+  }
+}
+
+async function* streamChunks(stdin: Readable, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  // Without this, the process would wait for the terminal.
   const stop = () => stdin.destroy(signal.reason);
   signal.addEventListener('abort', stop, { once: true });
   try {
-    for await (const chunk of stdin as AsyncIterable<Buffer<ArrayBuffer>>) {
-      yield chunk;
-      // The garbage collector would free it late, and memory would grow.
-      if (chunk.length === chunk.buffer.byteLength) chunk.buffer.transfer(0);
-    }
+    for await (const chunk of stdin as AsyncIterable<Uint8Array>) yield chunk;
   } finally {
     signal.removeEventListener('abort', stop);
   }

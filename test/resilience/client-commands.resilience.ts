@@ -355,6 +355,7 @@ describe('pipes', () => {
     ['a large file', '< large.c4gh'],
     ['the rest of a file', '< behind.c4gh'],
     ['a pipe', '< <(cat large.c4gh)'],
+    ['a pipe that is filled with pauses', '< <(head -c 70000 large.c4gh; sleep 0.3; tail -c +70001 large.c4gh)'],
   ])('standard input may be %s', async (_, redirection) => {
     await writeFile(join(folder, 'large'), large);
     await writeFile(join(folder, 'large.c4gh'), largeContainer);
@@ -362,6 +363,17 @@ describe('pipes', () => {
     const skip = redirection.includes('behind') ? 'dd bs=1000 count=1 status=none of=skipped; ' : '';
     const { status, stderr } = shell(`{ ${skip}${client} decrypt --key me.sec.pem - | cmp - large; } ${redirection}`);
     expect({ status, stderr: stderr.toString() }).toEqual({ status: 0, stderr: '' });
+  });
+
+  test('Ctrl-C ends the wait for a pipe of the shell, and a pipe that ends early is an error', async () => {
+    await writeFile(join(folder, 'mine.c4gh'), container);
+    const { status } = shell(`sleep 2 | timeout --preserve-status --signal INT 1 ${client} decrypt --key me.sec.pem -`);
+    expect(status).toBe(130);
+    const cut = shell(`head -c 100 mine.c4gh | ${client} decrypt --key me.sec.pem -`);
+    expect({ status: cut.status, stderr: cut.stderr.toString() }).toMatchObject({
+      status: 8,
+      stderr: expect.stringContaining('ends inside the header'),
+    });
   });
 
   test('Ctrl-C ends the wait for a silent pipe', async () => {
