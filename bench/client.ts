@@ -17,6 +17,8 @@ const goalMebibytes = 512;
 const smallFiles = Number(process.env.BENCH_CLIENT_FILES ?? 1000);
 const rounds = Number(process.env.BENCH_CLIENT_ROUNDS ?? 5);
 const startTargetMs = 60;
+/** A folder on a fresh file system. Default: none is measured. */
+const freshFolder = process.env.BENCH_CLIENT_FRESH;
 /** Milliseconds before each answer: none, and the least of a real network and service. */
 const delays = [0, 10];
 
@@ -54,6 +56,18 @@ export default async function clientSuite(report: Report): Promise<void> {
     await starts(report, client, others);
     await large(report, client, others);
     await small(report, client, others);
+  } finally {
+    await client.remove();
+  }
+  if (freshFolder !== undefined) await onFreshDisk(report, freshFolder);
+}
+
+/** Small files once more, where ext4 has no deleted files to look at. */
+async function onFreshDisk(report: Report, folder: string): Promise<void> {
+  const client = await InstalledClient.install(folder);
+  try {
+    report.text('On a fresh file system:');
+    await small(report, client, await available(client.root));
   } finally {
     await client.remove();
   }
