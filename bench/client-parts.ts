@@ -52,7 +52,7 @@ function timed(part: Part, functions: object, names: readonly string[]): void {
 function partOf({ path }: Request): Part {
   if (path.includes('/.well-known/') || path.includes('receipt')) return 'key set and receipts';
   if (path.includes('/files?')) return 'list';
-  return path.includes('/stream/') ? 'address' : 'receive';
+  return path.includes('/stream') ? 'address' : 'receive';
 }
 
 function watchRequests(): void {
