@@ -24,7 +24,7 @@ const marginMs = 30_000;
 /** After so many failures in a row, no addresses are asked for together. */
 const mostFailures = 2;
 
-/** Asks for addresses, many of them ahead and at once: a small file then costs one round trip, not two. */
+/** Asks for addresses, as many ahead and at once as the source gives: a small file then costs one round trip, not two. */
 export class Locations {
   readonly #source: Source;
   readonly #ahead = new Map<string, Promise<TimedLocation | undefined>>();
@@ -42,10 +42,15 @@ export class Locations {
     return this.#askMany !== undefined;
   }
 
-  /** Asks ahead for an address that will be needed next. `get` throws the error of a request that fails. */
+  /** Asks ahead for an address that will be needed next, if many come at once. `get` throws the error of a request that fails. */
   prepare(name: string, signal: AbortSignal | undefined): void {
-    if (this.#ahead.has(name)) return;
-    const asked = this.givesMany ? this.#together(name, signal) : this.#one(name, signal);
+    if (!this.givesMany || this.#ahead.has(name)) return;
+    const group = this.#group ?? this.#newGroup(signal);
+    this.#group = group;
+    group.names.add(name);
+    if (group.names.size >= fileNamesPerRequest) this.#askForGroup();
+    // Without an address here, the file is asked for alone.
+    const asked = group.found.then((found) => found.get(name));
     asked.catch(() => undefined);
     this.#ahead.set(name, asked);
   }
@@ -59,15 +64,6 @@ export class Locations {
     if (names && (names.has(name) || names.size * 2 >= this.#ahead.size)) this.#askForGroup();
     const location = await ahead;
     return location?.isFresh() ? location : this.#one(name, signal);
-  }
-
-  /** @returns `undefined` if the file has to be asked for alone */
-  #together(name: string, signal: AbortSignal | undefined): Promise<TimedLocation | undefined> {
-    const group = this.#group ?? this.#newGroup(signal);
-    this.#group = group;
-    group.names.add(name);
-    if (group.names.size >= fileNamesPerRequest) this.#askForGroup();
-    return group.found.then((found) => found.get(name));
   }
 
   #newGroup(signal: AbortSignal | undefined): Group {
