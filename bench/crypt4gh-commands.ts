@@ -70,7 +70,7 @@ const rows: readonly Row[] = [
   {
     name: 'encrypt, file to file, then sync',
     line: (program) => synced(program, program.encryptFile),
-    against: ofFiles,
+    against: [...ofFiles.slice(0, 2), { name: 'Rust', goal: 1 }],
   },
 ];
 
