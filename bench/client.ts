@@ -62,7 +62,7 @@ export default async function clientSuite(report: Report): Promise<void> {
   if (freshFolder !== undefined) await onFreshDisk(report, freshFolder);
 }
 
-/** Small files once more, where ext4 has no deleted files to look at. */
+/** Small files once more, where only this bench has deleted files. */
 async function onFreshDisk(report: Report, folder: string): Promise<void> {
   const client = await InstalledClient.install(folder);
   try {

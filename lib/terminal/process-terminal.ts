@@ -83,7 +83,7 @@ function controllingTerminal(asking: Asking): ((question: string) => Promise<str
 
 /** Bytes per read of a file. */
 const readBytes = 512 * 1024;
-/** As many bytes as a pipe holds. */
+/** What a pipe holds on Linux. */
 const pipeBytes = 64 * 1024;
 
 /**
@@ -94,6 +94,7 @@ async function* standardInput(signal: AbortSignal): AsyncGenerator<Uint8Array> {
   signal.throwIfAborted();
   const { stdin, platform } = process;
   if (stdin instanceof ReadStream) yield* fileChunks(stdin, signal);
+  // On Windows a pipe is something else.
   else if (platform !== 'win32' && fstatSync(0).isFIFO()) yield* pipeChunks(signal);
   else yield* streamChunks(stdin, signal);
 }
@@ -111,21 +112,22 @@ async function* fileChunks(stdin: ReadStream, signal: AbortSignal): AsyncGenerat
   }
 }
 
-/** As {@link fileChunks}. Of three pieces of memory the consumer has one, one waits, and the next read fills one. */
+/** As {@link fileChunks}, with three buffers: the consumer has one, one is full, and one is being filled. */
 async function* pipeChunks(signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const free = [1, 2, 3].map(() => Buffer.allocUnsafeSlow(pipeBytes));
   const waiting: (readonly [memory: Buffer<ArrayBuffer>, bytes: number])[] = [];
-  let filled = Buffer.alloc(0);
+  /** Of the next read. */
+  let target = Buffer.alloc(0);
   let end: { readonly error?: unknown } | undefined;
   let wake = () => {};
   const onread = {
     buffer: () => {
-      filled = free.pop() ?? filled;
-      return filled;
+      target = free.pop() ?? target;
+      return target;
     },
-    // Node.js asks for the memory of the next read at once, also when it pauses.
+    // Node.js calls `buffer` after this even if it pauses, so the last free one is for the read after the pause.
     callback: (bytes: number) => {
-      waiting.push([filled, bytes]);
+      waiting.push([target, bytes]);
       wake();
       return free.length > 1;
     },
@@ -139,13 +141,13 @@ async function* pipeChunks(signal: AbortSignal): AsyncGenerator<Uint8Array> {
   try {
     pipe.resume();
     for (;;) {
+      signal.throwIfAborted();
       const [memory, bytes] = waiting.shift() ?? [];
       if (memory) {
         yield memory.subarray(0, bytes);
         free.push(memory);
         pipe.resume();
       } else if (end) {
-        signal.throwIfAborted();
         if (end.error) throw end.error;
         return;
       } else {
@@ -160,11 +162,15 @@ async function* pipeChunks(signal: AbortSignal): AsyncGenerator<Uint8Array> {
 }
 
 async function* streamChunks(stdin: Readable, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  // Without this, the process would wait for the terminal.
+  // Without this, an interrupt would wait for the next bytes.
   const stop = () => stdin.destroy(signal.reason);
   signal.addEventListener('abort', stop, { once: true });
   try {
-    for await (const chunk of stdin as AsyncIterable<Uint8Array>) yield chunk;
+    for await (const chunk of stdin as AsyncIterable<Buffer<ArrayBuffer>>) {
+      yield chunk;
+      // The garbage collector would free it late, and memory would grow.
+      if (chunk.length === chunk.buffer.byteLength) chunk.buffer.transfer(0);
+    }
   } finally {
     signal.removeEventListener('abort', stop);
   }

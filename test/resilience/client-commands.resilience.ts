@@ -1,7 +1,7 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createCipheriv, randomBytes } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, readdir, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -344,6 +344,34 @@ describe('pipes', () => {
     expect(size).toBe(124 + total + 28 * (total / 65_536));
   });
 
+  test('an error ends the client, although the writer of the pipe says nothing', async () => {
+    await writeFile(join(folder, 'mine.c4gh'), container);
+    const silent = '< <(head -c 200 mine.c4gh; sleep 30 2> /dev/null)';
+    for (const line of ['decrypt --key other.sec.pem -', 'reencrypt --key other.sec.pem -r me.pub.pem -']) {
+      const { status } = shell(`${client} keys generate other --no-passphrase; timeout 10 ${client} ${line} ${silent}`);
+      expect(status).toBe(3);
+    }
+  });
+
+  test('a slow reader slows the writer of a pipe of the shell down: memory stays flat', async () => {
+    const total = 300 * 1024 * 1024;
+    expect(shell('mkfifo zeros').status).toBe(0);
+    const writer = spawn('bash', ['-c', `head -c ${total} /dev/zero > zeros`], { cwd: folder });
+    await using zeros = await open(join(folder, 'zeros'));
+    const stdio = [zeros.fd, 'pipe', 'inherit'] as const;
+    const child = spawn('env', ['-i', ...command, 'encrypt', '-r', 'me.pub.pem', '-'], {
+      cwd: folder,
+      stdio: [...stdio],
+    });
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    const status = await readFile(`/proc/${child.pid}/status`, 'utf8');
+    expect(Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1])).toBeLessThan(256 * 1024);
+    expect(writer.exitCode).toBeNull();
+    let size = 0;
+    for await (const chunk of child.stdout ?? []) size += chunk.length;
+    expect(size).toBe(124 + total + 28 * (total / 65_536));
+  });
+
   test('a named pipe is read and written as one', () => {
     const { status } = shell(
       `mkfifo in && (cat 'prøve 1.bam' > in &) && ${client} encrypt -r me.pub.pem in -o >(${client} decrypt --key me.sec.pem - | cmp - 'prøve 1.bam' && touch same); for i in {1..50}; do test -e same && break; sleep 0.1; done; test -e same`,
@@ -367,8 +395,14 @@ describe('pipes', () => {
 
   test('Ctrl-C ends the wait for a pipe of the shell, and a pipe that ends early is an error', async () => {
     await writeFile(join(folder, 'mine.c4gh'), container);
-    const { status } = shell(`sleep 2 | timeout --preserve-status --signal INT 1 ${client} decrypt --key me.sec.pem -`);
-    expect(status).toBe(130);
+    // 137: it did not end in three more seconds.
+    const stopped = shell(
+      `timeout -s INT -k 3 --preserve-status 1 ${client} decrypt --key me.sec.pem - < <(sleep 30 2> /dev/null)`,
+    );
+    expect({ status: stopped.status, stderr: stopped.stderr.toString() }).toMatchObject({
+      status: 130,
+      stderr: expect.stringContaining('interrupted'),
+    });
     const cut = shell(`head -c 100 mine.c4gh | ${client} decrypt --key me.sec.pem -`);
     expect({ status: cut.status, stderr: cut.stderr.toString() }).toMatchObject({
       status: 8,

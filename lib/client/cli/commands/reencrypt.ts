@@ -52,6 +52,8 @@ export function registerReencrypt(program: Command, context: CommandContext): vo
         const readerKeys = keys.raw;
         using task = progress.task(input.label, input.size);
         const { header: old, body } = await splitContainer(counted(input.stream(), task.add));
+        // Otherwise a silent writer would keep the process after an error.
+        await using _ = { [Symbol.asyncDispose]: async () => void (await body.return?.()) };
         const foreignPackets = options.trim ? 'drop' : 'keep';
         const header = options.add
           ? addRecipients({ header: old, readerKeys, recipients })
@@ -63,7 +65,6 @@ export function registerReencrypt(program: Command, context: CommandContext): vo
               foreignPackets,
             });
         await sink.write(options.headerOnly ? [header] : joined(header, body));
-        await body.return?.();
       });
       reportWritten(session.output, { file, output: name, recipients: recipients.length });
     });

@@ -15,12 +15,11 @@ export async function runDownload(session: Session, asked: WantedDownload): Prom
   using _ = { [Symbol.dispose]: () => failure.abort() };
   const signal = AbortSignal.any([terminal.signal, failure.signal]);
   const list = () => Array.fromAsync(proxy.list({ signal }));
-  // Requested before folders and keys are read. If something fails before it is awaited, it is given up.
+  // Requested before the receipts are opened and most code is loaded. If something fails before it is awaited, it is given up.
   const listing = asked.wait ? undefined : list();
   listing?.catch(() => undefined);
   await using scratch = await ReceiptFolder.open(cachePath(terminal), terminal.now);
   const wanted = { ...asked, folder: resolve(terminal.folder, asked.folder) };
-  // Loaded only when the request is on its way: this is most of the code.
   const { downloadListed } = await import('./listed-download.ts');
   await downloadListed({ session, proxy, wanted, keys, scratch, list: () => listing ?? list() });
 }

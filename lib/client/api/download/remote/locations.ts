@@ -24,7 +24,7 @@ const marginMs = 30_000;
 /** After so many failures in a row, no addresses are asked for together. */
 const mostFailures = 2;
 
-/** Asks for addresses, as many ahead and at once as the source gives: a small file then costs one round trip, not two. */
+/** Asks for addresses. A source that gives many at once is asked ahead: a small file then costs one round trip, not two. */
 export class Locations {
   readonly #source: Source;
   readonly #ahead = new Map<string, Promise<TimedLocation | undefined>>();
@@ -42,7 +42,7 @@ export class Locations {
     return this.#askMany !== undefined;
   }
 
-  /** Asks ahead for an address that will be needed next, if many come at once. `get` throws the error of a request that fails. */
+  /** Asks ahead for an address that will be needed next, if the source gives many at once. `get` throws what goes wrong. */
   prepare(name: string, signal: AbortSignal | undefined): void {
     if (!this.givesMany || this.#ahead.has(name)) return;
     const group = this.#group ?? this.#newGroup(signal);
@@ -77,7 +77,7 @@ export class Locations {
     this.#group = undefined;
   }
 
-  /** The addresses that the source gives at once. Whatever else it answers, each file is then asked for alone, with its own retries. */
+  /** What the source gives at once. Whatever else it answers, each file is then asked for alone, with its own retries. */
   async #many(names: readonly string[], signal: AbortSignal | undefined): Promise<ReadonlyMap<string, TimedLocation>> {
     if (!this.#askMany || names.length === 1) return new Map();
     const asked = performance.now();
@@ -90,8 +90,8 @@ export class Locations {
         throw error;
       this.#failures += 1;
       // An older service, or a gateway in front of it, does not know the request at all.
-      const isKnown = error instanceof UnavailableError && this.#failures < mostFailures;
-      if (!isKnown) this.#askMany = undefined;
+      const isWorthATry = error instanceof UnavailableError && this.#failures < mostFailures;
+      if (!isWorthATry) this.#askMany = undefined;
       return new Map();
     }
   }
