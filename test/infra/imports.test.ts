@@ -124,7 +124,9 @@ const reserved: readonly { readonly packages: RegExp; readonly areas: readonly s
   { packages: /^(node:)?http$/, areas: ['local', 'client/serve'] },
   { packages: /^(node:)?(http|https|http2|dgram|dns)(\/|$)/, areas: ['local'] },
   // The client sets how its HTTP library opens a connection: which authorities it trusts, how much it reads at once.
-  { packages: /^(node:)?(net|tls)(\/|$)/, areas: ['local', 'client/api'] },
+  { packages: /^(node:)?tls(\/|$)/, areas: ['local', 'client/api'] },
+  // A pipe on standard input is a socket to Node.js.
+  { packages: /^(node:)?net(\/|$)/, areas: ['local', 'client/api', 'terminal'] },
   // One place that opens connections, so that one place decides which server sees a credential.
   { packages: /^undici(\/|$)/, areas: ['client/api'] },
 ];
