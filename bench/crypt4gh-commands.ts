@@ -134,7 +134,7 @@ export async function commands(
     }
   }
   report.text(
-    `The commands, ${fileMiB} MiB where no size is named, the fastest of ${rounds} runs in turn. Ours waits for the disk; the others do only where the row says sync.`,
+    `The commands, ${fileMiB} MiB where no size is named, the fastest of ${rounds} runs in turn. Ours waits for the disk; the others wait in the rows that say sync.`,
   );
   report.table(['', 'seconds', 'beside', 'seconds', 'ratio', 'goal', 'of the cipher alone', 'peak MiB'], table);
 }

@@ -5,8 +5,8 @@ import { startEngine } from '../../lib/local/engine.ts';
 const [assemblyDir = '', dataDir = ''] = process.argv.slice(2);
 const engine = await startEngine({ assemblyDir, dataDir, connectionPath: join(dataDir, 'connection.json') });
 /**
- * Any message asks for the milliseconds of the first invocation of each function in a new process, but of `migrate`: it answers
- * no caller, and its time is that of the migration.
+ * Any message asks for the milliseconds of the first invocation of each function in a new process. `migrate` is left out, because
+ * no caller waits for it, and its invocation is the migration.
  */
 process.on('message', async () => {
   const { functions } = engine;

@@ -91,7 +91,7 @@ const manifest = {
 
 /**
  * In words that even an old Node.js understands: npm warns of one that is too old, and installs anyway. Node.js runs compiled code
- * without a check, so it is kept only where nobody but this user can write the program either, and never on Windows, which has no
+ * without a check, so it is kept only where no other user can write to the program, and never on Windows, which has no
  * modes. The modes are decimal, because an old Node.js does not know octal numbers: 448 is 0o700, and 18 is 0o022.
  */
 const start = `#!/usr/bin/env node

@@ -9,13 +9,13 @@ import { required } from '../shared/runtime.ts';
 import { deployedVisaRules, promptDatabase } from '../shared/wiring.ts';
 
 const access = outboxAccess();
+const resources = ['GET/files', 'POST/stream', 'GET/stream/*', 'HEAD/stream/*'];
 
 /**
  * Request authorizer of list and stream: visa and archive credentials. The functions behind it verify the visa once more, and
  * serve only callers that this one has admitted. There are two reasons for an authorizer: only API Gateway itself can send
  * `WWW-Authenticate`, and the functions that serve the outbox need no access to the database.
  */
-const resources = ['GET/files', 'POST/stream', 'GET/stream/*', 'HEAD/stream/*'];
 export const handler = requestAuthorizer(resources, async (event) => {
   try {
     const { principalId, archiveUser } = await authorizeOutboxCaller({ headers: headersOf(event) }, access);

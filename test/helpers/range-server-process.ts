@@ -47,7 +47,7 @@ const server = createServer(async (request, reply) => {
     return json(reply, {
       files: fileNames.map((fileName: string) => ({
         fileName,
-        url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/storage/${encodeURIComponent(fileName)}?signed=yes`,
+        url: addressOf(fileName),
         expiresAt: new Date(Date.now() + 900_000),
         size: contents.get(fileName)?.size,
       })),
@@ -55,7 +55,7 @@ const server = createServer(async (request, reply) => {
   }
   if (content === undefined) return reply.writeHead(404).end();
   if (url.pathname.startsWith('/v1/stream/')) {
-    const location = `http://127.0.0.1:${(server.address() as AddressInfo).port}/storage/${encodeURIComponent(name)}?signed=yes`;
+    const location = addressOf(name);
     if (url.searchParams.get('redirect') !== 'false')
       return reply.writeHead(307, { location, 'content-length': 0 }).end();
     return json(reply, { url: location, expiresAt: new Date(Date.now() + 900_000), size: content.size });
@@ -72,6 +72,10 @@ const server = createServer(async (request, reply) => {
   });
   return send(reply, content, start, end);
 });
+
+function addressOf(name: string): string {
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/storage/${encodeURIComponent(name)}?signed=yes`;
+}
 
 function listing(query: URLSearchParams): readonly unknown[] {
   const [page, perPage, after] = [Number(query.get('page')), Number(query.get('per_page')), query.get('after') ?? ''];

@@ -100,8 +100,8 @@ export interface AuthorizedRequest {
   readonly choice?: VisaChoice;
   /** Statuses from 300 on that are returned as a reply, not thrown. */
   readonly accepts?: readonly number[];
-  /** Whether it is sent again after a failure that may pass; default: yes. */
-  readonly isRetried?: boolean;
+  /** Failed attempts in a row after which it is given up; default: those of the transport. */
+  readonly attempts?: number;
 }
 
 /**
@@ -112,8 +112,8 @@ export interface AuthorizedRequest {
  */
 export async function authorized(connection: ServiceConnection, options: AuthorizedRequest): Promise<TransportReply> {
   const { transport } = connection;
-  const { request, what, accepts = [], isRetried = true } = options;
-  const backoff = transport.backoff(request.signal);
+  const { request, what, accepts = [] } = options;
+  const backoff = transport.backoff(request.signal, options.attempts);
   let renewed = false;
   for (;;) {
     const secrets = await secretsOf(connection, options.needsVisa);
@@ -128,10 +128,8 @@ export async function authorized(connection: ServiceConnection, options: Authori
         // The same credentials would be refused again.
         if (renewed || isSame(secrets, await secretsOf(connection, options.needsVisa))) throw error;
         renewed = true;
-      } else if (isRetried) {
-        await backoff.failed(error);
       } else {
-        throw error;
+        await backoff.failed(error);
       }
     }
   }
@@ -143,13 +141,12 @@ export async function readAuthorized<T>(
   options: AuthorizedRequest,
   read: (reply: TransportReply) => Promise<T>,
 ): Promise<T> {
-  const backoff = connection.transport.backoff(options.request.signal);
+  const backoff = connection.transport.backoff(options.request.signal, options.attempts);
   for (;;) {
     const reply = await authorized(connection, options);
     try {
       return await read(reply);
     } catch (error) {
-      if (options.isRetried === false) throw error;
       await backoff.failed(error);
     }
   }

@@ -151,7 +151,7 @@ export class ProxyApi {
       const { files } = parsed(locationsReply, await readJson(reply));
       return new Map(files.map((file) => [file.fileName, locationOf(file, reply, file.fileName)]));
     };
-    return await this.#read(`the addresses of ${names.length} files`, request, read, { isRetried: false });
+    return await this.#read(`the addresses of ${names.length} files`, request, read, { attempts: 1 });
   }
 
   /**
@@ -238,7 +238,7 @@ export class ProxyApi {
     what: string,
     request: AuthorizedRequest['request'],
     read: (reply: TransportReply) => Promise<T>,
-    more: Pick<AuthorizedRequest, 'isRetried'> = {},
+    more: Pick<AuthorizedRequest, 'attempts'> = {},
   ): Promise<T> {
     const options = { what, needsVisa: true, request, credentials: asResearcher, choice: outboxVisa, ...more };
     return readAuthorized(this.connection, options, read);

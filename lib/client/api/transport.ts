@@ -65,9 +65,9 @@ export class Transport implements AsyncDisposable {
     return this.#settings.retries ?? defaultRetryPolicy;
   }
 
-  /** A back-off for one piece of work. */
-  backoff(signal: AbortSignal | undefined): Backoff {
-    return new Backoff(this.retries, this.timing, signal);
+  /** A back-off for one piece of work. @param attempts default: those of {@link retries} */
+  backoff(signal: AbortSignal | undefined, attempts = this.retries.attempts): Backoff {
+    return new Backoff({ ...this.retries, attempts }, this.timing, signal);
   }
 
   /**

@@ -83,10 +83,15 @@ export function redirectWanted(request: HttpRequest): boolean {
   return value === 'true';
 }
 
+/** A location as JSON replies have it. */
+export function shownLocation({ url, expiresAt, size, etag }: Location) {
+  return { url, expiresAt: expiresAt.toISOString(), size, ...(etag && { etag }) };
+}
+
 /** 307 to a presigned URL; or, with `redirect` false, 200 with that URL as JSON. Neither may be kept by a cache. */
 export function locationReply(requestId: string, location: Location, redirect: boolean): HttpReply {
-  const { url, expiresAt, size, etag } = location;
-  if (!redirect) return jsonReply(requestId, { url, expiresAt: expiresAt.toISOString(), size, ...(etag && { etag }) });
+  if (!redirect) return jsonReply(requestId, shownLocation(location));
+  const { url, etag } = location;
   const headers = { ...commonHeaders(requestId), ...(etag && { ETag: etag }), Location: url };
   return { status: 307, headers, body: '' };
 }

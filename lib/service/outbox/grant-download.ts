@@ -5,7 +5,14 @@ import { isOutboxFileName } from '../../contract/outbox-key.ts';
 import { InvalidRequestError, NotFoundError } from '../../errors.ts';
 import type { VisaRules } from '../../visas/index.ts';
 import { forEachConcurrently } from '../archive/concurrency.ts';
-import { commonHeaders, type HttpReply, jsonReply, locationReply, redirectWanted } from '../http/reply.ts';
+import {
+  commonHeaders,
+  type HttpReply,
+  jsonReply,
+  locationReply,
+  redirectWanted,
+  shownLocation,
+} from '../http/reply.ts';
 import { decodedSegment, type HttpRequest, jsonBody, singleQuery } from '../http/request.ts';
 import { type Access, accessOf, callerOf, type Recipient } from './caller.ts';
 import type { OutboxReader, StagedFile } from './ports.ts';
@@ -81,8 +88,8 @@ export async function grantDownloads(request: HttpRequest, endpoint: DownloadEnd
     const found = await findFile(outbox, caller.recipients, fileName);
     if (!found) return;
     const { prefix, file } = found;
-    const { url, expiresAt } = await outbox.presign(prefix, fileName);
-    granted.set(fileName, { prefix, location: { fileName, url, expiresAt: expiresAt.toISOString(), size: file.size } });
+    const signed = await outbox.presign(prefix, fileName);
+    granted.set(fileName, { prefix, location: { fileName, ...shownLocation({ ...signed, size: file.size }) } });
   });
   const files = Array.from(names).flatMap((fileName) => {
     const file = granted.get(fileName);

@@ -116,18 +116,16 @@ class Run {
   jobs(files: readonly ListedFile[]): { take(): Promise<Job> | undefined } {
     const { parallel } = this.#options;
     const ahead: { readonly job: Promise<Job>; readonly size: number }[] = [];
-    let [next, bytes] = [0, 0];
-    const isGroup = () => ahead.length >= fileNamesPerRequest || bytes >= mostBytesAhead || !this.#locations.givesMany;
-    const isEnough = () => ahead.length > parallel && isGroup();
+    let next = 0;
+    const isGroup = () =>
+      ahead.length >= fileNamesPerRequest || ahead.reduce((sum, { size }) => sum + size, 0) >= mostBytesAhead;
+    const isEnough = () => ahead.length > parallel && (!this.#locations.givesMany || isGroup());
     return {
       take: () => {
         for (let file = files[next]; file && !isEnough(); file = files[++next]) {
           ahead.push({ job: this.#prepared(file), size: file.size });
-          bytes += file.size;
         }
-        const first = ahead.shift();
-        bytes -= first?.size ?? 0;
-        return first?.job;
+        return ahead.shift()?.job;
       },
     };
   }

@@ -228,7 +228,7 @@ function originalPlaces(
   return placeOf;
 }
 
-/** Copies receipts beside the files: those of the files, of the delivery, those named, and newer versions of present ones. */
+/** Copies receipts beside the files: of these files, of the delivery, those that were named, and newer versions of present ones. */
 async function keepReceipts(
   { session, proxy, wanted: { folder, sync }, scratch }: Run,
   receipts: readonly ListedFile[],
@@ -255,7 +255,7 @@ async function checkable(run: Run, files: readonly ListedFile[], counter: Counte
     if (!(error instanceof ClientError) || !withoutKeys.has(error.code)) throw error;
     const message = `the delivery receipts cannot be verified: ${error.message}`;
     session.output.warn(printable(message));
-    // A service never withdraws its keys. Without this refusal, whoever hides them could change files.
+    // A service never withdraws its keys. If this were accepted, an attacker who hides them could change files.
     const refused = isPinned(await pinnedKeys(session)) ? [new ReceiptError(message, { cause: error })] : [];
     return { receipts: [], refused, foreign: [] };
   }

@@ -97,8 +97,7 @@ const outboxRoutes: Routes = {
       const { files } = json(text) as { files: { fileName: string }[] };
       const isWhole = files.length === 1 && files[0]?.fileName === run.listed[0]?.name;
       expectThat(isWhole, 'the reply does not name exactly the requested file');
-      expectThat(header('cache-control')?.includes('no-store') === true, 'the reply may be cached');
-      return 'a presigned address, not to be cached';
+      return isUncached(header);
     },
   },
   'proxy GET /stream/{file}': {
@@ -107,8 +106,7 @@ const outboxRoutes: Routes = {
     status: 307,
     inspect: (_run, { header }) => {
       expectThat(URL.canParse(header('location') ?? ''), 'there is no Location');
-      expectThat(header('cache-control')?.includes('no-store') === true, 'the reply may be cached');
-      return 'a presigned address, not to be cached';
+      return isUncached(header);
     },
   },
   'proxy HEAD /stream/{file}': {
@@ -191,6 +189,11 @@ const routes: Routes = {
 
 const remedy =
   'Look for the request in the access log of the API and in the log of its function: docs/runbook.md says where they are.';
+
+function isUncached(header: Answer['header']): string {
+  expectThat(header('cache-control')?.includes('no-store') === true, 'the reply may be cached');
+  return 'a presigned address, not to be cached';
+}
 
 function saysSize({ header }: Answer, size: number | undefined): string {
   expectThat(header('x-file-size') === String(size), `X-File-Size is ${header('x-file-size')}, not ${size}`);
