@@ -59,14 +59,14 @@ export function finalizeMessage(
   events?: Events,
 ): (message: Pick<ReceivedMessage, 'body'>, context: Context) => Promise<void> {
   return async ({ body }, context) => {
-    const { requestId: exportId } = deliveryMessage.parse(parseJson(body));
-    const { outcome, ...result } = await finalizeDelivery(exportId, dependencies, () =>
+    const { requestId } = deliveryMessage.parse(parseJson(body));
+    const { outcome, ...result } = await finalizeDelivery(requestId, dependencies, () =>
       context.getRemainingTimeInMillis(),
     );
-    logger.info(outcome, { ...exportFields({ exportId }), ...result });
+    logger.info(outcome, { ...exportFields({ requestId }), ...result });
     if (!('state' in result)) return;
     countBy(names.deliverySettled, result.state);
     if (result.seconds !== undefined) metrics.addMetric(names.secondsToSettled, MetricUnit.Seconds, result.seconds);
-    await announce(events, { exportId, state: result.state }, context);
+    await announce(events, { requestId, state: result.state }, context);
   };
 }

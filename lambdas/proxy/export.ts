@@ -18,7 +18,7 @@ const endpoint: ExportEndpoint = {
     queueUrl: required(environment.exportRequestsQueueUrl),
     traceOf,
   }),
-  newExportId: randomUUID,
+  newRequestId: randomUUID,
   clock: () => new Date(),
   requested: (request, published) => {
     metrics.addMetric(names.exportRequested, MetricUnit.Count, 1);

@@ -41,9 +41,9 @@ export function queueHandler({ sqs, queues, retryDelaysSeconds, stage, handle }:
     const { messageId, receive } = message;
     const delaySeconds = delayAfter(error, receive.count, delays);
     countBy(names.messageFailed, stage);
-    const { exportId, ...data } = idsOfDelivered(message);
+    const { requestId, ...data } = idsOfDelivered(message);
     logger.error('message failed', {
-      ...exportFields({ exportId }),
+      ...exportFields({ requestId }),
       ...data,
       messageId,
       received: receive.count,

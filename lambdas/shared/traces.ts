@@ -5,7 +5,7 @@ const field = /(?:^|;)((?:Root=1-[0-9a-f]{8}-[0-9a-f]{24})|(?:Parent=[0-9a-f]{16
 let followed: ReadonlyMap<string, string> = new Map();
 
 interface TracedMessage {
-  readonly exportId: string;
+  readonly requestId: string;
   /** Its system attribute `AWSTraceHeader`. */
   readonly header: string | undefined;
 }
@@ -13,9 +13,9 @@ interface TracedMessage {
 /** Continue the traces of these messages, and no others. To be called once an invocation. */
 export function followTraces(messages: readonly TracedMessage[]): void {
   followed = new Map(
-    messages.flatMap(({ exportId, header }) => {
+    messages.flatMap(({ requestId, header }) => {
       const plain = plainHeader(header);
-      return plain === undefined ? [] : [[exportId, plain]];
+      return plain === undefined ? [] : [[requestId, plain]];
     }),
   );
 }
@@ -24,29 +24,29 @@ export function followTraces(messages: readonly TracedMessage[]): void {
  * The X-Ray header for what is sent on behalf of a request: that of the message at hand, so that one trace leads from the
  * administrator's request to the receipt. Without one it is that of this invocation.
  */
-export function traceOf(exportId: string): string | undefined {
-  return followed.get(exportId) ?? plainHeader(process.env._X_AMZN_TRACE_ID);
+export function traceOf(requestId: string): string | undefined {
+  return followed.get(requestId) ?? plainHeader(process.env._X_AMZN_TRACE_ID);
 }
 
 /** An export as fields of its log lines. They call its id `requestId`, as its messages, reply and receipt do. */
-export function exportFields({ exportId }: { readonly exportId: string }): {
+export function exportFields({ requestId }: { readonly requestId: string }): {
   readonly requestId: string;
   readonly trace?: string;
 } {
-  return { requestId: exportId, ...traceField(exportId) };
+  return { requestId, ...traceField(requestId) };
 }
 
-/** A request that has just asked for an export, as fields of its log line, whose `requestId` is the request's own. */
+/** A request that has just asked for an export, as fields of its log line, whose `requestId` is the call's own. */
 export function requestedFields(
   { requestId }: { readonly requestId: string },
-  { exportId }: { readonly exportId: string },
+  published: { readonly requestId: string },
 ): Record<string, string> {
-  return { requestId, exportRequestId: exportId, ...traceField(exportId) };
+  return { requestId, exportRequestId: published.requestId, ...traceField(published.requestId) };
 }
 
 /** Trace of an export as a field of its log lines: the id under which X-Ray shows it. */
-function traceField(exportId: string): { readonly trace?: string } {
-  const [, trace] = /^Root=([^;]+)/.exec(traceOf(exportId) ?? '') ?? [];
+function traceField(requestId: string): { readonly trace?: string } {
+  const [, trace] = /^Root=([^;]+)/.exec(traceOf(requestId) ?? '') ?? [];
   return trace === undefined ? {} : { trace };
 }
 

@@ -40,7 +40,7 @@ export type ExportRequestMessage = z.infer<typeof exportRequestMessage>;
  */
 export const exportRequestAttributes = {
   /** UUID. If absent, the message id is used. */
-  exportId: 'requestId',
+  requestId: 'requestId',
   /** When the proxy took the request, ISO 8601 in UTC. If absent, the time when the queue took the message is used. */
   requestedAt: 'requestedAt',
   archiveKind: 'archiveKind',

@@ -46,7 +46,7 @@ export const openMarkerKey = 'open-requests';
 
 /** What the metadata of a container in the outbox says of it. */
 export interface OutboxFacts {
-  readonly exportId: string;
+  readonly requestId: string;
   /** ISO 8601. */
   readonly requestedAt: string;
   /** Stable id, `EGAF…`. */
@@ -60,7 +60,7 @@ export interface OutboxFacts {
 /** The S3 object metadata of a container. It travels in HTTP headers, so an id outside ASCII is percent-encoded. */
 export function outboxMetadataOf(facts: OutboxFacts): Readonly<Record<string, string>> {
   return {
-    [outboxMetadata.exportId]: facts.exportId,
+    [outboxMetadata.requestId]: facts.requestId,
     [outboxMetadata.requestedAt]: facts.requestedAt,
     [outboxMetadata.fileId]: encodeURIComponent(facts.fileId),
     [outboxMetadata.datasetId]: encodeURIComponent(facts.datasetId),
@@ -70,9 +70,9 @@ export function outboxMetadataOf(facts: OutboxFacts): Readonly<Record<string, st
 
 /** The reverse of {@link outboxMetadataOf}. What the metadata lacks, or has in no form of ours, is left out. */
 export function outboxFactsOf(metadata: Readonly<Record<string, string>>): Partial<OutboxFacts> {
-  const { exportId, requestedAt, fileId, datasetId, keyFingerprint } = outboxMetadata;
+  const { requestId, requestedAt, fileId, datasetId, keyFingerprint } = outboxMetadata;
   const facts = {
-    exportId: uuid.exec(metadata[exportId] ?? '')?.[0],
+    requestId: uuid.exec(metadata[requestId] ?? '')?.[0],
     requestedAt: metadata[requestedAt],
     fileId: decoded(metadata[fileId]),
     datasetId: decoded(metadata[datasetId]),
@@ -83,8 +83,8 @@ export function outboxFactsOf(metadata: Readonly<Record<string, string>>): Parti
 
 /** Whether two objects were written by the same export or, for receipts, for the same revision of its receipt. */
 export function isOfSameWrite(one: Readonly<Record<string, string>>, other: Readonly<Record<string, string>>): boolean {
-  const { exportId, generation } = outboxMetadata;
-  return [exportId, generation].every((name) => one[name] === other[name]);
+  const { requestId, generation } = outboxMetadata;
+  return [requestId, generation].every((name) => one[name] === other[name]);
 }
 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -99,7 +99,7 @@ function decoded(text: string | undefined): string | undefined {
 
 /** Names of the S3 object metadata (`x-amz-meta-…`) of a container and of a delivery receipt. */
 export const outboxMetadata = {
-  exportId: 'request-id',
+  requestId: 'request-id',
   requestedAt: 'requested-at',
   fileId: 'file-id',
   datasetId: 'dataset-id',

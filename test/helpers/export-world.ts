@@ -37,9 +37,7 @@ class FakeFileExports implements FileExports {
   send(files: readonly FileExport[]): Promise<void> {
     return this.#calls.run(`${this.#name}.send`, () => {
       if (files.length === 0) throw new Error('EmptyBatchRequest');
-      this.sent.push(
-        ...files.map(({ exportId, ...file }) => fileExportMessage.parse({ ...file, requestId: exportId })),
-      );
+      this.sent.push(...files.map(({ requestId, ...file }) => fileExportMessage.parse({ ...file, requestId })));
     });
   }
 }
@@ -50,10 +48,10 @@ class FakeDeliveries implements Deliveries {
   constructor(calls: PortCalls) {
     this.#calls = calls;
   }
-  send(exportIds: readonly string[]): Promise<void> {
+  send(requestIds: readonly string[]): Promise<void> {
     return this.#calls.run('deliveries.send', () => {
-      if (exportIds.length === 0) throw new Error('EmptyBatchRequest');
-      this.sent.push(...exportIds);
+      if (requestIds.length === 0) throw new Error('EmptyBatchRequest');
+      this.sent.push(...requestIds);
     });
   }
 }
@@ -70,7 +68,7 @@ class RecordedEnds implements FileRecords {
   record(ends: readonly FileEnd[], events: readonly ExportEvent[]): Promise<readonly string[]> {
     return this.#calls.run(`ledger.record ${ends.map(({ state }) => state).join(' ')}`, () => {
       if (events.some(({ fileId = '' }) => this.refused.has(fileId))) throw new Error('the database refuses a row');
-      for (const one of events) this.events.set(`${one.exportId} ${one.event} ${one.fileId ?? ''}`, one);
+      for (const one of events) this.events.set(`${one.requestId} ${one.event} ${one.fileId ?? ''}`, one);
       return [];
     });
   }

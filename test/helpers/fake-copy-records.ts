@@ -9,7 +9,7 @@ interface Row {
   readonly parts: Map<number, UploadedPart>;
 }
 
-const nameOf = ({ exportId, fileId }: CopyId) => `${exportId} ${fileId}`;
+const nameOf = ({ requestId, fileId }: CopyId) => `${requestId} ${fileId}`;
 
 /** The records of unfinished copies, in memory. */
 export class FakeCopyRecords implements CopyRecords {

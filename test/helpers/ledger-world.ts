@@ -59,29 +59,29 @@ export class LedgerWorld extends ExportWorld {
     };
   }
 
-  async row(exportId: string): Promise<LedgerRow | undefined> {
+  async row(requestId: string): Promise<LedgerRow | undefined> {
     const [row] = await this.database.sql(`select json_build_object('state', state, 'reason', reason,
         'isFannedOut', sealed_at is not null, 'generation', generation, 'settledGeneration', settled_generation,
         'sentTo', sent_to, 'files', files, 'requestedAt', extract(epoch from requested_at) * 1000,
         'datasetId', dataset_id, 'recipient', recipient)
-      from data_out.requests where request_id = '${exportId}'`);
+      from data_out.requests where request_id = '${requestId}'`);
     if (!row) return undefined;
     const columns = JSON.parse(row[0] ?? '');
     return { ...columns, requestedAt: new Date(columns.requestedAt) };
   }
 
   /** The row of a file, by its columns. */
-  async fileRow(exportId: string, fileId: string): Promise<Readonly<Record<string, unknown>>> {
+  async fileRow(requestId: string, fileId: string): Promise<Readonly<Record<string, unknown>>> {
     const [row] = await this.database.sql(
-      `select to_json(f) from data_out.request_files f where request_id = '${exportId}' and file_id = '${fileId}'`,
+      `select to_json(f) from data_out.request_files f where request_id = '${requestId}' and file_id = '${fileId}'`,
     );
     return JSON.parse(row?.[0] ?? '{}');
   }
 
   /** `file id: state` of a request, sorted. */
-  async statesOf(exportId: string): Promise<readonly (string | null)[]> {
+  async statesOf(requestId: string): Promise<readonly (string | null)[]> {
     const rows = await this.database.sql(
-      `select file_id || ': ' || state from data_out.request_files where request_id = '${exportId}' order by file_id`,
+      `select file_id || ': ' || state from data_out.request_files where request_id = '${requestId}' order by file_id`,
     );
     return rows.flat();
   }
@@ -89,7 +89,7 @@ export class LedgerWorld extends ExportWorld {
   /** The audit trail, oldest first. */
   async audit(): Promise<readonly ExportEvent[]> {
     const rows =
-      await this.database.sql(`select json_strip_nulls(json_build_object('exportId', request_id, 'event', event,
+      await this.database.sql(`select json_strip_nulls(json_build_object('requestId', request_id, 'event', event,
         'reason', reason, 'archiveKind', archive_kind, 'datasetId', dataset_id, 'fileId', file_id, 'recipient', recipient,
         'keyFingerprint', key_fingerprint, 'bytes', bytes, 'checksum', checksum))
       from data_out.export_log order by id`);

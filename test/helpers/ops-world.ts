@@ -241,7 +241,7 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
     ),
     failures: {
       of: (works) =>
-        call('failures', () => works.map(({ exportId, fileId }) => reasons.get(`${exportId} ${fileId ?? ''}`))),
+        call('failures', () => works.map(({ requestId, fileId }) => reasons.get(`${requestId} ${fileId ?? ''}`))),
     },
     administrators: secret('administrators'),
     archiveKeys: secret('archiveKeys'),

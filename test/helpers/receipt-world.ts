@@ -15,7 +15,7 @@ import { FakeArchive } from './fake-archive.ts';
 import { FakeOutbox } from './fake-outbox.ts';
 import { PortCalls } from './port-calls.ts';
 
-export const exportId = '11111111-1111-4111-8111-111111111111';
+export const requestId = '11111111-1111-4111-8111-111111111111';
 export const newerRequestId = '22222222-2222-4222-8222-222222222222';
 export const recipient = 'ab'.repeat(32);
 export const fingerprint = 'cd'.repeat(32);
@@ -23,7 +23,7 @@ export const fingerprint = 'cd'.repeat(32);
 /** A sealed request of the dataset EGAD1. */
 export function fannedOutRequest(overrides: Partial<FannedOutRequest> = {}): FannedOutRequest {
   return {
-    exportId,
+    requestId,
     requestedAt: '2026-11-21T09:00:00.000Z',
     kind: 'dataset',
     datasetId: 'EGAD1',
@@ -48,7 +48,7 @@ export function stagedFile(fileId: string, overrides: Partial<RequestedFile> = {
     plaintextSize: 65_536,
     plaintextSha256: '12'.repeat(32),
     newest: {
-      exportId,
+      requestId,
       keyFingerprint: fingerprint,
       outboxKey: `${recipient}/${fileId}-${fileId}.bam.c4gh`,
       size: 65_688,
@@ -83,7 +83,7 @@ export class FakeDeliveryLog implements ReceiptRecords {
   }
 
   find(id: string): Promise<FannedOutRequest | undefined> {
-    return this.#calls.run('ledger.find', () => (this.request?.exportId === id ? this.request : undefined));
+    return this.#calls.run('ledger.find', () => (this.request?.requestId === id ? this.request : undefined));
   }
 
   async *files(): AsyncGenerator<readonly RequestedFile[]> {

@@ -32,10 +32,10 @@ export class WithdrawWorld {
   readonly calls: string[] = [];
   pageSize = 400;
 
-  /** Put a container under a key; `exportId` and `datasetId` are those of its metadata. */
-  hold(key: string, { exportId, datasetId = 'EGAD1', fileId = 'EGAF1', size = 7 }: Partial<Facts> = {}): void {
+  /** Put a container under a key; `requestId` and `datasetId` are those of its metadata. */
+  hold(key: string, { requestId, datasetId = 'EGAD1', fileId = 'EGAF1', size = 7 }: Partial<Facts> = {}): void {
     const metadata = outboxMetadataOf({
-      exportId: exportId ?? '11111111-1111-4111-8111-111111111111',
+      requestId: requestId ?? '11111111-1111-4111-8111-111111111111',
       requestedAt: '2026-11-21T09:00:00.000Z',
       fileId,
       datasetId,
@@ -96,8 +96,8 @@ export class WithdrawWorld {
       this.calls.push('record');
       this.events.push(...events);
       this.settled.push(...containers);
-      for (const { exportId, fileId } of containers) {
-        const index = this.rows.findIndex((row) => row.exportId === exportId && row.fileId === fileId);
+      for (const { requestId, fileId } of containers) {
+        const index = this.rows.findIndex((row) => row.requestId === requestId && row.fileId === fileId);
         if (index >= 0) this.rows.splice(index, 1);
       }
     },
@@ -116,7 +116,7 @@ export class WithdrawWorld {
 }
 
 interface Facts {
-  readonly exportId: string;
+  readonly requestId: string;
   readonly datasetId: string;
   readonly fileId: string;
   readonly size: number;

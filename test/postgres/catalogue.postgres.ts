@@ -27,7 +27,7 @@ import { wholeLedger } from '../helpers/whole-ledger.ts';
 const owner = { username: 'data_out', password: 'the password of the owner' };
 const roles = Object.values(databaseRoles);
 const passwordOf = (role: DatabaseRole) => `the password of ${role}`;
-const exportId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3c';
+const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3c';
 
 /** Rows as the pipeline writes them. EGAF1 and EGAF2 are in EGAD1, EGAF2 and EGAF3 in EGAD2. */
 const rows = [
@@ -179,16 +179,18 @@ describe('the audit trail', () => {
   it('is written by the worker, each event once, and read by the operator', async () => {
     const { recordRemoval } = outboxRecords(as(databaseRoles.worker), 30);
     for (const _ of [1, 2]) {
-      await recordRemoval([], [{ exportId, event: 'accepted', archiveKind: 'fega', datasetId: 'EGAD1' }]);
+      await recordRemoval([], [{ requestId, event: 'accepted', archiveKind: 'fega', datasetId: 'EGAD1' }]);
       await recordRemoval(
         [],
-        [{ exportId, event: 'staged', datasetId: 'EGAD1', fileId: 'EGAF1', bytes: 9007199254740991 }],
+        [{ requestId, event: 'staged', datasetId: 'EGAD1', fileId: 'EGAF1', bytes: 9007199254740991 }],
       );
     }
     const trail = new RdsAuditTrail(as());
     const events = async (filter = {}) => (await all(trail.newest(filter, 10))).map(({ event }) => event);
     expect(await events()).toEqual(['staged', 'accepted']);
-    expect(await events({ exportId: exportId.toUpperCase(), datasetId: 'EGAD1', fileId: 'EGAF1' })).toEqual(['staged']);
+    expect(await events({ requestId: requestId.toUpperCase(), datasetId: 'EGAD1', fileId: 'EGAF1' })).toEqual([
+      'staged',
+    ]);
     expect(await events({ datasetId: 'EGAD2' })).toEqual([]);
     const [staged] = await all(trail.newest({}, 1));
     expect(staged).toMatchObject({ bytes: 9007199254740991, recordedAt: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/) });
@@ -201,29 +203,29 @@ describe('the log of deliveries', () => {
     await database.sql(
       `insert into data_out.requests
          (request_id, requested_at, kind, dataset_id, recipient, key_fingerprint, state, sealed_at)
-       values ('${exportId}', '2026-11-21T09:00:00Z', 'dataset', 'EGAD1', '${recipient}', 'k1', 'accepted', now())`,
+       values ('${requestId}', '2026-11-21T09:00:00Z', 'dataset', 'EGAD1', '${recipient}', 'k1', 'accepted', now())`,
     );
     await database.sql(
       `insert into data_out.request_files (request_id, file_id, state, outbox_key, bytes, header_sha256)
-       values ('${exportId}', 'EGAF1', 'staged', '${recipient}/EGAF1-x.c4gh', 9007199254740991, 'd1'),
-              ('${exportId}', 'EGAF2', 'given_up', null, null, null)`,
+       values ('${requestId}', 'EGAF1', 'staged', '${recipient}/EGAF1-x.c4gh', 9007199254740991, 'd1'),
+              ('${requestId}', 'EGAF2', 'given_up', null, null, null)`,
     );
     const log = receiptRecords(as(databaseRoles.worker));
-    const request = { exportId, receiptRevision: 1 };
-    expect(await log.find(exportId)).toMatchObject({
+    const request = { requestId, receiptRevision: 1 };
+    expect(await log.find(requestId)).toMatchObject({
       ...request,
       requestedAt: '2026-11-21T09:00:00.000Z',
       isOpen: false,
     });
-    expect(await all(log.files(exportId))).toMatchObject([
-      { fileId: 'EGAF1', path: 'u/ä b.vcf.c4gh', plaintextSize: 100, newest: { exportId, size: 9007199254740991 } },
+    expect(await all(log.files(requestId))).toMatchObject([
+      { fileId: 'EGAF1', path: 'u/ä b.vcf.c4gh', plaintextSize: 100, newest: { requestId, size: 9007199254740991 } },
       { fileId: 'EGAF2', state: 'given_up', newest: undefined },
     ]);
     const settlement = { state: 'incomplete', staged: 1, stagedBytes: 9007199254740991 } as const;
     for (const _ of [1, 2]) expect(await log.finalize(request, settlement)).toBe(true);
     await log.close(request, true);
-    expect(await log.find(exportId)).toMatchObject({ state: 'incomplete', finalizedRevision: 1 });
-    const [settled] = await all(new RdsAuditTrail(as()).newest({ requestId: exportId }, 1));
+    expect(await log.find(requestId)).toMatchObject({ state: 'incomplete', finalizedRevision: 1 });
+    const [settled] = await all(new RdsAuditTrail(as()).newest({ requestId }, 1));
     expect(settled).toMatchObject({ event: 'settled', reason: 'incomplete', bytes: 9007199254740991 });
   });
 });
@@ -231,7 +233,7 @@ describe('the log of deliveries', () => {
 describe('a request', () => {
   const fileIds = ['EGAF1', 'EGAF2'];
   const request = {
-    exportId,
+    requestId,
     requestedAt: new Date('2026-11-21T09:59:00.123Z'),
     datasetId: 'EGAD1',
     recipient: 'ab',
@@ -239,10 +241,10 @@ describe('a request', () => {
   };
   const requests = () => wholeLedger(as(databaseRoles.worker), 10);
   const files = () => wholeLedger(as(databaseRoles.worker), 10);
-  const end = (fileId: string, state: 'staged' | 'given_up' = 'staged') => ({ exportId, fileId, state });
-  const event = (fileId: string) => ({ exportId, fileId, event: 'staged' as const });
+  const end = (fileId: string, state: 'staged' | 'given_up' = 'staged') => ({ requestId, fileId, state });
+  const event = (fileId: string) => ({ requestId, fileId, event: 'staged' as const });
   const attempt = (fileId: string, isFirst = true) => ({
-    exportId,
+    requestId,
     datasetId: 'EGAD1',
     fileId,
     isFirst,
@@ -254,7 +256,7 @@ describe('a request', () => {
     await requests().accept(request, fileIds, { count: 1, isLast: true });
     await exportCatalogue(as(databaseRoles.worker), noteAttempts).findReleasedFiles(fileIds.map((id) => attempt(id)));
   });
-  const completeFanOut = () => requests().completeFanOut(exportId, { sentTo: '', files: 0 });
+  const completeFanOut = () => requests().completeFanOut(requestId, { sentTo: '', files: 0 });
 
   it('of two at the same time is accepted, where the quota has room for one', async () => {
     const sizes = (two: number, three: number) =>
@@ -265,7 +267,7 @@ describe('a request', () => {
     await sizes(600_000_000, 600_000_000);
     const limited = wholeLedger(as(databaseRoles.worker), 10, { gib: 1, expiryDays: 30 });
     const ask = (id: string, fileId: string) =>
-      limited.accept({ ...request, exportId: id, datasetId: 'EGAD2', fileId }, [fileId], { count: 1, isLast: false });
+      limited.accept({ ...request, requestId: id, datasetId: 'EGAD2', fileId }, [fileId], { count: 1, isLast: false });
     for (let round = 0; round < 10; round += 1) {
       await database.sql('truncate data_out.requests, data_out.request_files, data_out.export_log');
       const answers = await Promise.all([
@@ -285,12 +287,12 @@ describe('a request', () => {
           [end('EGAF1')],
           [event('EGAF1')],
         ),
-      ).toEqual([exportId]);
+      ).toEqual([requestId]);
       // The other does not see what is not committed.
-      expect(await files().record([end('EGAF2')], [event('EGAF2')])).toEqual([exportId]);
-      expect(await files().finalizable([exportId])).toEqual([]);
+      expect(await files().record([end('EGAF2')], [event('EGAF2')])).toEqual([requestId]);
+      expect(await files().finalizable([requestId])).toEqual([]);
     });
-    expect(await files().finalizable([exportId])).toEqual([exportId]);
+    expect(await files().finalizable([requestId])).toEqual([requestId]);
   });
 
   it('that is sealed while its last file is staged is settled for the one that asks last', async () => {
@@ -298,9 +300,9 @@ describe('a request', () => {
     await as(databaseRoles.worker).transaction(async (slow) => {
       await wholeLedger(Object.assign(slow, { transaction: unexpected }), 10).record([end('EGAF2')], []);
       expect(await completeFanOut()).toBe(true);
-      expect(await files().finalizable([exportId])).toEqual([]);
+      expect(await files().finalizable([requestId])).toEqual([]);
     });
-    expect(await files().finalizable([exportId])).toEqual([exportId]);
+    expect(await files().finalizable([requestId])).toEqual([requestId]);
   });
 
   it('is settled once by two batches of the same files in another order', async () => {
@@ -324,7 +326,7 @@ describe('a request', () => {
     for (const id of fileIds)
       await exportCatalogue(as(databaseRoles.worker), noteAttempts).findReleasedFiles([attempt(id)]);
     expect(await database.sql('select generation from data_out.requests')).toEqual([['2']]);
-    expect(await files().finalizable([exportId])).toEqual([]);
+    expect(await files().finalizable([requestId])).toEqual([]);
   });
 
   it('is given up and swept', async () => {
@@ -333,12 +335,12 @@ describe('a request', () => {
     const progress = { sentTo: '', files: 0 };
     expect(await sweep.brokenFanOuts(later, new Date(0))).toEqual([{ request, progress }]);
     await requests().fail(request, 'no_answer');
-    const closing = () => requests().closeUnsent(exportId, progress, { state: 'given_up', reason: 'not_sent' });
+    const closing = () => requests().closeUnsent(requestId, progress, { state: 'given_up', reason: 'not_sent' });
     expect([await closing(), await closing()]).toEqual([false, false]);
     expect(await completeFanOut()).toBe(true);
     expect(await sweep.giveUpSilent(later)).toBe(0);
     expect(await sweep.giveUpExpired(later)).toBe(0);
-    expect(await sweep.unclosed(later)).toEqual([exportId]);
+    expect(await sweep.unclosed(later)).toEqual([requestId]);
   });
 
   it('is found by its index: neither the open files nor the last tries are all read', async () => {
@@ -349,7 +351,7 @@ describe('a request', () => {
     const planOf = async (where: string) =>
       JSON.stringify(await database.sql(`explain select file_id from data_out.request_files f where ${where}`));
     const open = "f.state in ('pending', 'retrying')";
-    expect(await planOf(`f.request_id = '${exportId}' and ${open} limit 11`)).toMatch(/request_files_(open|pkey)/);
+    expect(await planOf(`f.request_id = '${requestId}' and ${open} limit 11`)).toMatch(/request_files_(open|pkey)/);
     expect(await planOf(`${open} and f.is_last_try and f.tried_at < now()`)).toContain('request_files_last_try');
   });
 });

@@ -23,7 +23,7 @@ import { wholeLedger } from '../helpers/whole-ledger.ts';
 const most = 1_000_000;
 const page = 1000;
 const owner = { username: 'data_out', password: 'the password of the owner' };
-const exportId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3c';
+const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3c';
 const recipient = 'ab'.repeat(32);
 
 const rows = [
@@ -44,13 +44,13 @@ const rows = [
 ];
 const requestRows = [
   `insert into data_out.requests (request_id, requested_at, archive_kind, kind, dataset_id, recipient, key_fingerprint, state, sealed_at)
-   values ('${exportId}', now(), 'fega', 'dataset', 'EGAD1', '${recipient}', 'k1', 'accepted', now())`,
+   values ('${requestId}', now(), 'fega', 'dataset', 'EGAD1', '${recipient}', 'k1', 'accepted', now())`,
   'alter table data_out.request_files drop constraint request_files_pkey',
   'drop index data_out.request_files_in_outbox, data_out.export_log_once, data_out.export_log_of_file, data_out.export_log_of_dataset, data_out.export_log_of_recipient',
   `insert into data_out.request_files (request_id, file_id, state, outbox_key, bytes, header_sha256)
-   select '${exportId}', stable_id, 'staged', '${recipient}/' || stable_id || '.c4gh', 2, 'd1' from sda.files`,
+   select '${requestId}', stable_id, 'staged', '${recipient}/' || stable_id || '.c4gh', 2, 'd1' from sda.files`,
   `insert into data_out.export_log (request_id, event, archive_kind, dataset_id, file_id, recipient)
-   select '${exportId}', 'staged', 'fega', 'EGAD1', stable_id, '${recipient}' from sda.files`,
+   select '${requestId}', 'staged', 'fega', 'EGAD1', stable_id, '${recipient}' from sda.files`,
   'alter table data_out.request_files add primary key (request_id, file_id)',
   "create index request_files_in_outbox on data_out.request_files (outbox_key) where state in ('staged', 'superseded')",
   "create unique index export_log_once on data_out.export_log (request_id, event, coalesce(file_id, ''))",
@@ -162,7 +162,7 @@ const statements: Readonly<Record<string, Paging>> = {
   'files that an export did not send': {
     run: async (db) => {
       await database.sql('update data_out.requests set closed_to = null');
-      await wholeLedger(db, 10).closeUnsent(exportId, start, closing);
+      await wholeLedger(db, 10).closeUnsent(requestId, start, closing);
     },
     last: async () => ({ sent_to: await rowIdBeforeLast() }),
   },
@@ -187,24 +187,24 @@ const statements: Readonly<Record<string, Paging>> = {
     last: async () => ({ after: await rowIdBeforeLast() }),
   },
   'files of a receipt': {
-    run: (db) => first(receiptRecords(db).files(exportId)),
+    run: (db) => first(receiptRecords(db).files(requestId)),
     last: async () => ({ after: await fileBeforeLast() }),
   },
   'containers of a dataset': {
     run: (db) => first(records(db).containers({ datasetId: 'EGAD1' }, { withdrawn: true })),
-    last: async () => ({ after_export: { uuid: exportId }, after_file: await fileBeforeLast() }),
+    last: async () => ({ after_request: { uuid: requestId }, after_file: await fileBeforeLast() }),
   },
   'containers of a recipient': {
     run: (db) => first(records(db).containers({ recipient })),
-    last: async () => ({ after_export: { uuid: exportId }, after_file: await fileBeforeLast() }),
+    last: async () => ({ after_request: { uuid: requestId }, after_file: await fileBeforeLast() }),
   },
   'containers of a request': {
-    run: (db) => first(records(db).containers({ exportId })),
-    last: async () => ({ after_export: { uuid: exportId }, after_file: await fileBeforeLast() }),
+    run: (db) => first(records(db).containers({ requestId })),
+    last: async () => ({ after_request: { uuid: requestId }, after_file: await fileBeforeLast() }),
   },
   'the audit trail': { run: (db) => first(new RdsAuditTrail(db).newest({}, page)) },
   'the audit trail of a request': {
-    run: (db) => first(new RdsAuditTrail(db).newest({ requestId: exportId }, page)),
+    run: (db) => first(new RdsAuditTrail(db).newest({ requestId }, page)),
   },
   'the audit trail of a dataset': {
     run: (db) => first(new RdsAuditTrail(db).newest({ datasetId: 'EGAD1' }, page)),

@@ -22,7 +22,7 @@ import {
 import { TestDatabase } from '../helpers/data-api.ts';
 import { type WholeLedger, wholeLedger } from '../helpers/whole-ledger.ts';
 
-const exportIds = ['6f2c3d1e-0000-4000-8000-000000000001', '6f2c3d1e-0000-4000-8000-000000000002'] as const;
+const requestIds = ['6f2c3d1e-0000-4000-8000-000000000001', '6f2c3d1e-0000-4000-8000-000000000002'] as const;
 const fileIds = ['F1', 'F2'] as const;
 /** The position of a fan-out that has sent so many files. */
 const positions = ['', '00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002'] as const;
@@ -60,10 +60,10 @@ interface ModelFile {
 }
 /** A file of one of the requests. */
 interface Place {
-  readonly exportId: string;
+  readonly requestId: string;
   readonly fileId: string;
 }
-const nameOf = ({ exportId, fileId }: Place) => `${exportId} ${fileId}`;
+const nameOf = ({ requestId, fileId }: Place) => `${requestId} ${fileId}`;
 
 /** Every pair of state and event in which the tables of transitions change a row, or keep it and change its columns. */
 const pairs = [requestTransitions, fileTransitions].flatMap((table) =>
@@ -78,9 +78,9 @@ class Model {
   readonly met = new Set<string>();
 
   /** @param holds whether the condition of the event holds */
-  request(exportId: string, event: RequestEvent, holds = true, state?: string): boolean {
+  request(requestId: string, event: RequestEvent, holds = true, state?: string): boolean {
     const { steps, add } = requestTransitions[event];
-    const known = this.requests.get(exportId);
+    const known = this.requests.get(requestId);
     const from = known?.phase ?? 'absent';
     const phase = steps[from];
     if (!phase || !holds) return false;
@@ -89,7 +89,7 @@ class Model {
     const isNamed = phases[phase].length > 1;
     if (!known) {
       const closedRevision = Number(add?.settled_generation ?? 0);
-      this.requests.set(exportId, { phase, state: only, revision: 1, closedRevision, sentTo: '', closedTo: '' });
+      this.requests.set(requestId, { phase, state: only, revision: 1, closedRevision, sentTo: '', closedTo: '' });
     } else Object.assign(known, { phase, state: isNamed ? (state ?? known.state) : only });
     return true;
   }
@@ -108,13 +108,13 @@ class Model {
     return this.files.get(nameOf(place))?.state;
   }
 
-  hasOpenFiles(exportId: string): boolean {
-    return fileIds.some((fileId) => ['pending', 'retrying'].includes(this.stateOf({ exportId, fileId }) ?? ''));
+  hasOpenFiles(requestId: string): boolean {
+    return fileIds.some((fileId) => ['pending', 'retrying'].includes(this.stateOf({ requestId, fileId }) ?? ''));
   }
 
   /** Carry out events of files by one statement: it sees its requests as they were before. */
   together(event: 'file_changed' | 'container_removed', changes: () => readonly string[]): void {
-    const raisable = exportIds.filter((id) => {
+    const raisable = requestIds.filter((id) => {
       const request = this.requests.get(id);
       const isClosed = request !== undefined && request.closedRevision >= request.revision;
       return event === 'container_removed' || isClosed || !this.hasOpenFiles(id);
@@ -140,9 +140,9 @@ interface Step {
   readonly run: (model: Model) => () => Promise<unknown>;
 }
 
-const anExport = fc.constantFrom(...exportIds);
+const anExport = fc.constantFrom(...requestIds);
 const someFiles = fc.subarray([...fileIds], { minLength: 1 });
-const places = exportIds.flatMap((exportId) => fileIds.map((fileId): Place => ({ exportId, fileId })));
+const places = requestIds.flatMap((requestId) => fileIds.map((fileId): Place => ({ requestId, fileId })));
 const somePlaces = fc.subarray(places, { minLength: 1, maxLength: 3 });
 const position = fc.constantFrom(0, 1, 2);
 const keyOf = (fileId: string) => `ab/${fileId}.c4gh`;
@@ -150,23 +150,23 @@ const step = <T>(name: string, given: fc.Arbitrary<T>, run: (given: T, model: Mo
   given.map((one): Step => ({ name: `${name} ${JSON.stringify(one)}`, run: (model) => run(one, model) }));
 
 const facts = { requestedAt: new Date(0), datasetId: 'EGAD1', recipient: 'ab', keyFingerprint: 'cd' };
-const accepted = step('accept', fc.tuple(anExport, someFiles), ([exportId, some], model) => {
-  const before = model.requests.get(exportId);
+const accepted = step('accept', fc.tuple(anExport, someFiles), ([requestId, some], model) => {
+  const before = model.requests.get(requestId);
   const hadEnded = before?.phase === 'rejected' || before?.phase === 'failed';
-  if (model.request(exportId, 'accepted')) {
-    const request = model.requests.get(exportId)!;
+  if (model.request(requestId, 'accepted')) {
+    const request = model.requests.get(requestId)!;
     if (hadEnded) request.revision += 1;
     request.closedTo = '';
   }
-  for (const fileId of some) model.file({ exportId, fileId }, 'sent');
-  return () => ledger.accept({ exportId, ...facts }, some, receive);
+  for (const fileId of some) model.file({ requestId, fileId }, 'sent');
+  return () => ledger.accept({ requestId, ...facts }, some, receive);
 });
 
-function completeFanOut(model: Model, exportId: string, at: number): () => Promise<boolean> {
+function completeFanOut(model: Model, requestId: string, at: number): () => Promise<boolean> {
   const sentTo = positions[at] ?? '';
-  const request = model.requests.get(exportId);
-  if (model.request(exportId, 'fan_out_complete') && request && request.sentTo < sentTo) request.sentTo = sentTo;
-  return () => ledger.completeFanOut(exportId, { sentTo, files: at });
+  const request = model.requests.get(requestId);
+  if (model.request(requestId, 'fan_out_complete') && request && request.sentTo < sentTo) request.sentTo = sentTo;
+  return () => ledger.completeFanOut(requestId, { sentTo, files: at });
 }
 
 function record(model: Model, some: readonly Place[], state: FileEnd['state']): () => Promise<readonly string[]> {
@@ -174,63 +174,63 @@ function record(model: Model, some: readonly Place[], state: FileEnd['state']): 
   model.together('file_changed', () =>
     some.flatMap((place) => {
       const event = state === 'retrying' ? 'failed' : state;
-      return model.file(place, event, hasKey ? keyOf(place.fileId) : null) ? [place.exportId] : [];
+      return model.file(place, event, hasKey ? keyOf(place.fileId) : null) ? [place.requestId] : [];
     }),
   );
   const ends = some.map((place) => ({ ...place, state, ...(hasKey && { outboxKey: keyOf(place.fileId) }) }));
   return () => ledger.record(ends, []);
 }
 
-function finalize(model: Model, exportId: string, isOld: boolean, state: RequestEnd['state']): () => Promise<void> {
-  const receiptRevision = (model.requests.get(exportId)?.revision ?? 1) - (isOld ? 1 : 0);
-  const isFinalized = model.request(exportId, 'finalized', !isOld && !model.hasOpenFiles(exportId), state);
+function finalize(model: Model, requestId: string, isOld: boolean, state: RequestEnd['state']): () => Promise<void> {
+  const receiptRevision = (model.requests.get(requestId)?.revision ?? 1) - (isOld ? 1 : 0);
+  const isFinalized = model.request(requestId, 'finalized', !isOld && !model.hasOpenFiles(requestId), state);
   return async () =>
-    expect(await log.finalize({ exportId, receiptRevision }, { state, staged: 0, stagedBytes: 0 })).toBe(isFinalized);
+    expect(await log.finalize({ requestId, receiptRevision }, { state, staged: 0, stagedBytes: 0 })).toBe(isFinalized);
 }
 
-function close(model: Model, exportId: string, isOld: boolean): () => Promise<void> {
-  const request = model.requests.get(exportId);
+function close(model: Model, requestId: string, isOld: boolean): () => Promise<void> {
+  const request = model.requests.get(requestId);
   const receiptRevision = (request?.revision ?? 1) - (isOld ? 1 : 0);
-  if (request && model.request(exportId, 'closed', request.closedRevision < receiptRevision))
+  if (request && model.request(requestId, 'closed', request.closedRevision < receiptRevision))
     request.closedRevision = receiptRevision;
-  return () => log.close({ exportId, receiptRevision }, true);
+  return () => log.close({ requestId, receiptRevision }, true);
 }
 
 const ofFanOut = fc.oneof(
-  step('begin', anExport, (exportId, model) => {
-    model.request(exportId, 'begun');
-    return () => ledger.begin(exportId, receive);
+  step('begin', anExport, (requestId, model) => {
+    model.request(requestId, 'begun');
+    return () => ledger.begin(requestId, receive);
   }),
-  step('add files', fc.tuple(anExport, position, someFiles), ([exportId, at, some], model) => {
-    const request = model.requests.get(exportId);
+  step('add files', fc.tuple(anExport, position, someFiles), ([requestId, at, some], model) => {
+    const request = model.requests.get(requestId);
     if (!request) return async () => undefined;
     const sentTo = positions[at] ?? '';
-    if (model.request(exportId, 'page_sent', request.sentTo < sentTo)) request.sentTo = sentTo;
-    for (const fileId of some) model.file({ exportId, fileId }, 'sent');
-    return () => ledger.addFiles(exportId, { sentTo, files: at }, some, receive);
+    if (model.request(requestId, 'page_sent', request.sentTo < sentTo)) request.sentTo = sentTo;
+    for (const fileId of some) model.file({ requestId, fileId }, 'sent');
+    return () => ledger.addFiles(requestId, { sentTo, files: at }, some, receive);
   }),
   step('complete the fan-out', fc.tuple(anExport, position), (given, model) => completeFanOut(model, ...given)),
-  step('refuse', fc.tuple(anExport, fc.boolean()), ([exportId, isRejected], model) => {
-    model.request(exportId, isRejected ? 'refused' : 'fan_out_failed');
-    const refused = { exportId, ...facts };
+  step('refuse', fc.tuple(anExport, fc.boolean()), ([requestId, isRejected], model) => {
+    model.request(requestId, isRejected ? 'refused' : 'fan_out_failed');
+    const refused = { requestId, ...facts };
     return () => (isRejected ? ledger.reject(refused, 'not_released') : ledger.fail(refused, 'internal_error'));
   }),
   step(
     'close unsent files',
     fc.tuple(anExport, position, fc.constantFrom<Unsent['state']>('rejected', 'given_up')),
-    ([exportId, at, state], model) => {
+    ([requestId, at, state], model) => {
       const sentTo = positions[at] ?? '';
-      const request = model.requests.get(exportId);
+      const request = model.requests.get(requestId);
       const after = Math.max(at, positions.indexOf((request?.closedTo ?? '') as never));
       const page = fileIds.slice(after);
-      if (request && page.length > 0 && model.request(exportId, 'page_closed')) {
+      if (request && page.length > 0 && model.request(requestId, 'page_closed')) {
         for (const fileId of page) {
-          model.file({ exportId, fileId }, state === 'rejected' ? 'refused_unsent' : 'given_up_unsent');
+          model.file({ requestId, fileId }, state === 'rejected' ? 'refused_unsent' : 'given_up_unsent');
         }
         request.closedTo = positions[2];
         if (request.sentTo < sentTo) request.sentTo = sentTo;
       }
-      return () => ledger.closeUnsent(exportId, { sentTo, files: at }, { state, reason: 'not_sent' });
+      return () => ledger.closeUnsent(requestId, { sentTo, files: at }, { state, reason: 'not_sent' });
     },
   ),
 );
@@ -241,7 +241,7 @@ const ofFiles = fc.oneof(
       some.flatMap((place) => {
         const wasGivenUp = model.stateOf(place) === 'given_up';
         const isTaken = model.file(place, isFirst ? 'attempted_first' : 'attempted');
-        return isTaken && wasGivenUp ? [place.exportId] : [];
+        return isTaken && wasGivenUp ? [place.requestId] : [];
       }),
     );
     const attempts = some.map((place) => ({ ...place, datasetId: 'EGAD1', isFirst, isLast: false }));
@@ -255,11 +255,11 @@ const ofFiles = fc.oneof(
     ),
     ([some, state], model) => record(model, some, state),
   ),
-  step('lose', fc.constantFrom(...places), ({ exportId, fileId }, model) => {
-    model.file({ exportId, fileId }, 'lost');
+  step('lose', fc.constantFrom(...places), ({ requestId, fileId }, model) => {
+    model.file({ requestId, fileId }, 'lost');
     return async () => {
       await database.sql(`update data_out.request_files set is_last_try = true, tried_at = now() - interval '1 hour'
-        where request_id = '${exportId}' and file_id = '${fileId}' and state in ('pending', 'retrying')`);
+        where request_id = '${requestId}' and file_id = '${fileId}' and state in ('pending', 'retrying')`);
       await ledger.giveUpSilent(new Date(Date.now() - 60_000));
     };
   }),
@@ -276,7 +276,9 @@ const ofFiles = fc.oneof(
         });
         const event = end === 'withdrawn' ? 'removed' : 'replaced';
         const own = some.filter((place) => model.file(place, event, keyOf(place.fileId)) && end === 'withdrawn');
-        return [...own, ...others.filter((place) => model.file(place, 'key_removed'))].map(({ exportId }) => exportId);
+        return [...own, ...others.filter((place) => model.file(place, 'key_removed'))].map(
+          ({ requestId }) => requestId,
+        );
       });
       const common = { datasetId: 'EGAD1', recipient: 'ab', state: 'staged', end } as const;
       const ended = some.map((place) => ({ ...place, ...common, key: keyOf(place.fileId) }));
@@ -294,13 +296,13 @@ const ofReceipt = fc.oneof(
   step(
     'end',
     fc.tuple(anExport, fc.constantFrom<FileEnd['state']>('staged', 'superseded', 'given_up'), endings),
-    ([exportId, state, ending], model) => {
-      const ends = fileIds.map((fileId) => ({ exportId, fileId }));
+    ([requestId, state, ending], model) => {
+      const ends = fileIds.map((fileId) => ({ requestId, fileId }));
       const calls = [
         record(model, ends, state),
-        completeFanOut(model, exportId, 2),
-        finalize(model, exportId, false, ending),
-        close(model, exportId, false),
+        completeFanOut(model, requestId, 2),
+        finalize(model, requestId, false, ending),
+        close(model, requestId, false),
       ];
       return async () => {
         for (const call of calls) await call();

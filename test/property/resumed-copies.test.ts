@@ -14,11 +14,11 @@ const bodySize = 5 * MiB - 124 + 499 * 64 * MiB;
 const recipient = 'ab'.repeat(32);
 const requests = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222'] as const;
 
-const message = (exportId: string = requests[0]) => ({
+const message = (requestId: string = requests[0]) => ({
   messageId: '99999999-9999-4999-8999-999999999999',
   sentAt: new Date('2026-11-21T09:00:01.000Z'),
   body: JSON.stringify({
-    requestId: exportId,
+    requestId,
     requestedAt: '2026-11-21T09:00:00.000Z',
     fileId: 'EGAF1',
     datasetId: 'EGAD1',
@@ -53,10 +53,10 @@ class LargeWorld {
     if (file) this.world.catalogue.files.set('EGAF1', { ...file, archiveFileSize: bodySize });
   }
 
-  deliver(redelivered: boolean, exportId?: string) {
+  deliver(redelivered: boolean, requestId?: string) {
     const stopAt = this.copied + this.stopAfter;
     const remainingMs = () => (this.copied >= stopAt ? 19_999 : 900_000);
-    return stageFile(message(exportId), this.#dependencies(), { redelivered, remainingMs });
+    return stageFile(message(requestId), this.#dependencies(), { redelivered, remainingMs });
   }
 
   #dependencies(): StageDependencies {
@@ -235,7 +235,7 @@ test('two exports of one file to one recipient at once, stopped anywhere: the ne
       }
       // The greater id is the newer of two requests of the same instant.
       await Promise.allSettled(requests.map((id) => large.deliver(true, id)));
-      expect(large.visible?.metadata[outboxMetadata.exportId]).toBe(requests[1]);
+      expect(large.visible?.metadata[outboxMetadata.requestId]).toBe(requests[1]);
       expectWhole(large, '"1"');
     }),
     { numRuns: runs(15) },

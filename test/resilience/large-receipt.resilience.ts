@@ -6,7 +6,7 @@ import { combinedCrc, crcOf, emptyCrc, formatCrc } from '../../lib/common/crc64n
 import type { MultipartUpload } from '../../lib/service/archive/ports.ts';
 import type { ReceiptOutbox } from '../../lib/service/export/ports.ts';
 import { finalizeDelivery } from '../../lib/service/export/receipt/finalize.ts';
-import { endedFile, exportId, ReceiptWorld, stagedFile } from '../helpers/receipt-world.ts';
+import { endedFile, ReceiptWorld, requestId, stagedFile } from '../helpers/receipt-world.ts';
 import { ReceiptSigner, receiptOf } from '../helpers/receipts.ts';
 
 /** A receipt of the largest export, as the service writes it and as the client reads it. */
@@ -65,7 +65,7 @@ test.each([
       return upload as MultipartUpload;
     },
   };
-  expect(await finalizeDelivery(exportId, world.dependencies(outbox), ample)).toMatchObject({
+  expect(await finalizeDelivery(requestId, world.dependencies(outbox), ample)).toMatchObject({
     state: missing ? 'incomplete' : 'complete',
     staged,
     missing: 100_000 - staged,

@@ -3,7 +3,7 @@ import type { SqlExecutor } from '../../service/stores/rds/data-api.ts';
 
 /** A request, or one of its files. */
 export interface FailedWork {
-  readonly exportId: string;
+  readonly requestId: string;
   /** @default - the request as a whole */
   readonly fileId?: string;
 }
@@ -28,9 +28,9 @@ export class RdsLastFailures {
   async of(works: readonly FailedWork[]): Promise<readonly (string | undefined)[]> {
     const reasons: (string | undefined)[] = works.map(() => undefined);
     for (let from = 0; from < works.length; from += atOnce) {
-      const asked = works.slice(from, from + atOnce).map(({ exportId, fileId = null }, index) => ({
+      const asked = works.slice(from, from + atOnce).map(({ requestId, fileId = null }, index) => ({
         position: from + index,
-        request_id: exportId,
+        request_id: requestId,
         file_id: fileId,
       }));
       const rows = await this.#db.query(

@@ -136,7 +136,7 @@ async function shown(passes: readonly QueueSearch[], { failures }: Target, { out
   // A message of `deliveries` names a request that did not fail itself.
   const known = letters.filter(({ queue }) => queue !== 'deliveries');
   const works = known.map(({ queue, requestId, fileId }) => ({
-    exportId: requestId ?? unknownRequest,
+    requestId: requestId ?? unknownRequest,
     ...(queue !== 'export-requests' && fileId !== null && { fileId }),
   }));
   const reasons = await failures.of(works).catch(() => {

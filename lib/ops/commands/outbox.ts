@@ -104,7 +104,7 @@ function filterOf({
   }
   if (subject !== undefined) return { recipient: parseSubject(subject) };
   if (dataset !== undefined) return { datasetId: dataset };
-  return { exportId: parseRequestId(String(request)) };
+  return { requestId: parseRequestId(String(request)) };
 }
 
 /** @throws OpsError `conflict` while requests could stage more containers for the person, after those that are deleted */
@@ -157,6 +157,6 @@ function describe(objects: readonly OutboxContainer[]): string {
 }
 
 function recordOf({ key, facts, bytes, lastModified }: OutboxContainer) {
-  const { datasetId, fileId, exportId: requestId, keyFingerprint } = facts;
+  const { datasetId, fileId, requestId, keyFingerprint } = facts;
   return { key, datasetId, fileId, requestId, keyFingerprint, bytes, lastModified: lastModified.toISOString() };
 }

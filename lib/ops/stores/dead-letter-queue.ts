@@ -160,13 +160,13 @@ function sendAgain({ Body, MessageAttributes, Attributes }: Message, workQueueUr
 }
 
 function letterOf(queue: string, { MessageId = '', Body = '', MessageAttributes, Attributes }: Message): DeadLetter {
-  const ids = idsOf(Body, MessageAttributes?.[exportRequestAttributes.exportId]?.StringValue);
+  const ids = idsOf(Body, MessageAttributes?.[exportRequestAttributes.requestId]?.StringValue);
   return {
     queue,
     messageId: MessageId,
     sentAt: new Date(Number(Attributes?.SentTimestamp ?? 0)).toISOString(),
     receives: Number(Attributes?.ApproximateReceiveCount ?? 0),
-    requestId: ids.exportId ?? null,
+    requestId: ids.requestId ?? null,
     datasetId: ids.datasetId ?? null,
     fileId: ids.fileId ?? null,
   };

@@ -83,7 +83,7 @@ function assemble(
   const { fileId, datasetId } = file;
   // The request id tells this attempt's object from that of another one, if the answer to the last call is lost.
   const metadata = outboxMetadataOf({
-    exportId: requestId,
+    requestId,
     requestedAt: now().toISOString(),
     fileId,
     datasetId,

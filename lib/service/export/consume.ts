@@ -39,7 +39,7 @@ export interface ConsumeDependencies {
 }
 
 /** The outcome of a request. Both are final: the message can go. `files` counts the messages of all deliveries. */
-export type ConsumeOutcome = { readonly exportId: string } & (
+export type ConsumeOutcome = { readonly requestId: string } & (
   | { readonly outcome: 'accepted'; readonly datasetId: string; readonly files: number }
   | { readonly outcome: 'rejected'; readonly reason: string; readonly detail: string }
 );
@@ -72,12 +72,12 @@ export async function consumeExportRequest(
   remainingMs: () => number,
 ): Promise<ConsumeOutcome> {
   const { ledger } = dependencies;
-  const work: Work = { request: { exportId: received.messageId, requestedAt: received.sentAt } };
+  const work: Work = { request: { requestId: received.messageId, requestedAt: received.sentAt } };
   const closeUnsent = async (unsent: Unsent) => {
     const { request, unfinished } = work;
     if (!unfinished) return;
     const mayGoOn = () => remainingMs() >= cleanUpMs;
-    const isClosed = await closeFanOut(request.exportId, unfinished, unsent, dependencies, mayGoOn);
+    const isClosed = await closeFanOut(request.requestId, unfinished, unsent, dependencies, mayGoOn);
     if (!isClosed) throw unfinishedFanOut();
   };
   try {
@@ -87,7 +87,7 @@ export async function consumeExportRequest(
       const { reason, message: detail } = error;
       await ledger.reject(work.request, reason);
       await closeUnsent({ state: 'rejected', reason });
-      return { outcome: 'rejected', exportId: work.request.exportId, reason, detail };
+      return { outcome: 'rejected', requestId: work.request.requestId, reason, detail };
     }
     if (isGivenUp(work, received.receive)) {
       // If this also fails, the reconciliation does it. The message goes to the dead letters for the first failure.
@@ -114,9 +114,9 @@ async function carryOut(
 ): Promise<ConsumeOutcome> {
   const { catalogue, ledger, rules } = dependencies;
   const { receive } = received;
-  const { exportId, requestedAt, archiveKind } = identityOf(received);
-  work.request = { exportId, requestedAt, archiveKind };
-  const known = await ledger.begin(exportId, receive);
+  const { requestId, requestedAt, archiveKind } = identityOf(received);
+  work.request = { requestId, requestedAt, archiveKind };
+  const known = await ledger.begin(requestId, receive);
   work.cameFurtherAt = known?.cameFurtherAt ?? 0;
   if (known?.isFannedOut && known.state === 'failed' && receive.count - known.cameFurtherAt > mostWithoutProgress) {
     work.isFannedOut = true;
@@ -124,8 +124,8 @@ async function carryOut(
   }
   if (known?.isFannedOut && known.datasetId !== undefined && known.state !== 'rejected' && known.state !== 'failed') {
     work.isFannedOut = true;
-    await sendFinalizable([exportId], dependencies);
-    return { outcome: 'accepted', exportId, datasetId: known.datasetId, files: known.files };
+    await sendFinalizable([requestId], dependencies);
+    return { outcome: 'accepted', requestId, datasetId: known.datasetId, files: known.files };
   }
   if (known?.state === 'accepted') work.unfinished = known;
   const message = parseExportRequest(received);
@@ -147,7 +147,7 @@ async function carryOut(
   work.request = request;
 
   const common = {
-    exportId,
+    requestId,
     requestedAt: requestedAt.toISOString(),
     datasetId,
     recipient,
@@ -168,10 +168,10 @@ async function carryOut(
       checkTimeLeft(remainingMs);
     } catch (error) {
       // So that no message is sent twice.
-      if (work.unfinished) await ledger.addFiles(exportId, progress, [], receive);
+      if (work.unfinished) await ledger.addFiles(requestId, progress, [], receive);
       throw work.cameFurtherAt === receive.count ? unfinishedFanOut(error) : error;
     }
-    if (work.unfinished) await ledger.addFiles(exportId, progress, fileIds, receive);
+    if (work.unfinished) await ledger.addFiles(requestId, progress, fileIds, receive);
     else await accept(fileIds);
     await sendPage(page.files, common, dependencies);
     progress = { sentTo: page.end, files: progress.files + fileIds.length };
@@ -180,10 +180,10 @@ async function carryOut(
   }
   if (progress.files === 0) throw rejection('nothing_to_export', 'the dataset holds no file');
   if (!work.unfinished) await accept([]);
-  const mayFinalize = await ledger.completeFanOut(exportId, progress);
+  const mayFinalize = await ledger.completeFanOut(requestId, progress);
   work.isFannedOut = true;
-  if (mayFinalize) await sendFinalizable([exportId], dependencies);
-  return { outcome: 'accepted', exportId, datasetId, files: progress.files };
+  if (mayFinalize) await sendFinalizable([requestId], dependencies);
+  return { outcome: 'accepted', requestId, datasetId, files: progress.files };
 }
 
 /** Small files are staged ten at a time, large ones each separately. */

@@ -104,7 +104,7 @@ export function alreadyWritten(
   if (!present) return undefined;
   const age = compareRequests(present.metadata, message);
   if (age < 0) return undefined;
-  if (age > 0) return { outcome: 'superseded', by: present.metadata[outboxMetadata.exportId] ?? '' };
+  if (age > 0) return { outcome: 'superseded', by: present.metadata[outboxMetadata.requestId] ?? '' };
   const { size: bytes, crc64nvme } = present;
   return { outcome: 'already_staged', bytes, headerSha256, crc64nvme };
 }
@@ -115,15 +115,15 @@ export function alreadyWritten(
  */
 function compareRequests(
   metadata: Readonly<Record<string, string>>,
-  message: Pick<FileExport, 'exportId' | 'requestedAt'>,
+  message: Pick<FileExport, 'requestId' | 'requestedAt'>,
 ): number {
-  const exportId = metadata[outboxMetadata.exportId];
+  const requestId = metadata[outboxMetadata.requestId];
   const requestedAt = Date.parse(metadata[outboxMetadata.requestedAt] ?? '');
-  if (exportId === message.exportId) return 0;
-  if (exportId === undefined || Number.isNaN(requestedAt)) return -1;
+  if (requestId === message.requestId) return 0;
+  if (requestId === undefined || Number.isNaN(requestedAt)) return -1;
   const difference = requestedAt - Date.parse(message.requestedAt);
   if (difference !== 0) return difference;
-  return exportId < message.exportId ? -1 : 1;
+  return requestId < message.requestId ? -1 : 1;
 }
 
 /** What the audit trail says of the checksum that S3 compared. */

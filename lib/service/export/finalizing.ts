@@ -7,11 +7,11 @@ export const mostWithoutProgress = 5;
 
 /** Send on those of the requests whose files have all ended. A request may be sent twice. */
 export async function sendFinalizable(
-  exportIds: readonly string[],
+  requestIds: readonly string[],
   { ledger, deliveries }: { readonly ledger: FinalizableRequests; readonly deliveries: Deliveries },
 ): Promise<void> {
-  if (exportIds.length === 0) return;
-  const finalizable = await ledger.finalizable(exportIds);
+  if (requestIds.length === 0) return;
+  const finalizable = await ledger.finalizable(requestIds);
   if (finalizable.length > 0) await deliveries.send(finalizable);
 }
 
@@ -22,15 +22,15 @@ export async function sendFinalizable(
  * @returns `false` when it stopped there
  */
 export async function closeFanOut(
-  exportId: string,
+  requestId: string,
   progress: FanOutProgress,
   unsent: Unsent,
   dependencies: { readonly ledger: FanOuts; readonly deliveries: Deliveries },
   mayGoOn: () => boolean,
 ): Promise<boolean> {
   const { ledger } = dependencies;
-  while (await ledger.closeUnsent(exportId, progress, unsent)) if (!mayGoOn()) return false;
-  if (await ledger.completeFanOut(exportId, progress)) await sendFinalizable([exportId], dependencies);
+  while (await ledger.closeUnsent(requestId, progress, unsent)) if (!mayGoOn()) return false;
+  if (await ledger.completeFanOut(requestId, progress)) await sendFinalizable([requestId], dependencies);
   return true;
 }
 

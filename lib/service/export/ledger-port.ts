@@ -12,7 +12,7 @@ import type { UploadedPart } from '../archive/ports.ts';
 
 /** A request that is carried out. */
 export interface AcceptedRequest {
-  readonly exportId: string;
+  readonly requestId: string;
   readonly requestedAt: Date;
   readonly archiveKind?: string | undefined;
   /** Stable id of the dataset through which the request is served. */
@@ -24,7 +24,7 @@ export interface AcceptedRequest {
 }
 
 /** What is known of a request that is not carried out. */
-export type RefusedRequest = Pick<AcceptedRequest, 'exportId' | 'requestedAt'> & {
+export type RefusedRequest = Pick<AcceptedRequest, 'requestId' | 'requestedAt'> & {
   readonly [Fact in keyof AcceptedRequest]?: AcceptedRequest[Fact] | undefined;
 };
 
@@ -67,13 +67,13 @@ export interface FinalizableRequests {
    * Which of these requests have completed their fan-out, have no open file, and are not closed yet. To be asked by a
    * separate statement after a change: a statement does not see what another commits at the same time.
    */
-  finalizable(exportIds: readonly string[]): Promise<readonly string[]>;
+  finalizable(requestIds: readonly string[]): Promise<readonly string[]>;
 }
 
 /** Requests until every message of their files is sent. */
 export interface FanOuts extends FinalizableRequests {
   /** Note an attempt to fan the request out. @returns `undefined` for a request that no delivery has decided on */
-  begin(exportId: string, receive: Receive): Promise<KnownRequest | undefined>;
+  begin(requestId: string, receive: Receive): Promise<KnownRequest | undefined>;
   /**
    * Record that the request is carried out, its audit row, and its first files as `pending`. A request that was rejected or
    * had failed is open again. The progress of its fan-out stays.
@@ -83,9 +83,9 @@ export interface FanOuts extends FinalizableRequests {
    */
   accept(request: AcceptedRequest, fileIds: readonly string[], receive: Receive): Promise<boolean>;
   /** Save the progress up to here, and record the next files as `pending`. */
-  addFiles(exportId: string, progress: FanOutProgress, fileIds: readonly string[], receive: Receive): Promise<void>;
+  addFiles(requestId: string, progress: FanOutProgress, fileIds: readonly string[], receive: Receive): Promise<void>;
   /** End the fan-out: no more files will come. @returns whether the request can be finalized; then ask `finalizable` */
-  completeFanOut(exportId: string, progress: FanOutProgress): Promise<boolean>;
+  completeFanOut(requestId: string, progress: FanOutProgress): Promise<boolean>;
   /** Record that the request is refused, and its audit row. A request that was accepted before keeps its state. */
   reject(request: RefusedRequest, reason: string): Promise<void>;
   /** Record that the fan-out is given up, and its audit row. A fan-out that has ended keeps its state. */
@@ -96,12 +96,12 @@ export interface FanOuts extends FinalizableRequests {
    *
    * @returns whether another page may be left
    */
-  closeUnsent(exportId: string, progress: FanOutProgress, unsent: Unsent): Promise<boolean>;
+  closeUnsent(requestId: string, progress: FanOutProgress, unsent: Unsent): Promise<boolean>;
 }
 
 /** A row of the audit trail. The same event of the same request and file leaves one row, however often it is recorded. */
 export interface ExportEvent {
-  readonly exportId: string;
+  readonly requestId: string;
   /** `withdrawn`: taken out of the outbox after the dataset was deprecated. `purged`: by an operator. */
   readonly event: 'accepted' | 'rejected' | 'staged' | 'given_up' | 'failed' | 'withdrawn' | 'purged';
   /** Reason code, for `rejected`, `given_up` and `failed`. */
@@ -121,7 +121,7 @@ export interface ExportEvent {
 }
 
 export interface FileEnd {
-  readonly exportId: string;
+  readonly requestId: string;
   readonly fileId: string;
   readonly state: Exclude<FileState, 'pending' | 'withdrawn'>;
   /** Code, for `rejected`, `retrying` and `given_up`. */
@@ -148,7 +148,7 @@ export interface FileRecords extends FinalizableRequests {
 
 /** A large file of a request: its copy may take several deliveries of the message. */
 export interface CopyId {
-  readonly exportId: string;
+  readonly requestId: string;
   readonly fileId: string;
 }
 
@@ -209,7 +209,7 @@ export interface CopyRecords {
 
 /** A request whose fan-out is complete, so that all its files are known. */
 export interface FannedOutRequest {
-  readonly exportId: string;
+  readonly requestId: string;
   /** ISO 8601. */
   readonly requestedAt: string;
   readonly kind: 'dataset' | 'file';
@@ -228,7 +228,7 @@ export interface FannedOutRequest {
 
 /** A container in the outbox, as the request that wrote it last recorded it. */
 export interface StagedContainer {
-  readonly exportId: string;
+  readonly requestId: string;
   readonly keyFingerprint: string;
   readonly outboxKey: string;
   readonly size: number;
@@ -252,7 +252,7 @@ export interface RequestedFile {
   /** For `staged` and `superseded`: the newest container of this file, of this request or a newer one. */
   readonly newest: StagedContainer | undefined;
   /** For `superseded`: the request whose container was in the way, and the state of its row, if it has one. */
-  readonly supersededBy: { readonly exportId: string; readonly state: FileState | undefined } | undefined;
+  readonly supersededBy: { readonly requestId: string; readonly state: FileState | undefined } | undefined;
 }
 
 export interface RequestEnd {
@@ -263,14 +263,14 @@ export interface RequestEnd {
   readonly stagedBytes: number;
 }
 
-type Revision = Pick<FannedOutRequest, 'exportId' | 'receiptRevision'>;
+type Revision = Pick<FannedOutRequest, 'requestId' | 'receiptRevision'>;
 
 /** Requests whose receipt is to be written. */
 export interface ReceiptRecords {
   /** @returns `undefined` for a request that is unknown, not fanned out, rejected or without files */
-  find(exportId: string): Promise<FannedOutRequest | undefined>;
+  find(requestId: string): Promise<FannedOutRequest | undefined>;
   /** All files in the order of their ids, page after page; memory is bounded by one page. */
-  files(exportId: string): AsyncIterable<readonly RequestedFile[]>;
+  files(requestId: string): AsyncIterable<readonly RequestedFile[]>;
   /**
    * Record how a revision ended, together with its audit row. The revision is not closed yet.
    *
@@ -311,7 +311,7 @@ export interface UnfinishedRequests {
 
 /** A container that a request put into the outbox, as the rows have it. By now it may be gone or replaced. */
 export interface RecordedContainer {
-  readonly exportId: string;
+  readonly requestId: string;
   readonly fileId: string;
   readonly datasetId: string;
   readonly recipient: string;
@@ -324,7 +324,7 @@ export interface RecordedContainer {
 export type ContainerFilter =
   | { readonly datasetId: string }
   | { readonly recipient: string }
-  | { readonly exportId: string };
+  | { readonly requestId: string };
 
 /** What has become of a container that was recorded. */
 export interface EndedContainer extends RecordedContainer {
@@ -372,9 +372,9 @@ export interface ExportFilter {
 
 /** What happened to export requests, as administrators see it. A request has a record from its consumption on. */
 export interface ExportRecords {
-  find(archiveKind: string, exportId: string): Promise<ShownExport | undefined>;
+  find(archiveKind: string, requestId: string): Promise<ShownExport | undefined>;
   /** Files of a request in the order of their ids. `page` counts from 0. */
-  files(exportId: string, page: number): Promise<readonly ExportedFile[]>;
+  files(requestId: string, page: number): Promise<readonly ExportedFile[]>;
   /** Newest first. `page` counts from 0. */
   newest(archiveKind: string, filter: ExportFilter, page: number): Promise<readonly ListedExport[]>;
 }

@@ -44,7 +44,7 @@ export interface ExportablePage {
 }
 
 export interface Attempt extends FileReference {
-  readonly exportId: string;
+  readonly requestId: string;
   /** Whether the message came for the first time, or again from the dead letters. */
   readonly isFirst: boolean;
   /** Whether the queue puts the message aside when this attempt fails. */
@@ -68,7 +68,7 @@ export interface ExportArchive extends Archive {
 }
 
 /** One file of an export for its recipient: what a message of `file-exports` says. */
-export type FileExport = Omit<FileExportMessage, 'requestId'> & { readonly exportId: string };
+export type FileExport = Omit<FileExportMessage, 'requestId'> & { readonly requestId: string };
 
 /** One of the two queues of file exports. */
 export interface FileExports {
@@ -78,7 +78,7 @@ export interface FileExports {
 
 /** What operators learn of a request. The event adds the deployment, and nothing else. */
 export interface OperatorEvent {
-  readonly exportId: string;
+  readonly requestId: string;
   readonly state: RequestState;
 }
 
@@ -95,7 +95,7 @@ export interface Events {
 
 export interface Deliveries {
   /** Send one message for each request id; resolves only when the queue has taken every one. */
-  send(exportIds: readonly string[]): Promise<void>;
+  send(requestIds: readonly string[]): Promise<void>;
 }
 
 export interface Administrator {
@@ -111,7 +111,7 @@ export interface Administrators {
 }
 
 export interface ExportRequest {
-  readonly exportId: string;
+  readonly requestId: string;
   /** Now: decides which of two exports of one file to one recipient stays. */
   readonly requestedAt: Date;
   readonly archiveKind: string;

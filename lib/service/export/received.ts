@@ -38,7 +38,7 @@ const instant = z.iso.datetime();
 
 /** The identity of a request, from the attributes: id and archive kind name it in every trace, its time ranks it. */
 export interface RequestIdentity {
-  readonly exportId: string;
+  readonly requestId: string;
   readonly requestedAt: Date;
   readonly archiveKind: string | undefined;
 }
@@ -50,12 +50,12 @@ export interface RequestIdentity {
  * @throws RequestRejectedError `malformed_message`
  */
 export function identityOf({ messageId, attributes, sentAt }: ReceivedExportRequest): RequestIdentity {
-  const exportId = uuid.safeParse(attributes[exportRequestAttributes.exportId] ?? messageId);
-  if (!exportId.success) throw rejection('malformed_message', 'the attribute requestId is not a UUID');
+  const requestId = uuid.safeParse(attributes[exportRequestAttributes.requestId] ?? messageId);
+  if (!requestId.success) throw rejection('malformed_message', 'the attribute requestId is not a UUID');
   const kind = archiveKind.optional().safeParse(attributes[exportRequestAttributes.archiveKind]);
   if (!kind.success) throw rejection('malformed_message', 'the attribute archiveKind is not a name');
   const requestedAt = timeOfRequest(attributes[exportRequestAttributes.requestedAt], sentAt);
-  return { exportId: exportId.data, requestedAt, archiveKind: kind.data };
+  return { requestId: requestId.data, requestedAt, archiveKind: kind.data };
 }
 
 /**
@@ -68,7 +68,7 @@ function timeOfRequest(text: string | undefined, sentAt: Date): Date {
 }
 
 interface Ids {
-  readonly exportId?: string;
+  readonly requestId?: string;
   readonly datasetId?: string | undefined;
   readonly fileId?: string | undefined;
 }
@@ -81,15 +81,16 @@ const anyMessage = z.union([exportRequestMessage, fileExportMessage, deliveryMes
  * @param named value of its attribute for the export's id, which wins if it is a UUID
  */
 export function idsOf(body: string, named: string | undefined): Ids {
-  const { requestId, datasetId, fileId }: Partial<Record<'requestId' | 'datasetId' | 'fileId', string | undefined>> =
+  const message: Partial<Record<'requestId' | 'datasetId' | 'fileId', string | undefined>> =
     anyMessage.safeParse(parseJson(body)).data ?? {};
-  const exportId = uuid.safeParse(named).data ?? requestId;
-  return { ...(exportId !== undefined && { exportId }), datasetId, fileId };
+  const { datasetId, fileId } = message;
+  const requestId = uuid.safeParse(named).data ?? message.requestId;
+  return { ...(requestId !== undefined && { requestId }), datasetId, fileId };
 }
 
 /** The ids of a message that was delivered. The export id is the one in the audit trail. */
-export function idsOfDelivered({ messageId, body, attributes }: ReceivedExportRequest): Ids & { exportId: string } {
-  return { exportId: messageId, ...idsOf(body, attributes[exportRequestAttributes.exportId]) };
+export function idsOfDelivered({ messageId, body, attributes }: ReceivedExportRequest): Ids & { requestId: string } {
+  return { requestId: messageId, ...idsOf(body, attributes[exportRequestAttributes.requestId]) };
 }
 
 /** @throws RequestRejectedError `malformed_message` */
@@ -99,8 +100,8 @@ export function parseExportRequest({ body }: ReceivedMessage): ExportRequestMess
 
 /** The message, with a `requestedAt` that is not in the future. @throws RequestRejectedError `malformed_message` */
 export function parseFileExport({ body, sentAt }: ReceivedMessage): FileExport {
-  const { requestId: exportId, ...message } = parseBody(fileExportMessage, body);
-  return { ...message, exportId, requestedAt: timeOfRequest(message.requestedAt, sentAt).toISOString() };
+  const { requestId, ...message } = parseBody(fileExportMessage, body);
+  return { ...message, requestId, requestedAt: timeOfRequest(message.requestedAt, sentAt).toISOString() };
 }
 
 /** Why an export request was rejected. The requester does not see these words. */

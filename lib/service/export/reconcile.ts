@@ -55,16 +55,16 @@ export async function reconcileDeliveries(
   // A page of each in turn: a large one does not keep the others waiting.
   await all(async () => {
     const broken = await ledger.brokenFanOuts(ago(longestTryMs), ago(longestWaitMs));
-    const open = broken.filter(({ request }) => !stuck.has(request.exportId));
+    const open = broken.filter(({ request }) => !stuck.has(request.requestId));
     for (const { request, progress, reason } of open) {
       if (!hasTime()) break;
       try {
         await ledger.fail(request, reason ?? 'no_answer');
         const unsent = { state: 'given_up', reason: 'not_sent' } as const;
-        if (await closeFanOut(request.exportId, progress, unsent, dependencies, () => false)) failed += 1;
+        if (await closeFanOut(request.requestId, progress, unsent, dependencies, () => false)) failed += 1;
       } catch (error) {
         // One that cannot be closed does not keep the others waiting.
-        stuck.set(request.exportId, error);
+        stuck.set(request.requestId, error);
       }
     }
     return open.length;

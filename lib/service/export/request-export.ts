@@ -14,9 +14,9 @@ export interface ExportEndpoint {
   readonly archiveKind: string;
   readonly requests: ExportRequests;
   /** A fresh UUID: names this export in message, log, audit row and object metadata. */
-  readonly newExportId: () => string;
+  readonly newRequestId: () => string;
   readonly clock: Clock;
-  readonly requested: (request: HttpRequest, published: { readonly exportId: string }) => void;
+  readonly requested: (request: HttpRequest, published: { readonly requestId: string }) => void;
 }
 
 /** SQS takes the characters of XML 1.0 only. JSON escapes the control characters, but not these. */
@@ -57,19 +57,19 @@ const exportBody = z.strictObject(
  */
 export async function requestExport(
   request: HttpRequest,
-  { archiveKind, requests, newExportId, clock, requested }: ExportEndpoint,
+  { archiveKind, requests, newRequestId, clock, requested }: ExportEndpoint,
 ): Promise<HttpReply> {
   requireAdministrator(request);
   // The gateway has this one path. A deployment that lets others through must still refuse them.
   if (request.path.split('/').at(-1) !== archiveKind)
     throw new NotFoundError(`there is no such archive kind: export to /export/${archiveKind}`);
   const message = exportMessageOf(request);
-  const exportId = newExportId();
-  await requests.publish({ exportId, requestedAt: clock(), archiveKind, message });
-  requested(request, { exportId });
+  const requestId = newRequestId();
+  await requests.publish({ requestId, requestedAt: clock(), archiveKind, message });
+  requested(request, { requestId });
   return jsonReply(request.requestId, {
     message: 'The export request was accepted. What it stages will be listed by GET /files?inbox=false.',
-    requestId: exportId,
+    requestId,
   });
 }
 

@@ -50,17 +50,17 @@ export async function showExport(
   { archiveKind, records }: ExportStatusEndpoint,
 ): Promise<HttpReply> {
   requireAdministrator(request);
-  const { exportId, page } = readAll({ exportId: () => exportIdOf(request), page: () => pageOf(request) });
-  const found = await records.find(archiveKind, exportId);
+  const { requestId, page } = readAll({ requestId: () => requestIdOf(request), page: () => pageOf(request) });
+  const found = await records.find(archiveKind, requestId);
   if (!found) {
     throw new NotFoundError('There is no such request, or it was not consumed yet. Ask again in some seconds.');
   }
   // Only then: of a request of another kind nothing is read.
-  const files = await records.files(exportId, page);
+  const files = await records.files(requestId, page);
   return jsonReply(request.requestId, { ...found, files, page });
 }
 
-function exportIdOf({ pathParameters }: HttpRequest): string {
+function requestIdOf({ pathParameters }: HttpRequest): string {
   const value = pathParameters.get('requestId') ?? '';
   if (uuid.safeParse(value).success) return value;
   throw new InvalidRequestError([{ field: 'requestId', message: 'must be a UUID' }]);

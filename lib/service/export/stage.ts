@@ -30,7 +30,7 @@ const bytesInFlight = 32 * 1024 * 1024;
 const recordMs = 10_000;
 
 /** The outcome of a file. Each is final: the message can go. */
-export type StageOutcome = { readonly exportId: string; readonly fileId: string | undefined } & Verdict;
+export type StageOutcome = { readonly requestId: string; readonly fileId: string | undefined } & Verdict;
 
 type Verdict = Written | { readonly outcome: 'rejected'; readonly reason: string; readonly detail: string };
 
@@ -60,7 +60,9 @@ export async function stageFiles(
   dependencies: StageDependencies,
   remainingMs: () => number,
 ): Promise<readonly PromiseSettledResult<StageOutcome>[]> {
-  const tasks = messages.map((delivered): Task => ({ delivered, facts: { exportId: delivered.messageId }, order: {} }));
+  const tasks = messages.map(
+    (delivered): Task => ({ delivered, facts: { requestId: delivered.messageId }, order: {} }),
+  );
   await step(tasks, async (task) => {
     checkTimeLeft(remainingMs);
     await readMessage(task, dependencies);
@@ -107,8 +109,8 @@ function endedBy(error: unknown): NonNullable<Task['end']> {
 /** @throws RequestRejectedError; TemporarilyUnavailableError when the deny list cannot be read */
 async function readMessage(task: Task, { denied }: StageDependencies): Promise<void> {
   const message = parseFileExport(task.delivered);
-  const { exportId, fileId, datasetId, recipient } = message;
-  task.facts = { exportId, fileId, datasetId, recipient };
+  const { requestId, fileId, datasetId, recipient } = message;
+  task.facts = { requestId, fileId, datasetId, recipient };
   task.order = { message };
   const publicKey = parseRecipientKey(message.publicKey);
   task.facts = { ...task.facts, keyFingerprint: publicKeyFingerprint(publicKey) };
@@ -254,9 +256,9 @@ export function giveUpReason(error: unknown): ReturnType<typeof failureCode> {
 /** What happened to the file of a task. None for a message that names no file. */
 function endOf(task: Task): readonly FileEnd[] {
   const { facts, order, end } = task;
-  const { exportId, fileId } = facts;
+  const { requestId, fileId } = facts;
   if (fileId === undefined || !end) return [];
-  const file = { exportId, fileId };
+  const file = { requestId, fileId };
   if ('error' in end) {
     const reason = givenUpFor(task);
     return [
@@ -288,8 +290,8 @@ function eventOf(task: Task): readonly ExportEvent[] {
   return [{ ...facts, event: 'staged', bytes: verdict.bytes, ...checksum }];
 }
 
-function resultOf({ facts: { exportId, fileId }, end }: Task): PromiseSettledResult<StageOutcome> {
+function resultOf({ facts: { requestId, fileId }, end }: Task): PromiseSettledResult<StageOutcome> {
   if (!end) throw new Error('a message was left without a verdict');
   if ('error' in end) return { status: 'rejected', reason: end.error };
-  return { status: 'fulfilled', value: { exportId, fileId, ...end.verdict } };
+  return { status: 'fulfilled', value: { requestId, fileId, ...end.verdict } };
 }

@@ -19,16 +19,16 @@ const takenRow = camelRow({
   parts: savedParts,
 });
 const copyRow = camelRow({
-  export_id: z.string(),
+  request_id: z.string(),
   file_id: z.string(),
   outbox_key: z.string(),
   upload_id: z.string(),
 });
 const anyRow = z.object({ file_id: z.string() });
 
-const ofCopy = 'u.request_id = cast(:export_id as uuid) and u.file_id = :file_id';
+const ofCopy = 'u.request_id = cast(:request_id as uuid) and u.file_id = :file_id';
 const ofHolder = `${ofCopy} and u.holder = cast(:holder as uuid)`;
-const keyOf = ({ exportId, fileId }: CopyId) => ({ export_id: { uuid: exportId }, file_id: fileId });
+const keyOf = ({ requestId, fileId }: CopyId) => ({ request_id: { uuid: requestId }, file_id: fileId });
 
 /** Copies of which some are read at once. */
 const most = 400;
@@ -38,7 +38,7 @@ export function copyRecords(db: SqlExecutor): CopyRecords {
   const recorded = (condition: string, parameters: Parameters<SqlExecutor['query']>[2]) =>
     db.query(
       copyRow,
-      `select cast(u.request_id as text) as export_id, u.file_id, u.outbox_key, u.upload_id from data_out.uploads u
+      `select cast(u.request_id as text) as request_id, u.file_id, u.outbox_key, u.upload_id from data_out.uploads u
        where ${condition} and u.upload_id is not null and u.outbox_key is not null
        order by u.request_id, u.file_id limit ${most}`,
       parameters,
@@ -48,7 +48,7 @@ export function copyRecords(db: SqlExecutor): CopyRecords {
       const [row] = await db.query(
         takenRow,
         `insert into data_out.uploads as known (request_id, file_id, holder, without_progress)
-         values (cast(:export_id as uuid), :file_id, cast(:holder as uuid), 1)
+         values (cast(:request_id as uuid), :file_id, cast(:holder as uuid), 1)
          on conflict (request_id, file_id) do update set
            holder = excluded.holder,
            without_progress = case when :is_first then 1 when known.holder = excluded.holder then known.without_progress

@@ -76,7 +76,7 @@ const stagedBytes = "cast(coalesce(sum(f.bytes) filter (where f.state = 'staged'
 /** What happened to export requests, in `data_out.requests` and `data_out.request_files`. Reads only. */
 export function exportRecords(db: SqlExecutor): ExportRecords {
   return {
-    async find(archiveKind, exportId) {
+    async find(archiveKind, requestId) {
       const [row] = await db.query(
         shownRow,
         `select ${requestColumns}, ${shownState} as state, c.*
@@ -86,20 +86,20 @@ export function exportRecords(db: SqlExecutor): ExportRecords {
                ${fileStates.map((state) => `${quoted(state)}, ${inState(state)}`).join(', ')}) as text) as counts,
              ${stagedBytes} as bytes
            from data_out.request_files f where f.request_id = r.request_id) c
-         where r.request_id = cast(:export_id as uuid) and r.archive_kind = :kind`,
-        { export_id: { uuid: exportId }, kind: archiveKind, ...timeFormat },
+         where r.request_id = cast(:request_id as uuid) and r.archive_kind = :kind`,
+        { request_id: { uuid: requestId }, kind: archiveKind, ...timeFormat },
       );
       return row && withReceipt(row);
     },
 
-    files: (exportId, page) =>
+    files: (requestId, page) =>
       db.query(
         fileRow,
         `select f.file_id, f.state, f.reason, cast(f.superseded_by as text) as superseded_by, f.bytes,
            ${isoTime('f.updated_at')} as changed_at
-         from data_out.request_files f where f.request_id = cast(:export_id as uuid)
+         from data_out.request_files f where f.request_id = cast(:request_id as uuid)
          order by f.file_id limit ${limits.exportedFilesPerPage} offset ${page * limits.exportedFilesPerPage}`,
-        { export_id: { uuid: exportId }, ...timeFormat },
+        { request_id: { uuid: requestId }, ...timeFormat },
       ),
 
     async newest(archiveKind, { state, since }, page) {

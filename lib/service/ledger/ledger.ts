@@ -42,9 +42,9 @@ import { fileTransitions, hasOpenFiles, quoted, type RequestEvent, requestTransi
 // Every statement that changes requests and their files, in the order of a request's life. `transitions.ts` says when each of
 // them changes a row, and which columns.
 
-const ofRequest = 'r.request_id = cast(:export_id as uuid)';
-const idRow = z.object({ export_id: z.string() });
-const exportIds = (rows: readonly z.infer<typeof idRow>[]) => rows.map((row) => row.export_id);
+const ofRequest = 'r.request_id = cast(:request_id as uuid)';
+const idRow = z.object({ request_id: z.string() });
+const requestIds = (rows: readonly z.infer<typeof idRow>[]) => rows.map((row) => row.request_id);
 
 /**
  * Adds the rows of the parameter `events` to the audit trail. In order, so that two statements with the same rows cannot wait
@@ -52,11 +52,11 @@ const exportIds = (rows: readonly z.infer<typeof idRow>[]) => rows.map((row) => 
  */
 const insertEvents = `insert into data_out.export_log
      (request_id, event, reason, archive_kind, dataset_id, file_id, recipient, key_fingerprint, bytes, checksum)
-   select export_id, event, reason, archive_kind, dataset_id, file_id, recipient, key_fingerprint, bytes, checksum
+   select request_id, event, reason, archive_kind, dataset_id, file_id, recipient, key_fingerprint, bytes, checksum
    from jsonb_to_recordset(cast(:events as jsonb)) as e
-     (export_id uuid, event text, reason text, archive_kind text, dataset_id text, file_id text, recipient text,
+     (request_id uuid, event text, reason text, archive_kind text, dataset_id text, file_id text, recipient text,
       key_fingerprint text, bytes bigint, checksum text)
-   order by export_id, event, file_id
+   order by request_id, event, file_id
    on conflict (request_id, event, (coalesce(file_id, ''))) do nothing`;
 const eventRows = (events: readonly ExportEvent[]) => ({ json: events.map((event) => snakeCase({ ...event })) });
 
@@ -67,7 +67,7 @@ function insertRequest(event: RequestEvent): string {
   return `insert into data_out.requests as r
       (request_id, requested_at, archive_kind, kind, dataset_id, file_id, recipient, key_fingerprint,
        ${Object.keys(columns).join(', ')})
-    values (cast(:export_id as uuid), cast(:requested_at as timestamptz), :archive_kind, :kind, :dataset_id, :file_id,
+    values (cast(:request_id as uuid), cast(:requested_at as timestamptz), :archive_kind, :kind, :dataset_id, :file_id,
       :recipient, :key_fingerprint, ${Object.values(columns).join(', ')})
     on conflict (request_id) do
       ${isChange ? `update set ${assignments(event)} where ${requestTakes(event)}` : 'nothing'}`;
@@ -77,7 +77,7 @@ function factsOf(request: RefusedRequest) {
   const { datasetId = null, fileId = null, archiveKind = null, recipient = null, keyFingerprint = null } = request;
   const kind = fileId !== null ? 'file' : datasetId !== null ? 'dataset' : null;
   return {
-    ...{ export_id: { uuid: request.exportId }, requested_at: request.requestedAt.toISOString() },
+    ...{ request_id: { uuid: request.requestId }, requested_at: request.requestedAt.toISOString() },
     ...{ archive_kind: archiveKind, kind, dataset_id: datasetId, file_id: fileId },
     ...{ recipient, key_fingerprint: keyFingerprint },
   };
@@ -85,7 +85,7 @@ function factsOf(request: RefusedRequest) {
 
 /** Records files as `pending`, also those that were given up: their messages are about to be sent. */
 const addPending = `insert into data_out.request_files as f (request_id, file_id, state)
-  select cast(:export_id as uuid), file_id, '${newState('sent')}'
+  select cast(:request_id as uuid), file_id, '${newState('sent')}'
   from jsonb_array_elements_text(cast(:file_ids as jsonb)) as ids (file_id)
   order by file_id
   on conflict (request_id, file_id) do update set state = ${stateAfter('f', 'sent')}, ${fileAssignments('sent')}
@@ -103,10 +103,10 @@ const knownRow = camelRow({
 const finalizable =
   (db: SqlExecutor): FanOuts['finalizable'] =>
   async (ids) =>
-    exportIds(
+    requestIds(
       await db.query(
         idRow,
-        `select cast(r.request_id as text) as export_id from data_out.requests r
+        `select cast(r.request_id as text) as request_id from data_out.requests r
          where r.request_id in (select cast(id as uuid) from jsonb_array_elements_text(cast(:ids as jsonb)) as ids (id))
            and ${isFinalizable}`,
         { ids: { json: ids } },
@@ -135,14 +135,14 @@ export function fanOuts(
   return {
     finalizable: finalizable(db),
 
-    async begin(exportId, receive) {
+    async begin(requestId, receive) {
       const [row] = await db.query(
         knownRow,
         `with tried as (${change('begun', ofRequest)})
          select r.state, r.sent_to, r.files, r.sealed_at is not null as is_fanned_out, r.dataset_id,
            ${requestTransitions.begun.set?.came_further_at} as came_further_at
          from data_out.requests r where ${ofRequest}`,
-        { export_id: { uuid: exportId }, receive: receive.count, is_last_try: receive.isLast },
+        { request_id: { uuid: requestId }, receive: receive.count, is_last_try: receive.isLast },
       );
       return row;
     },
@@ -169,19 +169,19 @@ export function fanOuts(
       return true;
     },
 
-    async addFiles(exportId, { sentTo, files }, fileIds, receive) {
+    async addFiles(requestId, { sentTo, files }, fileIds, receive) {
       await db.execute(`with saved as (${change('page_sent', ofRequest)}) ${addPending}`, {
-        ...{ export_id: { uuid: exportId }, sent_to: sentTo, files, file_ids: { json: fileIds } },
+        ...{ request_id: { uuid: requestId }, sent_to: sentTo, files, file_ids: { json: fileIds } },
         ...{ receive: receive.count, is_last_try: receive.isLast },
       });
     },
 
-    async completeFanOut(exportId, { sentTo, files }) {
+    async completeFanOut(requestId, { sentTo, files }) {
       const [row] = await db.query(
         z.object({ may_finalize: z.boolean() }),
         `with completed as (${change('fan_out_complete', ofRequest)})
          select ${mayFinalize(mostInFlight)} as may_finalize from data_out.requests r where ${ofRequest}`,
-        { export_id: { uuid: exportId }, sent_to: sentTo, files },
+        { request_id: { uuid: requestId }, sent_to: sentTo, files },
       );
       return row?.may_finalize ?? false;
     },
@@ -189,7 +189,7 @@ export function fanOuts(
     reject: (request, reason) => refuse(request, ['refused', 'rejected'], reason),
     fail: (request, reason) => refuse(request, ['fan_out_failed', 'failed'], reason),
 
-    async closeUnsent(exportId, { sentTo, files }, { state, reason }) {
+    async closeUnsent(requestId, { sentTo, files }, { state, reason }) {
       const [row] = await db.query(
         z.object({ looked_at: count }),
         `with request as materialized (
@@ -205,14 +205,14 @@ export function fanOuts(
            where r.kind = 'file' and f.id > r.after and :sent_to = ''
          ), closed as (
            insert into data_out.request_files as f (request_id, file_id, state, reason)
-           select cast(:export_id as uuid), file_id, cast(:state as text), cast(:reason as text) from page where is_unsent
+           select cast(:request_id as uuid), file_id, cast(:state as text), cast(:reason as text) from page where is_unsent
            order by file_id
            on conflict (request_id, file_id) do update
              set state = excluded.state, ${fileAssignments('given_up_unsent')}
            where ${takesOneOf(['refused_unsent', 'given_up_unsent'], 'f', 'excluded')}
          ), saved as (${change('page_closed', `${ofRequest} and exists (select from page)`)})
          select count(*) as looked_at from page`,
-        { export_id: { uuid: exportId }, sent_to: sentTo, files, state, reason },
+        { request_id: { uuid: requestId }, sent_to: sentTo, files, state, reason },
       );
       return row?.looked_at === pageSize;
     },
@@ -229,14 +229,14 @@ const reopened = fileTransitions.attempted_first.alsoFrom ?? [];
 export const noteAttempts = {
   sql: `attempts as materialized (
     select * from jsonb_to_recordset(cast(:attempts as jsonb)) as a
-      (export_id uuid, file_id text, is_first boolean, is_last_try boolean)
+      (request_id uuid, file_id text, is_first boolean, is_last_try boolean)
   ), before as materialized (
     select f.request_id, f.file_id, f.state from data_out.request_files f
-    join attempts a on a.export_id = f.request_id and a.file_id = f.file_id
+    join attempts a on a.request_id = f.request_id and a.file_id = f.file_id
     order by f.request_id, f.file_id for update of f
   ), tried as (
     update data_out.request_files f set state = ${stateAfter('b', 'attempted_first')}, ${fileAssignments('attempted_first', 'a')}
-    from before b join attempts a on a.export_id = b.request_id and a.file_id = b.file_id
+    from before b join attempts a on a.request_id = b.request_id and a.file_id = b.file_id
     where f.request_id = b.request_id and f.file_id = b.file_id
       and (${takes('b', 'attempted')} or a.is_first and ${takes('b', 'attempted_first')})
     returning f.request_id, b.state as was
@@ -244,8 +244,8 @@ export const noteAttempts = {
     ${change('file_changed', `r.request_id in (select t.request_id from tried t where t.was in (${reopened.map(quoted).join(', ')}))`)}
   )`,
   rows: (attempts: readonly Attempt[]) => ({
-    json: attempts.map(({ exportId, fileId, isFirst, isLast }) =>
-      snakeCase({ exportId, fileId, isFirst, isLastTry: isLast }),
+    json: attempts.map(({ requestId, fileId, isFirst, isLast }) =>
+      snakeCase({ requestId, fileId, isFirst, isLastTry: isLast }),
     ),
   }),
 };
@@ -257,37 +257,37 @@ export function fileRecords(db: SqlExecutor, mostInFlight: number): FileRecords 
 
     async record(ends, events) {
       const others = `not exists (
-        select from ends e where e.export_id = o.request_id and e.file_id = o.file_id)`;
+        select from ends e where e.request_id = o.request_id and e.file_id = o.file_id)`;
       const rows = await db.query(
         idRow,
         `with ends as materialized (
            select * from jsonb_to_recordset(cast(:ends as jsonb)) as e
-             (export_id uuid, file_id text, state text, reason text, superseded_by uuid, outbox_key text, bytes bigint,
+             (request_id uuid, file_id text, state text, reason text, superseded_by uuid, outbox_key text, bytes bigint,
               crc64nvme text, header_sha256 text)
          ), before as materialized (
            select f.request_id, f.file_id, f.state from data_out.request_files f
-           join ends e on e.export_id = f.request_id and e.file_id = f.file_id
+           join ends e on e.request_id = f.request_id and e.file_id = f.file_id
            order by f.request_id, f.file_id for update of f
          ), ended as (
            update data_out.request_files f set state = e.state, ${fileAssignments('staged', 'e')}
-           from before b join ends e on e.export_id = b.request_id and e.file_id = b.file_id
+           from before b join ends e on e.request_id = b.request_id and e.file_id = b.file_id
            where f.request_id = b.request_id and f.file_id = b.file_id and ${takesOneOf(endings, 'b', 'e')}
            returning f.request_id
          ), raised as (
            ${change('file_changed', 'r.request_id in (select d.request_id from ended d)')}
          ), audited as (${insertEvents})
-         select cast(r.request_id as text) as export_id from data_out.requests r
-         where r.request_id in (select e.export_id from ends e where e.state <> 'retrying')
+         select cast(r.request_id as text) as request_id from data_out.requests r
+         where r.request_id in (select e.request_id from ends e where e.state <> 'retrying')
            and ${mayFinalize(mostInFlight, others)}`,
         { ends: { json: ends.map((end) => snakeCase({ ...end })) }, events: eventRows(events) },
       );
-      return exportIds(rows);
+      return requestIds(rows);
     },
   };
 }
 
 const fannedOutRow = camelRow({
-  export_id: z.string(),
+  request_id: z.string(),
   requested_at: z.string(),
   kind: z.enum(['dataset', 'file']),
   dataset_id: z.string(),
@@ -302,24 +302,24 @@ const fannedOutRow = camelRow({
 
 export function receiptRecords(db: SqlExecutor): ReceiptRecords {
   return {
-    async find(exportId) {
+    async find(requestId) {
       const [row] = await db.query(
         fannedOutRow,
-        `select cast(r.request_id as text) as export_id, ${isoTime('r.requested_at')} as requested_at,
+        `select cast(r.request_id as text) as request_id, ${isoTime('r.requested_at')} as requested_at,
            r.kind, r.dataset_id, case r.kind when 'file' then r.file_id end as file_id, r.recipient, r.key_fingerprint,
            r.state, r.generation as receipt_revision, r.settled_generation as finalized_revision,
            ${hasOpenFiles('r.request_id')} as is_open
          from data_out.requests r
          where ${ofRequest} and r.state <> 'rejected' and r.sealed_at is not null and r.recipient is not null
            and exists (select from data_out.request_files f where f.request_id = r.request_id)`,
-        { export_id: { uuid: exportId }, ...timeFormat },
+        { request_id: { uuid: requestId }, ...timeFormat },
       );
       return row;
     },
 
-    files: (exportId) => filesForReceipt(db, exportId),
+    files: (requestId) => filesForReceipt(db, requestId),
 
-    async finalize({ exportId, receiptRevision }, { state, staged, stagedBytes }) {
+    async finalize({ requestId, receiptRevision }, { state, staged, stagedBytes }) {
       const rows = await db.query(
         z.object({ finalized: z.boolean() }),
         `with finalized as (
@@ -333,13 +333,13 @@ export function receiptRecords(db: SqlExecutor): ReceiptRecords {
            from finalized
            on conflict (request_id, event, (coalesce(file_id, ''))) do nothing)
          select true as finalized from finalized`,
-        { export_id: { uuid: exportId }, generation: receiptRevision, state, staged, staged_bytes: stagedBytes },
+        { request_id: { uuid: requestId }, generation: receiptRevision, state, staged, staged_bytes: stagedBytes },
       );
       return rows.length > 0;
     },
 
-    async close({ exportId, receiptRevision }, hasReceipt) {
-      const parameters = { export_id: { uuid: exportId }, generation: receiptRevision, has_receipt: hasReceipt };
+    async close({ requestId, receiptRevision }, hasReceipt) {
+      const parameters = { request_id: { uuid: requestId }, generation: receiptRevision, has_receipt: hasReceipt };
       await db.execute(change('closed', ofRequest), parameters);
     },
   };
@@ -349,7 +349,7 @@ export function receiptRecords(db: SqlExecutor): ReceiptRecords {
 const mostRequests = 500;
 
 const brokenRow = camelRow({
-  export_id: z.string(),
+  request_id: z.string(),
   requested_at: z.string(),
   archive_kind: optional(z.string()),
   dataset_id: optional(z.string()),
@@ -411,7 +411,7 @@ export function unfinishedRequests(db: SqlExecutor): UnfinishedRequests {
     async brokenFanOuts(triedBefore, expiredBefore) {
       const rows = await db.query(
         brokenRow,
-        `select cast(r.request_id as text) as export_id, ${isoTime('r.requested_at')} as requested_at,
+        `select cast(r.request_id as text) as request_id, ${isoTime('r.requested_at')} as requested_at,
            r.archive_kind, r.dataset_id, r.file_id, r.recipient, r.key_fingerprint, r.sent_to, r.files, r.reason
          from data_out.requests r
          where ${isUnfinalized} and r.sealed_at is null and (
@@ -440,10 +440,10 @@ export function unfinishedRequests(db: SqlExecutor): UnfinishedRequests {
          )
          update data_out.requests r set tried_at = now()
          from unclosed u where r.request_id = u.request_id
-         returning cast(r.request_id as text) as export_id`,
+         returning cast(r.request_id as text) as request_id`,
         { quiet_since: quietSince.toISOString() },
       );
-      return exportIds(rows);
+      return requestIds(rows);
     },
 
     async hasUnfinalized() {
@@ -469,10 +469,10 @@ export function outboxRecords(db: SqlExecutor, expiryDays: number): OutboxRecord
       await db.execute(
         `with given as materialized (
            select * from jsonb_to_recordset(cast(:containers as jsonb)) as g
-             (export_id uuid, file_id text, outbox_key text, state text, superseded_by uuid)
+             (request_id uuid, file_id text, outbox_key text, state text, superseded_by uuid)
          ), own as (
            insert into data_out.request_files as f (request_id, file_id, state, superseded_by, outbox_key)
-           select export_id, file_id, state, superseded_by, outbox_key from given order by export_id, file_id
+           select request_id, file_id, state, superseded_by, outbox_key from given order by request_id, file_id
            on conflict (request_id, file_id) do update set state = excluded.state, ${fileAssignments('removed')}
            where ${takesOneOf(['removed', 'replaced'], 'f', 'excluded')}
            returning f.request_id, f.state
@@ -480,7 +480,7 @@ export function outboxRecords(db: SqlExecutor, expiryDays: number): OutboxRecord
            update data_out.request_files f
            set state = ${stateAfter('f', 'key_removed')}, ${fileAssignments('key_removed')}
            where ${takes('f', 'key_removed')} and f.outbox_key in (select outbox_key from given where state = ${removed})
-             and (f.request_id, f.file_id) not in (select export_id, file_id from given)
+             and (f.request_id, f.file_id) not in (select request_id, file_id from given)
            returning f.request_id
          ), raised as (${change(
            'container_removed',
@@ -489,9 +489,9 @@ export function outboxRecords(db: SqlExecutor, expiryDays: number): OutboxRecord
          ${insertEvents}`,
         {
           containers: {
-            json: containers.map(({ exportId, fileId, key, end, by }) => {
+            json: containers.map(({ requestId, fileId, key, end, by }) => {
               const state = newState(end === 'withdrawn' ? 'removed' : 'replaced');
-              return snakeCase({ exportId, fileId, outboxKey: key, state, supersededBy: by });
+              return snakeCase({ requestId, fileId, outboxKey: key, state, supersededBy: by });
             }),
           },
           events: eventRows(events),

@@ -122,7 +122,7 @@ export async function deprecatedDatasets(db: SqlExecutor): Promise<readonly Depr
 const pageSize = 400;
 
 const containerRow = camelRow({
-  export_id: z.string(),
+  request_id: z.string(),
   file_id: optional(z.string()),
   dataset_id: optional(z.string()),
   recipient: z.string(),
@@ -156,10 +156,10 @@ export async function* recordedContainers(
   { withdrawn }: { readonly withdrawn: boolean } = { withdrawn: false },
 ): AsyncGenerator<readonly RecordedContainer[]> {
   const [column, value] = conditionOf(filter);
-  for (let after = { exportId: nilUuid, fileId: '' }; ; ) {
+  for (let after = { requestId: nilUuid, fileId: '' }; ; ) {
     const rows = await db.query(
       containerRow,
-      `select cast(c.request_id as text) as export_id, c.file_id, c.dataset_id, c.recipient, c.outbox_key, c.state,
+      `select cast(c.request_id as text) as request_id, c.file_id, c.dataset_id, c.recipient, c.outbox_key, c.state,
          (select s.submission_file_path from sda.files s where s.stable_id = c.file_id) as submission_file_path,
          case when not coalesce(c.is_there, false) then false else not ${withdrawn ? gotOtherwise : 'false'} end as is_wanted
        from (
@@ -167,7 +167,7 @@ export async function* recordedContainers(
          from (
            select * from data_out.requests r
            where ${column} and r.recipient is not null and ${mayHaveObjects}
-             and (r.request_id > cast(:after_export as uuid) or r.request_id = cast(:after_export as uuid) and :after_file <> '')
+             and (r.request_id > cast(:after_request as uuid) or r.request_id = cast(:after_request as uuid) and :after_file <> '')
            order by r.request_id
            limit ${pageSize}
          ) r left join lateral (
@@ -175,7 +175,7 @@ export async function* recordedContainers(
              f.state in ('staged', 'given_up') and ${mayBeThere('f.updated_at')} as is_there
            from data_out.request_files f
            where f.request_id = r.request_id
-             and f.file_id > case when r.request_id = cast(:after_export as uuid) then :after_file else '' end
+             and f.file_id > case when r.request_id = cast(:after_request as uuid) then :after_file else '' end
            order by f.file_id
            limit ${pageSize}
          ) f on true
@@ -185,28 +185,28 @@ export async function* recordedContainers(
        order by c.request_id, c.file_id`,
       {
         ...{ value, ...expiryParameter(expiryDays) },
-        ...{ after_export: { uuid: after.exportId }, after_file: after.fileId },
+        ...{ after_request: { uuid: after.requestId }, after_file: after.fileId },
       },
     );
     // Also a page without one, so that who removes them can look at the clock.
     yield rows.flatMap(containerOf);
     const last = rows.at(-1);
     if (!last || rows.length < pageSize) return;
-    after = { exportId: last.exportId, fileId: last.fileId ?? '' };
+    after = { requestId: last.requestId, fileId: last.fileId ?? '' };
   }
 }
 
 function conditionOf(filter: ContainerFilter): readonly [condition: string, value: string] {
   if ('datasetId' in filter) return ['r.dataset_id = :value', filter.datasetId];
   if ('recipient' in filter) return ['r.recipient = :value', filter.recipient];
-  return ['r.request_id = cast(:value as uuid)', filter.exportId];
+  return ['r.request_id = cast(:value as uuid)', filter.requestId];
 }
 
 /** None for an attempt whose container has no known name: the catalogue no longer has its file. */
 function containerOf(row: z.infer<typeof containerRow>): RecordedContainer[] {
-  const { exportId, recipient, fileId, datasetId, outboxKey: known, submissionFilePath: path, state } = row;
+  const { requestId, recipient, fileId, datasetId, outboxKey: known, submissionFilePath: path, state } = row;
   if (!row.isWanted || fileId === undefined || datasetId === undefined) return [];
   const key = known ?? (path === undefined ? undefined : outboxKey(recipient, outboxFileName(fileId, path)));
   if (key === undefined) return [];
-  return [{ exportId, fileId, datasetId, recipient, key, state: state === 'staged' ? state : 'given_up' }];
+  return [{ requestId, fileId, datasetId, recipient, key, state: state === 'staged' ? state : 'given_up' }];
 }

@@ -13,11 +13,11 @@ const fileRow = camelRow({
   plaintext_sha256: optional(z.string()),
   superseded_by: optional(z.string()),
   superseder_state: optional(z.enum(fileStates)),
-  export_id: optional(z.string()),
+  request_id: optional(z.string()),
 });
 /** The columns of the newest container under the key of a file, where there is one. */
 const containerRow = camelRow({
-  export_id: z.string(),
+  request_id: z.string(),
   key_fingerprint: z.string(),
   outbox_key: z.string(),
   size: count,
@@ -26,7 +26,7 @@ const containerRow = camelRow({
 });
 
 /** The files of a request in the order of their ids, page after page, with what the outbox has under their keys. */
-export async function* filesForReceipt(db: SqlExecutor, exportId: string): AsyncGenerator<readonly RequestedFile[]> {
+export async function* filesForReceipt(db: SqlExecutor, requestId: string): AsyncGenerator<readonly RequestedFile[]> {
   for (let after = ''; ; ) {
     const rows = await db.query(
       z.looseObject({ page_rows: count }),
@@ -36,10 +36,10 @@ export async function* filesForReceipt(db: SqlExecutor, exportId: string): Async
            (select s.checksum from sda.checksums s
             where s.file_id = c.id and s.source = 'UNENCRYPTED' and s.type = 'SHA256' limit 1) as plaintext_sha256,
            cast(f.superseded_by as text) as superseded_by, o.state as superseder_state,
-           cast(n.request_id as text) as export_id, n.key_fingerprint, n.outbox_key, n.bytes as size, n.crc64nvme,
+           cast(n.request_id as text) as request_id, n.key_fingerprint, n.outbox_key, n.bytes as size, n.crc64nvme,
            n.header_sha256
          from (
-           select * from data_out.request_files where request_id = :export_id and file_id > :after
+           select * from data_out.request_files where request_id = :request_id and file_id > :after
            order by file_id limit ${pageSize}
          ) f
          join data_out.requests r on r.request_id = f.request_id
@@ -55,10 +55,10 @@ export async function* filesForReceipt(db: SqlExecutor, exportId: string): Async
            limit 1) n on f.state in ('staged', 'superseded')`,
         {
           order: 'file_id',
-          texts: 'concat(file_id, path, plaintext_sha256, outbox_key, key_fingerprint, header_sha256, export_id)',
+          texts: 'concat(file_id, path, plaintext_sha256, outbox_key, key_fingerprint, header_sha256, request_id)',
         },
       ),
-      { export_id: { uuid: exportId }, after },
+      { request_id: { uuid: requestId }, after },
     );
     const page = rows.map(requestedFile);
     const last = page.at(-1);
@@ -71,12 +71,12 @@ export async function* filesForReceipt(db: SqlExecutor, exportId: string): Async
 }
 
 function requestedFile(columns: unknown): RequestedFile {
-  const { supersededBy, supersederState, exportId: newest, plaintextSha256, ...file } = fileRow.parse(columns);
+  const { supersededBy, supersederState, requestId: newest, plaintextSha256, ...file } = fileRow.parse(columns);
   return {
     ...file,
     // The catalogue may have a checksum of another form. It is of no use to the reader of a receipt.
     plaintextSha256: /^[0-9a-f]{64}$/i.exec(plaintextSha256 ?? '')?.[0]?.toLowerCase(),
     newest: newest === undefined ? undefined : containerRow.parse(columns),
-    supersededBy: supersededBy === undefined ? undefined : { exportId: supersededBy, state: supersederState },
+    supersededBy: supersededBy === undefined ? undefined : { requestId: supersededBy, state: supersederState },
   };
 }

@@ -13,12 +13,12 @@ interface EventsOptions extends RetryEnvironment {
 /** The bus of the account, for operators' events. */
 export function eventBridgeEvents({ client, busArn, deployment, ...environment }: EventsOptions): Events {
   return {
-    async publish({ exportId, state }, withinMs) {
+    async publish({ requestId, state }, withinMs) {
       const entry = {
         EventBusName: busArn,
         Source: eventSource,
         DetailType: eventDetailTypes[state],
-        Detail: JSON.stringify({ requestId: exportId, state, deployment }),
+        Detail: JSON.stringify({ requestId, state, deployment }),
       };
       const put = async (remainingMs: number) => {
         const { FailedEntryCount: failures = 0, Entries: [answer] = [] } = await client.send(

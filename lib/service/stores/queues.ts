@@ -19,7 +19,7 @@ interface QueueOptions extends RetryEnvironment {
   /** Milliseconds that one `send` may spend on repeating what the queue refused. @default 20 s */
   readonly remainingMs?: () => number;
   /** The X-Ray header of an export, by its id. @default - messages have no trace header */
-  readonly traceOf?: (exportId: string) => string | undefined;
+  readonly traceOf?: (requestId: string) => string | undefined;
 }
 
 /**
@@ -32,16 +32,16 @@ interface QueueOptions extends RetryEnvironment {
 export function exportRequestsQueue({ client, queueUrl, traceOf }: Omit<QueueOptions, 'remainingMs'>): ExportRequests {
   const attribute = (value: string) => ({ DataType: 'String', StringValue: value });
   return {
-    async publish({ exportId, requestedAt, archiveKind, message }) {
+    async publish({ requestId, requestedAt, archiveKind, message }) {
       const command = new SendMessageCommand({
         QueueUrl: queueUrl,
         MessageBody: jsonBody(message),
         MessageAttributes: {
-          [exportRequestAttributes.exportId]: attribute(exportId),
+          [exportRequestAttributes.requestId]: attribute(requestId),
           [exportRequestAttributes.requestedAt]: attribute(requestedAt.toISOString()),
           [exportRequestAttributes.archiveKind]: attribute(archiveKind),
         },
-        ...withTrace(traceOf?.(exportId)),
+        ...withTrace(traceOf?.(requestId)),
       });
       try {
         await client.send(command);
@@ -59,10 +59,10 @@ export function exportRequestsQueue({ client, queueUrl, traceOf }: Omit<QueueOpt
 export function fileExportsQueue(options: QueueOptions): FileExports {
   return {
     send: (files) => {
-      const messages = files.map(({ exportId, ...file }) => ({
-        body: jsonBody({ requestId: exportId, ...file } satisfies FileExportMessage),
+      const messages = files.map(({ requestId, ...file }) => ({
+        body: jsonBody({ requestId, ...file } satisfies FileExportMessage),
         group: file.recipient,
-        trace: options.traceOf?.(exportId),
+        trace: options.traceOf?.(requestId),
       }));
       return sendAll(messages, options, 'the queue of file exports');
     },
@@ -71,10 +71,10 @@ export function fileExportsQueue(options: QueueOptions): FileExports {
 
 export function deliveriesQueue(options: QueueOptions): Deliveries {
   return {
-    send: (exportIds) => {
-      const messages = exportIds.map((exportId) => ({
-        body: JSON.stringify({ requestId: exportId } satisfies DeliveryMessage),
-        trace: options.traceOf?.(exportId),
+    send: (requestIds) => {
+      const messages = requestIds.map((requestId) => ({
+        body: JSON.stringify({ requestId } satisfies DeliveryMessage),
+        trace: options.traceOf?.(requestId),
       }));
       return sendAll(messages, options, 'the queue of deliveries');
     },

@@ -28,7 +28,7 @@ const outboxBucket = named ?? `data-out-outbox-${run}`;
 const mebibyte = 1024 * 1024;
 /** Keys of this run: an outbox prefix is 64 hex characters. */
 const prefix = createHash('sha256').update(run).digest('hex');
-const metadata = { [outboxMetadata.exportId]: 'r1', [outboxMetadata.fileId]: 'EGAF1' };
+const metadata = { [outboxMetadata.requestId]: 'r1', [outboxMetadata.fileId]: 'EGAF1' };
 
 let server: S3Server | undefined;
 let client: S3Client;

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import { finalizeDelivery } from '../../../lib/service/export/receipt/finalize.ts';
 import { listenLocally } from '../../helpers/loopback.ts';
 import { blocksOf } from '../../helpers/pages.ts';
-import { endedFile, exportId, ReceiptWorld, stagedFile } from '../../helpers/receipt-world.ts';
+import { endedFile, ReceiptWorld, requestId, stagedFile } from '../../helpers/receipt-world.ts';
 
 const python = process.env.CRYPT4GH_PYTHON;
 if (python === undefined) throw new Error('CRYPT4GH_PYTHON names a Python that has the package cryptography');
@@ -16,7 +16,7 @@ if (python === undefined) throw new Error('CRYPT4GH_PYTHON names a Python that h
 test('Python checks a receipt with the block of the page, and refuses a changed one', async () => {
   const world = new ReceiptWorld();
   world.log.rows = [stagedFile('EGAF1'), endedFile('EGAF2', 'given_up'), stagedFile('EGAF3')];
-  await finalizeDelivery(exportId, world.dependencies(), () => 900_000);
+  await finalizeDelivery(requestId, world.dependencies(), () => 900_000);
   const { jws } = world.receipt();
   const jwk = { ...world.signer.publicKey.export({ format: 'jwk' }), ...(await world.signer.identity()) };
   const server = createServer((_, response) => response.end(JSON.stringify({ keys: [{ kid: 'another' }, jwk] })));

@@ -11,11 +11,11 @@ let world: OpsWorld;
 beforeEach(async () => {
   world = await makeOpsWorld();
   stage('EGAF1', { size: 1024 });
-  stage('EGAF2', { exportId: two, datasetId: 'EGAD2' });
+  stage('EGAF2', { requestId: two, datasetId: 'EGAD2' });
 });
-function stage(fileId: string, { exportId = one, datasetId = 'EGAD1', recipient = jane, size = 7 } = {}) {
+function stage(fileId: string, { requestId = one, datasetId = 'EGAD1', recipient = jane, size = 7 } = {}) {
   const key = `${recipient}/${fileId}-a.c4gh`;
-  world.outbox.stage({ exportId, fileId, datasetId, recipient, key, state: 'staged' }, size);
+  world.outbox.stage({ requestId, fileId, datasetId, recipient, key, state: 'staged' }, size);
   return key;
 }
 const run = (argv: string[], choices = {}) => runTool(['outbox', ...argv], world.target, choices);
@@ -58,7 +58,7 @@ describe('outbox list', () => {
   test('shows no container that has come from another dataset, and one object once', async () => {
     const key = stage('EGAF3');
     world.outbox.rows.push({
-      exportId: two,
+      requestId: two,
       fileId: 'EGAF3',
       datasetId: 'EGAD1',
       recipient: jane,
@@ -118,9 +118,9 @@ describe('outbox purge', () => {
     expect(stdout).toContain(`${jane}/EGAF1-a.c4gh`);
     expect(stdout).toContain('purged 1 container (1.0 KiB)');
     expect(left()).toEqual([`${jane}/EGAF2-a.c4gh`]);
-    const told = { exportId: one, event: 'purged', datasetId: 'EGAD1', fileId: 'EGAF1', recipient: jane, bytes: 1024 };
+    const told = { requestId: one, event: 'purged', datasetId: 'EGAD1', fileId: 'EGAF1', recipient: jane, bytes: 1024 };
     expect(world.outbox.events).toEqual([{ ...told, keyFingerprint: 'ab12' }]);
-    expect(world.outbox.settled).toEqual([expect.objectContaining({ exportId: one, end: 'withdrawn' })]);
+    expect(world.outbox.settled).toEqual([expect.objectContaining({ requestId: one, end: 'withdrawn' })]);
   });
 
   test.each([
@@ -164,15 +164,15 @@ describe('outbox purge', () => {
   });
 
   test('of a dataset deletes the short-lived containers of direct access, too', async () => {
-    world.outbox.hold(directKey, { exportId: two });
+    world.outbox.hold(directKey, { requestId: two });
     await run(['purge', '--dataset', 'EGAD1', '--yes']);
     expect(left()).toEqual([`${jane}/EGAF2-a.c4gh`]);
-    expect(world.outbox.events.map(({ exportId }) => exportId).sort()).toEqual([one, two]);
+    expect(world.outbox.events.map(({ requestId }) => requestId).sort()).toEqual([one, two]);
   });
 
   test('leaves a container that was replaced meanwhile, and says so', async () => {
     const key = `${jane}/EGAF1-a.c4gh`;
-    world.outbox.afterHead = () => world.outbox.hold(key, { exportId: two });
+    world.outbox.afterHead = () => world.outbox.hold(key, { requestId: two });
     const { exitCode, stdout, stderr } = await run(['purge', '--request', one, '--yes']);
     expect(exitCode).toBe(5);
     expect(left()).toContain(key);

@@ -46,12 +46,12 @@ export type FinalizeOutcome =
  * @throws TemporarilyUnavailableError and other errors of the ports: the message must be delivered again
  */
 export async function finalizeDelivery(
-  exportId: string,
+  requestId: string,
   dependencies: FinalizeDependencies,
   remainingMs: () => number,
 ): Promise<FinalizeOutcome> {
   const { ledger, receipts, now } = dependencies;
-  const request = await ledger.find(exportId);
+  const request = await ledger.find(requestId);
   if (!request || request.isOpen) return { outcome: 'not_settled' };
   if (request.finalizedRevision >= request.receiptRevision) return { outcome: 'already_settled' };
 
@@ -120,17 +120,17 @@ async function* entriesOf(
   ledger: ReceiptRecords,
   remainingMs: () => number,
 ): AsyncGenerator<readonly Entry[]> {
-  for await (const page of ledger.files(request.exportId)) {
+  for await (const page of ledger.files(request.requestId)) {
     checkTimeLeft(remainingMs);
     yield page.map((file) => entryOf(file, request));
   }
 }
 
-function receiptObject({ exportId, requestedAt, datasetId, fileId, recipient, receiptRevision }: FannedOutRequest) {
+function receiptObject({ requestId, requestedAt, datasetId, fileId, recipient, receiptRevision }: FannedOutRequest) {
   return {
-    key: outboxKey(recipient, receiptName(fileId ?? datasetId, exportId)),
+    key: outboxKey(recipient, receiptName(fileId ?? datasetId, requestId)),
     metadata: {
-      [outboxMetadata.exportId]: exportId,
+      [outboxMetadata.requestId]: requestId,
       [outboxMetadata.requestedAt]: requestedAt,
       [outboxMetadata.datasetId]: encodeURIComponent(datasetId),
       [outboxMetadata.generation]: String(receiptRevision),

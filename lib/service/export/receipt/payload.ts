@@ -11,8 +11,8 @@ import { idPart } from '../../archive/container-name.ts';
 import type { FannedOutRequest, RequestEnd, RequestedFile, StagedContainer } from '../ledger-port.ts';
 
 /** Outbox name of a delivery receipt: `<id>-<request id>.delivery.jws`. @param id the dataset or file that was asked for */
-export function receiptName(id: string, exportId: string): string {
-  return `${idPart(id)}-${exportId}${receiptSuffix}`;
+export function receiptName(id: string, requestId: string): string {
+  return `${idPart(id)}-${requestId}${receiptSuffix}`;
 }
 
 /** What a receipt says beside its request and files. */
@@ -39,7 +39,7 @@ export async function* receiptPayload(
   const head: Omit<DeliveryReceipt, 'files' | 'missing' | 'complete'> = {
     iss: issuer,
     iat: Math.floor(issuedAt.getTime() / 1000),
-    jti: request.exportId,
+    jti: request.requestId,
     requested_at: request.requestedAt,
     generation: request.receiptRevision,
     dataset: request.datasetId,
@@ -102,10 +102,10 @@ export function entryOf(requested: RequestedFile, { keyFingerprint }: Pick<Fanne
   if (state === 'rejected') return missing(requested, reason ?? state);
   if (state !== 'staged' && state !== 'superseded') return missing(requested, state);
   if (newest?.keyFingerprint === keyFingerprint) return { file: delivered(requested, newest) };
-  if (newest) return missing(requested, 'superseded', newest.exportId);
+  if (newest) return missing(requested, 'superseded', newest.requestId);
   // Withdrawn, or superseded in its turn, after it was in the way. Requests of earlier versions have no row.
   const isAwaited = ['pending', 'retrying', 'staged'].includes(supersededBy?.state ?? 'none');
-  if (state === 'superseded' && !isAwaited) return missing(requested, 'superseded', supersededBy?.exportId);
+  if (state === 'superseded' && !isAwaited) return missing(requested, 'superseded', supersededBy?.requestId);
   throw new TemporarilyUnavailableError('a newer request has not recorded yet what it staged');
 }
 

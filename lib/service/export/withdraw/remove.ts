@@ -51,7 +51,7 @@ export async function lookUp(
     const present = await containerUnder(container.key, outbox);
     if (!present) seen.push({ ...container, found: 'nothing' });
     else if (isOf(present.facts, filter)) seen.push({ ...container, ...present, found: 'it' });
-    else seen.push({ ...container, found: 'another', by: present.facts.exportId });
+    else seen.push({ ...container, found: 'another', by: present.facts.requestId });
   });
   return seen;
 }
@@ -80,9 +80,9 @@ export async function remove(
     // An attempt that was given up has usually left no container.
     if (end === 'gone' && container.state === 'given_up') return;
     ended.push({ ...container, end: 'withdrawn' });
-    const { exportId, datasetId, fileId, recipient } = container;
+    const { requestId, datasetId, fileId, recipient } = container;
     events.push({
-      exportId,
+      requestId,
       event: removal,
       datasetId,
       fileId,
@@ -105,7 +105,7 @@ function auditFactsOf({ bytes, facts }: OutboxContainer): Pick<ExportEvent, 'byt
 
 function isOf(facts: Partial<OutboxFacts>, filter: ContainerFilter): boolean {
   if ('datasetId' in filter) return facts.datasetId === filter.datasetId;
-  return 'recipient' in filter || facts.exportId === filter.exportId;
+  return 'recipient' in filter || facts.requestId === filter.requestId;
 }
 
 /**
@@ -137,9 +137,9 @@ export async function removeDirect(
     if ((await outbox.remove(container.key, container.etag)) === 'removed') removed.push(container);
   });
   const events = removed.flatMap((container): ExportEvent[] => {
-    const { exportId, datasetId, fileId } = container.facts;
-    if (exportId === undefined || datasetId === undefined || fileId === undefined) return [];
-    return [{ exportId, event: removal, datasetId, fileId, ...auditFactsOf(container) }];
+    const { requestId, datasetId, fileId } = container.facts;
+    if (requestId === undefined || datasetId === undefined || fileId === undefined) return [];
+    return [{ requestId, event: removal, datasetId, fileId, ...auditFactsOf(container) }];
   });
   if (events.length > 0) await ledger.recordRemoval([], events);
   return removed;

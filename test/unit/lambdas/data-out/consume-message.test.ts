@@ -59,8 +59,8 @@ afterEach(() => log.restore());
 const wanted = { jwtToken: 'good-visa', publicKey, datasetId: 'EGAD1' };
 let published: OperatorEvent[];
 const recording: Events = {
-  publish: async ({ exportId, state }) => {
-    published.push({ exportId, state });
+  publish: async ({ requestId, state }) => {
+    published.push({ requestId, state });
   },
 };
 
@@ -78,14 +78,12 @@ function deliver(body: unknown, events = recording) {
 
 test('accepted: messages, one audit row, event, metric and log line', async () => {
   expect(await deliver(wanted)).toEqual({ batchItemFailures: [] });
-  expect(published).toEqual([{ exportId: requestId, state: 'accepted' }]);
+  expect(published).toEqual([{ requestId, state: 'accepted' }]);
   expect(world.fileExports.sent.map(({ fileId, requestedAt }) => [fileId, requestedAt])).toEqual([
     ['F1', '2026-11-21T09:59:00.123Z'],
     ['F2', '2026-11-21T09:59:00.123Z'],
   ]);
-  expect(await world.audit()).toEqual([
-    expect.objectContaining({ exportId: requestId, event: 'accepted', archiveKind: 'fega' }),
-  ]);
+  expect(await world.audit()).toEqual([expect.objectContaining({ requestId, event: 'accepted', archiveKind: 'fega' })]);
   expect(metricsOf(log.documents())).toEqual([{ ExportAccepted: 1 }]);
   expect(log.documents()).toContainEqual(
     expect.objectContaining({ level: 'INFO', message: 'export accepted', requestId, datasetId: 'EGAD1', files: 2 }),
@@ -99,8 +97,8 @@ test.each([
 ])('rejected with %s: message gone, row, event, metric with the reason, no secret in the log', async (reason, body) => {
   expect(await deliver(body)).toEqual({ batchItemFailures: [] });
   expect(world.fileExports.sent).toEqual([]);
-  expect(published).toEqual([{ exportId: requestId, state: 'rejected' }]);
-  expect(await world.audit()).toEqual([expect.objectContaining({ exportId: requestId, event: 'rejected', reason })]);
+  expect(published).toEqual([{ requestId, state: 'rejected' }]);
+  expect(await world.audit()).toEqual([expect.objectContaining({ requestId, event: 'rejected', reason })]);
   expect(metricsOf(log.documents())).toEqual([{ ExportRejected: 1, reason }]);
   expect(log.documents()).toContainEqual(
     expect.objectContaining({ level: 'WARN', message: 'export rejected', requestId, reason }),

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vi
 import { oneByOne, queueHandler } from '../../../../lambdas/shared/queue.ts';
 import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
-import { endedFile, exportId, fannedOutRequest, ReceiptWorld, stagedFile } from '../../../helpers/receipt-world.ts';
+import { endedFile, fannedOutRequest, ReceiptWorld, requestId, stagedFile } from '../../../helpers/receipt-world.ts';
 import { lambdaContext, metricsOf, sqsEvent, sqsRecord } from '../../../helpers/sqs-event.ts';
 
 let module: typeof import('../../../../lambdas/data-out/settle-delivery.ts');
@@ -47,9 +47,9 @@ async function deliver(body: string) {
 }
 
 test('a settled request is one log line, without names or keys of its files, and counts by its state', async () => {
-  expect(await deliver(JSON.stringify({ requestId: exportId }))).toEqual({ batchItemFailures: [] });
+  expect(await deliver(JSON.stringify({ requestId }))).toEqual({ batchItemFailures: [] });
   expect(log.documents()).toContainEqual(
-    expect.objectContaining({ message: 'settled', requestId: exportId, state: 'incomplete', staged: 1, missing: 1 }),
+    expect.objectContaining({ message: 'settled', requestId, state: 'incomplete', staged: 1, missing: 1 }),
   );
   expect(JSON.stringify(log.documents())).not.toMatch(/EGAF/);
   expect(metricsOf(log.documents())).toEqual([
@@ -60,27 +60,27 @@ test('a settled request is one log line, without names or keys of its files, and
 
 test('a request that is settled again has no seconds: its receipt may change weeks later', async () => {
   world.log.request = { ...fannedOutRequest(), receiptRevision: 2, finalizedRevision: 1 };
-  await deliver(JSON.stringify({ requestId: exportId }));
+  await deliver(JSON.stringify({ requestId }));
   expect(metricsOf(log.documents())).toEqual([{ DeliverySettled: 1, state: 'incomplete' }]);
 });
 
 test('a failure names the request, and brings the message back', async () => {
   world.calls.failAt(0, 'before', new TemporarilyUnavailableError('the database sleeps'));
-  expect(await deliver(JSON.stringify({ requestId: exportId }))).toEqual({
+  expect(await deliver(JSON.stringify({ requestId }))).toEqual({
     batchItemFailures: [{ itemIdentifier: 'm1' }],
   });
   expect(log.documents()).toContainEqual(
-    expect.objectContaining({ message: 'message failed', requestId: exportId, code: 'temporarily_unavailable' }),
+    expect.objectContaining({ message: 'message failed', requestId, code: 'temporarily_unavailable' }),
   );
 });
 
 test('a request that is not settled is left alone', async () => {
   world.log.request = undefined;
-  expect(await deliver(JSON.stringify({ requestId: exportId }))).toEqual({ batchItemFailures: [] });
-  expect(log.documents()).toContainEqual(expect.objectContaining({ message: 'not_settled', requestId: exportId }));
+  expect(await deliver(JSON.stringify({ requestId }))).toEqual({ batchItemFailures: [] });
+  expect(log.documents()).toContainEqual(expect.objectContaining({ message: 'not_settled', requestId }));
 });
 
-test.each(['', '{}', '{"requestId":"x"}', `{"requestId":"${exportId}","more":1}`])(
+test.each(['', '{}', '{"requestId":"x"}', `{"requestId":"${requestId}","more":1}`])(
   'the message %j fails, so that it ends among the dead letters',
   async (body) => {
     expect(await deliver(body)).toEqual({ batchItemFailures: [{ itemIdentifier: 'm1' }] });

@@ -72,9 +72,7 @@ test('the last receive of the queue that a message came from gives its file up',
 test('staged: the container, one audit row, metrics and log line', async () => {
   expect(await deliver([{ body: fileExport('F1') }])).toEqual({ batchItemFailures: [] });
   expect([...world.outbox.objects.keys()]).toEqual([`${recipient}/F1-F1.bin.c4gh`]);
-  expect(world.rows).toEqual([
-    expect.objectContaining({ exportId: requestId, event: 'staged', fileId: 'F1', bytes: 66_181 }),
-  ]);
+  expect(world.rows).toEqual([expect.objectContaining({ requestId, event: 'staged', fileId: 'F1', bytes: 66_181 })]);
   expect(metricsOf(log.documents())).toEqual([{ FileStaged: 1, BytesStaged: 66_181, SecondsToStaged: 59.877 }]);
   expect(log.documents()).toContainEqual(
     expect.objectContaining({ level: 'INFO', message: 'staged', requestId, fileId: 'F1', bytes: 66_181 }),

@@ -20,10 +20,10 @@ beforeEach(() => {
   log = captureOutput();
   world = new WithdrawWorld();
   world.deprecated = [{ datasetId: 'EGAD1', isRecent: false }];
-  const exportId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
+  const requestId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
   const recipient = 'ab'.repeat(32);
   const key = `${recipient}/EGAF1-a.c4gh`;
-  world.stage({ exportId, fileId: 'EGAF1', datasetId: 'EGAD1', recipient, key, state: 'staged' });
+  world.stage({ requestId, fileId: 'EGAF1', datasetId: 'EGAD1', recipient, key, state: 'staged' });
 });
 afterEach(() => log.restore());
 
@@ -57,7 +57,7 @@ test('a purge has no limit but its time', async () => {
   world.pageSize = 1_000;
   for (let file = 2; file <= 1_002; file += 1) {
     const recipient = 'cd'.repeat(32);
-    const facts = { exportId: '7f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11', datasetId: 'EGAD1', fileId: `EGAF${file}` };
+    const facts = { requestId: '7f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11', datasetId: 'EGAD1', fileId: `EGAF${file}` };
     world.stage({ ...facts, recipient, key: `${recipient}/EGAF${file}-a.c4gh`, state: 'staged' });
   }
   // The helper looks each row up.

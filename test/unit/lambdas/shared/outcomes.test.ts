@@ -6,7 +6,7 @@ import { lambdaContext, metricsOf } from '../../../helpers/sqs-event.ts';
 const { announce } = await import('../../../../lambdas/shared/outcomes.ts');
 const { metrics } = await import('../../../../lambdas/shared/observability.ts');
 
-const settled: OperatorEvent = { exportId: '6f2c3d1e-0000-4000-8000-000000000001', state: 'complete' };
+const settled: OperatorEvent = { requestId: '6f2c3d1e-0000-4000-8000-000000000001', state: 'complete' };
 
 let log: ReturnType<typeof captureOutput>;
 beforeEach(() => {

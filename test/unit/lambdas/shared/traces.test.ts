@@ -12,11 +12,11 @@ beforeEach(() => {
 afterEach(() => vi.unstubAllEnvs());
 
 test('what is sent for a request carries the header of its message, and other messages that of the invocation', () => {
-  followTraces([{ exportId: requestId, header: received }]);
+  followTraces([{ requestId, header: received }]);
   expect(traceOf(requestId)).toBe(received);
   const trace = '1-55555555-cccccccccccccccccccccccc';
-  expect(exportFields({ exportId: requestId })).toEqual({ requestId, trace });
-  expect(requestedFields({ requestId: 'own' }, { exportId: requestId })).toEqual({
+  expect(exportFields({ requestId })).toEqual({ requestId, trace });
+  expect(requestedFields({ requestId: 'own' }, { requestId })).toEqual({
     requestId: 'own',
     exportRequestId: requestId,
     trace,
@@ -25,8 +25,8 @@ test('what is sent for a request carries the header of its message, and other me
 });
 
 test('the next invocation follows its own messages alone', () => {
-  followTraces([{ exportId: requestId, header: received }]);
-  followTraces([{ exportId: 'another', header: received }]);
+  followTraces([{ requestId, header: received }]);
+  followTraces([{ requestId: 'another', header: received }]);
   expect(traceOf(requestId)).toBe(own);
 });
 
@@ -44,7 +44,7 @@ test.each([
   'Parent=bbbbbbbbbbbbbbbb',
 ])('%j is not a header, and is not passed on', (header) => {
   vi.stubEnv('_X_AMZN_TRACE_ID', header);
-  followTraces([{ exportId: requestId, header }]);
+  followTraces([{ requestId, header }]);
   expect(traceOf(requestId)).toBeUndefined();
-  expect(exportFields({ exportId: requestId })).toEqual({ requestId });
+  expect(exportFields({ requestId })).toEqual({ requestId });
 });

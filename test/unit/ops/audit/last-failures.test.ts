@@ -18,12 +18,12 @@ afterAll(() => database[Symbol.asyncDispose]());
 
 test('gives the reason of each request and file, in the order asked', async () => {
   const asked = [
-    { exportId: staging, fileId: 'EGAF2' },
-    { exportId: staging, fileId: 'EGAF1' },
-    { exportId: failed },
-    { exportId: staging },
-    { exportId: unknown },
-    { exportId: unknown, fileId: 'EGAF1' },
+    { requestId: staging, fileId: 'EGAF2' },
+    { requestId: staging, fileId: 'EGAF1' },
+    { requestId: failed },
+    { requestId: staging },
+    { requestId: unknown },
+    { requestId: unknown, fileId: 'EGAF1' },
   ];
   const reasons = [undefined, 'archive_damaged', 'temporarily_unavailable', undefined, undefined, undefined];
   expect(await new RdsLastFailures(database.dataApi()).of(asked)).toEqual(reasons);
@@ -31,7 +31,7 @@ test('gives the reason of each request and file, in the order asked', async () =
 
 test('asks for many in several statements', async () => {
   const asked = Array.from({ length: 900 }, (_, i) => ({
-    exportId: staging,
+    requestId: staging,
     fileId: i === 850 ? 'EGAF1' : `EGAF9${i}`,
   }));
   const reasons = await new RdsLastFailures(database.dataApi()).of(asked);

@@ -16,8 +16,8 @@ afterAll(() => test[Symbol.asyncDispose]());
 beforeEach(async () => {
   await test.sql('truncate data_out.export_log restart identity');
   const { recordRemoval } = outboxRecords(test.dataApi(), 30);
-  await recordRemoval([], [{ exportId: first, event: 'rejected', reason: 'not_released', datasetId: 'EGAD1' }]);
-  const ofSecond = { exportId: second, archiveKind: 'fega', datasetId: 'EGAD2' };
+  await recordRemoval([], [{ requestId: first, event: 'rejected', reason: 'not_released', datasetId: 'EGAD1' }]);
+  const ofSecond = { requestId: second, archiveKind: 'fega', datasetId: 'EGAD2' };
   await recordRemoval([], [{ ...ofSecond, event: 'accepted' }]);
   const facts = { fileId: 'EGAF1', recipient: 'aa', keyFingerprint: 'bb', bytes: 9007199254740991 };
   await recordRemoval([], [{ ...ofSecond, ...facts, event: 'staged' }]);

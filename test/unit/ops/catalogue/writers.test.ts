@@ -310,7 +310,7 @@ describe('ArchiveUserWriter', () => {
 describe('the audit trail', () => {
   const record = (...events: readonly ExportEvent[]) => outboxRecords(test.dataApi(), 30).recordRemoval([], events);
   const event: ExportEvent = {
-    exportId: '6f2c3d1e-0000-4000-8000-000000000001',
+    requestId: '6f2c3d1e-0000-4000-8000-000000000001',
     event: 'staged',
     archiveKind: 'fega',
     datasetId: 'EGAD1',
@@ -326,8 +326,8 @@ describe('the audit trail', () => {
     await record(event);
     await record(event);
     await record({ ...event, fileId: 'EGAF2' });
-    await record({ exportId: event.exportId, event: 'rejected', reason: 'visa_expired' });
-    await record({ exportId: event.exportId, event: 'rejected', reason: 'visa_expired' });
+    await record({ requestId: event.requestId, event: 'rejected', reason: 'visa_expired' });
+    await record({ requestId: event.requestId, event: 'rejected', reason: 'visa_expired' });
     expect(await rows()).toEqual([
       ['staged', null, 'EGAD1', 'EGAF1', '9007199254740991'],
       ['staged', null, 'EGAD1', 'EGAF2', '9007199254740991'],
@@ -346,13 +346,13 @@ describe('the audit trail', () => {
 
   it('keeps rows of different requests apart', async () => {
     await record(event);
-    await record({ ...event, exportId: '6f2c3d1e-0000-4000-8000-000000000002' });
+    await record({ ...event, requestId: '6f2c3d1e-0000-4000-8000-000000000002' });
     expect(await rows()).toHaveLength(2);
   });
 });
 
 describe('copyRecords', () => {
-  const id = { exportId: '11111111-1111-4111-8111-111111111111', fileId: 'EGAF1' };
+  const id = { requestId: '11111111-1111-4111-8111-111111111111', fileId: 'EGAF1' };
   const [mine, theirs] = ['22222222-2222-4222-8222-222222222222', '33333333-3333-4333-8333-333333333333'] as const;
   const upload = { outboxKey: 'ab/c', uploadId: 'u1', sourceEtag: '"e"', headerDigest: 'cafe', partSize: 67_108_864 };
   const part = (partNumber: number, crc64nvme?: string) => ({ partNumber, etag: `"${partNumber}"`, crc64nvme });

@@ -9,7 +9,7 @@ import { TestDatabase } from '../../../helpers/data-api.ts';
 let test: TestDatabase;
 let catalogue: ExportCatalogue;
 const attempt = {
-  exportId: '6f2c3d1e-0000-4000-8000-000000000001',
+  requestId: '6f2c3d1e-0000-4000-8000-000000000001',
   datasetId: 'EGAD1',
   isFirst: true,
   isLast: false,

@@ -10,7 +10,7 @@ import { LedgerWorld } from '../../../helpers/ledger-world.ts';
 import { CrashError } from '../../../helpers/port-calls.ts';
 import { stageFile } from '../../../helpers/stage-one.ts';
 
-const exportId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
+const requestId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
 const messageId = 'b2c1f0de-7777-4aaa-8bbb-1234567890ab';
 const researcher = { iss: 'https://issuer.example', sub: 'r1' };
 /** SHA-256 of `22:https://issuer.exampler1`, the byte length of `iss` first. */
@@ -26,7 +26,7 @@ const receive = { count: 1, isLast: false };
 const ample = () => 900_000;
 const received = (
   body: unknown,
-  attributes: Record<string, string> = { requestId: exportId, archiveKind: 'fega' },
+  attributes: Record<string, string> = { requestId, archiveKind: 'fega' },
   sentAt = new Date('2026-11-21T09:59:00.123Z'),
 ) => ({ messageId, body: typeof body === 'string' ? body : JSON.stringify(body), attributes, sentAt, receive });
 
@@ -50,7 +50,7 @@ beforeEach(async () => {
 });
 
 test('the visa is verified first, then the release; one message a file goes out, in the order of the design', async () => {
-  expect(await consume(request)).toEqual({ outcome: 'accepted', exportId, datasetId: 'EGAD1', files: 4 });
+  expect(await consume(request)).toEqual({ outcome: 'accepted', requestId, datasetId: 'EGAD1', files: 4 });
   expect(world.calls.names).toEqual([
     'ledger.begin',
     'verify',
@@ -65,7 +65,7 @@ test('the visa is verified first, then the release; one message a file goes out,
     'ledger.completeFanOut',
   ]);
   const common = {
-    requestId: exportId,
+    requestId,
     requestedAt: '2026-11-21T09:59:00.123Z',
     datasetId: 'EGAD1',
     recipient: prefix,
@@ -76,7 +76,7 @@ test('the visa is verified first, then the release; one message a file goes out,
   );
   expect(await world.audit()).toEqual([
     {
-      exportId,
+      requestId,
       event: 'accepted',
       archiveKind: 'fega',
       datasetId: 'EGAD1',
@@ -104,7 +104,7 @@ describe('a request is rejected, nothing is staged, the reason is on record', ()
     ['malformed_message', { ...request, datasetId: 'EGAD1\u0000' }, undefined],
     ['malformed_message', { ...request, datasetId: 'EGAD\ud800' }, undefined],
     ['malformed_message', request, { requestId: 'not-a-uuid' }],
-    ['malformed_message', request, { requestId: exportId, archiveKind: 'a\nb' }],
+    ['malformed_message', request, { requestId, archiveKind: 'a\nb' }],
     ['unusable_public_key', { ...request, publicKey: 'AAAA' }, undefined],
     ['unusable_public_key', { ...request, publicKey: Buffer.alloc(32).toString('base64') }, undefined],
     ['visa_malformed_token', { ...request, jwtToken: 'unknown' }, undefined],
@@ -141,7 +141,7 @@ describe('a request is rejected, nothing is staged, the reason is on record', ()
     await consume({ ...request, datasetId: 'EGAD3' });
     expect(await world.audit()).toEqual([
       {
-        exportId,
+        requestId,
         event: 'rejected',
         reason: 'not_entitled',
         archiveKind: 'fega',
@@ -161,7 +161,7 @@ describe('a quota of the outbox', () => {
   beforeEach(() => {
     world.visas.set('good-visa', [grant('EGAD1'), grant('EGAD3')]);
   });
-  const ask = (datasetId: string, id = exportId) =>
+  const ask = (datasetId: string, id = requestId) =>
     consume({ ...request, datasetId }, { requestId: id, archiveKind: 'fega' });
 
   test('that is reached rejects the next request: nothing is sent, and the audit row says why', async () => {
@@ -171,9 +171,9 @@ describe('a quota of the outbox', () => {
     expect(await ask('EGAD3', another)).toMatchObject({ outcome: 'rejected', reason: 'outbox_quota_exceeded' });
     expect(world.fileExports.sent).toEqual([]);
     expect(await world.statesOf(another)).toEqual([]);
-    expect((await world.audit()).filter((row) => row.exportId === another)).toEqual([
+    expect((await world.audit()).filter((row) => row.requestId === another)).toEqual([
       {
-        exportId: another,
+        requestId: another,
         event: 'rejected',
         reason: 'outbox_quota_exceeded',
         archiveKind: 'fega',
@@ -202,7 +202,7 @@ describe('a quota of the outbox', () => {
 });
 
 test('a message without a request id is known by its message id', async () => {
-  expect(await consume(request, {})).toMatchObject({ outcome: 'accepted', exportId: messageId });
+  expect(await consume(request, {})).toMatchObject({ outcome: 'accepted', requestId: messageId });
   expect((await world.audit())[0]).not.toHaveProperty('archiveKind');
 });
 
@@ -216,7 +216,7 @@ describe('when the request was made', () => {
     ['when the queue took it, for a date', '2026-11-14', sentAt.toISOString()],
     ['when the queue took it, for a day that is none', '2026-02-30T08:00:00.000Z', sentAt.toISOString()],
   ])('%s', async (_, requestedAt, expected = requestedAt) => {
-    await consume(request, { requestId: exportId, archiveKind: 'fega', requestedAt }, sentAt);
+    await consume(request, { requestId, archiveKind: 'fega', requestedAt }, sentAt);
     expect(world.fileExports.sent.map((message) => message.requestedAt)).toEqual(Array(4).fill(expected));
   });
 
@@ -230,7 +230,7 @@ describe('when the request was made', () => {
     const days = (day: number) => new Date(Date.UTC(2026, 10, day));
     await consume({ ...wanted, publicKey: other }, made(newer, '2026-11-15T00:00:00.000Z'), days(15));
     // A redrive gives the message a new id and a new time of sending.
-    await consume({ ...wanted, publicKey: key }, made(exportId, '2026-11-14T00:00:00.000Z'), days(20));
+    await consume({ ...wanted, publicKey: key }, made(requestId, '2026-11-14T00:00:00.000Z'), days(20));
     const delivery = { redelivered: false, remainingMs: () => 900_000 };
     const outcomes = [];
     for (const message of world.smallFileExports.sent) {
@@ -268,7 +268,7 @@ test('the recipient is the subject of the visa that grants the dataset, the firs
 test('a file in several datasets is exported through one that is granted and released', async () => {
   world.visas.set('good-visa', [grant('EGAD2'), grant('EGAD3')]);
   const outcome = await consume({ ...request, datasetId: undefined, fileId: 'F9' });
-  expect(outcome).toEqual({ outcome: 'accepted', exportId, datasetId: 'EGAD3', files: 1 });
+  expect(outcome).toEqual({ outcome: 'accepted', requestId, datasetId: 'EGAD3', files: 1 });
   expect(world.fileExports.sent).toEqual([expect.objectContaining({ fileId: 'F9', datasetId: 'EGAD3' })]);
   expect(await world.audit()).toEqual([
     expect.objectContaining({ event: 'accepted', fileId: 'F9', datasetId: 'EGAD3' }),
@@ -308,7 +308,7 @@ test('a dataset of more than two million files is rejected at once, and one of t
     detail: expect.stringContaining('export it by parts'),
   });
   expect(world.fileExports.sent).toEqual([]);
-  expect(await world.statesOf(exportId)).toEqual([]);
+  expect(await world.statesOf(requestId)).toEqual([]);
   // One of its files is another matter.
   const one = { ...request, datasetId: undefined, fileId: 'F1' };
   expect(await consume(one, { requestId: messageId })).toMatchObject({ outcome: 'accepted', files: 1 });
@@ -394,7 +394,7 @@ describe('a fan-out that is delivered again', () => {
       world.calls.crashAt(at, at % 2 ? 'before' : 'after');
       await expect(consume(request)).rejects.toThrow(CrashError);
       world.calls.revive();
-      const savedTo = (await world.row(exportId))?.sentTo ?? '';
+      const savedTo = (await world.row(requestId))?.sentTo ?? '';
       const before = sent().length;
       expect(await consume(request)).toMatchObject({ outcome: 'accepted', files: 34 });
       const expected = fileIds.filter((id) => rowIdOf(id) > savedTo);
@@ -410,7 +410,7 @@ describe('a fan-out that is delivered again', () => {
   test('sends nothing once everything is sent, and is accepted all the same', async () => {
     await consume(request);
     world.calls.names.length = 0;
-    expect(await consume(request)).toEqual({ outcome: 'accepted', exportId, datasetId: 'EGAD1', files: 34 });
+    expect(await consume(request)).toEqual({ outcome: 'accepted', requestId, datasetId: 'EGAD1', files: 34 });
     expect(world.calls.names).toEqual(['ledger.begin', 'ledger.finalizable']);
     expect(sent()).toEqual(fileIds);
   });

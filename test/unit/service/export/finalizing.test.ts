@@ -8,7 +8,7 @@ import { vector, vectorKey } from '../../../helpers/export-world.ts';
 import { rowIdOf } from '../../../helpers/fake-catalogue.ts';
 import { LedgerWorld } from '../../../helpers/ledger-world.ts';
 
-const exportId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
+const requestId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
 const newerId = '7f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
 const sentAt = new Date('2026-11-21T09:59:00.123Z');
 const subject = { iss: 'https://issuer.example', sub: 'r1' };
@@ -38,7 +38,7 @@ async function worldWith(): Promise<LedgerWorld> {
 }
 
 const asked = { jwtToken: 'good-visa', publicKey, datasetId: 'EGAD1' };
-const consume = (body: object = asked, isLast = false, id = exportId, at = sentAt) =>
+const consume = (body: object = asked, isLast = false, id = requestId, at = sentAt) =>
   consumeExportRequest(
     {
       messageId: id,
@@ -65,9 +65,9 @@ const messagesFor = (fileIds: readonly string[], { redelivered = false, isLast =
   });
 const stage = (fileIds: readonly string[], how?: Parameters<typeof messagesFor>[1]) =>
   stageFiles(messagesFor(fileIds, how), world.staging, ample);
-const states = () => world.statesOf(exportId);
+const states = () => world.statesOf(requestId);
 const all = (state: string) => ids.map((id) => `${id}: ${state}`);
-const row = () => world.row(exportId);
+const row = () => world.row(requestId);
 const eventsOf = async (event: string) => (await world.audit()).filter((one) => one.event === event);
 const turns = async (count: number) => {
   for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
@@ -82,7 +82,7 @@ describe('a request is sent on as settled', () => {
     expect(await states()).toEqual(all('pending'));
     for (const id of ids) await stage([id]);
     expect(await states()).toEqual(all('staged'));
-    expect(world.deliveries.sent).toEqual([exportId]);
+    expect(world.deliveries.sent).toEqual([requestId]);
   });
 
   test('by the fan-out that ends after the last file is staged', async () => {
@@ -93,7 +93,7 @@ describe('a request is sent on as settled', () => {
       await stage(messages.map(({ fileId }) => fileId));
     };
     await consume();
-    expect(world.deliveries.sent).toEqual([exportId]);
+    expect(world.deliveries.sent).toEqual([requestId]);
   });
 
   test('in every order of two batches and the end of the fan-out', async () => {
@@ -117,7 +117,7 @@ describe('a request is sent on as settled', () => {
         });
         await Promise.all([late(first, ['F1', 'F2']), late(second, ['F3', 'F4']), fanOut]);
         expect(await states()).toEqual(all('staged'));
-        expect(new Set(world.deliveries.sent)).toEqual(new Set([exportId]));
+        expect(new Set(world.deliveries.sent)).toEqual(new Set([requestId]));
       }
     }
   });
@@ -136,7 +136,7 @@ describe('a request is sent on as settled', () => {
       }
       met = world.calls.revive();
       expect(await states()).toEqual(all('staged'));
-      expect(new Set(world.deliveries.sent)).toEqual(new Set([exportId]));
+      expect(new Set(world.deliveries.sent)).toEqual(new Set([requestId]));
       expect(await row()).toMatchObject({ state: 'accepted', isFannedOut: true, generation: 1 });
     }
   });
@@ -145,7 +145,7 @@ describe('a request is sent on as settled', () => {
     await consume();
     await stage(ids);
     await stage(['F1'], { redelivered: true });
-    expect(world.deliveries.sent).toEqual([exportId, exportId]);
+    expect(world.deliveries.sent).toEqual([requestId, requestId]);
     await close();
     await stage(['F1'], { redelivered: true });
     await consume();
@@ -158,7 +158,7 @@ describe('a file', () => {
   /** SHA-256 of `22:https://issuer.exampler1`, the byte length of `iss` first. */
   const prefix = createHash('sha256').update('22:https://issuer.exampler1').digest('hex');
   const keyOf = (id: string) => `${prefix}/${id}-${id}.bin.c4gh`;
-  const endOf = (id: string) => world.fileRow(exportId, id);
+  const endOf = (id: string) => world.fileRow(requestId, id);
 
   test('that is staged says where, how large, and what its header is; the next delivery says it again', async () => {
     await consume();
@@ -188,7 +188,7 @@ describe('a file', () => {
     expect(await states()).toEqual(all('superseded'));
     // By its key the receipt finds the newer container.
     expect(await endOf('F1')).toMatchObject({ superseded_by: newerId, outbox_key: keyOf('F1') });
-    expect(world.deliveries.sent).toEqual([newerId, exportId]);
+    expect(world.deliveries.sent).toEqual([newerId, requestId]);
   });
 
   test('that is refused is settled with the reason', async () => {
@@ -197,7 +197,7 @@ describe('a file', () => {
     await stage(ids);
     expect(await states()).toEqual(all('rejected'));
     expect(await endOf('F1')).toMatchObject({ reason: 'not_released' });
-    expect(world.deliveries.sent).toEqual([exportId]);
+    expect(world.deliveries.sent).toEqual([requestId]);
   });
 
   test('of a denied visa is settled, whatever the other batch does', async () => {
@@ -210,7 +210,7 @@ describe('a file', () => {
       world.deniedEntries.push(subject);
       await Promise.all([staging, stage(['F3', 'F4'])]);
       expect((await states()).filter((state) => /: (staged|rejected)$/.test(`${state}`))).toHaveLength(4);
-      expect(world.deliveries.sent).toContain(exportId);
+      expect(world.deliveries.sent).toContain(requestId);
       refused += (await eventsOf('rejected')).length;
     }
     expect(refused).toBeGreaterThan(20);
@@ -227,7 +227,7 @@ describe('a file', () => {
     expect(end?.status).toBe('rejected');
     expect((await states())[0]).toBe('F1: given_up');
     expect(await eventsOf('given_up')).toEqual([expect.objectContaining({ fileId: 'F1', reason: 'archive_damaged' })]);
-    expect(world.deliveries.sent).toEqual([exportId]);
+    expect(world.deliveries.sent).toEqual([requestId]);
   });
 
   test('that was given up is staged after its message came from the dead letters, in the next generation', async () => {
@@ -244,7 +244,7 @@ describe('a file', () => {
     await stage(['F1']);
     expect(await states()).toEqual(all('staged'));
     expect(await row()).toMatchObject({ generation: 2, settledGeneration: 1 });
-    expect(world.deliveries.sent).toEqual([exportId, exportId]);
+    expect(world.deliveries.sent).toEqual([requestId, requestId]);
   });
 
   test('of a request from before the rows is staged, and nothing is settled', async () => {
@@ -271,7 +271,7 @@ describe('a fan-out', () => {
     expect(await eventsOf('failed')).toEqual([expect.objectContaining({ reason: 'temporarily_unavailable' })]);
     expect(world.deliveries.sent).toEqual([]);
     await stage(['F1', 'F2', 'F3']);
-    expect(world.deliveries.sent).toEqual([exportId]);
+    expect(world.deliveries.sent).toEqual([requestId]);
   });
 
   test('that had failed continues behind what it sent when its message comes from the dead letters', async () => {
@@ -284,7 +284,7 @@ describe('a fan-out', () => {
     expect(await row()).toMatchObject({ state: 'accepted', generation: 2, isFannedOut: true });
     await stage(['F4']);
     expect(await states()).toEqual(all('staged'));
-    expect(world.deliveries.sent).toEqual([exportId, exportId]);
+    expect(world.deliveries.sent).toEqual([requestId, requestId]);
   });
 
   test('that comes further takes as many deliveries as it needs, and five that bring nothing end it', async () => {
@@ -293,9 +293,9 @@ describe('a fan-out', () => {
     const receive = async (count: number, remainingMs: () => number) => {
       return await consumeExportRequest(
         {
-          messageId: exportId,
+          messageId: requestId,
           sentAt,
-          attributes: { requestId: exportId, archiveKind: 'fega' },
+          attributes: { requestId, archiveKind: 'fega' },
           body: JSON.stringify(asked),
           receive: { count, isLast: false },
         },
@@ -361,7 +361,7 @@ describe('a fan-out', () => {
     expect(await row()).toMatchObject({ state: 'accepted', isFannedOut: true });
     expect(await states()).toEqual(['F1: pending', 'F2: pending', 'F3: pending', 'F4: rejected']);
     await stage(['F1', 'F2', 'F3']);
-    expect(world.deliveries.sent).toEqual([exportId]);
+    expect(world.deliveries.sent).toEqual([requestId]);
   });
 });
 

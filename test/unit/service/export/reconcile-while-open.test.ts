@@ -94,7 +94,7 @@ test('a failure leaves the marker', async () => {
 });
 
 test('who takes a container away writes the marker: its request gets another receipt', async () => {
-  const row = { exportId: 'r', fileId: 'EGAF1', datasetId: 'EGAD1', recipient: 'a', key: 'a/EGAF1.c4gh' };
+  const row = { requestId: 'r', fileId: 'EGAF1', datasetId: 'EGAD1', recipient: 'a', key: 'a/EGAF1.c4gh' };
   world.stage({ ...row, state: 'staged' });
   await remove([{ ...row, state: 'staged', found: 'nothing' }], 'purged', world);
   expect(world.marked).toBe(1);

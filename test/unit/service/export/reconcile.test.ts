@@ -5,11 +5,11 @@ import { TestDatabase } from '../../../helpers/data-api.ts';
 import { rowIdOf } from '../../../helpers/fake-catalogue.ts';
 import { LedgerWorld } from '../../../helpers/ledger-world.ts';
 
-const exportId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
+const requestId = '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11';
 const now = new Date('2026-11-21T10:00:00.000Z');
 const receive = { count: 1, isLast: false };
 const request = {
-  exportId,
+  requestId,
   requestedAt: new Date('2026-11-21T09:00:00.000Z'),
   datasetId: 'EGAD1',
   recipient: 'ab',
@@ -35,7 +35,7 @@ class FakeUnfinishedRequests implements Omit<UnfinishedRequests, 'hasUnfinalized
     this.asked.push(`broken ${tried.toISOString()} ${expired.toISOString()}`);
     // The rows of a fan-out that has ended are not found again.
     const ended = await Promise.all(
-      this.broken.map(async ({ request: { exportId } }) => (await world.row(exportId))?.isFannedOut),
+      this.broken.map(async ({ request: { requestId } }) => (await world.row(requestId))?.isFannedOut),
     );
     return this.broken.filter((_, index) => !ended[index]);
   };
@@ -74,21 +74,21 @@ test('asks for what is older than the longest invocation, than any message, and 
 test('continues until no file is left to give up, and sends settled requests on again', async () => {
   unfinished.silent = [1000, 1000, 7, 0];
   unfinished.expired = [1, 0];
-  unfinished.settled = [[exportId, 'b'], ['c']];
+  unfinished.settled = [[requestId, 'b'], ['c']];
   expect(await run()).toEqual({ givenUp: 2008, expired: 1, failed: 0, sentAgain: 3 });
-  expect(world.deliveries.sent).toEqual([exportId, 'b', 'c']);
+  expect(world.deliveries.sent).toEqual([requestId, 'b', 'c']);
 });
 
 test('gives up a fan-out that died: its unsent files, then the request', async () => {
   await world.ledger.accept(request, ['F1', 'F2'], receive);
   unfinished.broken = [{ request, progress: { sentTo: rowIdOf('F1'), files: 1 } }];
   expect(await run()).toEqual({ givenUp: 0, expired: 0, failed: 1, sentAgain: 0 });
-  expect(await world.row(exportId)).toMatchObject({
+  expect(await world.row(requestId)).toMatchObject({
     state: 'failed',
     reason: 'no_answer',
     isFannedOut: true,
   });
-  expect(await world.statesOf(exportId)).toEqual(['F1: pending', 'F2: given_up', 'F3: given_up', 'F4: given_up']);
+  expect(await world.statesOf(requestId)).toEqual(['F1: pending', 'F2: given_up', 'F3: given_up', 'F4: given_up']);
 });
 
 test('ends what a delivery began to give up, with its reason', async () => {
@@ -96,8 +96,8 @@ test('ends what a delivery began to give up, with its reason', async () => {
   await world.ledger.fail(request, 'internal_error');
   unfinished.broken = [{ request, progress: { sentTo: '', files: 0 }, reason: 'internal_error' }];
   await run();
-  expect(await world.row(exportId)).toMatchObject({ state: 'failed', reason: 'internal_error' });
-  expect(world.deliveries.sent).toEqual([exportId]);
+  expect(await world.row(requestId)).toMatchObject({ state: 'failed', reason: 'internal_error' });
+  expect(world.deliveries.sent).toEqual([requestId]);
 });
 
 test('leaves the rest to the next unfinished when its time ends', async () => {
@@ -109,12 +109,12 @@ test('leaves the rest to the next unfinished when its time ends', async () => {
 
 test('a fan-out that cannot be closed keeps no other waiting, and the unfinished fails at its end', async () => {
   const other = 'a2c1f0de-7777-4aaa-8bbb-1234567890ab';
-  const small = { ...request, exportId: other };
+  const small = { ...request, requestId: other };
   for (const one of [request, small]) await world.ledger.accept(one, [], receive);
   unfinished.broken = [request, small].map((one) => ({ request: one, progress: { sentTo: '', files: 0 } }));
   const fail = world.ledger.fail.bind(world.ledger);
   world.ledger.fail = async (refused, reason) => {
-    if (refused.exportId === exportId) throw new Error('its position is none');
+    if (refused.requestId === requestId) throw new Error('its position is none');
     return await fail(refused, reason);
   };
   await expect(run()).rejects.toThrow('its position is none');
@@ -123,7 +123,7 @@ test('a fan-out that cannot be closed keeps no other waiting, and the unfinished
 
 test('small fan-outs that are broken end one after the other, not all in the last round', async () => {
   world.catalogue.addDataset('EGAD1', { released: true, fileIds: ['F1'] });
-  const other = { ...request, exportId: 'a2c1f0de-7777-4aaa-8bbb-1234567890ab' };
+  const other = { ...request, requestId: 'a2c1f0de-7777-4aaa-8bbb-1234567890ab' };
   for (const one of [request, other]) await world.ledger.accept(one, [], receive);
   unfinished.broken = [request, other].map((one) => ({ request: one, progress: { sentTo: '', files: 0 } }));
   const before = world.calls.names.length;
@@ -139,7 +139,7 @@ test('a large fan-out that is broken keeps no other waiting, and the next unfini
     fileIds: Array.from({ length: 2040 }, (_, n) => `F${n + 1000}`),
   });
   world.catalogue.addDataset('EGAD2', { released: true, fileIds: ['G1'] });
-  const small = { ...request, exportId: other, datasetId: 'EGAD2' };
+  const small = { ...request, requestId: other, datasetId: 'EGAD2' };
   for (const one of [request, small]) {
     await world.ledger.accept(one, [], receive);
   }
@@ -154,7 +154,7 @@ test('a large fan-out that is broken keeps no other waiting, and the next unfini
   const asked = () => (++steps > 10 ? 0 : 240_000);
   expect(await run(asked)).toMatchObject({ failed: 1, sentAgain: 1 });
   expect(world.deliveries.sent).toEqual(['waiting', other]);
-  expect(await world.row(exportId)).toMatchObject({
+  expect(await world.row(requestId)).toMatchObject({
     isFannedOut: false,
   });
   const before = world.calls.names.length;
@@ -162,6 +162,6 @@ test('a large fan-out that is broken keeps no other waiting, and the next unfini
   const pages = world.calls.names.slice(before).filter((name) => name === 'ledger.closeUnsent');
   // A page has 1,000 files: those of the first run are not closed again.
   expect(pages).toHaveLength(1);
-  expect(await world.statesOf(exportId)).toHaveLength(2040);
-  expect(world.deliveries.sent).toEqual(['waiting', other, exportId]);
+  expect(await world.statesOf(requestId)).toHaveLength(2040);
+  expect(world.deliveries.sent).toEqual(['waiting', other, requestId]);
 });

@@ -31,9 +31,9 @@ async function post(parts: RequestParts, requests = new RecordingExportRequests(
   const reply = await requestExport(request, {
     archiveKind: 'fega',
     requests,
-    newExportId: () => uuid,
+    newRequestId: () => uuid,
     clock: () => now,
-    requested: (_, { exportId }) => told.push(exportId),
+    requested: (_, { requestId }) => told.push(requestId),
   });
   expect(told).toEqual([uuid]);
   return { reply, published: requests.published };
@@ -68,7 +68,7 @@ test('the visa is not inspected, one message is published and the answer is 200 
   expect(reply.headers).toMatchObject({ 'X-Request-Id': 'gateway-request', 'Content-Type': 'application/json' });
   expect(published).toEqual([
     {
-      exportId: uuid,
+      requestId: uuid,
       requestedAt: now,
       archiveKind: 'fega',
       message: { jwtToken: 'not-even-a-token', publicKey: expect.any(String), datasetId: 'EGAD00000000001' },

@@ -7,7 +7,7 @@ import { stageFiles } from '../../../../lib/service/export/stage.ts';
 import { ExportWorld, vector, vectorKey } from '../../../helpers/export-world.ts';
 
 const MiB = 1024 * 1024;
-const exportId = '11111111-1111-4111-8111-111111111111';
+const requestId = '11111111-1111-4111-8111-111111111111';
 const recipient = 'ab'.repeat(32);
 const ids = Array.from({ length: 10 }, (_, n) => `F${n}`);
 const body = vector('split/body.bin');
@@ -31,7 +31,7 @@ const message = (fileId: string, overrides: Record<string, unknown> = {}) => ({
   sentAt: new Date('2026-11-21T09:00:01.000Z'),
   receive: { count: 1, isLast: false },
   body: JSON.stringify({
-    requestId: exportId,
+    requestId,
     requestedAt: '2026-11-21T09:00:00.000Z',
     fileId,
     datasetId: 'EGAD1',
@@ -91,7 +91,7 @@ test('ten small files: one query, one insert, one read and one write a file', as
       status: 'fulfilled',
       value: {
         outcome: 'staged',
-        exportId,
+        requestId,
         fileId,
         bytes: containerBytes,
         headerSha256: headerSha256Of(fileId),

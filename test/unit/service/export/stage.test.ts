@@ -57,7 +57,7 @@ const staged = (key = outboxKey) => world.outbox.objects.get(key)?.bytes ?? new 
 test('the container has a new header for the recipient, and decrypts with their key only', async () => {
   expect(await stageFile(message(), world.staging, fresh)).toEqual({
     outcome: 'staged',
-    exportId: requestA,
+    requestId: requestA,
     fileId: 'EGAF1',
     bytes: 124 + 66_057,
     headerSha256: createHash('sha256').update(staged().subarray(0, 124)).digest('hex'),
@@ -89,7 +89,7 @@ test('the order of the steps, metadata and audit row', async () => {
     'dataset-id': 'EGAD1',
     'recipient-key': keyFingerprint,
   });
-  const facts = { exportId: requestA, fileId: 'EGAF1', datasetId: 'EGAD1', recipient, keyFingerprint };
+  const facts = { requestId: requestA, fileId: 'EGAF1', datasetId: 'EGAD1', recipient, keyFingerprint };
   expect(world.rows).toEqual([{ ...facts, event: 'staged', bytes: 66_181, checksum: 'none' }]);
 });
 
@@ -153,7 +153,7 @@ describe('again and at once', () => {
     expect(world.outbox.objects.get(outboxKey)?.metadata['requested-at']).toBe('2026-11-21T09:00:01.000Z');
     const later = message({ requestId: requestB, requestedAt: '2026-11-21T09:05:00.000Z' });
     const outcome = await stageFile({ ...later, sentAt: new Date('2026-11-21T09:05:01.000Z') }, world.staging, fresh);
-    expect(outcome).toMatchObject({ outcome: 'staged', exportId: requestB });
+    expect(outcome).toMatchObject({ outcome: 'staged', requestId: requestB });
   });
 
   test.each([
@@ -248,7 +248,7 @@ describe('rejected: nothing is staged', () => {
     expect(world.outbox.objects.size).toBe(0);
     expect(world.calls.names).toEqual(['denyList.current', 'catalogue.findReleasedFiles', 'ledger.record rejected']);
     expect(world.rows).toEqual([
-      expect.objectContaining({ event: 'rejected', reason: 'not_released', exportId: requestA, fileId: 'EGAF1' }),
+      expect.objectContaining({ event: 'rejected', reason: 'not_released', requestId: requestA, fileId: 'EGAF1' }),
     ]);
   });
 
@@ -337,7 +337,7 @@ describe('rejected: nothing is staged', () => {
       const outcome = await stageFile({ ...message(), body }, world.staging, fresh);
       expect(outcome).toMatchObject({ outcome: 'rejected', reason: 'malformed_message' });
       expect(world.outbox.objects.size).toBe(0);
-      expect(world.rows).toEqual([{ exportId: message().messageId, event: 'rejected', reason: 'malformed_message' }]);
+      expect(world.rows).toEqual([{ requestId: message().messageId, event: 'rejected', reason: 'malformed_message' }]);
     },
   );
 });
@@ -353,7 +353,7 @@ describe('an unusable public key is rejected', () => {
     expect(outcome).toMatchObject({ outcome: 'rejected', reason: 'unusable_public_key', fileId: 'EGAF1' });
     expect(world.calls.names).toEqual(['catalogue.findReleasedFiles', 'ledger.record rejected']);
     expect(world.rows).toEqual([
-      expect.objectContaining({ event: 'rejected', reason: 'unusable_public_key', exportId: requestA, recipient }),
+      expect.objectContaining({ event: 'rejected', reason: 'unusable_public_key', requestId: requestA, recipient }),
     ]);
   });
 });

@@ -10,7 +10,7 @@ const jane = 'ab'.repeat(32);
 const direct = (name: string) => `direct/${'0a'.repeat(32)}/${name}.c4gh`;
 
 const container = (fileId: string, more: Partial<RecordedContainer> = {}): RecordedContainer => ({
-  exportId: one,
+  requestId: one,
   fileId,
   datasetId: 'EGAD1',
   recipient: jane,
@@ -35,7 +35,7 @@ describe('a run that deletes', () => {
     expect([...world.objects]).toEqual([]);
     expect(world.events).toEqual([
       {
-        exportId: one,
+        requestId: one,
         event: 'withdrawn',
         datasetId: 'EGAD1',
         fileId: 'EGAF1',
@@ -57,23 +57,23 @@ describe('a run that deletes', () => {
 
   test('leaves a container of another dataset under the same key, and names its request', async () => {
     world.stage(container('EGAF1'));
-    world.hold(container('EGAF1').key, { exportId: two, datasetId: 'EGAD2' });
+    world.hold(container('EGAF1').key, { requestId: two, datasetId: 'EGAD2' });
     expect(await run()).toEqual([]);
     expect([...world.objects.keys()]).toEqual([container('EGAF1').key]);
-    expect(world.settled).toEqual([expect.objectContaining({ exportId: one, end: 'superseded', by: two })]);
+    expect(world.settled).toEqual([expect.objectContaining({ requestId: one, end: 'superseded', by: two })]);
     expect(world.events).toEqual([]);
   });
 
   test('removes the container of a newer request of the same dataset', async () => {
     world.stage(container('EGAF1'));
-    world.hold(container('EGAF1').key, { exportId: two });
+    world.hold(container('EGAF1').key, { requestId: two });
     expect(await run()).toEqual([withdrawal]);
     expect(world.objects.size).toBe(0);
   });
 
   test('leaves a container that came while it looked, with its row', async () => {
     world.stage(container('EGAF1'));
-    world.afterHead = (key) => world.hold(key, { exportId: two, datasetId: 'EGAD2' });
+    world.afterHead = (key) => world.hold(key, { requestId: two, datasetId: 'EGAD2' });
     expect(await run()).toEqual([{ ...withdrawal, removed: 0 }]);
     expect(world.objects.size).toBe(1);
     expect([world.settled, world.events]).toEqual([[], []]);
@@ -129,7 +129,7 @@ describe('a run that deletes', () => {
 
   test('ends unfinished copies of the dataset, and none of another dataset to the same key', async () => {
     const { key } = container('EGAF1');
-    world.recordedCopies = [{ exportId: one, fileId: 'EGAF1', outboxKey: key, uploadId: 'ours' }];
+    world.recordedCopies = [{ requestId: one, fileId: 'EGAF1', outboxKey: key, uploadId: 'ours' }];
     world.recorded.set(key, ['ours', 'theirs']);
     world.uploads.set(key, new Set(['ours', 'lost', 'theirs']));
     expect(await run()).toEqual([{ ...withdrawal, found: 0, removed: 0, copiesEnded: 1 }]);
@@ -140,11 +140,11 @@ describe('a run that deletes', () => {
 
 describe('short-lived containers of direct access', () => {
   test('go if they are of the dataset', async () => {
-    world.hold(direct('EGAF1-a'), { exportId: two });
+    world.hold(direct('EGAF1-a'), { requestId: two });
     world.hold(direct('EGAF2-a'), { datasetId: 'EGAD2' });
     expect(await run()).toEqual([withdrawal]);
     expect([...world.objects.keys()]).toEqual([direct('EGAF2-a')]);
-    const told = { exportId: two, event: 'withdrawn', datasetId: 'EGAD1', fileId: 'EGAF1', bytes: 7 };
+    const told = { requestId: two, event: 'withdrawn', datasetId: 'EGAD1', fileId: 'EGAF1', bytes: 7 };
     expect(world.events).toEqual([{ ...told, keyFingerprint: 'ab12' }]);
   });
 
@@ -165,7 +165,7 @@ describe('a run that reports', () => {
   test('deletes nothing, ends no copy, and finds the same the next time', async () => {
     world.stage(container('EGAF1'));
     world.hold(direct('EGAF2-a'));
-    world.recordedCopies = [{ exportId: one, fileId: 'EGAF3', outboxKey: 'k', uploadId: 'u' }];
+    world.recordedCopies = [{ requestId: one, fileId: 'EGAF3', outboxKey: 'k', uploadId: 'u' }];
     for (const _ of [1, 2]) expect(await run({ deletes: false })).toEqual([{ ...withdrawal, found: 2, removed: 0 }]);
     expect(world.objects.size).toBe(2);
     expect(world.calls).toEqual([]);
@@ -173,7 +173,7 @@ describe('a run that reports', () => {
 
   test('counts an object once, however many requests put it there', async () => {
     world.stage(container('EGAF1'));
-    world.rows.push(container('EGAF1', { exportId: two }));
+    world.rows.push(container('EGAF1', { requestId: two }));
     expect(await run({ deletes: false })).toEqual([{ ...withdrawal, removed: 0 }]);
   });
 

@@ -6,10 +6,10 @@ import { TestDatabase } from '../../../helpers/data-api.ts';
 import { brokenConnection } from '../../../helpers/http-handler.ts';
 import { type WholeLedger, wholeLedger } from '../../../helpers/whole-ledger.ts';
 
-const exportId = '6f2c3d1e-0000-4000-8000-000000000001';
+const requestId = '6f2c3d1e-0000-4000-8000-000000000001';
 const newer = '6f2c3d1e-0000-4000-8000-000000000002';
 const request: AcceptedRequest = {
-  exportId,
+  requestId,
   requestedAt: new Date('2026-11-21T09:59:00.123Z'),
   archiveKind: 'fega',
   datasetId: 'EGAD1',
@@ -39,11 +39,11 @@ beforeEach(() => test.deleteFrom('data_out.requests', 'data_out.request_files', 
 /** The position of a fan-out that has sent so many files. */
 const sent = (files: number) => ({ sentTo: `00000000-0000-4000-8000-00000000000${files}`, files });
 const lostAnswer = () => test.faults.push({ action: 'ExecuteStatement', error: brokenConnection(), carriedOut: true });
-const states = async (id = exportId) =>
+const states = async (id = requestId) =>
   (
     await test.sql(`select file_id || ' ' || state from data_out.request_files where request_id = '${id}' order by 1`)
   ).flat();
-const row = async (columns: string, id = exportId) =>
+const row = async (columns: string, id = requestId) =>
   (await test.sql(`select ${columns} from data_out.requests where request_id = '${id}'`))[0];
 const events = async () =>
   (await test.sql("select event || ' ' || coalesce(file_id, '-') from data_out.export_log order by id")).flat();
@@ -51,21 +51,21 @@ const events = async () =>
 /** The find query of a batch, which notes the attempts. */
 const attempt = (fileIds: readonly string[], { isFirst = true, isLast = false } = {}) =>
   exportCatalogue(test.dataApi(), noteAttempts).findReleasedFiles(
-    fileIds.map((fileId) => ({ exportId, datasetId: 'EGAD1', fileId, isFirst, isLast })),
+    fileIds.map((fileId) => ({ requestId, datasetId: 'EGAD1', fileId, isFirst, isLast })),
   );
 const end = (fileId: string, state: FileEnd['state'] = 'staged', more: Partial<FileEnd> = {}): FileEnd => ({
-  exportId,
+  requestId,
   fileId,
   state,
   ...more,
 });
-const event = (fileId: string) => ({ exportId, fileId, event: 'staged' }) as const;
+const event = (fileId: string) => ({ requestId, fileId, event: 'staged' }) as const;
 const record = (...ends: readonly FileEnd[]) => files.record(ends, []);
 
 /** A request whose fan-out has ended, with these files open and tried. */
 async function sealed(fileIds: readonly string[]): Promise<void> {
   await requests.accept(request, fileIds, { count: 1, isLast: false });
-  await requests.completeFanOut(exportId, { sentTo: fileIds.at(-1) ?? '', files: fileIds.length });
+  await requests.completeFanOut(requestId, { sentTo: fileIds.at(-1) ?? '', files: fileIds.length });
   await attempt(fileIds);
 }
 /** As the receipt does it. */
@@ -74,7 +74,7 @@ const close = () =>
 
 describe('a request', () => {
   it('is recorded with its audit row and its first files, however often', async () => {
-    expect(await requests.begin(exportId, { count: 1, isLast: false })).toBeUndefined();
+    expect(await requests.begin(requestId, { count: 1, isLast: false })).toBeUndefined();
     lostAnswer();
     await requests.accept(request, ['F1', 'F2'], { count: 1, isLast: false });
     await requests.accept(request, ['F1', 'F2'], { count: 1, isLast: false });
@@ -89,9 +89,9 @@ describe('a request', () => {
 
   it('continues behind what is sent, and never goes back', async () => {
     await requests.accept(request, ['F1'], { count: 1, isLast: false });
-    await requests.addFiles(exportId, { sentTo: 'F1', files: 1 }, ['F2'], { count: 1, isLast: false });
-    await requests.addFiles(exportId, { sentTo: 'F2', files: 2 }, ['F3'], { count: 1, isLast: false });
-    await requests.addFiles(exportId, { sentTo: 'F1', files: 1 }, ['F2'], { count: 1, isLast: false });
+    await requests.addFiles(requestId, { sentTo: 'F1', files: 1 }, ['F2'], { count: 1, isLast: false });
+    await requests.addFiles(requestId, { sentTo: 'F2', files: 2 }, ['F3'], { count: 1, isLast: false });
+    await requests.addFiles(requestId, { sentTo: 'F1', files: 1 }, ['F2'], { count: 1, isLast: false });
     const known = {
       state: 'accepted',
       sentTo: 'F2',
@@ -100,9 +100,9 @@ describe('a request', () => {
       datasetId: 'EGAD1',
       cameFurtherAt: 0,
     };
-    expect(await requests.begin(exportId, { count: 1, isLast: false })).toEqual(known);
-    await requests.completeFanOut(exportId, { sentTo: 'F3', files: 3 });
-    expect(await requests.begin(exportId, { count: 1, isLast: false })).toEqual({
+    expect(await requests.begin(requestId, { count: 1, isLast: false })).toEqual(known);
+    await requests.completeFanOut(requestId, { sentTo: 'F3', files: 3 });
+    expect(await requests.begin(requestId, { count: 1, isLast: false })).toEqual({
       ...known,
       sentTo: 'F3',
       files: 3,
@@ -113,14 +113,14 @@ describe('a request', () => {
 
   it('counts the receives that brought it no further, and the fifth in a row is its last try', async () => {
     const receive = async (count: number) => {
-      const known = await requests.begin(exportId, { count, isLast: false });
+      const known = await requests.begin(requestId, { count, isLast: false });
       return [known?.cameFurtherAt, (await row('is_last_try'))?.[0]];
     };
     await requests.accept(request, ['F1'], { count: 1, isLast: false });
     expect(await receive(2)).toEqual([0, 'f']);
-    await requests.addFiles(exportId, sent(1), ['F2'], { count: 2, isLast: false });
+    await requests.addFiles(requestId, sent(1), ['F2'], { count: 2, isLast: false });
     // What is repeated brings it no further.
-    await requests.addFiles(exportId, sent(1), ['F2'], { count: 3, isLast: false });
+    await requests.addFiles(requestId, sent(1), ['F2'], { count: 3, isLast: false });
     for (const count of [4, 5, 6]) expect(await receive(count)).toEqual([2, 'f']);
     lostAnswer();
     expect(await receive(7)).toEqual([2, 't']);
@@ -130,8 +130,8 @@ describe('a request', () => {
 
   it('that is rejected is final, and keeps what is known of it', async () => {
     const { requestedAt } = request;
-    for (const _ of [1, 2]) await requests.reject({ exportId, requestedAt }, 'malformed_message');
-    await requests.reject({ exportId: newer, requestedAt, fileId: 'F1' }, 'not_entitled');
+    for (const _ of [1, 2]) await requests.reject({ requestId, requestedAt }, 'malformed_message');
+    await requests.reject({ requestId: newer, requestedAt, fileId: 'F1' }, 'not_entitled');
     expect(await row('state, reason, kind, sealed_at is not null, settled_generation')).toEqual([
       'rejected',
       'malformed_message',
@@ -141,7 +141,7 @@ describe('a request', () => {
     ]);
     expect(await row('reason, kind, file_id', newer)).toEqual(['not_entitled', 'file', 'F1']);
     expect(await events()).toEqual(['rejected -', 'rejected F1']);
-    expect(await files.finalizable([exportId, newer])).toEqual([]);
+    expect(await files.finalizable([requestId, newer])).toEqual([]);
   });
 
   it('that is rejected after it was accepted keeps its state: files of it may be staged', async () => {
@@ -152,25 +152,25 @@ describe('a request', () => {
 
   it('whose fan-out is given up gives up what was not sent, and a replay opens it again', async () => {
     await requests.accept(request, ['F1', 'F2'], { count: 1, isLast: true });
-    await requests.addFiles(exportId, sent(2), ['F3'], { count: 1, isLast: false });
+    await requests.addFiles(requestId, sent(2), ['F3'], { count: 1, isLast: false });
     await attempt(['F1', 'F2']);
     await record(end('F1'), end('F2'));
     for (const _ of [1, 2]) await requests.fail(request, 'temporarily_unavailable');
-    const closing = () => requests.closeUnsent(exportId, sent(2), { state: 'given_up', reason: 'not_sent' });
+    const closing = () => requests.closeUnsent(requestId, sent(2), { state: 'given_up', reason: 'not_sent' });
     // A page that is not full is the last one.
     expect(await closing()).toBe(false);
     expect(await row('sent_to, files, closed_to, closed')).toEqual([sent(2).sentTo, '2', sent(5).sentTo, '3']);
     expect(await closing()).toBe(false);
     expect(await row('closed_to, closed')).toEqual([sent(5).sentTo, '3']);
-    expect(await requests.completeFanOut(exportId, sent(2))).toBe(true);
+    expect(await requests.completeFanOut(requestId, sent(2))).toBe(true);
     expect(await row('state, reason, is_last_try')).toEqual(['failed', 'temporarily_unavailable', 'f']);
     expect(await states()).toEqual(['F1 staged', 'F2 staged', 'F3 given_up', 'F4 given_up', 'F5 given_up']);
     expect(await events()).toEqual(['accepted -', 'failed -']);
-    expect(await files.finalizable([exportId])).toEqual([exportId]);
+    expect(await files.finalizable([requestId])).toEqual([requestId]);
     await close();
     await test.sql("update data_out.requests set state = 'failed'");
 
-    expect(await requests.begin(exportId, { count: 1, isLast: false })).toMatchObject({
+    expect(await requests.begin(requestId, { count: 1, isLast: false })).toMatchObject({
       state: 'failed',
       ...sent(2),
       isFannedOut: true,
@@ -182,16 +182,16 @@ describe('a request', () => {
   });
 
   it('that failed before it was accepted is final', async () => {
-    await requests.fail({ exportId, requestedAt: request.requestedAt }, 'internal_error');
+    await requests.fail({ requestId, requestedAt: request.requestedAt }, 'internal_error');
     expect(await row('state, settled_generation')).toEqual(['failed', '1']);
-    expect(await files.finalizable([exportId])).toEqual([]);
+    expect(await files.finalizable([requestId])).toEqual([]);
     expect(await sweep.unclosed(new Date('2100-01-01'))).toEqual([]);
   });
 
   it('for one file gives up that file alone', async () => {
     await requests.accept({ ...request, fileId: 'F2' }, [], { count: 1, isLast: false });
     const closing = () =>
-      requests.closeUnsent(exportId, { sentTo: '', files: 0 }, { state: 'rejected', reason: 'not_released' });
+      requests.closeUnsent(requestId, { sentTo: '', files: 0 }, { state: 'rejected', reason: 'not_released' });
     expect([await closing(), await closing()]).toEqual([false, false]);
     expect(await states()).toEqual(['F2 rejected']);
   });
@@ -250,9 +250,9 @@ describe('a file', () => {
     await attempt(['F2']);
     expect(await states()).toEqual(['F1 pending', 'F2 pending']);
     expect(await row('generation, settled_generation')).toEqual(['2', '1']);
-    expect(await files.finalizable([exportId])).toEqual([]);
-    expect(await record(end('F1'), end('F2'))).toEqual([exportId]);
-    expect(await files.finalizable([exportId])).toEqual([exportId]);
+    expect(await files.finalizable([requestId])).toEqual([]);
+    expect(await record(end('F1'), end('F2'))).toEqual([requestId]);
+    expect(await files.finalizable([requestId])).toEqual([requestId]);
   });
 
   it('that was open when its request was closed all the same leads to one more generation', async () => {
@@ -263,7 +263,7 @@ describe('a file', () => {
     expect(await row('generation')).toEqual(['2']);
     await record(end('F1'));
     expect(await row('generation')).toEqual(['2']);
-    expect(await files.finalizable([exportId])).toEqual([exportId]);
+    expect(await files.finalizable([requestId])).toEqual([requestId]);
   });
 
   it('of a request from before these tables leaves no row but that of the audit', async () => {
@@ -288,35 +288,35 @@ describe('a request is settled', () => {
     await requests.accept(request, ['F1', 'F2'], { count: 1, isLast: false });
     await attempt(['F1', 'F2']);
     await record(end('F1'), end('F2'));
-    expect(await files.finalizable([exportId])).toEqual([]);
-    expect(await requests.completeFanOut(exportId, { sentTo: 'F2', files: 2 })).toBe(true);
-    expect(await files.finalizable([exportId])).toEqual([exportId]);
+    expect(await files.finalizable([requestId])).toEqual([]);
+    expect(await requests.completeFanOut(requestId, { sentTo: 'F2', files: 2 })).toBe(true);
+    expect(await files.finalizable([requestId])).toEqual([requestId]);
     await close();
-    expect(await files.finalizable([exportId])).toEqual([]);
+    expect(await files.finalizable([requestId])).toEqual([]);
   });
 
   it('by none of two batches that both ask before the other has committed, and then by both', async () => {
     await sealed(['F1', 'F2']);
-    expect(await record(end('F1'))).toEqual([exportId]);
-    expect(await files.finalizable([exportId])).toEqual([]);
-    expect(await record(end('F2'))).toEqual([exportId]);
-    expect(await files.finalizable([exportId])).toEqual([exportId]);
-    expect(await files.finalizable([exportId])).toEqual([exportId]);
+    expect(await record(end('F1'))).toEqual([requestId]);
+    expect(await files.finalizable([requestId])).toEqual([]);
+    expect(await record(end('F2'))).toEqual([requestId]);
+    expect(await files.finalizable([requestId])).toEqual([requestId]);
+    expect(await files.finalizable([requestId])).toEqual([requestId]);
   });
 
   it('by another delivery while more files are open than can be in flight', async () => {
     await sealed(['F1', 'F2', 'F3', 'F4']);
     expect(await record(end('F1'))).toEqual([]);
-    expect(await record(end('F2'))).toEqual([exportId]);
+    expect(await record(end('F2'))).toEqual([requestId]);
   });
 
   it('by another delivery while a file is open that no delivery has tried', async () => {
     await requests.accept(request, ['F1', 'F2'], { count: 1, isLast: false });
-    expect(await requests.completeFanOut(exportId, { sentTo: 'F2', files: 2 })).toBe(false);
+    expect(await requests.completeFanOut(requestId, { sentTo: 'F2', files: 2 })).toBe(false);
     await attempt(['F1']);
     expect(await record(end('F1'))).toEqual([]);
     await attempt(['F2']);
-    expect(await record(end('F2'))).toEqual([exportId]);
+    expect(await record(end('F2'))).toEqual([requestId]);
   });
 
   it('not by a delivery that only failed', async () => {
@@ -358,14 +358,14 @@ describe('the sweep', () => {
     const found = async (tried: Date, expired: Date) => (await sweep.brokenFanOuts(tried, expired)).length;
     expect(await found(future, past)).toBe(0);
     expect(await found(past, future)).toBe(1);
-    await requests.begin(exportId, { count: 1, isLast: true });
+    await requests.begin(requestId, { count: 1, isLast: true });
     expect(await found(past, past)).toBe(0);
     expect(await sweep.brokenFanOuts(future, past)).toEqual([{ request, progress: { sentTo: '', files: 0 } }]);
     await requests.fail(request, 'internal_error');
     expect(await sweep.brokenFanOuts(past, past)).toEqual([
       { request, progress: { sentTo: '', files: 0 }, reason: 'internal_error' },
     ]);
-    await requests.completeFanOut(exportId, { sentTo: '', files: 0 });
+    await requests.completeFanOut(requestId, { sentTo: '', files: 0 });
     expect(await found(future, future)).toBe(0);
   });
 
@@ -378,13 +378,13 @@ describe('the sweep', () => {
     const age = (changed: number, sent: string) =>
       test.sql(`update data_out.requests set updated_at = now() - interval '${changed} minutes', tried_at = ${sent}`);
     await age(6, 'null');
-    expect(await sweep.unclosed(quiet)).toEqual([exportId]);
+    expect(await sweep.unclosed(quiet)).toEqual([requestId]);
     expect(await sweep.unclosed(quiet)).toEqual([]);
     // It was sent 20 minutes after its last change. It is sent again after 40.
     await age(39, "now() - interval '19 minutes'");
     expect(await sweep.unclosed(quiet)).toEqual([]);
     await age(41, "now() - interval '21 minutes'");
-    expect(await sweep.unclosed(quiet)).toEqual([exportId]);
+    expect(await sweep.unclosed(quiet)).toEqual([requestId]);
     await close();
     expect(await sweep.unclosed(future)).toEqual([]);
   });

@@ -11,8 +11,8 @@ const [first, second, third] = ['1', '2', '3'].map((digit) => `6f2c3d1e-0000-400
 ];
 const gib = 1_073_741_824;
 const jane = 'ab'.repeat(32);
-const asking = (exportId: string, datasetId: string, more: Partial<AcceptedRequest> = {}): AcceptedRequest => ({
-  exportId,
+const asking = (requestId: string, datasetId: string, more: Partial<AcceptedRequest> = {}): AcceptedRequest => ({
+  requestId,
   requestedAt: new Date('2026-11-21T09:59:00.123Z'),
   datasetId,
   recipient: jane,
@@ -56,11 +56,11 @@ const filesOf: Readonly<Record<string, readonly string[]>> = {
 async function accepted(request: AcceptedRequest): Promise<boolean> {
   const fileIds = request.fileId === undefined ? (filesOf[request.datasetId] ?? []) : [request.fileId];
   if (!(await requests.accept(request, fileIds, { count: 1, isLast: false }))) return false;
-  await requests.completeFanOut(request.exportId, { sentTo: fileIds.at(-1) ?? '', files: fileIds.length });
+  await requests.completeFanOut(request.requestId, { sentTo: fileIds.at(-1) ?? '', files: fileIds.length });
   return true;
 }
-const stage = (exportId: string, fileId: string, bytes: number) =>
-  files.record([{ exportId, fileId, state: 'staged', bytes }], []);
+const stage = (requestId: string, fileId: string, bytes: number) =>
+  files.record([{ requestId, fileId, state: 'staged', bytes }], []);
 const count = async (table: string) => Number((await test.sql(`select count(*) from data_out.${table}`))[0]?.[0]);
 
 describe('what a recipient may have in the outbox', () => {

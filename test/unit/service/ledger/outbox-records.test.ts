@@ -53,8 +53,8 @@ async function found(filter: ContainerFilter, withdrawn = false): Promise<readon
   for await (const page of records.containers(filter, { withdrawn })) all.push(...page);
   return all;
 }
-const container = (exportId: string, fileId: string, datasetId = 'EGAD1'): RecordedContainer => ({
-  exportId,
+const container = (requestId: string, fileId: string, datasetId = 'EGAD1'): RecordedContainer => ({
+  requestId,
   fileId,
   datasetId,
   recipient: jane,
@@ -96,7 +96,7 @@ describe('containers', () => {
     await row(three, 'EGAF2', 'pending', 'null');
     const ofOne = [container(one, 'EGAF1'), { ...container(one, 'EGAF2'), state: 'given_up' }];
     expect(await found({ datasetId: 'EGAD1' })).toEqual(ofOne);
-    expect(await found({ exportId: one.toUpperCase() })).toEqual(ofOne);
+    expect(await found({ requestId: one.toUpperCase() })).toEqual(ofOne);
     expect(await found({ recipient: jane })).toEqual([...ofOne, container(two, 'EGAF1', 'EGAD2')]);
     expect(await found({ recipient: 'cd'.repeat(32) })).toEqual([]);
   });
@@ -184,7 +184,7 @@ describe('a removal', () => {
     await request(one, 'EGAD1');
     await row(one, 'EGAF1');
     const ended = { ...container(one, 'EGAF1'), end: 'withdrawn' } as const;
-    const event = { exportId: one, event: 'withdrawn', fileId: 'EGAF1', datasetId: 'EGAD1', bytes: 7 } as const;
+    const event = { requestId: one, event: 'withdrawn', fileId: 'EGAF1', datasetId: 'EGAD1', bytes: 7 } as const;
     const refused = { ...event, fileId: 'EGAF2', event: 'forgotten' as 'withdrawn' };
     await expect(records.recordRemoval([ended], [event, refused])).rejects.toThrow('violates check constraint');
     expect(await states()).toEqual([[one, 'EGAF1', 'staged', null]]);
@@ -265,7 +265,7 @@ describe('copies', () => {
          values ('${id}', 'EGAF1', '${id}', 1, '${keyOf('EGAF1')}', 'upload of ${id}')`,
       );
     }
-    const copy = { exportId: one, fileId: 'EGAF1', outboxKey: keyOf('EGAF1'), uploadId: `upload of ${one}` };
+    const copy = { requestId: one, fileId: 'EGAF1', outboxKey: keyOf('EGAF1'), uploadId: `upload of ${one}` };
     const copies = copyRecords(test.dataApi());
     expect(await copies.ofDataset('EGAD1')).toEqual([copy]);
     await copies.forgetUpload({ ...copy, uploadId: 'another' });

@@ -39,12 +39,12 @@ interface Row {
 }
 
 async function addRequest(
-  exportId: string,
+  requestId: string,
   requestedAt: string,
   { fingerprint = 'k1', columns = {} }: { fingerprint?: string; columns?: Record<string, string> } = {},
 ): Promise<void> {
   const values: Record<string, string> = {
-    request_id: exportId,
+    request_id: requestId,
     requested_at: requestedAt,
     archive_kind: 'fega',
     kind: 'dataset',
@@ -59,20 +59,20 @@ async function addRequest(
   await test.sql(`insert into data_out.requests (${Object.keys(values).join()}) values (${texts.join()})`);
 }
 
-async function addFile(exportId: string, fileId: string, row: Row = {}): Promise<void> {
+async function addFile(requestId: string, fileId: string, row: Row = {}): Promise<void> {
   const { state = 'staged', reason, supersededBy, size = 100 } = row;
   const text = (value: string | undefined) => (value === undefined ? 'null' : `'${value}'`);
   const container = state === 'staged' ? `${size}, 'crc of ${size}', 'digest of ${size}'` : 'null, null, null';
   await test.sql(
     `insert into data_out.request_files
        (request_id, file_id, state, reason, superseded_by, outbox_key, bytes, crc64nvme, header_sha256)
-     values ('${exportId}', '${fileId}', '${state}', ${text(reason)}, ${text(supersededBy)}, '${keyOf(fileId)}', ${container})`,
+     values ('${requestId}', '${fileId}', '${state}', ${text(reason)}, ${text(supersededBy)}, '${keyOf(fileId)}', ${container})`,
   );
 }
 
-async function filesOf(exportId: string) {
+async function filesOf(requestId: string) {
   const files = [];
-  for await (const page of log.files(exportId)) files.push(...page);
+  for await (const page of log.files(requestId)) files.push(...page);
   return files;
 }
 
@@ -83,7 +83,7 @@ describe('a request', () => {
     });
     await addFile(own, 'EGAF1');
     expect(await log.find(own)).toEqual({
-      exportId: own,
+      requestId: own,
       requestedAt: '2026-11-21T09:00:00.123Z',
       kind: 'dataset',
       datasetId: 'EGAD1',
@@ -149,7 +149,7 @@ describe('a file', () => {
         plaintextSize: 9007199254740991,
         plaintextSha256: 'ab'.repeat(32),
         newest: {
-          exportId: own,
+          requestId: own,
           keyFingerprint: 'k1',
           outboxKey: keyOf('EGAF1'),
           size: 9007199254740991,
@@ -167,23 +167,23 @@ describe('a file', () => {
   it('shows the container of the newest request, which may be of another key', async () => {
     await addRequest(older, '2026-11-21T08:00:00Z', { fingerprint: 'k0' });
     await addRequest(newer, '2026-11-21T10:00:00Z', { fingerprint: 'k2' });
-    for (const [exportId, size] of [
+    for (const [requestId, size] of [
       [older, 1],
       [own, 2],
       [newer, 3],
     ] as const)
-      await addFile(exportId, 'EGAF1', { size });
-    const newestOf = async (exportId: string) => (await filesOf(exportId))[0]?.newest;
-    for (const exportId of [older, own, newer]) {
-      expect(await newestOf(exportId)).toMatchObject({ exportId: newer, keyFingerprint: 'k2', size: 3 });
+      await addFile(requestId, 'EGAF1', { size });
+    const newestOf = async (requestId: string) => (await filesOf(requestId))[0]?.newest;
+    for (const requestId of [older, own, newer]) {
+      expect(await newestOf(requestId)).toMatchObject({ requestId: newer, keyFingerprint: 'k2', size: 3 });
     }
   });
 
   it('of two requests of one moment shows the one with the greater id', async () => {
     await addRequest(newer, '2026-11-21T09:00:00Z');
-    for (const exportId of [own, newer]) await addFile(exportId, 'EGAF1');
-    expect((await filesOf(own))[0]?.newest?.exportId).toBe(newer);
-    expect((await filesOf(newer))[0]?.newest?.exportId).toBe(newer);
+    for (const requestId of [own, newer]) await addFile(requestId, 'EGAF1');
+    expect((await filesOf(own))[0]?.newest?.requestId).toBe(newer);
+    expect((await filesOf(newer))[0]?.newest?.requestId).toBe(newer);
   });
 
   it('that is superseded shows no older container, and what happened to the one in its way', async () => {
@@ -191,16 +191,16 @@ describe('a file', () => {
     await addFile(older, 'EGAF1');
     await addFile(own, 'EGAF1', { state: 'superseded', supersededBy: newer });
     expect(await filesOf(own)).toMatchObject([
-      { newest: undefined, supersededBy: { exportId: newer, state: undefined } },
+      { newest: undefined, supersededBy: { requestId: newer, state: undefined } },
     ]);
     await addRequest(newer, '2026-11-21T10:00:00Z');
     await addFile(newer, 'EGAF1', { state: 'pending' });
     expect(await filesOf(own)).toMatchObject([
-      { newest: undefined, supersededBy: { exportId: newer, state: 'pending' } },
+      { newest: undefined, supersededBy: { requestId: newer, state: 'pending' } },
     ]);
     await test.sql(`delete from data_out.request_files where request_id = '${newer}'`);
     await addFile(newer, 'EGAF1');
-    expect(await filesOf(own)).toMatchObject([{ newest: { exportId: newer }, supersededBy: { state: 'staged' } }]);
+    expect(await filesOf(own)).toMatchObject([{ newest: { requestId: newer }, supersededBy: { state: 'staged' } }]);
   });
 
   it('comes in the order of the ids, page after page', async () => {
@@ -244,7 +244,7 @@ describe('a file', () => {
     await filesOf(own);
     const [, sql] = /"sql":"(.*?)","/.exec(test.bodies.at(-1) ?? '') ?? [];
     const statement = String(JSON.parse(`"${sql}"`))
-      .replaceAll(':export_id', `'${own}'`)
+      .replaceAll(':request_id', `'${own}'`)
       .replaceAll(':after', "''");
     await test.sql('set enable_seqscan = off');
     const plan = (await test.sql(`explain ${statement}`)).flat().join('\n');
@@ -265,8 +265,8 @@ describe('settling', () => {
   });
 
   it('records the state with one audit row, however often it is repeated', async () => {
-    expect(await log.finalize({ exportId: own, receiptRevision: 1 }, settlement)).toBe(true);
-    expect(await log.finalize({ exportId: own, receiptRevision: 1 }, settlement)).toBe(true);
+    expect(await log.finalize({ requestId: own, receiptRevision: 1 }, settlement)).toBe(true);
+    expect(await log.finalize({ requestId: own, receiptRevision: 1 }, settlement)).toBe(true);
     expect(await test.sql(columns)).toEqual([['incomplete', '2', '9007199254740991', '0', '0', 't']]);
     expect(await test.sql(audit)).toEqual([
       [own, 'settled', 'incomplete', 'fega', 'EGAD1', recipient, 'k1', '9007199254740991'],
@@ -274,28 +274,28 @@ describe('settling', () => {
   });
 
   it('is refused for an older generation, and while a file is open', async () => {
-    expect(await log.finalize({ exportId: own, receiptRevision: 2 }, settlement)).toBe(false);
+    expect(await log.finalize({ requestId: own, receiptRevision: 2 }, settlement)).toBe(false);
     await addFile(own, 'EGAF2', { state: 'retrying' });
-    expect(await log.finalize({ exportId: own, receiptRevision: 1 }, settlement)).toBe(false);
+    expect(await log.finalize({ requestId: own, receiptRevision: 1 }, settlement)).toBe(false);
     expect(await test.sql(columns)).toEqual([['accepted', null, null, '0', '0', 'f']]);
     expect(await test.sql(audit)).toEqual([]);
   });
 
   it('closes a generation with its receipt, and no older one after it', async () => {
-    for (const receiptRevision of [2, 1]) await log.close({ exportId: own, receiptRevision }, true);
+    for (const receiptRevision of [2, 1]) await log.close({ requestId: own, receiptRevision }, true);
     expect((await test.sql(columns))[0]?.slice(3, 5)).toEqual(['2', '2']);
   });
 
   it('closes a generation without a receipt', async () => {
-    await log.close({ exportId: own, receiptRevision: 1 }, false);
+    await log.close({ requestId: own, receiptRevision: 1 }, false);
     expect((await test.sql(columns))[0]?.slice(3, 5)).toEqual(['1', '0']);
   });
 
   it('that has not come to the receipt is sent again by the sweep', async () => {
     const future = new Date(Date.now() + 60_000);
-    await log.finalize({ exportId: own, receiptRevision: 1 }, settlement);
+    await log.finalize({ requestId: own, receiptRevision: 1 }, settlement);
     expect(await wholeLedger(test.dataApi(), 10).unclosed(future)).toEqual([own]);
-    await log.close({ exportId: own, receiptRevision: 1 }, true);
+    await log.close({ requestId: own, receiptRevision: 1 }, true);
     expect(await wholeLedger(test.dataApi(), 10).unclosed(future)).toEqual([]);
   });
 });

@@ -23,11 +23,11 @@ beforeEach(async () => {
   test.logins = { [worker.arn]: worker.login };
 });
 
-const exportId = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
+const requestId = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
 
 /** A request with two files and two rows of the audit trail. */
 async function request(number: number, days: number, { state = 'complete', recipient = jane } = {}): Promise<void> {
-  const id = exportId(number);
+  const id = requestId(number);
   const time = `now() - interval '${days} days'`;
   const settled = state === 'accepted' ? 0 : 1;
   await test.sql(`insert into data_out.requests (request_id, requested_at, state, recipient, key_fingerprint, dataset_id,
@@ -71,7 +71,7 @@ describe('retention', () => {
   it('deletes at most 5,000 files by a statement, and the request after the last of them', async () => {
     await request(1, 200);
     await test.sql(`insert into data_out.request_files (request_id, file_id, state)
-      select '${exportId(1)}', 'F' || n, 'staged' from generate_series(1, 9998) n`);
+      select '${requestId(1)}', 'F' || n, 'staged' from generate_series(1, 9998) n`);
     await keepRows(owner(), 90);
     // With the two rows of the audit trail.
     expect(await deleteExpiredRows(asWorker())).toBe(5000 + 2);
@@ -87,7 +87,7 @@ describe('retention', () => {
     await request(3, 200, { state: 'rejected' });
     await keepRows(owner(), 90);
     await deleteAll(asWorker());
-    expect(await test.sql('select request_id from data_out.requests')).toEqual([[exportId(1)]]);
+    expect(await test.sql('select request_id from data_out.requests')).toEqual([[requestId(1)]]);
   });
 
   it('goes past any number of older requests that stay', async () => {
@@ -128,7 +128,7 @@ describe('retention', () => {
 
 describe('erasure', () => {
   const erasure = () => new RdsErasure(test.dataApi());
-  const erasureId = exportId(99);
+  const erasureId = requestId(99);
 
   it("takes a person, the key and the hashes out of the rows, and leaves others' rows alone", async () => {
     await request(1, 1);
@@ -137,7 +137,7 @@ describe('erasure', () => {
     const tables = ['requests', 'request_files', 'export_log'];
     const texts = await Promise.all(
       tables.map((table) =>
-        test.sql(`select cast(t as text) from data_out.${table} t where request_id = '${exportId(1)}'`),
+        test.sql(`select cast(t as text) from data_out.${table} t where request_id = '${requestId(1)}'`),
       ),
     );
     expect(texts.map((rows) => rows.length)).toEqual([1, 2, 2]);
@@ -154,7 +154,7 @@ describe('erasure', () => {
     await request(2, 1, { recipient: joe });
     await test.sql("update data_out.export_log set key_fingerprint = 'c0ffee' where file_id = 'EGAF2'");
     for (const [number, key] of ['cafe', 'c0ffee', 'beef'].entries()) {
-      const id = exportId(10 + number);
+      const id = requestId(10 + number);
       await test.sql(`insert into data_out.requests (request_id, requested_at, state, reason, key_fingerprint)
         values ('${id}', now(), 'rejected', 'visa_expired', '${key}')`);
       await test.sql(`insert into data_out.export_log (request_id, event, reason, key_fingerprint)
@@ -173,7 +173,7 @@ describe('erasure', () => {
   it('forgets unfinished copies, which name the outbox of the person', async () => {
     for (const [number, recipient] of [jane, joe].entries()) {
       await test.sql(`insert into data_out.uploads (request_id, file_id, holder, without_progress, outbox_key, upload_id)
-        values ('${exportId(number)}', 'EGAF1', '${exportId(50)}', 5, '${recipient}/EGAF1-a.bam.c4gh', 'upload')`);
+        values ('${requestId(number)}', 'EGAF1', '${requestId(50)}', 5, '${recipient}/EGAF1-a.bam.c4gh', 'upload')`);
     }
     expect(await erasure().erase(jane, erasureId)).toBe(1);
     expect(await test.sql('select outbox_key from data_out.uploads')).toEqual([[`${joe}/EGAF1-a.bam.c4gh`]]);
@@ -196,7 +196,7 @@ describe('erasure', () => {
       pages.push(page);
     }
     expect(pages.flat()).toEqual([]);
-    expect(await receiptRecords(test.dataApi()).find(exportId(1))).toBeUndefined();
+    expect(await receiptRecords(test.dataApi()).find(requestId(1))).toBeUndefined();
   });
 
   it('leaves nothing to do for a request whose dead letter is replayed afterwards', async () => {
@@ -206,10 +206,10 @@ describe('erasure', () => {
     // A file that is tried again raises the generation.
     await test.sql('update data_out.requests set generation = 2');
     const later = new Date(Date.now() + 60_000);
-    expect(await wholeLedger(test.dataApi(), 10).unclosed(later)).toEqual([exportId(2)]);
+    expect(await wholeLedger(test.dataApi(), 10).unclosed(later)).toEqual([requestId(2)]);
     await keepRows(test.dataApi(), 90);
     await deleteAll(test.dataApi());
-    expect(await test.sql('select request_id from data_out.requests')).toEqual([[exportId(2)]]);
+    expect(await test.sql('select request_id from data_out.requests')).toEqual([[requestId(2)]]);
   });
 
   it('counts the requests that are not closed', async () => {

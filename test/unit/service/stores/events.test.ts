@@ -5,8 +5,8 @@ import { eventBridgeEvents } from '../../../../lib/service/stores/events.ts';
 import { brokenConnection, httpHandler, type SdkReply, testClient, textOf } from '../../../helpers/http-handler.ts';
 
 const busArn = 'arn:aws:events:eu-north-1:111122223333:event-bus/default';
-const exportId = '6f2c3d1e-0000-4000-8000-000000000001';
-const accepted: OperatorEvent = { exportId, state: 'accepted' };
+const requestId = '6f2c3d1e-0000-4000-8000-000000000001';
+const accepted: OperatorEvent = { requestId, state: 'accepted' };
 
 /** EventBridge that gives these answers in turn, and what it was sent: one entry a call. */
 function bridge(answers: readonly (SdkReply | Error)[], msEach = 0) {
@@ -57,9 +57,9 @@ test.each([
   ['withdrawn', 'Delivery Settled'],
 ] as const)('an event of the state %s names request, state and deployment, and nothing else', async (state, type) => {
   const { events, entries } = bridge([taken]);
-  const known = { exportId: exportId, state, datasetId: 'EGAD1', reason: 'not_entitled', visa: 'a.b.c' };
+  const known = { requestId, state, datasetId: 'EGAD1', reason: 'not_entitled', visa: 'a.b.c' };
   await events.publish(known, 3000);
-  const detail = { requestId: exportId, state, deployment: 'DataOutService-test' };
+  const detail = { requestId, state, deployment: 'DataOutService-test' };
   const wanted = { EventBusName: busArn, Source: 'data-out', DetailType: type };
   expect(entries.map(({ Detail = '', ...rest }) => ({ ...rest, Detail: JSON.parse(Detail) }))).toEqual([
     { ...wanted, Detail: detail },

@@ -49,7 +49,7 @@ const sendable = /^[\t\n\r\x20-\ud7ff\ue000-\ufffd]+$/;
 
 describe('exportRequestsQueue', () => {
   const request = {
-    exportId: '6f2c3d1e-0000-4000-8000-000000000001',
+    requestId: '6f2c3d1e-0000-4000-8000-000000000001',
     requestedAt: new Date('2026-11-21T09:59:00.123Z'),
     archiveKind: 'fega',
     message: { jwtToken: 'a.b.c', publicKey: 'key', datasetId: 'EGAD1' },
@@ -107,7 +107,7 @@ describe('deliveriesQueue', () => {
 
 describe('fileExportsQueue', () => {
   const message = (n: number): FileExport => ({
-    exportId: '6f2c3d1e-0000-4000-8000-000000000001',
+    requestId: '6f2c3d1e-0000-4000-8000-000000000001',
     requestedAt: '2026-01-02T03:04:05.678Z',
     fileId: `EGAF${n}`,
     datasetId: 'EGAD1',
@@ -127,10 +127,10 @@ describe('fileExportsQueue', () => {
   });
 
   it('sends an identifier with any character', async () => {
-    const { exportId, ...odd } = { ...message(1), fileId: 'EGAF 😀\ufffe' };
-    await fileExportsQueue({ client, queueUrl }).send([{ exportId, ...odd }]);
+    const { requestId, ...odd } = { ...message(1), fileId: 'EGAF 😀\ufffe' };
+    await fileExportsQueue({ client, queueUrl }).send([{ requestId, ...odd }]);
     const [{ Body = '' } = {}] = await received();
-    expect(JSON.parse(Body)).toEqual({ requestId: exportId, ...odd });
+    expect(JSON.parse(Body)).toEqual({ requestId, ...odd });
     expect(Body).toMatch(sendable);
   });
 

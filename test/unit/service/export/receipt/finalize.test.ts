@@ -4,24 +4,24 @@ import { TemporarilyUnavailableError } from '../../../../../lib/errors.ts';
 import { finalizeDelivery } from '../../../../../lib/service/export/receipt/finalize.ts';
 import {
   endedFile,
-  exportId,
   fannedOutRequest,
   fingerprint,
   newerRequestId,
   ReceiptWorld,
   recipient,
+  requestId,
   stagedFile,
 } from '../../../../helpers/receipt-world.ts';
 
 const ample = () => 900_000;
-const key = `${recipient}/EGAD1-${exportId}.delivery.jws`;
+const key = `${recipient}/EGAD1-${requestId}.delivery.jws`;
 
 let world: ReceiptWorld;
 beforeEach(() => {
   world = new ReceiptWorld();
   world.log.rows = ['EGAF1', 'EGAF2', 'EGAF3'].map((fileId) => stagedFile(fileId));
 });
-const settle = (dependencies = world.dependencies()) => finalizeDelivery(exportId, dependencies, ample);
+const settle = (dependencies = world.dependencies()) => finalizeDelivery(requestId, dependencies, ample);
 
 describe('a complete delivery', () => {
   test('is listed file by file, one per line, under a signature that another library accepts', async () => {
@@ -38,7 +38,7 @@ describe('a complete delivery', () => {
     expect(payload).toEqual({
       iss: 'org.example.data-out',
       iat: 1_795_255_200,
-      jti: exportId,
+      jti: requestId,
       requested_at: '2026-11-21T09:00:00.000Z',
       generation: 1,
       dataset: 'EGAD1',
@@ -70,7 +70,7 @@ describe('a complete delivery', () => {
     expect(world.log.end).toEqual({ state: 'complete', staged: 3, stagedBytes: 3 * 65_688 });
     expect([world.log.request?.finalizedRevision, world.log.lastReceipt]).toEqual([1, 1]);
     expect(world.outbox.objects.get(key)?.metadata).toEqual({
-      'request-id': exportId,
+      'request-id': requestId,
       'requested-at': '2026-11-21T09:00:00.000Z',
       'dataset-id': 'EGAD1',
       generation: '1',
@@ -81,7 +81,7 @@ describe('a complete delivery', () => {
     world.log.request = fannedOutRequest({ kind: 'file', fileId: 'EGAF1-x' });
     world.log.rows = [stagedFile('EGAF1-x')];
     await settle();
-    expect(world.receipt().key).toBe(`${recipient}/EGAF1_2dx-${exportId}.delivery.jws`);
+    expect(world.receipt().key).toBe(`${recipient}/EGAF1_2dx-${requestId}.delivery.jws`);
     expect((await world.verified()).payload).toMatchObject({ kind: 'file', dataset: 'EGAD1' });
   });
 
@@ -110,7 +110,7 @@ describe('a complete delivery', () => {
 describe('a file counts as', () => {
   const newer = (overrides = {}) => ({
     ...stagedFile('EGAF2').newest!,
-    exportId: newerRequestId,
+    requestId: newerRequestId,
     size: 70_000,
     crc64nvme: 'AQEBAQEBAQE=',
     headerSha256: '56'.repeat(32),
@@ -166,7 +166,7 @@ describe('a file counts as', () => {
   test.each(['pending', 'retrying', 'staged'] as const)(
     'undecided while the newer request has its row %s and no container: the message comes back',
     async (state) => {
-      const supersededBy = { exportId: newerRequestId, state };
+      const supersededBy = { requestId: newerRequestId, state };
       world.log.rows[1] = stagedFile('EGAF2', { state: 'superseded', newest: undefined, supersededBy });
       await expect(settle()).rejects.toThrow(TemporarilyUnavailableError);
       expect([world.outbox.objects.size, world.log.end]).toEqual([0, undefined]);
@@ -177,7 +177,7 @@ describe('a file counts as', () => {
   test.each([undefined, 'withdrawn', 'superseded', 'rejected', 'given_up'] as const)(
     'superseded for good when the newer row is %s',
     async (state) => {
-      const supersededBy = { exportId: newerRequestId, state };
+      const supersededBy = { requestId: newerRequestId, state };
       world.log.rows[1] = stagedFile('EGAF2', { state: 'superseded', newest: undefined, supersededBy });
       expect(await settle()).toMatchObject({ state: 'incomplete' });
       expect((await world.verified()).payload.missing).toMatchObject([{ reason: 'superseded', by: newerRequestId }]);
@@ -223,10 +223,13 @@ describe('the state is', () => {
   test('recorded without a receipt where the settings want none', async () => {
     world.log.rows[0] = endedFile('EGAF1', 'rejected', 'not_released');
     const { ledger, now } = world.dependencies();
-    expect(await finalizeDelivery(exportId, { ledger, now }, ample)).toMatchObject({ state: 'incomplete', missing: 1 });
+    expect(await finalizeDelivery(requestId, { ledger, now }, ample)).toMatchObject({
+      state: 'incomplete',
+      missing: 1,
+    });
     expect(world.log.end).toEqual({ state: 'incomplete', staged: 2, stagedBytes: 2 * 65_688 });
     expect([world.log.request?.finalizedRevision, world.log.lastReceipt]).toEqual([1, 0]);
-    expect(await finalizeDelivery(exportId, { ledger, now }, ample)).toEqual({ outcome: 'already_settled' });
+    expect(await finalizeDelivery(requestId, { ledger, now }, ample)).toEqual({ outcome: 'already_settled' });
     expect(world.calls.names.some((name) => /outbox|signer/.test(name))).toBe(false);
   });
 });
@@ -316,7 +319,7 @@ describe('trouble', () => {
   });
 
   test('an invocation that ends soon stops before a page', async () => {
-    const settling = finalizeDelivery(exportId, world.dependencies(), () => 100);
+    const settling = finalizeDelivery(requestId, world.dependencies(), () => 100);
     await expect(settling).rejects.toThrow(TemporarilyUnavailableError);
     expect(world.outbox.objects.size).toBe(0);
   });

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { ReceiptOutbox } from '../../../../../lib/service/export/ports.ts';
 import { finalizeDelivery } from '../../../../../lib/service/export/receipt/finalize.ts';
-import { exportId, ReceiptWorld, stagedFile } from '../../../../helpers/receipt-world.ts';
+import { ReceiptWorld, requestId, stagedFile } from '../../../../helpers/receipt-world.ts';
 
 const ample = () => 900_000;
 const idOf = (n: number) => `EGAF${String(n).padStart(11, '0')}`;
@@ -14,7 +14,7 @@ beforeEach(() => {
 test('a receipt in parts is whole, and another library accepts it', async () => {
   world.log.pageSize = 1000;
   world.log.rows = Array.from({ length: 16_000 }, (_, n) => stagedFile(idOf(n)));
-  await finalizeDelivery(exportId, world.dependencies(), ample);
+  await finalizeDelivery(requestId, world.dependencies(), ample);
   expect(world.calls.names.filter((name) => name.startsWith('upload.'))).toEqual([
     'upload.uploadPart',
     'upload.uploadPart',
@@ -42,7 +42,7 @@ test('a receipt in parts takes the place of an older one, also after a conflict'
       return outbox.startUpload(key, { ...metadata });
     },
   };
-  await finalizeDelivery(exportId, world.dependencies(hidden), ample);
+  await finalizeDelivery(requestId, world.dependencies(hidden), ample);
   expect((await world.verified()).payload.files).toHaveLength(16_000);
   expect(outbox.uploads.size).toBe(0);
 });
@@ -53,7 +53,7 @@ test('a failure leaves no upload behind', async () => {
   world.log.onPage = (page) => {
     if (page === 15) throw new Error('the database is gone');
   };
-  await expect(finalizeDelivery(exportId, world.dependencies(), ample)).rejects.toThrow('the database is gone');
+  await expect(finalizeDelivery(requestId, world.dependencies(), ample)).rejects.toThrow('the database is gone');
   expect(world.calls.names.filter((name) => name === 'upload.uploadPart')).toHaveLength(1);
   expect([world.outbox.uploads.size, world.outbox.objects.size]).toEqual([0, 0]);
 });

@@ -268,79 +268,79 @@ describe('the role of the queues’ consumers', () => {
   });
 
   it('keeps what happens to requests and their files', async () => {
-    const exportId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3d';
+    const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3d';
     const requests = wholeLedger(worker(), 10);
     const files = wholeLedger(worker(), 10);
     const sweep = wholeLedger(worker(), 10);
-    const request = { exportId, requestedAt: new Date(0), datasetId: 'EGAD1', recipient: 'ab', keyFingerprint: 'cd' };
+    const request = { requestId, requestedAt: new Date(0), datasetId: 'EGAD1', recipient: 'ab', keyFingerprint: 'cd' };
     await requests.accept(request, ['F'], { count: 1, isLast: false });
-    await requests.begin(exportId, { count: 1, isLast: true });
+    await requests.begin(requestId, { count: 1, isLast: true });
     const none = { sentTo: '', files: 0 };
-    await requests.addFiles(exportId, none, ['G'], { count: 1, isLast: false });
-    const attempt = { exportId, datasetId: 'EGAD1', fileId: 'F', isFirst: true, isLast: true };
+    await requests.addFiles(requestId, none, ['G'], { count: 1, isLast: false });
+    const attempt = { requestId, datasetId: 'EGAD1', fileId: 'F', isFirst: true, isLast: true };
     await exportCatalogue(worker(), noteAttempts).findReleasedFiles([attempt]);
-    await files.record([{ exportId, fileId: 'G', state: 'given_up' }], []);
+    await files.record([{ requestId, fileId: 'G', state: 'given_up' }], []);
     await requests.fail(request, 'internal_error');
-    expect(await requests.closeUnsent(exportId, none, { state: 'given_up', reason: 'not_sent' })).toBe(false);
-    expect(await requests.completeFanOut(exportId, none)).toBe(true);
-    expect(await files.finalizable([exportId])).toEqual([exportId]);
+    expect(await requests.closeUnsent(requestId, none, { state: 'given_up', reason: 'not_sent' })).toBe(false);
+    expect(await requests.completeFanOut(requestId, none)).toBe(true);
+    expect(await files.finalizable([requestId])).toEqual([requestId]);
     const now = new Date();
     expect(await sweep.giveUpSilent(now)).toBe(0);
     expect(await sweep.giveUpExpired(now)).toBe(0);
     expect(await sweep.brokenFanOuts(now, now)).toEqual([]);
-    expect(await sweep.unclosed(new Date(Date.now() + 60_000))).toEqual([exportId]);
+    expect(await sweep.unclosed(new Date(Date.now() + 60_000))).toEqual([requestId]);
     await test.sql('truncate data_out.export_log');
   });
 
   it('settles a request by its receipt', async () => {
-    const exportId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3b';
-    const request = { exportId, requestedAt: new Date(0), datasetId: 'EGAD1', recipient: 'ab', keyFingerprint: 'cd' };
+    const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3b';
+    const request = { requestId, requestedAt: new Date(0), datasetId: 'EGAD1', recipient: 'ab', keyFingerprint: 'cd' };
     const requests = wholeLedger(worker(), 10);
     await requests.accept(request, ['F'], { count: 1, isLast: false });
-    await wholeLedger(worker(), 10).record([{ exportId, fileId: 'F', state: 'given_up' }], []);
-    await requests.completeFanOut(exportId, { sentTo: 'F', files: 1 });
+    await wholeLedger(worker(), 10).record([{ requestId, fileId: 'F', state: 'given_up' }], []);
+    await requests.completeFanOut(requestId, { sentTo: 'F', files: 1 });
     const log = receiptRecords(worker());
-    expect(await log.find(exportId)).toMatchObject({ isOpen: false });
-    expect(await Array.fromAsync(log.files(exportId))).toMatchObject([[{ fileId: 'F', state: 'given_up' }]]);
-    const revision = { exportId, receiptRevision: 1 };
+    expect(await log.find(requestId)).toMatchObject({ isOpen: false });
+    expect(await Array.fromAsync(log.files(requestId))).toMatchObject([[{ fileId: 'F', state: 'given_up' }]]);
+    const revision = { requestId, receiptRevision: 1 };
     expect(await log.finalize(revision, { state: 'incomplete', staged: 0, stagedBytes: 0 })).toBe(true);
     await log.close(revision, true);
     await test.sql('truncate data_out.export_log');
   });
 
   it('writes the audit trail, each event once', async () => {
-    const exportId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3c';
-    const event = { exportId, event: 'staged', fileId: 'F', datasetId: 'EGAD1', bytes: 7 } as const;
+    const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3c';
+    const event = { requestId, event: 'staged', fileId: 'F', datasetId: 'EGAD1', bytes: 7 } as const;
     for (const _ of [1, 2]) await outboxRecords(worker(), 30).recordRemoval([], [event]);
     expect(await test.sql('select request_id, event, file_id, bytes from data_out.export_log')).toEqual([
-      [exportId, 'staged', 'F', '7'],
+      [requestId, 'staged', 'F', '7'],
     ]);
   });
 
   it('finds containers, and settles the rows of those that leave the outbox', async () => {
-    const exportId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3e';
+    const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3e';
     await test.sql(
       `insert into data_out.requests (request_id, requested_at, dataset_id, recipient, state)
-       values ('${exportId}', now(), 'EGAD1', repeat('a', 64), 'complete')`,
+       values ('${requestId}', now(), 'EGAD1', repeat('a', 64), 'complete')`,
     );
     await test.sql(
       `insert into data_out.request_files (request_id, file_id, state, outbox_key)
-       values ('${exportId}', 'F', 'staged', repeat('a', 64) || '/F-x.c4gh')`,
+       values ('${requestId}', 'F', 'staged', repeat('a', 64) || '/F-x.c4gh')`,
     );
     const records = outboxRecords(worker(), 30);
     expect(await records.deprecatedDatasets()).toEqual([]);
     expect(await copyRecords(worker()).ofDataset('EGAD1')).toEqual([]);
     const found: RecordedContainer[] = [];
-    for await (const page of records.containers({ exportId }, { withdrawn: true })) found.push(...page);
-    expect(found).toMatchObject([{ exportId, fileId: 'F', recipient: 'a'.repeat(64) }]);
+    for await (const page of records.containers({ requestId }, { withdrawn: true })) found.push(...page);
+    expect(found).toMatchObject([{ requestId, fileId: 'F', recipient: 'a'.repeat(64) }]);
     await records.recordRemoval(
       found.map((container) => ({ ...container, end: 'withdrawn' })),
       [],
     );
-    const settled = `select file_id, state from data_out.request_files where request_id = '${exportId}'`;
+    const settled = `select file_id, state from data_out.request_files where request_id = '${requestId}'`;
     expect(await test.sql(settled)).toEqual([['F', 'withdrawn']]);
-    await test.sql(`delete from data_out.requests where request_id = '${exportId}'`);
-    await test.sql(`delete from data_out.request_files where request_id = '${exportId}'`);
+    await test.sql(`delete from data_out.requests where request_id = '${requestId}'`);
+    await test.sql(`delete from data_out.request_files where request_id = '${requestId}'`);
   });
 
   it.each([
