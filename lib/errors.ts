@@ -1,33 +1,23 @@
 /**
- * What a caller of this service can do next, as one class and one stable `code` each. The HTTP edge maps `code` to a
- * status once (`lib/service/http/problem.ts`); queue consumers map it to reject (message gone) or retry.
- *
- * Format and visa errors have their own classes in `lib/crypt4gh/errors.ts` and `lib/visas/errors.ts`.
+ * What the caller of this service can do next, as one stable code each. `lib/service/http/problem.ts` gives each code its
+ * status, and `lib/ops/errors.ts` its exit code; queue consumers drop the message or let it come back.
  */
 export type ErrorCode =
-  | 'invalid_request'
-  | 'invalid_range'
-  | 'unsupported_format'
-  | 'request_too_large'
-  | 'unauthenticated'
-  | 'forbidden'
-  | 'foreign_origin'
-  | 'not_found'
-  | 'precondition_failed'
-  | 'range_not_satisfiable'
-  | 'reply_too_large'
-  | 'request_rejected'
-  | 'temporarily_unavailable'
-  | 'archive_damaged'
-  | 'archive_location_unknown';
-
-/** Base of every error this service raises on purpose. `message` never holds a token, a key or a visa. */
-export abstract class DataOutError extends Error {
-  abstract readonly code: ErrorCode;
-  override get name(): string {
-    return this.constructor.name;
-  }
-}
+  | 'invalid_request' // The caller must correct the input.
+  | 'invalid_range' // The caller asked for a region that ends before it starts.
+  | 'unsupported_format' // The file cannot be cut so: the caller must ask for another format, or for the whole file.
+  | 'request_too_large' // One reply cannot describe what is asked for: the caller must ask for less at once.
+  | 'unauthenticated' // The caller must present (other) credentials.
+  | 'forbidden' // The credentials are valid, but do not allow this.
+  | 'foreign_origin' // A browser sent this for another origin's page: use the service's own page, or a program.
+  | 'not_found' // This caller has nothing of that name. Whether another caller would find it stays open.
+  | 'precondition_failed' // The file is not the one that `If-Match` names: the caller must start again.
+  | 'range_not_satisfiable' // No byte of the range that was asked for exists.
+  | 'reply_too_large' // More bytes than one reply can carry: the caller must ask for ranges.
+  | 'request_rejected' // An export that must not be carried out, now or later: its message is dropped.
+  | 'temporarily_unavailable' // A dependency is throttling, resuming or down: the same call may succeed later.
+  | 'archive_damaged' // The archive contradicts itself: an operator must look.
+  | 'archive_location_unknown'; // The settings lack a bucket that the catalogue names: an operator corrects either.
 
 /** One broken rule of a request. `field` is a JSON pointer-like path, a parameter or a header name. */
 export interface Violation {
@@ -35,140 +25,71 @@ export interface Violation {
   readonly message: string;
 }
 
-/**
- * Most violations that one reply lists. A request can break a rule in every few bytes of its body, and the reply would
- * grow with it.
- */
+/** Every error that this service raises on purpose. `message` never holds a token, a key or a visa. */
+export class DataOutError extends Error {
+  override readonly name = 'DataOutError';
+  readonly code: ErrorCode;
+  /** Every broken rule, of `invalid_request`. */
+  declare readonly violations?: readonly Violation[];
+  /** Bytes of the whole, of `range_not_satisfiable`. */
+  declare readonly size?: number;
+  /** Most bytes that one reply can carry, of `reply_too_large`. */
+  declare readonly maxRangeBytes?: number;
+  /** Why an export is rejected: for log, metric, audit row and the administrator who asks for its state. */
+  declare readonly reason?: string;
+  /** Seconds after which a retry makes sense, of `temporarily_unavailable`. */
+  declare readonly retryAfterSeconds?: number;
+  /** Whether the dependency wants fewer calls at once, of `temporarily_unavailable`. */
+  declare readonly wantsFewerCalls?: boolean;
+  constructor(code: ErrorCode, message: string, { cause, ...facts }: ErrorFacts = {}) {
+    super(message, { cause });
+    this.code = code;
+    Object.assign(this, facts);
+  }
+}
+
+type ErrorFacts = Omit<DataOutError, 'code' | 'name' | 'message' | 'stack'>;
+
+/** Whether `error` has one of the codes; without codes, whether it is a {@link DataOutError} at all. */
+export function isError(error: unknown, ...codes: readonly ErrorCode[]): error is DataOutError {
+  return error instanceof DataOutError && (codes.length === 0 || codes.includes(error.code));
+}
+
+/** Whether an operator must repair the archive. */
+export function isDamage(error: unknown): error is DataOutError {
+  return isError(error, 'archive_damaged', 'archive_location_unknown');
+}
+
+/** Most violations that one reply lists, because a body can break a rule in every few bytes. */
 const mostViolations = 20;
 
-/**
- * The caller must correct the input. Each violation names its field. The first 20 are listed; one more entry says how
- * many are not.
- */
-export class InvalidRequestError extends DataOutError {
-  readonly code = 'invalid_request';
-  readonly violations: readonly Violation[];
-  constructor(violations: readonly Violation[]) {
-    const more = violations.length - mostViolations;
-    const told = violations.slice(0, mostViolations);
-    if (more > 0) told.push({ field: 'request', message: `${more} more broken rules are not listed` });
-    super(told.map((violation) => `${violation.field}: ${violation.message}`).join('; '));
-    this.violations = told;
-  }
+/** Lists the first 20 violations; one more entry says how many it does not list. */
+export function invalidRequest(violations: readonly Violation[]): DataOutError {
+  const more = violations.length - mostViolations;
+  const told = violations.slice(0, mostViolations);
+  if (more > 0) told.push({ field: 'request', message: `${more} more broken rules are not listed` });
+  const message = told.map((violation) => `${violation.field}: ${violation.message}`).join('; ');
+  return new DataOutError('invalid_request', message, { violations: told });
 }
 
-/** The caller asked for a region that ends before it starts. */
-export class InvalidRangeError extends DataOutError {
-  readonly code = 'invalid_range';
+/** @param size bytes of the whole */
+export function rangeNotSatisfiable(size: number): DataOutError {
+  const message = `The range begins after the end: there are ${size} bytes.`;
+  return new DataOutError('range_not_satisfiable', message, { size });
 }
 
-/** The file cannot be cut as the caller asked: the caller must ask for another format, or for the whole file. */
-export class UnsupportedFormatError extends DataOutError {
-  readonly code = 'unsupported_format';
+export function replyTooLarge(size: number, maxRangeBytes: number): DataOutError {
+  const message = `The reply would have ${size} bytes. Ask for ranges of ${maxRangeBytes} bytes or less.`;
+  return new DataOutError('reply_too_large', message, { maxRangeBytes });
 }
 
-/** The request, or what it asks for, is larger than one reply can describe: the caller must ask for less at once. */
-export class RequestTooLargeError extends DataOutError {
-  readonly code = 'request_too_large';
+export function unavailable(
+  message: string,
+  { retryAfterSeconds = 15, cause, wantsFewerCalls = false }: ErrorFacts = {},
+): DataOutError {
+  return new DataOutError('temporarily_unavailable', message, { retryAfterSeconds, cause, wantsFewerCalls });
 }
 
-/** The caller must present (other) credentials. */
-export class UnauthenticatedError extends DataOutError {
-  readonly code = 'unauthenticated';
-}
-
-/** The credentials are valid, but do not allow this. */
-export class ForbiddenError extends DataOutError {
-  readonly code = 'forbidden';
-}
-
-/** A browser sent this for a page of another origin: the caller must use the service's own page, or a program. */
-export class ForeignOriginError extends DataOutError {
-  readonly code = 'foreign_origin';
-}
-
-/** This caller has nothing of that name. The error does not say whether another caller would find it. */
-export class NotFoundError extends DataOutError {
-  readonly code = 'not_found';
-}
-
-/** The file is not the one that `If-Match` names: the caller must start again. */
-export class PreconditionFailedError extends DataOutError {
-  readonly code = 'precondition_failed';
-}
-
-/** No byte of the range that was asked for exists. */
-export class RangeNotSatisfiableError extends DataOutError {
-  readonly code = 'range_not_satisfiable';
-  /** Bytes of the whole. */
-  readonly size: number;
-  constructor(size: number) {
-    super(`The range begins after the end: there are ${size} bytes.`);
-    this.size = size;
-  }
-}
-
-/** More bytes than one reply can carry: the caller must ask for ranges. */
-export class ReplyTooLargeError extends DataOutError {
-  readonly code = 'reply_too_large';
-  /** Most bytes that one reply can carry. */
-  readonly maxRangeBytes: number;
-  constructor(size: number, maxRangeBytes: number) {
-    super(`The reply would have ${size} bytes. Ask for ranges of ${maxRangeBytes} bytes or less.`);
-    this.maxRangeBytes = maxRangeBytes;
-  }
-}
-
-/**
- * An export request that must not be carried out, now or later: nothing is staged, the message is dropped, `reason`
- * goes to log, metric, audit row and the administrator who asks for the state of the export.
- */
-export class RequestRejectedError extends DataOutError {
-  readonly code = 'request_rejected';
-  readonly reason: string;
-  constructor(reason: string, message: string) {
-    super(message);
-    this.reason = reason;
-  }
-}
-
-/** A dependency is throttling, resuming or down: the same call may succeed later. */
-export class TemporarilyUnavailableError extends DataOutError {
-  readonly code = 'temporarily_unavailable';
-  /** Seconds after which a retry makes sense. */
-  readonly retryAfterSeconds: number;
-  constructor(message: string, options: { retryAfterSeconds?: number; cause?: unknown } = {}) {
-    super(message, { cause: options.cause });
-    this.retryAfterSeconds = options.retryAfterSeconds ?? 15;
-  }
-}
-
-/** A dependency wants fewer calls at once: the same call may succeed later, and more slowly. */
-export class SlowDownError extends TemporarilyUnavailableError {}
-
-/** The archive contradicts itself (no such body, wrong size, header that no archive key opens): an operator must look. */
-export class ArchiveDamagedError extends DataOutError {
-  readonly code: 'archive_damaged' | 'archive_location_unknown' = 'archive_damaged';
-
-  /** This error, with the file's name in its message: the operator looks for a file. */
-  ofFile(name: string): this {
-    this.message = `file ${name}: ${this.message}`;
-    return this;
-  }
-}
-
-/** The archive has no body under the key that the catalogue names. S3 is consistent, so another attempt finds none either. */
-export class BodyMissingError extends ArchiveDamagedError {
-  /** @param object bucket and key, for the operator */
-  constructor(object: string, options?: { readonly cause: unknown }) {
-    super(`the archive has no body ${JSON.stringify(object)}, which the catalogue names`, options);
-  }
-}
-
-/** The catalogue names a bucket that is not in the settings: the operator adds the bucket there, or corrects the row. */
-export class ArchiveLocationUnknownError extends ArchiveDamagedError {
-  override readonly code = 'archive_location_unknown';
-  constructor(location: string) {
-    super(`the archive location ${JSON.stringify(location)} names no bucket of the settings`);
-  }
+export function damaged(message: string, options: Pick<ErrorFacts, 'cause'> = {}): DataOutError {
+  return new DataOutError('archive_damaged', message, options);
 }

@@ -1,6 +1,6 @@
 import { ticketPartsRoute } from '../../lib/contract/http.ts';
 import { outboxPrefix } from '../../lib/contract/outbox-key.ts';
-import { InvalidRequestError, UnauthenticatedError } from '../../lib/errors.ts';
+import { DataOutError, isError } from '../../lib/errors.ts';
 import { isTicketToken, ticketPath, verifyTicket } from '../../lib/service/direct/htsget/token.ts';
 import { headersOf } from '../../lib/service/http/api-gateway.ts';
 import { bearerToken, verifiedToken } from '../../lib/service/http/authorization.ts';
@@ -36,6 +36,6 @@ function theToken(headers: ReadonlyMap<string, readonly string[]>): string {
   try {
     return bearerToken({ headers });
   } catch (error) {
-    throw error instanceof InvalidRequestError ? new UnauthenticatedError(error.message) : error;
+    throw isError(error, 'invalid_request') ? new DataOutError('unauthenticated', error.message) : error;
   }
 }

@@ -1,5 +1,5 @@
 import { type DescribeFileError, type DescribeFileReply, describeFileRequest } from '../../lib/contract/messages.ts';
-import { ArchiveDamagedError, DataOutError, ForbiddenError, TemporarilyUnavailableError } from '../../lib/errors.ts';
+import { isDamage, isError } from '../../lib/errors.ts';
 import { directCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
 import { describeFile } from '../../lib/service/direct/plaintext.ts';
 import { s3Client } from '../../lib/service/stores/clients.ts';
@@ -19,7 +19,7 @@ export async function handler(event: unknown): Promise<DescribeFileReply> {
     return { description: await describeFile(request, dependencies) };
   } catch (error) {
     const known = errorFor(error);
-    const code = error instanceof DataOutError ? error.code : 'internal_error';
+    const code = isError(error) ? error.code : 'internal_error';
     const details = { ...request, code, ...describeError(error) };
     if (known?.code === 'forbidden') logger.info('not described', details);
     else logger.error('not described', details);
@@ -29,9 +29,9 @@ export async function handler(event: unknown): Promise<DescribeFileReply> {
 }
 
 function errorFor(error: unknown): DescribeFileError | undefined {
-  if (error instanceof ForbiddenError) return { code: error.code };
+  if (isError(error, 'forbidden')) return { code: 'forbidden' };
   // The log says which damage it is. The caller gets one code for all.
-  if (error instanceof ArchiveDamagedError) return { code: 'archive_damaged' };
-  if (!(error instanceof TemporarilyUnavailableError)) return undefined;
-  return { code: error.code, retryAfterSeconds: error.retryAfterSeconds };
+  if (isDamage(error)) return { code: 'archive_damaged' };
+  const { retryAfterSeconds } = isError(error) ? error : {};
+  return retryAfterSeconds === undefined ? undefined : { code: 'temporarily_unavailable', retryAfterSeconds };
 }

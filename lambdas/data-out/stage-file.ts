@@ -1,7 +1,7 @@
 import { MetricUnit } from '@aws-lambda-powertools/metrics';
 import { environment } from '../../lib/contract/environment.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
-import { ArchiveDamagedError } from '../../lib/errors.ts';
+import { isDamage } from '../../lib/errors.ts';
 import { exportCatalogue } from '../../lib/service/catalogue/export-catalogue.ts';
 import type { StageDependencies } from '../../lib/service/export/export-order.ts';
 import { secondsSince } from '../../lib/service/export/finalizing.ts';
@@ -64,7 +64,7 @@ export function stageMessages(dependencies: StageDependencies): HandleMessages {
       if (!message) continue;
       if (end.status === 'fulfilled') report(end.value, message, dependencies.now());
       else {
-        if (end.reason instanceof ArchiveDamagedError) metrics.addMetric(names.archiveDamaged, MetricUnit.Count, 1);
+        if (isDamage(end.reason)) metrics.addMetric(names.archiveDamaged, MetricUnit.Count, 1);
         // A copy that is given up before comes back until then, and counts once.
         if (message.receive.isLast) countBy(names.fileGivenUp, giveUpReason(end.reason));
       }

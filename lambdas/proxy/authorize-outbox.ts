@@ -1,5 +1,5 @@
 import { archiveCredentialsPolicies, environment } from '../../lib/contract/environment.ts';
-import { InvalidRequestError } from '../../lib/errors.ts';
+import { isError } from '../../lib/errors.ts';
 import { RdsArchiveUsers } from '../../lib/service/catalogue/users.ts';
 import { headersOf } from '../../lib/service/http/api-gateway.ts';
 import { archiveCredentials } from '../../lib/service/outbox/archive-credentials.ts';
@@ -21,7 +21,7 @@ export const handler = requestAuthorizer(resources, async (event) => {
     const { principalId, archiveUser } = await authorizeOutboxCaller({ headers: headersOf(event) }, access);
     return { principalId, context: { isAdmitted: 'true', ...(archiveUser !== undefined && { archiveUser }) } };
   } catch (error) {
-    if (!(error instanceof InvalidRequestError)) throw error;
+    if (!isError(error, 'invalid_request')) throw error;
     // A header that is given twice. The caller passes without being admitted: the function can answer 400, and only that.
     return { principalId: 'unverified' };
   }

@@ -1,6 +1,6 @@
 import type { APIGatewayAuthorizerResult, APIGatewayRequestAuthorizerEvent } from 'aws-lambda';
 import type { AuthorizerContext } from '../../lib/contract/http.ts';
-import { UnauthenticatedError } from '../../lib/errors.ts';
+import { isError } from '../../lib/errors.ts';
 import { describeError, logger } from './observability.ts';
 
 export interface Admission {
@@ -31,7 +31,7 @@ export function requestAuthorizer(
       logger.info('authorized', { requestId, principalId, ...context });
       return { principalId, policyDocument: policy('Allow'), context };
     } catch (error) {
-      if (!(error instanceof UnauthenticatedError)) {
+      if (!isError(error, 'unauthenticated')) {
         logger.error('failed', { requestId, ...describeError(error) });
         throw new Error('the authorizer failed');
       }

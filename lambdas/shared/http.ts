@@ -1,6 +1,6 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
 import { openApiFile } from '../../lib/contract/environment.ts';
-import { UnauthenticatedError } from '../../lib/errors.ts';
+import { isError } from '../../lib/errors.ts';
 import { baseUrlOf, originOf, requestOf, resultOf } from '../../lib/service/http/api-gateway.ts';
 import { allowedOrigin, refuseCrossOrigin } from '../../lib/service/http/origins.ts';
 import { problemOf, problemReply } from '../../lib/service/http/problem.ts';
@@ -43,7 +43,7 @@ export async function answer<Body extends ReplyBody>(
   } catch (error) {
     const { status, code } = problemOf(error, requestId);
     // Callers ask operators why their credentials were refused. The text of this error names rules, never values.
-    const detail = error instanceof UnauthenticatedError && { detail: error.message };
+    const detail = isError(error, 'unauthenticated') && { detail: error.message };
     if (status < 500) logger.info('refused', { requestId, status, code, ...detail });
     else logger.error('failed', { requestId, status, code, ...describeError(error) });
     reportDamage(error);

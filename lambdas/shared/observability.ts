@@ -10,7 +10,7 @@ import {
   metrics as names,
   otherValue,
 } from '../../lib/contract/metrics.ts';
-import { ArchiveDamagedError } from '../../lib/errors.ts';
+import { isDamage } from '../../lib/errors.ts';
 import { required } from './runtime.ts';
 
 /** JSON logs. Events, headers and bodies are never logged: they hold visas, passwords and keys. */
@@ -62,5 +62,5 @@ export function describeError(error: unknown): Record<string, unknown> {
 
 /** Count an error that says the archive contradicts itself: an alarm watches the metric. Others are not counted. */
 export function reportDamage(error: unknown): void {
-  if (error instanceof ArchiveDamagedError) metrics.singleMetric().addMetric(names.archiveDamaged, MetricUnit.Count, 1);
+  if (isDamage(error)) metrics.singleMetric().addMetric(names.archiveDamaged, MetricUnit.Count, 1);
 }

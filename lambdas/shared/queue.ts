@@ -1,7 +1,7 @@
 import type { SQSClient } from '@aws-sdk/client-sqs';
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
 import { type FailureStage, metrics as names } from '../../lib/contract/metrics.ts';
-import { DataOutError } from '../../lib/errors.ts';
+import { isError } from '../../lib/errors.ts';
 import { idsOfDelivered, type ReceivedExportRequest } from '../../lib/service/export/received.ts';
 import { delayAfter, parseRetryDelays, redeliverAfter } from '../../lib/service/stores/queues.ts';
 import { countBy, describeError, logger, metrics } from './observability.ts';
@@ -48,7 +48,7 @@ export function queueHandler({ sqs, queues, retryDelaysSeconds, stage, handle }:
       messageId,
       received: receive.count,
       delaySeconds,
-      code: error instanceof DataOutError ? error.code : 'internal_error',
+      code: isError(error) ? error.code : 'internal_error',
       ...describeError(error),
     });
     try {

@@ -1,13 +1,6 @@
 import { localDiskFull } from '../contract/connection.ts';
 import { Crypt4ghError, DamagedBodyError, MalformedHeaderError, UnusableKeyError } from '../crypt4gh/index.ts';
-import {
-  ArchiveDamagedError,
-  DataOutError,
-  ForbiddenError,
-  InvalidRequestError,
-  NotFoundError,
-  UnauthenticatedError,
-} from '../errors.ts';
+import { type DataOutError, isDamage, isError } from '../errors.ts';
 import { errorName, errorStatus, isTransient } from '../service/stores/aws-failure.ts';
 import { MalformedSecretError } from '../service/stores/secrets.ts';
 import { exitCodes } from '../terminal/exit-codes.ts';
@@ -74,7 +67,7 @@ export function opsFailure(error: unknown): Failure | undefined {
   if (error instanceof OpsError) return failure(ownExitCodes[error.code], error.code, error.message);
   if (error instanceof RetirementError) return failure(retirementExitCodes[error.code], error.code, error.message);
   if (error instanceof Crypt4ghError) return failure(crypt4ghExitCode(error), error.code, error.message);
-  if (error instanceof InvalidRequestError) return failure(exitCodes.usage, 'usage', error.message);
+  if (isError(error, 'invalid_request')) return failure(exitCodes.usage, 'usage', error.message);
   if (error instanceof SecretChangedError) {
     return failure(exitCodes.conflict, 'conflict', error.message, 'Repeat the command.');
   }
@@ -82,7 +75,7 @@ export function opsFailure(error: unknown): Failure | undefined {
   if (causes.some((cause) => errorName(cause) === localDiskFull)) {
     return failure(exitCodes.localDisk, 'local_disk', 'the disk of the local engine is full', remedies.diskFull);
   }
-  if (error instanceof DataOutError) {
+  if (isError(error)) {
     const hasNoAddress = causes.some((cause) => 'code' in cause && noAddress.has(String(cause.code)));
     const remedy = hasNoAddress ? remedies.address : isTransient(error) ? remedies.transient : undefined;
     return failure(serviceExitCode(error), error.code, error.message, remedy);
@@ -112,9 +105,9 @@ function crypt4ghExitCode(error: Crypt4ghError): number {
 }
 
 function serviceExitCode(error: DataOutError): number {
-  if (error instanceof NotFoundError) return exitCodes.notFound;
-  if (error instanceof ForbiddenError || error instanceof UnauthenticatedError) return exitCodes.denied;
-  if (error instanceof ArchiveDamagedError) return exitCodes.damaged;
+  if (isError(error, 'not_found')) return exitCodes.notFound;
+  if (isError(error, 'forbidden', 'unauthenticated')) return exitCodes.denied;
+  if (isDamage(error)) return exitCodes.damaged;
   return isTransient(error) ? exitCodes.unavailable : exitCodes.unexpected;
 }
 

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { parseJson } from '../common/untrusted-json.ts';
 import { type Connection, connection, connectionVariable, defaultConnectionFile } from '../contract/connection.ts';
 import { outputs, requiredOutputs, type StackOutputs, stackNames } from '../contract/outputs.ts';
-import { NotFoundError, TemporarilyUnavailableError } from '../errors.ts';
+import { DataOutError, unavailable } from '../errors.ts';
 import { outboxRecords } from '../service/ledger/ledger.ts';
 import { type AwsClientOptions, rdsDataClient, s3Client, secretsManagerClient } from '../service/stores/clients.ts';
 import { DataApi } from '../service/stores/rds/data-api.ts';
@@ -60,13 +60,12 @@ export interface Deployment {
 /**
  * The deployment that the options name: the local engine, or with `--aws` deployed stacks. Without `--aws` and without
  * a connection file it fails, so that no command ever works on the wrong one.
- * @throws NotFoundError, TemporarilyUnavailableError, UsageError
  */
 export async function connectTarget(options: GlobalOptions, terminal: Terminal): Promise<Target> {
   return targetOf(await findDeployment(options, terminal));
 }
 
-/** As {@link connectTarget}, without opening it. @throws NotFoundError, TemporarilyUnavailableError, UsageError */
+/** As {@link connectTarget}, without opening it. */
 export async function findDeployment(options: GlobalOptions, terminal: Terminal): Promise<Deployment> {
   if (!options.aws) {
     for (const name of ['stage', 'region'] as const) {
@@ -78,7 +77,7 @@ export async function findDeployment(options: GlobalOptions, terminal: Terminal)
   return await deployedStacks(options, terminal.signal);
 }
 
-/** The connection of the local engine, which answers. @throws NotFoundError, OpsError, TemporarilyUnavailableError, UsageError */
+/** The connection of the local engine, which answers. */
 export async function runningEngine(
   options: Pick<GlobalOptions, 'aws' | 'connection'>,
   terminal: Terminal,
@@ -114,7 +113,10 @@ async function deployedStacks(options: GlobalOptions, signal: AbortSignal): Prom
   });
   for (const name of requiredOutputs) {
     if (stacks.outputs[name] === undefined)
-      throw new NotFoundError(`${names.join(' and ')} have no output ${name}: deploy them with this version`);
+      throw new DataOutError(
+        'not_found',
+        `${names.join(' and ')} have no output ${name}: deploy them with this version`,
+      );
   }
   const aws = { region: stacks.region };
   const found = stacks.outputs as StackOutputs;
@@ -137,7 +139,8 @@ async function readConnection(
     if (error.code !== 'ENOENT') throw error;
     const missing = named === undefined ? 'no local engine runs from this folder' : 'no local engine runs';
     const otherwise = options.aws ? 'leave --connection out' : 'say --aws';
-    throw new NotFoundError(
+    throw new DataOutError(
+      'not_found',
       `${missing}: there is no ${file}. Start one with npm start, name its file with --connection or ${connectionVariable}, or ${otherwise}`,
     );
   });
@@ -152,7 +155,7 @@ async function expectAnswer({ proxyUrl }: Connection, terminal: Terminal): Promi
   await fetch(proxyUrl, { signal, redirect: 'manual' }).then(
     (response) => response.body?.cancel(),
     (cause: unknown) => {
-      throw new TemporarilyUnavailableError(`the engine at ${proxyUrl} does not answer; start it with npm start`, {
+      throw unavailable(`the engine at ${proxyUrl} does not answer; start it with npm start`, {
         cause,
       });
     },
@@ -170,7 +173,7 @@ export function databaseOf({ connection, outputs: stack, clientOptions }: Deploy
   });
 }
 
-/** One deployment: everything that the tool reads and changes. Statements may throw TemporarilyUnavailableError. */
+/** One deployment: everything that the tool reads and changes. */
 export type Target = ReturnType<typeof targetOf>;
 
 /** What a class offers, without its private fields: a test may stand in for it. */

@@ -1,4 +1,4 @@
-import { NotFoundError } from '../errors.ts';
+import { DataOutError } from '../errors.ts';
 import { compressBlocks, mostBlockBytes, nextBlockStart, readBlock } from './blocks/bgzf.ts';
 import { RegionsError } from './errors.ts';
 import type { DataFormat } from './formats.ts';
@@ -56,7 +56,7 @@ export interface Part {
  * Opens a part: inflates, cuts and compresses again the blocks that it starts or ends within, and finds nominal places. That
  * takes no read for an end at a known block, and one otherwise.
  *
- * @throws NotFoundError if the file ends before a place. @throws RegionsError if no block starts there, or if it is too short.
+ * @throws `not_found` if the file ends before a place. @throws RegionsError if no block starts there, or if it is too short.
  */
 export async function openPart(source: PlainSource, format: DataFormat, range: VirtualRange): Promise<Part> {
   const [start, end] = [await found(source, format, range.start), await found(source, format, range.end)];
@@ -148,7 +148,8 @@ async function found(source: PlainSource, format: DataFormat, place: Place): Pro
   const { block, within, nominal } = place;
   const mostWithin = format === 'CRAM' ? 0 : mostBlockBytes - 1;
   const isInFile = [block, within].every((at) => Number.isSafeInteger(at) && at >= 0);
-  if (!isInFile || block > source.size || within > mostWithin) throw new NotFoundError('the file has no such part');
+  if (!isInFile || block > source.size || within > mostWithin)
+    throw new DataOutError('not_found', 'the file has no such part');
   return nominal && format !== 'CRAM' ? { block: await nextBlockStart(source, block), within: 0 } : place;
 }
 

@@ -1,4 +1,4 @@
-import { NotFoundError } from '../errors.ts';
+import { DataOutError } from '../errors.ts';
 import { RegionsError } from './errors.ts';
 import { endMarkers } from './formats.ts';
 import type { FileHead } from './head/file-head.ts';
@@ -18,7 +18,7 @@ export interface Region {
  * Where the records of the regions lie: sorted, disjoint, none for none. Records beside the regions can be among them.
  * Two ranges never share a block. One that reaches the end of the file also has its end marker.
  *
- * @throws NotFoundError if neither header nor index has a reference of that name.
+ * @throws `not_found` if neither header nor index has a reference of that name
  * @throws RegionsError if the index names places outside of the records, so that it belongs to another file.
  */
 export function virtualRangesOf(index: RegionIndex, head: FileHead, regions: readonly Region[]): VirtualRange[] {
@@ -34,7 +34,7 @@ export function virtualRangesOf(index: RegionIndex, head: FileHead, regions: rea
     if (name === '*' && (head.format === 'BAM' || head.format === 'CRAM')) append(ranges, index.unplaced(head));
     else if (number !== undefined) append(ranges, index.chunksOf(number, intervalsOf(named), head));
     else if (!inHeader.has(name)) {
-      throw new NotFoundError(`the file has no reference sequence ${JSON.stringify(name)}`);
+      throw new DataOutError('not_found', `the file has no reference sequence ${JSON.stringify(name)}`);
     }
   }
   const marker = { block: head.size - endMarkers[head.format].length, within: 0 };

@@ -1,4 +1,4 @@
-import { ArchiveDamagedError, ArchiveLocationUnknownError, BodyMissingError } from '../../lib/errors.ts';
+import { DataOutError, damaged } from '../../lib/errors.ts';
 import type { BodyAddress, ObjectHead } from '../../lib/service/archive/ports.ts';
 import type { BegunBody, DirectArchive } from '../../lib/service/direct/ports.ts';
 import type { ExportArchive } from '../../lib/service/export/ports.ts';
@@ -34,9 +34,12 @@ export class FakeArchive implements ExportArchive, DirectArchive {
 
   /** What a server-side copy reads; not a call of the function. */
   object({ archiveLocation, archiveFilePath: key }: BodyAddress): Body {
-    if (archiveLocation !== undefined) throw new ArchiveLocationUnknownError(archiveLocation);
+    if (archiveLocation !== undefined) {
+      const message = `the archive location ${JSON.stringify(archiveLocation)} names no bucket of the settings`;
+      throw new DataOutError('archive_location_unknown', message);
+    }
     const body = this.#bodies.get(key);
-    if (!body) throw new BodyMissingError(`archive/${key}`);
+    if (!body) throw damaged(`the archive has no body ${JSON.stringify(`archive/${key}`)}, which the catalogue names`);
     return body;
   }
 
@@ -69,7 +72,7 @@ export class FakeArchive implements ExportArchive, DirectArchive {
   ): Promise<Uint8Array> {
     return this.#calls.run('archive.read', () => {
       const body = this.object(address);
-      if (body.etag !== etag) throw new ArchiveDamagedError('PreconditionFailed');
+      if (body.etag !== etag) throw damaged('PreconditionFailed');
       if (start < 0 || start >= end || end > body.bytes.length) throw new Error('InvalidRange');
       if (end - start > 8 * 1024 * 1024) throw new Error('more than 8 MiB at a time');
       this.bytesRead += end - start;
@@ -86,7 +89,7 @@ export class FakeArchive implements ExportArchive, DirectArchive {
     return this.#calls.run('archive.readWhole', () => {
       const { bytes, crc64nvme } = this.object(address);
       if (bytes.length !== size) {
-        throw new ArchiveDamagedError(`the catalogue says ${size} bytes of body, the archive has ${bytes.length}`);
+        throw damaged(`the catalogue says ${size} bytes of body, the archive has ${bytes.length}`);
       }
       if (size > 8 * 1024 * 1024) throw new Error('more than 8 MiB at a time');
       this.bytesRead += size;

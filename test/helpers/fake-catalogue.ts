@@ -1,4 +1,4 @@
-import { ArchiveDamagedError } from '../../lib/errors.ts';
+import { damaged } from '../../lib/errors.ts';
 import type { AccessResult, ArchivedFile, FileReference, RequestedData } from '../../lib/service/archive/ports.ts';
 import type { Attempt, ExportablePage, ExportCatalogue } from '../../lib/service/export/ports.ts';
 import type { PortCalls } from './port-calls.ts';
@@ -118,7 +118,7 @@ export class FakeCatalogue implements ExportCatalogue {
   }
 
   #released({ fileId, datasetId }: FileReference): ArchivedFile | undefined {
-    if (this.damaged.has(fileId)) throw new ArchiveDamagedError(`the header of file ${fileId} is not hexadecimal`);
+    if (this.damaged.has(fileId)) throw damaged(`the header of file ${fileId} is not hexadecimal`);
     const dataset = this.datasets.get(datasetId);
     const file = this.files.get(fileId);
     return file && dataset?.released && dataset.fileIds.includes(fileId) ? { ...file, datasetId } : undefined;

@@ -51,13 +51,6 @@ export class FakeCopyRecords implements CopyRecords {
     });
   }
 
-  setWithoutProgress(id: CopyId, withoutProgress: number): Promise<void> {
-    return this.#calls.run('copies.setWithoutProgress', () => {
-      const row = this.rows.get(nameOf(id));
-      if (row) row.withoutProgress = withoutProgress;
-    });
-  }
-
   find(id: CopyId) {
     return this.#calls.run('copies.find', () => {
       const upload = this.rows.get(nameOf(id))?.upload;

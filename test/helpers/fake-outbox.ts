@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { crcOf, formatCrc } from '../../lib/common/crc64nvme.ts';
 import { parseDirectKey } from '../../lib/contract/direct-key.ts';
 import { outboxMetadata, parseOutboxKey } from '../../lib/contract/outbox-key.ts';
-import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../lib/errors.ts';
+import { damaged, unavailable } from '../../lib/errors.ts';
 import type {
   ContainerSource,
   MultipartUpload,
@@ -123,7 +123,7 @@ export class FakeOutbox implements OutboxWriter {
 
   #multipart(upload: Upload): MultipartUpload {
     const store = (partNumber: number, bytes: Uint8Array): UploadedPart => {
-      if (!this.uploads.has(upload)) throw new TemporarilyUnavailableError('NoSuchUpload');
+      if (!this.uploads.has(upload)) throw unavailable('NoSuchUpload');
       if (!Number.isInteger(partNumber) || partNumber < 1 || partNumber > 10_000) throw new Error('InvalidArgument');
       if (bytes.length > 5 * 1024 * MiB) throw new Error('EntityTooLarge');
       this.#stored += 1;
@@ -165,7 +165,7 @@ export class FakeOutbox implements OutboxWriter {
 
   #copied(source: ContainerSource, { start, end }: { readonly start: number; readonly end: number }): Uint8Array {
     const { bytes, etag } = this.#archive.object(source.address);
-    if (etag !== source.archiveEtag) throw new ArchiveDamagedError('PreconditionFailed');
+    if (etag !== source.archiveEtag) throw damaged('PreconditionFailed');
     if (bytes.length <= 5 * MiB) throw new Error('InvalidRequest: not supported as a byte-range copy source');
     if (start < 0 || start >= end || end > bytes.length) throw new Error('InvalidRange');
     this.bytesCopied += end - start;
@@ -179,14 +179,14 @@ export class FakeOutbox implements OutboxWriter {
     replaces: string | undefined,
     crc64nvme: string | undefined,
   ): Promise<WriteResult> {
-    if (!this.uploads.has(upload)) throw new TemporarilyUnavailableError('NoSuchUpload');
+    if (!this.uploads.has(upload)) throw unavailable('NoSuchUpload');
     if (named.length === 0 || named.some(({ partNumber }, index) => partNumber !== index + 1))
       throw new Error('InvalidPartOrder');
     const parts = named.map(({ partNumber, etag }) => {
       const part = upload.parts.get(partNumber);
       if (part?.etag === etag) return part.bytes;
       this.uploads.delete(upload);
-      throw new TemporarilyUnavailableError('InvalidPart');
+      throw unavailable('InvalidPart');
     });
     if (parts.slice(0, -1).some((part) => part.length < 5 * MiB)) throw new Error('EntityTooSmall');
     const bytes = Buffer.concat(parts);
@@ -241,5 +241,5 @@ async function checksumOf(bytes: Uint8Array): Promise<string> {
 
 async function checkCrc(bytes: Uint8Array, crc64nvme: string | undefined): Promise<void> {
   if (crc64nvme === undefined || crc64nvme === (await checksumOf(bytes))) return;
-  throw new ArchiveDamagedError('BadDigest');
+  throw damaged('BadDigest');
 }

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { systemTiming } from '../../lib/common/timing.ts';
 import { connection } from '../../lib/contract/connection.ts';
 import { formatPrivateKey, generateKeyPair, type KeyPair } from '../../lib/crypt4gh/index.ts';
-import { NotFoundError } from '../../lib/errors.ts';
+import { DataOutError } from '../../lib/errors.ts';
 import type { AuditRow } from '../../lib/ops/audit/trail.ts';
 import { type ArchiveRegistration, FileIdTakenError, type Removal } from '../../lib/ops/catalogue/writer.ts';
 import { runOps } from '../../lib/ops/program.ts';
@@ -147,7 +147,7 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
     },
     appendDatasetEvent: (datasetId, event) =>
       call('appendDatasetEvent', () => {
-        if (!events.has(datasetId)) throw new NotFoundError(`the catalogue has no dataset ${datasetId}`);
+        if (!events.has(datasetId)) throw new DataOutError('not_found', `the catalogue has no dataset ${datasetId}`);
         events.set(datasetId, event);
       }),
   };

@@ -19,7 +19,9 @@ const sources = folders.flatMap((folder) =>
 test('every reason for a 401 is a sentence that JSON does not escape', () => {
   let sentences = 0;
   for (const [file, source] of sources) {
-    for (const [, argument = ''] of source.matchAll(/new UnauthenticatedError\(\s*([\s\S]*?)\s*,?\s*\)(?=[;\s])/g)) {
+    for (const [, argument = ''] of source.matchAll(
+      /new DataOutError\(\s*'unauthenticated',\s*([\s\S]*?)\s*,?\s*\)(?=[;\s])/g,
+    )) {
       const [, quote, text = ''] = /^(['"`])([\s\S]*)\1$/.exec(argument) ?? [];
       expect(quote, `${file}: ${argument} is not a literal`).toBeDefined();
       const plain = text.replaceAll(/\$\{([^}]+)\}/g, (_, variable: string) => {
@@ -31,7 +33,7 @@ test('every reason for a 401 is a sentence that JSON does not escape', () => {
       sentences += 1;
     }
   }
-  const made = sources.reduce((sum, [, source]) => sum + source.split('new UnauthenticatedError(').length - 1, 0);
+  const made = sources.reduce((sum, [, source]) => sum + source.split("'unauthenticated',").length - 1, 0);
   expect(sentences).toBe(made);
   expect(sentences).toBeGreaterThan(8);
 });

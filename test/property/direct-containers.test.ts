@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
 import { encryptHeader, encryptSegments } from '../../lib/crypt4gh/index.ts';
-import { RangeNotSatisfiableError } from '../../lib/errors.ts';
+import { rangeNotSatisfiable } from '../../lib/errors.ts';
 import type { ArchivedFile } from '../../lib/service/archive/ports.ts';
 import { containerOf, partOf } from '../../lib/service/direct/container.ts';
 import { collect, generatedPlaintext } from '../helpers/crypt4gh-vectors.ts';
@@ -45,7 +45,7 @@ test('a part is read as exactly the bytes between its coordinates, whatever the 
     const { file, world } = archived(list);
     const made = partOf(file, bob.publicKey, { start, end }, world.staging);
     if (start >= visible.length) {
-      await expect(made).rejects.toEqual(new RangeNotSatisfiableError(visible.length));
+      await expect(made).rejects.toEqual(rangeNotSatisfiable(visible.length));
       return;
     }
     const part = await made;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { DataOutError } from '../../lib/errors.ts';
+import { isError } from '../../lib/errors.ts';
 import { exportMessageOf } from '../../lib/service/export/request-export.ts';
 import { parseBasic, parseBearer } from '../../lib/service/http/authorization.ts';
 import { slice } from '../../lib/service/http/pages.ts';
@@ -15,7 +15,7 @@ function problemFor(run: () => unknown): string | undefined {
     run();
     return undefined;
   } catch (error) {
-    if (!(error instanceof DataOutError)) throw error;
+    if (!isError(error)) throw error;
     const { body, headers } = problemReply(error, 'request', 'Bearer');
     return body + JSON.stringify(headers);
   }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { outboxMetadata } from '../../lib/contract/outbox-key.ts';
-import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../lib/errors.ts';
+import { damaged, unavailable } from '../../lib/errors.ts';
 import type { MultipartUpload, ObjectHead, OutboxWriter, UploadedPart } from '../../lib/service/archive/ports.ts';
 import type { StageDependencies } from '../../lib/service/export/export-order.ts';
 import { ExportWorld, vectorKey } from '../helpers/export-world.ts';
@@ -62,7 +62,7 @@ class LargeWorld {
   #dependencies(): StageDependencies {
     const { world } = this;
     const checked = (etag: string) => {
-      if (etag !== this.source) throw new ArchiveDamagedError('the archived body was replaced');
+      if (etag !== this.source) throw damaged('the archived body was replaced');
     };
     const archive: StageDependencies['archive'] = {
       head: async () => ({ ...head(bodySize, this.source), lastModified: world.outbox.now, metadata: {} }),
@@ -135,7 +135,7 @@ class LargeWorld {
 
   #parts(uploadId: string): Map<number, Part> {
     const parts = this.uploads.get(uploadId);
-    if (!parts) throw new TemporarilyUnavailableError('NoSuchUpload');
+    if (!parts) throw unavailable('NoSuchUpload');
     return parts;
   }
 }
@@ -180,7 +180,7 @@ test('a copy that dies at random points copies again only what was not saved', a
     fc.asyncProperty(fc.integer({ min: 1, max: 498 }), async (at) => {
       const large = new LargeWorld();
       large.beforeCopy = () => {
-        if (large.copied === at) throw new TemporarilyUnavailableError('down');
+        if (large.copied === at) throw unavailable('down');
       };
       const { save } = large.world.copies;
       let alive = true;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Recent } from '../../common/recent.ts';
-import { InvalidRequestError, NotFoundError, RequestTooLargeError, UnsupportedFormatError } from '../../errors.ts';
+import { DataOutError, invalidRequest } from '../../errors.ts';
 import {
   type AskedTicket,
   askedRanges,
@@ -62,11 +62,10 @@ export class Htsget {
     this.#version = version;
   }
 
-  /** @throws DataOutError for the client; the errors of opening a file */
   async answer(request: HtsgetRequest): Promise<HtsgetReply> {
     const [kind = '', ...path] = request.path;
     if (kind === 'parts' && !request.body) return { part: await this.#part(path) };
-    if (!isDatatype(kind)) throw new NotFoundError('There is nothing at this path.');
+    if (!isDatatype(kind)) throw new DataOutError('not_found', 'There is nothing at this path.');
     if (path.length === 1 && path[0] === 'service-info') return { document: this.#info(kind, request.base) };
     return { document: await this.#ticket(request.base, path, await askedTicket(request, kind), kind) };
   }
@@ -104,20 +103,21 @@ export class Htsget {
       const file = await found.open();
       return await this.#indexes.get(file.etag, () => readIndex(file.stream(0, file.size)));
     }
-    throw new UnsupportedFormatError('No index lies beside the file: only the whole file can be had.');
+    throw new DataOutError('unsupported_format', 'No index lies beside the file: only the whole file can be had.');
   }
 
   async #part([name = '', ...path]: readonly string[]): Promise<Part> {
     const file = await this.#open(path);
     const part = parsePart(name);
-    if (part?.form.kind !== 'records') throw new NotFoundError('No ticket has such a URL.');
-    if (part.version !== versionOf(file)) throw new NotFoundError('The file was replaced: ask for a new ticket.');
+    if (part?.form.kind !== 'records') throw new DataOutError('not_found', 'No ticket has such a URL.');
+    if (part.version !== versionOf(file))
+      throw new DataOutError('not_found', 'The file was replaced: ask for a new ticket.');
     return await openPart(file, servedFormat(path.at(-1) ?? ''), part.form.range);
   }
 
   async #open(path: readonly string[]): Promise<PlainFile> {
     const found = await this.#find(path);
-    if (found === undefined || isFolder(found)) throw new NotFoundError('There is no such file.');
+    if (found === undefined || isFolder(found)) throw new DataOutError('not_found', 'There is no such file.');
     return await found.open();
   }
 }
@@ -130,9 +130,7 @@ async function askedTicket({ query, body }: HtsgetRequest, datatype: Datatype): 
   const parameters = new Map([...query.keys()].map((name) => [name, query.getAll(name)]));
   const asked = body ? postedTicket(await documentOf(body), parameters, datatype) : queriedTicket(parameters, datatype);
   if (!asked.isEncrypted) return asked;
-  throw new InvalidRequestError([
-    { field: 'encryptionScheme', message: 'must be absent: serve gives plaintext alone' },
-  ]);
+  throw invalidRequest([{ field: 'encryptionScheme', message: 'must be absent: serve gives plaintext alone' }]);
 }
 
 async function documentOf(body: AsyncIterable<Uint8Array>): Promise<unknown> {
@@ -142,10 +140,11 @@ async function documentOf(body: AsyncIterable<Uint8Array>): Promise<unknown> {
     size += chunk.length;
     if (size <= mostBodyBytes) chunks.push(chunk);
   }
-  if (size > mostBodyBytes) throw new RequestTooLargeError(`The body has more than ${mostBodyBytes} bytes.`);
+  if (size > mostBodyBytes)
+    throw new DataOutError('request_too_large', `The body has more than ${mostBodyBytes} bytes.`);
   try {
     return JSON.parse(Buffer.concat(chunks).toString('utf8'));
   } catch {
-    throw new InvalidRequestError([{ field: 'body', message: 'is not JSON in UTF-8' }]);
+    throw invalidRequest([{ field: 'body', message: 'is not JSON in UTF-8' }]);
   }
 }

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type Serv
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { namesEtag, selectedRange } from '../../common/http-ranges.ts';
-import { DataOutError } from '../../errors.ts';
+import { isError } from '../../errors.ts';
 import { htsgetErrorNames, htsgetType } from '../../regions/index.ts';
 import { exitCodes } from '../../terminal/exit-codes.ts';
 import type { Failure } from '../../terminal/failure.ts';
@@ -224,7 +224,7 @@ class Exchange {
     const response = this.#response;
     // To go away is how tools end a read.
     if ((error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE') return;
-    if (error instanceof DataOutError && !response.headersSent) {
+    if (isError(error) && !response.headersSent) {
       const { code, message } = error;
       this.#htsgetError(htsgetStatuses[code] ?? 400, htsgetErrorNames[code], message);
       return;

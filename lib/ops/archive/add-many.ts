@@ -1,5 +1,5 @@
 import { Crypt4ghError } from '../../crypt4gh/index.ts';
-import { NotFoundError } from '../../errors.ts';
+import { isError } from '../../errors.ts';
 import { forEachConcurrently } from '../../service/archive/concurrency.ts';
 import type { ArchiveKey } from '../../service/archive/ports.ts';
 import { UsageError } from '../../terminal/errors.ts';
@@ -119,7 +119,7 @@ function placeOf({ datasetId, path }: { readonly datasetId: string; readonly pat
 /** Whether other files may do better. */
 function isOfOneFile(error: unknown): error is Error {
   if (error instanceof OpsError || error instanceof Crypt4ghError) return true;
-  if (error instanceof UsageError || error instanceof NotFoundError) return true;
+  if (error instanceof UsageError || isError(error, 'not_found')) return true;
   // Of the file system: it names the file.
   return error instanceof Error && 'syscall' in error && 'path' in error;
 }

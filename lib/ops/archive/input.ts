@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
-import { NotFoundError } from '../../errors.ts';
+import { DataOutError } from '../../errors.ts';
 import { usageError } from '../../terminal/errors.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 
@@ -24,7 +24,7 @@ const chunkBytes = 1 << 20;
 /**
  * Open the file to archive; `-` is standard input.
  * @param statedSize bytes that will come from standard input
- * @throws NotFoundError when there is no such file; UsageError for anything but a regular file
+ * @throws UsageError for anything but a regular file
  */
 export async function openInput(path: string, terminal: Terminal, statedSize?: number): Promise<Input> {
   if (path === '-') {
@@ -38,7 +38,7 @@ export async function openInput(path: string, terminal: Terminal, statedSize?: n
   return { label: path, name: basename(absolute), size, bytes, close: () => void bytes.destroy() };
 }
 
-/** @param label its name in errors @throws NotFoundError, UsageError */
+/** @param label its name in errors */
 export async function regularFile(absolute: string, label: string): Promise<Stats> {
   const stats = await statOf(absolute, label);
   if (stats.isFile()) return stats;
@@ -47,10 +47,10 @@ export async function regularFile(absolute: string, label: string): Promise<Stat
   throw usageError(label, 'this is a device, a pipe or a socket, and a regular file was expected', remedy);
 }
 
-/** @throws NotFoundError */
 export async function statOf(absolute: string, label: string): Promise<Stats> {
   return await stat(absolute).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') throw new NotFoundError(`there is no file ${label}`);
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR')
+      throw new DataOutError('not_found', `there is no file ${label}`);
     throw error;
   });
 }

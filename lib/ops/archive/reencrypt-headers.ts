@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { openHeader } from '../../crypt4gh/index.ts';
-import { ArchiveDamagedError } from '../../errors.ts';
+import { type DataOutError, damaged, isDamage } from '../../errors.ts';
 import { headerFor } from '../../service/archive/archived-file.ts';
 import { forEachConcurrently } from '../../service/archive/concurrency.ts';
 import type { ArchiveKey } from '../../service/archive/ports.ts';
@@ -19,7 +19,7 @@ export interface ReencryptOptions {
   /** Called with the number of files so far. */
   readonly onProgress: (files: number) => void;
   /** Called for a file whose header stays as it is, because no key opens it. */
-  readonly onDamaged: (error: ArchiveDamagedError) => void;
+  readonly onDamaged: (error: DataOutError) => void;
 }
 
 /**
@@ -46,7 +46,7 @@ export async function reencryptHeaders(
       if (isChanged) changed += 1;
       else left += 1;
     } catch (error) {
-      if (!(error instanceof ArchiveDamagedError)) throw error;
+      if (!isDamage(error)) throw error;
       left += 1;
       onDamaged(error);
     }
@@ -73,7 +73,7 @@ function renewed(stored: StoredHeader, keys: readonly [ArchiveKey, ...ArchiveKey
   );
   const after = openHeader(header, [privateKey]);
   if (!isDeepStrictEqual(after.payloads, before.payloads)) {
-    throw new ArchiveDamagedError(`the header of file ${stored.fileId} would not say the same for the newest key`);
+    throw damaged(`the header of file ${stored.fileId} would not say the same for the newest key`);
   }
   return header;
 }

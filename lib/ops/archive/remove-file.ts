@@ -1,4 +1,4 @@
-import { NotFoundError } from '../../errors.ts';
+import { DataOutError } from '../../errors.ts';
 import { FileReferredToError, type RemovalOutcome } from '../catalogue/writer.ts';
 import { OpsError } from '../errors.ts';
 import type { Target } from '../target.ts';
@@ -14,8 +14,8 @@ export interface RemoveFileRequest {
 /**
  * Take one file out of the archive: first its row, then its body. So a crash in between leaves a body that no row points at, and
  * that nothing can decrypt, because its header went with the row.
- * @throws NotFoundError for an unknown file; OpsError `conflict` while a dataset that it would leave is released, for a body in
- *   another bucket, for a file that a pipeline keeps records of, and when the row is gone and the body could not be removed
+ * @throws OpsError `conflict` while a dataset that it would leave is released, for a body in another bucket, for a file
+ * that a pipeline keeps records of, and when the row is gone and the body could not be removed
  */
 export async function removeFile(
   { bodies, catalogue }: Pick<Target, 'bodies' | 'catalogue'>,
@@ -23,7 +23,7 @@ export async function removeFile(
 ): Promise<RemovalOutcome> {
   const { fileId, datasetId } = request;
   const file = await catalogue.findFile(fileId);
-  if (!file) throw new NotFoundError(`there is no file ${fileId}`);
+  if (!file) throw new DataOutError('not_found', `there is no file ${fileId}`);
   const { datasetIds, releasedIn, archiveFilePath, archiveLocation } = file;
   const left = datasetId === undefined ? datasetIds : [datasetId];
   const released = releasedIn.find((id) => left.includes(id));

@@ -30,7 +30,7 @@ export interface Sources {
 /**
  * The files that folders and files on the command line name. A file of a folder has its path from that folder on, any other
  * its base name.
- * @throws UsageError, NotFoundError: nothing was added
+ * @throws UsageError or `not_found`: nothing was added
  */
 export async function sourcesOf(names: readonly string[], folder: string, datasetId: string): Promise<Sources> {
   const files: SourceFile[] = [];
@@ -66,7 +66,7 @@ const maxManifestBytes = 64 * 2 ** 20;
  * The files that a manifest names, see `readManifest`.
  * @param root folder of its paths; the files below it that the manifest does not name are counted in a note. @default - the
  *   working folder
- * @throws UsageError, NotFoundError: nothing was added
+ * @throws UsageError or `not_found`: nothing was added
  */
 export async function sourcesOfManifest(
   manifest: string,

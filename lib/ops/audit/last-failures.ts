@@ -23,7 +23,6 @@ export class RdsLastFailures {
 
   /**
    * @returns the reason code of each, in their order. `undefined`: the database has none, as when it was not available itself
-   * @throws TemporarilyUnavailableError
    */
   async of(works: readonly FailedWork[]): Promise<readonly (string | undefined)[]> {
     const reasons: (string | undefined)[] = works.map(() => undefined);

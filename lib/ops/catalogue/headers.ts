@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
-import { ArchiveDamagedError } from '../../errors.ts';
+import { type DataOutError, isDamage } from '../../errors.ts';
 import {
   headerBytes,
   headerColumns,
@@ -34,7 +34,7 @@ export interface StoredHeader {
 export interface DamagedHeader {
   /** As {@link StoredHeader.fileId}. */
   readonly fileId: string;
-  readonly damage: ArchiveDamagedError;
+  readonly damage: DataOutError;
 }
 
 const storedRow = headerRow.extend({ id: z.string(), stable_id: z.string().nullable() });
@@ -89,7 +89,7 @@ export class RdsArchiveHeaders {
       if (!row.header) continue;
       const fileId = row.stable_id ?? row.id;
       yield await this.#whole(row, fileId).catch((damage: unknown) => {
-        if (damage instanceof ArchiveDamagedError) return { fileId, damage };
+        if (isDamage(damage)) return { fileId, damage };
         throw damage;
       });
     }

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { limits } from '../../contract/limits.ts';
-import { NotFoundError } from '../../errors.ts';
+import { DataOutError } from '../../errors.ts';
 import { newestEvent, newestEventFirst } from '../../service/catalogue/datasets.ts';
 import { isSqlError } from '../../service/stores/aws-failure.ts';
 import { idRow } from '../../service/stores/rds/columns.ts';
@@ -161,7 +161,7 @@ export class RdsArchiveWriter extends RdsArchiveInventory {
   /**
    * Put a file of the catalogue into one more dataset, which is made when it is new. Doing it twice changes nothing.
    *
-   * @throws NotFoundError when the catalogue has no such file; then no dataset is made.
+   * @throws `not_found` when the catalogue has no such file; then no dataset is made
    */
   async addToDataset(fileId: string, datasetId: string): Promise<void> {
     const found = await this.db.query(
@@ -172,7 +172,7 @@ export class RdsArchiveWriter extends RdsArchiveInventory {
        select stable_id from file`,
       { file_id: fileId, dataset_id: datasetId },
     );
-    if (found.length === 0) throw new NotFoundError(`the catalogue has no file ${fileId}`);
+    if (found.length === 0) throw new DataOutError('not_found', `the catalogue has no file ${fileId}`);
   }
 
   /**
@@ -231,11 +231,7 @@ export class RdsArchiveWriter extends RdsArchiveInventory {
     return found[0]?.outcome;
   }
 
-  /**
-   * Make `event` the newest of the dataset; does nothing when it already is.
-   *
-   * @throws NotFoundError when the catalogue has no such dataset.
-   */
+  /** Make `event` the newest of the dataset; does nothing when it already is. */
   async appendDatasetEvent(datasetId: string, event: DatasetEvent): Promise<void> {
     const found = await this.db.query(
       idRow,
@@ -254,6 +250,6 @@ export class RdsArchiveWriter extends RdsArchiveInventory {
        select stable_id from dataset`,
       { dataset_id: datasetId, event },
     );
-    if (found.length === 0) throw new NotFoundError(`the catalogue has no dataset ${datasetId}`);
+    if (found.length === 0) throw new DataOutError('not_found', `the catalogue has no dataset ${datasetId}`);
   }
 }

@@ -1,7 +1,7 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { hashPassword } from '../../common/password-hash.ts';
 import { type AdministratorsDocument, administratorsDocument } from '../../contract/secrets.ts';
-import { NotFoundError } from '../../errors.ts';
+import { DataOutError } from '../../errors.ts';
 import type { Columns } from '../../terminal/output.ts';
 import { OpsError } from '../errors.ts';
 import { readDocument } from '../secrets/document.ts';
@@ -72,7 +72,7 @@ export function registerAdmin(program: Command, open: Open): void {
       const { users } = await readAdministrators(administrators);
       const left = users.filter((user) => user.username !== username);
       if (left.length === users.length)
-        throw new NotFoundError(`there is no user ${username}: data-out-ops admin list shows the users`);
+        throw new DataOutError('not_found', `there is no user ${username}: data-out-ops admin list shows the users`);
       await administrators.write({ users: left });
       output.result({ username, removed: true }, `user ${username} is refused, within a minute`);
     });

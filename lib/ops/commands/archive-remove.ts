@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
-import { NotFoundError } from '../../errors.ts';
+import { DataOutError } from '../../errors.ts';
 import { forEachConcurrently } from '../../service/archive/concurrency.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
@@ -65,10 +65,10 @@ interface Found {
   readonly what: string;
 }
 
-/** @throws NotFoundError; OpsError `conflict` for a released file */
+/** @throws OpsError `conflict` for a released file */
 async function oneFile({ catalogue }: Target, fileId: string): Promise<Found> {
   const file = await catalogue.findFile(fileId);
-  if (!file) throw new NotFoundError(`there is no file ${fileId}`);
+  if (!file) throw new DataOutError('not_found', `there is no file ${fileId}`);
   const [released] = file.releasedIn;
   if (released !== undefined) throw releasedError(fileId, released);
   const named = file.datasetIds.length === 0 ? '' : ` in ${file.datasetIds.join(', ')}`;
@@ -78,10 +78,10 @@ async function oneFile({ catalogue }: Target, fileId: string): Promise<Found> {
   };
 }
 
-/** @throws NotFoundError; OpsError `conflict` for a released dataset */
+/** @throws OpsError `conflict` for a released dataset */
 async function filesOf({ catalogue }: Target, datasetId: string): Promise<Found> {
   const dataset = await catalogue.findDataset(datasetId);
-  if (!dataset) throw new NotFoundError(`there is no dataset ${datasetId}`);
+  if (!dataset) throw new DataOutError('not_found', `there is no dataset ${datasetId}`);
   if (dataset.newestEvent === 'released') throw releasedError(datasetId, datasetId);
   const fileIds = await Array.fromAsync(catalogue.files(datasetId), ({ fileId }) => fileId);
   const count = fileIds.length === 1 ? 'file' : `${fileIds.length} files`;

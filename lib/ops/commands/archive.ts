@@ -1,6 +1,6 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { publicKeyFingerprint } from '../../crypt4gh/index.ts';
-import { NotFoundError } from '../../errors.ts';
+import { DataOutError } from '../../errors.ts';
 import { type Columns, formatBytes, formatFacts } from '../../terminal/output.ts';
 import type { InventoryFile, ListedFile } from '../catalogue/inventory.ts';
 import { registerArchiveAdd } from './archive-add.ts';
@@ -31,7 +31,7 @@ export function registerArchive(program: Command, open: Open): void {
       const { target, output } = open(command);
       const { catalogue } = await target();
       if (dataset !== undefined && !(await catalogue.findDataset(dataset))) {
-        throw new NotFoundError(`there is no dataset ${dataset}`);
+        throw new DataOutError('not_found', `there is no dataset ${dataset}`);
       }
       const none = dataset === undefined ? 'note: there are no files yet' : 'note: the dataset has no files';
       await showRows(output, columns, catalogue.files(dataset), none);
@@ -46,7 +46,7 @@ export function registerArchive(program: Command, open: Open): void {
       const { target, output } = open(command);
       const { catalogue } = await target();
       const file = await catalogue.findFile(fileId);
-      if (!file) throw new NotFoundError(`there is no file ${fileId}`);
+      if (!file) throw new DataOutError('not_found', `there is no file ${fileId}`);
       output.result(recordOf(file), describe(file));
     });
 

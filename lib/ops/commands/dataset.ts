@@ -1,5 +1,5 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
-import { NotFoundError } from '../../errors.ts';
+import { DataOutError } from '../../errors.ts';
 import { type Columns, counted, formatBytes, printable } from '../../terminal/output.ts';
 import type { InventoryDataset } from '../catalogue/inventory.ts';
 import type { Target } from '../target.ts';
@@ -59,10 +59,7 @@ export function registerDataset(program: Command, open: Open): void {
     });
 }
 
-/**
- * Make `event` the newest of a dataset. A state that the dataset has already is not recorded twice.
- * @throws NotFoundError when the catalogue has no such dataset
- */
+/** Make `event` the newest of a dataset. A state that the dataset has already is not recorded twice. */
 export async function setDatasetEvent(
   target: Pick<Target, 'catalogue'>,
   datasetId: string,
@@ -76,5 +73,5 @@ export async function setDatasetEvent(
 async function findDataset({ catalogue }: Pick<Target, 'catalogue'>, datasetId: string): Promise<InventoryDataset> {
   const summary = await catalogue.findDataset(datasetId);
   if (summary) return summary;
-  throw new NotFoundError(`there is no dataset ${datasetId}: data-out-ops dataset list shows the datasets`);
+  throw new DataOutError('not_found', `there is no dataset ${datasetId}: data-out-ops dataset list shows the datasets`);
 }

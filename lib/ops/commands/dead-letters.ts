@@ -1,5 +1,5 @@
 import { type CommandUnknownOpts as Command, Option } from '@commander-js/extra-typings';
-import { NotFoundError } from '../../errors.ts';
+import { DataOutError } from '../../errors.ts';
 import { UsageError } from '../../terminal/errors.ts';
 import { type Columns, counted, formatDuration, formatFacts, type Output } from '../../terminal/output.ts';
 import { OpsError } from '../errors.ts';
@@ -153,7 +153,7 @@ async function shown(passes: readonly QueueSearch[], { failures }: Target, { out
   );
 }
 
-/** Whether there is something to replay, and the person at the terminal agrees. @throws UsageError, NotFoundError */
+/** Whether there is something to replay, and the person at the terminal agrees. */
 async function isAgreed(
   queues: readonly DeadLetterQueue[],
   filter: LetterFilter,
@@ -177,7 +177,7 @@ async function isAgreed(
   return true;
 }
 
-/** @throws NotFoundError, OpsError when messages may be left */
+/** @throws OpsError when messages may be left */
 async function replayAll(queues: readonly DeadLetterQueue[], filter: LetterFilter, session: Session): Promise<void> {
   const { output, terminal } = session;
   const done: DeadLetter[] = [];
@@ -206,11 +206,11 @@ async function replayAll(queues: readonly DeadLetterQueue[], filter: LetterFilte
   output.note(none);
 }
 
-function notFound(passes: readonly QueueSearch[], what: string): NotFoundError {
+function notFound(passes: readonly QueueSearch[], what: string): DataOutError {
   const hidden = passes.some(({ isWhole }) => !isWhole)
     ? '; another reader holds some messages: repeat the command in two minutes'
     : ': data-out-ops dead-letters list shows the messages';
-  return new NotFoundError(`there is no such ${what}${hidden}`);
+  return new DataOutError('not_found', `there is no such ${what}${hidden}`);
 }
 
 function warnOfRest({ queue, seen, count, isWhole }: QueueSearch, output: Output): void {

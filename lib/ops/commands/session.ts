@@ -7,7 +7,7 @@ import { openSession as openTerminalSession, type Session as TerminalSession } f
 import type { Terminal } from '../../terminal/terminal.ts';
 import type { GlobalOptions, Target } from '../target.ts';
 
-/** Finds the deployment that the options name. @throws NotFoundError, UsageError */
+/** Finds the deployment that the options name. */
 export type Connect = (options: GlobalOptions, terminal: Terminal) => Promise<Target>;
 
 /** What a command needs. */

@@ -1,6 +1,6 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { hashPassword } from '../../common/password-hash.ts';
-import { NotFoundError } from '../../errors.ts';
+import { DataOutError } from '../../errors.ts';
 import type { Columns } from '../../terminal/output.ts';
 import type { ListedUser } from '../catalogue/archive-users.ts';
 import { OpsError } from '../errors.ts';
@@ -59,7 +59,10 @@ export function registerUser(program: Command, open: Open): void {
       const username = checkUsername(name);
       const { archiveUsers } = await target();
       if (!(await archiveUsers.find(username)))
-        throw new NotFoundError(`there is no active user ${username}: data-out-ops user list shows the users`);
+        throw new DataOutError(
+          'not_found',
+          `there is no active user ${username}: data-out-ops user list shows the users`,
+        );
       await archiveUsers.disable(username);
       output.result({ username, disabled: true }, `user ${username} is refused, within a minute`);
     });

@@ -1,4 +1,4 @@
-import { InvalidRequestError, type Violation } from '../../errors.ts';
+import { invalidRequest, type Violation } from '../../errors.ts';
 import { RetirementError } from './errors.ts';
 import { imageTag } from './image-tags.ts';
 
@@ -43,7 +43,6 @@ const longestTag = 128;
 
 /**
  * Check a request before anything is asked.
- * @throws InvalidRequestError that names every malformed option
  * @throws RetirementError `replacement_equal`, `tag_mismatch`
  */
 export function checkRetirement(options: RetirementOptions) {
@@ -57,7 +56,7 @@ export function checkRetirement(options: RetirementOptions) {
   if (tag.length > longestTag) violations.push({ field: '--version', message: `${tag} is too long for an image tag` });
   const gitTag = named ?? tag;
   if (!isGitTagName(gitTag)) violations.push({ field: '--tag', message: 'is not a name of a Git tag' });
-  if (violations.length > 0) throw new InvalidRequestError(violations);
+  if (violations.length > 0) throw invalidRequest(violations);
 
   if (replacement === version) {
     throw new RetirementError('replacement_equal', `the replacement is the broken version itself, ${version}`);

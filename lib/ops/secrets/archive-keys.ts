@@ -6,7 +6,7 @@ import {
   publicKeyFingerprint,
   publicKeyOf,
 } from '../../crypt4gh/index.ts';
-import { NotFoundError } from '../../errors.ts';
+import { DataOutError } from '../../errors.ts';
 import type { ArchiveKey } from '../../service/archive/ports.ts';
 import { keyHashOf } from '../../service/stores/archive-keys.ts';
 import { OpsError } from '../errors.ts';
@@ -25,10 +25,11 @@ export interface ShownArchiveKey {
   readonly newest: boolean;
 }
 
-/** The archive's keys, newest first. @throws NotFoundError when the secret has none yet. */
+/** The archive's keys, newest first. */
 export async function readArchiveKeys(secret: EditableSecret): Promise<readonly [ArchiveKey, ...ArchiveKey[]]> {
   const [newest, ...older] = await keysOf(await readStored(secret));
-  if (!newest) throw new NotFoundError('the archive has no key yet: data-out-ops archive-key add --generate');
+  if (!newest)
+    throw new DataOutError('not_found', 'the archive has no key yet: data-out-ops archive-key add --generate');
   return [newest, ...older];
 }
 
@@ -51,7 +52,7 @@ export async function addArchiveKey(secret: EditableSecret, privateKey: Uint8Arr
 /**
  * Take an older key out of the secret.
  * @param fingerprint as {@link ShownArchiveKey} has it
- * @throws NotFoundError for an unknown key @throws OpsError `conflict` for the newest one
+ * @throws OpsError `conflict` for the newest one
  */
 export async function removeArchiveKey(secret: EditableSecret, fingerprint: string): Promise<void> {
   const stored = await readStored(secret);
@@ -64,7 +65,6 @@ export async function removeArchiveKey(secret: EditableSecret, fingerprint: stri
 /**
  * A key pair of the archive, as the secret has it.
  * @param fingerprint @default - of the newest key
- * @throws NotFoundError for an unknown key
  */
 export async function readArchiveKey(secret: EditableSecret, fingerprint?: string): Promise<ArchiveKey> {
   const keys = await readArchiveKeys(secret);
@@ -80,7 +80,8 @@ export async function showArchiveKeys(secret: EditableSecret): Promise<readonly 
 function keyNamed(keys: readonly ArchiveKey[], fingerprint: string): ArchiveKey {
   const found = keys.find(({ publicKey }) => publicKeyFingerprint(publicKey) === fingerprint);
   if (found) return found;
-  throw new NotFoundError(
+  throw new DataOutError(
+    'not_found',
     `the archive has no key ${fingerprint}: data-out-ops archive-key show lists those that it has`,
   );
 }

@@ -6,7 +6,7 @@ import {
   entryHash,
   type TokenId,
 } from '../../contract/deny-list.ts';
-import { NotFoundError } from '../../errors.ts';
+import { DataOutError } from '../../errors.ts';
 import { OpsError } from '../errors.ts';
 import type { EditableSecret } from '../stores/json-secret.ts';
 import { readDocument } from './document.ts';
@@ -37,11 +37,11 @@ export async function deny(secret: EditableSecret, entries: readonly DenyListEnt
   await secret.write(document);
 }
 
-/** Take an entry off the list. @throws NotFoundError when it is missing */
+/** Take an entry off the list. */
 export async function allow(secret: EditableSecret, entry: DenyListEntry): Promise<void> {
   const denied = await readDenyList(secret);
   const left = denied.filter((each) => entryHash(each) !== entryHash(entry));
-  if (left.length === denied.length) throw new NotFoundError(`the deny list has no ${nameOf(entry)}`);
+  if (left.length === denied.length) throw new DataOutError('not_found', `the deny list has no ${nameOf(entry)}`);
   await secret.write({ denied: left });
 }
 

@@ -8,7 +8,7 @@ import {
   type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
-import { ArchiveLocationUnknownError } from '../../errors.ts';
+import { isError } from '../../errors.ts';
 import { forEachConcurrently } from '../../service/archive/concurrency.ts';
 import { storeFailure } from '../../service/stores/aws-failure.ts';
 import { patient } from '../../service/stores/clients.ts';
@@ -69,7 +69,7 @@ export class S3ArchiveWriter {
     try {
       return bucketAt(location, [this.#bucket]) === this.#bucket;
     } catch (error) {
-      if (error instanceof ArchiveLocationUnknownError) return false;
+      if (isError(error, 'archive_location_unknown')) return false;
       throw error;
     }
   }

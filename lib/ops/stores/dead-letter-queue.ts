@@ -12,7 +12,7 @@ import * as z from 'zod';
 import { parseJson, unverifiedClaims, visasIn } from '../../common/untrusted-json.ts';
 import { deliveryMessage, exportRequestAttributes } from '../../contract/messages.ts';
 import { outboxPrefix } from '../../contract/outbox-key.ts';
-import { ForbiddenError } from '../../errors.ts';
+import { DataOutError } from '../../errors.ts';
 import { forEachConcurrently } from '../../service/archive/concurrency.ts';
 import { idsOf } from '../../service/export/received.ts';
 import { errorName, storeFailure } from '../../service/stores/aws-failure.ts';
@@ -57,7 +57,6 @@ const subjectClaims = z.object({ iss: z.string(), sub: z.string() });
  * The dead-letter queue of one work queue.
  * @param queue.name short name of the work queue
  * @param queue.workQueueUrl where a replay sends messages
- * @throws ForbiddenError, TemporarilyUnavailableError in each call
  */
 export function deadLetterQueue({
   client,
@@ -74,7 +73,8 @@ export function deadLetterQueue({
     call.catch((error: unknown) => {
       // KmsDisabled, KmsInvalidState, KmsAccessDenied, KmsNotFound, KmsOptInRequired. Throttling passes.
       if (!/^kms(?!throttled)/i.test(errorName(error))) throw storeFailure(error, 'SQS');
-      throw new ForbiddenError(
+      throw new DataOutError(
+        'forbidden',
         `SQS cannot use the customer key of ${name} (${errorName(error)}): enable the key ExportRequestsKey of the storage stack, wait five minutes, and try again. The messages stay where they are`,
         { cause: error },
       );
@@ -196,7 +196,7 @@ function peopleOfToken(token: string): readonly string[] | undefined {
 /**
  * Client for SQS under a role that it takes on before its first call, for an hour at a time.
  *
- * @returns a client whose calls throw ForbiddenError when the caller may not take on the role
+ * @returns a client whose calls throw `forbidden` when the caller may not take on the role
  */
 export function redriveClient(roleArn: string, clientOptions: (service: 'sqs' | 'sts') => AwsClientOptions): SQSClient {
   const sts = new STSClient(clientOptions('sts'));
@@ -207,7 +207,8 @@ async function assume(roleArn: string, sts: STSClient) {
   const input = { RoleArn: roleArn, RoleSessionName: 'data-out-ops' };
   const { Credentials: given } = await sts.send(new AssumeRoleCommand(input)).catch((error: unknown) => {
     if (errorName(error) !== 'AccessDenied') throw storeFailure(error, 'STS');
-    throw new ForbiddenError(
+    throw new DataOutError(
+      'forbidden',
       `these credentials may not take on the role ${roleArn}: allow sts:AssumeRole on it in their own policies, or deploy the service stack if the role is gone`,
       { cause: error },
     );

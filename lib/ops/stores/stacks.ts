@@ -3,7 +3,7 @@ import {
   DescribeStacksCommand,
   paginateListStackResources,
 } from '@aws-sdk/client-cloudformation';
-import { NotFoundError } from '../../errors.ts';
+import { DataOutError } from '../../errors.ts';
 import { errorName, storeFailure } from '../../service/stores/aws-failure.ts';
 import { type AwsClientOptions, forOperators } from '../../service/stores/clients.ts';
 
@@ -17,7 +17,6 @@ export class MissingRegionError extends Error {
  * do not use it.
  *
  * @param signal ends the wait for CloudFormation
- * @throws NotFoundError when one of the stacks is missing
  * @throws MissingRegionError
  */
 export async function readStackOutputs(
@@ -33,7 +32,8 @@ export async function readStackOutputs(
       throw storeFailure(error, `CloudFormation in ${region}`);
     });
     if (!stack) {
-      throw new NotFoundError(
+      throw new DataOutError(
+        'not_found',
         `there is no stack ${name} in ${region}: look at --stage, --region and AWS_PROFILE, or deploy it`,
       );
     }

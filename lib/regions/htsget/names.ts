@@ -1,4 +1,4 @@
-import { type ErrorCode, UnsupportedFormatError } from '../../errors.ts';
+import { DataOutError, type ErrorCode } from '../../errors.ts';
 import { type DataFormat, formatOf } from '../formats.ts';
 
 /** Media type of the tickets and errors of htsget 1.3. */
@@ -28,14 +28,13 @@ export function datatypeOf(path: string): Datatype | undefined {
  *
  * @param datatype as which it is asked for; default: any
  * @param asked the format that is asked for; default: any
- * @throws UnsupportedFormatError if it has none, or another one
  */
 export function servedFormat(path: string, datatype?: Datatype, asked?: DataFormat): DataFormat {
   const format = formatOf(path);
-  if (!format) throw new UnsupportedFormatError('The format of the file is not one of htsget.');
+  if (!format) throw new DataOutError('unsupported_format', 'The format of the file is not one of htsget.');
   const isOfKind = datatype === undefined || formatsOf[datatype].includes(format);
   if (isOfKind && (asked ?? format) === format) return format;
-  throw new UnsupportedFormatError(`The file is ${format}; no other format of it is available.`);
+  throw new DataOutError('unsupported_format', `The file is ${format}; no other format of it is available.`);
 }
 
 /** What htsget 1.3 adds to GA4GH service-info 1.0.0. */

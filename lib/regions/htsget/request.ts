@@ -1,11 +1,5 @@
 import * as z from 'zod/mini';
-import {
-  InvalidRangeError,
-  InvalidRequestError,
-  RequestTooLargeError,
-  UnsupportedFormatError,
-  type Violation,
-} from '../../errors.ts';
+import { DataOutError, invalidRequest, type Violation } from '../../errors.ts';
 import type { DataFormat } from '../formats.ts';
 import type { Region } from '../select.ts';
 import { type Datatype, formatsOf } from './names.ts';
@@ -105,15 +99,17 @@ export function queriedTicket(query: ReadonlyMap<string, readonly string[]>, dat
  * What the JSON body of a POST asks for (htsget 1.3). `class=header` wins over regions, since clients send both.
  *
  * @param query which must have no parameter of htsget
- * @throws InvalidRequestError with every broken rule; it never repeats a value. @throws InvalidRangeError for a region that ends
- * before it starts. @throws UnsupportedFormatError, RequestTooLargeError
+ * @throws `invalid_request` with every broken rule; it never repeats a value
  */
 export function postedTicket(document: unknown, query: ReadonlyMap<string, unknown>, datatype: Datatype): AskedTicket {
   const inQuery = [...parameters, ...regionParameters].filter((name) => query.has(name));
   const violations = inQuery.map((field) => ({ field, message: 'belongs in the body of a POST' }));
   const { regions } = (document ?? {}) as { readonly regions?: unknown };
   if (Array.isArray(regions) && regions.length > mostRegions) {
-    throw new RequestTooLargeError(`The body has more than ${mostRegions} regions: send several requests.`);
+    throw new DataOutError(
+      'request_too_large',
+      `The body has more than ${mostRegions} regions: send several requests.`,
+    );
   }
   return checked(document, datatype, violations, (path) => path);
 }
@@ -135,9 +131,9 @@ function checked(
   if (listed(tags).some((tag) => excluded.has(tag))) {
     violations.push({ field: 'notags', message: 'must not name a tag of tags' });
   }
-  if (violations.length > 0) throw new InvalidRequestError(violations);
+  if (violations.length > 0) throw invalidRequest(violations);
   if (regions?.some(({ start = 0, end }) => end !== undefined && end < start)) {
-    throw new InvalidRangeError('A region ends before it starts: end must be start or greater.');
+    throw new DataOutError('invalid_range', 'A region ends before it starts: end must be start or greater.');
   }
   return {
     format: format === undefined ? undefined : knownFormat(format, datatype),
@@ -155,5 +151,8 @@ function knownFormat(format: string, datatype: Datatype): DataFormat {
     .flat()
     .find((name) => name === format.toUpperCase());
   if (found) return found;
-  throw new UnsupportedFormatError(`Of ${datatype}, these formats are served: ${formatsOf[datatype].join(', ')}.`);
+  throw new DataOutError(
+    'unsupported_format',
+    `Of ${datatype}, these formats are served: ${formatsOf[datatype].join(', ')}.`,
+  );
 }

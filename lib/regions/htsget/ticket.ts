@@ -1,4 +1,4 @@
-import { RequestTooLargeError } from '../../errors.ts';
+import { DataOutError } from '../../errors.ts';
 import { mostBlockBytes } from '../blocks/bgzf.ts';
 import { type DataFormat, endMarkers } from '../formats.ts';
 import type { FileHead } from '../head/file-head.ts';
@@ -91,7 +91,6 @@ export async function plaintextTicket(
  *
  * @param bytes of all pieces, roughly
  * @param cut the pieces, with parts of about so many bytes
- * @throws RequestTooLargeError when there is no such size
  */
 export function ticketInParts(
   bytes: number,
@@ -106,8 +105,8 @@ export function ticketInParts(
   throw tooLong();
 }
 
-function tooLong(): RequestTooLargeError {
-  return new RequestTooLargeError('The ticket would be too long: ask for regions, or download the file.');
+function tooLong(): DataOutError {
+  return new DataOutError('request_too_large', 'The ticket would be too long: ask for regions, or download the file.');
 }
 
 /** Pieces without a byte are left out. */

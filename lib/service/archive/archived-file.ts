@@ -1,5 +1,5 @@
 import { Crypt4ghError, openHeader, reencryptHeader } from '../../crypt4gh/index.ts';
-import { ArchiveDamagedError } from '../../errors.ts';
+import { damaged, isDamage } from '../../errors.ts';
 import type { Archive, ArchivedFile, ArchiveKey, BodyAddress, ContainerSource } from './ports.ts';
 
 type StoredHeader = Pick<ArchivedFile, 'fileId' | 'header'>;
@@ -10,7 +10,6 @@ type StoredHeader = Pick<ArchivedFile, 'fileId' | 'header'>;
  *
  * @param candidates archive keys to try, best match first
  * @param editList takes the place of the stored one, over the whole plaintext; `null`: none. Default: the stored one
- * @throws ArchiveDamagedError when no key opens the header, or its bytes are not a header
  */
 export function headerFor(
   file: StoredHeader,
@@ -33,7 +32,6 @@ export function headerFor(
  * The edit list of the stored header; `undefined` when it has none.
  *
  * @param candidates archive keys to try, best match first
- * @throws ArchiveDamagedError as {@link headerFor}
  */
 export function storedEditList(
   { header }: StoredHeader,
@@ -51,7 +49,6 @@ export function storedEditList(
  *
  * @param candidates archive keys to try, best match first
  * @param use opens a stored header with the private key
- * @throws ArchiveDamagedError when every key fails with a Crypt4GH error. Other errors of `use` pass
  */
 function withArchiveKey<T>(candidates: readonly ArchiveKey[], use: (privateKey: Uint8Array) => T): T {
   const failures = new Set<string>();
@@ -63,16 +60,13 @@ function withArchiveKey<T>(candidates: readonly ArchiveKey[], use: (privateKey: 
       failures.add(error.code);
     }
   }
-  throw new ArchiveDamagedError(
-    `none of ${candidates.length} archive keys opens the header: ${[...failures].join(', ') || 'no key'}`,
-  );
+  throw damaged(`none of ${candidates.length} archive keys opens the header: ${[...failures].join(', ') || 'no key'}`);
 }
 
 /**
  * The file's body as the archive has it now. Later reads and copies give its ETag, so they cannot take another body.
  *
  * @param options.checksum also ask for the CRC-64/NVME of the body. The caller needs the right to decrypt it
- * @throws ArchiveDamagedError when the body is missing or differs in size from the catalogue; ArchiveLocationUnknownError
  */
 export async function bodySource(
   file: BodyAddress & Pick<ArchivedFile, 'archiveFileSize'>,
@@ -83,16 +77,17 @@ export async function bodySource(
   const address = { archiveLocation, archiveFilePath };
   const { size, etag, crc64nvme } = await archive.head(address, options);
   if (size !== file.archiveFileSize) {
-    throw new ArchiveDamagedError(`the catalogue says ${file.archiveFileSize} bytes of body, the archive has ${size}`);
+    throw damaged(`the catalogue says ${file.archiveFileSize} bytes of body, the archive has ${size}`);
   }
   return { address, archiveEtag: etag, bodySize: size, crc64nvme };
 }
 
-/** Runs `task`. An ArchiveDamagedError of it then names the file: code that reads bodies and headers knows none. */
+/** Runs `task`, and names the file in the message of its damage: code that reads bodies and headers knows no name. */
 export async function nameDamagedFile<T>(fileId: string, task: () => Promise<T>): Promise<T> {
   try {
     return await task();
   } catch (error) {
-    throw error instanceof ArchiveDamagedError ? error.ofFile(fileId) : error;
+    if (isDamage(error)) error.message = `file ${fileId}: ${error.message}`;
+    throw error;
   }
 }

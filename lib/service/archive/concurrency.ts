@@ -1,5 +1,5 @@
 import type { Timing } from '../../common/timing.ts';
-import { SlowDownError } from '../../errors.ts';
+import { isError } from '../../errors.ts';
 
 /**
  * Run `task` for every item, at most `limit` at a time. After the first failure, of a task or of `items`, no task starts. Those in flight
@@ -70,7 +70,7 @@ export class AdaptiveConcurrency {
         this.#succeeded();
         return value;
       } catch (error) {
-        if (!(error instanceof SlowDownError)) throw error;
+        if (!(isError(error, 'temporarily_unavailable') && error.wantsFewerCalls)) throw error;
         this.#slowDown();
       }
       await this.#timing.sleep(pauseMs * (0.5 + this.#timing.random() / 2), undefined);

@@ -20,7 +20,6 @@ export interface EvaluatedAccess<Grant extends DatasetGrant = DatasetGrant> exte
  *
  * @param grants of visas that have been verified; their dataset ids may be stable ids or aliases
  * @param wanted absent: every dataset that is granted
- * @throws TemporarilyUnavailableError
  */
 export async function grantedAndReleased<Grant extends DatasetGrant>(
   catalogue: Pick<Catalogue, 'evaluateAccess'>,

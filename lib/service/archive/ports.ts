@@ -43,7 +43,7 @@ export interface AccessResult {
   }[];
 }
 
-/** The catalogue (`sda` schema). Every method may throw TemporarilyUnavailableError. */
+/** The catalogue (`sda` schema). */
 export interface Catalogue {
   /**
    * Compare the wanted with the granted, in one statement. It does the same work for the unknown, the not granted and the not
@@ -60,7 +60,7 @@ export interface Catalogue {
   /**
    * The file, only if it belongs to the dataset and the dataset is released at this moment.
    *
-   * @throws ArchiveDamagedError when it has no body, no size or no header in the catalogue
+   * @throws `archive_damaged` when it has no body, no size or no header in the catalogue
    */
   findReleasedFile(reference: FileReference): Promise<ArchivedFile | undefined>;
   /** Whether the dataset has more than `count` files, those included that ingestion has not finished. */
@@ -83,7 +83,7 @@ export interface ObjectHead {
 export interface Archive {
   /**
    * @param options.checksum also ask for the CRC-64/NVME. S3 then wants the right to decrypt the body
-   * @throws ArchiveDamagedError when the body is missing; ArchiveLocationUnknownError
+   * @throws `archive_damaged` when the body is missing
    */
   head(address: BodyAddress, options?: { readonly checksum: boolean }): Promise<ObjectHead>;
   /** Bytes [start, end) of the body while its ETag is `etag`. Never more than 8 MiB at a time. The memory is the caller's. */
@@ -116,7 +116,7 @@ export interface OutboxWriter {
    * One PutObject. `replaces` is the ETag of the object that it may replace (If-Match); `undefined`: there must be none
    * (If-None-Match: *). `crc64nvme` is the CRC-64/NVME that the bytes must have, base64; `undefined`: S3 compares nothing.
    *
-   * @throws ArchiveDamagedError when the bytes have another CRC
+   * @throws `archive_damaged` when the bytes have another CRC
    */
   put(
     key: string,
@@ -150,16 +150,16 @@ export interface UploadedPart {
 /** One multipart upload in progress. Part numbers begin at 1. */
 export interface MultipartUpload {
   readonly uploadId: string;
-  /** Send bytes as a part (≥ 5 MiB unless it is the last). @throws SlowDownError */
+  /** Send bytes as a part (≥ 5 MiB unless it is the last). @throws with `wantsFewerCalls` when S3 asks for that */
   uploadPart(partNumber: number, bytes: Uint8Array): Promise<UploadedPart>;
-  /** Let S3 copy bytes [start, end) of the archived body as a part, while its ETag is the source's. @throws SlowDownError */
+  /** Let S3 copy bytes [start, end) of the archived body as a part, while its ETag is the source's. Throws as `uploadPart`. */
   copyPart(partNumber: number, source: ContainerSource, range: ByteRange): Promise<UploadedPart>;
   /**
    * Make the object of exactly these parts visible. `size` is checked by S3 (MpuObjectSize); after a lost answer, a HEAD
    * tells whether it is. `replaces` and `crc64nvme` as in `OutboxWriter.put`. After a conflict the parts still exist, to be aborted. An
    * upload that S3 cannot complete is aborted.
    *
-   * @throws ArchiveDamagedError when the object would have another CRC
+   * @throws `archive_damaged` when the object would have another CRC
    */
   complete(
     parts: readonly UploadedPart[],

@@ -1,6 +1,6 @@
 import { combinedCrc, crcOf, formatCrc, parseCrc } from '../../common/crc64nvme.ts';
 import { systemTiming, type Timing } from '../../common/timing.ts';
-import { ArchiveDamagedError, SlowDownError, TemporarilyUnavailableError } from '../../errors.ts';
+import { damaged, unavailable } from '../../errors.ts';
 import { AdaptiveConcurrency, forEachConcurrently } from './concurrency.ts';
 import { type MultipartPlan, planContainer } from './plan.ts';
 import type {
@@ -41,8 +41,7 @@ export interface WriteDependencies {
  * Write `header || body` to the outbox. The container becomes visible in one step, when it is whole; on any error, and on
  * a conflict, nothing of it is left behind.
  *
- * @throws TemporarilyUnavailableError also when the invocation ends too soon for the next step; ArchiveDamagedError; what
- * `confirm` throws
+ * @throws `temporarily_unavailable` also when the invocation ends too soon for the next step; what `confirm` throws
  */
 export async function writeContainer(
   container: OutboxContainer,
@@ -68,10 +67,9 @@ export async function writeContainer(
   }
 }
 
-/** @throws TemporarilyUnavailableError when the invocation ends too soon for another step */
 export function checkTimeLeft(remainingMs: () => number): void {
   if (remainingMs() < cleanUpMs) {
-    throw new TemporarilyUnavailableError('the invocation ends soon, the container needs another one');
+    throw unavailable('the invocation ends soon, the container needs another one');
   }
 }
 
@@ -121,7 +119,8 @@ export async function sendParts(
     const giveUpAt = timing.now().getTime() + patienceMs;
     const part = await concurrency.run(call, () => {
       checkTime();
-      if (timing.now().getTime() > giveUpAt) throw new SlowDownError('S3 asks for fewer calls at once');
+      if (timing.now().getTime() > giveUpAt)
+        throw unavailable('S3 asks for fewer calls at once', { wantsFewerCalls: true });
     });
     parts.set(part.partNumber, part);
     await record.add(part);
@@ -150,7 +149,7 @@ async function headerAndBody(
   if (count === 0) return header;
   const bytes = await archive.read(body.address, { start, end: start + count, etag: body.archiveEtag });
   if (bytes.length !== count) {
-    throw new ArchiveDamagedError(`expected ${count} bytes of the body, the archive gave ${bytes.length}`);
+    throw damaged(`expected ${count} bytes of the body, the archive gave ${bytes.length}`);
   }
   return Buffer.concat([header, bytes]);
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { ArchiveDamagedError } from '../../errors.ts';
+import { damaged } from '../../errors.ts';
 import type { ArchivedFile, Catalogue, FileReference } from '../archive/ports.ts';
 import { camelRow, count } from '../stores/rds/columns.ts';
 import type { SqlExecutor } from '../stores/rds/data-api.ts';
@@ -97,10 +97,7 @@ const fileRow = camelRow({
   key_hash: z.string().nullable(),
 });
 
-/**
- * @param columns those of {@link archivedColumns}
- * @throws ArchiveDamagedError when the file has no body, no size, no header, one over `limits.headerBytes` or one that is not hex
- */
+/** @param columns those of {@link archivedColumns} */
 export async function archivedFile(
   db: SqlExecutor,
   { fileId, datasetId }: FileReference,
@@ -109,7 +106,7 @@ export async function archivedFile(
   const { archiveFilePath, archiveFileSize, archiveLocation, keyHash, ...path } = fileRow.parse(columns);
   const header = headerRow.parse(columns);
   if (!archiveFilePath || archiveFileSize === null || !header.header) {
-    throw new ArchiveDamagedError(`the catalogue has no body, no size or no header for file ${fileId}`);
+    throw damaged(`the catalogue has no body, no size or no header for file ${fileId}`);
   }
   const hex = await wholeHeader(fileId, header, async (start) => {
     const [row] = await db.query(

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { limits } from '../../contract/limits.ts';
-import { ArchiveDamagedError } from '../../errors.ts';
+import { damaged } from '../../errors.ts';
 import { count } from '../stores/rds/columns.ts';
 
 /** Hex characters of a header in one row: with all other columns, below the 64 KiB that a row may have. */
@@ -31,7 +31,6 @@ export const sliceRow = z.object({ header: z.string().nullable() });
  *
  * @param name of the file, for errors
  * @param sliceFrom reads the slice that begins at this character, counted from 1
- * @throws ArchiveDamagedError when the header is over `limits.headerBytes`, or changed while it was read
  */
 export async function wholeHeader(
   name: string,
@@ -40,23 +39,21 @@ export async function wholeHeader(
 ): Promise<string> {
   const length = columnLength ?? 0;
   if (length > longestHeader) {
-    throw new ArchiveDamagedError(
-      `the header of file ${name} has ${length} hex characters, more than ${longestHeader}`,
-    );
+    throw damaged(`the header of file ${name} has ${length} hex characters, more than ${longestHeader}`);
   }
   let hex = header ?? '';
   for (let start = headerSlice + 1; start <= length; start += headerSlice) hex += await sliceFrom(start);
   if (digest !== null && createHash('sha256').update(hex).digest('hex') !== digest) {
-    throw new ArchiveDamagedError(`the header of file ${name} changed while it was read`);
+    throw damaged(`the header of file ${name} changed while it was read`);
   }
   return hex;
 }
 
-/** The column `sda.files.header`: hex of the whole Crypt4GH header. @throws ArchiveDamagedError for anything else. */
+/** The column `sda.files.header`: hex of the whole Crypt4GH header. */
 export function headerBytes(hex: string, name: string): Uint8Array {
   // Buffer.from would silently stop at the first character that is not hex.
   if (hex.length % 2 !== 0 || !/^[0-9a-f]+$/i.test(hex)) {
-    throw new ArchiveDamagedError(`the header of file ${name} is not hexadecimal in the catalogue`);
+    throw damaged(`the header of file ${name} is not hexadecimal in the catalogue`);
   }
   return new Uint8Array(Buffer.from(hex, 'hex'));
 }

@@ -1,5 +1,5 @@
 import { identifier } from '../../contract/messages.ts';
-import { ForbiddenError, NotFoundError } from '../../errors.ts';
+import { DataOutError } from '../../errors.ts';
 import type { DatasetGrant, VisaRules } from '../../visas/index.ts';
 import { nameDamagedFile } from '../archive/archived-file.ts';
 import { type Entitlement, grantedAndReleased } from '../archive/entitlement.ts';
@@ -12,7 +12,7 @@ import { isNameOf, type ReplyOutcome } from './representation.ts';
 /**
  * The datasets through which the caller may have what is wanted now, in the order of their ids.
  *
- * @throws ForbiddenError, the same for what is unknown, not released or not granted
+ * @throws `forbidden`, the same for what is unknown, not released or not granted
  */
 export async function entitlementsTo<Grant extends DatasetGrant>(
   wanted: RequestedData,
@@ -24,11 +24,7 @@ export async function entitlementsTo<Grant extends DatasetGrant>(
   return [first, ...others];
 }
 
-/**
- * The file, if the caller may have it now. The query that reads the header checks the release once more.
- *
- * @throws ForbiddenError as {@link entitlementsTo}; ArchiveDamagedError, TemporarilyUnavailableError
- */
+/** The file, if the caller may have it now. The query that reads the header checks the release once more. */
 export async function entitledFile(
   fileId: string,
   grants: readonly DatasetGrant[],
@@ -41,8 +37,9 @@ export async function entitledFile(
 }
 
 /** The one answer for what is unknown, not released or not granted: a caller must not learn which. */
-export function accessRefused(): ForbiddenError {
-  return new ForbiddenError(
+export function accessRefused(): DataOutError {
+  return new DataOutError(
+    'forbidden',
     'No visa that was presented gives access to this. Present one for the dataset, once it is released.',
   );
 }
@@ -54,7 +51,7 @@ export function accessRefused(): ForbiddenError {
  * An id that no catalogue can hold is refused before the database is asked, and so earlier than others. That tells the
  * caller nothing: the rule is public, and depends on the id alone.
  *
- * @throws ForbiddenError for an id that no catalogue can hold, the same as for an unknown one
+ * @throws `forbidden` for an id that no catalogue can hold, the same as for an unknown one
  */
 export function pathIdentifier(request: HttpRequest, name: string): string {
   const id = decodedSegment(request.pathParameters.get(name) ?? '');
@@ -81,8 +78,8 @@ export interface ServedFile extends ReplyOutcome {
  *
  * @param read the parts of the request that the route knows
  * @param reply calls `ended` once, when the reply has ended
- * @throws UnauthenticatedError, InvalidRequestError, ForbiddenError; NotFoundError when the path has another name than the
- * file's; what `reply` throws, damage with the id of the file
+ * @throws `not_found` when the path has another name than the file's; what `reply` throws, damage with the id of the
+ * file
  */
 export async function entitledFileReply<Parts extends { readonly kind: ServedFile['kind'] }>(
   request: HttpRequest,
@@ -96,7 +93,10 @@ export async function entitledFileReply<Parts extends { readonly kind: ServedFil
   const name = request.pathParameters.get('name');
   // A front door that has decoded the name leaves a percent sign that is the name's own.
   if (name !== undefined && ![name, decodedSegment(name)].some((one) => isNameOf(file, one))) {
-    throw new NotFoundError('the file has another name: ask for /files/{fileId} alone, or with its displayFileName');
+    throw new DataOutError(
+      'not_found',
+      'the file has another name: ask for /files/{fileId} alone, or with its displayFileName',
+    );
   }
   const { requestId } = request;
   const { kind } = parts;

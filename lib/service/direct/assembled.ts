@@ -1,6 +1,6 @@
 import { directExpiryDays, directKey } from '../../contract/direct-key.ts';
 import { outboxMetadataOf } from '../../contract/outbox-key.ts';
-import { TemporarilyUnavailableError } from '../../errors.ts';
+import { unavailable } from '../../errors.ts';
 import type { Archive, Catalogue, Clock, ObjectHead, OutboxWriter, SignedUrl } from '../archive/ports.ts';
 import { writeContainer } from '../archive/write-container.ts';
 import { accessRefused } from './access.ts';
@@ -35,8 +35,8 @@ export interface Assembled extends SignedUrl {
  * bytes: requests for the same container, also at the same moment, share one object. The object becomes visible when it is
  * whole. Until then, and after any failure, there is nothing.
  *
- * @throws ForbiddenError when the dataset is withdrawn meanwhile; TemporarilyUnavailableError, also when the invocation
- * ends too soon; ArchiveDamagedError
+ * @throws `forbidden` when the dataset is withdrawn meanwhile; `temporarily_unavailable` also when the invocation ends
+ * too soon
  */
 export async function assembled(
   container: Container,
@@ -52,7 +52,7 @@ export async function assembled(
   }
   const theirs = await lastingUrl(key, await dependencies.outbox.head(key), container, dependencies);
   if (theirs) return { ...theirs, reused: true };
-  throw new TemporarilyUnavailableError('another request writes this container at the same time', {
+  throw unavailable('another request writes this container at the same time', {
     retryAfterSeconds: 5,
   });
 }

@@ -8,7 +8,7 @@ import {
   planRearrangement,
   publicKeyFingerprint,
 } from '../../crypt4gh/index.ts';
-import { ArchiveDamagedError, RangeNotSatisfiableError } from '../../errors.ts';
+import { damaged, rangeNotSatisfiable } from '../../errors.ts';
 import { bodySource, headerFor, storedEditList } from '../archive/archived-file.ts';
 import { outboxFileName, submittedName } from '../archive/container-name.ts';
 import type { Archive, ArchivedFile, ContainerSource, OpenableArchive } from '../archive/ports.ts';
@@ -32,7 +32,6 @@ export interface Container extends Representation {
  * call can resume a download that broke off.
  *
  * @param recipient raw public key
- * @throws ArchiveDamagedError, TemporarilyUnavailableError
  */
 export async function containerOf(
   file: ArchivedFile,
@@ -123,8 +122,6 @@ const readsAhead = 4;
 /**
  * Ranges of an archived body one after the other, as they are stored. Reads ahead of the consumer, and stops reading when the
  * iteration ends early.
- *
- * @throws ArchiveDamagedError, TemporarilyUnavailableError
  */
 export async function* bodyBytes(
   archive: Pick<Archive, 'read'>,
@@ -149,8 +146,7 @@ export type Coordinates = ByteRange;
  * same container.
  *
  * @param recipient raw public key
- * @throws RangeNotSatisfiableError when the plaintext ends before the first of them; ArchiveDamagedError,
- * TemporarilyUnavailableError
+ * @throws `range_not_satisfiable` when the plaintext ends before the first of them
  */
 export async function partOf(
   file: ArchivedFile,
@@ -163,7 +159,7 @@ export async function partOf(
   const candidates = await archiveKeys.candidates(file.keyHash);
   const stored = storedEditList(file, candidates);
   const size = editedSize(plainSizeOf(bodySize), stored ?? []);
-  if (start >= size) throw new RangeNotSatisfiableError(size);
+  if (start >= size) throw rangeNotSatisfiable(size);
 
   const { bodyRanges, editList } = planRearrangement({ ranges: [{ start, end }], editList: stored, bodySize });
   return composed(
@@ -189,6 +185,6 @@ function plainSizeOf(bodySize: number): number {
     return decryptedSize(bodySize);
   } catch (error) {
     if (!(error instanceof DamagedBodyError)) throw error;
-    throw new ArchiveDamagedError(`no Crypt4GH body has ${bodySize} bytes`);
+    throw damaged(`no Crypt4GH body has ${bodySize} bytes`);
   }
 }

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { visasIn } from '../../common/untrusted-json.ts';
 import { limits } from '../../contract/limits.ts';
 import type { FileDescription } from '../../contract/messages.ts';
-import { ForbiddenError, InvalidRequestError, NotFoundError, UnauthenticatedError } from '../../errors.ts';
+import { DataOutError, invalidRequest, isError } from '../../errors.ts';
 import { datatypeOf } from '../../regions/htsget/names.ts';
 import type { DatasetGrant, TrustedIssuers, VisaRules } from '../../visas/index.ts';
 import type { Entitlement } from '../archive/entitlement.ts';
@@ -48,8 +48,8 @@ interface GrantedObject {
  * The object of the path, if the tokens grant it: the Bearer token of a GET, the passports in the body of a POST. The grants
  * of all tokens count together. A refused token does not harm the others.
  *
- * @throws UnauthenticatedError when every token is refused
- * @throws ForbiddenError, the same for an object that is unknown, not released or not granted. @throws InvalidRequestError
+ * @throws `unauthenticated` when every token is refused; `forbidden`, the same for an object that is unknown, not
+ * released or not granted
  */
 async function grantedObject(
   request: HttpRequest,
@@ -65,13 +65,13 @@ async function grantedObject(
 
 async function grantsOfAny(tokens: ReadonlySet<string>, rules: VisaRules): Promise<readonly CallersGrant[]> {
   const grants: CallersGrant[] = [];
-  const refusals: UnauthenticatedError[] = [];
+  const refusals: DataOutError[] = [];
   for (const token of tokens) {
     try {
       const verified = await verifiedToken(token, rules);
       grants.push(...verified.grants.map((grant) => ({ ...grant, token })));
     } catch (error) {
-      if (!(error instanceof UnauthenticatedError)) throw error;
+      if (!isError(error, 'unauthenticated')) throw error;
       refusals.push(error);
     }
   }
@@ -96,22 +96,23 @@ const body = z.object(
 
 /**
  * The passports of a POST. Nothing in them is verified; their visas are counted.
- * @throws InvalidRequestError with every broken rule; never repeats a value. @throws UnauthenticatedError when there is none
+ * @throws `invalid_request` with every broken rule; it never repeats a value
  */
 function parsePassports(request: HttpRequest): readonly string[] {
   const parsed = body.safeParse(jsonBody(request, maxBodyBytes));
   if (!parsed.success) {
-    throw new InvalidRequestError(
+    throw invalidRequest(
       parsed.error.issues.map(({ path, message }) => ({ field: path.join('.') || 'body', message })),
     );
   }
   const { passports } = parsed.data;
-  if (passports.length === 0) throw new UnauthenticatedError('a passport is missing: send it in the member passports');
+  if (passports.length === 0)
+    throw new DataOutError('unauthenticated', 'a passport is missing: send it in the member passports');
   // Before any signature is checked.
   const visas = passports.reduce((sum, passport) => sum + (visasIn(passport)?.length ?? 0), 0);
   if (visas > limits.visasPerRequest) {
     const message = `must not hold more than ${limits.visasPerRequest} visas in all`;
-    throw new InvalidRequestError([{ field: 'passports', message }]);
+    throw invalidRequest([{ field: 'passports', message }]);
   }
   return passports;
 }
@@ -128,14 +129,13 @@ const checksumNames: Readonly<Record<Checksum['type'], string>> = {
  * `GET|POST /ga4gh/drs/v1/objects/{object_id}`: the description of the plaintext.
  *
  * @param baseUrl of the API, without a slash at the end
- * @throws NotFoundError for `POST …/objects/access`, the bulk request of DRS, which is not served
- * @throws UnauthenticatedError, ForbiddenError, InvalidRequestError, ArchiveDamagedError, TemporarilyUnavailableError
+ * @throws `not_found` for `POST …/objects/access`, the bulk request of DRS, which is not served
  */
 export async function describeObject(request: HttpRequest, baseUrl: string, endpoint: DrsEndpoint): Promise<HttpReply> {
   const { rules, catalogue, describeFile } = endpoint;
   // The path of the bulk request is that of an object with this id, so API Gateway cannot tell them apart.
   if (request.method === 'POST' && request.pathParameters.get('object_id') === 'access') {
-    throw new NotFoundError('bulk requests are not served: ask for each object by its own path');
+    throw new DataOutError('not_found', 'bulk requests are not served: ask for each object by its own path');
   }
   const {
     fileId,
@@ -201,7 +201,7 @@ function authorizationsFor(objectId: string, { issuers }: TrustedIssuers) {
  * `OPTIONS /ga4gh/drs/v1/objects/{object_id}`, without credentials. The catalogue is not asked, so the reply does not tell
  * whether there is such an object.
  *
- * @throws NotFoundError for an id that no catalogue can hold: DRS has no 403 for a request without credentials
+ * @throws `not_found` for an id that no catalogue can hold: DRS has no 403 for a request without credentials
  */
 export function objectAuthorizations(request: HttpRequest, issuers: TrustedIssuers): HttpReply {
   return jsonReply(request.requestId, authorizationsFor(objectId(request), issuers));
@@ -211,7 +211,7 @@ function objectId(request: HttpRequest): string {
   try {
     return pathIdentifier(request, 'object_id');
   } catch (error) {
-    if (error instanceof ForbiddenError) throw new NotFoundError('no object can have this id');
+    if (isError(error, 'forbidden')) throw new DataOutError('not_found', 'no object can have this id');
     throw error;
   }
 }
@@ -223,13 +223,16 @@ const longestBearer = 8192;
  * `GET|POST /ga4gh/drs/v1/objects/{object_id}/access/{access_id}`: the URL of the bytes, and the header that an HTTP client must
  * send with it. The reply repeats the caller's own token, and nothing that the caller does not have.
  *
- * @throws NotFoundError for another access id of an object that the caller may have. Others as `describeObject`
+ * @throws `not_found` for another access id of an object that the caller may have
  */
 export async function giveAccessUrl(request: HttpRequest, baseUrl: string, endpoint: DrsEndpoint): Promise<HttpReply> {
   const { rules, catalogue } = endpoint;
   const granted = await grantedObject(request, rules, catalogue);
   if (request.pathParameters.get('access_id') !== plaintextAccessId) {
-    throw new NotFoundError(`the object has no such access method: its one access_id is ${plaintextAccessId}`);
+    throw new DataOutError(
+      'not_found',
+      `the object has no such access method: its one access_id is ${plaintextAccessId}`,
+    );
   }
   const { fileId } = granted;
   const { token, datasetId } = await headerToken(granted, rules);
@@ -253,7 +256,7 @@ function segmentsOf(file: ArchivedFile): readonly string[] {
  * A token that grants the object alone and fits a header, and the dataset that gives access: one of the caller's tokens or,
  * where all are too long, a visa inside one of them. The caller already has that visa, and it grants less.
  *
- * @throws InvalidRequestError when no visa alone grants the object
+ * @throws `invalid_request` when no visa alone grants the object
  */
 async function headerToken(
   { entitlements, fromHeader }: GrantedObject,
@@ -276,14 +279,14 @@ async function headerToken(
     }
   }
   const message = `is longer than ${longestBearer} characters, which do not fit a header, and no visa in it grants this alone: send a shorter passport`;
-  throw new InvalidRequestError([{ field: 'passports', message }]);
+  throw invalidRequest([{ field: 'passports', message }]);
 }
 
 async function grantsOrNone(visa: string, rules: VisaRules): Promise<readonly DatasetGrant[]> {
   try {
     return (await verifiedToken(visa, rules)).grants;
   } catch (error) {
-    if (error instanceof UnauthenticatedError) return [];
+    if (isError(error, 'unauthenticated')) return [];
     throw error;
   }
 }

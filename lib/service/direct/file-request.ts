@@ -1,5 +1,5 @@
 import { keyHeaders } from '../../contract/http.ts';
-import { InvalidRequestError, type Violation } from '../../errors.ts';
+import { invalidRequest, type Violation } from '../../errors.ts';
 import { explainUnusablePublicKey, type HttpRequest, readAll, singleQuery, usablePublicKey } from '../http/request.ts';
 import type { Coordinates } from './container.ts';
 
@@ -12,13 +12,13 @@ const format = 'destinationFormat';
  * a container without a key has no reader, and a caller who sends a key does not expect plaintext.
  *
  * @returns raw public key
- * @throws InvalidRequestError with every broken rule; it never repeats a value
+ * @throws `invalid_request` with every broken rule; it never repeats a value
  */
 export function requestedRecipient(request: HttpRequest): Uint8Array | undefined {
   const { key, asked } = readAll({ key: () => recipientKey(request), asked: () => requestedFormat(request) });
-  if (asked === 'crypt4gh' && !key) throw new InvalidRequestError([missingKey]);
+  if (asked === 'crypt4gh' && !key) throw invalidRequest([missingKey]);
   if (asked === 'plaintext' && key) {
-    throw new InvalidRequestError([{ field: format, message: 'must be CRYPT4GH when a public key is given' }]);
+    throw invalidRequest([{ field: format, message: 'must be CRYPT4GH when a public key is given' }]);
   }
   return key;
 }
@@ -27,15 +27,15 @@ function requestedFormat(request: HttpRequest): 'plaintext' | 'crypt4gh' {
   const value = singleQuery(request, format);
   if (value === undefined) return 'plaintext';
   if (value.toUpperCase() === 'CRYPT4GH') return 'crypt4gh';
-  throw new InvalidRequestError([{ field: format, message: 'must be CRYPT4GH, or absent for the plaintext' }]);
+  throw invalidRequest([{ field: format, message: 'must be CRYPT4GH, or absent for the plaintext' }]);
 }
 
 const missingKey: Violation = { field: keyHeaders[0], message: `is missing: send ${keyHeaders.join(', or ')}` };
 
-/** As {@link recipientKey}, where there must be one. @throws InvalidRequestError */
+/** As {@link recipientKey}, where there must be one. */
 export function requiredRecipientKey(request: HttpRequest): Uint8Array {
   const key = recipientKey(request);
-  if (!key) throw new InvalidRequestError([missingKey]);
+  if (!key) throw invalidRequest([missingKey]);
   return key;
 }
 
@@ -44,7 +44,7 @@ export function requiredRecipientKey(request: HttpRequest): Uint8Array {
  *
  * @param names of the headers that the route knows
  * @returns raw public key
- * @throws InvalidRequestError for more than one header, even with the same value, and for a key that cannot be used
+ * @throws `invalid_request` for more than one header, even with the same value, and for a key that cannot be used
  */
 export function recipientKey(request: HttpRequest, names: readonly string[] = keyHeaders): Uint8Array | undefined {
   const given = names.flatMap((name) =>
@@ -54,12 +54,12 @@ export function recipientKey(request: HttpRequest, names: readonly string[] = ke
   if (!only) return undefined;
   if (others.length > 0) {
     const sent = new Set(given.map(({ name }) => name));
-    throw new InvalidRequestError(
+    throw invalidRequest(
       Array.from(sent, (field) => ({ field, message: `is one of ${given.length} public keys: send one` })),
     );
   }
   const key = usablePublicKey(only.value);
-  if (!key) throw new InvalidRequestError([{ field: only.name, message: explainUnusablePublicKey(only.value) }]);
+  if (!key) throw invalidRequest([{ field: only.name, message: explainUnusablePublicKey(only.value) }]);
   return key;
 }
 
@@ -68,7 +68,7 @@ const names = { start: 'startCoordinate', end: 'endCoordinate' } as const;
 /**
  * The bytes [`startCoordinate`, `endCoordinate`) of the plaintext that are asked for; `undefined` when neither is given.
  *
- * @throws InvalidRequestError for one without the other, for what is not a whole number, for an empty range, and beside a
+ * @throws `invalid_request` for one without the other, for what is not a whole number, for an empty range, and beside a
  * `Range` header, which also selects bytes
  */
 export function requestedCoordinates(request: HttpRequest): Coordinates | undefined {
@@ -87,6 +87,6 @@ export function requestedCoordinates(request: HttpRequest): Coordinates | undefi
   if (start !== undefined && end !== undefined && end <= start) {
     violations.push({ field: names.end, message: `must be greater than ${names.start}` });
   }
-  if (violations.length > 0 || start === undefined || end === undefined) throw new InvalidRequestError(violations);
+  if (violations.length > 0 || start === undefined || end === undefined) throw invalidRequest(violations);
   return { start, end };
 }

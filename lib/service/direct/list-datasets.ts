@@ -1,6 +1,6 @@
 import { limits } from '../../contract/limits.ts';
 import { identifier } from '../../contract/messages.ts';
-import { InvalidRequestError, type Violation } from '../../errors.ts';
+import { invalidRequest, type Violation } from '../../errors.ts';
 import type { VisaRules } from '../../visas/index.ts';
 import { grantedAndReleased } from '../archive/entitlement.ts';
 import type { Catalogue } from '../archive/ports.ts';
@@ -17,10 +17,7 @@ export interface DatasetsEndpoint {
   readonly catalogue: Pick<Catalogue, 'evaluateAccess'>;
 }
 
-/**
- * `GET /metadata/datasets`: stable ids of the datasets that are granted and released at this moment, sorted.
- * @throws UnauthenticatedError, InvalidRequestError, TemporarilyUnavailableError
- */
+/** `GET /metadata/datasets`: stable ids of the datasets that are granted and released at this moment, sorted. */
 export async function listDatasets(
   request: HttpRequest,
   { rules, catalogue }: DatasetsEndpoint,
@@ -48,7 +45,6 @@ export interface DatasetListing {
 /**
  * `GET /metadata/datasets/{datasetId}/files[?per_page][&after]`: the dataset's files, as the field's clients read them,
  * by {@link listReply}.
- * @throws UnauthenticatedError, ForbiddenError, InvalidRequestError, TemporarilyUnavailableError
  */
 export async function listDatasetFiles(
   request: HttpRequest,
@@ -73,7 +69,7 @@ async function wantedFiles(
     const most = limits.filesWithoutPages;
     if (await catalogue.hasMoreFiles(datasetId, most)) {
       const message = `is missing: the dataset has more than ${most} files. Ask for pages of at most ${limits.filesPerPage}, each with the last fileId of the one before as after`;
-      throw new InvalidRequestError([{ field: 'per_page', message }]);
+      throw invalidRequest([{ field: 'per_page', message }]);
     }
     return catalogue.filesOfDataset(datasetId);
   }
@@ -85,7 +81,7 @@ async function wantedFiles(
   if (after !== undefined && place === undefined) {
     violations.push({ field: 'after', message: 'is not a file of this dataset: begin with the first page' });
   }
-  if (violations.length > 0 || perPage === undefined) throw new InvalidRequestError(violations);
+  if (violations.length > 0 || perPage === undefined) throw invalidRequest(violations);
   return slice(catalogue.filesOfDataset(datasetId, place), 0, perPage);
 }
 

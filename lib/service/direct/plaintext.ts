@@ -1,6 +1,6 @@
 import type { FileDescription } from '../../contract/messages.ts';
 import { type ContainerReader, Crypt4ghError, openContainer } from '../../crypt4gh/index.ts';
-import { ArchiveDamagedError, RangeNotSatisfiableError } from '../../errors.ts';
+import { damaged, rangeNotSatisfiable } from '../../errors.ts';
 import { bodySource, storedEditList } from '../archive/archived-file.ts';
 import type { Archive, ArchivedFile, ContainerSource, FileReference, OpenableArchive } from '../archive/ports.ts';
 import { accessRefused } from './access.ts';
@@ -21,8 +21,6 @@ const segmentsInFirstFetch = 1;
 /**
  * The file decrypted, as the edit list of its stored header leaves it. Only the segments that hold wanted bytes are read.
  * Plaintext exists in memory only, some segments at a time.
- *
- * @throws ArchiveDamagedError, TemporarilyUnavailableError
  */
 export async function plaintextOf(file: ArchivedFile, dependencies: OpenableArchive): Promise<Representation> {
   const { archive, archiveKeys } = dependencies;
@@ -56,10 +54,10 @@ export async function plaintextOf(file: ArchivedFile, dependencies: OpenableArch
 /**
  * The bytes between the coordinates, as their own representation.
  *
- * @throws RangeNotSatisfiableError when the whole ends before the first of them
+ * @throws `range_not_satisfiable` when the whole ends before the first of them
  */
 export function between({ start, end }: Coordinates, whole: Representation): Representation {
-  if (start >= whole.size) throw new RangeNotSatisfiableError(whole.size);
+  if (start >= whole.size) throw rangeNotSatisfiable(whole.size);
   const size = Math.min(end, whole.size) - start;
   return {
     ...whole,
@@ -77,8 +75,7 @@ export interface DescriptionDependencies extends OpenableArchive {
  * Describe a file's plaintext. Opens its header and reads no body. Decides nothing about grants; the query that reads the header
  * checks the release.
  *
- * @throws ForbiddenError when the dataset is not released or does not hold the file; ArchiveDamagedError,
- * TemporarilyUnavailableError
+ * @throws `forbidden` when the dataset is not released or does not hold the file
  */
 export async function describeFile(
   reference: FileReference,
@@ -104,7 +101,7 @@ export async function describeFile(
   };
 }
 
-/** Bytes [start, end) of an archived file. @throws ArchiveDamagedError, TemporarilyUnavailableError */
+/** Bytes [start, end) of an archived file. */
 export async function* plaintextPieces(
   reader: ContainerReader,
   start: number,
@@ -134,7 +131,7 @@ export async function asDamage<T>(open: () => Promise<T>): Promise<T> {
 
 /** Header and body are the archive's, so an error of their format is damage of the archive. */
 function damageOf(error: unknown): unknown {
-  return error instanceof Crypt4ghError ? new ArchiveDamagedError(error.message, { cause: error }) : error;
+  return error instanceof Crypt4ghError ? damaged(error.message, { cause: error }) : error;
 }
 
 function entityTag(parts: readonly string[]): string {

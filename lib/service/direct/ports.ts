@@ -30,14 +30,14 @@ export interface FileFacts {
   readonly archivedChecksums: readonly Checksum[];
 }
 
-/** The catalogue, with what direct access alone asks. Every method may throw TemporarilyUnavailableError. */
+/** The catalogue, with what direct access alone asks. */
 export interface DirectCatalogue extends Catalogue {
   /**
    * Files of the dataset that can be served, each once, in a stable order of the catalogue's own. They come page after page:
    * memory is bounded by one. Every page is read only while the dataset is released.
    *
    * @param after a place from {@link placeInDataset}: only the files behind it. Default: all
-   * @throws ForbiddenError when the dataset is withdrawn before the last page
+   * @throws `forbidden` when the dataset is withdrawn before the last page
    */
   filesOfDataset(datasetId: string, after?: string): AsyncIterable<readonly DatasetFile[]>;
   /** Where the file is in the order of {@link filesOfDataset}; `undefined` when it is not a file of the dataset. */
@@ -78,6 +78,6 @@ export interface DirectUrls {
  * Facts about a file that only its header has, which takes the archive's keys to open. The caller may have the file; the
  * release is checked once more.
  *
- * @throws ForbiddenError when its dataset was withdrawn meanwhile; ArchiveDamagedError, TemporarilyUnavailableError
+ * @throws `forbidden` when its dataset was withdrawn meanwhile
  */
 export type DescribeFile = (reference: FileReference) => Promise<FileDescription>;

@@ -4,7 +4,7 @@ import { safeFileName } from '../../common/names.ts';
 import { fileSizeHeader } from '../../contract/http.ts';
 import { limits } from '../../contract/limits.ts';
 import type { ByteRange } from '../../crypt4gh/index.ts';
-import { ArchiveDamagedError, RangeNotSatisfiableError, ReplyTooLargeError } from '../../errors.ts';
+import { type DataOutError, damaged, rangeNotSatisfiable, replyTooLarge } from '../../errors.ts';
 import { submittedName } from '../archive/container-name.ts';
 import type { ArchivedFile } from '../archive/ports.ts';
 import { notModified, rangeIsMeant } from '../http/conditions.ts';
@@ -26,7 +26,7 @@ export interface Representation {
    * Bytes [start, end), in order, in pieces of not much more than 1 MiB. Reads ahead of the consumer, and stops reading
    * when the iteration ends early.
    *
-   * @throws ArchiveDamagedError, TemporarilyUnavailableError: also after some bytes; the reply must then break off
+   * @throws also after some bytes: the reply must then break off
    */
   stream(start: number, end: number): AsyncIterable<Uint8Array>;
 }
@@ -62,8 +62,6 @@ export interface ReplyOutcome {
  * makes the body throw: the reply must then break off.
  *
  * @param ended called once, when the reply has ended or has broken off
- * @throws PreconditionFailedError, RangeNotSatisfiableError, ReplyTooLargeError, InvalidRequestError; what the
- * representation throws
  */
 export async function representationReply(
   request: HttpRequest,
@@ -96,7 +94,7 @@ export async function representationReply(
     ended({ status, bytes: 0, promised: 0 });
     return { status, headers, body: '' };
   }
-  if (length > limits.streamedReplyBytes) throw new ReplyTooLargeError(length, limits.streamedReplyBytes);
+  if (length > limits.streamedReplyBytes) throw replyTooLarge(length, limits.streamedReplyBytes);
   const pieces = representation.stream(start, end)[Symbol.asyncIterator]();
   const first = await pieces.next();
   return { status, headers, body: exactly(length, first, pieces, (outcome) => ended({ status, ...outcome })) };
@@ -105,7 +103,7 @@ export async function representationReply(
 function rangeOf(request: HttpRequest, { size, etag }: Representation): ByteRange | undefined {
   if (!rangeIsMeant(request, etag)) return undefined;
   const range = selectedRange(singleHeader(request, 'Range'), size);
-  if (range === 'unsatisfiable') throw new RangeNotSatisfiableError(size);
+  if (range === 'unsatisfiable') throw rangeNotSatisfiable(size);
   return range;
 }
 
@@ -131,6 +129,6 @@ async function* exactly(
   }
 }
 
-function wrongLength(length: number): ArchiveDamagedError {
-  return new ArchiveDamagedError(`the archive did not give the ${length} bytes that the reply promised`);
+function wrongLength(length: number): DataOutError {
+  return damaged(`the archive did not give the ${length} bytes that the reply promised`);
 }

@@ -21,9 +21,6 @@ export interface FileEndpoint extends EntitledFileEndpoint, AssemblyDependencies
  * `GET|HEAD /files/{fileId}[?destinationFormat=CRYPT4GH][&startCoordinate=&endCoordinate=][&redirect=false]`: the
  * plaintext, or a container for the key in a header; all of it or the bytes between the coordinates. A container too large
  * to be streamed is made inside S3, and GET is answered with 307 to it.
- *
- * @throws UnauthenticatedError, InvalidRequestError, ForbiddenError, RangeNotSatisfiableError, PreconditionFailedError,
- * ReplyTooLargeError, ArchiveDamagedError, TemporarilyUnavailableError
  */
 export function serveFile(
   request: HttpRequest,
@@ -64,9 +61,6 @@ export interface HeaderEndpoint extends EntitledFileEndpoint, OpenableArchive {}
 /**
  * `GET|HEAD /files/{fileId}/header`: the Crypt4GH header alone, for the key in one of the key headers. The content of the
  * same file behind it makes a container.
- *
- * @throws UnauthenticatedError, InvalidRequestError, ForbiddenError, RangeNotSatisfiableError, PreconditionFailedError,
- * ArchiveDamagedError, TemporarilyUnavailableError
  */
 export function serveHeader(request: HttpRequest, endpoint: HeaderEndpoint): Promise<HttpReply<ReplyBody>> {
   const parts = () => ({ kind: 'header' as const, recipient: requiredRecipientKey(request) });
@@ -83,9 +77,6 @@ export interface ContentEndpoint extends EntitledFileEndpoint {
 /**
  * `GET|HEAD /files/{fileId}/content[?redirect=false]`: the archived body, unchanged, from S3 by a presigned URL. It is the
  * same for every reader, so it takes no key. A key that clients send for the header is ignored.
- *
- * @throws UnauthenticatedError, InvalidRequestError, ForbiddenError, PreconditionFailedError, ArchiveDamagedError,
- * TemporarilyUnavailableError
  */
 export function serveContent(request: HttpRequest, endpoint: ContentEndpoint): Promise<HttpReply<ReplyBody>> {
   const parts = () => ({ kind: 'content' as const, redirect: redirectWanted(request) });

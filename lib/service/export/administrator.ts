@@ -1,5 +1,5 @@
 import { type AdminPage, archiveKindPlace } from '../../contract/admin-page.ts';
-import { ForbiddenError, UnauthenticatedError } from '../../errors.ts';
+import { DataOutError } from '../../errors.ts';
 import { parseBasic } from '../http/authorization.ts';
 import { verifyPassword } from '../http/passwords.ts';
 import { commonHeaders, type HttpReply } from '../http/reply.ts';
@@ -16,7 +16,7 @@ export interface AuthenticatedUser {
 
 /**
  * Who calls an administrative endpoint, from the values of its `Authorization` headers.
- * @throws UnauthenticatedError for no, several, malformed or wrong credentials. Errors of the store pass.
+ * @throws `unauthenticated` for no, several, malformed or wrong credentials
  */
 export async function authenticateAdministrator(
   authorization: readonly string[],
@@ -24,22 +24,22 @@ export async function authenticateAdministrator(
 ): Promise<AuthenticatedUser> {
   const [value] = authorization;
   if (value === undefined || authorization.length > 1) {
-    throw new UnauthenticatedError(
+    throw new DataOutError(
+      'unauthenticated',
       'administrator credentials are missing or sent twice: send one Authorization: Basic',
     );
   }
   const { username, password } = parseBasic(value.trim());
   const user = await administrators.find(username);
   if (!(await verifyPassword(password, user?.passwordHash)) || !user) {
-    throw new UnauthenticatedError('user name or password is wrong');
+    throw new DataOutError('unauthenticated', 'user name or password is wrong');
   }
   return { username: user.username, isAdministrator: user.roles.includes(administratorRole) };
 }
 
-/** @throws ForbiddenError unless the authorizer says that the caller has the role ADMIN */
 export function requireAdministrator({ authorizer }: Pick<HttpRequest, 'authorizer'>): void {
   if (authorizer.isAdministrator === 'true') return;
-  throw new ForbiddenError('This takes the role ADMIN. Use an account that has it.');
+  throw new DataOutError('forbidden', 'This takes the role ADMIN. Use an account that has it.');
 }
 
 /**
@@ -47,7 +47,6 @@ export function requireAdministrator({ authorizer }: Pick<HttpRequest, 'authoriz
  * the routes below `/export`. The browser may run that one module, and call this origin, and nothing else (CSP 3).
  *
  * @param archiveKind 1–64 of `a-z`, `0-9`, `-`, `_`: nothing that HTML would read
- * @throws ForbiddenError unless the authorizer says that the caller has the role ADMIN.
  */
 export function adminPageReply(
   request: HttpRequest,

@@ -2,7 +2,7 @@ import { limits } from '../../contract/limits.ts';
 import type { ExportRequestMessage } from '../../contract/messages.ts';
 import { outboxPrefix } from '../../contract/outbox-key.ts';
 import { publicKeyFingerprint } from '../../crypt4gh/index.ts';
-import { RequestRejectedError, TemporarilyUnavailableError } from '../../errors.ts';
+import { type DataOutError, isError, unavailable } from '../../errors.ts';
 import { type DatasetGrant, VisaError, type VisaRules } from '../../visas/index.ts';
 import { type Entitlement, grantedAndReleased } from '../archive/entitlement.ts';
 import { largestSmallBody } from '../archive/plan.ts';
@@ -64,7 +64,7 @@ interface Work {
  * the last time is given up with its unsent files.
  *
  * @param remainingMs milliseconds until the invocation ends; asked before each page
- * @throws TemporarilyUnavailableError and other errors of the ports: the message must be delivered again
+ * @throws errors of the ports: the message must be delivered again
  */
 export async function consumeExportRequest(
   received: ReceivedExportRequest,
@@ -83,8 +83,8 @@ export async function consumeExportRequest(
   try {
     return await carryOut(received, dependencies, work, remainingMs);
   } catch (error) {
-    if (error instanceof RequestRejectedError) {
-      const { reason, message: detail } = error;
+    if (isError(error, 'request_rejected')) {
+      const { code, reason = code, message: detail } = error;
       await ledger.reject(work.request, reason);
       await closeUnsent({ state: 'rejected', reason });
       return { outcome: 'rejected', requestId: work.request.requestId, reason, detail };
@@ -120,7 +120,7 @@ async function carryOut(
   work.cameFurtherAt = known?.cameFurtherAt ?? 0;
   if (known?.isFannedOut && known.state === 'failed' && receive.count - known.cameFurtherAt > mostWithoutProgress) {
     work.isFannedOut = true;
-    throw new FanOutGivenUpError();
+    throw givenUpFanOut();
   }
   if (known?.isFannedOut && known.datasetId !== undefined && known.state !== 'rejected' && known.state !== 'failed') {
     work.isFannedOut = true;
@@ -241,14 +241,13 @@ async function* filesOf(
   }
 }
 
-function unfinishedFanOut(cause?: unknown): TemporarilyUnavailableError {
+function unfinishedFanOut(cause?: unknown): DataOutError {
   const message = 'the invocation ends soon, the next one continues with the files of the request';
-  return new TemporarilyUnavailableError(message, { retryAfterSeconds: 0, cause });
+  return unavailable(message, { retryAfterSeconds: 0, cause });
 }
 
-/** The fan-out is given up. Only SQS puts its message into the dead letters, so it comes back until its receives are used up. */
-class FanOutGivenUpError extends TemporarilyUnavailableError {
-  constructor() {
-    super(`${mostWithoutProgress} deliveries brought the request no further: it is given up`, { retryAfterSeconds: 0 });
-  }
+/** Only SQS puts the message of a fan-out that is given up into the dead letters, so it comes back until its receives are used up. */
+function givenUpFanOut(): DataOutError {
+  const message = `${mostWithoutProgress} deliveries brought the request no further: it is given up`;
+  return unavailable(message, { retryAfterSeconds: 0 });
 }

@@ -16,7 +16,7 @@ export interface StageDependencies {
   readonly ledger: FileRecords;
   readonly deliveries: Deliveries;
   readonly copies: CopyRecords;
-  /** The deny list as it is now. @throws TemporarilyUnavailableError */
+  /** The deny list as it is now. */
   readonly denied: () => Promise<DenyList>;
   readonly now: Clock;
   /** Bytes of one copied part, at least S3's 5 MiB. @default 64 MiB */
@@ -60,7 +60,7 @@ export function metadataOf({
   return outboxMetadataOf({ ...message, keyFingerprint: publicKeyFingerprint(publicKey) });
 }
 
-/** @throws RequestRejectedError when the dataset was withdrawn, or the visa denied, while the file was staged */
+/** @throws `request_rejected` when the dataset was withdrawn, or the visa denied, while the file was staged */
 export async function confirmReleased(
   { message, file }: Pick<ExportOrder, 'message' | 'file'>,
   { catalogue, denied }: Pick<StageDependencies, 'catalogue' | 'denied'>,
@@ -71,7 +71,7 @@ export async function confirmReleased(
   await refuseDenied(message, denied);
 }
 
-/** @throws RequestRejectedError `visa_denied` when a visa or subject of the grant was denied after its verification */
+/** @throws `request_rejected` `visa_denied` when a visa or subject of the grant was denied after its verification */
 export async function refuseDenied(
   { recipient, dependsOn = [] }: FileExport,
   denied: StageDependencies['denied'],

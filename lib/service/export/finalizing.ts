@@ -1,4 +1,4 @@
-import { DataOutError, type ErrorCode } from '../../errors.ts';
+import { type ErrorCode, isError } from '../../errors.ts';
 import type { FanOutProgress, FanOuts, FinalizableRequests, GiveUpReason, Unsent } from './ledger-port.ts';
 import type { Deliveries } from './ports.ts';
 
@@ -36,7 +36,7 @@ export async function closeFanOut(
 
 /** The reason of a failure, as a code: what the error is, and nothing of its text. */
 export function failureCode(error: unknown): ErrorCode | GiveUpReason {
-  return error instanceof DataOutError ? error.code : 'internal_error';
+  return isError(error) ? error.code : 'internal_error';
 }
 
 /**

@@ -5,7 +5,7 @@ import type { ErrorCode } from '../../errors.ts';
 import type { UploadedPart } from '../archive/ports.ts';
 
 // The ledger: what happens to export requests, of their files and of unfinished copies, in the order of a request's life.
-// Every method may throw TemporarilyUnavailableError. Every change may be repeated after a lost answer.
+// Every change may be repeated after a lost answer.
 //
 // `datasetId` and `fileId` are stable ids, `recipient` is an outbox prefix, `keyFingerprint` that of the recipient's public key.
 // Sizes are in bytes, `headerSha256` is in hex, of the container's header, and a CRC in base64.
@@ -193,8 +193,6 @@ export interface CopyRecords {
   begin(id: CopyId, holder: string, upload: UploadFacts & { readonly uploadId: string }): Promise<boolean>;
   /** Save more parts. `false` as in `begin`. */
   save(id: CopyId, holder: string, parts: readonly UploadedPart[]): Promise<boolean>;
-  /** Set the number of deliveries without progress: the parts of this one were of no use. */
-  setWithoutProgress(id: CopyId, withoutProgress: number): Promise<void>;
   /** The upload of this copy, if one is recorded. */
   find(id: CopyId): Promise<RecordedCopy | undefined>;
   /** The copy is done with. Records that are older than any message are also removed. */

@@ -10,7 +10,7 @@ import type {
   OutboxWriter,
 } from '../archive/ports.ts';
 
-/** The catalogue, with what the export alone asks. Every method may throw TemporarilyUnavailableError. */
+/** The catalogue, with what the export alone asks. */
 export interface ExportCatalogue extends Catalogue {
   /**
    * The dataset's files that ingestion has finished, page after page in an order of the catalogue; memory is bounded by one
@@ -23,7 +23,7 @@ export interface ExportCatalogue extends Catalogue {
   exportableFile(fileId: string): Promise<ExportablePage | undefined>;
   /**
    * The files by one query, as `findReleasedFile` finds each. A file that contradicts the catalogue is rejected with an
-   * ArchiveDamagedError, alone. The same query notes each attempt, and reopens a file that was given up when its
+   * `archive_damaged`, alone. The same query notes each attempt, and reopens a file that was given up when its
    * message comes from the dead letters.
    *
    * @param attempts at most ten, so that the answer stays below the Data API's 1 MiB
@@ -58,7 +58,7 @@ export interface ExportArchive extends Archive {
    * memory is the caller's. `bodyCrc` is the CRC-64/NVME that the archive keeps of the body, base64; absent when it keeps
    * none. A body that differs from it is not given out.
    *
-   * @throws ArchiveDamagedError when the body is missing or has another size; ArchiveLocationUnknownError
+   * @throws `archive_damaged` when the body is missing or has another size
    */
   readWhole(
     address: BodyAddress,
@@ -105,7 +105,7 @@ export interface Administrator {
   readonly roles: readonly string[];
 }
 
-/** The administrators' secret. May throw TemporarilyUnavailableError. */
+/** The administrators' secret. */
 export interface Administrators {
   find(username: string): Promise<Administrator | undefined>;
 }
@@ -120,7 +120,7 @@ export interface ExportRequest {
 
 /** The queue `export-requests`. */
 export interface ExportRequests {
-  /** Resolves only when the queue has taken the message. @throws TemporarilyUnavailableError when it has not. */
+  /** Resolves only when the queue has taken the message. */
   publish(request: ExportRequest): Promise<void>;
 }
 
@@ -132,7 +132,7 @@ export interface SignerIdentity {
   readonly endorsements?: readonly string[];
 }
 
-/** Signs receipts: ES256 (RFC 7518 § 3.4). Every method may throw TemporarilyUnavailableError. */
+/** Signs receipts: ES256 (RFC 7518 § 3.4). */
 export interface ReceiptSigner {
   identity(): Promise<SignerIdentity>;
   /** @param digest SHA-256 of the JWS signing input. @returns the 64 bytes of r and s */
@@ -142,7 +142,7 @@ export interface ReceiptSigner {
 /** The outbox, as far as receipts are written to it. */
 export type ReceiptOutbox = Pick<OutboxWriter, 'head' | 'put' | 'startUpload'>;
 
-/** The outbox as containers are removed from it. Every method may throw TemporarilyUnavailableError. */
+/** The outbox as containers are removed from it. */
 export interface RemovableOutbox {
   head(key: string): Promise<ObjectHead | undefined>;
   /** Delete the object while its ETag is `etag`. `replaced`: the key has another object, which stays. */

@@ -9,7 +9,7 @@ import {
 } from '../../contract/messages.ts';
 import type { rejectionReasons } from '../../contract/reasons.ts';
 import { Crypt4ghError, parsePublicKey } from '../../crypt4gh/index.ts';
-import { RequestRejectedError } from '../../errors.ts';
+import { DataOutError } from '../../errors.ts';
 import type { VisaErrorCode } from '../../visas/index.ts';
 import type { Receive } from './ledger-port.ts';
 import type { FileExport } from './ports.ts';
@@ -46,8 +46,6 @@ export interface RequestIdentity {
 /**
  * Id, time and archive kind of a request. A message that did not come through the proxy carries no `requestId`. Its message
  * id serves: that is a UUID, and stays the same at every delivery until a redrive.
- *
- * @throws RequestRejectedError `malformed_message`
  */
 export function identityOf({ messageId, attributes, sentAt }: ReceivedExportRequest): RequestIdentity {
   const requestId = uuid.safeParse(attributes[exportRequestAttributes.requestId] ?? messageId);
@@ -93,12 +91,11 @@ export function idsOfDelivered({ messageId, body, attributes }: ReceivedExportRe
   return { requestId: messageId, ...idsOf(body, attributes[exportRequestAttributes.requestId]) };
 }
 
-/** @throws RequestRejectedError `malformed_message` */
 export function parseExportRequest({ body }: ReceivedMessage): ExportRequestMessage {
   return parseBody(exportRequestMessage, body);
 }
 
-/** The message, with a `requestedAt` that is not in the future. @throws RequestRejectedError `malformed_message` */
+/** The message, with a `requestedAt` that is not in the future. */
 export function parseFileExport({ body, sentAt }: ReceivedMessage): FileExport {
   const { requestId, ...message } = parseBody(fileExportMessage, body);
   return { ...message, requestId, requestedAt: timeOfRequest(message.requestedAt, sentAt).toISOString() };
@@ -107,12 +104,12 @@ export function parseFileExport({ body, sentAt }: ReceivedMessage): FileExport {
 /** Why an export request was rejected. The requester does not see these words. */
 export type RejectionReason = keyof typeof rejectionReasons | `visa_${VisaErrorCode}`;
 
-/** A {@link RequestRejectedError} with a reason from the one list. `message` names no token, key or visa. */
-export function rejection(reason: RejectionReason, message: string): RequestRejectedError {
-  return new RequestRejectedError(reason, message);
+/** A `request_rejected` with a reason from the one list. `message` names no token, key or visa. */
+export function rejection(reason: RejectionReason, message: string): DataOutError {
+  return new DataOutError('request_rejected', message, { reason });
 }
 
-/** @returns 32 bytes @throws RequestRejectedError `unusable_public_key` */
+/** @returns 32 bytes */
 export function parseRecipientKey(text: string): Uint8Array {
   try {
     return parsePublicKey(text);
@@ -122,7 +119,7 @@ export function parseRecipientKey(text: string): Uint8Array {
   }
 }
 
-/** @throws RequestRejectedError `malformed_message`, which names fields and never their values */
+/** @throws `request_rejected`, which names fields and never their values */
 function parseBody<T>(schema: z.ZodType<T>, body: string): T {
   const parsed = schema.safeParse(parseJson(body));
   if (parsed.success) return parsed.data;

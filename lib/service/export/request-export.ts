@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { limits } from '../../contract/limits.ts';
 import { type ExportRequestMessage, exportRequestMessage, identifier } from '../../contract/messages.ts';
 import { formatPublicKey } from '../../crypt4gh/index.ts';
-import { InvalidRequestError, NotFoundError, type Violation } from '../../errors.ts';
+import { DataOutError, invalidRequest, type Violation } from '../../errors.ts';
 import type { Clock } from '../archive/ports.ts';
 import { type HttpReply, jsonReply } from '../http/reply.ts';
 import { explainUnusablePublicKey, type HttpRequest, jsonBody, usablePublicKey } from '../http/request.ts';
@@ -52,8 +52,7 @@ const exportBody = z.strictObject(
 /**
  * `POST /export/{archive_kind}`, behind the authorizer: one message published, then 200. The visa is forwarded unchanged: the
  * consumer verifies it.
- * @throws ForbiddenError unless the authorizer says that the caller has the role ADMIN.
- * @throws InvalidRequestError, NotFoundError, TemporarilyUnavailableError. After an error nothing was published.
+ * After an error nothing was published.
  */
 export async function requestExport(
   request: HttpRequest,
@@ -62,7 +61,7 @@ export async function requestExport(
   requireAdministrator(request);
   // The gateway has this one path. A deployment that lets others through must still refuse them.
   if (request.path.split('/').at(-1) !== archiveKind)
-    throw new NotFoundError(`there is no such archive kind: export to /export/${archiveKind}`);
+    throw new DataOutError('not_found', `there is no such archive kind: export to /export/${archiveKind}`);
   const message = exportMessageOf(request);
   const requestId = newRequestId();
   await requests.publish({ requestId, requestedAt: clock(), archiveKind, message });
@@ -75,11 +74,11 @@ export async function requestExport(
 
 /**
  * The message that an export request asks for. The recipient's key travels as Crypt4GH PEM, in whatever form it came.
- * @throws InvalidRequestError with every broken rule; it names fields and never repeats a value.
+ * @throws `invalid_request` with every broken rule; it names fields and never repeats a value
  */
 export function exportMessageOf(request: HttpRequest): ExportRequestMessage {
   const parsed = exportBody.safeParse(jsonBody(request, limits.exportBodyBytes));
-  if (!parsed.success) throw new InvalidRequestError(parsed.error.issues.flatMap(violationsOf));
+  if (!parsed.success) throw invalidRequest(parsed.error.issues.flatMap(violationsOf));
   const { id, type, visaToken, userPublicKey } = parsed.data;
   const wanted = type === 'fileId' || type === 'FILE_ID' ? { fileId: id } : { datasetId: id };
   return { jwtToken: visaToken, publicKey: userPublicKey, ...wanted };

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type ExportState, exportStates } from '../../contract/export-state.ts';
 import { limits } from '../../contract/limits.ts';
-import { InvalidRequestError, NotFoundError } from '../../errors.ts';
+import { DataOutError, invalidRequest } from '../../errors.ts';
 import { type HttpReply, jsonReply } from '../http/reply.ts';
 import { type HttpRequest, readAll, singleQuery } from '../http/request.ts';
 import { requireAdministrator } from './administrator.ts';
@@ -20,9 +20,6 @@ const moment = z.iso.datetime({ offset: true });
 
 /**
  * `GET /export/{archive_kind}`, behind the authorizer: the newest requests, 100 per page. A page that is shorter is the last.
- *
- * @throws ForbiddenError unless the authorizer says that the caller has the role ADMIN.
- * @throws InvalidRequestError with every broken rule; TemporarilyUnavailableError
  */
 export async function listExports(
   request: HttpRequest,
@@ -41,9 +38,6 @@ export async function listExports(
 /**
  * `GET /export/{archive_kind}/{requestId}`, behind the authorizer: one request, and its files, 1,000 per page in the order of
  * their ids. A page that is shorter is the last.
- *
- * @throws ForbiddenError unless the authorizer says that the caller has the role ADMIN.
- * @throws InvalidRequestError with every broken rule; NotFoundError, TemporarilyUnavailableError
  */
 export async function showExport(
   request: HttpRequest,
@@ -53,7 +47,10 @@ export async function showExport(
   const { requestId, page } = readAll({ requestId: () => requestIdOf(request), page: () => pageOf(request) });
   const found = await records.find(archiveKind, requestId);
   if (!found) {
-    throw new NotFoundError('There is no such request, or it was not consumed yet. Ask again in some seconds.');
+    throw new DataOutError(
+      'not_found',
+      'There is no such request, or it was not consumed yet. Ask again in some seconds.',
+    );
   }
   // Only then: of a request of another kind nothing is read.
   const files = await records.files(requestId, page);
@@ -63,14 +60,14 @@ export async function showExport(
 function requestIdOf({ pathParameters }: HttpRequest): string {
   const value = pathParameters.get('requestId') ?? '';
   if (uuid.safeParse(value).success) return value;
-  throw new InvalidRequestError([{ field: 'requestId', message: 'must be a UUID' }]);
+  throw invalidRequest([{ field: 'requestId', message: 'must be a UUID' }]);
 }
 
 function stateOf(request: HttpRequest): ExportState | undefined {
   const value = singleQuery(request, 'state');
   const state = exportStates.find((each) => each === value);
   if (value === undefined || state !== undefined) return state;
-  throw new InvalidRequestError([{ field: 'state', message: `must be one of ${exportStates.join(', ')}` }]);
+  throw invalidRequest([{ field: 'state', message: `must be one of ${exportStates.join(', ')}` }]);
 }
 
 function sinceOf(request: HttpRequest): Date | undefined {
@@ -78,12 +75,12 @@ function sinceOf(request: HttpRequest): Date | undefined {
   if (value === undefined) return undefined;
   if (day.safeParse(value).success || moment.safeParse(value).success) return new Date(value);
   const message = 'must be a day or a time with its zone, as in 2026-11-22 or 2026-11-22T08:00:00Z';
-  throw new InvalidRequestError([{ field: 'since', message }]);
+  throw invalidRequest([{ field: 'since', message }]);
 }
 
 function pageOf(request: HttpRequest): number {
   const value = singleQuery(request, 'page') ?? '0';
   if (/^\d{1,9}$/.test(value) && Number(value) <= limits.lastExportPage) return Number(value);
   const message = `must be a whole number from 0 to ${limits.lastExportPage}`;
-  throw new InvalidRequestError([{ field: 'page', message }]);
+  throw invalidRequest([{ field: 'page', message }]);
 }

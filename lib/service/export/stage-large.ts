@@ -1,10 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import {
-  ArchiveDamagedError,
-  BodyMissingError,
-  RequestRejectedError,
-  TemporarilyUnavailableError,
-} from '../../errors.ts';
+import { DataOutError, isDamage, isError, unavailable } from '../../errors.ts';
 import { bodySource } from '../archive/archived-file.ts';
 import { planMultipart } from '../archive/plan.ts';
 import type { Clock, MultipartUpload, ObjectHead, UploadedPart } from '../archive/ports.ts';
@@ -25,15 +20,13 @@ import type { CopyId, RecordedUpload, UploadFacts } from './ledger-port.ts';
 const longestInvocationMs = 15 * 60 * 1000;
 /** Deliveries without a new part after which the message is put aside. */
 const mostWithoutProgress = 5;
-/** Recorded instead of a number of deliveries when S3 has refused the bytes, which it would refuse again. */
-const refusedBytes = 1000;
 
 /**
  * Stage a file over 8 MiB: a multipart upload, of which S3 copies all but the first part. A copy that one invocation does not
  * finish leaves its upload, and the parts in the record of the copy. The next delivery continues from there.
  *
- * @throws RequestRejectedError when the release or the visa was withdrawn meanwhile; errors of the ports;
- * TemporarilyUnavailableError with `retryAfterSeconds` 0 when the message has to come back at once
+ * @throws `request_rejected` when the release or the visa was withdrawn meanwhile; `temporarily_unavailable` with
+ * `retryAfterSeconds` 0 when the message has to come back at once
  */
 export async function stageLarge(
   order: ExportOrder,
@@ -44,8 +37,7 @@ export async function stageLarge(
   const { outbox, copies, archiveKeys } = dependencies;
   const holder = randomUUID();
   const { withoutProgress, upload } = await copies.take(message, holder, !delivery.redelivered);
-  if (withoutProgress > refusedBytes) throw new CopyGivenUpError('archive_damaged');
-  if (withoutProgress > mostWithoutProgress) throw new CopyGivenUpError('no_progress');
+  if (withoutProgress > mostWithoutProgress) throw new CopyGivenUpError();
   if (delivery.redelivered && !upload) await abortUnrecorded(key, dependencies);
   const present = await outbox.head(key);
   const made = await headerOf(order, archiveKeys);
@@ -54,13 +46,7 @@ export async function stageLarge(
     await dropCopy(message, dependencies);
     return written;
   }
-  try {
-    return await copyFile({ ...order, ...made, holder, withoutProgress, upload, present }, dependencies, delivery);
-  } catch (error) {
-    // Until an operator restores the body, no delivery can resume the copy.
-    if (error instanceof BodyMissingError) await dropCopy(message, dependencies);
-    throw error;
-  }
+  return copyFile({ ...order, ...made, holder, upload, present }, dependencies, delivery);
 }
 
 /** Abort the upload of a copy that no delivery will continue, and forget the copy. */
@@ -84,8 +70,6 @@ async function abortUnrecorded(key: string, { outbox, copies, now }: StageDepend
 
 interface Copy extends ExportOrder {
   readonly holder: string;
-  /** Deliveries without a new part, this one included. */
-  readonly withoutProgress: number;
   /** The upload of an earlier delivery. */
   readonly upload: RecordedUpload | undefined;
   /** The object that the container replaces. */
@@ -97,7 +81,11 @@ interface Copy extends ExportOrder {
 async function copyFile(copy: Copy, dependencies: StageDependencies, { remainingMs }: Delivery): Promise<Written> {
   const { key, message, file, present, header, headerSha256 } = copy;
   const { archive, outbox, copies, now, copySize } = dependencies;
-  const body = await bodySource(file, archive, { checksum: true });
+  const body = await bodySource(file, archive, { checksum: true }).catch(async (error: unknown) => {
+    // Until an operator restores the body, no delivery can resume the copy.
+    if (isDamage(error)) await dropCopy(message, dependencies);
+    throw error;
+  });
   const plan = planMultipart(header.length, body.bodySize, copySize);
   const { archiveEtag: sourceEtag } = body;
   const facts: UploadFacts = { outboxKey: key, sourceEtag, headerDigest: headerSha256, partSize: plan.copySize };
@@ -110,7 +98,6 @@ async function copyFile(copy: Copy, dependencies: StageDependencies, { remaining
     await upload.abort();
     if (isRecorded) await copies.forget(message);
   };
-  let countIfDamaged = copy.withoutProgress;
   try {
     let parts: Awaited<ReturnType<typeof sendParts>>;
     try {
@@ -122,22 +109,18 @@ async function copyFile(copy: Copy, dependencies: StageDependencies, { remaining
     await confirmReleased({ message, file }, dependencies);
     const crc64nvme = await containerCrc(header, body);
     const bytes = header.length + body.bodySize;
-    countIfDamaged = refusedBytes;
     const result = await upload.complete(parts, bytes, present?.etag, crc64nvme);
     if (result === 'written') {
       if (isRecorded) await copies.forget(message);
       return { outcome: 'staged', bytes, headerSha256, crc64nvme };
     }
     const other = alreadyWritten(await outbox.head(key), message, headerSha256);
-    if (!other) throw new TemporarilyUnavailableError('another request wrote this container at the same time');
+    if (!other) throw unavailable('another request wrote this container at the same time');
     await drop();
     return other;
   } catch (error) {
-    if (!isRecorded || error instanceof RequestRejectedError) await drop();
-    else if (error instanceof ArchiveDamagedError) {
-      await upload.abort();
-      await copies.setWithoutProgress(message, countIfDamaged);
-    } else if (record.hasProgress && endsSoon()) throw unfinished(error);
+    if (!isRecorded || isDamage(error) || isError(error, 'request_rejected')) await drop();
+    else if (record.hasProgress && endsSoon()) throw unfinished(error);
     throw error;
   }
 }
@@ -180,24 +163,18 @@ function isFor(upload: UploadFacts, facts: UploadFacts): boolean {
   );
 }
 
-function unfinished(cause: unknown): TemporarilyUnavailableError {
-  return new TemporarilyUnavailableError('the invocation ends soon; the next one resumes the copy', {
+function unfinished(cause: unknown): DataOutError {
+  return unavailable('the invocation ends soon; the next one resumes the copy', {
     retryAfterSeconds: 0,
     cause,
   });
 }
 
 /** The copy is given up. Only SQS puts its message into the dead letters, so it comes back until its receives are used up. */
-export class CopyGivenUpError extends TemporarilyUnavailableError {
-  readonly reason: 'no_progress' | 'archive_damaged';
-
-  constructor(reason: CopyGivenUpError['reason']) {
-    const why = {
-      no_progress: `${mostWithoutProgress} deliveries brought no new part`,
-      archive_damaged: 'S3 found that the copied bytes contradict the checksum of the archived body',
-    }[reason];
-    super(`${why}: the copy is given up`, { retryAfterSeconds: 0 });
-    this.reason = reason;
+export class CopyGivenUpError extends DataOutError {
+  constructor() {
+    const message = `${mostWithoutProgress} deliveries brought no new part: the copy is given up`;
+    super('temporarily_unavailable', message, { retryAfterSeconds: 0 });
   }
 }
 
@@ -236,7 +213,7 @@ export class SavedParts implements PartRecord {
     if (this.#unsaved.length >= batchSize || waited >= longestWaitMs || this.#options.endsSoon()) await this.flush();
   };
 
-  /** Save all parts that are not saved yet. @throws TemporarilyUnavailableError also when another delivery continues */
+  /** Save all parts that are not saved yet. @throws `temporarily_unavailable` also when another delivery continues */
   flush(): Promise<void> {
     this.#saving = this.#saving.then(() => this.#save());
     return this.#saving;
@@ -248,7 +225,7 @@ export class SavedParts implements PartRecord {
     this.#unsaved = [];
     this.#savedAt = this.#options.now().getTime();
     if (!(await this.#options.save(batch))) {
-      throw new TemporarilyUnavailableError('another delivery of this message continues the copy');
+      throw unavailable('another delivery of this message continues the copy');
     }
     this.hasProgress = true;
   }

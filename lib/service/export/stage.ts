@@ -1,6 +1,6 @@
 import { outboxKey } from '../../contract/outbox-key.ts';
 import { publicKeyFingerprint } from '../../crypt4gh/index.ts';
-import { BodyMissingError, RequestRejectedError, TemporarilyUnavailableError } from '../../errors.ts';
+import { isDamage, isError, unavailable } from '../../errors.ts';
 import { nameDamagedFile } from '../archive/archived-file.ts';
 import { forEachConcurrently } from '../archive/concurrency.ts';
 import { outboxFileName } from '../archive/container-name.ts';
@@ -53,7 +53,7 @@ interface Task {
  *
  * @param messages at most ten
  * @returns how each message ended, in the same order. A message that is rejected here must be delivered again: the reason
- *   is a TemporarilyUnavailableError, an ArchiveDamagedError or another error of the ports.
+ *   is `temporarily_unavailable`, `archive_damaged` or another error of the ports.
  */
 export async function stageFiles(
   messages: readonly ReceivedMessage[],
@@ -102,11 +102,10 @@ const isOpen = ({ end }: Task): boolean => end === undefined;
 const isRedelivered = ({ delivered }: Task): boolean => delivered.receive.count > 1;
 
 function endedBy(error: unknown): NonNullable<Task['end']> {
-  if (!(error instanceof RequestRejectedError)) return { error };
-  return { verdict: { outcome: 'rejected', reason: error.reason, detail: error.message } };
+  if (!isError(error, 'request_rejected')) return { error };
+  return { verdict: { outcome: 'rejected', reason: error.reason ?? error.code, detail: error.message } };
 }
 
-/** @throws RequestRejectedError; TemporarilyUnavailableError when the deny list cannot be read */
 async function readMessage(task: Task, { denied }: StageDependencies): Promise<void> {
   const message = parseFileExport(task.delivered);
   const { requestId, fileId, datasetId, recipient } = message;
@@ -138,7 +137,6 @@ async function findFiles(tasks: readonly Task[], { catalogue }: StageDependencie
   });
 }
 
-/** @throws errors of the ports, and TemporarilyUnavailableError when the file takes too long */
 async function write(task: Task, dependencies: StageDependencies, remainingMs: () => number): Promise<Written> {
   const redelivered = isRedelivered(task);
   const { message, publicKey, file } = task.order as Pick<ExportOrder, 'message' | 'publicKey' | 'file'>;
@@ -157,8 +155,6 @@ async function write(task: Task, dependencies: StageDependencies, remainingMs: (
 /**
  * Stage a file of at most 8 MiB: one GetObject, one PutObject. The write says on which condition it may happen, so the
  * outbox is looked at only when S3 refuses it.
- *
- * @throws ArchiveDamagedError when the body is missing or differs in size from the catalogue; errors of the ports
  */
 async function stageSmall(
   order: ExportOrder,
@@ -181,7 +177,7 @@ async function stageSmall(
     if (written) return written;
     replaces = present?.etag;
   }
-  throw new TemporarilyUnavailableError('another request wrote this container at the same time');
+  throw unavailable('another request wrote this container at the same time');
 }
 
 /**
@@ -198,7 +194,7 @@ async function within<T>(
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
       isOver = true;
-      reject(new TemporarilyUnavailableError('the file was not staged in time'));
+      reject(unavailable('the file was not staged in time'));
     }, limitMs);
   });
   try {
@@ -231,7 +227,7 @@ async function recordAll(tasks: readonly Task[], dependencies: StageDependencies
       const ended = await dependencies.ledger.record(some.flatMap(endOf), some.flatMap(eventOf));
       await sendFinalizable(ended, dependencies);
     } catch (error) {
-      if (some.length > 1 && !(error instanceof TemporarilyUnavailableError)) {
+      if (some.length > 1 && !isError(error, 'temporarily_unavailable')) {
         for (const task of some) await write([task]);
       } else for (const task of some) if (!task.end || !('error' in task.end)) task.end = { error };
     }
@@ -243,14 +239,14 @@ async function recordAll(tasks: readonly Task[], dependencies: StageDependencies
 /** Why the file of a task is given up; `undefined` while it is not. */
 function givenUpFor({ delivered, end }: Task): ReturnType<typeof failureCode> | undefined {
   if (!end || !('error' in end)) return undefined;
-  const isFinal = end.error instanceof CopyGivenUpError || end.error instanceof BodyMissingError;
+  const isFinal = end.error instanceof CopyGivenUpError || isDamage(end.error);
   const isGivenUp = delivered.receive.isLast || isFinal;
   return isGivenUp ? giveUpReason(end.error) : undefined;
 }
 
 /** Why a file is given up whose last attempt failed with this error. */
 export function giveUpReason(error: unknown): ReturnType<typeof failureCode> {
-  return error instanceof CopyGivenUpError ? error.reason : failureCode(error);
+  return error instanceof CopyGivenUpError ? 'no_progress' : failureCode(error);
 }
 
 /** What happened to the file of a task. None for a message that names no file. */

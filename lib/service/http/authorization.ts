@@ -1,4 +1,4 @@
-import { UnauthenticatedError } from '../../errors.ts';
+import { DataOutError } from '../../errors.ts';
 import { type VerifiedGrants, VisaError, type VisaRules } from '../../visas/index.ts';
 import { type HttpRequest, singleHeader } from './request.ts';
 
@@ -14,7 +14,7 @@ export const token68 = /^[A-Za-z0-9\-._~+/]+=*$/;
 /**
  * User name and password of `Authorization: Basic …`. The scheme is case-insensitive, base64 is strict, text is
  * UTF-8. The first colon ends the user name, so a password may hold colons.
- * @throws UnauthenticatedError for everything else; the message never repeats what was sent.
+ * @throws `unauthenticated` for everything else; the message never repeats what was sent
  */
 export function parseBasic(value: string): BasicCredentials {
   const encoded = /^basic +([^ ]+) *$/i.exec(value)?.[1];
@@ -30,24 +30,18 @@ export function parseBasic(value: string): BasicCredentials {
   return { username: text.slice(0, colon), password: text.slice(colon + 1) };
 }
 
-/**
- * The token of a `Bearer` header (RFC 6750 § 2.1), not decoded. `name` is the header that it came in.
- * @throws UnauthenticatedError when it is not of that form.
- */
+/** The token of a `Bearer` header (RFC 6750 § 2.1), not decoded. `name` is the header that it came in. */
 export function parseBearer(value: string, name: string): string {
   const token = /^bearer +([^ ]+) *$/i.exec(value)?.[1];
   if (!token || !token68.test(token))
-    throw new UnauthenticatedError(`${name} is not a well-formed Bearer header: send Bearer and the token`);
+    throw new DataOutError('unauthenticated', `${name} is not a well-formed Bearer header: send Bearer and the token`);
   return token;
 }
 
-/**
- * The token of `Authorization: Bearer <token>`, which is a visa or a passport.
- * @throws UnauthenticatedError without a usable one. @throws InvalidRequestError when there are several.
- */
+/** The token of `Authorization: Bearer <token>`, which is a visa or a passport. */
 export function bearerToken(request: Pick<HttpRequest, 'headers'>): string {
   const value = singleHeader(request, 'Authorization');
-  if (!value) throw new UnauthenticatedError('a visa or a passport is missing: send Authorization: Bearer');
+  if (!value) throw new DataOutError('unauthenticated', 'a visa or a passport is missing: send Authorization: Bearer');
   return parseBearer(value, 'Authorization');
 }
 
@@ -59,8 +53,9 @@ function decodeUtf8(bytes: Uint8Array): string | undefined {
   }
 }
 
-function malformedBasic(): UnauthenticatedError {
-  return new UnauthenticatedError(
+function malformedBasic(): DataOutError {
+  return new DataOutError(
+    'unauthenticated',
     'Authorization is not well-formed HTTP Basic: send Basic and the base64 of user:password',
   );
 }
@@ -69,13 +64,12 @@ function malformedBasic(): UnauthenticatedError {
  * What a caller's token says at this moment. Every request verifies its token: nothing is remembered between them.
  *
  * @param token a visa or a passport
- * @throws UnauthenticatedError when the token is refused; TemporarilyUnavailableError
  */
 export async function verifiedToken(token: string, rules: Pick<VisaRules, 'verify'>): Promise<VerifiedGrants> {
   try {
     return await rules.verify(token);
   } catch (error) {
     if (!(error instanceof VisaError)) throw error;
-    throw new UnauthenticatedError(`the visa was refused (${error.code}): ${error.message}`);
+    throw new DataOutError('unauthenticated', `the visa was refused (${error.code}): ${error.message}`);
   }
 }

@@ -1,6 +1,6 @@
 import { namesEtag } from '../../common/http-ranges.ts';
 import { fileSizeHeader } from '../../contract/http.ts';
-import { PreconditionFailedError } from '../../errors.ts';
+import { DataOutError } from '../../errors.ts';
 import { commonHeaders, type HttpReply } from './reply.ts';
 import type { HttpRequest } from './request.ts';
 
@@ -10,7 +10,6 @@ import type { HttpRequest } from './request.ts';
  *
  * @param sent strong entity tag and size, in bytes, of the representation
  * @returns 304, or `undefined` when the request continues
- * @throws PreconditionFailedError
  */
 export function notModified(
   request: HttpRequest,
@@ -20,7 +19,10 @@ export function notModified(
   const ifMatch = listHeader(request, 'if-match');
   // Compared strongly (RFC 9110 § 13.1.1), If-None-Match weakly (§ 13.1.2).
   if (ifMatch !== undefined && !namesEtag(ifMatch, etag)) {
-    throw new PreconditionFailedError('The file is not the one that If-Match names. Begin again without If-Match.');
+    throw new DataOutError(
+      'precondition_failed',
+      'The file is not the one that If-Match names. Begin again without If-Match.',
+    );
   }
   const ifNoneMatch = listHeader(request, 'if-none-match');
   if (ifNoneMatch === undefined || !namesEtag(ifNoneMatch, etag, 'weakly')) return undefined;

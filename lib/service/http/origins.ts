@@ -1,4 +1,4 @@
-import { ForeignOriginError } from '../../errors.ts';
+import { DataOutError } from '../../errors.ts';
 import type { HttpReply, ReplyBody } from './reply.ts';
 import type { HttpRequest } from './request.ts';
 
@@ -56,8 +56,8 @@ const ownSites: ReadonlySet<string> = new Set(['same-origin', 'none']);
  * request. Programs send neither of the two headers by which it is known, so their requests pass.
  *
  * @param ownOrigin what `Origin` is on the service's own page
- * @throws ForeignOriginError for a method that may change something, with another `Origin` (RFC 6454 § 7.3; also `null`), or a
- * `Sec-Fetch-Site` (Fetch Metadata Request Headers § 2.4) other than `same-origin` and `none`
+ * @throws `foreign_origin` for a method that may change something, with another `Origin` (RFC 6454 § 7.3; also `null`),
+ * or a `Sec-Fetch-Site` (Fetch Metadata Request Headers § 2.4) other than `same-origin` and `none`
  */
 export function refuseCrossOrigin(
   { method, headers }: Pick<HttpRequest, 'method' | 'headers'>,
@@ -69,7 +69,8 @@ export function refuseCrossOrigin(
     all('origin').every((origin) => origin === ownOrigin.toLowerCase()) &&
     all('sec-fetch-site').every((site) => ownSites.has(site));
   if (isOwn) return;
-  throw new ForeignOriginError(
+  throw new DataOutError(
+    'foreign_origin',
     "A web page of another origin sent this request. Nothing was done. Use the service's own page, or a program that sends neither Origin nor Sec-Fetch-Site.",
   );
 }

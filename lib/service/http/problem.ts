@@ -1,12 +1,4 @@
-import {
-  DataOutError,
-  type ErrorCode,
-  InvalidRequestError,
-  RangeNotSatisfiableError,
-  ReplyTooLargeError,
-  TemporarilyUnavailableError,
-  type Violation,
-} from '../../errors.ts';
+import { type ErrorCode, isError, type Violation } from '../../errors.ts';
 import { commonHeaders, type HttpReply } from './reply.ts';
 
 /** Problem details (RFC 9457 § 3.1) with the extension members of this service (§ 3.2). */
@@ -25,49 +17,47 @@ export interface Problem {
   readonly maxRangeBytes?: number;
 }
 
-/** Status and text of each code: the only place where an error becomes a status. */
-const reactions: Record<
-  Problem['code'],
-  { status: number; title: string; detail: (error: Error) => string | undefined }
-> = {
-  invalid_request: { status: 400, title: 'Bad Request', detail: () => 'Every broken rule is in "violations".' },
-  invalid_range: { status: 400, title: 'Bad Request', detail: (error) => error.message },
-  unsupported_format: { status: 400, title: 'Bad Request', detail: (error) => error.message },
-  request_too_large: { status: 413, title: 'Content Too Large', detail: (error) => error.message },
-  unauthenticated: { status: 401, title: 'Unauthorized', detail: (error) => error.message },
-  forbidden: { status: 403, title: 'Forbidden', detail: (error) => error.message },
-  foreign_origin: { status: 403, title: 'Forbidden', detail: (error) => error.message },
-  not_found: { status: 404, title: 'Not Found', detail: (error) => error.message },
-  precondition_failed: { status: 412, title: 'Precondition Failed', detail: (error) => error.message },
-  range_not_satisfiable: { status: 416, title: 'Range Not Satisfiable', detail: (error) => error.message },
-  reply_too_large: { status: 413, title: 'Content Too Large', detail: (error) => error.message },
+/** Status, title and detail of each code: the only place where an error becomes a status. `message` shows the error's own. */
+const reactions: Record<Problem['code'], readonly [status: number, title: string, detail?: string]> = {
+  invalid_request: [400, 'Bad Request', 'Every broken rule is in "violations".'],
+  invalid_range: [400, 'Bad Request', 'message'],
+  unsupported_format: [400, 'Bad Request', 'message'],
+  request_too_large: [413, 'Content Too Large', 'message'],
+  unauthenticated: [401, 'Unauthorized', 'message'],
+  forbidden: [403, 'Forbidden', 'message'],
+  foreign_origin: [403, 'Forbidden', 'message'],
+  not_found: [404, 'Not Found', 'message'],
+  precondition_failed: [412, 'Precondition Failed', 'message'],
+  range_not_satisfiable: [416, 'Range Not Satisfiable', 'message'],
+  reply_too_large: [413, 'Content Too Large', 'message'],
   // Administrators read the reason of a rejection in the state of the export.
-  request_rejected: { status: 403, title: 'Forbidden', detail: () => undefined },
-  temporarily_unavailable: {
-    status: 503,
-    title: 'Service Unavailable',
-    detail: () => 'The request was not carried out. Send it again after the seconds in Retry-After.',
-  },
-  archive_damaged: { status: 500, title: 'Internal Server Error', detail: () => undefined },
-  archive_location_unknown: { status: 500, title: 'Internal Server Error', detail: () => undefined },
-  internal_error: { status: 500, title: 'Internal Server Error', detail: () => undefined },
+  request_rejected: [403, 'Forbidden'],
+  temporarily_unavailable: [
+    503,
+    'Service Unavailable',
+    'The request was not carried out. Send it again after the seconds in Retry-After.',
+  ],
+  archive_damaged: [500, 'Internal Server Error'],
+  archive_location_unknown: [500, 'Internal Server Error'],
+  internal_error: [500, 'Internal Server Error'],
 };
 
 /** The problem that an error is for the caller. An unforeseen error tells nothing but its status. */
 export function problemOf(error: unknown, requestId: string): Problem {
-  const known = error instanceof DataOutError ? error : undefined;
+  const known = isError(error) ? error : undefined;
   const code = known?.code ?? 'internal_error';
-  const { status, title, detail } = reactions[code];
-  const text = known && detail(known);
+  const { violations, maxRangeBytes } = known ?? {};
+  const [status, title, text] = reactions[code];
+  const detail = text === 'message' ? known?.message : text;
   return {
     type: 'about:blank',
     title,
     status,
-    ...(text && { detail: text }),
+    ...(detail && { detail }),
     code,
     requestId,
-    ...(error instanceof InvalidRequestError && { violations: error.violations }),
-    ...(error instanceof ReplyTooLargeError && { maxRangeBytes: error.maxRangeBytes }),
+    ...(violations && { violations }),
+    ...(maxRangeBytes !== undefined && { maxRangeBytes }),
   };
 }
 
@@ -77,6 +67,7 @@ export function problemOf(error: unknown, requestId: string): Problem {
  */
 export function problemReply(error: unknown, requestId: string, challenge: string): HttpReply {
   const problem = problemOf(error, requestId);
+  const { size, retryAfterSeconds } = isError(error) ? error : {};
   return {
     status: problem.status,
     headers: {
@@ -84,8 +75,8 @@ export function problemReply(error: unknown, requestId: string, challenge: strin
       'Content-Type': 'application/problem+json',
       ...(problem.status === 401 && { 'WWW-Authenticate': challenge }),
       // RFC 9110 § 15.5.17: the current length of what a range was asked of.
-      ...(error instanceof RangeNotSatisfiableError && { 'Content-Range': `bytes */${error.size}` }),
-      ...(error instanceof TemporarilyUnavailableError && { 'Retry-After': String(error.retryAfterSeconds) }),
+      ...(size !== undefined && { 'Content-Range': `bytes */${size}` }),
+      ...(retryAfterSeconds !== undefined && { 'Retry-After': String(retryAfterSeconds) }),
     },
     body: JSON.stringify(problem),
   };

@@ -1,5 +1,5 @@
 import { safeFileName } from '../../common/names.ts';
-import { InvalidRequestError } from '../../errors.ts';
+import { invalidRequest } from '../../errors.ts';
 import { type HttpRequest, singleQuery } from './request.ts';
 
 /**
@@ -73,12 +73,11 @@ export interface Location {
 /**
  * Whether the reply is a redirection. With `redirect=false` it is the URL as JSON, for clients that cannot follow a redirection,
  * or that send `Authorization` on to S3, which refuses it.
- * @throws InvalidRequestError
  */
 export function redirectWanted(request: HttpRequest): boolean {
   const value = singleQuery(request, 'redirect')?.toLowerCase() ?? 'true';
   if (value !== 'true' && value !== 'false') {
-    throw new InvalidRequestError([{ field: 'redirect', message: 'must be true or false' }]);
+    throw invalidRequest([{ field: 'redirect', message: 'must be true or false' }]);
   }
   return value === 'true';
 }

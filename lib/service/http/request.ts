@@ -2,7 +2,7 @@ import { isNestedTooDeeply } from '../../common/untrusted-json.ts';
 import type { AuthorizerContext } from '../../contract/http.ts';
 import { limits } from '../../contract/limits.ts';
 import { Crypt4ghError, looksLikePrivateKey, parsePublicKey } from '../../crypt4gh/index.ts';
-import { InvalidRequestError, type Violation } from '../../errors.ts';
+import { invalidRequest, isError, type Violation } from '../../errors.ts';
 
 /** A request as the logic sees it, from any front door. */
 export interface HttpRequest {
@@ -22,20 +22,17 @@ export interface HttpRequest {
   readonly authorizer: AuthorizerContext;
 }
 
-/**
- * The value of a header that must not be repeated (RFC 9110 § 5.3); `undefined` when absent.
- * @throws InvalidRequestError when it is given more than once, even with the same value.
- */
+/** The value of a header that must not be repeated (RFC 9110 § 5.3); `undefined` when absent. */
 export function singleHeader(request: Pick<HttpRequest, 'headers'>, name: string): string | undefined {
   const values = request.headers.get(name.toLowerCase()) ?? [];
-  if (values.length > 1) throw new InvalidRequestError([{ field: name, message: 'is given more than once' }]);
+  if (values.length > 1) throw invalidRequest([{ field: name, message: 'is given more than once' }]);
   return values[0]?.trim();
 }
 
-/** The value of a query parameter. @throws InvalidRequestError when it is given more than once. */
+/** The value of a query parameter. */
 export function singleQuery(request: HttpRequest, name: string): string | undefined {
   const values = request.query.get(name) ?? [];
-  if (values.length > 1) throw new InvalidRequestError([{ field: name, message: 'is given more than once' }]);
+  if (values.length > 1) throw invalidRequest([{ field: name, message: 'is given more than once' }]);
   return values[0];
 }
 
@@ -57,13 +54,13 @@ export function collected<T>(violations: Violation[], read: () => T): T | undefi
   try {
     return read();
   } catch (error) {
-    if (!(error instanceof InvalidRequestError)) throw error;
-    violations.push(...error.violations);
+    if (!isError(error, 'invalid_request')) throw error;
+    violations.push(...(error.violations ?? []));
     return undefined;
   }
 }
 
-/** Reads parts of a request. @throws InvalidRequestError with the rules that all of them break */
+/** Reads parts of a request. @throws `invalid_request` with the rules that all of them break */
 export function readAll<Parts extends object>(
   readers: {
     readonly [Name in keyof Parts]: () => Parts[Name];
@@ -71,17 +68,17 @@ export function readAll<Parts extends object>(
 ): Parts {
   const violations: Violation[] = [];
   const parts = Object.entries<() => unknown>(readers).map(([name, read]) => [name, collected(violations, read)]);
-  if (violations.length > 0) throw new InvalidRequestError(violations);
+  if (violations.length > 0) throw invalidRequest(violations);
   return Object.fromEntries(parts) as Parts;
 }
 
 /**
  * The JSON document in the body of a request.
- * @throws InvalidRequestError for another media type, no body, more than `maxBytes`, deep nesting or no JSON. It never repeats
- * the body
+ * @throws `invalid_request` for another media type, no body, more than `maxBytes`, deep nesting or no JSON. It never
+ * repeats the body
  */
 export function jsonBody(request: HttpRequest, maxBytes: number): unknown {
-  const invalid = (field: string, message: string) => new InvalidRequestError([{ field, message }]);
+  const invalid = (field: string, message: string) => invalidRequest([{ field, message }]);
   const contentType = singleHeader(request, 'Content-Type');
   if (contentType && !/^application\/json *(;|$)/i.test(contentType)) {
     throw invalid('Content-Type', 'must be application/json');

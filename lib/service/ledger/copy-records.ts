@@ -90,12 +90,6 @@ export function copyRecords(db: SqlExecutor): CopyRecords {
       return rows.length > 0;
     },
 
-    setWithoutProgress: (id, withoutProgress) =>
-      db.execute(`update data_out.uploads u set without_progress = :without_progress where ${ofCopy}`, {
-        ...keyOf(id),
-        without_progress: withoutProgress,
-      }),
-
     find: async (id) => (await recorded(ofCopy, keyOf(id)))[0],
 
     // No queue keeps a message for more than 14 days.

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { ArchiveCredentialsPolicy } from '../../contract/environment.ts';
-import { UnauthenticatedError } from '../../errors.ts';
+import { DataOutError } from '../../errors.ts';
 import type { Clock } from '../archive/ports.ts';
 import { parseBasic } from '../http/authorization.ts';
 import { verifyPassword } from '../http/passwords.ts';
@@ -15,8 +15,7 @@ const remembered = 1000;
  * Resolves when a request may continue.
  *
  * @returns the user's name; `undefined` when no credentials were sent and none are required
- * @throws UnauthenticatedError when credentials are missing though required, malformed or wrong; errors of the store
- * (TemporarilyUnavailableError) pass.
+ * @throws `unauthenticated` when credentials are missing though required, malformed or wrong
  */
 export type CheckArchiveCredentials = (request: Pick<HttpRequest, 'headers'>) => Promise<string | undefined>;
 
@@ -46,7 +45,10 @@ export function archiveCredentials(
     const value = singleHeader(request, 'Authorization');
     if (value === undefined && policy === 'when-presented') return undefined;
     if (value === undefined)
-      throw new UnauthenticatedError("the central archive's credentials are missing: send Authorization: Basic");
+      throw new DataOutError(
+        'unauthenticated',
+        "the central archive's credentials are missing: send Authorization: Basic",
+      );
     const { username, password } = parseBasic(value);
     // A user name holds no colon, so the two cannot run together.
     const digest = createHmac('sha256', key).update(`${username}:${password}`).digest('base64');
@@ -54,7 +56,7 @@ export function archiveCredentials(
     if ((trustedUntil.get(digest) ?? 0) > now) return username;
     const user = await users.find(username);
     if (!(await verifyPassword(password, user?.passwordHash))) {
-      throw new UnauthenticatedError("the central archive's user name or password is wrong");
+      throw new DataOutError('unauthenticated', "the central archive's user name or password is wrong");
     }
     remember(digest, now + trustMilliseconds);
     return username;

@@ -1,5 +1,5 @@
 import { outboxPrefix } from '../../contract/outbox-key.ts';
-import { InvalidRequestError, UnauthenticatedError } from '../../errors.ts';
+import { DataOutError, invalidRequest } from '../../errors.ts';
 import type { VisaRules } from '../../visas/index.ts';
 import { parseBearer, token68, verifiedToken } from '../http/authorization.ts';
 import { type HttpRequest, singleHeader } from '../http/request.ts';
@@ -38,16 +38,14 @@ export function accessOf(
  * The caller of a function behind the authorizer, with the caller's own parts of the outbox: usually one, more when a passport
  * carries visas of several identities, which are all the caller's. The visa is verified once more. The archive credentials
  * are not: the authorizer has checked them.
- *
- * @throws UnauthenticatedError without a valid visa, or when the authorizer did not admit the caller.
- * @throws InvalidRequestError
  */
 export async function callerOf(request: HttpRequest, rules: VisaRules): Promise<Caller> {
   const { subjects } = await verifiedToken(visaToken(request), rules);
   // The authorizer lets a header that is given twice pass, so that this answers 400.
   singleHeader(request, 'Authorization');
   const { isAdmitted, archiveUser } = request.authorizer;
-  if (isAdmitted !== 'true') throw new UnauthenticatedError('the credentials were not accepted: send the right ones');
+  if (isAdmitted !== 'true')
+    throw new DataOutError('unauthenticated', 'the credentials were not accepted: send the right ones');
   const bySubject = new Map(subjects.map((subject) => [outboxPrefix(subject), subject.sub]));
   const recipients = Array.from(bySubject, ([prefix, sub]) => ({ prefix, sub }));
   return { recipients, archiveUser };
@@ -56,18 +54,18 @@ export async function callerOf(request: HttpRequest, rules: VisaRules): Promise<
 /**
  * The visa or passport of a list or stream request: `Proxy-Authorization: Bearer <token>`, which clients in the field
  * send, or `X-GA4GH-Visa: <token>` for callers behind an intermediary that drops the first.
- * @throws UnauthenticatedError without a usable one. @throws InvalidRequestError when the two disagree.
  */
 export function visaToken(request: Pick<HttpRequest, 'headers'>): string {
   const bearer = singleHeader(request, 'Proxy-Authorization');
   const plain = singleHeader(request, 'X-GA4GH-Visa');
   if (!bearer && !plain) {
-    throw new UnauthenticatedError('a visa is missing: send Proxy-Authorization: Bearer, or X-GA4GH-Visa');
+    throw new DataOutError('unauthenticated', 'a visa is missing: send Proxy-Authorization: Bearer, or X-GA4GH-Visa');
   }
   const fromBearer = bearer ? parseBearer(bearer, 'Proxy-Authorization') : undefined;
-  if (plain && !token68.test(plain)) throw new UnauthenticatedError('X-GA4GH-Visa is not a token: send the visa alone');
+  if (plain && !token68.test(plain))
+    throw new DataOutError('unauthenticated', 'X-GA4GH-Visa is not a token: send the visa alone');
   if (fromBearer && plain && fromBearer !== plain) {
-    throw new InvalidRequestError([{ field: 'X-GA4GH-Visa', message: 'differs from the visa in Proxy-Authorization' }]);
+    throw invalidRequest([{ field: 'X-GA4GH-Visa', message: 'differs from the visa in Proxy-Authorization' }]);
   }
   // One of the two is set by now. Verification refuses an empty token, as it does everything that is not a visa.
   return fromBearer ?? plain ?? '';
@@ -85,7 +83,6 @@ export interface OutboxAccess {
  *
  * @returns `principalId`: the outbox prefix of the visa's subject; `archiveUser`: the user of the central archive whose
  * credentials were right, `undefined` when none were sent
- * @throws UnauthenticatedError without a valid visa or right archive credentials. @throws InvalidRequestError
  */
 export async function authorizeOutboxCaller(
   request: Pick<HttpRequest, 'headers'>,

@@ -2,7 +2,7 @@ import { isReceiptName, receiptMediaType } from '../../contract/delivery.ts';
 import { fileSizeHeader } from '../../contract/http.ts';
 import { limits } from '../../contract/limits.ts';
 import { isOutboxFileName } from '../../contract/outbox-key.ts';
-import { InvalidRequestError, NotFoundError } from '../../errors.ts';
+import { DataOutError, invalidRequest } from '../../errors.ts';
 import type { VisaRules } from '../../visas/index.ts';
 import { forEachConcurrently } from '../archive/concurrency.ts';
 import {
@@ -34,8 +34,7 @@ export interface FileAccess extends Access {
  * `GET|HEAD /stream/{file}[?fileName=][&redirect=false]`. GET answers 307 to a presigned S3 URL, which honours `Range`;
  * or, with `redirect=false`, 200 with that URL as JSON. HEAD answers with the size, because a URL signed for GET does
  * not serve it.
- * @throws NotFoundError, the same for a name that cannot be, is missing, or is another recipient's.
- * @throws UnauthenticatedError, InvalidRequestError, TemporarilyUnavailableError
+ * @throws `not_found`, the same for a name that cannot be, is missing, or is another recipient's
  */
 export async function grantDownload(request: HttpRequest, endpoint: DownloadEndpoint): Promise<HttpReply> {
   const { rules, outbox } = endpoint;
@@ -43,7 +42,11 @@ export async function grantDownload(request: HttpRequest, endpoint: DownloadEndp
   const redirect = redirectWanted(request);
   const name = requestedName(request);
   const found = await findFile(outbox, caller.recipients, name);
-  if (!found) throw new NotFoundError('there is no such file in your outbox: GET /files?inbox=false lists your files');
+  if (!found)
+    throw new DataOutError(
+      'not_found',
+      'there is no such file in your outbox: GET /files?inbox=false lists your files',
+    );
   const { prefix, file } = found;
   const served = () =>
     endpoint.served({ ...accessOf(request, caller, [found]), method: request.method, fileName: file.name });
@@ -77,7 +80,6 @@ const mostBodyBytes = limits.fileNamesPerRequest * (limits.fileNameLength + 16) 
 /**
  * `POST /stream`: presigned URLs of up to 100 files, each as {@link grantDownload} gives it with `redirect=false`. Files for which
  * that would answer 404 are left out.
- * @throws UnauthenticatedError, InvalidRequestError, TemporarilyUnavailableError
  */
 export async function grantDownloads(request: HttpRequest, endpoint: DownloadEndpoint): Promise<HttpReply> {
   const { rules, outbox, served } = endpoint;
@@ -100,7 +102,7 @@ export async function grantDownloads(request: HttpRequest, endpoint: DownloadEnd
   return jsonReply(request.requestId, { files });
 }
 
-/** The names of the body, each once. @throws InvalidRequestError */
+/** The names of the body, each once. */
 function requestedNames(request: HttpRequest): ReadonlySet<string> {
   const most = limits.fileNamesPerRequest;
   const { fileNames, ...others } = Object(jsonBody(request, mostBodyBytes)) as Readonly<Record<string, unknown>>;
@@ -112,7 +114,7 @@ function requestedNames(request: HttpRequest): ReadonlySet<string> {
       ? []
       : [{ field: 'body', message: 'must have no other field than fileNames' }]),
   ];
-  if (violations.length > 0) throw new InvalidRequestError(violations);
+  if (violations.length > 0) throw invalidRequest(violations);
   return new Set(names as string[]);
 }
 

@@ -1,6 +1,6 @@
 import { isReceiptName, receiptMediaType } from '../../contract/delivery.ts';
 import { isOutboxFileName } from '../../contract/outbox-key.ts';
-import { InvalidRequestError } from '../../errors.ts';
+import { invalidRequest } from '../../errors.ts';
 import type { VisaRules } from '../../visas/index.ts';
 import { listReply, rowsPerPage, slice, wholeNumber } from '../http/pages.ts';
 import type { HttpReply } from '../http/reply.ts';
@@ -23,7 +23,6 @@ export interface ListingAccess extends Access {
 
 /**
  * `GET /files?inbox=false[&page][&per_page][&after]`: the caller's outbox, as the field's clients read it, by {@link listReply}.
- * @throws UnauthenticatedError, InvalidRequestError, TemporarilyUnavailableError
  */
 export async function listFiles(
   request: HttpRequest,
@@ -76,7 +75,6 @@ export interface Page {
 /**
  * `inbox`, `page`, `per_page` and `after` of `GET /files`. The stock client of the field sends `page=-1` when it means the
  * default, so it gets it.
- * @throws InvalidRequestError with every broken rule.
  */
 export function parsePage(request: HttpRequest): Page {
   const { inbox: _, ...page } = readAll({
@@ -91,7 +89,7 @@ export function parsePage(request: HttpRequest): Page {
 function nameBefore(request: HttpRequest): string | undefined {
   const after = singleQuery(request, 'after');
   if (after === undefined || isOutboxFileName(after)) return after;
-  throw new InvalidRequestError([{ field: 'after', message: 'must be a fileName of the listing' }]);
+  throw invalidRequest([{ field: 'after', message: 'must be a fileName of the listing' }]);
 }
 
 /** There is no inbox behind this proxy, and clients in the field take an absent `inbox` to mean it. */
@@ -100,7 +98,7 @@ function requireOutbox(request: HttpRequest): void {
   if (inbox?.toLowerCase() === 'false') return;
   const message =
     inbox === undefined ? 'is missing: only inbox=false is served' : 'must be false: there is no inbox here';
-  throw new InvalidRequestError([{ field: 'inbox', message }]);
+  throw invalidRequest([{ field: 'inbox', message }]);
 }
 
 export interface OutboxRow extends StagedFile {

@@ -7,7 +7,7 @@ export interface ArchiveUser {
   readonly passwordHash: string;
 }
 
-/** Table `data_out.archive_users`. May throw TemporarilyUnavailableError. */
+/** Table `data_out.archive_users`. */
 export interface ArchiveUsers {
   find(username: string): Promise<ArchiveUser | undefined>;
 }

@@ -1,4 +1,4 @@
-import { SlowDownError, TemporarilyUnavailableError } from '../../errors.ts';
+import { isError, unavailable } from '../../errors.ts';
 
 /** Names of errors that pass, whatever the HTTP status: throttling, a service that is not ready, the SDK's own time-outs. */
 const transientNames = new Set([
@@ -59,7 +59,7 @@ export function isTransient(error: unknown): boolean {
   const name = errorName(error);
   const status = errorStatus(error);
   return (
-    error instanceof TemporarilyUnavailableError ||
+    isError(error, 'temporarily_unavailable') ||
     transientNames.has(name) ||
     /throttl/i.test(name) ||
     networkCodes.has(field(error, 'code')) ||
@@ -92,11 +92,11 @@ export function isSqlError(error: unknown, reason: keyof typeof sqlStates): bool
 }
 
 /**
- * What a store throws for a failed call: {@link TemporarilyUnavailableError} when a retry makes sense, otherwise the
+ * What a store throws for a failed call: `temporarily_unavailable` when a retry makes sense, otherwise the
  * error itself (a missing grant or a wrong name: the message fails, and ends in the dead-letter queue with an alarm).
  */
 export function storeFailure(error: unknown, what: string): unknown {
-  if (error instanceof TemporarilyUnavailableError || !isTransient(error)) return error;
-  const Failure = errorName(error) === 'SlowDown' ? SlowDownError : TemporarilyUnavailableError;
-  return new Failure(`${what} is temporarily unavailable`, { cause: error });
+  if (isError(error, 'temporarily_unavailable') || !isTransient(error)) return error;
+  const wantsFewerCalls = errorName(error) === 'SlowDown';
+  return unavailable(`${what} is temporarily unavailable`, { cause: error, wantsFewerCalls });
 }

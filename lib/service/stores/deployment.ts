@@ -1,7 +1,7 @@
 import { type CloudFormationClient, UpdateTerminationProtectionCommand } from '@aws-sdk/client-cloudformation';
 import { ModifyDBClusterCommand, type RDSClient } from '@aws-sdk/client-rds';
 
-import { TemporarilyUnavailableError } from '../../errors.ts';
+import { isError } from '../../errors.ts';
 import { errorName } from './aws-failure.ts';
 import { type RetryEnvironment, retrying } from './retry.ts';
 
@@ -55,7 +55,7 @@ export async function whenConsistent<T>(attempt: () => Promise<T>, options: Cons
     });
   } catch (error) {
     // The refusal says which permission on what is missing.
-    if (error instanceof TemporarilyUnavailableError && refusals.has(errorName(error.cause))) throw error.cause;
+    if (isError(error, 'temporarily_unavailable') && refusals.has(errorName(error.cause))) throw error.cause;
     throw error;
   }
 }

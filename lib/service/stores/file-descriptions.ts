@@ -1,6 +1,6 @@
 import { InvokeCommand, type LambdaClient } from '@aws-sdk/client-lambda';
 import { type DescribeFileError, type DescribeFileRequest, describeFileReply } from '../../contract/messages.ts';
-import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../errors.ts';
+import { damaged, unavailable } from '../../errors.ts';
 import { accessRefused } from '../direct/access.ts';
 import type { DescribeFile } from '../direct/ports.ts';
 import { storeFailure } from './aws-failure.ts';
@@ -31,8 +31,8 @@ function errorOf(error: DescribeFileError, fileId: string): Error {
     case 'forbidden':
       return accessRefused();
     case 'archive_damaged':
-      return new ArchiveDamagedError(`file ${fileId} cannot be described: see the log of DescribeFile`);
+      return damaged(`file ${fileId} cannot be described: see the log of DescribeFile`);
     case 'temporarily_unavailable':
-      return new TemporarilyUnavailableError('the file cannot be described now', error);
+      return unavailable('the file cannot be described now', error);
   }
 }

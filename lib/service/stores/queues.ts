@@ -7,7 +7,7 @@ import {
   type SQSClient,
 } from '@aws-sdk/client-sqs';
 import { type DeliveryMessage, exportRequestAttributes, type FileExportMessage } from '../../contract/messages.ts';
-import { BodyMissingError, TemporarilyUnavailableError } from '../../errors.ts';
+import { isDamage, isError, unavailable } from '../../errors.ts';
 import { forEachConcurrently } from '../archive/concurrency.ts';
 import type { Deliveries, ExportRequests, FileExports } from '../export/ports.ts';
 import { isTransient } from './aws-failure.ts';
@@ -26,8 +26,8 @@ interface QueueOptions extends RetryEnvironment {
  * The queue `export-requests`. `publish` resolves only when the queue has taken the message. The SDK repeats a send whose answer
  * was lost. The queue then holds the message twice, with one export id, and its consumer expects that.
  *
- * @throws TemporarilyUnavailableError on every failure, whatever its kind: the caller gets a 503. The cause shows a
- *   missing grant or a wrong URL, and the edge logs it.
+ * @throws `temporarily_unavailable` on every failure, whatever its kind: the caller gets a 503. The cause shows a
+ * missing grant or a wrong URL, and the edge logs it
  */
 export function exportRequestsQueue({ client, queueUrl, traceOf }: Omit<QueueOptions, 'remainingMs'>): ExportRequests {
   const attribute = (value: string) => ({ DataType: 'String', StringValue: value });
@@ -46,7 +46,7 @@ export function exportRequestsQueue({ client, queueUrl, traceOf }: Omit<QueueOpt
       try {
         await client.send(command);
       } catch (error) {
-        throw new TemporarilyUnavailableError('the export request was not published', { cause: error });
+        throw unavailable('the export request was not published', { cause: error });
       }
     },
   };
@@ -115,7 +115,7 @@ export function batches<T extends Pick<Outgoing, 'body'>>(messages: readonly T[]
  * its reader is idempotent.
  *
  * @param what name of the queue, for the error
- * @throws TemporarilyUnavailableError when the queue has not taken every message in time. Some may be in it.
+ * @throws `temporarily_unavailable` when the queue has not taken every message in time. Some may be in it
  */
 async function sendAll(messages: readonly Outgoing[], options: QueueOptions, what: string): Promise<void> {
   const { remainingMs = () => 20_000 } = options;
@@ -129,7 +129,7 @@ async function sendAll(messages: readonly Outgoing[], options: QueueOptions, wha
     await retrying(
       async () => {
         entries = await refused(entries, options);
-        if (entries.length > 0) throw new TemporarilyUnavailableError(`${entries.length} messages were not taken`);
+        if (entries.length > 0) throw unavailable(`${entries.length} messages were not taken`);
       },
       { ...options, budgetMs: remainingMs(), isRetryable: isTransient, what },
     );
@@ -184,9 +184,9 @@ export function parseRetryDelays(text: string): RetryDelays {
 
 /** Seconds until a message that failed is received again. @param receives how often it was received so far */
 export function delayAfter(error: unknown, receives: number, delays: RetryDelays): number {
-  // A message whose body is missing is given up. SQS moves it to the dead letters, and no delay helps.
-  if (error instanceof BodyMissingError) return 0;
-  if (error instanceof TemporarilyUnavailableError && error.retryAfterSeconds === 0) return 0;
+  // A message whose file is damaged is given up. SQS moves it to the dead letters, and no delay helps.
+  if (isDamage(error)) return 0;
+  if (isError(error, 'temporarily_unavailable') && error.retryAfterSeconds === 0) return 0;
   return delays[receives - 1] ?? delays.at(-1) ?? delays[0];
 }
 

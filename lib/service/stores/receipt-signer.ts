@@ -102,7 +102,7 @@ export interface SigningJwk extends z.infer<typeof publicJwk> {
 /**
  * The public part of a signing key in KMS.
  *
- * @throws TemporarilyUnavailableError; ZodError for a key of another kind than ECC_NIST_P256
+ * @throws ZodError for a key of another kind than ECC_NIST_P256
  */
 export async function signingJwk(client: Pick<KMSClient, 'send'>, keyArn: string): Promise<SigningJwk> {
   try {

@@ -1,5 +1,5 @@
 import { growingPause } from '../../common/timing.ts';
-import { TemporarilyUnavailableError } from '../../errors.ts';
+import { unavailable } from '../../errors.ts';
 
 /** Time and chance, injected; every member has a default of the real world. */
 export interface RetryEnvironment {
@@ -29,7 +29,7 @@ const realSleep = (milliseconds: number): Promise<void> => new Promise((resolve)
  * (uniform between 0 and the bound), so that many functions that wait for one database do not come back at the same
  * moment. `attempt` receives the milliseconds that are left.
  *
- * @throws TemporarilyUnavailableError when the budget is spent; the last failure is its cause.
+ * @throws `temporarily_unavailable` when the budget is spent; the last failure is its cause
  */
 export async function retrying<T>(attempt: (remainingMs: number) => Promise<T>, options: RetryOptions): Promise<T> {
   const { now = Date.now, sleep = realSleep, random = Math.random, firstPauseMs = 200, maxPauseMs = 4000 } = options;
@@ -41,7 +41,7 @@ export async function retrying<T>(attempt: (remainingMs: number) => Promise<T>, 
       if (!options.isRetryable(error)) throw error;
       const pause = random() * growingPause(failures, { firstMs: firstPauseMs, longestMs: maxPauseMs });
       if (now() + pause >= deadline) {
-        throw new TemporarilyUnavailableError(`${options.what} is temporarily unavailable`, { cause: error });
+        throw unavailable(`${options.what} is temporarily unavailable`, { cause: error });
       }
       await sleep(pause);
     }

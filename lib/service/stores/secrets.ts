@@ -3,7 +3,7 @@ import type * as z from 'zod';
 import { parseJson } from '../../common/untrusted-json.ts';
 import { type DenyList, denyListDocument, denyListOf } from '../../contract/deny-list.ts';
 import { administratorsDocument, ticketKeyDocument } from '../../contract/secrets.ts';
-import { TemporarilyUnavailableError } from '../../errors.ts';
+import { isError, unavailable } from '../../errors.ts';
 import type { Clock } from '../archive/ports.ts';
 import type { TicketKeys } from '../direct/htsget/token.ts';
 import type { Administrators } from '../export/ports.ts';
@@ -59,7 +59,7 @@ export class CachedSecret<Shape, Value> {
     this.#content = content;
   }
 
-  /** The value, at most as old as its lifetime. @throws TemporarilyUnavailableError @throws MalformedSecretError */
+  /** The value, at most as old as its lifetime. @throws MalformedSecretError */
   get(): Promise<Value> {
     return this.#atMost(this.#content.lifetimeMs);
   }
@@ -125,7 +125,7 @@ export function secretAdministrators(options: SecretOptions): Administrators {
  * The tokens and subjects that are denied. The list is a minute old at most. While it cannot be read, it is the last good one,
  * five minutes old at most.
  *
- * @returns a function that throws TemporarilyUnavailableError when there is no such list, whatever the reason: no token can be
+ * @returns a function that throws `temporarily_unavailable` when there is no such list, whatever the reason: no token can be
  * accepted without one
  */
 export function secretDenyList(options: SecretOptions): () => Promise<DenyList> {
@@ -135,8 +135,8 @@ export function secretDenyList(options: SecretOptions): () => Promise<DenyList> 
     try {
       return await secret.get();
     } catch (error) {
-      if (error instanceof TemporarilyUnavailableError) throw error;
-      throw new TemporarilyUnavailableError('the deny list cannot be read', { cause: error });
+      if (isError(error, 'temporarily_unavailable')) throw error;
+      throw unavailable('the deny list cannot be read', { cause: error });
     }
   };
 }

@@ -207,7 +207,7 @@ test('a body that is replaced while it is copied is not mixed: the next delivery
   });
   const requestId = await exported();
   await ended(requestId);
-  expect(failures()).toMatchObject([{ received: 1, error: 'ArchiveDamagedError' }]);
+  expect(failures()).toMatchObject([{ received: 1, code: 'archive_damaged' }]);
   const [key = ''] = await containerKeys(subject);
   const container = await service.object('OutboxBucketName', key);
   expect(container.subarray(-replaced.length).equals(replaced)).toBe(true);
@@ -244,7 +244,7 @@ test('near its time limit a function stops cleanly, and the next delivery stages
   );
   const requestId = await exported();
   await ended(requestId);
-  expect(failures()).toMatchObject([{ received: 1, error: 'TemporarilyUnavailableError' }]);
+  expect(failures()).toMatchObject([{ received: 1, code: 'temporarily_unavailable' }]);
   expect(String(failures()[0]?.detail)).toContain('the invocation ends soon');
   expect(await stagedPaths(requestId)).toEqual(['a.bam']);
 });

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { TemporarilyUnavailableError } from '../../../lib/errors.ts';
+import { unavailable } from '../../../lib/errors.ts';
 import { FileReferredToError } from '../../../lib/ops/catalogue/writer.ts';
 import { InterruptedError } from '../../../lib/terminal/errors.ts';
 import { makeOpsWorld, type OpsWorld, runTool, type ToolRun } from '../../helpers/ops-world.ts';
@@ -238,7 +238,7 @@ describe('archive add of several files', () => {
 
   test('an error that every file would meet ends the run; what was added stays', async () => {
     await put({ 'study/a': 'a', 'study/b': 'b', 'study/c': 'c' });
-    world.failures.set('upload', { error: new TemporarilyUnavailableError('the archive bucket is down') });
+    world.failures.set('upload', { error: unavailable('the archive bucket is down') });
     const { exitCode, stderr } = await add('study', '--dataset', 'EGAD1', '--parallel', '1');
     expect(stderr).toContain('the archive bucket is down');
     expect(exitCode).toBe(7);
@@ -377,7 +377,7 @@ describe('archive remove', () => {
   });
 
   test('a body that cannot be removed is named, and its row is gone', async () => {
-    world.failures.set('remove', { error: new TemporarilyUnavailableError('the archive bucket is down') });
+    world.failures.set('remove', { error: unavailable('the archive bucket is down') });
     const { exitCode, stderr } = await remove('EGAF1', '--yes');
     expect(stderr).toMatch(/EGAF1 is removed, but body [0-9a-f-]{36} is left in the archive bucket/);
     expect(exitCode).toBe(9);

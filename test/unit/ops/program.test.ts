@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { encrypt, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
-import { ForbiddenError, TemporarilyUnavailableError } from '../../../lib/errors.ts';
+import { DataOutError, unavailable } from '../../../lib/errors.ts';
 import { MalformedSecretError } from '../../../lib/service/stores/secrets.ts';
 import { InterruptedError } from '../../../lib/terminal/errors.ts';
 import { collect } from '../../helpers/crypt4gh-vectors.ts';
@@ -199,8 +199,8 @@ describe('dataset', () => {
 
 describe('what went wrong is told by the exit code', () => {
   test.each([
-    ['throttled', new TemporarilyUnavailableError('the database is temporarily unavailable'), 7],
-    ['not allowed', new ForbiddenError('no'), 3],
+    ['throttled', unavailable('the database is temporarily unavailable'), 7],
+    ['not allowed', new DataOutError('forbidden', 'no'), 3],
     ['refused credentials', Object.assign(new Error('denied'), { name: 'AccessDeniedException' }), 3],
     ['no credentials', Object.assign(new Error('none found'), { name: 'CredentialsProviderError' }), 3],
     ['nothing listens', Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }), 7],
@@ -237,14 +237,14 @@ describe('what went wrong is told by the exit code', () => {
 
   test('a region without an address, and an engine whose disk is full, are told from an outage', async () => {
     const unknown = Object.assign(new Error('getaddrinfo'), { code: 'ENOTFOUND' });
-    const away = new TemporarilyUnavailableError('CloudFormation in mars-1 is temporarily unavailable', {
+    const away = unavailable('CloudFormation in mars-1 is temporarily unavailable', {
       cause: unknown,
     });
     world.failures.set('findDataset', { error: away });
     const nowhere = await run(['dataset', 'show', 'EGAD1']);
     expect(nowhere).toMatchObject({ exitCode: 7, stderr: expect.stringContaining('Check the region') });
     const full = Object.assign(new Error('Error: ENOSPC'), { name: 'LocalDiskFull' });
-    const failed = new TemporarilyUnavailableError('the archive bucket is temporarily unavailable', { cause: full });
+    const failed = unavailable('the archive bucket is temporarily unavailable', { cause: full });
     world.failures.set('upload', { error: failed });
     const { exitCode, stderr } = await run(['archive', 'add', 'sample.bam', '--dataset', 'EGAD1']);
     expect(stderr).toContain('data-out-ops: the disk of the local engine is full\nMake room');
@@ -252,7 +252,7 @@ describe('what went wrong is told by the exit code', () => {
   });
 
   test('a store that does not answer has a remedy', async () => {
-    const error = new TemporarilyUnavailableError('the archive bucket is temporarily unavailable');
+    const error = unavailable('the archive bucket is temporarily unavailable');
     world.failures.set('upload', { error });
     const { exitCode, stderr } = await run(['archive', 'add', 'sample.bam', '--dataset', 'EGAD1']);
     expect(stderr).toContain(

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { NotFoundError } from '../../../lib/errors.ts';
+import { DataOutError } from '../../../lib/errors.ts';
 import {
   keptRanges,
   type Region,
@@ -119,7 +119,7 @@ describe('regions of a CRAM file', () => {
   test('are unknown for a name that the header has not', async () => {
     const { index, head } = await opened('reads.cram', 'reads.cram.crai');
     expect(() => virtualRangesOf(index, head, [{ referenceName: 'four' }])).toThrow(
-      new NotFoundError('the file has no reference sequence "four"'),
+      new DataOutError('not_found', 'the file has no reference sequence "four"'),
     );
   });
 

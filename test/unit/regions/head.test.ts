@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { NotFoundError } from '../../../lib/errors.ts';
+import { DataOutError } from '../../../lib/errors.ts';
 import {
   type DataFormat,
   endMarkers,
@@ -99,9 +99,11 @@ describe('regions', () => {
     const { index, head } = await opened('variants.vcf.gz', 'variants.vcf.gz.tbi');
     expect(virtualRangesOf(index, head, [{ referenceName: 'three' }])).toEqual([]);
     expect(() => virtualRangesOf(index, head, [{ referenceName: 'four' }])).toThrow(
-      new NotFoundError('the file has no reference sequence "four"'),
+      new DataOutError('not_found', 'the file has no reference sequence "four"'),
     );
-    expect(() => virtualRangesOf(index, head, [{ referenceName: '*' }])).toThrow(NotFoundError);
+    expect(() => virtualRangesOf(index, head, [{ referenceName: '*' }])).toThrow(
+      expect.objectContaining({ code: 'not_found' }),
+    );
   });
 
   test('read two blocks for each range, beside what is sent as it is', async () => {

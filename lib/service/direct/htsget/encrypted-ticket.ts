@@ -1,5 +1,5 @@
 import { ENCRYPTED_SEGMENT_BYTES, planRearrangement, publicKeyFingerprint } from '../../../crypt4gh/index.ts';
-import { UnsupportedFormatError } from '../../../errors.ts';
+import { DataOutError } from '../../../errors.ts';
 import {
   type ByteRange,
   type IndexedFile,
@@ -22,7 +22,7 @@ const mostKept = 10;
  *
  * @param wanted what is kept of the file besides header and end marker; default: all of it
  * @param reader raw public key of whoever opens the container
- * @throws UnsupportedFormatError if the container cannot be cut near enough, or not in few enough pieces; RequestTooLargeError
+ * @throws `unsupported_format` if the container cannot be cut near enough, or not in few enough pieces
  */
 export async function encryptedTicket(
   { file, body: { bodySize } }: OpenedFile,
@@ -34,7 +34,10 @@ export async function encryptedTicket(
   const ranges = wanted && (await keptRanges(wanted.file, wanted.ranges, { most: mostKept }));
   const plan = ranges && planRearrangement({ ranges, editList: storedEditList(file, candidates), bodySize });
   if ((plan?.editList?.length ?? 0) > 2 * mostKept) {
-    throw new UnsupportedFormatError('The archived file has an edit list of too many ranges: ask for plaintext.');
+    throw new DataOutError(
+      'unsupported_format',
+      'The archived file has an edit list of too many ranges: ask for plaintext.',
+    );
   }
   const header = headerFor(file, candidates, recipient, plan && (plan.editList ?? null));
   const whole = [{ start: 0, end: bodySize }];

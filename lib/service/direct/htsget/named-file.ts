@@ -12,7 +12,7 @@ const longestPath = 4_096;
  * The file in the path of a request: a file id, or a dataset and the submitter's path behind the first slash, with
  * percent-encoded slashes or plain ones.
  *
- * @throws ForbiddenError for what no catalogue can hold, the same as for an unknown file
+ * @throws `forbidden` for what no catalogue can hold, the same as for an unknown file
  */
 export function namedFile(request: HttpRequest): NamedFile {
   const name = decodedSegment(request.pathParameters.get('id') ?? '');
@@ -34,8 +34,7 @@ export interface GrantedFile extends Pick<IndexedFile, 'data' | 'index'> {
 /**
  * The file with its index, if the grants give it and its dataset is released at this moment.
  *
- * @throws ForbiddenError, the same for what is unknown, not released or not granted; ArchiveDamagedError,
- * TemporarilyUnavailableError
+ * @throws `forbidden`, the same for what is unknown, not released or not granted
  */
 export async function grantedFile(
   wanted: NamedFile,

@@ -1,6 +1,6 @@
 import { Recent } from '../../../common/recent.ts';
 import { decrypt, openContainer } from '../../../crypt4gh/index.ts';
-import { ArchiveDamagedError } from '../../../errors.ts';
+import { damaged } from '../../../errors.ts';
 import {
   type DataFormat,
   type FileHead,
@@ -53,7 +53,6 @@ export class PlainFiles {
     this.#archiveKeys = archiveKeys;
   }
 
-  /** @throws ArchiveDamagedError, TemporarilyUnavailableError */
   async open(file: ArchivedFile): Promise<OpenedFile> {
     return nameDamagedFile(file.fileId, async () => this.#opened(file, await bodySource(file, this.#archive)));
   }
@@ -61,7 +60,7 @@ export class PlainFiles {
   /**
    * The file with its header. One call of S3, more for a long header.
    *
-   * @throws UnsupportedFormatError for a file that is not of this format; as {@link open}
+   * @throws `unsupported_format` for a file that is not of this format
    */
   async withHead(file: ArchivedFile, format: DataFormat): Promise<OpenedFile & { readonly head: FileHead }> {
     return nameDamagedFile(file.fileId, async () => {
@@ -78,7 +77,7 @@ export class PlainFiles {
   /**
    * The index. One call of S3 at any size.
    *
-   * @throws UnsupportedFormatError for an index that breaks the rules of its format; as {@link open}
+   * @throws `unsupported_format` for an index that breaks the rules of its format
    */
   async index(file: ArchivedFile): Promise<RegionIndex> {
     return nameDamagedFile(file.fileId, async () => {
@@ -111,7 +110,7 @@ export class PlainFiles {
     const { size, etag, bytes } = await this.#archive.begin(address, archiveFileSize === 0 ? undefined : end);
     if (size === archiveFileSize) return { body: { address, archiveEtag: etag, bodySize: size }, bytes };
     await closed(bytes);
-    throw new ArchiveDamagedError(`the catalogue says ${archiveFileSize} bytes of body, the archive has ${size}`);
+    throw damaged(`the catalogue says ${archiveFileSize} bytes of body, the archive has ${size}`);
   }
 
   /** @param start the first bytes of the body, if they were read already */

@@ -29,7 +29,6 @@ export interface RegionCatalogue {
    * @param granted ids of datasets, stable ids or aliases, each one that a catalogue can hold
    * @param indexNames the preferred first; none: no index is looked for
    * @returns `undefined` for what is unknown, not granted or not released
-   * @throws ArchiveDamagedError as `Catalogue.findReleasedFile`; TemporarilyUnavailableError
    */
   findIndexedFile(
     granted: readonly string[],

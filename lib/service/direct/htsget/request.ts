@@ -1,5 +1,5 @@
 import { htsgetKeyHeaders, rangeKeyHeader } from '../../../contract/http.ts';
-import { InvalidRequestError, RequestTooLargeError, type Violation } from '../../../errors.ts';
+import { DataOutError, invalidRequest, type Violation } from '../../../errors.ts';
 import type { Datatype } from '../../../regions/htsget/names.ts';
 import { type AskedTicket, mostBodyBytes, postedTicket, queriedTicket } from '../../../regions/htsget/request.ts';
 import { collected, type HttpRequest, jsonBody } from '../../http/request.ts';
@@ -16,8 +16,7 @@ export interface TicketRequest extends Omit<AskedTicket, 'isEncrypted'> {
 /**
  * What the request asks for, with the key of the Crypt4GH form.
  *
- * @throws InvalidRequestError with every broken rule; it never repeats a value. InvalidRangeError, UnsupportedFormatError,
- * RequestTooLargeError
+ * @throws `invalid_request` with every broken rule; it never repeats a value
  */
 export function ticketRequest(request: HttpRequest, datatype: Datatype): TicketRequest {
   const violations: Violation[] = [];
@@ -27,14 +26,14 @@ export function ticketRequest(request: HttpRequest, datatype: Datatype): TicketR
     const message = `is missing beside encryptionScheme: send ${htsgetKeyHeaders.join(', or ')}`;
     violations.push({ field: htsgetKeyHeaders[0], message });
   }
-  if (violations.length > 0 || !asked) throw new InvalidRequestError(violations);
+  if (violations.length > 0 || !asked) throw invalidRequest(violations);
   const { format, headerOnly, regions } = asked;
   return { format, headerOnly, regions, recipient, withRange: request.headers.has(rangeKeyHeader.toLowerCase()) };
 }
 
 function askedTicket(request: HttpRequest, datatype: Datatype): AskedTicket {
   if (request.method !== 'POST') return queriedTicket(request.query, datatype);
-  if ((request.body?.length ?? 0) > mostBodyBytes) throw new RequestTooLargeError(tooLong);
+  if ((request.body?.length ?? 0) > mostBodyBytes) throw new DataOutError('request_too_large', tooLong);
   return postedTicket(jsonBody(request, mostBodyBytes), request.query, datatype);
 }
 

@@ -1,5 +1,5 @@
 import { limits } from '../../../contract/limits.ts';
-import { NotFoundError } from '../../../errors.ts';
+import { DataOutError } from '../../../errors.ts';
 import { openPart, type PartForm, parsePart, servedFormat, type TicketPart } from '../../../regions/index.ts';
 import { nameDamagedFile } from '../../archive/archived-file.ts';
 import type { Archive, ArchivedFile, Catalogue } from '../../archive/ports.ts';
@@ -41,18 +41,18 @@ export interface ServedPart extends ReplyOutcome {
  * `GET|HEAD /htsget/parts/{id}/{part}`: one piece of a ticket, with the ticket's token or a visa. Deny list and release are
  * looked at again.
  *
- * @throws UnauthenticatedError, ForbiddenError, UnsupportedFormatError, RangeNotSatisfiableError, PreconditionFailedError,
- * ReplyTooLargeError, ArchiveDamagedError, TemporarilyUnavailableError; NotFoundError for what no ticket names now
+ * @throws `not_found` for what no ticket names now
  */
 export async function servePart(request: HttpRequest, endpoint: PartEndpoint): Promise<HttpReply<ReplyBody>> {
   const file = await allowedFile(request, endpoint);
   const { files, served } = endpoint;
   const { fileId, datasetId } = file;
   const part = parsePart(decodedSegment(request.pathParameters.get('part') ?? ''));
-  if (!part || sizeOf(part.form) > limits.streamedReplyBytes) throw new NotFoundError(noTicket);
+  if (!part || sizeOf(part.form) > limits.streamedReplyBytes) throw new DataOutError('not_found', noTicket);
   return nameDamagedFile(fileId, async () => {
     const opened = await files.open(file);
-    if (opened.version !== part.version) throw new NotFoundError('the file was replaced: ask for a new ticket');
+    if (opened.version !== part.version)
+      throw new DataOutError('not_found', 'the file was replaced: ask for a new ticket');
     const representation = await partOf(opened, part, endpoint.archive);
     const { requestId } = request;
     return representationReply(request, representation, (outcome) =>
@@ -97,7 +97,7 @@ async function partOf(opened: OpenedFile, part: TicketPart, archive: Archive): P
     return { ...common, size, stream };
   }
   const { start, end } = form;
-  if (end > body.bodySize) throw new NotFoundError(noTicket);
+  if (end > body.bodySize) throw new DataOutError('not_found', noTicket);
   const stream = (from: number, to: number) => bodyBytes(archive, body, [{ start: start + from, end: start + to }]);
   return { ...common, size: end - start, stream };
 }

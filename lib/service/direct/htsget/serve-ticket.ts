@@ -1,4 +1,4 @@
-import { UnsupportedFormatError } from '../../../errors.ts';
+import { DataOutError, isError } from '../../../errors.ts';
 import {
   askedRanges,
   type Datatype,
@@ -56,8 +56,7 @@ const partSizes = [5, 10, 20, 40, 64].map((size) => size * mebibyte);
  * Crypt4GH container for a key of the caller.
  *
  * @param baseUrl of the API, without a slash at the end
- * @throws UnauthenticatedError, InvalidRequestError, InvalidRangeError, RequestTooLargeError, ForbiddenError,
- * UnsupportedFormatError, ArchiveDamagedError, TemporarilyUnavailableError; NotFoundError for an unknown reference name
+ * @throws `not_found` for an unknown reference name
  */
 export async function serveTicket(
   request: HttpRequest,
@@ -91,7 +90,8 @@ export async function serveTicket(
     const options = { format, urlOf, partSizes };
     if (!recipient) return await plaintextTicket(file, ranges, { ...options, inlinedBytes });
     if (asked.headerOnly && file.head.end.within > 0) {
-      throw new UnsupportedFormatError(
+      throw new DataOutError(
+        'unsupported_format',
         'The header ends within a block that also has records: ask for it as plaintext.',
       );
     }
@@ -112,13 +112,16 @@ async function indexFor(
   files: PlainFiles,
 ): Promise<RegionIndex | undefined> {
   if (regions && !index) {
-    throw new UnsupportedFormatError('No index is archived beside the file: only the whole file can be had.');
+    throw new DataOutError(
+      'unsupported_format',
+      'No index is archived beside the file: only the whole file can be had.',
+    );
   }
   const isInParts = !headerOnly && !recipient && archiveFileSize > inlinedBytes;
   const isUseful = regions || (isInParts && formatOf(submissionFilePath) === 'CRAM');
   if (!index || !isUseful) return undefined;
   return files.index(index).catch((error: unknown) => {
-    if (regions || !(error instanceof UnsupportedFormatError)) throw error;
+    if (regions || !isError(error, 'unsupported_format')) throw error;
     return undefined;
   });
 }

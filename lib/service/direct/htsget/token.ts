@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
 import type { DenyList } from '../../../contract/deny-list.ts';
 import { outboxPrefix } from '../../../contract/outbox-key.ts';
-import { UnauthenticatedError } from '../../../errors.ts';
+import { DataOutError } from '../../../errors.ts';
 import type { DatasetGrant } from '../../../visas/index.ts';
 import type { Clock } from '../../archive/ports.ts';
 import { decodedSegment } from '../../http/request.ts';
@@ -82,8 +82,7 @@ function macOf(payload: string, key: Uint8Array): Buffer {
  * The claims of a token, for the data URL that is asked for now.
  *
  * @param path `<file id>/<part>` of the request, decoded
- * @throws UnauthenticatedError for a token that this service did not make, of another URL, expired, or denied meanwhile;
- * TemporarilyUnavailableError
+ * @throws `unauthenticated` for a token that this service did not make, of another URL, expired, or denied meanwhile
  */
 export async function verifyTicket(
   token: string,
@@ -98,20 +97,21 @@ export async function verifyTicket(
   };
   // Another instance may have read a new key already.
   if (!isOurs(await keys.current()) && !isOurs(await keys.refreshed())) {
-    throw new UnauthenticatedError('the token is not one of a ticket of this service: ask for a new ticket');
+    throw new DataOutError('unauthenticated', 'the token is not one of a ticket of this service: ask for a new ticket');
   }
   const { p, d: datasetId, e, h } = payloadShape.parse(JSON.parse(Buffer.from(payload, 'base64url').toString()));
   if (p !== path)
-    throw new UnauthenticatedError('the token belongs to another URL of its ticket, or to another ticket');
+    throw new DataOutError('unauthenticated', 'the token belongs to another URL of its ticket, or to another ticket');
   const expiresAt = new Date(e * 1000);
-  if (expiresAt <= now()) throw new UnauthenticatedError('the ticket has expired: ask for a new one');
+  if (expiresAt <= now()) throw new DataOutError('unauthenticated', 'the ticket has expired: ask for a new one');
   const hashes =
     Buffer.from(h, 'base64url')
       .toString('hex')
       .match(new RegExp(`.{${2 * hashBytes}}`, 'g')) ?? [];
   const list = await denied();
   if (hashes.some((hash) => list.has(hash))) {
-    throw new UnauthenticatedError(
+    throw new DataOutError(
+      'unauthenticated',
       'the operator of the service has denied the token behind this ticket, or its subject',
     );
   }

@@ -1,6 +1,6 @@
 import { type RequestState, receiptType } from '../../../contract/delivery.ts';
 import { outboxKey, outboxMetadata } from '../../../contract/outbox-key.ts';
-import { TemporarilyUnavailableError } from '../../../errors.ts';
+import { unavailable } from '../../../errors.ts';
 import type { ObjectHead } from '../../archive/ports.ts';
 import { checkTimeLeft } from '../../archive/write-container.ts';
 import { secondsSince } from '../finalizing.ts';
@@ -43,7 +43,7 @@ export type FinalizeOutcome =
  * The state is recorded before the receipt becomes visible, so a listed receipt belongs to a finalized request. The request is
  * closed after that, so one without its receipt can be found.
  *
- * @throws TemporarilyUnavailableError and other errors of the ports: the message must be delivered again
+ * @throws errors of the ports: the message must be delivered again
  */
 export async function finalizeDelivery(
   requestId: string,
@@ -112,7 +112,7 @@ async function publishAfter(
   const present = await outbox.head(key);
   if (revisionOf(present) >= receiptRevision) return false;
   if ((await publish(present?.etag)) === 'written') return true;
-  throw new TemporarilyUnavailableError('another invocation wrote this receipt at the same time');
+  throw unavailable('another invocation wrote this receipt at the same time');
 }
 
 async function* entriesOf(

@@ -6,7 +6,7 @@ import {
   receiptSuffix,
 } from '../../../contract/delivery.ts';
 import { parseOutboxKey } from '../../../contract/outbox-key.ts';
-import { TemporarilyUnavailableError } from '../../../errors.ts';
+import { unavailable } from '../../../errors.ts';
 import { idPart } from '../../archive/container-name.ts';
 import type { FannedOutRequest, RequestEnd, RequestedFile, StagedContainer } from '../ledger-port.ts';
 
@@ -28,7 +28,7 @@ export interface Issued {
  *
  * @param entries called for each reading
  * @param tally has counted every file when the payload ends
- * @throws TemporarilyUnavailableError when the two readings differ
+ * @throws `temporarily_unavailable` when the two readings differ
  */
 export async function* receiptPayload(
   request: FannedOutRequest,
@@ -64,7 +64,7 @@ export async function* receiptPayload(
       yield lines.text(missing);
     }
     if (!firstReading.digest().equals(secondReading.digest())) {
-      throw new TemporarilyUnavailableError('the files of the request changed while its receipt was written');
+      throw unavailable('the files of the request changed while its receipt was written');
     }
   }
   yield `\n],"complete":${tally.end(request).state === 'complete'}}\n`;
@@ -95,7 +95,7 @@ export type Entry = { readonly file: DeliveredFile } | { readonly missing: Missi
  * Decide on one file of a request. Of a container that was written several times, the newest wins: it is the one in the
  * outbox.
  *
- * @throws TemporarilyUnavailableError when a newer request has written the container and not recorded it yet
+ * @throws `temporarily_unavailable` when a newer request has written the container and not recorded it yet
  */
 export function entryOf(requested: RequestedFile, { keyFingerprint }: Pick<FannedOutRequest, 'keyFingerprint'>): Entry {
   const { state, reason, newest, supersededBy } = requested;
@@ -106,7 +106,7 @@ export function entryOf(requested: RequestedFile, { keyFingerprint }: Pick<Fanne
   // Withdrawn, or superseded in its turn, after it was in the way. Requests of earlier versions have no row.
   const isAwaited = ['pending', 'retrying', 'staged'].includes(supersededBy?.state ?? 'none');
   if (state === 'superseded' && !isAwaited) return missing(requested, 'superseded', supersededBy?.requestId);
-  throw new TemporarilyUnavailableError('a newer request has not recorded yet what it staged');
+  throw unavailable('a newer request has not recorded yet what it staged');
 }
 
 function missing({ fileId, path }: RequestedFile, reason: string, by?: string): Entry {

@@ -28,7 +28,6 @@ export interface Withdrawal {
  * run after a failure continues.
  *
  * @returns one entry for each dataset of which something was found
- * @throws TemporarilyUnavailableError
  */
 export async function withdrawDeprecated(
   dependencies: WithdrawalDependencies,

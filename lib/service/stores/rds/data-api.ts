@@ -41,7 +41,7 @@ const isRetryable = (error: unknown): boolean => isTransient(error) || isTransie
  * One database behind the RDS Data API.
  *
  * A resuming cluster, throttling, 5xx and lost answers are retried within the given time, then
- * `TemporarilyUnavailableError`. A write may have happened although its answer was lost, so every write must be
+ * `temporarily_unavailable`. A write may have happened although its answer was lost, so every write must be
  * repeatable (`ON CONFLICT`). Results are at most 1 MiB: callers page by key. One statement a call.
  */
 export class DataApi implements SqlExecutor {

@@ -1,7 +1,7 @@
 import { addAbortSignal, Readable } from 'node:stream';
 import { GetObjectCommand, type GetObjectCommandInput, type S3Client } from '@aws-sdk/client-s3';
 import { release } from '../../../common/memory.ts';
-import { ArchiveDamagedError, ArchiveLocationUnknownError, BodyMissingError } from '../../../errors.ts';
+import { DataOutError, damaged } from '../../../errors.ts';
 import type { BodyAddress } from '../../archive/ports.ts';
 import type { DirectArchive } from '../../direct/ports.ts';
 import type { ExportArchive } from '../../export/ports.ts';
@@ -30,13 +30,13 @@ export function parseArchiveBuckets(text: string): ArchiveBuckets {
  * `s3://<bucket>` and `<bucket>` are also accepted. The endpoint is ignored.
  *
  * @param location `undefined` or empty: the default bucket
- * @throws ArchiveLocationUnknownError
  */
 export function bucketAt(location: string | undefined, buckets: ArchiveBuckets): string {
   if (!location) return buckets[0];
   const [, bucket] = /^(?:s3:\/\/|(?:https?:\/\/)?[^/]+\/)?([^/]+)\/?$/.exec(location) ?? [];
-  if (bucket === undefined || !buckets.includes(bucket)) throw new ArchiveLocationUnknownError(location);
-  return bucket;
+  if (bucket !== undefined && buckets.includes(bucket)) return bucket;
+  const message = `the archive location ${JSON.stringify(location)} names no bucket of the settings`;
+  throw new DataOutError('archive_location_unknown', message);
 }
 
 /**
@@ -62,7 +62,7 @@ interface ArchiveOptions {
 }
 
 /**
- * The archived bodies. A read throws ArchiveDamagedError when the body is gone, was replaced (another ETag) or is shorter than
+ * The archived bodies. A read throws `archive_damaged` when the body is gone, was replaced (another ETag) or is shorter than
  * the range, and RangeError for one that is negative or over 8 MiB.
  */
 export function s3Archive({
@@ -93,9 +93,7 @@ export function s3Archive({
       try {
         const present = await fill(target, addAbortSignal(timeout(), opened.stream));
         if (present === target.length) return opened;
-        throw new ArchiveDamagedError(
-          `the archived body is shorter than expected: ${present} of ${target.length} bytes`,
-        );
+        throw damaged(`the archived body is shorter than expected: ${present} of ${target.length} bytes`);
       } catch (error) {
         if (attempt === readAttempts || !isTransient(error)) throw storeFailure(error, what);
       }
@@ -106,7 +104,7 @@ export function s3Archive({
     async head({ archiveLocation, archiveFilePath: key }, { checksum } = { checksum: false }) {
       const bucket = bucketAt(archiveLocation, buckets);
       const head = await headObject(client, { bucket, key, what, checksum });
-      if (!head) throw new BodyMissingError(`${bucket}/${key}`);
+      if (!head) throw bodyMissing(`${bucket}/${key}`);
       return head;
     },
 
@@ -139,7 +137,7 @@ export function s3Archive({
         const opened = await request(address, { ChecksumMode: 'ENABLED' });
         if (opened.ContentLength === size) return opened;
         opened.stream.destroy();
-        throw new ArchiveDamagedError(
+        throw damaged(
           `the catalogue says ${size} bytes of body, the archive has ${opened.ContentLength ?? 'an unknown number'}`,
         );
       });
@@ -171,15 +169,18 @@ async function fill(target: Uint8Array, body: AsyncIterable<Uint8Array>): Promis
  * The damage to an archived body that a refusal by S3 shows; `undefined` when it shows none.
  * @param object bucket and key of the body
  */
-export function bodyDamage(error: unknown, object: string): ArchiveDamagedError | undefined {
+export function bodyDamage(error: unknown, object: string): DataOutError | undefined {
   const status = errorStatus(error);
   // A bucket that is gone says nothing about one body.
-  if (errorName(error) === 'NoSuchBucket') return new ArchiveDamagedError(`the bucket of ${object} does not exist`);
-  if (status === 404) return new BodyMissingError(object, { cause: error });
-  if (status === 412) return new ArchiveDamagedError('the archived body was replaced while it was read');
-  if (status === 416 || isRangePastEnd(error))
-    return new ArchiveDamagedError('the archived body is shorter than the catalogue says');
+  if (errorName(error) === 'NoSuchBucket') return damaged(`the bucket of ${object} does not exist`);
+  if (status === 404) return bodyMissing(object, error);
+  if (status === 412) return damaged('the archived body was replaced while it was read');
+  if (status === 416 || isRangePastEnd(error)) return damaged('the archived body is shorter than the catalogue says');
   return undefined;
+}
+
+function bodyMissing(object: string, cause?: unknown): DataOutError {
+  return damaged(`the archive has no body ${JSON.stringify(object)}, which the catalogue names`, { cause });
 }
 
 /** S3 refuses to copy a range past the end of the source with 400; a read of it is 416. */

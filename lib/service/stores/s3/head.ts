@@ -1,5 +1,5 @@
 import { HeadObjectCommand, type S3Client } from '@aws-sdk/client-s3';
-import { ArchiveDamagedError } from '../../../errors.ts';
+import { type DataOutError, damaged } from '../../../errors.ts';
 import type { ObjectHead } from '../../archive/ports.ts';
 import { errorName, errorStatus, storeFailure } from '../aws-failure.ts';
 
@@ -54,7 +54,7 @@ export function isConflict(error: unknown): boolean {
 }
 
 /** The damage that S3's refusal of a checksum shows; `undefined` for other errors. */
-export function checksumDamage(error: unknown): ArchiveDamagedError | undefined {
+export function checksumDamage(error: unknown): DataOutError | undefined {
   if (errorName(error) !== 'BadDigest') return undefined;
-  return new ArchiveDamagedError('the container would not have the CRC-64/NVME that follows from the archived body');
+  return damaged('the container would not have the CRC-64/NVME that follows from the archived body');
 }

@@ -6,7 +6,7 @@ import {
   UploadPartCopyCommand,
 } from '@aws-sdk/client-s3';
 import { isOfSameWrite } from '../../../contract/outbox-key.ts';
-import { TemporarilyUnavailableError } from '../../../errors.ts';
+import { unavailable } from '../../../errors.ts';
 import type { MultipartUpload, ObjectHead, ObjectMetadata, UploadedPart, WriteResult } from '../../archive/ports.ts';
 import { errorName, isTransient, storeFailure } from '../aws-failure.ts';
 import { patient } from '../clients.ts';
@@ -70,7 +70,7 @@ export function s3MultipartUpload(options: MultipartUploadOptions): MultipartUpl
       }
     },
 
-    /** @throws ArchiveDamagedError when the body is gone, was replaced or is shorter than the range; ArchiveLocationUnknownError */
+    /** @throws `archive_damaged` when the body is gone, was replaced or is shorter than the range */
     async copyPart(partNumber, { address: { archiveLocation, archiveFilePath }, archiveEtag }, { start, end }) {
       if (!archiveBuckets) throw new TypeError('this upload was started without archive buckets to copy from');
       const source = bucketAt(archiveLocation, archiveBuckets);
@@ -95,7 +95,7 @@ export function s3MultipartUpload(options: MultipartUploadOptions): MultipartUpl
      * and the same HeadObject shows what happened to a lost answer: a repeated Complete finds the upload gone, or its own
      * object in the way.
      *
-     * @throws TemporarilyUnavailableError when the upload was not completed and a new one may succeed.
+     * @throws `temporarily_unavailable` when the upload was not completed and a new one may succeed
      */
     async complete(parts, size, replaces, crc64nvme) {
       const command = new CompleteMultipartUploadCommand({
@@ -141,7 +141,7 @@ const lost = new Set(['InvalidPart', 'NoSuchUpload']);
 /** Without its upload or a part of it, this delivery must begin again. */
 function partFailure(error: unknown): unknown {
   if (lost.has(errorName(error))) {
-    return new TemporarilyUnavailableError('the multipart upload was aborted or changed', { cause: error });
+    return unavailable('the multipart upload was aborted or changed', { cause: error });
   }
   return storeFailure(error, what);
 }

@@ -54,7 +54,6 @@ export function directUrls({ client, archiveBuckets, outboxBucket, ...options }:
       if (!parsed) throw new RangeError('expected the key of a short-lived container');
       return presignedGet(client, { bucket: outboxBucket, key, fileName: parsed.name }, options);
     },
-    /** @throws ArchiveLocationUnknownError */
     async body({ archiveLocation, archiveFilePath: key }, fileName) {
       return presignedGet(client, { bucket: bucketAt(archiveLocation, archiveBuckets), key, fileName }, options);
     },

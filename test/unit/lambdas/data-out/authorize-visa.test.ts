@@ -139,7 +139,7 @@ test('without a deny list, a good visa is not a refusal either: the gateway answ
   const event = authorizerEvent(`Bearer ${await issuer.visa()}`);
   secrets.state.failure = 500;
   await expect(cold(event)).rejects.toThrow(/^the authorizer failed$/);
-  expect(output.documents()).toMatchObject([{ level: 'ERROR', error: 'TemporarilyUnavailableError' }]);
+  expect(output.documents()).toMatchObject([{ level: 'ERROR', error: 'DataOutError' }]);
   secrets.state.failure = undefined;
   expect(await cold(event)).toMatchObject({ policyDocument: { Statement: [{ Effect: 'Allow' }] } });
 });

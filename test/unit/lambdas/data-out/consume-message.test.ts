@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { oneByOne, queueHandler } from '../../../../lambdas/shared/queue.ts';
-import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import { unavailable } from '../../../../lib/errors.ts';
 import type { Events, OperatorEvent } from '../../../../lib/service/export/ports.ts';
 import { mockBundledJson, unmockBundledJson } from '../../../helpers/bundled-json.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
@@ -108,7 +108,7 @@ test.each([
 });
 
 test('failed: the message comes back, nothing is on record or announced', async () => {
-  world.calls.failAt(1, 'before', new TemporarilyUnavailableError('the database is resuming'));
+  world.calls.failAt(1, 'before', unavailable('the database is resuming'));
   expect(await deliver(wanted)).toEqual({
     batchItemFailures: [{ itemIdentifier: '99999999-9999-4999-8999-999999999999' }],
   });

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { oneByOne, queueHandler } from '../../../../lambdas/shared/queue.ts';
-import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import { unavailable } from '../../../../lib/errors.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { endedFile, fannedOutRequest, ReceiptWorld, requestId, stagedFile } from '../../../helpers/receipt-world.ts';
 import { lambdaContext, metricsOf, sqsEvent, sqsRecord } from '../../../helpers/sqs-event.ts';
@@ -65,7 +65,7 @@ test('a request that is settled again has no seconds: its receipt may change wee
 });
 
 test('a failure names the request, and brings the message back', async () => {
-  world.calls.failAt(0, 'before', new TemporarilyUnavailableError('the database sleeps'));
+  world.calls.failAt(0, 'before', unavailable('the database sleeps'));
   expect(await deliver(JSON.stringify({ requestId }))).toEqual({
     batchItemFailures: [{ itemIdentifier: 'm1' }],
   });

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { type QueueHandlerOptions, queueHandler } from '../../../../lambdas/shared/queue.ts';
+import { unavailable } from '../../../../lib/errors.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { ExportWorld, vector, vectorKey } from '../../../helpers/export-world.ts';
 import { lambdaContext, metricsOf, sqsEvent, sqsRecord } from '../../../helpers/sqs-event.ts';
@@ -54,19 +55,19 @@ function deliver(
 }
 
 test('the last receive of the queue that a message came from gives its file up', async () => {
-  world.catalogue.damaged.add('F1');
   const queues: QueueHandlerOptions['queues'] = [
     { url: 'https://sqs.example/123456789012/other-queue', receives: 1 },
     { url: 'https://sqs.example/123456789012/queue', receives: 5 },
   ];
   const events = async (received: number) => {
+    world.calls.failAt(0, 'before', unavailable('down'));
     await deliver([{ body: fileExport('F1'), received }], undefined, queues);
     return world.rows.map(({ event, reason }) => [event, reason]);
   };
   expect(await events(4)).toEqual([]);
   expect(metricsOf(log.documents())).not.toContainEqual(expect.objectContaining({ FileGivenUp: 1 }));
-  expect(await events(5)).toEqual([['given_up', 'archive_damaged']]);
-  expect(metricsOf(log.documents())).toContainEqual({ FileGivenUp: 1, reason: 'archive_damaged' });
+  expect(await events(5)).toEqual([['given_up', 'temporarily_unavailable']]);
+  expect(metricsOf(log.documents())).toContainEqual({ FileGivenUp: 1, reason: 'temporarily_unavailable' });
 });
 
 test('staged: the container, one audit row, metrics and log line', async () => {

@@ -2,7 +2,7 @@ import { hash } from 'bcryptjs';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ArchiveCredentialsPolicy } from '../../../../lib/contract/environment.ts';
 import { outboxPrefix } from '../../../../lib/contract/outbox-key.ts';
-import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import { unavailable } from '../../../../lib/errors.ts';
 import type { ArchiveUsers } from '../../../../lib/service/outbox/ports.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { authorizerEventOf } from '../../../helpers/gateway-event.ts';
@@ -45,7 +45,7 @@ async function authorize(headers: Readonly<Record<string, string | readonly stri
   class RdsArchiveUsers implements ArchiveUsers {
     async find(username: string) {
       asked.push(username);
-      if (isDown) throw new TemporarilyUnavailableError('the database is paused');
+      if (isDown) throw unavailable('the database is paused');
       return username === 'ana@archive' ? { username, passwordHash } : undefined;
     }
   }

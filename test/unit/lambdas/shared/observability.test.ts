@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { countBy, reportDamage } from '../../../../lambdas/shared/observability.ts';
 import type { FailureStage } from '../../../../lib/contract/metrics.ts';
-import { ArchiveDamagedError } from '../../../../lib/errors.ts';
+import { damaged } from '../../../../lib/errors.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { metricsOf } from '../../../helpers/sqs-event.ts';
 
@@ -12,7 +12,7 @@ beforeEach(() => {
 afterEach(() => log.restore());
 
 test('a metric names its deployment, so that alarms distinguish it from others in the account', () => {
-  reportDamage(new ArchiveDamagedError('the body is missing'));
+  reportDamage(damaged('the body is missing'));
   const [line] = log.documents();
   expect(line).toMatchObject({ ArchiveDamaged: 1, deployment: 'DataOutService-test', service: 'data-out' });
   // EMF: a metric has one identity for each set of dimensions.

@@ -1,7 +1,7 @@
 import { ChangeMessageVisibilityCommand } from '@aws-sdk/client-sqs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { oneByOne, queueHandler } from '../../../../lambdas/shared/queue.ts';
-import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import { unavailable } from '../../../../lib/errors.ts';
 import { parseRetryDelays } from '../../../../lib/service/stores/queues.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { lambdaContext, metricsOf, sqsEvent, sqsRecord } from '../../../helpers/sqs-event.ts';
@@ -53,13 +53,13 @@ test('a message that fails is reported alone, the others are worked on', async (
   const messages = ['a', 'b', 'c'].map((body) => sqsRecord({ body, messageId: `id-${body}` }));
   const result = await handler(async (body) => {
     seen.push(body);
-    if (body === 'b') throw new TemporarilyUnavailableError('the database is resuming');
+    if (body === 'b') throw unavailable('the database is resuming');
   })(sqsEvent(...messages), lambdaContext());
   expect(result).toEqual({ batchItemFailures: [{ itemIdentifier: 'id-b' }] });
   expect(seen).toEqual(['a', 'b', 'c']);
 });
 
-const atOnce = new TemporarilyUnavailableError('unfinished', { retryAfterSeconds: 0 });
+const atOnce = unavailable('unfinished', { retryAfterSeconds: 0 });
 test.each([
   [1, 10, new Error('no')],
   [2, 60, new Error('no')],
@@ -97,7 +97,7 @@ test('the report does not depend on the visibility timeout', async () => {
 });
 
 test('metric and log say what failed, and quote nothing of the message', async () => {
-  const error = Object.assign(new TemporarilyUnavailableError('the database is resuming'), { payload: 'secret-visa' });
+  const error = Object.assign(unavailable('the database is resuming'), { payload: 'secret-visa' });
   const failing = handler(() => Promise.reject(error));
   await failing(
     sqsEvent(sqsRecord({ body: '{"jwtToken":"secret-visa"}', messageId: 'm', received: 2 })),
@@ -112,7 +112,7 @@ test('metric and log say what failed, and quote nothing of the message', async (
       received: 2,
       delaySeconds: 60,
       code: 'temporarily_unavailable',
-      error: 'TemporarilyUnavailableError',
+      error: 'DataOutError',
       detail: 'the database is resuming',
     }),
   );

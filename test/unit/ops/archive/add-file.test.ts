@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { decrypt, encrypt, generateKeyPair } from '../../../../lib/crypt4gh/index.ts';
-import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import { unavailable } from '../../../../lib/errors.ts';
 import { type AddFileRequest, addFile, maxBodyBytes } from '../../../../lib/ops/archive/add-file.ts';
 import { collect, generatedPlaintext, sha256 } from '../../../helpers/crypt4gh-vectors.ts';
 import { inputOf, makeOpsWorld, type OpsWorld } from '../../../helpers/ops-world.ts';
@@ -101,7 +101,7 @@ describe('a new file', () => {
 
 describe('nothing is half there', () => {
   test('an upload that fails leaves no row', async () => {
-    world.failures.set('upload', { error: new TemporarilyUnavailableError('the archive bucket is away') });
+    world.failures.set('upload', { error: unavailable('the archive bucket is away') });
     await expect(addFile(world.target, request(Buffer.from('a')))).rejects.toThrow('the archive bucket is away');
     expect(world.files.size).toBe(0);
   });
@@ -122,14 +122,14 @@ describe('nothing is half there', () => {
   });
 
   test('a lost answer of the catalogue is not a refusal: the file exists, and stays', async () => {
-    world.failures.set('registerFile', { error: new TemporarilyUnavailableError('no answer'), after: true });
+    world.failures.set('registerFile', { error: unavailable('no answer'), after: true });
     const added = await addFile(world.target, request(Buffer.from('a')));
     expect(added.status).toBe('added');
     expect(world.bodies.size).toBe(1);
   });
 
   test('if it is unknown whether the row exists, the body stays and is named', async () => {
-    world.failures.set('registerFile', { error: new TemporarilyUnavailableError('no answer') });
+    world.failures.set('registerFile', { error: unavailable('no answer') });
     let asked = 0;
     const findFile = async () => {
       asked += 1;

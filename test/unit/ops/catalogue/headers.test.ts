@@ -69,8 +69,8 @@ describe('stored', () => {
       await enter('EGAF2', '02', null);
       const found = [];
       for await (const one of headers.stored())
-        found.push('damage' in one ? `${one.fileId}: ${one.damage.name}` : one.fileId);
-      expect(found.sort()).toEqual(['EGAF1: ArchiveDamagedError', 'EGAF2']);
+        found.push('damage' in one ? `${one.fileId}: ${one.damage.code}` : one.fileId);
+      expect(found.sort()).toEqual(['EGAF1: archive_damaged', 'EGAF2']);
     },
   );
 });

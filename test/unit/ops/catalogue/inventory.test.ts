@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { NotFoundError } from '../../../../lib/errors.ts';
 import { RdsArchiveInventory } from '../../../../lib/ops/catalogue/inventory.ts';
 import { RdsArchiveWriter } from '../../../../lib/ops/catalogue/writer.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
@@ -139,7 +138,9 @@ describe('addToDataset', () => {
   });
 
   it('makes no dataset for an unknown file', async () => {
-    await expect(writer.addToDataset('EGAF404', 'EGAD1')).rejects.toThrow(NotFoundError);
+    await expect(writer.addToDataset('EGAF404', 'EGAD1')).rejects.toThrow(
+      expect.objectContaining({ code: 'not_found' }),
+    );
     expect(await test.sql('select * from sda.datasets')).toEqual([]);
   });
 });

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { NotFoundError } from '../../../../lib/errors.ts';
 import { ArchiveUserWriter } from '../../../../lib/ops/catalogue/archive-users.ts';
 import {
   type ArchiveRegistration,
@@ -178,7 +177,7 @@ describe('RdsArchiveWriter', () => {
 
   it('does not know an event of a dataset that is missing', async () => {
     const unknown = new RdsArchiveWriter(test.dataApi()).appendDatasetEvent('EGAD9', 'released');
-    await expect(unknown).rejects.toThrow(NotFoundError);
+    await expect(unknown).rejects.toThrow(expect.objectContaining({ code: 'not_found' }));
   });
 });
 
@@ -387,8 +386,6 @@ describe('copyRecords', () => {
     expect((await copies().take(id, theirs, false)).withoutProgress).toBe(2);
     await copies().save(id, theirs, [part(1)]);
     expect((await copies().take(id, mine, false)).withoutProgress).toBe(1);
-    await copies().setWithoutProgress(id, 5);
-    expect((await copies().take(id, theirs, false)).withoutProgress).toBe(6);
     expect((await copies().take(id, mine, true)).withoutProgress).toBe(1);
   });
 

@@ -1,6 +1,5 @@
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it } from 'vitest';
-import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
 import { jsonSecret } from '../../../../lib/ops/stores/json-secret.ts';
 import { type SdkReply, type SdkRequest, scripted, testClient } from '../../../helpers/http-handler.ts';
 
@@ -78,8 +77,8 @@ describe('jsonSecret', () => {
 
   it('says when a retry makes sense', async () => {
     const { secret } = secretWith(answer({ __type: 'ThrottlingException' }, 400), answer({ __type: 'x' }, 500));
-    await expect(secret.read()).rejects.toThrow(TemporarilyUnavailableError);
-    await expect(secret.write({})).rejects.toThrow(TemporarilyUnavailableError);
+    await expect(secret.read()).rejects.toThrow(expect.objectContaining({ code: 'temporarily_unavailable' }));
+    await expect(secret.write({})).rejects.toThrow(expect.objectContaining({ code: 'temporarily_unavailable' }));
   });
 
   it('passes on a refusal as it is', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { SlowDownError, TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import { unavailable } from '../../../../lib/errors.ts';
 import { AdaptiveConcurrency, forEachConcurrently } from '../../../../lib/service/archive/concurrency.ts';
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
@@ -75,7 +75,7 @@ const goOn = () => {};
 function refused(times: number): () => Promise<string> {
   let left = times;
   return async () => {
-    if (left-- > 0) throw new SlowDownError('slow down');
+    if (left-- > 0) throw unavailable('slow down', { wantsFewerCalls: true });
     return 'fine';
   };
 }
@@ -120,6 +120,6 @@ test('the repetitions end when the caller says so, and other errors pass at once
     throw over;
   };
   await expect(concurrency.run(refused(99), stop)).rejects.toBe(over);
-  const down = new TemporarilyUnavailableError('down');
+  const down = unavailable('down');
   await expect(concurrency.run(() => Promise.reject(down), goOn)).rejects.toBe(down);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { crcOf, formatCrc } from '../../../../lib/common/crc64nvme.ts';
-import { SlowDownError } from '../../../../lib/errors.ts';
+import { unavailable } from '../../../../lib/errors.ts';
 import { planMultipart } from '../../../../lib/service/archive/plan.ts';
 import type { MultipartUpload } from '../../../../lib/service/archive/ports.ts';
 import { containerCrc, sendParts } from '../../../../lib/service/archive/write-container.ts';
@@ -25,7 +25,7 @@ test('SlowDown in the middle of a copy: fewer in flight, and every part once, in
       inFlight -= 1;
       if (partNumber === 10 && refusals === 0) {
         refusals += 1;
-        throw new SlowDownError('slow down');
+        throw unavailable('slow down', { wantsFewerCalls: true });
       }
       taken.push(partNumber);
       return { partNumber, etag: `"${partNumber}"`, crc64nvme: undefined };
@@ -58,7 +58,7 @@ test('S3 that keeps asking to slow down is waited for as long as the caller allo
     uploadId: 'u',
     uploadPart: async () => {
       calls += 1;
-      throw new SlowDownError('slow down');
+      throw unavailable('slow down', { wantsFewerCalls: true });
     },
     copyPart: () => Promise.reject(new Error('not called')),
     complete: () => Promise.reject(new Error('not called')),
@@ -79,7 +79,7 @@ test('S3 that keeps asking to slow down is waited for as long as the caller allo
     patienceMs: 5_000,
     timing,
   });
-  await expect(sending).rejects.toThrow(SlowDownError);
+  await expect(sending).rejects.toThrow(expect.objectContaining({ wantsFewerCalls: true }));
   // Pauses of 0.5, 1, 2 and 4 seconds: the last ends after 7.5.
   expect([calls, now]).toEqual([4, 7_500]);
 });

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ArchiveDamagedError } from '../../../../lib/errors.ts';
 import { AwsError } from '../../../../lib/local/endpoint/errors.ts';
 import { exportCatalogue } from '../../../../lib/service/catalogue/export-catalogue.ts';
 import type { ExportCatalogue } from '../../../../lib/service/export/ports.ts';
@@ -305,7 +304,7 @@ describe('findReleasedFile', () => {
     ['no header', 'EGAF4'],
     ['a header that is not hex', 'EGAF7'],
   ])('calls the archive damaged for %s', async (_name, fileId) => {
-    await expect(find(fileId)).rejects.toThrow(ArchiveDamagedError);
+    await expect(find(fileId)).rejects.toThrow(expect.objectContaining({ code: 'archive_damaged' }));
   });
 });
 

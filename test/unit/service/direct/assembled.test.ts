@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { ArchiveDamagedError, ForbiddenError, TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import { DataOutError } from '../../../../lib/errors.ts';
 import type { ArchivedFile } from '../../../../lib/service/archive/ports.ts';
 import { assembled } from '../../../../lib/service/direct/assembled.ts';
 import { containerOf, partOf } from '../../../../lib/service/direct/container.ts';
@@ -164,7 +164,8 @@ describe('nothing is visible, and no upload left,', () => {
     await made;
     world.catalogue.setReleased('EGAD1', false);
     await expect(assemble(made)).rejects.toEqual(
-      new ForbiddenError(
+      new DataOutError(
+        'forbidden',
         'No visa that was presented gives access to this. Present one for the dataset, once it is released.',
       ),
     );
@@ -177,7 +178,9 @@ describe('nothing is visible, and no upload left,', () => {
       calls += 1;
       return calls < 3 ? 20_000 : 19_999;
     };
-    await expect(assemble(container(), { ...plenty, remainingMs })).rejects.toBeInstanceOf(TemporarilyUnavailableError);
+    await expect(assemble(container(), { ...plenty, remainingMs })).rejects.toMatchObject({
+      code: 'temporarily_unavailable',
+    });
     nothingLeft();
   });
 
@@ -191,7 +194,7 @@ describe('nothing is visible, and no upload left,', () => {
 
   test('when the archive and the catalogue disagree', async () => {
     const wrong = containerOf({ ...(await file()), archiveFileSize: large + 1 }, bob.publicKey, world.staging);
-    await expect(assemble(wrong)).rejects.toBeInstanceOf(ArchiveDamagedError);
+    await expect(assemble(wrong)).rejects.toMatchObject({ code: 'archive_damaged' });
     nothingLeft();
   });
 });

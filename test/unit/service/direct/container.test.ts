@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import { unavailable } from '../../../../lib/errors.ts';
 import type { ArchivedFile } from '../../../../lib/service/archive/ports.ts';
 import { containerOf, headerAlone, isForAssembly } from '../../../../lib/service/direct/container.ts';
 import { collect, generatedPlaintext, outcomeOf } from '../../../helpers/crypt4gh-vectors.ts';
@@ -119,7 +119,7 @@ describe('reading', () => {
   test('that fails in the middle throws after the bytes before it', async () => {
     world = ExportWorld.of(Buffer.alloc(9 * MiB));
     const made = await container();
-    const trouble = new TemporarilyUnavailableError('S3 is slow');
+    const trouble = unavailable('S3 is slow');
     world.calls.failAt(3, 'before', trouble);
     const { bytes, error } = await outcomeOf(made.stream(124, made.size));
     expect([bytes.length, error]).toEqual([3 * MiB, trouble]);
@@ -128,20 +128,20 @@ describe('reading', () => {
 
 test('a failure of the first read comes before the first byte', async () => {
   const made = await container();
-  world.calls.failAt(0, 'before', new TemporarilyUnavailableError('S3 is slow'));
+  world.calls.failAt(0, 'before', unavailable('S3 is slow'));
   const first = made.stream(0, made.size)[Symbol.asyncIterator]().next();
-  await expect(first).rejects.toBeInstanceOf(TemporarilyUnavailableError);
+  await expect(first).rejects.toMatchObject({ code: 'temporarily_unavailable' });
 });
 
 describe('an archive that contradicts itself', () => {
   test('in the size of the body is damage', async () => {
     const wrong = { ...(await file()), archiveFileSize: 66_056 };
-    await expect(containerOf(wrong, bob.publicKey, world.staging)).rejects.toBeInstanceOf(ArchiveDamagedError);
+    await expect(containerOf(wrong, bob.publicKey, world.staging)).rejects.toMatchObject({ code: 'archive_damaged' });
   });
 
   test('in the key of the header is damage', async () => {
     world.archiveKeys = [carol];
-    await expect(container()).rejects.toBeInstanceOf(ArchiveDamagedError);
+    await expect(container()).rejects.toMatchObject({ code: 'archive_damaged' });
   });
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { InvalidRequestError } from '../../../../lib/errors.ts';
+import type { DataOutError } from '../../../../lib/errors.ts';
 import { requestedCoordinates } from '../../../../lib/service/direct/file-request.ts';
 import { httpRequest, type RequestParts } from '../../../helpers/http-request.ts';
 
@@ -34,6 +34,6 @@ test.each([
   } catch (error) {
     thrown = error;
   }
-  expect(thrown).toBeInstanceOf(InvalidRequestError);
-  expect((thrown as InvalidRequestError).violations.map(({ field }) => field)).toEqual(fields);
+  expect(thrown).toMatchObject({ code: 'invalid_request' });
+  expect((thrown as DataOutError).violations?.map(({ field }) => field)).toEqual(fields);
 });

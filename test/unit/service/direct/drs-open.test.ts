@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ForbiddenError, InvalidRequestError, NotFoundError } from '../../../../lib/errors.ts';
+import { DataOutError, invalidRequest } from '../../../../lib/errors.ts';
 import { drsErrorReply, objectAuthorizations } from '../../../../lib/service/direct/drs.ts';
 import { drsServiceInfo } from '../../../../lib/service/direct/service-info.ts';
 import { problemReply } from '../../../../lib/service/http/problem.ts';
@@ -35,13 +35,14 @@ describe('OPTIONS', () => {
       passport_auth_issuers: ['https://dac.example.org'],
       bearer_auth_issuers: ['https://broker.example.org', 'https://dac.example.org'],
     });
-    for (const id of ['', '%00', 'x'.repeat(257)]) expect(() => authorizations(id)).toThrow(NotFoundError);
+    for (const id of ['', '%00', 'x'.repeat(257)])
+      expect(() => authorizations(id)).toThrow(expect.objectContaining({ code: 'not_found' }));
   });
 });
 
 describe('an error', () => {
   test('has DRS’s members, and the code for programs', () => {
-    const problem = problemReply(new ForbiddenError('no'), 'r1', 'Bearer');
+    const problem = problemReply(new DataOutError('forbidden', 'no'), 'r1', 'Bearer');
     const reply = drsErrorReply(problem);
     expect(reply).toMatchObject({ status: 403, headers: { 'Content-Type': 'application/json', 'X-Request-Id': 'r1' } });
     expect(JSON.parse(reply.body)).toEqual({ status_code: 403, msg: 'no', code: 'forbidden', requestId: 'r1' });
@@ -49,7 +50,7 @@ describe('an error', () => {
 
   test('names every violation, and has a message even without details', () => {
     const violations = [{ field: 'passports', message: 'must be a list' }];
-    const bad = drsErrorReply(problemReply(new InvalidRequestError(violations), 'r1', 'Bearer'));
+    const bad = drsErrorReply(problemReply(invalidRequest(violations), 'r1', 'Bearer'));
     expect(JSON.parse(bad.body)).toMatchObject({ status_code: 400, violations });
     const unforeseen = drsErrorReply(problemReply(new Error('secret'), 'r1', 'Bearer'));
     expect(JSON.parse(unforeseen.body)).toEqual({

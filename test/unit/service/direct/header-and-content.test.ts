@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { ForbiddenError, UnauthenticatedError } from '../../../../lib/errors.ts';
+import { DataOutError } from '../../../../lib/errors.ts';
 import type { ServedFile } from '../../../../lib/service/direct/access.ts';
 import {
   type ContentEndpoint,
@@ -169,7 +169,8 @@ describe.each([
     ['whose id no catalogue can hold', 'EGAF\0'],
   ])('of a file %s is refused alike', async (_, fileId) => {
     await expect(ask(half, fileId, { headers: key })).rejects.toEqual(
-      new ForbiddenError(
+      new DataOutError(
+        'forbidden',
         'No visa that was presented gives access to this. Present one for the dataset, once it is released.',
       ),
     );
@@ -179,12 +180,12 @@ describe.each([
   test('of a file that was withdrawn since the last call is refused', async () => {
     await ask(half, 'EGAF1', { headers: key });
     world.catalogue.setReleased('EGAD1', false);
-    await expect(ask(half, 'EGAF1', { headers: key })).rejects.toBeInstanceOf(ForbiddenError);
+    await expect(ask(half, 'EGAF1', { headers: key })).rejects.toMatchObject({ code: 'forbidden' });
   });
 
   test('needs a visa', async () => {
     const refused = ask(half, 'EGAF1', { headers: { ...key, Authorization: 'Bearer nonsense' } });
-    await expect(refused).rejects.toBeInstanceOf(UnauthenticatedError);
+    await expect(refused).rejects.toMatchObject({ code: 'unauthenticated' });
   });
 
   test('of a damaged archive names the file for the operator', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { InvalidRequestError, type Violation } from '../../../../lib/errors.ts';
+import { isError, type Violation } from '../../../../lib/errors.ts';
 import { recipientKey, requestedRecipient, requiredRecipientKey } from '../../../../lib/service/direct/file-request.ts';
 import { vectorFile } from '../../../helpers/crypt4gh-vectors.ts';
 import { httpRequest, type RequestParts } from '../../../helpers/http-request.ts';
@@ -16,7 +16,7 @@ function violationsOf(parts: RequestParts, parse: (request: ReturnType<typeof ht
   try {
     parse(httpRequest(parts));
   } catch (error) {
-    if (error instanceof InvalidRequestError) return error.violations;
+    if (isError(error, 'invalid_request')) return error.violations!;
     throw error;
   }
   return [];

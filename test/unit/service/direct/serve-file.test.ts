@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { ForbiddenError, NotFoundError, UnauthenticatedError } from '../../../../lib/errors.ts';
+import { DataOutError } from '../../../../lib/errors.ts';
 import type { ServedFile } from '../../../../lib/service/direct/access.ts';
 import { type FileEndpoint, serveFile } from '../../../../lib/service/direct/serve-file.ts';
 import type { ReplyBody } from '../../../../lib/service/http/reply.ts';
@@ -155,7 +155,8 @@ describe('refused', () => {
   ])('a file that is %s: alike', async (_, fileId) => {
     const asGranted = await issuer.passport([visa, await issuer.visa({ dataset: 'EGAD3' })]);
     await expect(get({ pathParameters: { fileId } }, asGranted)).rejects.toEqual(
-      new ForbiddenError(
+      new DataOutError(
+        'forbidden',
         'No visa that was presented gives access to this. Present one for the dataset, once it is released.',
       ),
     );
@@ -164,7 +165,8 @@ describe('refused', () => {
 
   test('a malformed or expired visa, before the database is asked', async () => {
     const expired = await issuer.visa({ dataset: 'EGAD1', exp: now.getTime() / 1000 - 3600 });
-    for (const token of ['x.y.z', expired]) await expect(get({}, token)).rejects.toBeInstanceOf(UnauthenticatedError);
+    for (const token of ['x.y.z', expired])
+      await expect(get({}, token)).rejects.toMatchObject({ code: 'unauthenticated' });
     expect(world.calls.names).toEqual([]);
   });
 
@@ -185,7 +187,7 @@ describe('refused', () => {
 test('no decision is kept between calls: a withdrawn dataset is refused at once', async () => {
   expect((await get()).status).toBe(200);
   world.catalogue.setReleased('EGAD1', false);
-  await expect(get()).rejects.toBeInstanceOf(ForbiddenError);
+  await expect(get()).rejects.toMatchObject({ code: 'forbidden' });
 });
 
 test('damage is reported with the id of the file', async () => {
@@ -219,12 +221,13 @@ describe('a name behind the id', () => {
   test.each(['EGAF1.bam.bai', 'egaf1.bam', 'EGAF1', 'run', 'run%2FEGAF1.bam', '', '..', 'räw A.bam'])(
     'that is another, %j, is not found, and nothing is read',
     async (name) => {
-      await expect(named(name)).rejects.toThrow(NotFoundError);
+      await expect(named(name)).rejects.toThrow(expect.objectContaining({ code: 'not_found' }));
       expect(world.archive.bytesRead).toBe(0);
     },
   );
 
   test('tells nothing of a file that the caller may not have', async () => {
-    for (const name of ['EGAF2.bam', 'x']) await expect(named(name, 'EGAF2')).rejects.toThrow(ForbiddenError);
+    for (const name of ['EGAF2.bam', 'x'])
+      await expect(named(name, 'EGAF2')).rejects.toThrow(expect.objectContaining({ code: 'forbidden' }));
   });
 });

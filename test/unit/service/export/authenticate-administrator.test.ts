@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { hashPassword } from '../../../../lib/common/password-hash.ts';
-import { TemporarilyUnavailableError, UnauthenticatedError } from '../../../../lib/errors.ts';
+import { unavailable } from '../../../../lib/errors.ts';
 import { authenticateAdministrator } from '../../../../lib/service/export/administrator.ts';
 import type { Administrator, Administrators } from '../../../../lib/service/export/ports.ts';
 import { basic } from '../../../helpers/http-request.ts';
@@ -47,19 +47,23 @@ describe('refused:', () => {
     ['a wrong password without the role', [basic('reader', 'wrong')]],
     ['two headers', [basic('admin', 'correct:horse'), basic('admin', 'correct:horse')]],
   ])('%s', async (_, authorization) => {
-    await expect(authenticateAdministrator(authorization, administrators)).rejects.toThrow(UnauthenticatedError);
+    await expect(authenticateAdministrator(authorization, administrators)).rejects.toThrow(
+      expect.objectContaining({ code: 'unauthenticated' }),
+    );
   });
 });
 
 test('a store that fails is not a wrong password', async () => {
   const failing: Administrators = {
-    find: () => Promise.reject(new TemporarilyUnavailableError('Secrets Manager')),
+    find: () => Promise.reject(unavailable('Secrets Manager')),
   };
-  await expect(authenticateAdministrator([basic('admin', 'x')], failing)).rejects.toThrow(TemporarilyUnavailableError);
+  await expect(authenticateAdministrator([basic('admin', 'x')], failing)).rejects.toThrow(
+    expect.objectContaining({ code: 'temporarily_unavailable' }),
+  );
 });
 
 test('a password that was stored as plain text opens nothing', async () => {
   const attempt = authenticateAdministrator([basic('broken', 'correct:horse')], administrators);
   await expect(attempt).rejects.toThrow('neither scrypt');
-  await expect(attempt).rejects.not.toThrow(UnauthenticatedError);
+  await expect(attempt).rejects.not.toThrow(expect.objectContaining({ code: 'unauthenticated' }));
 });

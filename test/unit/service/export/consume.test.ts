@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { limits } from '../../../../lib/contract/limits.ts';
-import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import { unavailable } from '../../../../lib/errors.ts';
 import { consumeExportRequest } from '../../../../lib/service/export/consume.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 import { vector, vectorKey } from '../../../helpers/export-world.ts';
@@ -193,7 +193,7 @@ describe('a quota of the outbox', () => {
   });
 
   test('does not stop a fan-out that resumes after a crash: it was accepted', async () => {
-    world.calls.failAt(6, 'before', new TemporarilyUnavailableError('down'));
+    world.calls.failAt(6, 'before', unavailable('down'));
     await expect(ask('EGAD1')).rejects.toThrow('down');
     world.calls.revive();
     reached();
@@ -292,7 +292,7 @@ test.each([
     'ledger.accept',
     'fileExports.send',
   ];
-  const failure = new TemporarilyUnavailableError('down');
+  const failure = unavailable('down');
   world.calls.failAt(order.indexOf(name), 'before', failure);
   await expect(consume(request)).rejects.toBe(failure);
   expect((await world.audit()).filter((row) => row.event === 'rejected')).toEqual([]);
@@ -318,7 +318,7 @@ test('a dataset of more than two million files is rejected at once, and one of t
 });
 
 test('a rejection whose audit row cannot be written is tried again', async () => {
-  const failure = new TemporarilyUnavailableError('down');
+  const failure = unavailable('down');
   world.calls.failAt(2, 'before', failure);
   await expect(consume({ ...request, jwtToken: 'unknown' })).rejects.toBe(failure);
   expect(await world.audit()).toEqual([]);
@@ -429,7 +429,7 @@ describe('a fan-out that is delivered again', () => {
     let asked = 0;
     const soonOver = () => (++asked > 10 ? 19_999 : 300_000);
     const first = consumeExportRequest(received(request), world.consuming, soonOver);
-    await expect(first).rejects.toThrow(TemporarilyUnavailableError);
+    await expect(first).rejects.toThrow(expect.objectContaining({ code: 'temporarily_unavailable' }));
     expect(sent()).toHaveLength(30);
     expect(await consume(request)).toMatchObject({ outcome: 'accepted', files: 34 });
     expect(sent()).toEqual(fileIds);

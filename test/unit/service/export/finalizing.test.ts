@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import { unavailable } from '../../../../lib/errors.ts';
 import { consumeExportRequest } from '../../../../lib/service/export/consume.ts';
 import { stageFiles } from '../../../../lib/service/export/stage.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
@@ -14,7 +14,7 @@ const sentAt = new Date('2026-11-21T09:59:00.123Z');
 const subject = { iss: 'https://issuer.example', sub: 'r1' };
 const publicKey = Buffer.from(vectorKey('bob').publicKey).toString('base64');
 const ids = ['F1', 'F2', 'F3', 'F4'];
-const down = new TemporarilyUnavailableError('down');
+const down = unavailable('down');
 const ample = () => 900_000;
 
 let database: TestDatabase;
@@ -218,15 +218,19 @@ describe('a file', () => {
 
   test('that fails is retried, and given up at its last receive', async () => {
     await consume();
-    world.catalogue.damaged.add('F1');
-    await stage(ids);
+    await stage(['F2', 'F3', 'F4']);
+    world.calls.failAt(0, 'before', down);
+    await stage(['F1']);
     expect(await states()).toEqual(['F1: retrying', 'F2: staged', 'F3: staged', 'F4: staged']);
-    expect(await endOf('F1')).toMatchObject({ reason: 'archive_damaged' });
+    expect(await endOf('F1')).toMatchObject({ reason: 'temporarily_unavailable' });
     expect(world.deliveries.sent).toEqual([]);
+    world.calls.failAt(0, 'before', down);
     const [end] = await stage(['F1'], { redelivered: true, isLast: true });
     expect(end?.status).toBe('rejected');
     expect((await states())[0]).toBe('F1: given_up');
-    expect(await eventsOf('given_up')).toEqual([expect.objectContaining({ fileId: 'F1', reason: 'archive_damaged' })]);
+    expect(await eventsOf('given_up')).toEqual([
+      expect.objectContaining({ fileId: 'F1', reason: 'temporarily_unavailable' }),
+    ]);
     expect(world.deliveries.sent).toEqual([requestId]);
   });
 

@@ -1,12 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import {
-  ForbiddenError,
-  InvalidRequestError,
-  NotFoundError,
-  TemporarilyUnavailableError,
-  type Violation,
-} from '../../../../lib/errors.ts';
+import { type DataOutError, isError, unavailable, type Violation } from '../../../../lib/errors.ts';
 import { requestExport } from '../../../../lib/service/export/request-export.ts';
 import { httpRequest, type RequestParts } from '../../../helpers/http-request.ts';
 import { makeTestIssuer } from '../../../helpers/issuer.ts';
@@ -44,8 +38,8 @@ async function violations(parts: RequestParts): Promise<readonly Violation[]> {
   const requests = new RecordingExportRequests();
   const error: unknown = await post(parts, requests).catch((reason: unknown) => reason);
   expect(requests.published).toEqual([]);
-  if (!(error instanceof InvalidRequestError)) throw error ?? new Error('the request was accepted');
-  return error.violations;
+  if (!isError(error, 'invalid_request')) throw error ?? new Error('the request was accepted');
+  return error.violations!;
 }
 
 const fields = async (parts: RequestParts) => (await violations(parts)).map(({ field }) => field);
@@ -54,9 +48,13 @@ test.each([[{ isAdministrator: 'false' }], [{}], [{ isAdmitted: 'true' }], [{ is
   'without the role, as %o says, nothing is published',
   async (authorizer) => {
     const requests = new RecordingExportRequests();
-    await expect(post({ body: valid, authorizer }, requests)).rejects.toThrow(ForbiddenError);
+    await expect(post({ body: valid, authorizer }, requests)).rejects.toThrow(
+      expect.objectContaining({ code: 'forbidden' }),
+    );
     // Also before the body is looked at.
-    await expect(post({ body: '{', authorizer }, requests)).rejects.toThrow(ForbiddenError);
+    await expect(post({ body: '{', authorizer }, requests)).rejects.toThrow(
+      expect.objectContaining({ code: 'forbidden' }),
+    );
     expect(requests.published).toEqual([]);
   },
 );
@@ -203,8 +201,8 @@ describe('refused with 400, and nothing published', () => {
     const pem = readFileSync('test/vectors/keys/alice.sec', 'utf8');
     for (const userPublicKey of [pem, Buffer.from(pem).toString('base64')]) {
       const error = await post({ body: { ...valid, userPublicKey } }).catch((reason: Error) => reason);
-      expect(error).toBeInstanceOf(InvalidRequestError);
-      const { violations } = error as InvalidRequestError;
+      expect(error).toMatchObject({ code: 'invalid_request' });
+      const { violations } = error as DataOutError;
       expect(violations).toEqual([
         {
           field: 'userPublicKey',
@@ -249,15 +247,17 @@ test.each([['/export/gdi'], ['/export/FEGA'], ['/export/fega/'], ['/export/'], [
   'there is no kind at %s: 404, nothing published',
   async (path) => {
     const requests = new RecordingExportRequests();
-    await expect(post({ body: valid, path }, requests)).rejects.toThrow(NotFoundError);
+    await expect(post({ body: valid, path }, requests)).rejects.toThrow(expect.objectContaining({ code: 'not_found' }));
     expect(requests.published).toEqual([]);
   },
 );
 
 test('a queue that does not take the message is not a 200', async () => {
   const requests = new RecordingExportRequests();
-  requests.failure = new TemporarilyUnavailableError('the queue');
-  await expect(post({ body: valid }, requests)).rejects.toThrow(TemporarilyUnavailableError);
+  requests.failure = unavailable('the queue');
+  await expect(post({ body: valid }, requests)).rejects.toThrow(
+    expect.objectContaining({ code: 'temporarily_unavailable' }),
+  );
 });
 
 test('a body of 64 KiB full of unknown fields has a short answer', async () => {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { ListedExport, ShownExport } from '../../../../lib/contract/export-state.ts';
-import { ForbiddenError, InvalidRequestError, NotFoundError } from '../../../../lib/errors.ts';
+import { isError } from '../../../../lib/errors.ts';
 import type { ExportFilter, ExportRecords } from '../../../../lib/service/export/ledger-port.ts';
 import { listExports, showExport } from '../../../../lib/service/export/show-exports.ts';
 import { shownExport } from '../../../helpers/export-states.ts';
@@ -51,17 +51,17 @@ const show = (id = requestId, parts: RequestParts = {}) =>
 
 async function fieldsOf(reply: Promise<unknown>): Promise<readonly string[]> {
   const error: unknown = await reply.catch((reason: unknown) => reason);
-  if (!(error instanceof InvalidRequestError)) throw error;
+  if (!isError(error, 'invalid_request')) throw error;
   expect(asked).toEqual([]);
-  return error.violations.map(({ field }) => field);
+  return error.violations!.map(({ field }) => field);
 }
 
 test.each([[{ isAdministrator: 'false' }], [{}], [{ isAdmitted: 'true' }]])(
   'without the role, as %o says, nothing is read',
   async (authorizer) => {
-    await expect(list({ authorizer })).rejects.toThrow(ForbiddenError);
-    await expect(show(requestId, { authorizer })).rejects.toThrow(ForbiddenError);
-    await expect(show('no-uuid', { authorizer })).rejects.toThrow(ForbiddenError);
+    await expect(list({ authorizer })).rejects.toThrow(expect.objectContaining({ code: 'forbidden' }));
+    await expect(show(requestId, { authorizer })).rejects.toThrow(expect.objectContaining({ code: 'forbidden' }));
+    await expect(show('no-uuid', { authorizer })).rejects.toThrow(expect.objectContaining({ code: 'forbidden' }));
     expect(asked).toEqual([]);
   },
 );
@@ -77,7 +77,7 @@ describe('one export', () => {
 
   test('that has no record is not found: it was never made, or not consumed yet', async () => {
     const other = '0b9d7a52-5f6e-4c1a-9a39-0d2f3f1f2a12';
-    await expect(show(other)).rejects.toThrow(NotFoundError);
+    await expect(show(other)).rejects.toThrow(expect.objectContaining({ code: 'not_found' }));
     await expect(show(other)).rejects.toThrow('There is no such request, or it was not consumed yet.');
     expect(asked.flat()).not.toContain('files');
   });

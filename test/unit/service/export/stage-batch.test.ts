@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { entryHash } from '../../../../lib/contract/deny-list.ts';
-import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import { type ErrorCode, unavailable } from '../../../../lib/errors.ts';
 import type { StageDependencies } from '../../../../lib/service/export/export-order.ts';
 import { stageFiles } from '../../../../lib/service/export/stage.ts';
 import { ExportWorld, vector, vectorKey } from '../../../helpers/export-world.ts';
@@ -78,7 +78,7 @@ function troubled(trouble: {
     },
   };
 }
-const down = () => Promise.reject(new TemporarilyUnavailableError('down'));
+const down = () => Promise.reject(unavailable('down'));
 
 test('ten small files: one query, one insert, one read and one write a file', async () => {
   const ends = await stageFiles(
@@ -114,17 +114,13 @@ test('ten small files: one query, one insert, one read and one write a file', as
 /** Breaks one file. @returns the ports to stage with */
 type Break = (id: string) => StageDependencies;
 
-const comingBack: [string, Break, new (...given: never[]) => Error][] = [
+const comingBack: [string, Break, ErrorCode][] = [
   [
     'its GET',
     (id) => troubled({ read: (path) => (path === `bodies/${id}` ? down() : undefined) }),
-    TemporarilyUnavailableError,
+    'temporarily_unavailable',
   ],
-  [
-    'its PUT',
-    (id) => troubled({ put: (key) => (key === keyOf(id) ? down() : undefined) }),
-    TemporarilyUnavailableError,
-  ],
+  ['its PUT', (id) => troubled({ put: (key) => (key === keyOf(id) ? down() : undefined) }), 'temporarily_unavailable'],
   [
     'its header, which no archive key opens',
     (id) => {
@@ -132,7 +128,7 @@ const comingBack: [string, Break, new (...given: never[]) => Error][] = [
       world.catalogue.files.set(id, { ...file, header: Buffer.from('not a header at all') });
       return world.staging;
     },
-    ArchiveDamagedError,
+    'archive_damaged',
   ],
   [
     'its row, which is damaged',
@@ -140,7 +136,7 @@ const comingBack: [string, Break, new (...given: never[]) => Error][] = [
       world.catalogue.damaged.add(id);
       return world.staging;
     },
-    ArchiveDamagedError,
+    'archive_damaged',
   ],
   [
     'its body, which has another size',
@@ -148,11 +144,11 @@ const comingBack: [string, Break, new (...given: never[]) => Error][] = [
       world.archive.set(`bodies/${id}`, body.subarray(1));
       return world.staging;
     },
-    ArchiveDamagedError,
+    'archive_damaged',
   ],
 ];
 
-describe.each(comingBack)('%s', (_, break_, error) => {
+describe.each(comingBack)('%s', (_, break_, code) => {
   test.each(ids)('of %s: that message alone comes back, all others are staged and logged', async (id) => {
     const ends = await stageFiles(
       ids.map((one) => message(one)),
@@ -160,10 +156,10 @@ describe.each(comingBack)('%s', (_, break_, error) => {
       ample,
     );
     expect(ids.filter((_id, at) => ends[at]?.status === 'rejected')).toEqual([id]);
-    expect(ends.find((end) => end.status === 'rejected')?.reason).toBeInstanceOf(error);
+    expect(ends.find((end) => end.status === 'rejected')?.reason).toMatchObject({ code });
     expect(stagedIds()).toEqual(others(id));
     expect(rowsOf('staged')).toEqual(others(id));
-    expect(world.rows).toHaveLength(9);
+    expect(rowsOf('given_up')).toEqual(code === 'archive_damaged' ? [id] : []);
   });
 });
 
@@ -246,7 +242,7 @@ describe('the audit rows', () => {
 
   test('are not written while the database is down: every message comes back after one attempt', async () => {
     const ledger = {
-      record: vi.fn(() => Promise.reject(new TemporarilyUnavailableError('down'))),
+      record: vi.fn(() => Promise.reject(unavailable('down'))),
       finalizable: vi.fn(),
     };
     const ends = await stageFiles(
@@ -262,7 +258,7 @@ describe('the audit rows', () => {
 test.each(['denyList.current', 'catalogue.findReleasedFiles'])(
   'without an answer of %s nothing is staged, and every message it is for comes back',
   async (name) => {
-    const fail = () => Promise.reject(new TemporarilyUnavailableError('down'));
+    const fail = () => Promise.reject(unavailable('down'));
     const dependencies = world.staging;
     const ends = await stageFiles(
       ids.map((id) => message(id)),
@@ -311,7 +307,7 @@ describe('one result, whichever queue a message came by', () => {
     expect(world.rows).toEqual([expect.objectContaining({ event: 'staged', bytes: 124 + 9 * MiB })]);
   });
 
-  test('both deliveries at once, of a file that changes its size meanwhile: one container, one row', async () => {
+  test('both deliveries at once, of a file that changes its size meanwhile: one container, one row of it', async () => {
     for (let lead = 0; lead < 24; lead += 1) {
       world = new ExportWorld();
       world.catalogue.addDataset('EGAD1', { released: true, fileIds: ['F0'] });
@@ -325,7 +321,8 @@ describe('one result, whichever queue a message came by', () => {
       expect(world.outbox.writes).toBe(1);
       expect(world.outbox.uploads.size).toBe(0);
       const bytes = world.outbox.objects.get(keyOf('F0'))?.bytes.length;
-      expect(world.rows).toEqual([expect.objectContaining({ event: 'staged', bytes })]);
+      const stagedRows = world.rows.filter(({ event }) => event === 'staged');
+      expect(stagedRows).toEqual([expect.objectContaining({ bytes })]);
     }
   });
 

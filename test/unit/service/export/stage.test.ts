@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { entryHash } from '../../../../lib/contract/deny-list.ts';
 import { outboxPrefix } from '../../../../lib/contract/outbox-key.ts';
 import { decrypt, publicKeyFingerprint } from '../../../../lib/crypt4gh/index.ts';
-import { ArchiveDamagedError, TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import { unavailable } from '../../../../lib/errors.ts';
 import { ExportWorld, vector, vectorKey } from '../../../helpers/export-world.ts';
 import { stageFile } from '../../../helpers/stage-one.ts';
 
@@ -213,7 +213,7 @@ describe('again and at once', () => {
           // A delivery that lost at the last moment comes back, as from the queue.
           for (const [index, retried] of [ahead, behind].entries()) {
             if (!(results[index] instanceof Error)) continue;
-            expect(results[index]).toBeInstanceOf(TemporarilyUnavailableError);
+            expect(results[index]).toMatchObject({ code: 'temporarily_unavailable' });
             await stageFile(retried, world.staging, { ...fresh, redelivered: true });
           }
           const object = world.outbox.objects.get(outboxKey);
@@ -302,8 +302,10 @@ describe('rejected: nothing is staged', () => {
   });
 
   test('nothing is staged, and the message comes back, while the deny list cannot be read', async () => {
-    world.calls.failAt(0, 'before', new TemporarilyUnavailableError('the deny list cannot be read'));
-    await expect(stageFile(message(), world.staging, fresh)).rejects.toThrow(TemporarilyUnavailableError);
+    world.calls.failAt(0, 'before', unavailable('the deny list cannot be read'));
+    await expect(stageFile(message(), world.staging, fresh)).rejects.toThrow(
+      expect.objectContaining({ code: 'temporarily_unavailable' }),
+    );
     expect(world.rows).toEqual([]);
   });
 
@@ -361,10 +363,10 @@ describe('an unusable public key is rejected', () => {
 describe('archive and catalogue contradict each other', () => {
   const damaged = async () => {
     const error: unknown = await stageFile(message(), world.staging, fresh).catch((reason: unknown) => reason);
-    expect(error).toBeInstanceOf(ArchiveDamagedError);
+    expect(error).toMatchObject({ code: 'archive_damaged' });
     expect(error).toHaveProperty('message', expect.stringContaining('EGAF1'));
     expect(world.outbox.objects.size).toBe(0);
-    expect(world.rows).toEqual([]);
+    expect(world.rows).toEqual([expect.objectContaining({ event: 'given_up', reason: 'archive_damaged' })]);
   };
 
   test('a body of another size', async () => {

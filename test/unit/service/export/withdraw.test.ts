@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import { unavailable } from '../../../../lib/errors.ts';
 import type { RecordedContainer } from '../../../../lib/service/export/ledger-port.ts';
 import { withdrawDeprecated } from '../../../../lib/service/export/withdraw/reconcile.ts';
 import { WithdrawWorld } from '../../../helpers/withdraw-world.ts';
@@ -89,8 +89,8 @@ describe('a run that deletes', () => {
   test('tells the audit trail in the next run what a broken one had deleted', async () => {
     world.stage(container('EGAF1'));
     const { recordRemoval } = world.ledger;
-    world.ledger.recordRemoval = async () => Promise.reject(new TemporarilyUnavailableError('the database is away'));
-    await expect(run()).rejects.toThrow(TemporarilyUnavailableError);
+    world.ledger.recordRemoval = async () => Promise.reject(unavailable('the database is away'));
+    await expect(run()).rejects.toThrow(expect.objectContaining({ code: 'temporarily_unavailable' }));
     expect([world.objects.size, world.settled]).toEqual([0, []]);
     world.ledger.recordRemoval = recordRemoval;
     await run();

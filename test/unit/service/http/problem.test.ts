@@ -1,40 +1,29 @@
 import { expect, test } from 'vitest';
 import {
-  ArchiveDamagedError,
-  ArchiveLocationUnknownError,
-  ForbiddenError,
-  ForeignOriginError,
-  InvalidRequestError,
-  NotFoundError,
-  PreconditionFailedError,
-  RangeNotSatisfiableError,
-  ReplyTooLargeError,
-  RequestRejectedError,
-  TemporarilyUnavailableError,
-  UnauthenticatedError,
+  DataOutError,
+  damaged,
+  invalidRequest,
+  rangeNotSatisfiable,
+  replyTooLarge,
+  unavailable,
 } from '../../../../lib/errors.ts';
 import { problemReply } from '../../../../lib/service/http/problem.ts';
 
 const secret = 'hunter2';
 
 test.each([
-  [new InvalidRequestError([{ field: 'id', message: 'is missing' }]), 400, 'Bad Request', 'invalid_request'],
-  [new UnauthenticatedError('a visa is missing'), 401, 'Unauthorized', 'unauthenticated'],
-  [new ForbiddenError('no role'), 403, 'Forbidden', 'forbidden'],
-  [new ForeignOriginError('a page'), 403, 'Forbidden', 'foreign_origin'],
-  [new NotFoundError('there is no such file'), 404, 'Not Found', 'not_found'],
-  [new PreconditionFailedError('other bytes'), 412, 'Precondition Failed', 'precondition_failed'],
-  [new RangeNotSatisfiableError(10), 416, 'Range Not Satisfiable', 'range_not_satisfiable'],
-  [new ReplyTooLargeError(11, 10), 413, 'Content Too Large', 'reply_too_large'],
-  [new RequestRejectedError('expired', secret), 403, 'Forbidden', 'request_rejected'],
-  [
-    new TemporarilyUnavailableError(secret, { retryAfterSeconds: 7 }),
-    503,
-    'Service Unavailable',
-    'temporarily_unavailable',
-  ],
-  [new ArchiveDamagedError(secret), 500, 'Internal Server Error', 'archive_damaged'],
-  [new ArchiveLocationUnknownError(secret), 500, 'Internal Server Error', 'archive_location_unknown'],
+  [invalidRequest([{ field: 'id', message: 'is missing' }]), 400, 'Bad Request', 'invalid_request'],
+  [new DataOutError('unauthenticated', 'a visa is missing'), 401, 'Unauthorized', 'unauthenticated'],
+  [new DataOutError('forbidden', 'no role'), 403, 'Forbidden', 'forbidden'],
+  [new DataOutError('foreign_origin', 'a page'), 403, 'Forbidden', 'foreign_origin'],
+  [new DataOutError('not_found', 'there is no such file'), 404, 'Not Found', 'not_found'],
+  [new DataOutError('precondition_failed', 'other bytes'), 412, 'Precondition Failed', 'precondition_failed'],
+  [rangeNotSatisfiable(10), 416, 'Range Not Satisfiable', 'range_not_satisfiable'],
+  [replyTooLarge(11, 10), 413, 'Content Too Large', 'reply_too_large'],
+  [new DataOutError('request_rejected', secret, { reason: 'expired' }), 403, 'Forbidden', 'request_rejected'],
+  [unavailable(secret, { retryAfterSeconds: 7 }), 503, 'Service Unavailable', 'temporarily_unavailable'],
+  [damaged(secret), 500, 'Internal Server Error', 'archive_damaged'],
+  [new DataOutError('archive_location_unknown', secret), 500, 'Internal Server Error', 'archive_location_unknown'],
   [new TypeError(secret), 500, 'Internal Server Error', 'internal_error'],
   [secret, 500, 'Internal Server Error', 'internal_error'],
   [undefined, 500, 'Internal Server Error', 'internal_error'],
@@ -59,23 +48,23 @@ test('every violation is in the problem', () => {
     { field: 'id', message: 'is missing' },
     { field: 'type', message: 'is unknown' },
   ];
-  const reply = problemReply(new InvalidRequestError(violations), 'request-1', 'Bearer');
+  const reply = problemReply(invalidRequest(violations), 'request-1', 'Bearer');
   expect(JSON.parse(reply.body)).toMatchObject({ violations });
 });
 
 test('a caller that may try again learns when', () => {
-  const error = new TemporarilyUnavailableError('the database', { retryAfterSeconds: 30 });
+  const error = unavailable('the database', { retryAfterSeconds: 30 });
   expect(problemReply(error, 'request-1', 'Bearer').headers['Retry-After']).toBe('30');
 });
 
 test('a range after the end gets a 416 with the size (RFC 9110 § 15.5.17)', () => {
-  expect(problemReply(new RangeNotSatisfiableError(47022), 'request-1', 'Bearer').headers['Content-Range']).toBe(
+  expect(problemReply(rangeNotSatisfiable(47022), 'request-1', 'Bearer').headers['Content-Range']).toBe(
     'bytes */47022',
   );
 });
 
 test('a request for too much gets the sizes that are possible', () => {
-  const reply = problemReply(new ReplyTooLargeError(300_000_000, 200_000_000), 'request-1', 'Bearer');
+  const reply = problemReply(replyTooLarge(300_000_000, 200_000_000), 'request-1', 'Bearer');
   expect(JSON.parse(reply.body)).toMatchObject({ maxRangeBytes: 200_000_000 });
 });
 
@@ -85,7 +74,7 @@ test.each([
   [50_000, 21, '49980 more broken rules are not listed'],
 ])('of %i violations %i entries are listed', (count, told, last) => {
   const violations = Array.from({ length: count }, (_, at) => ({ field: `f${at}`, message: 'is not a known field' }));
-  const { body } = problemReply(new InvalidRequestError(violations), 'request-1', 'Bearer');
+  const { body } = problemReply(invalidRequest(violations), 'request-1', 'Bearer');
   const problem = JSON.parse(body) as { violations: { field: string; message: string }[] };
   expect(problem.violations).toHaveLength(told);
   expect(problem.violations[19]).toEqual({ field: 'f19', message: 'is not a known field' });

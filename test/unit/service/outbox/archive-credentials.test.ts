@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { hashPassword } from '../../../../lib/common/password-hash.ts';
 import type { ArchiveCredentialsPolicy } from '../../../../lib/contract/environment.ts';
-import { InvalidRequestError, TemporarilyUnavailableError, UnauthenticatedError } from '../../../../lib/errors.ts';
+import { unavailable } from '../../../../lib/errors.ts';
 import { archiveCredentials } from '../../../../lib/service/outbox/archive-credentials.ts';
 import type { ArchiveUser, ArchiveUsers } from '../../../../lib/service/outbox/ports.ts';
 import { basic, httpRequest } from '../../../helpers/http-request.ts';
@@ -47,22 +47,24 @@ describe.each(['required', 'when-presented'] as const)('policy %s', (policy) => 
     ['empty', ''],
     ['another scheme', 'Bearer a.b.c'],
   ])('%s: 401', async (_, value) => {
-    await expect(checker(policy)(value)).rejects.toThrow(UnauthenticatedError);
+    await expect(checker(policy)(value)).rejects.toThrow(expect.objectContaining({ code: 'unauthenticated' }));
   });
 
   test('two headers: 400', async () => {
     const value = basic('archive', 'correct:horse');
-    await expect(checker(policy)([value, value])).rejects.toThrow(InvalidRequestError);
+    await expect(checker(policy)([value, value])).rejects.toThrow(expect.objectContaining({ code: 'invalid_request' }));
   });
 
   test('a database that resumes is a 503, not a 401', async () => {
-    const resuming: ArchiveUsers = { find: () => Promise.reject(new TemporarilyUnavailableError('resuming')) };
-    await expect(checker(policy, resuming)(basic('archive', 'x'))).rejects.toThrow(TemporarilyUnavailableError);
+    const resuming: ArchiveUsers = { find: () => Promise.reject(unavailable('resuming')) };
+    await expect(checker(policy, resuming)(basic('archive', 'x'))).rejects.toThrow(
+      expect.objectContaining({ code: 'temporarily_unavailable' }),
+    );
   });
 });
 
 test('without credentials the policy alone decides', async () => {
-  await expect(checker('required')()).rejects.toThrow(UnauthenticatedError);
+  await expect(checker('required')()).rejects.toThrow(expect.objectContaining({ code: 'unauthenticated' }));
   await expect(checker('when-presented')()).resolves.toBeUndefined();
   expect(users.lookups).toBe(0);
 });
@@ -76,14 +78,18 @@ test('credentials that were right are believed for a minute, then looked up agai
   expect(await check(value)).toBe('archive');
   expect(users.lookups).toBe(1);
   now = new Date('2026-11-21T10:01:00Z');
-  await expect(check(value)).rejects.toThrow(UnauthenticatedError);
+  await expect(check(value)).rejects.toThrow(expect.objectContaining({ code: 'unauthenticated' }));
 });
 
 test('wrong credentials are never remembered as right, nor right ones as wrong', async () => {
   const check = checker('required');
-  await expect(check(basic('archive', 'wrong'))).rejects.toThrow(UnauthenticatedError);
+  await expect(check(basic('archive', 'wrong'))).rejects.toThrow(expect.objectContaining({ code: 'unauthenticated' }));
   await check(basic('archive', 'correct:horse'));
-  await expect(check(basic('archive', 'wrong'))).rejects.toThrow(UnauthenticatedError);
-  await expect(check(basic('archive', 'correct'))).rejects.toThrow(UnauthenticatedError);
-  await expect(check(basic('archiv', 'e:correct:horse'))).rejects.toThrow(UnauthenticatedError);
+  await expect(check(basic('archive', 'wrong'))).rejects.toThrow(expect.objectContaining({ code: 'unauthenticated' }));
+  await expect(check(basic('archive', 'correct'))).rejects.toThrow(
+    expect.objectContaining({ code: 'unauthenticated' }),
+  );
+  await expect(check(basic('archiv', 'e:correct:horse'))).rejects.toThrow(
+    expect.objectContaining({ code: 'unauthenticated' }),
+  );
 });

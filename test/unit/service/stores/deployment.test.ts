@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
+import { unavailable } from '../../../../lib/errors.ts';
 import { whenConsistent } from '../../../../lib/service/stores/deployment.ts';
 
 const refusal = (name: string) => Object.assign(new Error(`${name} on arn:aws:x`), { name });
@@ -68,7 +68,7 @@ describe('right after a deployment made roles and a cluster', () => {
 
 test.each([
   ['a wrong statement', refusal('DatabaseErrorException')],
-  ['a service that its own retries gave up on', new TemporarilyUnavailableError('the database is gone')],
+  ['a service that its own retries gave up on', unavailable('the database is gone')],
 ])('%s is the answer at once', async (_what, failure) => {
   await expect(run([failure])).rejects.toBe(failure);
   expect([calls, heard]).toEqual([1, []]);

@@ -1,7 +1,6 @@
 import { ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { type FauxqsServer, startFauxqs } from 'fauxqs';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
 import type { FileExport } from '../../../../lib/service/export/ports.ts';
 import { sqsClient } from '../../../../lib/service/stores/clients.ts';
 import {
@@ -85,7 +84,7 @@ describe('exportRequestsQueue', () => {
     const { handler } = scripted(replies);
     const failing = exportRequestsQueue({ client: inProcess(handler), queueUrl: elsewhere });
     const failure = await failing.publish(request).catch((error: unknown) => error);
-    expect(failure).toBeInstanceOf(TemporarilyUnavailableError);
+    expect(failure).toMatchObject({ code: 'temporarily_unavailable' });
     expect(String(failure)).not.toContain('a.b.c');
   });
 });
@@ -101,7 +100,9 @@ describe('deliveriesQueue', () => {
   it('says "come back" when the queue does not take them in time', async () => {
     const { handler } = scripted([{ status: 503, body: '{}' }]);
     const failing = deliveriesQueue({ client: inProcess(handler), queueUrl: elsewhere, remainingMs: () => 0 });
-    await expect(failing.send(['6f2c3d1e-0000-4000-8000-000000000001'])).rejects.toThrow(TemporarilyUnavailableError);
+    await expect(failing.send(['6f2c3d1e-0000-4000-8000-000000000001'])).rejects.toThrow(
+      expect.objectContaining({ code: 'temporarily_unavailable' }),
+    );
   });
 });
 
@@ -211,7 +212,9 @@ describe('fileExportsQueue', () => {
 
   it('gives up after its time', async () => {
     const { fileExports, pauses } = queue((ids) => reply([], ids));
-    await expect(fileExports.send(messages(1))).rejects.toThrow(TemporarilyUnavailableError);
+    await expect(fileExports.send(messages(1))).rejects.toThrow(
+      expect.objectContaining({ code: 'temporarily_unavailable' }),
+    );
     expect(pauses.reduce((sum, pause) => sum + pause, 0)).toBeLessThanOrEqual(20_000);
     expect(pauses.length).toBeGreaterThan(5);
   });

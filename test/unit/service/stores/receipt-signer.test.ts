@@ -2,7 +2,6 @@ import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { KMSClient } from '@aws-sdk/client-kms';
 import { calculateJwkThumbprint, compactVerify } from 'jose';
 import { describe, expect, test } from 'vitest';
-import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
 import { signDigest } from '../../../../lib/local/kms/ecdsa.ts';
 import { kmsReceiptSigner, signingJwk } from '../../../../lib/service/stores/receipt-signer.ts';
 import { brokenConnection, type SdkReply, scripted, testClient, textOf } from '../../../helpers/http-handler.ts';
@@ -49,7 +48,9 @@ describe('a signature', () => {
     ['a failure of KMS', refusal('KMSInternalException', 500)],
     ['a broken connection', brokenConnection()],
   ])('can be asked for again after %s', async (_, answer) => {
-    await expect(kmsOver(answer).signer.sign(digest)).rejects.toThrow(TemporarilyUnavailableError);
+    await expect(kmsOver(answer).signer.sign(digest)).rejects.toThrow(
+      expect.objectContaining({ code: 'temporarily_unavailable' }),
+    );
   });
 
   test('fails for good without the permission, and when it has no known form', async () => {
@@ -65,7 +66,7 @@ describe('a key', () => {
     const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const PublicKey = publicKey.export({ format: 'der', type: 'spki' }).toString('base64');
     const { signer, sent } = kmsOver(refusal('ThrottlingException'), reply({ PublicKey }));
-    await expect(signer.identity()).rejects.toThrow(TemporarilyUnavailableError);
+    await expect(signer.identity()).rejects.toThrow(expect.objectContaining({ code: 'temporarily_unavailable' }));
     const expected = { kid: await calculateJwkThumbprint(publicKey) };
     expect([await signer.identity(), await signer.identity()]).toEqual([expected, expected]);
     expect(sent()).toHaveLength(2);

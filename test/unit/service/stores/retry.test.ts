@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
 import { type RetryOptions, retrying } from '../../../../lib/service/stores/retry.ts';
 
 /** A clock that moves only while something sleeps. */
@@ -62,7 +61,7 @@ describe('retrying', () => {
     const { options, pauses } = simulated(1, 1000);
     const error = new Error('busy');
     const failure = retrying(failing(99, error), options);
-    await expect(failure).rejects.toThrow(TemporarilyUnavailableError);
+    await expect(failure).rejects.toThrow(expect.objectContaining({ code: 'temporarily_unavailable' }));
     await expect(failure).rejects.toMatchObject({ retryAfterSeconds: 15, cause: error });
     // 200 + 400 fit into a second, another 800 do not.
     expect(pauses).toEqual([200, 400]);

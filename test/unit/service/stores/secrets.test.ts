@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it } from 'vitest';
-import { TemporarilyUnavailableError } from '../../../../lib/errors.ts';
 import type { ArchiveKeys } from '../../../../lib/service/archive/ports.ts';
 import { secretArchiveKeys } from '../../../../lib/service/stores/archive-keys.ts';
 import { MalformedSecretError, secretAdministrators } from '../../../../lib/service/stores/secrets.ts';
@@ -87,7 +86,9 @@ describe('secretAdministrators', () => {
     const { state, options, fail } = secretsManager({ users });
     const administrators = secretAdministrators(options);
     fail(brokenConnection());
-    await expect(administrators.find('root')).rejects.toThrow(TemporarilyUnavailableError);
+    await expect(administrators.find('root')).rejects.toThrow(
+      expect.objectContaining({ code: 'temporarily_unavailable' }),
+    );
     fail(undefined);
     expect((await administrators.find('root'))?.roles).toEqual(['ADMIN']);
     expect(state.reads).toBe(2);
@@ -99,7 +100,9 @@ describe('secretAdministrators', () => {
     await administrators.find('root');
     fail(brokenConnection());
     state.now = 30 * seconds;
-    await expect(administrators.find('stranger')).rejects.toThrow(TemporarilyUnavailableError);
+    await expect(administrators.find('stranger')).rejects.toThrow(
+      expect.objectContaining({ code: 'temporarily_unavailable' }),
+    );
     expect((await administrators.find('root'))?.roles).toEqual(['ADMIN']);
   });
 

@@ -45,7 +45,7 @@ export function roleLogin(role: DatabaseRole): z.ZodType<RoleLogin> {
   return z.object({ username: z.enum(loginsOf(role)), password: z.string().regex(/^[\x20-\x7e]{16,}$/) });
 }
 
-/** The login that the secret of a role has now. Read at every call. @throws MalformedSecretError @throws TemporarilyUnavailableError */
+/** The login that the secret of a role has now. Read at every call. @throws MalformedSecretError */
 export async function currentLogin(options: SecretOptions, role: DatabaseRole): Promise<RoleLogin> {
   const shape = roleLogin(role);
   return await new CachedSecret(options, { shape, parse: (login) => login, lifetimeMs: 0 }).get();

@@ -47,7 +47,7 @@ const alphanumeric = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
  *
  * @param versionId of the new version of the secret
  * @throws RotationError when the version is not staged for rotation, or the new login does not work
- * @throws TemporarilyUnavailableError @throws MalformedSecretError
+ * @throws MalformedSecretError
  */
 export async function rotateLogin(
   step: RotationStep,

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { denyListOf, entryHash } from '../../../../../lib/contract/deny-list.ts';
 import { outboxPrefix } from '../../../../../lib/contract/outbox-key.ts';
-import { UnauthenticatedError } from '../../../../../lib/errors.ts';
+import { isError } from '../../../../../lib/errors.ts';
 import {
   claimsOf,
   isTicketToken,
@@ -53,7 +53,7 @@ describe('is refused', () => {
   const refusal = (value: string, changes: Partial<typeof rules> = {}, of = path) =>
     verifyTicket(value, of, { ...rules, ...changes }).then(
       () => 'accepted',
-      (error: unknown) => (error instanceof UnauthenticatedError ? error.message.slice(0, 22) : error),
+      (error: unknown) => (isError(error, 'unauthenticated') ? error.message.slice(0, 22) : error),
     );
 
   test.each([

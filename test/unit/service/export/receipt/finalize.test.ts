@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { outboxMetadata } from '../../../../../lib/contract/outbox-key.ts';
-import { TemporarilyUnavailableError } from '../../../../../lib/errors.ts';
 import { finalizeDelivery } from '../../../../../lib/service/export/receipt/finalize.ts';
 import {
   endedFile,
@@ -168,7 +167,7 @@ describe('a file counts as', () => {
     async (state) => {
       const supersededBy = { requestId: newerRequestId, state };
       world.log.rows[1] = stagedFile('EGAF2', { state: 'superseded', newest: undefined, supersededBy });
-      await expect(settle()).rejects.toThrow(TemporarilyUnavailableError);
+      await expect(settle()).rejects.toThrow(expect.objectContaining({ code: 'temporarily_unavailable' }));
       expect([world.outbox.objects.size, world.log.end]).toEqual([0, undefined]);
     },
   );
@@ -301,7 +300,9 @@ describe('generations', () => {
 
   test('a receipt that changes again and again lets the message come back', async () => {
     world.log.request = fannedOutRequest({ receiptRevision: 3 });
-    await expect(settle(raced(['1', '2']))).rejects.toThrow(TemporarilyUnavailableError);
+    await expect(settle(raced(['1', '2']))).rejects.toThrow(
+      expect.objectContaining({ code: 'temporarily_unavailable' }),
+    );
     expect(world.log.lastReceipt).toBe(0);
   });
 });
@@ -314,13 +315,13 @@ describe('trouble', () => {
       pages += 1;
       if (pages === 2) world.log.rows = [endedFile('EGAF1', 'withdrawn'), endedFile('EGAF2', 'given_up')];
     };
-    await expect(settle()).rejects.toThrow(TemporarilyUnavailableError);
+    await expect(settle()).rejects.toThrow(expect.objectContaining({ code: 'temporarily_unavailable' }));
     expect(world.log.end).toBeUndefined();
   });
 
   test('an invocation that ends soon stops before a page', async () => {
     const settling = finalizeDelivery(requestId, world.dependencies(), () => 100);
-    await expect(settling).rejects.toThrow(TemporarilyUnavailableError);
+    await expect(settling).rejects.toThrow(expect.objectContaining({ code: 'temporarily_unavailable' }));
     expect(world.outbox.objects.size).toBe(0);
   });
 

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { TemporarilyUnavailableError } from '../../../../../lib/errors.ts';
 import { AwsError } from '../../../../../lib/local/endpoint/errors.ts';
 import { sqlRows } from '../../../../../lib/service/stores/rds/data-api.ts';
 import { TestDatabase } from '../../../../helpers/data-api.ts';
@@ -89,7 +88,7 @@ describe('retries', () => {
     }
     const started = test.now;
     const failure = test.dataApi({ remainingMs: () => 20_000 }).execute(insert);
-    await expect(failure).rejects.toThrow(TemporarilyUnavailableError);
+    await expect(failure).rejects.toThrow(expect.objectContaining({ code: 'temporarily_unavailable' }));
     await expect(failure).rejects.toMatchObject({ retryAfterSeconds: 15 });
     expect(test.now - started).toBeGreaterThan(17_000);
     expect(test.now - started).toBeLessThan(20_000);
@@ -103,7 +102,7 @@ describe('retries', () => {
     await db.execute(insert);
     remaining = 50;
     test.faults.push(resuming);
-    await expect(db.execute(insert)).rejects.toThrow(TemporarilyUnavailableError);
+    await expect(db.execute(insert)).rejects.toThrow(expect.objectContaining({ code: 'temporarily_unavailable' }));
   });
 
   it.each([

@@ -1,6 +1,5 @@
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { TemporarilyUnavailableError } from '../../../../../../lib/errors.ts';
 import { ArchiveUserWriter } from '../../../../../../lib/ops/catalogue/archive-users.ts';
 import { directCatalogue } from '../../../../../../lib/service/catalogue/direct-catalogue.ts';
 import { exportCatalogue } from '../../../../../../lib/service/catalogue/export-catalogue.ts';
@@ -36,7 +35,7 @@ describe('the role of list and stream', () => {
     const refusal = await proxy()
       .execute('select 1')
       .catch((error: unknown) => error);
-    expect(refusal).toBeInstanceOf(TemporarilyUnavailableError);
+    expect(refusal).toMatchObject({ code: 'temporarily_unavailable' });
     expect(String((refusal as Error).cause)).toContain('password authentication failed');
     await prepareRole(test.dataApi(), 'data_out_proxy', password);
     await prepareRole(test.dataApi(), 'data_out_proxy', password);
