@@ -24,7 +24,7 @@ async function main(): Promise<void> {
   if (fault) throw new SettingsError(`${trustedIssuers}: ${fault}`);
   const adminPage = settings.adminPage || isOn(adminPageContext);
   const { service } = addStacks(app, { ...settings, adminPage }, trustedIssuers);
-  if (trusted.issuers.size === 0) warnThatNoIssuerIsTrusted(service, trustedIssuers);
+  if (trusted.size === 0) warnThatNoIssuerIsTrusted(service, trustedIssuers);
   // The application synthesizes itself before.
   process.once('exit', () => disarmUnbundled(app.outdir));
 }

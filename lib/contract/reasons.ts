@@ -30,7 +30,7 @@ export const visaErrors = {
   issued_in_future: 'the token was issued in the future',
   asserted_in_future: 'the visa was asserted in the future',
   untrusted_source: 'the source of the visa is not trusted with this issuer',
-  conditions_not_met: 'the visa has conditions that are not met or not evaluated',
+  conditions_not_met: 'the visa has conditions, which are not evaluated',
   wrong_visa_type: 'the visa is not a ControlledAccessGrants visa',
   value_mismatch: 'the visa is for another dataset',
   no_matching_visa: 'no visa of the passport grants the dataset',

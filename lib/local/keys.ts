@@ -44,14 +44,13 @@ export async function prepareKeys(directory: string): Promise<KeyFiles> {
 /**
  * The trusted issuers' file for this machine: what the operator wrote, and the local issuer for visas and passports.
  *
- * @param bundled the file in the bundle: an array of issuers, or an object with `issuers`.
+ * @param bundled the file in the bundle
  */
 export function withLocalIssuer(bundled: string, { jwksPath }: KeyFiles): string {
-  const config = JSON.parse(bundled) as unknown[] | { issuers: unknown[] };
+  const issuers = JSON.parse(bundled) as unknown[];
   const jwks: unknown = JSON.parse(readFileSync(jwksPath, 'utf8'));
   const issuer = { iss: localIssuer, jwks, issues: ['visas', 'passports'], datasetIdFrom: 'value' };
-  if (Array.isArray(config)) return JSON.stringify([...config, issuer]);
-  return JSON.stringify({ ...config, issuers: [...config.issuers, issuer] });
+  return JSON.stringify([...issuers, issuer]);
 }
 
 function writeJson(path: string, value: unknown): void {

@@ -9,11 +9,11 @@ export interface DatasetGrant {
   readonly subject: Subject;
   /** What the visa's `value` names, by the issuer's `datasetIdFrom`: a stable id or an alias. */
   readonly datasetId: string;
-  /** When it ends: the earliest of the visa, the visas that meet its conditions, and the passport around it. */
+  /** When it ends: the earlier of the visa and the passport around it. */
   readonly expiresAt: Date;
   /**
-   * Hashes (`entryHash`) of every token that the grant depends on, and of each token's subject: the visa, the visas
-   * that meet its conditions, and the passport around it. When one of them is denied, the grant is void.
+   * Hashes (`entryHash`) of the visa, of the passport around it, and of each one's subject. When one of them is denied, the
+   * grant is void.
    */
   readonly dependsOn: readonly string[];
 }
@@ -23,8 +23,8 @@ export interface IgnoredVisa {
   /** Index in `ga4gh_passport_v1`. */
   readonly position: number;
   readonly reason: VisaErrorCode;
-  /** The dataset that it would grant. Set only when the visa is valid and its conditions are not met. */
-  readonly datasetId?: string;
+  /** The dataset that it would grant without its conditions. */
+  readonly datasetId?: string | undefined;
 }
 
 /**
@@ -58,12 +58,7 @@ export interface VerifiedGrants {
   readonly ignored: readonly IgnoredVisa[];
 }
 
-/**
- * Collect the grants of the visas of one token.
- *
- * @param visas in force, their conditions met
- * @param token the visa or passport as a whole: it bounds every expiry
- */
+/** @param token the visa or passport as a whole: it bounds every expiry */
 export function collectGrants(
   visas: readonly ValidVisa[],
   token: Pick<VerifiedGrants, 'kind' | 'subject' | 'expiresAt' | 'ignored'> & Pick<DatasetGrant, 'dependsOn'>,

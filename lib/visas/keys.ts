@@ -1,23 +1,12 @@
-import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
-
-/** The only algorithms of visas and passports (AAI 1.2, Signing Algorithms). */
-type SignatureAlgorithm = 'RS256' | 'ES256';
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import * as z from 'zod';
 
 /** A public key of an issuer. The key decides on the algorithm, the token may only agree (RFC 8725 § 3.1). */
 export interface IssuerKey {
   readonly kid: string;
-  readonly alg: SignatureAlgorithm;
+  /** The only algorithms of visas and passports (AAI 1.2, Signing Algorithms). */
+  readonly alg: 'RS256' | 'ES256';
   readonly key: KeyObject;
-}
-
-/** What is wrong with a JWK, and in which member. */
-export class KeyProblem extends Error {
-  override readonly name: string = 'KeyProblem';
-  readonly member: string;
-  constructor(member: string, message: string) {
-    super(message);
-    this.member = member;
-  }
 }
 
 /** Bits of an RSA modulus (RFC 7518 § 3.3). */
@@ -25,48 +14,64 @@ const minimumRsaBits = 2048;
 /** Members that only a private or a symmetric key has (RFC 7518 § 6.2.2, § 6.3.2, § 6.4.1). */
 const secretMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 
-/**
- * Import one JWK of an issuer's set: a public RSA key of at least 2048 bits or a public EC key on P-256, with a `kid`.
- * `alg`, `use` and `key_ops`, where given, must agree with verifying signatures. Other members are not used.
- *
- * @throws KeyProblem
- */
-export function importIssuerKey(jwk: Readonly<Record<string, unknown>>): IssuerKey {
-  const { kid, kty, use, alg, key_ops: operations } = jwk;
+const publicMembers = z.looseObject({}).superRefine((jwk, context) => {
   for (const member of secretMembers) {
-    if (member in jwk) throw new KeyProblem(member, 'a private or symmetric key; only public keys may be here');
+    if (!(member in jwk)) continue;
+    const message = 'a private or symmetric key; only public keys may be here';
+    context.addIssue({ code: 'custom', path: [member], message });
   }
-  const expected = kty === 'RSA' ? 'RS256' : kty === 'EC' ? 'ES256' : undefined;
-  if (!expected) throw new KeyProblem('kty', 'expected "RSA" or "EC"');
-  if (typeof kid !== 'string' || kid === '') throw new KeyProblem('kid', 'expected the id of the key');
-  if (alg !== undefined && alg !== expected)
-    throw new KeyProblem('alg', `expected "${expected}" for this key, or none`);
-  if (use !== undefined && use !== 'sig') throw new KeyProblem('use', 'expected "sig", or none');
-  if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) {
-    throw new KeyProblem('key_ops', 'expected "verify" among them, or none');
-  }
-  return { kid, alg: expected, key: expected === 'RS256' ? rsaKey(jwk) : ecKey(jwk) };
+});
+
+function algorithm<Name extends IssuerKey['alg']>(name: Name) {
+  return z.literal(name, `expected "${name}" for this key, or none`).default(name);
 }
 
-function rsaKey({ n, e }: JsonWebKey): KeyObject {
-  const key = publicKey({ kty: 'RSA', n, e }, 'n');
-  const { modulusLength = 0, publicExponent = 0n } = key.asymmetricKeyDetails ?? {};
-  if (modulusLength < minimumRsaBits) {
-    throw new KeyProblem('n', `an RSA key of ${modulusLength} bits; at least ${minimumRsaBits} are needed`);
-  }
-  if (publicExponent < 3n || publicExponent % 2n === 0n) throw new KeyProblem('e', 'not a usable RSA exponent');
-  return key;
-}
+const members = {
+  kid: z.string().min(1),
+  use: z.literal('sig', 'expected "sig", or none').optional(),
+  key_ops: z
+    .array(z.unknown())
+    .refine((operations) => operations.includes('verify'), 'expected "verify" among them, or none')
+    .optional(),
+};
+const verificationKey = z.discriminatedUnion('kty', [
+  z.object({ ...members, kty: z.literal('RSA'), alg: algorithm('RS256'), n: z.string(), e: z.string() }),
+  z.object({
+    ...members,
+    kty: z.literal('EC'),
+    alg: algorithm('ES256'),
+    crv: z.literal('P-256', 'expected "P-256"'),
+    x: z.string(),
+    y: z.string(),
+  }),
+]);
 
-function ecKey({ crv, x, y }: JsonWebKey): KeyObject {
-  if (crv !== 'P-256') throw new KeyProblem('crv', 'expected "P-256"');
-  return publicKey({ kty: 'EC', crv, x, y }, 'x');
-}
-
-function publicKey(key: { [Member in keyof JsonWebKey]: JsonWebKey[Member] | undefined }, member: string): KeyObject {
+const issuerKey = publicMembers.pipe(verificationKey).transform((jwk, context): IssuerKey => {
+  const refuse = (member: string, message: string) => {
+    context.addIssue({ code: 'custom', path: [member], message });
+    return z.NEVER;
+  };
+  let key: KeyObject;
   try {
-    return createPublicKey({ key: key as JsonWebKey, format: 'jwk' });
+    key = createPublicKey({ key: jwk, format: 'jwk' });
   } catch {
-    throw new KeyProblem(member, `not an ${key.kty} public key`);
+    return refuse(jwk.kty === 'RSA' ? 'n' : 'x', `not an ${jwk.kty} public key`);
   }
-}
+  const { modulusLength = minimumRsaBits, publicExponent = 65_537n } = key.asymmetricKeyDetails ?? {};
+  if (modulusLength < minimumRsaBits) {
+    return refuse('n', `an RSA key of ${modulusLength} bits; at least ${minimumRsaBits} are needed`);
+  }
+  if (publicExponent < 3n || publicExponent % 2n === 0n) return refuse('e', 'not a usable RSA exponent');
+  return { kid: jwk.kid, alg: jwk.alg, key };
+});
+
+/** The JWK set of an issuer, by `kid`. Members that do not decide whether a key verifies signatures are not used. */
+export const keySet = z.looseObject({ keys: z.array(issuerKey).min(1) }).transform(({ keys }, context) => {
+  const found = new Map<string, IssuerKey>();
+  for (const [index, key] of keys.entries()) {
+    const message = 'another key of this issuer has the same id';
+    if (found.has(key.kid)) context.addIssue({ code: 'custom', path: ['keys', index, 'kid'], message });
+    found.set(key.kid, key);
+  }
+  return found;
+});

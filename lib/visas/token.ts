@@ -1,9 +1,8 @@
-import { compactVerify, errors } from 'jose';
+import { errors, jwtVerify } from 'jose';
 import { isNestedTooDeeply } from '../common/untrusted-json.ts';
 import { type DenyList, entryHash } from '../contract/deny-list.ts';
 import { limits } from '../contract/limits.ts';
-import { type Claims, checkRegisteredClaims, isObject, text } from './claims.ts';
-import { VisaError } from './errors.ts';
+import { VisaError, type VisaErrorCode } from './errors.ts';
 import type { IssuerKey } from './keys.ts';
 import type { TokenRole, TrustedIssuer, TrustedIssuers } from './trusted-issuers.ts';
 
@@ -14,6 +13,9 @@ export interface VerifyOptions {
   readonly denied: DenyList;
   readonly now: Date;
 }
+
+/** A JSON object whose members are still unchecked. */
+type Claims = Readonly<Record<string, unknown>>;
 
 /** A JWS in compact form, split into its parts. Nothing in it has been verified. */
 export interface UnverifiedToken {
@@ -38,22 +40,19 @@ export interface VerifiedToken {
 export interface TokenRules {
   /** What the issuer must be trusted for. */
   readonly role: TokenRole;
-  /**
-   * Media types that `typ` may name, in lower case and without `application/`. `undefined` among them: `typ` may be
-   * absent.
-   */
+  /** Media types that `typ` may name, as {@link typOf} gives them. */
   readonly typ: readonly (string | undefined)[];
-  /** Size of the token. */
   readonly maxBytes: number;
 }
 
+/** Seconds by which the clocks of issuer and service may differ. */
+const clockSkewSeconds = 60;
+const lastSecond = 8.64e12;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Split a token into its parts, which show its kind. {@link verifyToken} checks the size that its kind may have.
- * Base64url must be in canonical form, without padding (RFC 7515 § 2), so that a token has one spelling.
- *
- * @throws VisaError `token_too_large`, `malformed_token`
+ * Split a token into its parts, which show its kind; {@link verifyToken} checks the size that its kind may have. Base64url must
+ * be in canonical form, without padding (RFC 7515 § 2), so that a token has one spelling.
  */
 export function parseToken(token: string): UnverifiedToken {
   if (Buffer.byteLength(token) > limits.passportBytes) throw new VisaError('token_too_large');
@@ -83,38 +82,72 @@ function jsonObject(part: string): Claims {
 }
 
 /**
- * Check everything that visas, passports and access tokens have in common. Key material and addresses in the token
- * (`jwk`, `x5u`, `x5c`, `jku`) are never used (RFC 8725 § 3.10).
- *
- * @throws VisaError
+ * Check everything that visas and passports have in common. Key material and addresses in the token (`jwk`, `x5u`, `x5c`, `jku`)
+ * are never used (RFC 8725 § 3.10).
  */
 export async function verifyToken(
   token: UnverifiedToken,
   rules: TokenRules,
-  { issuers: { issuers }, denied, now }: VerifyOptions,
+  { issuers, denied, now }: VerifyOptions,
 ): Promise<VerifiedToken> {
   const { header, claims } = token;
   if (Buffer.byteLength(token.compact) > rules.maxBytes) throw new VisaError('token_too_large');
   // No extension is understood, so none may be critical; an empty list is not allowed either (RFC 7515 § 4.1.11).
   if ('crit' in header) throw new VisaError('crit_unsupported');
   if (header.alg !== 'RS256' && header.alg !== 'ES256') throw new VisaError('alg_not_allowed');
-  const typ = typOf(header);
-  if (!rules.typ.includes(typ)) throw new VisaError('wrong_typ');
+  if (!rules.typ.includes(typOf(header))) throw new VisaError('wrong_typ');
   const issuer = issuers.get(text(claims, 'iss'));
   if (!issuer?.issues.has(rules.role)) throw new VisaError('untrusted_issuer');
   // AAI 1.2, Passport Clearinghouses 5.3: the pair (iss, jku) is what is trusted.
   if ('jku' in header && issuer.jku !== undefined && header.jku !== issuer.jku) throw new VisaError('untrusted_jku');
-  const key = typeof header.kid === 'string' ? issuer.keys.get(header.kid) : undefined;
+  const key = typeof header.kid === 'string' ? issuer.jwks.get(header.kid) : undefined;
   if (!key) throw new VisaError('unknown_kid');
   if (key.alg !== header.alg) throw new VisaError('alg_not_allowed');
-  await verifySignature(token, key);
+  await verifySignatureAndTimes(token, key, now);
   if (issuer.audience && 'aud' in claims) checkAudience(claims.aud, issuer.audience);
-  const { sub, expiresAt } = checkRegisteredClaims(claims, { now, maxLifetimeSeconds: issuer.maxLifetimeSeconds });
+  const sub = text(claims, 'sub');
+  const expires = numericDate(claims, 'exp');
+  if ('nbf' in claims) numericDate(claims, 'nbf');
+  if (expires - numericDate(claims, 'iat') > issuer.maxLifetimeSeconds) throw new VisaError('lifetime_too_long');
   const { iss } = issuer;
   const jti = claims.jti;
   const dependsOn = [entryHash({ iss, sub }), ...(typeof jti === 'string' ? [entryHash({ iss, jti })] : [])];
   if (dependsOn.some((hash) => denied.has(hash))) throw new VisaError('denied');
-  return { issuer, header, claims, sub, expiresAt, dependsOn };
+  return { issuer, header, claims, sub, expiresAt: new Date(expires * 1000), dependsOn };
+}
+
+/** Passport 1.2, Visa Format; RFC 7519 § 4.1: `exp` is in the future, `iat` and `nbf` are not, all with the leeway. */
+async function verifySignatureAndTimes(token: UnverifiedToken, { key, alg }: IssuerKey, now: Date): Promise<void> {
+  if (!canonicalBytes(token.signature)) throw new VisaError('bad_signature');
+  try {
+    await jwtVerify(token.compact, key, {
+      algorithms: [alg],
+      currentDate: now,
+      clockTolerance: clockSkewSeconds,
+      requiredClaims: ['sub', 'exp'],
+      // Without it jose does not look at `iat`. An issuer's longest lifetime counts from `iat` to `exp` instead.
+      maxTokenAge: Number.MAX_SAFE_INTEGER,
+    });
+  } catch (error) {
+    throw error instanceof errors.JOSEError ? new VisaError(codeOf(error)) : error;
+  }
+  // jose compares whole seconds, but `exp` can have a fraction.
+  const { exp } = token.claims;
+  if (typeof exp === 'number' && exp + clockSkewSeconds <= now.getTime() / 1000) throw new VisaError('expired');
+}
+
+const timeErrors: Readonly<Record<string, VisaErrorCode>> = {
+  exp: 'expired',
+  nbf: 'not_yet_valid',
+  iat: 'issued_in_future',
+};
+
+function codeOf(error: errors.JOSEError): VisaErrorCode {
+  if (error instanceof errors.JWSSignatureVerificationFailed) return 'bad_signature';
+  if (!(error instanceof errors.JWTClaimValidationFailed || error instanceof errors.JWTExpired))
+    return 'malformed_token';
+  if (error.reason === 'missing') return 'missing_claim';
+  return (error.reason === 'check_failed' && timeErrors[error.claim]) || 'malformed_claim';
 }
 
 /** RFC 7519 § 4.1.3: one text or a list of them, compared with their case. */
@@ -130,13 +163,30 @@ export function typOf(header: Claims): string | undefined {
   return typeof header.typ === 'string' ? header.typ.toLowerCase().replace(/^application\//, '') : '';
 }
 
-async function verifySignature({ compact, signature }: UnverifiedToken, { key, alg }: IssuerKey): Promise<void> {
-  if (!canonicalBytes(signature)) throw new VisaError('bad_signature');
-  try {
-    await compactVerify(compact, key, { algorithms: [alg] });
-  } catch (error) {
-    if (error instanceof errors.JWSSignatureVerificationFailed) throw new VisaError('bad_signature');
-    if (error instanceof errors.JOSEError) throw new VisaError('malformed_token');
-    throw error;
-  }
+export function isObject(value: unknown): value is Claims {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A required, non-empty string. Lone surrogates are refused: UTF-8 makes them all the same bytes. */
+export function text(claims: Claims, name: string): string {
+  const value = present(claims, name);
+  if (typeof value !== 'string' || value === '' || !value.isWellFormed()) throw new VisaError('malformed_claim');
+  return value;
+}
+
+/** A required NumericDate: seconds since 1970, fractions allowed (RFC 7519 § 2). */
+function numericDate(claims: Claims, name: string): number {
+  const value = present(claims, name);
+  if (typeof value !== 'number' || !(value >= 0 && value <= lastSecond)) throw new VisaError('malformed_claim');
+  return value;
+}
+
+function present(claims: Claims, name: string): unknown {
+  if (!(name in claims)) throw new VisaError('missing_claim');
+  return claims[name];
+}
+
+/** Whether a required time is in the future, even for a clock that is ahead of ours by the leeway. */
+export function isAhead(claims: Claims, name: string, now: Date): boolean {
+  return numericDate(claims, name) > now.getTime() / 1000 + clockSkewSeconds;
 }

@@ -1,10 +1,12 @@
 import { limits } from '../contract/limits.ts';
 import type { Subject } from '../contract/outbox-key.ts';
 import { grantType } from '../contract/reasons.ts';
-import { type Claims, isAhead, isObject, numericDate, text } from './claims.ts';
 import { VisaError } from './errors.ts';
 import {
+  isAhead,
+  isObject,
   type TokenRules,
+  text,
   typOf,
   type UnverifiedToken,
   type VerifiedToken,
@@ -12,16 +14,13 @@ import {
   verifyToken,
 } from './token.ts';
 
-/** A visa in force, from a trusted issuer and source. Its conditions, if any, have still to be met. */
+/** A visa in force, from a trusted issuer and source. */
 export interface ValidVisa {
   readonly subject: Subject;
   readonly expiresAt: Date;
   readonly type: string;
-  readonly value: string;
-  readonly source: string;
-  readonly by: string | undefined;
-  /** Not empty: alternatives of clauses, as the issuer wrote them. `undefined`: unconditional. */
-  readonly conditions: readonly unknown[] | undefined;
+  /** Whether it has conditions, which this service does not evaluate: such a visa grants nothing (Passport 1.2, conditions). */
+  readonly isConditional: boolean;
   /** The dataset id that `value` names; `undefined` for a visa of another type or for a dataset of another archive. */
   readonly datasetId: string | undefined;
   /** See `DatasetGrant`. */
@@ -38,12 +37,8 @@ const rules: TokenRules = {
   maxBytes: limits.visaBytes,
 };
 
-/**
- * Verify one visa in document form. A valid visa of any type comes back; only one of {@link grantType} can grant.
- *
- * @throws VisaError
- */
-export async function verifyVisaToken(token: UnverifiedToken, options: VerifyOptions): Promise<ValidVisa> {
+/** Verify one visa in document form. A valid visa of any type comes back; only one of {@link grantType} can grant. */
+export async function verifyVisa(token: UnverifiedToken, options: VerifyOptions): Promise<ValidVisa> {
   if (isVisaAccessToken(token)) throw new VisaError('unsupported_visa_format');
   const verified = await verifyToken(token, rules, options);
   checkDocumentForm(verified);
@@ -54,14 +49,14 @@ export async function verifyVisaToken(token: UnverifiedToken, options: VerifyOpt
 
   // Passport 1.2, Visa Object Claims: type, asserted, value and source are required.
   const type = text(visa, 'type');
-  if (isAhead(numericDate(visa, 'asserted'), options.now)) throw new VisaError('asserted_in_future');
+  if (isAhead(visa, 'asserted', options.now)) throw new VisaError('asserted_in_future');
   const value = text(visa, 'value');
   const source = urlClaim(visa, 'source');
   const by = 'by' in visa ? text(visa, 'by') : undefined;
-  const conditions = conditionsOf(visa);
+  const isConditional = hasConditions(visa);
   if (issuer.sources && !issuer.sources.has(source)) throw new VisaError('untrusted_source');
 
-  const valid = { subject: { iss: issuer.iss, sub }, expiresAt, type, value, source, by, conditions, dependsOn };
+  const valid = { subject: { iss: issuer.iss, sub }, expiresAt, type, isConditional, dependsOn };
   if (type !== grantType) return { ...valid, datasetId: undefined };
   urlClaim(visa, 'value');
   if (by === undefined) throw new VisaError('missing_claim');
@@ -87,16 +82,14 @@ function checkDocumentForm({ issuer, header, claims }: VerifiedToken): void {
 }
 
 /** An opaque string that is never fetched. */
-function urlClaim(visa: Claims, name: string): string {
+function urlClaim(visa: VerifiedToken['claims'], name: string): string {
   const url = text(visa, name);
   if (url.length > urlClaimLength) throw new VisaError('claim_too_long');
   return url;
 }
 
-function conditionsOf(visa: Claims): readonly unknown[] | undefined {
-  if (!('conditions' in visa)) return undefined;
-  const conditions: unknown = visa.conditions;
+/** Only the empty list restricts nothing; `[[]]` is not empty. */
+function hasConditions({ conditions = [] }: VerifiedToken['claims']): boolean {
   if (!Array.isArray(conditions)) throw new VisaError('malformed_claim');
-  // Only the empty list restricts nothing; [[]] is not empty and is never met.
-  return conditions.length === 0 ? undefined : conditions;
+  return conditions.length > 0;
 }

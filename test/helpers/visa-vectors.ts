@@ -37,8 +37,7 @@ export const evaluationTime = new Date(policy.evaluation_time * 1000);
 export const maxLifetimeSeconds = 8_640_000_000_000;
 
 /** The policy as the content of `config/trusted-issuers.json`. */
-export function vectorTrustList(options: { datasetIdFrom: string; conditions: 'refuse' | 'evaluate' }) {
-  const { datasetIdFrom, conditions } = options;
+export function vectorTrustList(datasetIdFrom: string) {
   const sources = policy.trusted_sources;
   const visaIssuers = policy.trusted_visa_issuers.map(({ iss, jku, jwks }) => {
     return { iss, jku, jwks: JSON.parse(readVector(jwks)), datasetIdFrom, sources, maxLifetimeSeconds };
@@ -46,5 +45,5 @@ export function vectorTrustList(options: { datasetIdFrom: string; conditions: 'r
   const brokers = policy.trusted_passport_issuers.map(({ iss, jwks }) => {
     return { iss, jwks: JSON.parse(readVector(jwks)), issues: ['passports'], maxLifetimeSeconds };
   });
-  return { conditions, issuers: [...visaIssuers, ...brokers] };
+  return [...visaIssuers, ...brokers];
 }

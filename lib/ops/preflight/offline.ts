@@ -49,7 +49,7 @@ function checkedIssuers({ purpose }: Settings, text: string): Outcome {
     const trusted = parseTrustedIssuers(JSON.parse(text));
     const fault = smokeIssuerFault(trusted, purpose);
     if (fault !== undefined) return wrong(fault, remedy);
-    const names = [...trusted.issuers.keys()];
+    const names = [...trusted.keys()];
     if (names.length > 0) return fine(names.join(', '));
     return review('no issuer: every visa will be refused', 'docs/trusted-issuers.md#add-an-issuer');
   } catch (error) {

@@ -185,7 +185,7 @@ function portableName(name: string): string {
 }
 
 /** How to ask for an object and for its access URL. It is the same for every object. */
-function authorizationsFor(objectId: string, { issuers }: TrustedIssuers) {
+function authorizationsFor(objectId: string, issuers: TrustedIssuers) {
   const all = [...issuers.values()];
   return {
     drs_object_id: objectId,

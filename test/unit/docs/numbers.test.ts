@@ -90,7 +90,7 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
     '| # | longest time',
     constant('lib/visas/trusted-issuers.ts', 'defaultMaxLifetimeSeconds'),
   ],
-  ['docs/trusted-issuers.md', 'with # seconds of leeway', constant('lib/visas/claims.ts', 'clockSkewSeconds')],
+  ['docs/trusted-issuers.md', 'with # seconds of leeway', constant('lib/visas/token.ts', 'clockSkewSeconds')],
   ['docs/trusted-issuers.md', '# characters for `source`', constant('lib/visas/visa.ts', 'urlClaimLength')],
   ['docs/trusted-issuers.md', 'RSA keys under # bits', constant('lib/visas/keys.ts', 'minimumRsaBits')],
   ['docs/trusted-issuers.md', '# days after', constant('lib/ops/secrets/deny-list.ts', 'usefulMs') / 86_400_000],

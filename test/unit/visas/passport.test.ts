@@ -89,6 +89,19 @@ describe('identities', () => {
   });
 });
 
+test('a visa with conditions grants nothing, though the passport holds a visa that meets them', async () => {
+  const conditions = [[{ type: 'AffiliationAndRole', by: 'const:so' }]];
+  const verified = await open(
+    broker.passport([
+      await a.visa({ dataset: 'D', visa: { conditions } }),
+      await a.visa({ visa: { type: 'AffiliationAndRole', by: 'so' } }),
+    ]),
+  );
+  expect(verified.grants).toEqual([]);
+  expect(verified.ignored).toEqual([{ position: 0, reason: 'conditions_not_met', datasetId: 'D' }]);
+  expect(denialReason(verified, 'D')).toBe('conditions_not_met');
+});
+
 describe('expiry', () => {
   test('the earliest of the passport and the visas counts, for each grant and for all', async () => {
     const visas = [await a.visa({ dataset: 'D1', exp: inHours(2) }), await a.visa({ dataset: 'D2', exp: inHours(5) })];

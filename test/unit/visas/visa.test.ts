@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { denyListOf } from '../../../lib/contract/deny-list.ts';
-import { parseTrustedIssuers, verifyVisa, verifyVisaOrPassport } from '../../../lib/visas/index.ts';
+import { parseTrustedIssuers, verifyVisaOrPassport } from '../../../lib/visas/index.ts';
 import { denied, makeTestIssuer, type TestIssuer, type VisaChoices } from '../../helpers/issuer.ts';
 
 /** 2026-07-01T00:00:00Z */
@@ -17,8 +17,8 @@ const hashOfSomeone = 'e833fa009ddf69142968132f6afd1becf589e322a88dd47e7e0b30abd
 /** The same of `jti:26:https://issuer.example.orgvisa-1`. */
 const hashOfVisa1 = '632df29995a0bd3eb71173728e1bfc32060252830465889df37842ef103509de';
 
-const verify = (token: string, options: Partial<Parameters<typeof verifyVisa>[1]> = {}) =>
-  verifyVisa(token, { issuers: issuer.trusted, denied, now, ...options });
+const verify = (token: string, options: Partial<Parameters<typeof verifyVisaOrPassport>[1]> = {}) =>
+  verifyVisaOrPassport(token, { issuers: issuer.trusted, denied, now, ...options });
 
 /** The datasets that are granted, or the code of the refusal. */
 const resultOf = (...sent: Parameters<typeof verify>): Promise<string> =>
@@ -114,7 +114,8 @@ describe('times, with a leeway of 60 seconds', () => {
     ['asserted in 61 s', { visa: { asserted: seconds + 61 } }, 'asserted_in_future'],
     ['exp at the last second of a date', { exp: 8_640_000_000_000 }, 'lifetime_too_long'],
     ['exp after it', { exp: 8_640_000_000_001 }, 'malformed_claim'],
-    ['exp negative', { exp: -1 }, 'malformed_claim'],
+    ['exp negative', { exp: -1 }, 'expired'],
+    ['nbf negative', { claims: { nbf: -1 } }, 'malformed_claim'],
     ['nbf null', { claims: { nbf: null } }, 'malformed_claim'],
     ['iat a string', { claims: { iat: '1' } }, 'malformed_claim'],
   ] as const)('%s: %s → %s', async (_name, choices, expected) => {
@@ -126,8 +127,14 @@ describe('times, with a leeway of 60 seconds', () => {
     expect(await resultOf(visa)).toBe('malformed_claim');
   });
 
-  test('a clock that is not a time refuses', async () => {
-    expect(await resultOf(await issuer.visa(), { now: new Date(Number.NaN) })).toBe('expired');
+  test('fractions of a second are compared as well', async () => {
+    const later = { now: new Date(now.getTime() + 900) };
+    expect(await resultOf(await issuer.visa({ exp: seconds - 59.5 }), later)).toBe('expired');
+    expect(await resultOf(await issuer.visa({ exp: seconds - 59 }), later)).toBe(granted);
+  });
+
+  test('a clock that is not a time refuses, as an error of ours', async () => {
+    await expect(verify(await issuer.visa(), { now: new Date(Number.NaN) })).rejects.toThrow(TypeError);
   });
 });
 
@@ -149,6 +156,7 @@ describe('claims', () => {
     ['no visa object', { claims: { ga4gh_visa_v1: undefined } }, 'missing_claim'],
     ['conditions []', { visa: { conditions: [] } }, granted],
     ['conditions [[]]', { visa: { conditions: [[]] } }, 'conditions_not_met'],
+    ['conditions null', { visa: { conditions: null } }, 'malformed_claim'],
     ['conditions {}', { visa: { conditions: {} } }, 'malformed_claim'],
     ['scope with jku', { claims: { scope: 'profile' } }, granted],
     ['scope with the word openid', { claims: { scope: 'profile openid' } }, 'malformed_claim'],

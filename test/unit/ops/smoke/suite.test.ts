@@ -10,7 +10,7 @@ import { runSmoke } from '../../../../lib/ops/smoke/program.ts';
 import { runIds } from '../../../../lib/ops/smoke/run.ts';
 import { suite } from '../../../../lib/ops/smoke/suite.ts';
 import { leftAdministrators, newUsers, removeAdministrator, saveUsers } from '../../../../lib/ops/smoke/users.ts';
-import { parseTrustedIssuers, verifyVisa } from '../../../../lib/visas/index.ts';
+import { parseTrustedIssuers, verifyVisaOrPassport } from '../../../../lib/visas/index.ts';
 import { denied } from '../../../helpers/issuer.ts';
 import { makeOpsWorld, makeTerminal } from '../../../helpers/ops-world.ts';
 import { readPage } from '../../../helpers/pages.ts';
@@ -75,7 +75,7 @@ describe('the test issuer', () => {
     expect(await readFile(file, 'utf8')).toBe(before);
     const now = new Date();
     const options = { issuers: parseTrustedIssuers([entry]), denied, now };
-    const visa = async (dataset: string) => verifyVisa(await smokeVisa(file, 'x', dataset, now), options);
+    const visa = async (dataset: string) => verifyVisaOrPassport(await smokeVisa(file, 'x', dataset, now), options);
     expect([...(await visa('SMOKE-1')).datasetIds]).toEqual(['SMOKE-1']);
     expect((await visa('EGAD00000000001')).grants).toEqual([]);
   });
