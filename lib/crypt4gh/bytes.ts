@@ -14,7 +14,13 @@ export const systemRandom: Random = (size) => randomBytes(size);
  */
 export type ByteSource = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
-/** @throws TypeError if it is not a source. A single `Uint8Array` is not one: it would be read number by number. */
+/** Bytes [start, end) of a plaintext, a body or a file. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A single `Uint8Array` is not a source: it would be read number by number. */
 export function expectByteSource(source: ByteSource): void {
   const isObject = typeof source === 'object' && source !== null;
   if (isObject && !ArrayBuffer.isView(source) && (Symbol.asyncIterator in source || Symbol.iterator in source)) return;
@@ -23,18 +29,17 @@ export function expectByteSource(source: ByteSource): void {
   );
 }
 
-/** The same memory as a Buffer. @throws TypeError for anything else, such as strings of a Node stream with an encoding. */
+/** The same memory as a Buffer. Strings, as of a Node stream with an encoding, are refused. */
 export function asBuffer(bytes: Uint8Array): Buffer {
   if (!ArrayBuffer.isView(bytes)) throw new TypeError(`expected bytes as a Uint8Array, got a ${typeof bytes}`);
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** @throws RangeError if `bytes` is not `length` bytes long: an error of the caller, not of the data. */
+/** A wrong length is an error of the caller, not of the data. */
 export function expectLength(bytes: Uint8Array, length: number, what: string): void {
   if (bytes.length !== length) throw new RangeError(`expected ${what} of ${length} bytes, got ${bytes.length}`);
 }
 
-/** @throws RangeError if the list is empty. */
 export function expectSome(list: readonly unknown[], what: string): void {
   if (list.length === 0) throw new RangeError(`expected at least one ${what}`);
 }

@@ -12,19 +12,7 @@ export {
   type SplitContainer,
   splitContainer,
 } from './body/container.ts';
-export {
-  type BodyPosition,
-  type ByteRange,
-  bodyPosition,
-  bodyRange,
-  decryptedRange,
-  encryptedRange,
-  type PlainPosition,
-  plainPosition,
-  plainRange,
-} from './body/positions.ts';
 export { type ContainerReader, openContainer } from './body/reader.ts';
-export { rearrange } from './body/rearrange.ts';
 export { planRearrangement, type Rearrangement, type VisibleRange } from './body/rearrangement.ts';
 export {
   type DecryptSegmentsOptions,
@@ -33,7 +21,7 @@ export {
   encryptSegments,
   type SegmentCipher,
 } from './body/segments.ts';
-export type { ByteSource, Random } from './bytes.ts';
+export type { ByteRange, ByteSource, Random } from './bytes.ts';
 export * from './errors.ts';
 export { addRecipients } from './header/add-recipients.ts';
 export { editedSize, type KeptRange, keptRanges } from './header/edit-list.ts';
@@ -52,15 +40,7 @@ export {
 export { looksLikePrivateKey } from './keys/private-key-form.ts';
 export { formatPublicKey, parsePublicKey, publicKeyFingerprint } from './keys/public-key.ts';
 export { generateKeyPair, type KeyPair, publicKeyOf } from './keys/x25519.ts';
-export {
-  decryptedSize,
-  ENCRYPTED_SEGMENT_BYTES,
-  encryptedBodySize,
-  encryptedSize,
-  type HeaderShape,
-  headerSize,
-  SEGMENT_BYTES,
-} from './sizes.ts';
-export { bytesSource, fileSource, type RandomAccessSource } from './source.ts';
-export { decryptFile, encryptFile, type FileOptions } from './threads/files.ts';
+export { decryptedSize, ENCRYPTED_SEGMENT_BYTES, encryptedBodySize, SEGMENT_BYTES } from './sizes.ts';
+export { fileSource, type RandomAccessSource } from './source.ts';
+export { decryptFile, encryptFile } from './threads/files.ts';
 export { SegmentWorkers } from './threads/segment-workers.ts';

@@ -14,84 +14,28 @@ export const segmentOverhead = nonceBytes + macBytes;
 // biome-ignore lint/style/useNamingConvention: users of the package import this name.
 export const ENCRYPTED_SEGMENT_BYTES = SEGMENT_BYTES + segmentOverhead;
 
-/** The size as a bigint. @throws RangeError if it is negative, not a whole number, or a number above 2^53 - 1. */
-export function checkedSize(size: number | bigint, what: string): bigint {
-  const valid = typeof size === 'bigint' ? size >= 0n : Number.isSafeInteger(size) && size >= 0;
-  if (!valid) throw new RangeError(`expected ${what} as a whole number of bytes, got ${size}`);
-  return BigInt(size);
-}
-
-function sameKind(result: bigint, given: number | bigint): number | bigint {
-  if (typeof given === 'bigint') return result;
-  if (result > Number.MAX_SAFE_INTEGER) throw new RangeError('size above 2^53 - 1: pass a bigint');
-  return Number(result);
+/** Another number than a whole one from 0 to 2^53 - 1 is an error of the caller, not of the data. */
+export function expectSize(size: number, what: string): void {
+  if (Number.isSafeInteger(size) && size >= 0) return;
+  throw new RangeError(`expected ${what} as a whole number of bytes, got ${size}`);
 }
 
 /**
  * Bytes of the body of a plaintext of `plain` bytes (Crypt4GH § 3.4.2). An empty plaintext has an empty body, as with the
  * Python reference; some writers give it one empty segment of 28 bytes.
- *
- * @throws RangeError if `plain` is not a size, or if it is a number and the result is above 2^53 - 1.
  */
-export function encryptedBodySize(plain: number): number;
-export function encryptedBodySize(plain: bigint): bigint;
-export function encryptedBodySize(plain: number | bigint): number | bigint {
-  const bytes = checkedSize(plain, 'a plaintext size');
-  const segments = (bytes + BigInt(SEGMENT_BYTES) - 1n) / BigInt(SEGMENT_BYTES);
-  return sameKind(bytes + segments * BigInt(segmentOverhead), plain);
-}
-
-/**
- * Bytes of plaintext in a body of `body` bytes (Crypt4GH § 3.4.2), before any edit list.
- *
- * @throws DamagedBodyError `truncated-segment` if no body has that size; RangeError if `body` is not a size.
- */
-export function decryptedSize(body: number): number;
-export function decryptedSize(body: bigint): bigint;
-export function decryptedSize(body: number | bigint): number | bigint {
-  const bytes = checkedSize(body, 'a body size');
-  const full = bytes / BigInt(ENCRYPTED_SEGMENT_BYTES);
-  const rest = bytes % BigInt(ENCRYPTED_SEGMENT_BYTES);
-  if (rest > 0n && rest < BigInt(segmentOverhead)) {
-    throw new DamagedBodyError('truncated-segment', Number(full), Number(bytes - rest), Number(bytes));
-  }
-  const last = rest === 0n ? 0n : rest - BigInt(segmentOverhead);
-  return sameKind(full * BigInt(SEGMENT_BYTES) + last, body);
-}
-
-/** The contents of a header (Crypt4GH § 3.2) that decide its length. */
-export interface HeaderShape {
-  /** Number of different recipients; each gets every packet. */
-  readonly recipients: number;
-  /** Number of data keys; default: 1. */
-  readonly dataKeys?: number;
-  /** Number of lengths in the edit list; default: there is no edit list. */
-  readonly editListLengths?: number | undefined;
-}
-
-/**
- * Bytes of the header that `encryptHeader` makes (Crypt4GH § 2.2, § 3.2): 16, and for each recipient 108 for each data key and
- * 76 + 8 k for an edit list of k lengths. Headers of other writers may be padded: use {@link headerLength} for those.
- *
- * @throws RangeError if a count is not a whole number.
- */
-export function headerSize(shape: HeaderShape): number {
-  const { recipients, dataKeys = 1, editListLengths } = shape;
-  const counts = [recipients, dataKeys, editListLengths ?? 0];
-  if (!counts.every((count) => Number.isSafeInteger(count) && count >= 0)) {
-    throw new RangeError(`expected counts of a header's contents as whole numbers, got ${counts.join(', ')}`);
-  }
-  const editList = editListLengths === undefined ? 0 : 76 + 8 * editListLengths;
-  return 16 + recipients * (108 * dataKeys + editList);
-}
-
-/**
- * Bytes of the whole container of a plaintext of `plain` bytes (Crypt4GH § 2).
- *
- * @throws RangeError as {@link encryptedBodySize} and {@link headerSize}.
- */
-export function encryptedSize(plain: number, header: HeaderShape): number {
-  const size = headerSize(header) + encryptedBodySize(plain);
-  if (!Number.isSafeInteger(size)) throw new RangeError('size above 2^53 - 1');
+export function encryptedBodySize(plain: number): number {
+  expectSize(plain, 'a plaintext size');
+  const size = plain + Math.ceil(plain / SEGMENT_BYTES) * segmentOverhead;
+  expectSize(size, 'a body size');
   return size;
+}
+
+/** Bytes of plaintext in a body of `body` bytes (Crypt4GH § 3.4.2), before any edit list. Not every size is one of a body. */
+export function decryptedSize(body: number): number {
+  expectSize(body, 'a body size');
+  const full = Math.floor(body / ENCRYPTED_SEGMENT_BYTES);
+  const rest = body % ENCRYPTED_SEGMENT_BYTES;
+  if (rest > 0 && rest < segmentOverhead) throw new DamagedBodyError('truncated-segment', full, body - rest, body);
+  return full * SEGMENT_BYTES + Math.max(0, rest - segmentOverhead);
 }

@@ -9,7 +9,7 @@ export interface RandomAccessSource {
   readonly size?: number | undefined;
 }
 
-/** Bytes of an open file. @throws RangeError for a pipe or device, which has no size. */
+/** A pipe or device has no size. */
 export async function fileSize(file: FileHandle): Promise<number> {
   const status = await file.stat();
   if (!status.isFile()) throw new RangeError('expected a regular file; use the stream functions for a pipe or device');
@@ -17,9 +17,7 @@ export async function fileSize(file: FileHandle): Promise<number> {
 }
 
 /**
- * An open file as a source for {@link openContainer} and {@link rearrange}. Its size is read now. The caller closes it.
- *
- * @throws RangeError if it is not a regular file.
+ * An open file as a source for {@link openContainer}. Its size is read now. The caller closes it.
  */
 export async function fileSource(file: FileHandle): Promise<RandomAccessSource> {
   const size = await fileSize(file);
@@ -38,11 +36,6 @@ export async function fileSource(file: FileHandle): Promise<RandomAccessSource> 
   };
 }
 
-/** Bytes in memory as a source for {@link openContainer} and {@link rearrange}. */
-export function bytesSource(bytes: Uint8Array): RandomAccessSource {
-  return { size: bytes.length, read: async (offset, length) => asBuffer(bytes).subarray(offset, offset + length) };
-}
-
 /** The `length` bytes from `offset` on, in as many reads as that takes; fewer only if the source ends. */
 export async function readFully(source: RandomAccessSource, offset: number, length: number): Promise<Buffer> {
   const parts: Uint8Array[] = [];
@@ -56,15 +49,4 @@ export async function readFully(source: RandomAccessSource, offset: number, leng
   const [only, ...others] = parts;
   const bytes = only !== undefined && others.length === 0 ? asBuffer(only) : Buffer.concat(parts);
   return bytes.subarray(0, wanted);
-}
-
-/** Whether a source is read by position, not from start to end. */
-export function isRandomAccess(source: object): source is RandomAccessSource {
-  return (
-    typeof source === 'object' &&
-    source !== null &&
-    'read' in source &&
-    typeof source.read === 'function' &&
-    !(Symbol.asyncIterator in source)
-  );
 }

@@ -87,8 +87,6 @@ describe('known answers', () => {
   test.each<{ plain: string; encrypted_body: string }>(answers.length_table)(
     'length of $plain bytes encrypted',
     ({ plain, encrypted_body: body }) => {
-      expect(encryptedBodySize(BigInt(plain))).toBe(BigInt(body));
-      expect(decryptedSize(BigInt(body))).toBe(BigInt(plain));
       if (BigInt(body) > Number.MAX_SAFE_INTEGER) {
         expect(() => encryptedBodySize(Number(plain))).toThrow(RangeError);
       } else {

@@ -1,14 +1,7 @@
-import {
-  decrypt,
-  openContainer,
-  publicKeyOf,
-  type RandomAccessSource,
-  rearrange,
-  type VisibleRange,
-} from '../../lib/crypt4gh/index.ts';
-import { collect, inChunks } from '../helpers/crypt4gh-vectors.ts';
+import { decrypt, openContainer, type RandomAccessSource, type VisibleRange } from '../../lib/crypt4gh/index.ts';
+import { inChunks } from '../helpers/crypt4gh-vectors.ts';
 import { readerKey } from './headers.ts';
-import { Seeded } from './seeded.ts';
+import type { Seeded } from './seeded.ts';
 
 /** A container to use, and what may come out of it. */
 export interface FuzzedContainer {
@@ -23,8 +16,6 @@ export interface FuzzedContainer {
 }
 
 const privateKeys = [readerKey];
-const newReader = new Seeded('reader of a rearranged container').bytes(32);
-const recipients = [publicKeyOf(newReader)];
 
 /** Decrypts it from its start on. */
 export async function decryptWhole(random: Seeded, container: FuzzedContainer): Promise<void> {
@@ -59,23 +50,6 @@ export async function readAtRandom(random: Seeded, container: FuzzedContainer): 
       const output = isStream ? reader.stream(start, end) : [await reader.read(start, end - start)];
       await compare(output, visible?.subarray(start, end), isWhole || expectedSize !== undefined);
     }
-  });
-}
-
-/** Rearranges it, and decrypts the result for its new reader. */
-export async function rearrangeAtRandom(random: Seeded, container: FuzzedContainer): Promise<void> {
-  const { header, body, visible } = container;
-  const bytes = Buffer.concat([header, body]);
-  const { source, isHonest } = random.oneIn(2)
-    ? randomAccess(random, bytes)
-    : { source: stream(random, container), isHonest: true };
-  const ranges = Array.from({ length: random.below(5) }, () => range(random));
-  const isWhole = container.isWhole && isHonest;
-  await withoutError(isWhole, async () => {
-    const options = { privateKeys, recipients, ranges, random: (size: number) => random.bytes(size) };
-    const rearranged = await collect(rearrange(source, options));
-    const output = decrypt([rearranged], { privateKeys: [newReader] });
-    await compare(output, visible && plainRanges(visible, ranges), isWhole);
   });
 }
 
@@ -115,19 +89,6 @@ function randomAccess(
     read: async (offset, length) => bytes.subarray(offset, offset + Math.min(length + more, most)),
   };
   return { source, isHonest: size === undefined || size === bytes.length };
-}
-
-/** The bytes in any of the ranges, in their order. */
-function plainRanges(visible: Buffer, ranges: readonly VisibleRange[]): Buffer {
-  let position = 0;
-  const parts = ranges
-    .toSorted((one, other) => one.start - other.start)
-    .map(({ start, end = visible.length }) => {
-      const part = visible.subarray(Math.max(start, position), end);
-      position = Math.max(position, end);
-      return part;
-    });
-  return Buffer.concat(parts);
 }
 
 /** Checks, piece by piece, that the output is the plaintext that a reader sees, or its beginning. */

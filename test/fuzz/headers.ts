@@ -84,7 +84,7 @@ export function headerCase(random: Seeded): void {
   if (opened.length !== length || length > bytes.length) throw new Error('two lengths of one header');
   if (opened.dataKeys.length === 0) throw new Error('opened without a data key');
   if (random.oneIn(4)) reencrypted(random, bytes, privateKeys, opened);
-  if (random.oneIn(16)) added(random, bytes, privateKeys, opened);
+  if (random.oneIn(16)) added(bytes, privateKeys, opened);
 }
 
 const says = ({ dataKeys, editList }: OpenedHeader) => [dataKeys.map((key) => key.toString()), editList].join();
@@ -102,9 +102,9 @@ function reencrypted(random: Seeded, bytes: Buffer, readerKeys: readonly Buffer[
   if (says(openHeader(rebuilt, [newReader])) !== says(before)) throw new Error('a rebuilt header says something else');
 }
 
-function added(random: Seeded, bytes: Buffer, readerKeys: readonly Buffer[], before: OpenedHeader): void {
+function added(bytes: Buffer, readerKeys: readonly Buffer[], before: OpenedHeader): void {
   const recipients = [newPublicKey];
-  const header = addRecipients({ header: bytes, readerKeys, recipients, random: (size) => random.bytes(size) });
+  const header = addRecipients({ header: bytes, readerKeys, recipients });
   for (const keys of [[newReader], readerKeys]) {
     if (says(openHeader(header, keys)) !== says(before))
       throw new Error('a header with more readers says something else');

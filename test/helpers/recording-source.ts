@@ -19,3 +19,8 @@ export function recordingSource(bytes: Uint8Array, options: RecordingOptions = {
   };
   return { source, reads };
 }
+
+/** Bytes in memory as a source that is read by position. */
+export function bytesSource(bytes: Uint8Array): RandomAccessSource {
+  return recordingSource(bytes).source;
+}

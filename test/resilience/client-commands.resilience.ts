@@ -7,11 +7,12 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { encrypt, formatPrivateKey, formatPublicKey, generateKeyPair, rearrange } from '../../lib/crypt4gh/index.ts';
+import { encrypt, formatPrivateKey, formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import { collect } from '../helpers/crypt4gh-vectors.ts';
 import { installedProgram, startOf } from '../helpers/installed-program.ts';
 import { type PipeChoices, pipeProcess } from '../helpers/pipe-process.ts';
 import { readPlainly } from '../helpers/plain-crypt4gh.ts';
+import { rearranged } from '../helpers/rearranged.ts';
 
 const me = generateKeyPair();
 const other = generateKeyPair();
@@ -278,7 +279,7 @@ describe('inspect', () => {
       visibleBytes: 150_000,
     });
     const ranges = [{ start: 100, end: 200 }];
-    const part = rearrange([container], { privateKeys: [me.privateKey], recipients: [me.publicKey], ranges });
+    const part = rearranged(container, { privateKeys: [me.privateKey], recipients: [me.publicKey], ranges });
     await writeFile(join(folder, 'part.c4gh'), part);
     const text = (await done(['inspect', '--key', 'me.sec.pem', 'part.c4gh'])).toString();
     expect(text).toContain('Edit list:  skip 100, keep 100\n');

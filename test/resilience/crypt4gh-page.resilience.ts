@@ -82,13 +82,6 @@ const outcomes: readonly [string, (output: string) => void | Promise<void>][] = 
     },
   ],
   [
-    'Hand out a part of a file',
-    async () => {
-      const expected = Buffer.concat([plaintext.subarray(10, 20), plaintext.subarray(200_000)]);
-      expect((await read(file('part.c4gh'))).equals(expected)).toBe(true);
-    },
-  ],
-  [
     'Tell a wrong key from a damaged file',
     (output) =>
       expect(output).toBe('not for this key, but for at most 2 others\ndamaged in segment 4: bytes 262256 to 263518\n'),

@@ -69,7 +69,7 @@ describe('the packed package', () => {
   });
 
   test('brings its types, and those of Node, to a strict project that names neither', () => {
-    const wrong = "import { encryptedRange } from 'data-out/crypt4gh';\nencryptedRange({ start: 0, end: 1 });\n";
+    const wrong = "import { decryptedSize } from 'data-out/crypt4gh';\ndecryptedSize('1');\n";
     writeFileSync(join(project, 'wrong.ts'), wrong);
     writeFileSync(join(project, 'threads.ts'), "import 'data-out/crypt4gh/segment-worker';\n");
     const check = (file: string) => {

@@ -16,7 +16,6 @@ export class BodyPlan {
   readonly #size: BodySizeCheck | undefined;
   #index = 0;
 
-  /** @throws RangeError if the expected size is not a size or a length in the edit list is negative. */
   constructor(options: {
     readonly editList?: readonly bigint[] | undefined;
     readonly expectedSize?: number | undefined;
@@ -31,11 +30,7 @@ export class BodyPlan {
     return this.#cursor?.finished === true;
   }
 
-  /**
-   * Plans the next segment, of `length` bytes; `undefined` if the edit list skips all of it.
-   *
-   * @throws DamagedBodyError if a segment of that length is not possible there.
-   */
+  /** Plans the next segment, of `length` bytes; `undefined` if the edit list skips all of it. */
   next(length: number): PlannedSegment | undefined {
     const index = this.#index++;
     if (length < segmentOverhead) throw damagedSegment('truncated-segment', index, length);
@@ -46,7 +41,6 @@ export class BodyPlan {
     return slices.length === 0 ? undefined : { index, slices };
   }
 
-  /** @throws DamagedBodyError if the body must not end here. */
   end(): void {
     if (!this.finished) this.#size?.end(this.#index);
   }

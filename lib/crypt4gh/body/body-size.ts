@@ -10,13 +10,12 @@ export class BodySizeCheck {
   readonly bodySize: number;
   readonly #plainSize: number;
 
-  /** @param plainSize bytes of the plaintext before any edit list. @throws RangeError if that is not a size. */
+  /** @param plainSize bytes of the plaintext before any edit list. */
   constructor(plainSize: number) {
     this.#plainSize = plainSize;
     this.bodySize = encryptedBodySize(plainSize);
   }
 
-  /** @throws DamagedBodyError if a segment of `length` bytes is not possible there. */
   segment(index: number, length: number): void {
     const start = index * ENCRYPTED_SEGMENT_BYTES;
     const expected = Math.min(ENCRYPTED_SEGMENT_BYTES, this.bodySize - start);
@@ -26,13 +25,12 @@ export class BodySizeCheck {
     throw damagedSegment(length < expected ? 'truncated-segment' : 'oversized-body', index, length);
   }
 
-  /** @throws DamagedBodyError if a body that ends after so many segments ends too early. */
   end(segments: number): void {
     const start = segments * ENCRYPTED_SEGMENT_BYTES;
     if (start < this.bodySize) throw truncatedBody(start, this.bodySize);
   }
 
-  /** Checks the size of a whole body. @throws DamagedBodyError */
+  /** Checks the size of a whole body. */
   whole(bodySize: number): void {
     const full = Math.floor(bodySize / ENCRYPTED_SEGMENT_BYTES);
     const rest = bodySize % ENCRYPTED_SEGMENT_BYTES;

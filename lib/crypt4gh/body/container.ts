@@ -53,8 +53,6 @@ const oneThread: SegmentCipher = { encryptSegments, decryptSegments };
 /**
  * Encrypts a plaintext to a whole container (Crypt4GH § 2), in constant memory: first the header, then segments. The data key
  * is new and leaves this function only inside the header.
- *
- * @throws UnusableKeyError `weak-public-key`; RangeError for a wrong argument; TypeError if `source` is not a source.
  */
 export async function* encrypt(
   source: ByteSource,
@@ -74,9 +72,6 @@ export async function* encrypt(
 /**
  * Decrypts a whole container (Crypt4GH § 2) with the first of `privateKeys` that fits, and applies the edit list. Memory is
  * constant; a header has at most 16 MiB.
- *
- * @throws MalformedHeaderError, NoMatchingKeyError, DamagedBodyError; RangeError for a wrong argument; TypeError if `source`
- * is not a source.
  */
 export async function* decrypt(
   source: ByteSource,
@@ -98,8 +93,6 @@ export async function* decrypt(
 
 /**
  * Parts the header of a container from its body, by the framing alone (Crypt4GH § 2.2). It needs no key and decrypts nothing.
- *
- * @throws MalformedHeaderError, after closing the source; TypeError if `source` is not a source.
  */
 export async function splitContainer(source: ByteSource): Promise<SplitContainer> {
   expectByteSource(source);

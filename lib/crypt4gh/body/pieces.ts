@@ -8,7 +8,6 @@ export class PieceCutter {
   readonly #scratch: Buffer;
   #held = 0;
 
-  /** @param size bytes of a piece. */
   constructor(size: number) {
     this.#scratch = Buffer.allocUnsafeSlow(size);
   }

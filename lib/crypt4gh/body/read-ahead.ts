@@ -1,9 +1,9 @@
 /**
  * The results of `read` for each item, in the order of the items. Reads run ahead of the results that are taken. A new read
- * begins when the next result is asked for; none begins after an error or after an early end of the iteration.
+ * begins when the next result is asked for; none begins after an early end of the iteration or an error, which follows all
+ * results before it.
  *
  * @param inFlight most results at a time that are under way or in use, which bounds the memory; 1: nothing is read ahead.
- * @throws the error of a `read`, after all results before it.
  */
 export async function* readAhead<Item, Result>(
   items: Iterable<Item>,

@@ -64,11 +64,7 @@ export class ContainerReader implements RandomAccessSource {
     this.size = body.plainSize === undefined ? undefined : editedSize(body.plainSize, editList ?? []);
   }
 
-  /**
-   * The `length` bytes from `offset` on; fewer only at the end of the plaintext.
-   *
-   * @throws DamagedBodyError; RangeError if the arguments are not positions; errors of the source.
-   */
+  /** The `length` bytes from `offset` on; fewer only at the end of the plaintext. */
   async read(offset: number, length: number): Promise<Uint8Array> {
     const parts: Uint8Array[] = [];
     for await (const part of this.stream(offset, offset + length)) parts.push(part);
@@ -77,13 +73,9 @@ export class ContainerReader implements RandomAccessSource {
   }
 
   /**
-   * Bytes [start, end) in pieces of at most a segment, in constant memory. It fetches only the segments needed, neighbours
-   * together (Crypt4GH § 4.1), and reads ahead if `fetchesInFlight` says so. A range up to the end also needs an empty last
-   * segment. Bytes are given out only after their segment has authenticated.
-   *
-   * @param start default: 0.
-   * @param end default: to the end.
-   * @throws as {@link read}.
+   * Bytes [start, end), without `end` to the end, in pieces of at most a segment, in constant memory. It fetches only the
+   * segments needed, neighbours together (Crypt4GH § 4.1), and reads ahead if `fetchesInFlight` says so. A range up to the end
+   * also needs an empty last segment. Bytes are given out only after their segment has authenticated.
    */
   async *stream(start = 0, end?: number): AsyncGenerator<Uint8Array, void, undefined> {
     yield* this.#select([keptRange({ start, end })]);
@@ -93,9 +85,7 @@ export class ContainerReader implements RandomAccessSource {
    * Reads several ranges, each as {@link read} does. Each segment is fetched and decrypted once, even if several ranges need it;
    * neighbours are fetched together (Crypt4GH § 4.1).
    *
-   * @param ranges bytes [start, end) in any order, which may overlap; without `end`: to the end.
-   * @returns the bytes of each range, in the order of `ranges`. Ranges that overlap or touch share memory.
-   * @throws as {@link read}.
+   * @returns the bytes of each range, in the order of `ranges`, which may overlap. Those that overlap or touch share memory.
    */
   async readRanges(ranges: readonly VisibleRange[]): Promise<Uint8Array[]> {
     const wanted = joinedRanges(ranges.map(keptRange));
@@ -166,7 +156,6 @@ class BodySource {
   /** Whether the body ends with an empty segment, as some writers make it. */
   readonly endsEmpty: boolean;
 
-  /** @throws DamagedBodyError if the source has another size than the caller expects, or a size that no body has. */
   constructor(source: RandomAccessSource, start: number, expectedSize: number | undefined) {
     this.#source = source;
     this.#start = start;
@@ -178,7 +167,6 @@ class BodySource {
     this.endsEmpty = this.#size !== undefined && this.#size % ENCRYPTED_SEGMENT_BYTES === segmentOverhead;
   }
 
-  /** @throws DamagedBodyError if the source ends before the known size. */
   async fetch({ first, end }: SegmentRun): Promise<{ readonly bytes: Buffer; readonly isLast: boolean }> {
     const start = first * ENCRYPTED_SEGMENT_BYTES;
     const length = Math.min(end * ENCRYPTED_SEGMENT_BYTES, this.#size ?? Number.POSITIVE_INFINITY) - start;
@@ -194,9 +182,6 @@ class BodySource {
  * is read now.
  *
  * @param source the container; with `options.header` the body alone.
- * @param options.privateKeys raw private keys to try.
- * @param options.sender raw public key of the writer whose header packets are accepted. Default: any writer's.
- * @param options.header the header, if it is kept apart from the body.
  * @param options.expectedSize bytes of the plaintext before the edit list, known from elsewhere. A source of another size is an
  * error then. Default: taken from the size of the source.
  * @param options.segmentsPerFetch most segments of one read of the source; default 16, which is 1 MiB.
@@ -206,7 +191,6 @@ class BodySource {
  * ahead.
  * @param options.ownsReads whether every read of the source returns new memory that has no other user. That memory is then
  * detached and given back after decryption. Default: no, the garbage collector frees it.
- * @throws MalformedHeaderError, NoMatchingKeyError, DamagedBodyError; RangeError for a wrong argument.
  */
 export async function openContainer(
   source: RandomAccessSource,
@@ -224,7 +208,7 @@ export async function openContainer(
   const { privateKeys, sender, expectedSize, ...reading } = options;
   expectSome(privateKeys, 'private key');
   const header = options.header ?? (await readHeader(source));
-  const { dataKeys, editList } = openHeader(header, privateKeys, sender === undefined ? {} : { sender });
+  const { dataKeys, editList } = openHeader(header, privateKeys, { sender });
   try {
     const body = new BodySource(source, options.header === undefined ? header.length : 0, expectedSize);
     return new ContainerReader(body, { ...reading, dataKeys, editList });

@@ -1,6 +1,5 @@
 import { editListOf, joinedRanges, type KeptRange, selectKept } from '../header/edit-list.ts';
 import { decryptedSize, ENCRYPTED_SEGMENT_BYTES, SEGMENT_BYTES } from '../sizes.ts';
-import { type BodyPosition, bodyPosition } from './positions.ts';
 
 /** Bytes [start, end) of the plaintext after the edit list (Crypt4GH § 4.2); without `end`: to the end. */
 export interface VisibleRange {
@@ -14,7 +13,7 @@ export interface Rearrangement {
    * The ranges of the old body that make the new one, in ascending order, neighbours joined. Without `end`: to the end of the
    * body.
    */
-  readonly bodyRanges: readonly { readonly start: BodyPosition; readonly end: BodyPosition | undefined }[];
+  readonly bodyRanges: readonly { readonly start: number; readonly end: number | undefined }[];
   /** The edit list of the new header; `undefined`: none is needed. */
   readonly editList: readonly bigint[] | undefined;
 }
@@ -30,7 +29,6 @@ const openEnd = BigInt(Math.floor(Number.MAX_SAFE_INTEGER / ENCRYPTED_SEGMENT_BY
  * @param options.ranges in any order. Bytes in several ranges are taken once. The new plaintext is in the order of the file.
  * @param options.editList the edit list of the old header; the new edit list includes its effect.
  * @param options.bodySize bytes of the old body. With it, the result ends at the end of the body. Default: not known.
- * @throws RangeError if a range is not valid; DamagedBodyError `truncated-segment` if no body has that size.
  */
 export function planRearrangement(options: {
   readonly ranges: readonly VisibleRange[];
@@ -41,16 +39,16 @@ export function planRearrangement(options: {
   const plainSize = bodySize === undefined ? undefined : BigInt(decryptedSize(bodySize));
   const kept = joinedRanges([...selectKept(editList, joinedRanges(ranges.map(keptRange)))].flatMap(within(plainSize)));
   const { runs, moved, length } = compact(kept, plainSize);
+  const limit = bodySize ?? Number.POSITIVE_INFINITY;
   return {
     bodyRanges: runs.map(({ first, end }) => ({
-      start: bodyPosition(Number(first) * ENCRYPTED_SEGMENT_BYTES),
-      end: end === undefined ? undefined : bodyEnd(Number(end) * ENCRYPTED_SEGMENT_BYTES, bodySize),
+      start: Number(first) * ENCRYPTED_SEGMENT_BYTES,
+      end: end === undefined ? undefined : Math.min(Number(end) * ENCRYPTED_SEGMENT_BYTES, limit),
     })),
     editList: keepsAll(moved, length) ? undefined : editListOf(moved),
   };
 }
 
-/** @throws RangeError if an end is not a position, or if the range ends before it starts. */
 export function keptRange({ start, end }: VisibleRange): KeptRange {
   const valid = (position: number) => Number.isSafeInteger(position) && position >= 0;
   if (!valid(start) || (end !== undefined && (!valid(end) || end < start))) {
@@ -110,8 +108,4 @@ function keepsAll(kept: readonly KeptRange[], length: bigint | undefined): boole
   // Without segments there is no plaintext to skip.
   if (only === undefined) return true;
   return others.length === 0 && only.start === 0n && only.end === length;
-}
-
-function bodyEnd(end: number, bodySize: number | undefined): BodyPosition {
-  return bodyPosition(bodySize === undefined ? end : Math.min(end, bodySize));
 }

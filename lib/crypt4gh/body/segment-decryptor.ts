@@ -7,18 +7,13 @@ import { dataKeyBytes, ENCRYPTED_SEGMENT_BYTES, segmentOverhead } from '../sizes
 /** A data key, raw or prepared. */
 export type DataKey = Uint8Array | KeyObject;
 
-/**
- * Prepares a data key once: to give raw bytes to each cipher costs a third of a segment's time.
- *
- * @throws RangeError if it is not 32 bytes.
- */
+/** Prepares a data key once: to give raw bytes to each cipher costs a third of a segment's time. */
 export function prepareDataKey(dataKey: DataKey): KeyObject {
   if (!(dataKey instanceof Uint8Array)) return dataKey;
   expectLength(dataKey, dataKeyBytes, 'a data key');
   return createSecretKey(dataKey);
 }
 
-/** @throws RangeError if there is none or one is not 32 bytes. */
 export function prepareDataKeys(dataKeys: readonly DataKey[]): KeyObject[] {
   expectSome(dataKeys, 'data key');
   return dataKeys.map(prepareDataKey);
@@ -28,19 +23,13 @@ export function prepareDataKeys(dataKeys: readonly DataKey[]): KeyObject[] {
 export class SegmentDecryptor {
   readonly #keys: KeyObject[];
 
-  /**
-   * @param dataKeys 32 bytes each; copied. The last key that fitted is tried first (Crypt4GH § 3.2.3).
-   * @throws RangeError if there is none or one is not 32 bytes.
-   */
+  /** @param dataKeys are copied. The last key that fitted is tried first (Crypt4GH § 3.2.3). */
   constructor(dataKeys: readonly DataKey[]) {
     this.#keys = prepareDataKeys(dataKeys);
   }
 
   /**
    * The plaintext of a segment, in its own memory (Crypt4GH § 3.4.2).
-   *
-   * @param index of the segment in the body, for the error.
-   * @throws DamagedBodyError
    */
   open(segment: Buffer, index: number): Buffer {
     if (segment.length < segmentOverhead) throw damagedSegment('truncated-segment', index, segment.length);

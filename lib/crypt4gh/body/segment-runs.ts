@@ -18,10 +18,8 @@ export interface SegmentRun {
 /**
  * Groups ranges of plaintext into runs of neighbouring segments. Each segment is in one run only.
  *
- * @param ranges ascending, not overlapping.
- * @param options.plainSize most bytes of the plaintext; ranges beyond are left out.
- * @param options.endsEmpty whether the body ends with an empty segment, which a range up to the end includes; default: no.
- * @param options.maximumSegments most segments of a run.
+ * @param ranges ascending, not overlapping. What lies beyond `plainSize` is left out.
+ * @param options.endsEmpty whether the body ends with an empty segment, which a range up to the end includes.
  * @param options.firstSegments most segments of the first run.
  */
 export function* segmentRuns(

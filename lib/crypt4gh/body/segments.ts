@@ -47,8 +47,6 @@ export interface SegmentCipher {
 /**
  * Encrypts a plaintext of any length to the segments of a body (Crypt4GH § 3.4.2), in constant memory. Each yield is one whole
  * segment, unless `reuseMemory` is set. An empty plaintext has an empty body.
- *
- * @throws RangeError if the key is not 32 bytes; TypeError if `source` is not a source.
  */
 export async function* encryptSegments(
   source: ByteSource,
@@ -76,10 +74,6 @@ export async function* encryptSegments(
  *
  * The format does not show segments that are missing at the end, moved or repeated (Crypt4GH § 1.1, § 5.4). With
  * `expectedSize`, a body of another length is an error. To find moved and repeated segments, compare a checksum of the file.
- *
- * @param source the body, from its first byte.
- * @throws DamagedBodyError; RangeError if there is no key, a key is not 32 bytes, the size is not a size, or a length in the
- * edit list is negative; TypeError if `source` is not a source.
  */
 export async function* decryptSegments(
   source: ByteSource,

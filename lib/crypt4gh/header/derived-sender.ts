@@ -39,7 +39,6 @@ class DerivedSenders {
     wipe(key);
   }
 
-  /** @throws UnusableKeyError `weak-public-key` if the recipient's key is of small order. */
   senderFor(recipient: Uint8Array): DerivedSender {
     return this.#ready.get(recipient, () => this.#derive(recipient));
   }

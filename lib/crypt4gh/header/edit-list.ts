@@ -1,4 +1,4 @@
-import { checkedSize } from '../sizes.ts';
+import { expectSize } from '../sizes.ts';
 
 /** Plaintext bytes [start, end) that are kept (Crypt4GH § 4.2); without `end`: to the end. Positions may exceed 2^64. */
 export interface KeptRange {
@@ -9,8 +9,6 @@ export interface KeptRange {
 /**
  * The ranges that an edit list keeps, in ascending order (Crypt4GH § 4.2). An edit list has lengths to skip and to keep in
  * turn. After a last skip all the rest is kept; after a last keep nothing is. An empty list keeps everything.
- *
- * @throws RangeError if any length is negative, before the first range.
  */
 export function* keptRanges(editList: readonly bigint[]): Generator<KeptRange, void, undefined> {
   const negative = editList.find((length) => length < 0n);
@@ -29,14 +27,11 @@ export function* keptRanges(editList: readonly bigint[]): Generator<KeptRange, v
   if (editList.length === 0) yield { start: 0n, end: undefined };
 }
 
-/**
- * Bytes of a plaintext of `plain` bytes that an edit list keeps (Crypt4GH § 4.2).
- *
- * @throws RangeError if `plain` is not a size or a length in the edit list is negative.
- */
+/** Bytes of a plaintext of `plain` bytes that an edit list keeps (Crypt4GH § 4.2). */
 export function editedSize(plain: number, editList: readonly bigint[]): number {
   let size = 0n;
-  const limit = checkedSize(plain, 'a plaintext size');
+  expectSize(plain, 'a plaintext size');
+  const limit = BigInt(plain);
   for (const { start, end = limit } of keptRanges(editList)) {
     if (start >= limit) break;
     size += (end < limit ? end : limit) - start;
@@ -49,7 +44,6 @@ export function editedSize(plain: number, editList: readonly bigint[]): number {
  *
  * @param ranges positions in the output of the edit list; ascending, not overlapping.
  * @returns positions in the plaintext; ascending, ranges that touch are not joined.
- * @throws RangeError for a negative length.
  */
 export function* selectKept(
   editList: readonly bigint[] | undefined,
@@ -115,7 +109,6 @@ export class EditListCursor {
   readonly #ranges: Iterator<KeptRange, void, undefined>;
   #current: KeptRange | undefined;
 
-  /** @throws RangeError for a negative length. */
   constructor(editList: readonly bigint[]) {
     this.#ranges = keptRanges(editList);
     this.#next();

@@ -9,8 +9,6 @@ import { encodePayloads, type Payload } from './payloads.ts';
 /**
  * The recipients, each once. A second copy of the packets would give a reader a second edit list, and make the file
  * unreadable.
- *
- * @throws RangeError if there is no recipient or a key is not 32 bytes.
  */
 export function distinctRecipients(recipients: readonly Uint8Array[]): readonly Uint8Array[] {
   expectSome(recipients, 'recipient');
@@ -21,8 +19,6 @@ export function distinctRecipients(recipients: readonly Uint8Array[]): readonly 
 /**
  * A header with these payloads for every recipient. It has its own sender key, so its random nonces cannot meet those of
  * another header (Crypt4GH § 3.3.1, § 5.3).
- *
- * @param more packets to append unchanged.
  */
 export function encryptPayloads(
   payloads: readonly Payload[],
@@ -33,11 +29,7 @@ export function encryptPayloads(
   return serializeHeader([...sealPayloads(payloads, distinctRecipients(recipients), random), ...more]);
 }
 
-/**
- * The packets with these payloads for each of the recipients.
- *
- * @param senderKey raw private key of the writer; default: a new key for these packets.
- */
+/** @param senderKey raw private key of the writer; default: a new key for these packets. */
 export function sealPayloads(
   payloads: readonly Payload[],
   recipients: readonly Uint8Array[],
@@ -60,13 +52,10 @@ export function sealPayloads(
 /**
  * A header that gives every recipient the same data keys and edit list (Crypt4GH § 2.2, § 3.2).
  *
- * @param options.dataKeys 32 bytes each; several if segments are encrypted with different keys.
+ * @param options.dataKeys several if segments are encrypted with different keys.
  * @param options.editList bytes to skip and keep in turn; default: none, the whole plaintext is kept.
- * @param options.recipients raw public keys, as from `parsePublicKey`.
  * @param options.senderKey raw private key of the writer, by which recipients can check who wrote the header
  * (Crypt4GH § 3.3.1). Default: a new key, which proves nothing.
- * @param options.random default: the system's.
- * @throws UnusableKeyError `weak-public-key`; RangeError for empty lists, wrong lengths or a header beyond the limits.
  */
 export function encryptHeader(options: {
   readonly dataKeys: readonly Uint8Array[];

@@ -34,12 +34,7 @@ export class HeaderScanner {
   #offset = 0;
   #packetsLeft = 0;
 
-  /**
-   * Length of the header in bytes, or `undefined` while more is needed.
-   *
-   * @param bytes all bytes of the container so far, from its first one on.
-   * @throws MalformedHeaderError if the bytes cannot become a header.
-   */
+  /** Length of the header; `undefined` while more is needed. `bytes` are all bytes of the container so far. */
   scan(bytes: Uint8Array): number | undefined {
     const buffer = asBuffer(bytes);
     if (this.#offset === 0 && !this.#readPreamble(buffer)) return undefined;
@@ -82,8 +77,6 @@ export class HeaderScanner {
 
 /**
  * Length in bytes of the header at the start of `bytes` (Crypt4GH § 2.2); `undefined` if `bytes` end before the header.
- *
- * @throws MalformedHeaderError if `bytes` cannot be the start of a container.
  */
 export function headerLength(bytes: Uint8Array): number | undefined {
   return new HeaderScanner().scan(bytes);
@@ -96,7 +89,7 @@ export interface ParsedHeader {
   readonly length: number;
 }
 
-/** Parses the header at the start of `bytes`; bytes after it are ignored. @throws MalformedHeaderError */
+/** Parses the header at the start of `bytes`; bytes after it are ignored. */
 export function parseHeader(bytes: Uint8Array): ParsedHeader {
   const length = headerLength(bytes);
   if (length === undefined) throw new MalformedHeaderError('truncated-header', 'the input ends inside the header');
@@ -110,7 +103,7 @@ export function parseHeader(bytes: Uint8Array): ParsedHeader {
   return { packets, length };
 }
 
-/** The reverse of {@link parseHeader}. @throws RangeError if the header would exceed {@link headerLimits}. */
+/** The reverse of {@link parseHeader}. */
 export function serializeHeader(packets: readonly Uint8Array[]): Buffer {
   const length = packets.reduce((sum, packet) => sum + lengthBytes + packet.length, preambleBytes);
   if (packets.length > headerLimits.packets || length > headerLimits.bytes) {

@@ -30,18 +30,15 @@ export interface OpenedHeader {
  * The first of `privateKeys` that opens a packet is the reader's, and is used alone: each reader of a header has a copy of data
  * keys and edit list.
  *
- * @param privateKeys raw private keys to try. Without any, the error tells the most readers that the header can be for.
- * @param options.sender raw public key of the writer whose packets are accepted. Default: any writer's, so the writer is
- * unknown.
- * @throws MalformedHeaderError; NoMatchingKeyError if no packet opens; RangeError if a key is not 32 bytes.
+ * @param privateKeys raw private keys. Without any, the error tells the most readers that the header can be for.
+ * @param options.sender raw public key of the writer whose packets are accepted. Default: any writer's.
  */
 export function openHeader(
   header: Uint8Array,
   privateKeys: readonly Uint8Array[],
-  options: { readonly sender?: Uint8Array } = {},
+  { sender }: { readonly sender?: Uint8Array | undefined } = {},
 ): OpenedHeader {
   const { packets, length } = parseHeader(header);
-  const { sender } = options;
   if (sender === undefined) limitWriters(packets);
   else expectLength(sender, keyBytes, "a sender's public key");
   for (const privateKey of privateKeys) {
@@ -76,7 +73,7 @@ function openForAnyone(packets: readonly Buffer[], privateKeys: readonly Uint8Ar
   });
 }
 
-/** @throws MalformedHeaderError if it would take too long to try all packets. */
+/** It would take too long to try the packets of more writers. */
 function limitWriters(packets: readonly Buffer[]): void {
   if (packets.length <= headerLimits.writers) return;
   const writers = writersOf(packets);

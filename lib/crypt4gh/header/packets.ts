@@ -69,9 +69,6 @@ export class PacketOpener {
   /**
    * The payload; `undefined` if the packet does not open for this reader. That is not an error: the packet may be for another reader
    * (Crypt4GH § 3.2.1), have another encryption method, be too short, or have a writer's key of small order.
-   *
-   * @param packet one packet without its length field.
-   * @param sender the only writer whose packets are opened; default: any writer.
    */
   open(packet: Buffer, sender?: Uint8Array): Buffer | undefined {
     const writer = writerOf(packet);
@@ -93,7 +90,6 @@ export interface SealingKey {
   readonly key: KeyObject;
 }
 
-/** @throws UnusableKeyError `weak-public-key` if the reader's key is of small order. */
 export function sealingKey(writer: PreparedKey, reader: Uint8Array): SealingKey {
   const shared = keyAgreement(writer.key, reader);
   if (shared === undefined) throw new UnusableKeyError('weak-public-key', 'the public key is a point of small order');

@@ -18,16 +18,13 @@ export type Payload =
   /** Bytes to skip and bytes to keep in turn, unsigned 64-bit. */
   | { readonly type: 'edit-list'; readonly lengths: readonly bigint[] };
 
-/**
- * Reads a decrypted payload. Bytes after its content are padding and are ignored (Crypt4GH § 3.2.1).
- *
- * @throws MalformedHeaderError, also for an unknown type: such a packet can restrict what a reader may see.
- */
+/** Reads a decrypted payload. Bytes after its content are padding and are ignored (Crypt4GH § 3.2.1). */
 export function decodePayload(payload: Buffer): Payload {
   if (payload.length < 4) throw new MalformedHeaderError('malformed-packet', 'a header packet has no type');
   const type = payload.readUInt32LE(0);
   if (type === typeDataKey) return decodeDataKey(payload);
   if (type === typeEditList) return decodeEditList(payload);
+  // Not skipped: such a packet can restrict what a reader may see.
   throw new MalformedHeaderError('unknown-packet-type', `a header packet has the unknown type ${type}`);
 }
 
@@ -60,11 +57,7 @@ function decodeEditList(payload: Buffer): Payload {
   return { type: 'edit-list', lengths };
 }
 
-/**
- * The reverse of {@link decodePayload} for all payloads of a header, without padding.
- *
- * @throws RangeError if a value does not fit its field, or the payloads exceed {@link headerLimits}.
- */
+/** The reverse of {@link decodePayload} for all payloads of a header, without padding. */
 export function encodePayloads(payloads: readonly Payload[]): Buffer[] {
   const dataKeys = payloads.filter(({ type }) => type === 'data-key').length;
   if (dataKeys > headerLimits.dataKeys) {

@@ -8,8 +8,6 @@ const firstReadBytes = 4_096;
 /**
  * The header at the start of a source that is read by position. It reads little first and then more, so that hardly any of the
  * body is read.
- *
- * @throws MalformedHeaderError
  */
 export async function readHeader(source: RandomAccessSource): Promise<Uint8Array> {
   const scanner = new HeaderScanner();

@@ -9,7 +9,6 @@ export class Recent<Value extends object> {
   /** `undefined`: the key has come once. Keys are in the order of their last use. */
   readonly #values = new Map<string, Value | undefined>();
 
-  /** @param maximum most keys that are remembered: the last ones used. */
   constructor(maximum: number) {
     this.#maximum = maximum;
   }

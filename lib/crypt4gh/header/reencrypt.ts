@@ -22,29 +22,23 @@ export type HeaderDerivation = { readonly secret: Uint8Array; readonly context: 
  * All data keys and the edit list are kept, in packet order. Padding is dropped. The sender is never a reader's key. The reader
  * keeps access only as one of the recipients; {@link addRecipients} lets the reader keep it in any case.
  *
- * @param options.header the header; bytes after it are ignored.
- * @param options.readerKeys raw private keys to try.
- * @param options.recipients raw public keys; each gets every packet.
- * @param options.sender raw public key of the writer whose packets are accepted. Default: any writer's.
  * @param options.foreignPackets what to do with packets that do not open: `drop` (default) or `keep`, which appends them
  * unchanged. Kept packets could give a recipient who had access before a second edit list, and make the file unreadable.
  * @param options.editList replaces the reader's edit list, over the whole plaintext; `null`: no edit list. Default: the
  * reader's.
- * @throws errors of {@link openHeader}; UnusableKeyError `weak-public-key`; RangeError for a wrong argument.
  */
 export function reencryptHeader(options: {
   readonly header: Uint8Array;
   readonly readerKeys: readonly Uint8Array[];
   readonly recipients: readonly Uint8Array[];
   readonly derivation: HeaderDerivation;
-  readonly sender?: Uint8Array;
   readonly foreignPackets?: 'drop' | 'keep';
   readonly editList?: readonly bigint[] | null | undefined;
 }): Uint8Array {
-  const { header, readerKeys, derivation, sender, foreignPackets = 'drop', editList } = options;
+  const { header, readerKeys, derivation, foreignPackets = 'drop', editList } = options;
   expectSome(readerKeys, 'private key');
   const recipients = distinctRecipients(options.recipients);
-  const opened = openHeader(header, readerKeys, sender === undefined ? {} : { sender });
+  const opened = openHeader(header, readerKeys);
   try {
     const payloads = editList === undefined ? opened.payloads : withEditList(opened.payloads, editList);
     const kept = foreignPackets === 'keep' ? opened.foreignPackets : [];

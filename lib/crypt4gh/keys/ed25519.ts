@@ -18,16 +18,13 @@ function power(base: bigint, exponent: bigint): bigint {
 /**
  * The X25519 public key of an Ed25519 one: u = (1 + y) / (1 - y) (RFC 7748 § 4.1). For y = 1 the division by zero gives u = 0,
  * a point of small order, which callers refuse.
- *
- * @param publicKey 32 bytes.
- * @throws UnusableKeyError `invalid-key-format` if it is not a point of the curve, or not in canonical encoding (RFC 8032
- * § 5.1.3): with several encodings, two equal keys would compare as different.
  */
 export function publicKeyFromEd25519(publicKey: Uint8Array): Uint8Array {
   const top = publicKey.at(-1) ?? 0;
   // The top bit is the sign of x (RFC 8032 § 5.1.2); u does not depend on it.
   const isNegative = top >= 0x80;
   const y = littleEndian(publicKey.with(-1, top & 0x7f));
+  // With several encodings of a point (RFC 8032 § 5.1.3), two equal keys would compare as different.
   if (y >= prime || !hasPoint(y, isNegative)) {
     throw new UnusableKeyError('invalid-key-format', 'the OpenSSH key is not an Ed25519 public key (RFC 8032)');
   }

@@ -17,7 +17,7 @@ export class FieldReader<Bytes extends Uint8Array> {
     return this.#offset === this.#bytes.length;
   }
 
-  /** The next `length` bytes. @throws UnusableKeyError if there are fewer. */
+  /** The next `length` bytes. */
   take(length: number): Bytes {
     const end = this.#offset + length;
     if (end > this.#bytes.length) throw new UnusableKeyError('invalid-key-format', 'the key file is cut short');

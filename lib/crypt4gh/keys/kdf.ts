@@ -28,7 +28,7 @@ export function isKdf(name: string): name is Kdf {
   return Object.hasOwn(maximumRounds, name);
 }
 
-/** Checks the parameters, without the passphrase. @throws UnusableKeyError if the rounds are not usable or too many. */
+/** Checks the parameters, without the passphrase. */
 export function checkProtection({ kdf, rounds }: Protection): void {
   if (kdf === 'scrypt') return;
   if (rounds < 1) throw new UnusableKeyError('invalid-key-format', `the key file has no rounds for ${kdf}`);
@@ -41,8 +41,6 @@ export function checkProtection({ kdf, rounds }: Protection): void {
  * Derives `length` bytes from a passphrase. `bcrypt` runs on the calling thread and takes a second for 100 rounds.
  *
  * @param passphrase a string is taken as UTF-8. It is read before the call returns: bytes may be overwritten from then on.
- * @param protection checked by {@link checkProtection} before.
- * @throws UnusableKeyError if the salt is not usable; PassphraseError for an empty passphrase that cannot be right.
  */
 export async function deriveKey(
   passphrase: string | Uint8Array,

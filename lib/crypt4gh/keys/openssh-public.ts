@@ -11,7 +11,7 @@ export function looksLikeSshPublicKey(text: string): boolean {
   return /^(ssh|ecdsa|sk-ssh|sk-ecdsa)-[a-z0-9@.-]+\s/.test(text);
 }
 
-/** The X25519 key of a line `ssh-ed25519 base64 [comment]`. @throws UnusableKeyError */
+/** The X25519 key of a line `ssh-ed25519 base64 [comment]`. */
 export function parseSshPublicKey(line: string): Uint8Array {
   const [type = '', encoded = ''] = line.split(/\s+/);
   if (type !== sshKeyType) throw unsupportedSshType();
@@ -20,7 +20,7 @@ export function parseSshPublicKey(line: string): Uint8Array {
   return publicKeyFromEd25519(ed25519PublicKey(blob));
 }
 
-/** The Ed25519 key in an OpenSSH public key. @throws UnusableKeyError */
+/** The Ed25519 key in an OpenSSH public key. */
 export function ed25519PublicKey<Bytes extends Uint8Array>(blob: Bytes): Bytes {
   const fields = new FieldReader(blob, 4);
   if (fields.name() !== sshKeyType) throw unsupportedSshType();

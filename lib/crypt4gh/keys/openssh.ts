@@ -39,12 +39,7 @@ export interface SshKeyFile {
   readonly protection: (Protection & { readonly cipher: SshCipher }) | undefined;
 }
 
-/**
- * Reads the unencrypted parts of an OpenSSH private key file. The result shares the memory of `bytes`.
- *
- * @param bytes the decoded text between the BEGIN and END lines.
- * @throws UnusableKeyError
- */
+/** Reads the parts that are not encrypted. The result shares the memory of `bytes`. */
 export function readSshKeyFile(bytes: Buffer): SshKeyFile {
   const fields = new FieldReader(bytes.subarray(containerMagic.length), 4);
   const cipher = fields.name();
@@ -69,7 +64,7 @@ function readProtection(cipherName: string, kdf: string, kdfOptions: Buffer): Ss
   return { kdf, salt, rounds, cipher };
 }
 
-/** The X25519 key in an OpenSSH private key file; its secret part is wiped. @throws UnusableKeyError, PassphraseError */
+/** The X25519 key in an OpenSSH private key file; its secret part is wiped. */
 export async function openSshKey(file: SshKeyFile, passphrase: string | Uint8Array | undefined): Promise<Uint8Array> {
   const secret = await openSecret(file, passphrase);
   try {

@@ -9,7 +9,7 @@ export interface PemBlock {
   readonly bytes: Uint8Array;
 }
 
-/** A key file as text, without white space around it. @throws UnusableKeyError if it is too long. */
+/** A key file as text, without white space around it. */
 export function keyText(input: string | Uint8Array): string {
   if (input.length > maximumTextLength) {
     throw new UnusableKeyError('invalid-key-format', 'this is too long to be a key');
@@ -24,8 +24,6 @@ export function looksLikePem(text: string): boolean {
 
 /**
  * Reads one PEM block (RFC 7468). It accepts line breaks at any place or none, CRLF, blank lines and a missing final newline.
- *
- * @throws UnusableKeyError `invalid-key-format`
  */
 export function parsePem(text: string): PemBlock {
   const match = /^-----BEGIN ([A-Z0-9 ]+)-----([^-]*)-----END \1-----$/.exec(text);

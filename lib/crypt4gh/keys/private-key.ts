@@ -26,7 +26,6 @@ const roundsWritten: Readonly<Record<Kdf, number>> = { scrypt: 0, bcrypt: 100, p
  * @param passphrase ignored if the file is not protected. Text, taken as UTF-8, or its bytes. Bytes are left unchanged, and may
  * be overwritten as soon as the call has returned its promise. A string cannot be overwritten.
  * @returns the 32 bytes, as stored.
- * @throws UnusableKeyError, PassphraseError
  */
 export async function parsePrivateKey(
   text: string | Uint8Array,
@@ -47,12 +46,8 @@ export async function parsePrivateKey(
  * read without the passphrase.
  */
 export interface PrivateKeyInspection {
-  /** Crypt4GH PEM (key format), OpenSSH (PROTOCOL.key) or PKCS#8 (RFC 8410 § 7). */
-  readonly format: 'crypt4gh' | 'openssh' | 'pkcs8';
   /** Whether a passphrase is needed. */
   readonly isProtected: boolean;
-  /** The key derivation; `undefined` if the file is not protected. */
-  readonly kdf: Kdf | undefined;
   /**
    * The comment in a Crypt4GH file. It is not authenticated and may hold any character. `undefined` if there is none, and for the
    * other formats: OpenSSH keeps its comment in the encrypted part.
@@ -63,16 +58,13 @@ export interface PrivateKeyInspection {
 /**
  * Reads the public parts of a private key file, without its passphrase (key format; PROTOCOL.key; RFC 8410 § 7). Only
  * {@link parsePrivateKey} shows whether the key itself is intact.
- *
- * @throws UnusableKeyError for a file that no passphrase makes readable, as {@link parsePrivateKey} does.
  */
 export function inspectPrivateKey(text: string | Uint8Array): PrivateKeyInspection {
   const block = parsePem(keyText(text));
   try {
     const file = readKeyFile(block);
-    const kdf = file.protection?.kdf;
     const comment = file.format === 'crypt4gh' ? file.comment : undefined;
-    return { format: file.format, isProtected: kdf !== undefined, kdf, comment };
+    return { isProtected: file.protection !== undefined, comment };
   } finally {
     wipe(block.bytes);
   }
@@ -92,7 +84,6 @@ type KeyFile =
   | ({ readonly format: 'openssh' } & SshKeyFile)
   | { readonly format: 'pkcs8'; readonly protection: undefined; readonly key: KeyObject };
 
-/** Reads all parts that are not encrypted. @throws UnusableKeyError */
 function readKeyFile({ label: found, bytes: content }: PemBlock): KeyFile {
   if (!found.endsWith('PRIVATE KEY')) {
     const got = found.endsWith('PUBLIC KEY') ? ', got a public one' : '';
@@ -194,11 +185,7 @@ function openPkcs8(key: KeyObject): Uint8Array {
  *
  * @param options.passphrase protects the key: text or its bytes, as for {@link parsePrivateKey}. Default: none, the key in the
  * file is not encrypted.
- * @param options.kdf the key derivation; default `scrypt`.
  * @param options.comment stored unencrypted, for {@link inspectPrivateKey}; at most 65,535 bytes of UTF-8. Default: none.
- * @param options.random gives salt and nonce; default: the system's.
- * @throws RangeError if the key is not 32 bytes, the passphrase is empty, the comment is too long, the key derivation is
- * unknown, or a key derivation is given without a passphrase.
  */
 export async function formatPrivateKey(
   privateKey: Uint8Array,
@@ -241,7 +228,7 @@ async function sealedFields(
   return [field16(kdf), field16(Buffer.concat([roundsField, salt])), field16(cipherName), field16(blob)];
 }
 
-/** The reverse of {@link FieldReader.string} with a length field of two bytes. @throws RangeError if it is too long. */
+/** The reverse of {@link FieldReader.string} with a length field of two bytes. */
 function field16(value: Uint8Array | string): Buffer {
   const bytes = Buffer.from(value);
   if (bytes.length > 0xffff) throw new RangeError('expected a field of at most 65,535 bytes');

@@ -11,14 +11,12 @@ const spkiLabel = 'PUBLIC KEY';
 /**
  * The 32 bytes of a public key in any form that {@link parsePublicKey} takes. The number that they are is not checked. This file
  * and its imports also run in a browser.
- *
- * @throws UnusableKeyError
  */
 export function publicKeyBytes(input: string | Uint8Array): Uint8Array {
   return typeof input !== 'string' && input.length === keyBytes ? input : parseText(keyText(input));
 }
 
-/** @throws UnusableKeyError for a number that is not the public key of any private key */
+/** A number that is not below 2^255 - 19 is not the public key of any private key. */
 export function expectCanonical(publicKey: Uint8Array): void {
   if (isCanonical(publicKey)) return;
   throw new UnusableKeyError('invalid-key-format', 'no private key has this public key: it is not below 2^255 - 19');

@@ -10,10 +10,6 @@ import { isLowOrder } from './x25519.ts';
  * Reads a public key in any common form: Crypt4GH PEM (with or without line breaks), base64 of that PEM, base64 of the 32
  * bytes, X25519 SPKI as PEM or as base64 of its DER (RFC 8410 § 4), an OpenSSH `ssh-ed25519` line (converted, RFC 7748 § 4.1),
  * or the 32 bytes themselves.
- *
- * @returns the 32 bytes.
- * @throws UnusableKeyError: `weak-public-key` for a point of small order, with which no secret can be shared;
- * `invalid-key-format` also for a number that is not the public key of any private key.
  */
 export function parsePublicKey(input: string | Uint8Array): Uint8Array {
   const publicKey = publicKeyBytes(input);
@@ -24,17 +20,13 @@ export function parsePublicKey(input: string | Uint8Array): Uint8Array {
   return Uint8Array.from(publicKey);
 }
 
-/** The key as Crypt4GH PEM (key format; PEM as in RFC 7468). @throws RangeError if it is not 32 bytes. */
+/** The key as Crypt4GH PEM (key format; PEM as in RFC 7468). */
 export function formatPublicKey(publicKey: Uint8Array): string {
   expectLength(publicKey, keyBytes, 'a public key');
   return formatPem(publicKeyLabel, publicKey);
 }
 
-/**
- * SHA-256 of the 32 bytes in lower-case hex (FIPS 180-4). Crypt4GH itself defines no fingerprint.
- *
- * @throws RangeError if the key is not 32 bytes.
- */
+/** SHA-256 of the 32 bytes in lower-case hex (FIPS 180-4). Crypt4GH itself defines no fingerprint. */
 export function publicKeyFingerprint(publicKey: Uint8Array): string {
   expectLength(publicKey, keyBytes, 'a public key');
   return createHash('sha256').update(publicKey).digest('hex');

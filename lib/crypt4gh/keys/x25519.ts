@@ -23,7 +23,7 @@ interface Remembered extends PreparedKey {
 /** Prepared keys. To prepare a key costs more than a key agreement, and a service opens all headers with a few keys. */
 const prepared = new WeakMap<Uint8Array, Remembered>();
 
-/** Prepares a private key and remembers the result. @throws RangeError if the key is not 32 bytes. */
+/** Prepares a private key and remembers the result. */
 export function preparePrivateKey(privateKey: Uint8Array): PreparedKey {
   const known = prepared.get(privateKey);
   // The caller may have overwritten the array since.
@@ -33,7 +33,7 @@ export function preparePrivateKey(privateKey: Uint8Array): PreparedKey {
   return fresh;
 }
 
-/** As {@link preparePrivateKey}, for a key that is used once: it is not remembered. @throws RangeError likewise. */
+/** As {@link preparePrivateKey}, for a key that is used once: it is not remembered. */
 export function importPrivateKey(privateKey: Uint8Array): PreparedKey {
   expectLength(privateKey, keyBytes, 'a private key');
   const der = Buffer.concat([pkcs8Prefix, privateKey]);
@@ -42,7 +42,7 @@ export function importPrivateKey(privateKey: Uint8Array): PreparedKey {
   return { key, publicKey: Buffer.from(createPublicKey(key).export({ format: 'jwk' }).x ?? '', 'base64url') };
 }
 
-/** The public key of a private one: X25519(private, 9) (RFC 7748 § 6.1). @throws RangeError if it is not 32 bytes. */
+/** The public key of a private one: X25519(private, 9) (RFC 7748 § 6.1). */
 export function publicKeyOf(privateKey: Uint8Array): Uint8Array {
   return Uint8Array.from(preparePrivateKey(privateKey).publicKey);
 }

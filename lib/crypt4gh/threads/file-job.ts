@@ -38,16 +38,9 @@ export function shareFileJob(job: FileJob, threads: number): SharedFileJob[] {
   return Array.from({ length: Math.min(threads, takers) }, () => ({ ...job, next }));
 }
 
-/** Stops the job: no thread takes more segments. */
-export function stopFileJob(job: SharedFileJob): void {
-  Atomics.store(new Int32Array(job.next), 0, sizesOf(job).segments);
-}
-
 /**
  * Does a share of the job. After an error or a damaged segment no thread takes more segments. Each thread finishes those that
  * it has taken: they may stand before the damaged one.
- *
- * @throws errors of the file system; Error if the source has become shorter.
  */
 export function runFileJob(job: SharedFileJob): FileJobResult {
   const { segments, bytesToRead, bytesToWrite } = sizesOf(job);
@@ -66,7 +59,7 @@ export function runFileJob(job: SharedFileJob): FileJobResult {
       }
     }
   } finally {
-    stopFileJob(job);
+    Atomics.store(next, 0, segments);
   }
 }
 

@@ -15,16 +15,13 @@ import { SegmentWorkers } from './segment-workers.ts';
 /** Segments of one job: 64 MiB. After it, other users of the threads have their turn. */
 const jobSegments = 1_024;
 
-/** Options for whole files, besides those of `encrypt` and `decrypt` (Crypt4GH § 2). */
-export interface FileOptions {
-  /** Threads that do the work. Default: the call starts as many as the machine runs at once, and ends them. */
+interface FileOptions {
+  /**
+   * Threads that do the work. Default: the call starts as many as the machine runs at once, and ends them. Closing them stops the
+   * work; the target then holds parts of the result, with gaps.
+   */
   readonly workers?: SegmentWorkers;
-  /** Stops the work. The promise is rejected with its reason; the target then holds parts of the result, with gaps. */
-  readonly signal?: AbortSignal | undefined;
 }
-
-/** The threads that do the work, and the signal that stops it. */
-type Work = FileOptions & { readonly workers: SegmentWorkers };
 
 /**
  * Encrypts a file to a container (Crypt4GH § 2) on several threads. Each thread reads and writes independently. With the same
@@ -33,22 +30,19 @@ type Work = FileOptions & { readonly workers: SegmentWorkers };
  * @param source a regular file, open for reading; read from its first byte to its end.
  * @param target another regular file, open for writing but not for appending; emptied first. Keep both open until the promise
  * is settled.
- * @throws UnusableKeyError `weak-public-key`; RangeError for a wrong argument; errors of the file system; the reason of
- * `signal`.
  */
 export async function encryptFile(
   source: FileHandle,
   target: FileHandle,
   options: Omit<EncryptOptions, 'workers'> & FileOptions,
 ): Promise<void> {
-  const { recipients, editList, senderKey, random = systemRandom, signal } = options;
-  signal?.throwIfAborted();
+  const { recipients, editList, senderKey, random = systemRandom } = options;
   const size = await fileSize(source);
   const { header, dataKey } = newHeader({ recipients, editList, senderKey, random });
   await empty(target, source);
   await target.write(header, 0, header.length, 0);
   await withWorkers(options.workers, async (workers) => {
-    await inJobs({ signal, workers }, Math.ceil(size / SEGMENT_BYTES), (first, count) => {
+    await inJobs(workers, Math.ceil(size / SEGMENT_BYTES), (first, count) => {
       const from = first * SEGMENT_BYTES;
       return {
         kind: 'encrypt-file',
@@ -79,23 +73,18 @@ function newHeader(options: Omit<Parameters<typeof encryptHeader>[0], 'dataKeys'
  *
  * After a damaged segment, the target holds the plaintext before that segment and no more.
  *
- * @param source a regular file, open for reading; read from its first byte to its end.
- * @param target another regular file, open for writing but not for appending; emptied first. Keep both open until the promise
- * is settled.
- * @throws MalformedHeaderError, NoMatchingKeyError, DamagedBodyError; RangeError for a wrong argument; errors of the file
- * system; the reason of `signal`.
+ * @param source, target as of {@link encryptFile}.
  */
 export async function decryptFile(
   source: FileHandle,
   target: FileHandle,
   options: Omit<DecryptOptions, 'workers'> & FileOptions,
 ): Promise<void> {
-  const { privateKeys, sender, expectedSize, signal } = options;
+  const { privateKeys, sender, expectedSize } = options;
   expectSome(privateKeys, 'private key');
-  signal?.throwIfAborted();
   const input = await fileSource(source);
   const header = await readHeader(input);
-  const { dataKeys, editList } = openHeader(header, privateKeys, sender === undefined ? {} : { sender });
+  const { dataKeys, editList } = openHeader(header, privateKeys, { sender });
   const keys = prepareDataKeys(dataKeys);
   wipe(...dataKeys);
   const bodySize = (input.size ?? 0) - header.length;
@@ -105,12 +94,12 @@ export async function decryptFile(
   const body = { start: header.length, size: bodySize };
   await withWorkers(options.workers, (workers) =>
     editList === undefined
-      ? decryptBody(body, { source, target, keys }, { signal, workers })
+      ? decryptBody(body, { source, target, keys }, workers)
       : copyDecrypted(source, target, { ...options, workers }),
   );
 }
 
-/** Empties the target. @throws RangeError if it is not a regular file, or if it is the source, which would be lost. */
+/** Empties the target. */
 async function empty(target: FileHandle, source: FileHandle): Promise<void> {
   const [to, from] = await Promise.all([target.stat({ bigint: true }), source.stat({ bigint: true })]);
   if (!to.isFile()) throw new RangeError('expected a regular file as target');
@@ -123,10 +112,10 @@ async function empty(target: FileHandle, source: FileHandle): Promise<void> {
 async function decryptBody(
   body: { readonly start: number; readonly size: number },
   files: { readonly source: FileHandle; readonly target: FileHandle; readonly keys: readonly KeyObject[] },
-  work: Work,
+  workers: SegmentWorkers,
 ): Promise<void> {
   const { source, target, keys } = files;
-  const damaged = await inJobs(work, Math.ceil(body.size / ENCRYPTED_SEGMENT_BYTES), (first, count) => {
+  const damaged = await inJobs(workers, Math.ceil(body.size / ENCRYPTED_SEGMENT_BYTES), (first, count) => {
     const start = first * ENCRYPTED_SEGMENT_BYTES;
     return {
       kind: 'decrypt-file',
@@ -145,15 +134,10 @@ async function decryptBody(
   throw damagedSegment('segment-authentication-failed', damaged, length);
 }
 
-async function copyDecrypted(
-  source: FileHandle,
-  target: FileHandle,
-  { signal, ...options }: DecryptOptions & Work,
-): Promise<void> {
+async function copyDecrypted(source: FileHandle, target: FileHandle, options: DecryptOptions): Promise<void> {
   const chunks = source.createReadStream({ start: 0, autoClose: false, highWaterMark: 1_048_576 });
   let position = 0;
   for await (const piece of decrypt(chunks, options)) {
-    signal?.throwIfAborted();
     for (let written = 0; written < piece.length; ) {
       const { bytesWritten } = await target.write(piece, written, piece.length - written, position + written);
       written += bytesWritten;
@@ -162,19 +146,15 @@ async function copyDecrypted(
   }
 }
 
-/**
- * Does jobs over so many segments one after the other, each on all threads.
- *
- * @returns the first segment that does not authenticate.
- */
+/** Does jobs one after the other, each on all threads, up to the first segment that does not authenticate. */
 async function inJobs(
-  { workers, signal }: Work,
+  workers: SegmentWorkers,
   segments: number,
   makeJob: (first: number, count: number) => FileJob,
 ): Promise<number | undefined> {
   for (let first = 0; first < segments; first += jobSegments) {
     const job = makeJob(first, Math.min(jobSegments, segments - first));
-    const damaged = await workers.run(job, signal);
+    const damaged = await workers.run(job);
     if (damaged !== undefined) return first + damaged;
   }
   return undefined;

@@ -5,7 +5,7 @@ import { damagedSegment, prepareDataKey, prepareDataKeys } from '../body/segment
 import type { DecryptSegmentsOptions, EncryptSegmentsOptions, SegmentCipher } from '../body/segments.ts';
 import { type ByteSource, expectByteSource, systemRandom } from '../bytes.ts';
 import { ENCRYPTED_SEGMENT_BYTES, nonceBytes, SEGMENT_BYTES, segmentOverhead } from '../sizes.ts';
-import { type FileJob, shareFileJob, stopFileJob } from './file-job.ts';
+import { type FileJob, shareFileJob } from './file-job.ts';
 import { type BatchMemory, SegmentBatch } from './segment-batch.ts';
 import type { SegmentJob, SegmentJobResult } from './segment-job.ts';
 import { WorkerPool } from './worker-pool.ts';
@@ -25,11 +25,9 @@ export class SegmentWorkers implements SegmentCipher, AsyncDisposable {
   readonly #batchSegments: number;
 
   /**
-   * @param options.threads default: as many as the machine runs at once.
    * @param options.batchSegments segments of one message to a thread; default 16, which is 1 MiB.
    * @param options.workerUrl the file that a thread runs; default: `segment-worker.js` beside this one. In a bundle it must be
    * a separate entry.
-   * @throws RangeError if a number is not a whole number from 1 on.
    */
   constructor(options: { readonly threads?: number; readonly batchSegments?: number; readonly workerUrl?: URL } = {}) {
     const { threads = availableParallelism(), batchSegments = defaultBatchSegments } = options;
@@ -89,17 +87,11 @@ export class SegmentWorkers implements SegmentCipher, AsyncDisposable {
    * Does the job on all threads and waits for all of them, so that no thread writes after an error.
    *
    * @returns the first segment that does not authenticate, counted from the start of the job; `undefined`: all do.
-   * @throws the error of the job; the reason of `signal`.
    * @internal
    */
-  async run(job: FileJob, signal?: AbortSignal): Promise<number | undefined> {
-    signal?.throwIfAborted();
+  async run(job: FileJob): Promise<number | undefined> {
     const shares = shareFileJob(job, this.#pool.size);
-    const stop = () => shares.forEach(stopFileJob);
-    signal?.addEventListener('abort', stop, { once: true });
     const results = await Promise.allSettled(shares.map((share) => this.#pool.run(share)));
-    signal?.removeEventListener('abort', stop);
-    signal?.throwIfAborted();
     const damaged: number[] = [];
     for (const settled of results) {
       if (settled.status === 'rejected') throw settled.reason;
@@ -209,11 +201,7 @@ function allSegmentsOf({ batch, result }: Done<undefined>): Uint8Array {
   return result.bytes.subarray(0, last * ENCRYPTED_SEGMENT_BYTES + (batch.lengths[last] ?? 0) + segmentOverhead);
 }
 
-/**
- * The wanted plaintext of a batch, neighbouring parts in one piece.
- *
- * @throws DamagedBodyError after the plaintext before the damaged segment.
- */
+/** The wanted plaintext of a batch, neighbouring parts in one piece. */
 function* keptOf({ batch, result }: Done<PlannedSegment>): Generator<Uint8Array, void, undefined> {
   let start = 0;
   let end = 0;

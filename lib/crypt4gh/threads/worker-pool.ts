@@ -37,11 +37,7 @@ export class WorkerPool {
     this.#url = workerUrl;
   }
 
-  /**
-   * Gives the job and its memory to the thread with the fewest jobs.
-   *
-   * @throws the error of the job; Error if the threads are closed or cannot run.
-   */
+  /** Gives the job and its memory to the thread with the fewest jobs. */
   run(job: SegmentJob): Promise<SegmentJobResult>;
   run(job: SharedFileJob): Promise<FileJobResult>;
   async run(job: WorkerJob): Promise<SegmentJobResult | FileJobResult> {

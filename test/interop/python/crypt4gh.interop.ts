@@ -13,11 +13,11 @@ import {
   parsePrivateKey,
   parsePublicKey,
   publicKeyOf,
-  rearrange,
   reencryptHeader,
 } from '../../../lib/crypt4gh/index.ts';
 import { collect, generatedPlaintext, inChunks, keyVector, vectorFile } from '../../helpers/crypt4gh-vectors.ts';
 import { applyPlainly } from '../../helpers/edit-lists.ts';
+import { rearranged } from '../../helpers/rearranged.ts';
 import { Peer } from './peer.ts';
 
 const python = process.env.CRYPT4GH_PYTHON;
@@ -161,13 +161,11 @@ describe('edit lists', () => {
 
   test.each(ranges)('what we rearranged to %i+%i is read by the reference', async (start, span) => {
     const container = await peer.ask('encrypt', { data: plaintext, recipients: [alice.publicKey] });
-    const less = await collect(
-      rearrange([container], {
-        privateKeys: [alice.privateKey],
-        ranges: [{ start, end: start + span }],
-        recipients: [bob.publicKey],
-      }),
-    );
+    const less = rearranged(container, {
+      privateKeys: [alice.privateKey],
+      ranges: [{ start, end: start + span }],
+      recipients: [bob.publicKey],
+    });
     const read = await theirDecrypt(less, bob.privateKey);
     expect(read.equals(plaintext.subarray(start, start + span))).toBe(true);
   });

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { decryptedSize, encryptedBodySize } from '../../../lib/crypt4gh/index.ts';
+import {
+  decryptedSize,
+  editedSize,
+  encryptedBodySize,
+  encryptHeader,
+  generateKeyPair,
+} from '../../../lib/crypt4gh/index.ts';
 
 describe('sizes by arithmetic', () => {
   test('an empty body, and one of an empty segment, hold nothing', () => {
@@ -25,7 +31,32 @@ describe('sizes by arithmetic', () => {
     expect(() => decryptedSize(size)).toThrow(RangeError);
   });
 
-  test('a negative bigint is not a size', () => {
-    expect(() => encryptedBodySize(-1n)).toThrow(RangeError);
+  test('a body beyond the largest whole number is none', () => {
+    expect(() => encryptedBodySize(Number.MAX_SAFE_INTEGER)).toThrow(RangeError);
+  });
+
+  const [one, two] = [generateKeyPair().publicKey, generateKeyPair().publicKey];
+  test.each([
+    [124, [one], 1, undefined],
+    [232, [one, two], 1, undefined],
+    [232, [one], 2, undefined],
+    [200, [one], 1, []],
+    [432, [one, two], 1, [1n, 2n, 3n]],
+  ])('a header of %d bytes', (size, recipients, keys, editList) => {
+    const dataKeys = Array.from({ length: keys }, () => new Uint8Array(32));
+    expect(encryptHeader({ dataKeys, recipients, editList })).toHaveLength(size);
+  });
+
+  test.each<[bigint[], number]>([
+    [[], 100],
+    [[0n], 100],
+    [[30n], 70],
+    [[30n, 20n], 20],
+    [[30n, 20n, 20n, 500n], 50],
+    [[100n], 0],
+    [[2n ** 64n - 1n, 5n], 0],
+    [[10n, 0n], 0],
+  ])('100 bytes after the edit list %s: %d', (editList, size) => {
+    expect(editedSize(100, editList)).toBe(size);
   });
 });

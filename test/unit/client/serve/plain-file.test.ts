@@ -2,15 +2,10 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { PlainFile } from '../../../../lib/client/serve/plain-file.ts';
 import { Recent } from '../../../../lib/common/recent.ts';
-import {
-  bytesSource,
-  encryptHeader,
-  generateKeyPair,
-  openContainer,
-  openHeader,
-} from '../../../../lib/crypt4gh/index.ts';
+import { encryptHeader, generateKeyPair, openContainer, openHeader } from '../../../../lib/crypt4gh/index.ts';
 import { containerOf } from '../../../helpers/client-world.ts';
 import { generatedPlaintext } from '../../../helpers/crypt4gh-vectors.ts';
+import { bytesSource } from '../../../helpers/recording-source.ts';
 
 const keys = generateKeyPair();
 const segment = 65_536;

@@ -4,11 +4,12 @@ import type { Folder, Place, ServedFile } from '../../../../lib/client/serve/pla
 import { PlainFile } from '../../../../lib/client/serve/plain-file.ts';
 import { type Served, serve } from '../../../../lib/client/serve/server.ts';
 import { Recent } from '../../../../lib/common/recent.ts';
-import { bytesSource, generateKeyPair, openContainer } from '../../../../lib/crypt4gh/index.ts';
+import { generateKeyPair, openContainer } from '../../../../lib/crypt4gh/index.ts';
 import type { Failure } from '../../../../lib/terminal/failure.ts';
 import { containerOf } from '../../../helpers/client-world.ts';
 import { generatedPlaintext } from '../../../helpers/crypt4gh-vectors.ts';
 import { type RawRequest, rawRequest } from '../../../helpers/raw-http.ts';
+import { bytesSource } from '../../../helpers/recording-source.ts';
 
 /** The HTTP of `data-out serve`, with files in memory. */
 

@@ -1,7 +1,6 @@
 import { createCipheriv } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import {
-  bytesSource,
   decrypt,
   encrypt,
   encryptHeader,
@@ -10,6 +9,7 @@ import {
   openContainer,
 } from '../../../../lib/crypt4gh/index.ts';
 import { collect, generatedPlaintext } from '../../../helpers/crypt4gh-vectors.ts';
+import { bytesSource } from '../../../helpers/recording-source.ts';
 
 const { privateKey, publicKey } = generateKeyPair();
 const privateKeys = [privateKey];

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import {
-  bytesSource,
   encrypt,
   encryptHeader,
   encryptSegments,
@@ -21,7 +20,7 @@ import {
   privateKeyOf,
   sha256,
 } from '../../../helpers/crypt4gh-vectors.ts';
-import { recordingSource } from '../../../helpers/recording-source.ts';
+import { bytesSource, recordingSource } from '../../../helpers/recording-source.ts';
 
 const encryptedSegmentBytes = 65_564;
 const headerBytes = 124;

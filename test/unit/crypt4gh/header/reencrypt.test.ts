@@ -181,12 +181,6 @@ describe('packets that do not open', () => {
     for (const { privateKey } of [recipient, other]) expect(openHeader(rebuilt, [privateKey]).dataKeys).toEqual([keyA]);
     expect(() => openHeader(rebuilt, [archive.privateKey])).toThrow(NoMatchingKeyError);
   });
-
-  test('are those of other writers too when a sender is required', () => {
-    const opened = openHeader(shared, [archive.privateKey]);
-    expect(opened.foreignPackets).toHaveLength(1);
-    expect(() => rebuild({ header: shared, sender: other.publicKey })).toThrow(NoMatchingKeyError);
-  });
 });
 
 describe('the edit list of a rebuilt header', () => {
@@ -240,9 +234,5 @@ describe('adding recipients', () => {
     expect(() => addRecipients({ header, readerKeys: [other.privateKey], recipients })).toThrow(NoMatchingKeyError);
     expect(() => addRecipients({ header, readerKeys: [archive.privateKey], recipients: [] })).toThrow(RangeError);
     expect(() => addRecipients({ header, readerKeys: [], recipients })).toThrow(RangeError);
-    const { privateKey } = archive;
-    expect(() => addRecipients({ header, readerKeys: [privateKey], recipients, sender: other.publicKey })).toThrow(
-      NoMatchingKeyError,
-    );
   });
 });

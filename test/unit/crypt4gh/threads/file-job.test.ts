@@ -10,7 +10,6 @@ import {
   runFileJob,
   type SharedFileJob,
   shareFileJob,
-  stopFileJob,
 } from '../../../../lib/crypt4gh/threads/file-job.ts';
 import { collect, generatedPlaintext } from '../../../helpers/crypt4gh-vectors.ts';
 
@@ -69,13 +68,6 @@ test('segments that other threads have taken are left to them', () => {
       .subarray(4 * 65_536)
       .equals(plaintext.subarray(4 * 65_536)),
   ).toBe(true);
-});
-
-test('nothing more is taken when the job was stopped', () => {
-  const { job } = jobFrom(0);
-  stopFileJob(job);
-  expect(runFileJob(job)).toEqual({});
-  expect(written()).toHaveLength(0);
 });
 
 test('a damaged segment stops this thread at once, and the others when they have done what they have taken', async () => {

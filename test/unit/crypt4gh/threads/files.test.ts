@@ -3,14 +3,7 @@ import { type FileHandle, open, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import {
-  decryptFile,
-  encrypt,
-  encryptFile,
-  type FileOptions,
-  generateKeyPair,
-  SegmentWorkers,
-} from '../../../../lib/crypt4gh/index.ts';
+import { decryptFile, encrypt, encryptFile, generateKeyPair, SegmentWorkers } from '../../../../lib/crypt4gh/index.ts';
 import {
   collect,
   containerOf,
@@ -183,10 +176,10 @@ describe('a file of more than one job, 64 MiB,', () => {
     await using to = await open(encrypted, 'w');
     await encryptFile(from, to, { recipients, workers });
   };
-  const decryptAgain = async (options: FileOptions = { workers }) => {
+  const decryptAgain = async (threads = workers) => {
     await using from = await open(encrypted);
     await using to = await open(again, 'w');
-    await decryptFile(from, to, { privateKeys, ...options });
+    await decryptFile(from, to, { privateKeys, workers: threads });
   };
   beforeAll(async () => {
     await using plain = await open(marked, 'w');
@@ -229,46 +222,16 @@ describe('a file of more than one job, 64 MiB,', () => {
     await file.write(before, 0, 16, at);
   });
 
-  test('is left as it is when the work is stopped, and the threads continue', async () => {
-    const reason = new Error('enough');
-    const stop = new AbortController();
-    const stopped = decryptAgain({ workers, signal: stop.signal });
+  test('is left as it is when the threads are closed', async () => {
+    const closing = new SegmentWorkers({ threads: 2 });
+    const stopped = decryptAgain(closing);
     // Until the threads are at it.
     while (!existsSync(again) || (await stat(again)).size < 1_000_000) await new Promise((next) => setTimeout(next, 1));
-    stop.abort(reason);
-    await expect(stopped).rejects.toBe(reason);
+    await Promise.all([closing.close(), expect(stopped).rejects.toThrow('have been closed')]);
     const { size: left } = await stat(again);
     expect(left).toBeLessThan(size);
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect((await stat(again)).size).toBe(left);
-    await decryptAgain();
-    expect((await stat(again)).size).toBe(size);
-  });
-
-  test('is left as it is when the work is stopped, by its edit list, too', async () => {
-    const edited = join(directory, 'edited');
-    await using plain = await open(marked);
-    await using made = await open(edited, 'w');
-    await encryptFile(plain, made, { recipients, workers, editList: [5n] });
-    await using from = await open(edited);
-    await using to = await open(again, 'w');
-    const stop = new AbortController();
-    const stopped = decryptFile(from, to, { privateKeys, workers, signal: stop.signal });
-    while ((await to.stat()).size < 1_000_000) await new Promise((next) => setTimeout(next, 1));
-    stop.abort(new Error('enough'));
-    await expect(stopped).rejects.toThrow('enough');
-    expect((await to.stat()).size).toBeLessThan(size - 5);
-    rmSync(edited);
-  });
-
-  test('is not begun with when the work was stopped before', async () => {
-    const signal = AbortSignal.abort(new Error('too late'));
-    const before = { result: Buffer.from('something longer than nothing') };
-    expect(await decrypted(container, { signal })).toMatchObject({ error: { message: 'too late' }, ...before });
-    const encrypting = await through(plaintext, (source, target) =>
-      encryptFile(source, target, { recipients, signal }),
-    );
-    expect(encrypting).toMatchObject({ error: { message: 'too late' }, ...before });
   });
 });
 

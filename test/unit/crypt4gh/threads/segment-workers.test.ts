@@ -243,24 +243,6 @@ describe('a job over files', () => {
     rmSync(late);
   });
 
-  test('that was stopped before is given to no thread', async () => {
-    await using threads = stubs(`writeFileSync(${JSON.stringify(late)}, ''); parentPort.postMessage({ result: {} });`);
-    await expect(threads.run(job, AbortSignal.abort(new Error('enough')))).rejects.toThrow('enough');
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(existsSync(late)).toBe(false);
-  });
-
-  test('that is stopped is over when the threads have seen that nothing is left to take', async () => {
-    await using threads = stubs(`
-      const next = new Int32Array(job.next);
-      while (Atomics.load(next, 0) < 16) sleep(1);
-      parentPort.postMessage({ result: {} });`);
-    const stop = new AbortController();
-    const running = threads.run(job, stop.signal);
-    setTimeout(() => stop.abort(new Error('enough')), 50);
-    await expect(running).rejects.toThrow('enough');
-  });
-
   test.each([
     ['whose thread dies', 'if (isFirst) { sleep(20); throw new Error("out of memory"); }', false],
     ['whose threads are closed', '', true],
