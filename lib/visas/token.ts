@@ -82,8 +82,8 @@ function jsonObject(part: string): Claims {
 }
 
 /**
- * Check everything that visas and passports have in common. Key material and addresses in the token (`jwk`, `x5u`, `x5c`, `jku`)
- * are never used (RFC 8725 § 3.10).
+ * Check everything that visas and passports have in common. Key material and addresses in the token (`jwk`, `x5u`, `x5c`,
+ * `jku`) are never used (RFC 8725 § 3.10).
  */
 export async function verifyToken(
   token: UnverifiedToken,

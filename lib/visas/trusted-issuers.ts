@@ -17,7 +17,7 @@ const tokenRoles = z.enum(['visas', 'passports']);
 
 export type TokenRole = z.infer<typeof tokenRoles>;
 
-/** Strict, since a misspelt `sources` would otherwise trust every source. docs/trusted-issuers.md has the meaning of each field. */
+/** Strict, since a misspelt `sources` would otherwise trust every source. docs/trusted-issuers.md explains each field. */
 const trustedIssuer = z
   .strictObject({
     iss: name,
@@ -90,7 +90,7 @@ export class TrustedIssuersError extends Error {
   }
 }
 
-/** Read the parsed content of `private/trusted-issuers.json` at start-up. A {@link TrustedIssuersError} names every wrong field. */
+/** Read the parsed content of `private/trusted-issuers.json`. A {@link TrustedIssuersError} names every wrong field. */
 export function parseTrustedIssuers(config: unknown): TrustedIssuers {
   const { data, error } = trustedIssuers.safeParse(config);
   if (data) return data;

@@ -58,7 +58,7 @@ export async function judgeVisas(tokens: unknown, options: VerifyOptions) {
 /** How one deployment verifies tokens. Every function that verifies uses it. */
 export interface VisaRules {
   readonly issuers: TrustedIssuers;
-  /** Verify a visa or passport at this moment. Nothing is remembered between calls. Errors of reading the deny list pass through. */
+  /** Verify a visa or passport at this moment. Nothing is remembered between calls. */
   readonly verify: (token: string) => Promise<VerifiedGrants>;
   /** The current deny list, for what was made out of a token that has been verified. */
   readonly denied: () => Promise<DenyList>;
