@@ -3,12 +3,7 @@ import { type DatabaseRole, databaseRoles } from '../lib/contract/database-roles
 import { environment } from '../lib/contract/environment.ts';
 import { keepRows } from '../lib/service/ledger/retention.ts';
 import { s3Client, secretsManagerClient } from '../lib/service/stores/clients.ts';
-import {
-  closeRole,
-  currentLogin,
-  prepareRole,
-  type RoleLogin,
-} from '../lib/service/stores/rds/logins/database-role.ts';
+import { closeRole, passwordOf, prepareRole } from '../lib/service/stores/rds/database-role.ts';
 import { migrate, migration } from '../lib/service/stores/rds/migrate.ts';
 import baseline from '../lib/service/stores/rds/migrations/0001-baseline.sql';
 import filesByPath from '../lib/service/stores/rds/migrations/0002-files-by-path.sql';
@@ -51,13 +46,11 @@ async function markOpen(): Promise<void> {
 
 async function bringUpToDate(): Promise<string[]> {
   const client = secretsManagerClient();
-  const logins: { role: DatabaseRole; login: RoleLogin }[] = [];
-  for (const { role, secretArn } of roleSecrets) {
-    logins.push({ role, login: await currentLogin({ client, secretArn }, role) });
-  }
+  const passwords = new Map<DatabaseRole, string>();
+  for (const { role, secretArn } of roleSecrets) passwords.set(role, await passwordOf(role, { client, secretArn }));
   const applied = await migrate(db, migrations);
   await keepRows(db, optionalNumber(environment.auditRetentionDays));
-  for (const { role, login } of logins) await prepareRole(db, role, login.password, login.username);
+  for (const [role, password] of passwords) await prepareRole(db, role, password);
   const closed = Object.values(databaseRoles).find((role) => role === process.env[environment.databaseClosedRole]);
   if (closed) await closeRole(db, closed);
   return applied;

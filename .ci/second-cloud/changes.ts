@@ -1,22 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { ACMClient, RequestCertificateCommand } from '@aws-sdk/client-acm';
 import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
-import {
-  DescribeSecretCommand,
-  GetSecretValueCommand,
-  ListSecretsCommand,
-  RotateSecretCommand,
-  SecretsManagerClient,
-} from '@aws-sdk/client-secrets-manager';
 import { stackNames } from '../../lib/contract/outputs.ts';
 import type { Settings } from '../../lib/infra/settings.ts';
 import { everything } from '../../test/helpers/variants.ts';
 import type { Checkout } from './checkout.ts';
 import type { MainJob } from './main-job.ts';
-import { interrupted, type Log } from './run-steps.ts';
+import type { Log } from './run-steps.ts';
 
 /** What an operator of a test stage writes. */
 export const usual: Partial<Settings> = { purpose: 'test', alarmEmail: 'operators@example.org', adminPage: true };
@@ -57,29 +49,6 @@ export async function switchOnAll(checkout: Checkout, log: Log): Promise<string>
   const domains = { proxy: await certified('data.example.org'), dataOut: await certified('direct.example.org') };
   checkout.writeSettings({ ...everything, ...usual, domains, otherArchiveBuckets });
   return await checkout.deploy(log);
-}
-
-/** Rotates each secret that has a schedule. */
-export async function rotate({ cloud }: Checkout): Promise<string> {
-  const client = new SecretsManagerClient(cloud.client);
-  const login = async (SecretId: string) =>
-    JSON.parse((await client.send(new GetSecretValueCommand({ SecretId }))).SecretString ?? '{}').username;
-  const { SecretList = [] } = await client.send(new ListSecretsCommand({ MaxResults: 100 }));
-  const changed: string[] = [];
-  for (const { ARN = '', RotationEnabled } of SecretList) {
-    if (!RotationEnabled) continue;
-    const before = await login(ARN);
-    await client.send(new RotateSecretCommand({ SecretId: ARN }));
-    for (let tries = 0; (await login(ARN)) === before; tries += 1) {
-      if (tries === 60) throw new Error(`${before} is still the login of ${ARN}`);
-      await pause(1000, undefined, { signal: interrupted });
-    }
-    const { VersionIdsToStages = {} } = await client.send(new DescribeSecretCommand({ SecretId: ARN }));
-    if (Object.values(VersionIdsToStages).flat().includes('AWSPENDING'))
-      throw new Error(`${ARN} has a version that waits`);
-    changed.push(`${before} → ${await login(ARN)}`);
-  }
-  return changed.join(', ');
 }
 
 /** An update whose migration refuses: the service keeps running as it was. */

@@ -99,9 +99,16 @@ async function named({ cloud }: Checkout, variables: Readonly<Record<string, str
   return { clusterArn, secretArn, secretKeyArn, databaseName, ...roles };
 }
 
+/** `docs/operations.md#passwords-of-the-database`, for the role of direct access. */
+export async function changePassword(checkout: Checkout, job: MainJob, log: Log): Promise<string> {
+  const commands = blockOf('docs/operations.md', 'Passwords of the database');
+  await follow(checkout, log, commands.replace('ROLE=Proxy', 'ROLE=Reader'));
+  return await job.directAccess();
+}
+
 /** `docs/operations.md#taking-a-deployment-down`. Nothing is deleted while it is protected. */
 export async function takeDown(checkout: Checkout, log: Log): Promise<string> {
-  const invoke = blockOf('docs/operations.md', 'Passwords of the database');
+  const [, invoke = ''] = blockOf('docs/operations.md', 'Passwords of the database').split(/(?=^MIGRATE=)/m);
   await follow(checkout, log, invoke.replaceAll('FunctionsMigrate', 'FunctionsProtect'));
   await checkout.cdk(log, 'destroy', service, '--force');
   const { code } = await log.attempt(['cdk', 'destroy', storage, '--force'], checkout.surroundings);

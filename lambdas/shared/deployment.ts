@@ -20,13 +20,8 @@ export function retriedUntilConsistent<T>(attempt: () => Promise<T>, context: Co
   });
 }
 
-export interface RoleSecret {
-  readonly role: DatabaseRole;
-  readonly secretArn: string;
-}
-
 /** The roles with their own secret. A role has none where the operator gave its functions the owner's credentials. */
-export const roleSecrets: readonly RoleSecret[] = (
+export const roleSecrets: readonly { readonly role: DatabaseRole; readonly secretArn: string }[] = (
   [
     [databaseRoles.proxy, environment.databaseProxySecretArn],
     [databaseRoles.auditor, environment.databaseAuditorSecretArn],

@@ -1,6 +1,6 @@
 /**
- * PostgreSQL roles of the functions; the owner of the tables is for the migration and for rotation. Each is the `username` in
- * the secret of that role until the secret is rotated.
+ * PostgreSQL roles of the functions; the owner of the tables is for the migration. Each is the `username` in the secret of
+ * that role.
  */
 export const databaseRoles = {
   /** The state of exports: reads what happened to requests and files and the audit trail, and nothing else. */
@@ -17,11 +17,3 @@ export const databaseRoles = {
 } as const;
 
 export type DatabaseRole = (typeof databaseRoles)[keyof typeof databaseRoles];
-
-/** A login with the rights of a role. */
-export type DatabaseLogin = DatabaseRole | `${DatabaseRole}_clone`;
-
-/** The two logins of a role, which take turns when its password is rotated. The secret of the role names the one in use. */
-export function loginsOf(role: DatabaseRole): readonly [DatabaseLogin, DatabaseLogin] {
-  return [role, `${role}_clone`];
-}

@@ -79,9 +79,6 @@ function contradictions(values: ReadonlyMap<string, unknown>): readonly string[]
       ? ['archiveVersioning: expected no such field beside archiveBucket']
       : []),
     ...withoutDirectAccess(values),
-    ...(values.has('databaseRotationDays') && values.has('database.clusterArn')
-      ? ['databaseRotationDays: expected none beside database.clusterArn: its secrets are rotated by their owner']
-      : []),
     ...repeated(values, /secretArn$/i, 'another secret than'),
     ...repeated(values, /rchiveBuckets?(\[\d+\])?\.bucketName$/, 'another bucket than'),
     ...elsewhere(values),

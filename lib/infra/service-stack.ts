@@ -9,7 +9,6 @@ import { DataOutApi } from './apis/data-out-api.ts';
 import { Firewall } from './apis/firewall.ts';
 import { ApiGatewayLogRole } from './apis/log-role.ts';
 import { ProxyApi } from './apis/proxy-api.ts';
-import { DatabaseRotation } from './functions/database-rotation.ts';
 import { Functions } from './functions/functions.ts';
 import type { ServiceFunction } from './functions/service-function.ts';
 import { Redrive, workQueueNames } from './queues/queues.ts';
@@ -40,7 +39,7 @@ export class ServiceStack extends Stack {
     this.node.setContext(trustedIssuersContext, trustedIssuers);
     this.addStackDependency(storage, 'reads its outputs');
     const functions = new Functions(this, 'Functions', { settings, storage });
-    const { sweepDeliveries, withdraw, rotateDatabaseLogin } = functions.workers;
+    const { sweepDeliveries, withdraw } = functions.workers;
     const { migrate, protect } = functions.deployment;
 
     // Migrations are in the bundle, so a new one makes a new version of the function, which runs the trigger again.
@@ -111,12 +110,6 @@ export class ServiceStack extends Stack {
         every: withdrawInterval,
         event: { whileOpen: true },
       });
-    }
-
-    const { databaseRotationDays: days } = settings;
-    if (rotateDatabaseLogin && days !== undefined) {
-      const secretArns = storage.catalogue.ownRoleSecretArns;
-      new DatabaseRotation(this, 'DatabaseRotation', { rotate: rotateDatabaseLogin.function, secretArns, days });
     }
 
     const { topicArn, dashboardUrl } = watch(this, {

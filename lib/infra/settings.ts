@@ -244,9 +244,6 @@ export const settingsSchema = fields({
   archiveKeysSecret: optional(existingSecret, 'a new secret and key').describe(
     "Secret with the archive's Crypt4GH key pairs.",
   ),
-  databaseRotationDays: optional(whole(1, 1_000), 'you rotate them').describe(
-    'Days after which the [passwords of the database roles](operations.md#rotate-them-on-a-schedule) of a new cluster are rotated.',
-  ),
   alarmEmail: optional(match(/^[^\s@]+@[^\s@]+$/, 'an e-mail address'), 'none').describe(
     'Address for alarms. It must confirm a message from AWS. The topic in the output `AlarmTopicArn` takes other subscriptions.',
   ),

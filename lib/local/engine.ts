@@ -29,7 +29,6 @@ import { restrictsPasswords } from './rds-data/password-restriction.ts';
 import { rdsDataService } from './rds-data/rds-data.ts';
 import { createBuckets } from './s3/create-buckets.ts';
 import { LocalS3 } from './s3/local-s3.ts';
-import { Rotations } from './secrets-manager/rotations.ts';
 import { Secrets } from './secrets-manager/secrets.ts';
 import { secretsManager } from './secrets-manager/secrets-manager.ts';
 import { createQueues, type QueueServer, startQueueServer } from './sqs/queue-server.ts';
@@ -217,14 +216,13 @@ async function start(
   const inspected = await inspectedFunction(options.inspect, options.assemblyDir, definitions);
   const functions = new Functions(definitions, (name, line) => logs.write(name, line), inspected);
   cleanup.push(() => functions.stop());
-  const rotations = new Rotations(deployment, secrets, functions, now);
   aws.open({
     credentials,
     s3,
     buffered: {
       sqs: localSqs(queueServer, deployment.region, state.dataDir !== undefined),
       'rds-data': rdsDataService(database, cluster),
-      secretsmanager: secretsManager(secrets, rotations, account),
+      secretsmanager: secretsManager(secrets, account),
       lambda: lambdaService(functions, account),
       events: bus.service(),
       sts: sts(deployment, credentials, now),
@@ -238,8 +236,6 @@ async function start(
   await runTriggers(deployment, functions);
   // None of them runs again.
   await functions.recycle();
-  await rotations.start();
-  cleanup.push(() => rotations.stop());
   await addArchiveUser(database, accounts.archiveUser);
 
   const sources = new EventSources(deployment, queueServer, functions, authority);

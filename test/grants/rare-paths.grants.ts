@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CopyObjectCommand, DeleteObjectCommand } from '@aws-sdk/client-s3';
-import { DescribeSecretCommand, RotateSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { openMarkerKey } from '../../lib/contract/outbox-key.ts';
 import { formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
@@ -206,22 +205,6 @@ test('the decision about a quota is rolled back when a statement fails, and made
   await service.sql(`update sda.files set archive_file_size = 1073741824 where stable_id = '${fileId}'`);
   const rejection = { event: 'rejected', reason: 'outbox_quota_exceeded' };
   expect(await service.settled(await exported())).toEqual([expect.objectContaining(rejection)]);
-});
-
-test('the secret of each database role is rotated, and a transaction that fails is rolled back', async () => {
-  const { environment } = service.engine.functions.definition('rotate-database-login');
-  const isBroken = once((call) => call.caller === 'rotate-database-login' && call.input?.transactionId !== undefined, {
-    error: { status: 503, code: 'ServiceUnavailableError' },
-  });
-  for (const role of ['PROXY', 'AUDITOR', 'READER', 'WORKER']) {
-    const SecretId = environment[`DATABASE_${role}_SECRET_ARN`];
-    const { VersionId = '' } = await service.secretsManager.send(new RotateSecretCommand({ SecretId }));
-    await until(async () => {
-      const { VersionIdsToStages } = await service.secretsManager.send(new DescribeSecretCommand({ SecretId }));
-      return VersionIdsToStages?.[VersionId]?.join() === 'AWSCURRENT' ? true : undefined;
-    }, `the rotation of ${role}`);
-  }
-  expect([isBroken(), service.calls('rotate-database-login rds-data RollbackTransaction')]).toEqual([true, 1]);
 });
 
 test('the public parts of all keys of receipts are served', async () => {

@@ -12,7 +12,6 @@ export const widening: Readonly<Record<string, Partial<Settings>>> = {
   "events: 'on'": { events: 'on' },
   otherArchiveBuckets: { otherArchiveBuckets: [otherBucket] },
   outboxQuotaGib: { outboxQuotaGib: 1 },
-  databaseRotationDays: { databaseRotationDays: 30 },
   'receiptKeys: 2': { receiptKeys: 2 },
 };
 

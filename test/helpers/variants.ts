@@ -33,7 +33,6 @@ export const everything: Required<Omit<Settings, Named>> = {
   },
   concurrency: { exportRequests: 2, fileExports: 10, smallFileExports: 5, directFiles: 20 },
   archiveVersioning: 'on',
-  databaseRotationDays: 30,
   alarmEmail: 'operators@example.org',
   events: 'on',
   logsOnDestroy: 'keep',
@@ -44,8 +43,8 @@ export const everything: Required<Omit<Settings, Named>> = {
 
 const otherArchiveBuckets = [{ bucketName: 'archive-2' }];
 const { target: _, ...existingAnywhere } = existing;
-/** A bucket that already exists keeps versions as its owner says, and secrets are rotated by theirs. */
-const { archiveVersioning: __, databaseRotationDays: ___, ...everythingElse } = everything;
+/** A bucket that already exists keeps versions as its owner says. */
+const { archiveVersioning: __, ...everythingElse } = everything;
 
 /** Settings that together make every resource, and every exception from a rule. */
 export const variants: Readonly<Record<string, Partial<Settings>>> = {

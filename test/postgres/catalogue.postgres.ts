@@ -10,7 +10,7 @@ import { directCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts
 import { exportCatalogue } from '../../lib/service/catalogue/export-catalogue.ts';
 import { noteAttempts, outboxRecords, receiptRecords } from '../../lib/service/ledger/ledger.ts';
 import type { DataApi } from '../../lib/service/stores/rds/data-api.ts';
-import { prepareRole } from '../../lib/service/stores/rds/logins/database-role.ts';
+import { prepareRole } from '../../lib/service/stores/rds/database-role.ts';
 import { migrate } from '../../lib/service/stores/rds/migrate.ts';
 import { TestDatabase } from '../helpers/data-api.ts';
 import { ServerDatabase } from '../helpers/postgres-database.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { databaseRoles } from '../../lib/contract/database-roles.ts';
 import { outboxRecords } from '../../lib/service/ledger/ledger.ts';
-import { prepareRole } from '../../lib/service/stores/rds/logins/database-role.ts';
+import { prepareRole } from '../../lib/service/stores/rds/database-role.ts';
 import { migrate } from '../../lib/service/stores/rds/migrate.ts';
 import { TestDatabase } from '../helpers/data-api.ts';
 import { ServerDatabase } from '../helpers/postgres-database.ts';

@@ -31,13 +31,11 @@ describe.each(checked)('with settings: $name', ({ templates, found }) => {
     expect(open).toEqual([]);
   });
 
-  test('functions are invoked by the APIs, queues, schedules and rotations of secrets, as the reasons say', () => {
+  test('functions are invoked by the APIs, queues and schedules, as the reasons say', () => {
     const ofType = (type: string) =>
       templates.flatMap((each) => Object.values(each.findResources(type)).map(({ Properties }) => Properties));
     const callers = new Set(ofType('AWS::Lambda::Permission').map(({ Principal }) => Principal));
-    const rotates = ofType('AWS::SecretsManager::RotationSchedule').length > 0;
-    const rotation = rotates ? ['secretsmanager.amazonaws.com'] : [];
-    expect([...callers].sort()).toEqual(['apigateway.amazonaws.com', 'events.amazonaws.com', ...rotation]);
+    expect([...callers].sort()).toEqual(['apigateway.amazonaws.com', 'events.amazonaws.com']);
     const byEvents = ofType('AWS::Events::Rule').filter((rule) => rule.EventPattern || !rule.ScheduleExpression);
     const called = byEvents.flatMap(({ Targets }) => Targets.map(({ Arn }: { Arn: unknown }) => show(Arn)));
     expect(new Set(called)).toEqual(new Set(['AlarmsTopic']));

@@ -67,7 +67,6 @@ export function workerFunctions(make: Make, props: FunctionsProps) {
   return {
     ...{ consumeExport, stageFile, settleDelivery, sweepDeliveries },
     withdraw: withdrawFunction(make, props),
-    rotateDatabaseLogin: rotationFunction(make, props),
   };
 }
 
@@ -85,19 +84,6 @@ function withdrawFunction(make: Make, { settings, storage }: FunctionsProps): Se
   storage.outbox.grantWithdraw(withdraw, { deletes: withdrawal === 'purge' });
   withdraw.configure(environment.withdrawal, withdrawal);
   return withdraw;
-}
-
-/** @returns `undefined` when the settings leave the passwords of the database to the operator */
-function rotationFunction(make: Make, { settings, storage }: FunctionsProps): ServiceFunction | undefined {
-  if (settings.databaseRotationDays === undefined) return undefined;
-  const rotate = make('RotateDatabaseLogin', {
-    entry: 'rotate-database-login.ts',
-    description: 'Rotates the secrets of the database roles',
-    memoryMegabytes: 256,
-    timeout: Duration.minutes(5),
-  });
-  storage.catalogue.grantRotate(rotate);
-  return rotate;
 }
 
 /** Let a function send the events of these states to the default bus, and no other event. */

@@ -13,7 +13,7 @@ import { Construct } from 'constructs';
 import { databaseRoles } from '../../contract/database-roles.ts';
 import { environment } from '../../contract/environment.ts';
 import type { Grantee } from '../functions/service-function.ts';
-import { allowKey, newKey } from '../security/keys.ts';
+import { newKey } from '../security/keys.ts';
 import { acknowledge } from '../security/rules.ts';
 import { databaseVersion, type ExistingDatabase, type NewDatabase } from '../settings.ts';
 import { allowReading, type ReadableSecret } from './secrets.ts';
@@ -130,24 +130,13 @@ export class Catalogue extends Construct {
    * direct access is off, it takes the password of that role away.
    */
   grantMigrate(grantee: Grantee): void {
-    this.#grantOwner(grantee);
-    if (!this.#roles.has('reader')) grantee.configure(environment.databaseClosedRole, databaseRoles.reader);
-  }
-
-  /** The same, and write other logins into the secrets that the storage stack made: for their rotation. */
-  grantRotate(grantee: Grantee): void {
-    this.#grantOwner(grantee);
-    for (const { secretArn, keyArn } of this.#roles.values()) {
-      grantee.allow({
-        actions: [
-          'secretsmanager:DescribeSecret',
-          'secretsmanager:PutSecretValue',
-          'secretsmanager:UpdateSecretVersionStage',
-        ],
-        resources: [secretArn],
-      });
-      allowKey(grantee, this, { service: 'secretsmanager', actions: ['kms:GenerateDataKey'], keyArn });
+    this.#grant(grantee, this.#owner, statementsAndTransactions);
+    for (const [role, secret] of this.#roles) {
+      if (secret === this.#owner) continue;
+      allowReading(grantee, this, secret);
+      grantee.configure(roles[role].variable, secret.secretArn);
     }
+    if (!this.#roles.has('reader')) grantee.configure(environment.databaseClosedRole, databaseRoles.reader);
   }
 
   /** Secret of a login that reads the state of exports and the audit trail. */
@@ -155,26 +144,11 @@ export class Catalogue extends Construct {
     return this.#secretOf('auditor').secretArn;
   }
 
-  /** ARNs of the roles' secrets that the storage stack made, by the names of the roles. */
-  get ownRoleSecretArns(): Readonly<Record<string, string>> {
-    if (!this.#isNew) return {};
-    return Object.fromEntries([...this.#roles].map(([role, { secretArn }]) => [roles[role].id, secretArn]));
-  }
-
   /** Protect a new cluster against deletion. An existing one is left as its owner has it. */
   grantProtect(grantee: Grantee): void {
     if (!this.#isNew) return;
     grantee.allow({ actions: ['rds:ModifyDBCluster'], resources: [this.clusterArn] });
     grantee.configure(environment.databaseClusterArn, this.clusterArn);
-  }
-
-  #grantOwner(grantee: Grantee): void {
-    this.#grant(grantee, this.#owner, statementsAndTransactions);
-    for (const [role, secret] of this.#roles) {
-      if (secret === this.#owner) continue;
-      allowReading(grantee, this, secret);
-      grantee.configure(roles[role].variable, secret.secretArn);
-    }
   }
 
   #secretOf(role: Role): ReadableSecret {
@@ -207,7 +181,7 @@ export class Catalogue extends Construct {
     });
     acknowledge(secret, {
       secretRotation:
-        'The password is random, serves one role with rights to a few tables, and works through the Data API only. With the setting databaseRotationDays it is rotated, by a schedule in the service stack, where the rule does not look.',
+        'The password is random, serves one role with rights to a few tables, and works through the Data API only. An operator changes it by hand: a new value in the secret, then the function Migrate, which sets it.',
     });
     return { secretArn: secret.secretArn, keyArn: key.keyArn };
   }

@@ -2,7 +2,6 @@ import type { LocalAccount } from '../account/account.ts';
 import { type BufferedService, type JsonObject, jsonService, type Operation } from '../endpoint/buffered-service.ts';
 import { AwsError } from '../endpoint/errors.ts';
 import { list } from '../template/template.ts';
-import type { Rotations } from './rotations.ts';
 import { nameOf, type Secrets } from './secrets.ts';
 
 /** Longest value of a secret, in bytes. */
@@ -11,7 +10,6 @@ const longestSecret = 65_536;
 /** Secrets Manager, as far as this service uses it. */
 export function secretsManager(
   secrets: Secrets,
-  rotations: Rotations,
   { deletedSecrets }: Pick<LocalAccount, 'deletedSecrets'>,
 ): BufferedService {
   const resource = ({ SecretId }: JsonObject) => secrets.arnOf(String(SecretId));
@@ -50,18 +48,10 @@ export function secretsManager(
         };
       }),
       DescribeSecret: onSecret((arn) => {
-        const rule = rotations.rule(arn);
-        const next = rotations.nextDate(arn);
         const versions = secrets.versions(arn).map(({ versionId, stages }) => [versionId, stages]);
         return {
           CreatedDate: seconds(secrets.get(arn).createdAt),
           VersionIdsToStages: Object.fromEntries(versions),
-          ...(rule && {
-            RotationEnabled: true,
-            RotationLambdaARN: rule.functionArn,
-            RotationRules: { AutomaticallyAfterDays: rule.days },
-          }),
-          ...(next && { NextRotationDate: next.getTime() / 1000 }),
         };
       }, true),
       PutSecretValue: onSecret((arn, { SecretString, ClientRequestToken, VersionStages }) => {
@@ -79,23 +69,6 @@ export function secretsManager(
         secrets.move(arn, String(VersionStage), optional(RemoveFromVersionId), optional(MoveToVersionId));
         return {};
       }),
-      RotateSecret: {
-        ...onSecret((arn, { ClientRequestToken, SecretId: _, ...others }) => {
-          const [unknown] = Object.keys(others);
-          if (unknown !== undefined) {
-            const message = `the local Secrets Manager takes ${unknown} of a rotation from the template only`;
-            throw new AwsError(400, 'InvalidParameterException', message);
-          }
-          return { VersionId: rotations.rotate(arn, optional(ClientRequestToken)) };
-        }),
-        // API reference, RotateSecret: the caller also needs the permission to invoke the function.
-        permissions(input) {
-          const arn = resource(input);
-          const rotation = rotations.rule(arn)?.functionArn;
-          const own = { action: 'secretsmanager:RotateSecret', resource: arn };
-          return rotation === undefined ? [own] : [own, { action: 'lambda:InvokeFunction', resource: rotation }];
-        },
-      },
     },
   );
 }

@@ -8,16 +8,12 @@ import { record } from '../template/template.ts';
 /** A version of a secret. */
 export interface Version {
   readonly versionId: string;
-  /** Absent: a rotation has begun, and its function has not given the version a value yet. */
-  readonly value?: string;
+  readonly value: string;
   /** ISO 8601. */
   readonly createdAt: string;
   /** A version that loses its last stage is gone. */
   readonly stages: readonly string[];
 }
-
-/** A version that can be read. */
-export type FilledVersion = Version & { readonly value: string };
 
 /** The secrets of the template, by ARN. They are kept in a file if one is named. */
 export class Secrets {
@@ -71,9 +67,9 @@ export class Secrets {
   }
 
   /** @param stage @default 'AWSCURRENT', if no version is named. @throws AwsError */
-  get(arn: string, versionId?: string, stage = versionId === undefined ? 'AWSCURRENT' : undefined): FilledVersion {
+  get(arn: string, versionId?: string, stage = versionId === undefined ? 'AWSCURRENT' : undefined): Version {
     const version = versionId === undefined ? this.staged(arn, stage ?? '') : this.versions(arn).find(hasId(versionId));
-    if (version?.value === undefined) {
+    if (version === undefined) {
       const which = versionId === undefined ? `staging label: ${stage}` : `VersionId: ${versionId}`;
       throw notFound(`the specified secret value for ${which}`);
     }
@@ -81,7 +77,7 @@ export class Secrets {
       const message = 'You provided a VersionStage that is not associated to the provided VersionId.';
       throw new AwsError(400, 'InvalidRequestException', message);
     }
-    return { ...version, value: version.value };
+    return version;
   }
 
   /** Name and password of a database role. `undefined`: there is no such secret, or it holds no login. */
@@ -97,7 +93,7 @@ export class Secrets {
   }
 
   /**
-   * `PutSecretValue`: add a version, or give an empty one its value.
+   * `PutSecretValue`: add a version.
    *
    * @throws AwsError ResourceExistsException for a version with another value
    */
@@ -109,21 +105,14 @@ export class Secrets {
   ): Version {
     const existing = this.versions(arn).find(hasId(versionId));
     if (existing?.value === value) return existing;
-    if (existing?.value !== undefined) {
+    if (existing) {
       const message = `You can't use ClientRequestToken ${versionId} because that value is already in use for a version of secret ${arn}.`;
       throw new AwsError(400, 'ResourceExistsException', message);
     }
-    const others = this.versions(arn).filter((version) => version !== existing);
-    const version: Version = { versionId, value, createdAt: this.#now().toISOString(), stages: existing?.stages ?? [] };
+    const version: Version = { versionId, value, createdAt: this.#now().toISOString(), stages: [] };
     const move = (versions: readonly Version[], stage: string) => moved(versions, stage, versionId);
-    this.#keep(arn, stages.reduce(move, [...others, version]));
+    this.#keep(arn, stages.reduce(move, [...this.versions(arn), version]));
     return this.versions(arn).find(hasId(versionId)) ?? version;
-  }
-
-  /** Begin a rotation: an empty version with the stage `AWSPENDING`. */
-  reserve(arn: string, versionId: string): void {
-    const version = { versionId, createdAt: this.#now().toISOString(), stages: [] };
-    this.#keep(arn, moved([...this.versions(arn), version], 'AWSPENDING', versionId));
   }
 
   /** `UpdateSecretVersionStage`. @throws AwsError */

@@ -8,7 +8,7 @@ const known = [
   /^AWS::RDS::(DBCluster|DBClusterParameterGroup|DBInstance|DBParameterGroup|DBSubnetGroup)$/,
   /^AWS::S3::Bucket(Policy)?$/,
   /^AWS::SQS::Queue(Policy)?$/,
-  /^AWS::SecretsManager::(ResourcePolicy|RotationSchedule|Secret|SecretTargetAttachment)$/,
+  /^AWS::SecretsManager::(ResourcePolicy|Secret|SecretTargetAttachment)$/,
   /^AWS::WAFv2::(LoggingConfiguration|WebACL|WebACLAssociation)$/,
   // Aliases of keys, networks, observation and deployment change nothing that runs here.
   /^AWS::(CloudTrail|CloudWatch|EC2|KMS|Logs|SNS)::/,

@@ -101,7 +101,7 @@ function references(value: unknown): readonly string[] {
 /** Types whose resources live on through an update and are made at a start only. */
 const fixedTypes = [
   /^AWS::RDS::DBCluster$/,
-  /^AWS::SecretsManager::(Secret|SecretTargetAttachment|RotationSchedule)$/,
+  /^AWS::SecretsManager::(Secret|SecretTargetAttachment)$/,
   /^AWS::WAFv2::WebACL(Association)?$/,
   /^AWS::ApiGateway::RestApi$/,
 ];

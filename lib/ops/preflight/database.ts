@@ -76,7 +76,7 @@ function existing({ account, region }: Asked, wanted: ExistingDatabase): readonl
         }
         if (found.manager) return fine('members of rds_password alone, and the owner is one');
         return wrong(
-          'members of rds_password alone, and the owner is not one: Migrate and rotations fail',
+          'members of rds_password alone, and the owner is not one: Migrate fails',
           'Give grant rds_password to the user of database.secretArn.',
         );
       },

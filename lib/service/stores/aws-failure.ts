@@ -70,8 +70,8 @@ export function isTransient(error: unknown): boolean {
 
 /**
  * Whether PostgreSQL itself gave up for a reason that passes: deadlock, serialization failure, too many connections, a
- * writer that shuts down or fails over, or a password (28P01) that is being rotated, which secret and database change
- * one after the other. The Data API reports them as `DatabaseErrorException` with the SQLSTATE in the text.
+ * writer that shuts down or fails over, or a password (28P01) that is being changed, in secret and database one
+ * after the other. The Data API reports them as `DatabaseErrorException` with the SQLSTATE in the text.
  */
 export function isTransientSqlState(error: unknown): boolean {
   return /SQLState: (?:08|28P01|40001|40P01|53|57P0)/.test(field(error, 'message'));

@@ -12,8 +12,6 @@ import { storeFailure } from './aws-failure.ts';
 export interface SecretOptions {
   readonly client: SecretsManagerClient;
   readonly secretArn: string;
-  /** Of the version to read. @default - the version with the stage `AWSCURRENT` */
-  readonly versionId?: string;
   /** @default - the system's clock */
   readonly clock?: Clock;
 }
@@ -93,8 +91,8 @@ export class CachedSecret<Shape, Value> {
   }
 
   async #read(): Promise<Value> {
-    const { client, secretArn, versionId } = this.#options;
-    const command = new GetSecretValueCommand({ SecretId: secretArn, VersionId: versionId });
+    const { client, secretArn } = this.#options;
+    const command = new GetSecretValueCommand({ SecretId: secretArn });
     const { SecretString: text = '' } = await client.send(command).catch((error: unknown) => {
       throw storeFailure(error, 'Secrets Manager');
     });

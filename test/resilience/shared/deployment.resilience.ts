@@ -4,6 +4,7 @@ import {
   UpdateTerminationProtectionCommand,
 } from '@aws-sdk/client-cloudformation';
 import { ModifyDBClusterCommand, RDSClient } from '@aws-sdk/client-rds';
+import { PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AwsCall } from '../../../lib/local/endpoint/traffic.ts';
 import { Service } from '../../helpers/service.ts';
@@ -67,6 +68,18 @@ describe('the migration', () => {
     expect(await service.engine.functions.invoke('migrate', {})).toMatchObject({ ok: true, payload: { applied: [] } });
     stop();
     expect(linesOf('migrate').filter((line) => line.includes('refused, perhaps not for long'))).toHaveLength(3);
+  });
+
+  test('gives a role the password that its secret has since an operator changed it', async () => {
+    const { DATABASE_SECRET_ARN: SecretId } = service.engine.functions.definition('datasets').environment;
+    const login = { username: 'data_out_reader', password: 'chosen-by-the-operator' };
+    await service.secretsManager.send(new PutSecretValueCommand({ SecretId, SecretString: JSON.stringify(login) }));
+    const visa = await service.visa();
+    const status = async () => (await service.direct('metadata/datasets', visa)).status;
+    expect(await status()).toBe(503);
+    expect(await service.engine.functions.invoke('migrate', {})).toMatchObject({ ok: true });
+    expect(await status()).toBe(200);
+    expect(linesOf('migrate').filter((line) => line.includes(login.password))).toEqual([]);
   });
 });
 

@@ -452,7 +452,7 @@ describe('resources that the settings name', () => {
     await database.run('drop role another_owner', []);
     expect(results.get('database-passwords')).toMatchObject({
       result: 'wrong',
-      found: 'members of rds_password alone, and the owner is not one: Migrate and rotations fail',
+      found: 'members of rds_password alone, and the owner is not one: Migrate fails',
     });
     expect(results.get('do-block')?.result).toBe('fine');
   });

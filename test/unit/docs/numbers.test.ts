@@ -118,7 +118,7 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ['docs/operators.md', 'direct access reserves #', 2 * reservedForDirectFiles(settings)],
   ['docs/operators.md', 'AWS keeps # unreserved', constant('lib/ops/preflight/checks.ts', 'alwaysUnreserved')],
   ['docs/settings.md', "1–1000, or 'off' | `#` |", reservedForDirectFiles(settings)],
-  ['docs/operations.md', 'It can take # minutes', minutes('functions.ts', 'Migrate')],
+  ['docs/operations.md', '`Migrate` can take # minutes', minutes('functions.ts', 'Migrate')],
   [
     'docs/operations.md',
     'until # days after `outboxExpiryDays`',

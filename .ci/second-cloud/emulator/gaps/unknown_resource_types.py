@@ -2,14 +2,12 @@
 
 https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-template-resource-type-ref.html
 
-They are noted and do nothing, except that a rotation schedule tells the secret its function.
+They are noted and do nothing.
 """
-from ministack.services import secretsmanager
 from ministack.services.cloudformation import provisioners
 
 KNOWN = provisioners._RESOURCE_HANDLERS
-TYPES = ("AWS::CloudTrail::Trail", "AWS::SecretsManager::RotationSchedule", "AWS::WAFv2::LoggingConfiguration",
-         "AWS::WAFv2::WebACLAssociation")
+TYPES = ("AWS::CloudTrail::Trail", "AWS::WAFv2::LoggingConfiguration", "AWS::WAFv2::WebACLAssociation")
 
 
 def is_open():
@@ -19,9 +17,6 @@ def is_open():
 def close():
     for each in TYPES:
         KNOWN.setdefault(each, noted(each.split("::")[1].lower()))
-    schedule = KNOWN["AWS::SecretsManager::RotationSchedule"]
-    schedule["create"] = lambda logical_id, props, stack: tell_secret(props)
-    schedule["update"] = lambda arn, old, props, *rest, **named: tell_secret(props)
 
 
 def noted(service):
@@ -31,10 +26,3 @@ def noted(service):
         "update": lambda known, old, props, *rest, **named: (known, {}),
         "delete": lambda known, props: None,
     }
-
-
-def tell_secret(props):
-    _, secret = secretsmanager._resolve(props["SecretId"], use_arn_scope=True)
-    secret.update(RotationEnabled=True, RotationLambdaARN=props.get("RotationLambdaARN"),
-                  RotationRules=props.get("RotationRules"))
-    return props["SecretId"], {}

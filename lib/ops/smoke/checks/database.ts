@@ -58,7 +58,7 @@ const roleChecks = roles.map(
     id: `role-${role}`,
     title: `the role ${role} may do what it needs, and nothing else`,
     remedy:
-      'Invoke the function Migrate: it makes the roles and their rights. Then compare the rights with lib/service/stores/rds/logins/database-role.ts. If the role can change its password, check whether rds.restrict_password_commands waits for a reboot of the writer.',
+      'Invoke the function Migrate: it makes the roles and their rights. Then compare the rights with lib/service/stores/rds/database-role.ts. If the role can change its password, check whether rds.restrict_password_commands waits for a reboot of the writer.',
     async run(run) {
       const secretArn = await run.resource('AWS::SecretsManager::Secret', secret);
       if (secretArn === undefined)

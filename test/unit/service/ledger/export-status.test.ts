@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ExportState } from '../../../../lib/contract/export-state.ts';
 import { exportRecords } from '../../../../lib/service/ledger/export-status.ts';
-import { prepareRole } from '../../../../lib/service/stores/rds/logins/database-role.ts';
+import { prepareRole } from '../../../../lib/service/stores/rds/database-role.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 import { exportRows, type FileCounts, type RequestRow, requestIdOf } from '../../../helpers/export-rows.ts';
 

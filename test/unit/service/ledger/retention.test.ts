@@ -4,7 +4,7 @@ import { RdsArchiveUsers } from '../../../../lib/service/catalogue/users.ts';
 import { outboxRecords, receiptRecords } from '../../../../lib/service/ledger/ledger.ts';
 import { deleteExpiredRows, keepRows } from '../../../../lib/service/ledger/retention.ts';
 import type { DataApi } from '../../../../lib/service/stores/rds/data-api.ts';
-import { prepareRole } from '../../../../lib/service/stores/rds/logins/database-role.ts';
+import { prepareRole } from '../../../../lib/service/stores/rds/database-role.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 import { wholeLedger } from '../../../helpers/whole-ledger.ts';
 

@@ -1,19 +1,19 @@
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ArchiveUserWriter } from '../../../../../../lib/ops/catalogue/archive-users.ts';
-import { directCatalogue } from '../../../../../../lib/service/catalogue/direct-catalogue.ts';
-import { exportCatalogue } from '../../../../../../lib/service/catalogue/export-catalogue.ts';
-import { RdsArchiveUsers } from '../../../../../../lib/service/catalogue/users.ts';
-import type { RecordedContainer } from '../../../../../../lib/service/export/ledger-port.ts';
-import { copyRecords } from '../../../../../../lib/service/ledger/copy-records.ts';
-import { noteAttempts, outboxRecords, receiptRecords } from '../../../../../../lib/service/ledger/ledger.ts';
-import { closeRole, currentLogin, prepareRole } from '../../../../../../lib/service/stores/rds/logins/database-role.ts';
-import { migrate } from '../../../../../../lib/service/stores/rds/migrate.ts';
-import { MalformedSecretError } from '../../../../../../lib/service/stores/secrets.ts';
-import { TestDatabase } from '../../../../../helpers/data-api.ts';
-import { scripted, testClient } from '../../../../../helpers/http-handler.ts';
-import { readMigrations } from '../../../../../helpers/read-migrations.ts';
-import { wholeLedger } from '../../../../../helpers/whole-ledger.ts';
+import { ArchiveUserWriter } from '../../../../../lib/ops/catalogue/archive-users.ts';
+import { directCatalogue } from '../../../../../lib/service/catalogue/direct-catalogue.ts';
+import { exportCatalogue } from '../../../../../lib/service/catalogue/export-catalogue.ts';
+import { RdsArchiveUsers } from '../../../../../lib/service/catalogue/users.ts';
+import type { RecordedContainer } from '../../../../../lib/service/export/ledger-port.ts';
+import { copyRecords } from '../../../../../lib/service/ledger/copy-records.ts';
+import { noteAttempts, outboxRecords, receiptRecords } from '../../../../../lib/service/ledger/ledger.ts';
+import { closeRole, passwordOf, prepareRole } from '../../../../../lib/service/stores/rds/database-role.ts';
+import { migrate } from '../../../../../lib/service/stores/rds/migrate.ts';
+import { MalformedSecretError } from '../../../../../lib/service/stores/secrets.ts';
+import { TestDatabase } from '../../../../helpers/data-api.ts';
+import { scripted, testClient } from '../../../../helpers/http-handler.ts';
+import { readMigrations } from '../../../../helpers/read-migrations.ts';
+import { wholeLedger } from '../../../../helpers/whole-ledger.ts';
 
 const password = 'correct-horse-battery-staple';
 const proxySecret = 'arn:proxy';
@@ -66,20 +66,6 @@ describe('the role of list and stream', () => {
     ['select rolpassword from pg_authid', 'permission denied for table pg_authid'],
   ])('may not %s', async (sql, refusal) => {
     await expect(proxy().execute(sql)).rejects.toThrow(refusal);
-  });
-
-  it('gives both of its logins the rights of this version, and the other one no new password', async () => {
-    await prepareRole(test.dataApi(), 'data_out_proxy', 'the password of the clone', 'data_out_proxy_clone');
-    await test.sql('revoke all on data_out.archive_users from data_out_proxy_clone');
-    await prepareRole(test.dataApi(), 'data_out_proxy', password);
-    const login = { username: 'data_out_proxy_clone', password: 'the password of the clone' };
-    expect(await test.database.run('select count(*) from data_out.archive_users', [], { login })).toBeDefined();
-    await test.sql('drop owned by data_out_proxy_clone');
-    await test.sql('drop role data_out_proxy_clone');
-    await prepareRole(test.dataApi(), 'data_out_proxy', password);
-    expect(await test.sql("select rolpassword from pg_authid where rolname = 'data_out_proxy_clone'")).toEqual([
-      [null],
-    ]);
   });
 
   it('loses the defaults that a login set for all of its sessions', async () => {
@@ -193,14 +179,6 @@ describe('a role whose functions are gone', () => {
     expect(String((refusal as Error).cause)).toContain('password authentication failed');
     await prepareRole(test.dataApi(), 'data_out_reader', password);
     await asReader();
-  });
-
-  it('is closed for both of its logins', async () => {
-    await prepareRole(test.dataApi(), 'data_out_reader', password, 'data_out_reader_clone');
-    const login = { username: 'data_out_reader_clone', password };
-    await test.database.run('select 1 from sda.files', [], { login });
-    await closeRole(test.dataApi(), 'data_out_reader');
-    await expect(test.database.run('select 1', [], { login })).rejects.toThrow('password authentication failed');
   });
 
   it('may be one that was never made', async () => {
@@ -379,16 +357,16 @@ describe('the secret of the role', () => {
   const read = (value: unknown) => {
     const { handler } = scripted([{ status: 200, body: JSON.stringify({ SecretString: JSON.stringify(value) }) }]);
     const client = new SecretsManagerClient({ ...testClient, maxAttempts: 1, requestHandler: handler });
-    return currentLogin({ client, secretArn: proxySecret }, 'data_out_proxy');
+    return passwordOf('data_out_proxy', { client, secretArn: proxySecret });
   };
 
-  it.each(['data_out_proxy', 'data_out_proxy_clone'])('has the password of %s', async (username) => {
-    expect(await read({ username, password })).toEqual({ username, password });
+  it('has its password', async () => {
+    expect(await read({ username: 'data_out_proxy', password })).toBe(password);
   });
 
   it.each([
     ['another user', { username: 'postgres', password }, 'username'],
-    ['the user of another role', { username: 'data_out_worker_clone', password }, 'username'],
+    ['the user of another role', { username: 'data_out_worker', password }, 'username'],
     ['a short password', { username: 'data_out_proxy', password: 'secret' }, 'password'],
     ['a password that SASLprep would change', { username: 'data_out_proxy', password: `${password}ª` }, 'password'],
     ['no password', { username: 'data_out_proxy' }, 'password'],

@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { scramVerifier } from '../../../../../../lib/service/stores/rds/logins/database-role.ts';
+import { scramVerifier } from '../../../../../lib/service/stores/rds/database-role.ts';
 
 describe('a SCRAM-SHA-256 verifier', () => {
   it('accepts the client and signs for the server in the exchange of RFC 7677 § 3', () => {

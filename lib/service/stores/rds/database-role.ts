@@ -1,9 +1,9 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import * as z from 'zod';
-import { type DatabaseLogin, type DatabaseRole, databaseRoles, loginsOf } from '../../../../contract/database-roles.ts';
-import { CachedSecret, type SecretOptions } from '../../secrets.ts';
-import type { DataApi } from '../data-api.ts';
-import { takeMigrationLock } from '../migrate.ts';
+import { type DatabaseRole, databaseRoles } from '../../../contract/database-roles.ts';
+import { CachedSecret, type SecretOptions } from '../secrets.ts';
+import type { DataApi } from './data-api.ts';
+import { takeMigrationLock } from './migrate.ts';
 
 const grants: Readonly<Record<DatabaseRole, readonly string[]>> = {
   [databaseRoles.auditor]: [
@@ -35,80 +35,62 @@ const grants: Readonly<Record<DatabaseRole, readonly string[]>> = {
   ],
 };
 
-export interface RoleLogin {
-  readonly username: DatabaseLogin;
-  readonly password: string;
-}
-
-/** The secret of a role: `{"username":"data_out_proxy","password":"…"}`, with at least 16 printable ASCII characters. */
-export function roleLogin(role: DatabaseRole): z.ZodType<RoleLogin> {
-  return z.object({ username: z.enum(loginsOf(role)), password: z.string().regex(/^[\x20-\x7e]{16,}$/) });
-}
-
-/** The login that the secret of a role has now. Read at every call. @throws MalformedSecretError */
-export async function currentLogin(options: SecretOptions, role: DatabaseRole): Promise<RoleLogin> {
-  const shape = roleLogin(role);
-  return await new CachedSecret(options, { shape, parse: (login) => login, lifetimeMs: 0 }).get();
+/**
+ * The password in the secret of a role: `{"username":"data_out_proxy","password":"…"}`, with at least 16 printable ASCII
+ * characters. Read at every call.
+ */
+export async function passwordOf(role: DatabaseRole, options: SecretOptions): Promise<string> {
+  const shape = z.object({ username: z.literal(role), password: z.string().regex(/^[\x20-\x7e]{16,}$/) });
+  return await new CachedSecret(options, { shape, parse: ({ password }) => password, lifetimeMs: 0 }).get();
 }
 
 /**
- * Take the passwords of a role away, so that nothing can log in as it: its functions are gone. Does nothing when there is no
+ * Take the password of a role away, so that nothing can log in as it: its functions are gone. Does nothing when there is no
  * such role. {@link prepareRole} opens it again.
  */
 export async function closeRole(db: DataApi, role: DatabaseRole): Promise<void> {
   await db.transaction(async (transaction) => {
     await transaction.execute(takeMigrationLock);
-    for (const login of loginsOf(role)) {
-      await transaction.execute(
-        `do $$
-         begin
-           if exists (select from pg_roles where rolname = '${login}') then
-             alter role ${login} password null;
-           end if;
-         end
-         $$`,
-      );
-    }
+    await transaction.execute(
+      `do $$
+       begin
+         if exists (select from pg_roles where rolname = '${role}') then
+           alter role ${role} password null;
+         end if;
+       end
+       $$`,
+    );
   });
 }
 
 /**
- * Make both logins of a role, with its rights, and give one of them its password. The other keeps the password it has; a new one
- * has none, and nothing can log in as it. It has the rights anyway: a rotation by the code of an earlier deployment, which
- * knows fewer rights, may make it current. Doing it again is safe, and undoes what a login set for its own sessions.
+ * Make a role, with its rights and its password. Doing it again is safe, and undoes what the role set for its own sessions.
  *
  * It is not a migration: a role belongs to the cluster, not to the database whose history the migrations record, and an operator
  * may give the role a secret, or the secret a new password, at any time.
  *
- * The role of `db` needs CREATEROLE. If the login exists, the role of `db` must have made it. To grant rights on the
+ * The role of `db` needs CREATEROLE. If the role exists, the role of `db` must have made it. To grant rights on the
  * tables, it must own them or have these rights with GRANT OPTION.
  */
-export async function prepareRole(
-  db: DataApi,
-  role: DatabaseRole,
-  password: string,
-  login: DatabaseLogin = role,
-): Promise<void> {
+export async function prepareRole(db: DataApi, role: DatabaseRole, password: string): Promise<void> {
   const verifier = scramVerifier(password);
   await db.transaction(async (transaction) => {
     await transaction.execute(takeMigrationLock);
-    for (const each of loginsOf(role)) {
-      await transaction.execute(
-        `do $$
-         begin
-           if not exists (select from pg_roles where rolname = '${each}') then
-             create role ${each} login noinherit;
-           end if;
-         end
-         $$`,
-      );
-      // A login may set defaults for its own sessions, such as a time limit that no statement meets.
-      await transaction.execute(`alter role ${each} reset all`);
-      await transaction.execute(
-        `do $$ begin execute format('alter role ${each} in database %I reset all', current_database()); end $$`,
-      );
-      for (const grant of grants[role]) await transaction.execute(`grant ${grant} to ${each}`);
-    }
+    await transaction.execute(
+      `do $$
+       begin
+         if not exists (select from pg_roles where rolname = '${role}') then
+           create role ${role} login noinherit;
+         end if;
+       end
+       $$`,
+    );
+    // A role may set defaults for its own sessions, such as a time limit that no statement meets.
+    await transaction.execute(`alter role ${role} reset all`);
+    await transaction.execute(
+      `do $$ begin execute format('alter role ${role} in database %I reset all', current_database()); end $$`,
+    );
+    for (const grant of grants[role]) await transaction.execute(`grant ${grant} to ${role}`);
     // ALTER ROLE takes no parameter, and the text of a statement may be logged. So the verifier is passed in a setting
     // of this transaction. If the database logs it anyway, the log holds a salted hash.
     await transaction.execute("select set_config('data_out.role_verifier', :verifier, true) is not null", {
@@ -117,7 +99,7 @@ export async function prepareRole(
     await transaction.execute(
       `do $$
        begin
-         execute format('alter role ${login} password %L', current_setting('data_out.role_verifier'));
+         execute format('alter role ${role} password %L', current_setting('data_out.role_verifier'));
        end
        $$`,
     );
