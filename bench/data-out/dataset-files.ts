@@ -69,7 +69,7 @@ async function list(stage: Stage, datasetId: string, visa: string, files: number
     `the log line of a listing of ${files} files`,
   );
   const second = (pages[1] ?? Number.NaN) - firstByteAt + firstByteMs;
-  const peak = stage.peakMemory('dataset-files');
+  const peak = stage.peakMemory('datasets');
   return [
     String(pages.length),
     formatDuration(firstByteMs),
@@ -82,5 +82,5 @@ async function list(stage: Stage, datasetId: string, visa: string, files: number
 }
 
 function isPage({ caller, input }: AwsCall): boolean {
-  return caller === 'dataset-files' && String(input?.sql).includes('row_number');
+  return caller === 'datasets' && String(input?.sql).includes('row_number');
 }

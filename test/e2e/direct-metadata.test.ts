@@ -85,7 +85,7 @@ describe('the files of a dataset', () => {
     expect(entries.map(({ fileSize }) => fileSize ?? 0).reduce((sum, size) => sum + size, 0)).toBe(
       (many * (many + 1)) / 2,
     );
-    expect(service.calls('dataset-files rds-data ExecuteStatement')).toBeLessThan(12);
+    expect(service.calls('datasets rds-data ExecuteStatement')).toBeLessThan(12);
   });
 
   test('are found by an alias in the path, percent-encoded as one segment', async () => {
@@ -103,7 +103,7 @@ describe('the files of a dataset', () => {
   ])('the database %s on the second page: the reply breaks off and is not JSON', async (_, fault: Fault) => {
     let pages = 0;
     const heal = service.engine.traffic.addFault((call) => {
-      if (call.caller !== 'dataset-files' || !sqlOf(call).includes('row_number()')) return undefined;
+      if (call.caller !== 'datasets' || !sqlOf(call).includes('row_number()')) return undefined;
       pages += 1;
       return pages > 1 ? fault : undefined;
     });

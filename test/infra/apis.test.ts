@@ -45,7 +45,7 @@ describe('routes', () => {
       'DataOutApi GET /htsget/variants/service-info NONE ServiceInfo',
       'DataOutApi GET /htsget/variants/{id+} CUSTOM Htsget',
       'DataOutApi GET /metadata/datasets CUSTOM Datasets',
-      'DataOutApi GET /metadata/datasets/{datasetId}/files CUSTOM DatasetFiles',
+      'DataOutApi GET /metadata/datasets/{datasetId}/files CUSTOM Datasets',
       'DataOutApi GET /openapi.json NONE DataOutOpenApi',
       'DataOutApi GET /service-info NONE ServiceInfo',
       'DataOutApi HEAD /files/{fileId} CUSTOM DirectFile',
@@ -122,6 +122,7 @@ describe('routes', () => {
   });
 
   test.each([
+    ['GET', '/metadata/datasets'],
     ['GET', '/metadata/datasets/{datasetId}/files'],
     ['GET', '/files/{fileId}'],
     ['HEAD', '/files/{fileId}'],
@@ -154,7 +155,6 @@ describe('routes', () => {
     ['GET', '/stream/{file}'],
     ['HEAD', '/stream/{file}'],
     ['GET', '/service-info'],
-    ['GET', '/metadata/datasets'],
     ['GET', '/ga4gh/drs/v1/objects/{object_id}'],
   ])('%s %s is a buffered proxy integration', (verb, path) => {
     const { Integration } = methodOf(verb, path);

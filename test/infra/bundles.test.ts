@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { assembly } from '../helpers/assembly.ts';
 import { stackTemplate } from '../helpers/template.ts';
 
-const direct = ['AuthorizeVisa', 'Datasets', 'DatasetFiles', 'DirectFile', 'Drs', 'Htsget'];
+const direct = ['AuthorizeVisa', 'Datasets', 'DirectFile', 'Drs', 'Htsget'];
 const verifying = ['AuthorizeOutbox', 'Files', 'Stream', 'ConsumeExport', ...direct];
 const names = [
   'AuthorizeAdmin',
@@ -31,7 +31,6 @@ const metafiles: Readonly<Record<string, string>> = {
   ServiceInfo: 'data-out-service-info',
   AuthorizeVisa: 'data-out-authorize-visa',
   Datasets: 'data-out-datasets',
-  DatasetFiles: 'data-out-dataset-files',
   DirectFile: 'data-out-file',
   Drs: 'data-out-drs',
   Htsget: 'data-out-htsget',

@@ -78,7 +78,6 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   ServiceInfo: [],
   AuthorizeVisa: [...denyList, ...ticketKey],
   Datasets: datasetsAndFiles,
-  DatasetFiles: datasetsAndFiles,
   DirectFile: [
     ...datasetsAndFiles,
     `kms:Decrypt ArchiveBucketKey ${through('s3')}`,

@@ -351,7 +351,6 @@ describe('direct access', () => {
     expect(gone.sort()).toEqual([
       'AuthorizeVisa',
       'DataOutOpenApiDataOutOpenApi',
-      'DatasetFiles',
       'Datasets',
       'DescribeFile',
       'DirectFile',

@@ -78,7 +78,7 @@ describe('functions', () => {
     for (const name of ['Files', 'Stream']) {
       expect(Object.keys(variables(name)).filter((variable) => variable.startsWith('DATABASE_'))).toEqual([]);
     }
-    for (const name of ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs', 'DescribeFile', 'Htsget'])
+    for (const name of ['Datasets', 'DirectFile', 'Drs', 'DescribeFile', 'Htsget'])
       expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueReaderSecret');
     for (const name of ['ConsumeExport', 'StageFile', 'SweepDeliveries', 'Withdraw'])
       expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueWorkerSecret');
@@ -110,7 +110,6 @@ describe('functions', () => {
       'Stream',
       'AuthorizeVisa',
       'Datasets',
-      'DatasetFiles',
       'DirectFile',
       'Drs',
       'Htsget',
@@ -128,7 +127,7 @@ describe('functions', () => {
 
   test('that use the catalogue wait for its migration', () => {
     const migration = Object.keys(service.template.Resources).find((id) => /^Migration/.test(id));
-    const direct = ['Datasets', 'DatasetFiles', 'DirectFile', 'Drs', 'DescribeFile', 'Htsget'];
+    const direct = ['Datasets', 'DirectFile', 'Drs', 'DescribeFile', 'Htsget'];
     for (const name of [
       'AuthorizeOutbox',
       'ExportStatus',

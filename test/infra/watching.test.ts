@@ -177,7 +177,8 @@ describe('the alarms', () => {
       'DataOutService-Proxy POST /stream',
     ]);
     expect(routes('DataOutLatency')).not.toContain('DataOutService-DataOut GET /files/{fileId}');
-    expect(routes('DataOutLatency')).toContain('DataOutService-DataOut GET /metadata/datasets');
+    expect(routes('DataOutLatency')).not.toContain('DataOutService-DataOut GET /metadata/datasets');
+    expect(routes('DataOutLatency')).toContain('DataOutService-DataOut GET /ga4gh/drs/v1/objects/{object_id}');
     expect(limits(of('default').alarms.DataOutLatency)).toEqual([5000, 3, 300]);
   });
 });

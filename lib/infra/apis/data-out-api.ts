@@ -42,8 +42,9 @@ export class DataOutApi extends ServiceApi {
     this.#addServiceInfo(root, props.serviceInfo);
 
     const datasets = root.addResource('metadata').addResource('datasets');
-    this.#behindVisas(datasets, ['GET'], props.datasets);
-    this.#behindVisas(datasets.addResource('{datasetId}').addResource('files'), ['GET'], props.datasetFiles, streamed);
+    for (const resource of [datasets, datasets.addResource('{datasetId}').addResource('files')]) {
+      this.#behindVisas(resource, ['GET'], props.datasets, streamed);
+    }
 
     const file = root.addResource('files').addResource('{fileId}');
     // Of the segments below a file, API Gateway prefers the literal ones.

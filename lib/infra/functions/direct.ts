@@ -24,15 +24,7 @@ export function directFunctions(make: Make, { settings, storage }: FunctionsProp
 
   const datasets = make('Datasets', {
     entry: 'data-out/datasets.ts',
-    description: 'Lists the datasets that the caller may have',
-    memoryMegabytes: 1024,
-    timeout: apiTimeout,
-    verifiesVisas: true,
-  });
-
-  const datasetFiles = make('DatasetFiles', {
-    entry: 'data-out/dataset-files.ts',
-    description: 'Lists the files of a dataset',
+    description: 'Lists the datasets that the caller may have, and their files',
     memoryMegabytes: 1024,
     timeout: streamTimeout,
     verifiesVisas: true,
@@ -89,7 +81,7 @@ export function directFunctions(make: Make, { settings, storage }: FunctionsProp
     if (origins.length > 0) target.configure(environment.htsgetOrigins, origins.join(','));
   }
 
-  for (const target of [datasets, datasetFiles, directFile, drs, describeFile, htsget]) {
+  for (const target of [datasets, directFile, drs, describeFile, htsget]) {
     storage.catalogue.grant(target, 'reader');
   }
   for (const target of [serviceInfo, drs]) {
@@ -98,5 +90,5 @@ export function directFunctions(make: Make, { settings, storage }: FunctionsProp
     target.configure(environment.organizationUrl, settings.service.organizationUrl);
   }
 
-  return { serviceInfo, authorizeVisa, datasets, datasetFiles, directFile, drs, describeFile, htsget };
+  return { serviceInfo, authorizeVisa, datasets, directFile, drs, describeFile, htsget };
 }

@@ -46,8 +46,8 @@ export class Functions extends Construct {
   /** Functions of direct access. */
   get servingDirectly(): readonly ServiceFunction[] {
     if (!this.direct) return [];
-    const { authorizeVisa, datasets, datasetFiles, directFile, drs, describeFile, htsget } = this.direct;
-    return [authorizeVisa, datasets, datasetFiles, directFile, drs, describeFile, htsget];
+    const { authorizeVisa, datasets, directFile, drs, describeFile, htsget } = this.direct;
+    return [authorizeVisa, datasets, directFile, drs, describeFile, htsget];
   }
 
   /** Every function. */

@@ -185,7 +185,7 @@ async function broken(): Promise<void> {
 
 test('the run left something in every kind of place', () => {
   const sources = new Set(traces.map(({ source }) => source));
-  const direct = ['authorize-visa', 'datasets', 'dataset-files', 'direct-file', 'drs', 'describe-file'];
+  const direct = ['authorize-visa', 'datasets', 'direct-file', 'drs', 'describe-file'];
   for (const name of [...direct, 'data-out-access']) {
     expect(sources).toContain(`log ${name}`);
     expect(sources).toContain(`log file ${name}.log`);
