@@ -1,20 +1,17 @@
 import type { Context } from 'aws-lambda';
 import { type DatabaseRole, databaseRoles } from '../lib/contract/database-roles.ts';
 import { environment } from '../lib/contract/environment.ts';
-import { keepRows } from '../lib/service/ledger/retention.ts';
-import { s3Client, secretsManagerClient } from '../lib/service/stores/clients.ts';
+import { secretsManagerClient } from '../lib/service/stores/clients.ts';
 import { closeRole, passwordOf, prepareRole } from '../lib/service/stores/rds/database-role.ts';
-import { migrate, migration } from '../lib/service/stores/rds/migrate.ts';
+import { keepRows, migrate, migration } from '../lib/service/stores/rds/migrate.ts';
 import baseline from '../lib/service/stores/rds/migrations/0001-baseline.sql';
-import filesByPath from '../lib/service/stores/rds/migrations/0002-files-by-path.sql';
-import { s3OutboxRemover } from '../lib/service/stores/s3/outbox-remover.ts';
 import { retriedUntilConsistent, roleSecrets, workingMs } from './shared/deployment.ts';
-import { describeError, logger } from './shared/observability.ts';
-import { optionalNumber, required } from './shared/runtime.ts';
+import { logger } from './shared/observability.ts';
+import { optionalNumber } from './shared/runtime.ts';
 import { database } from './shared/wiring.ts';
 
 /** Imported, so that the bundle holds the text and a changed file makes another function version. */
-const migrations = [migration('0001-baseline.sql', baseline), migration('0002-files-by-path.sql', filesByPath)];
+const migrations = [migration('0001-baseline.sql', baseline)];
 
 let remainingMs = (): number => 0;
 const db = database({ remainingMs: () => remainingMs() });
@@ -28,20 +25,7 @@ export async function handler(_event: unknown, context: Context): Promise<{ appl
   remainingMs = () => workingMs(context);
   const applied = await retriedUntilConsistent(bringUpToDate, context);
   logger.info('database is up to date', { applied });
-  await markOpen();
   return { applied };
-}
-
-/**
- * The previous version may have left a request open without the sign that the sweep looks for. A failure to write it
- * is not an error: the daily sweep needs no sign, and the role of an earlier release may not write it.
- */
-async function markOpen(): Promise<void> {
-  try {
-    await s3OutboxRemover(s3Client(), required(environment.outboxBucket)).markOpen();
-  } catch (error) {
-    logger.warn('open requests are not marked: the daily sweep looks for them', describeError(error));
-  }
 }
 
 async function bringUpToDate(): Promise<string[]> {

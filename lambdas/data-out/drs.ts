@@ -1,5 +1,4 @@
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from 'aws-lambda';
-import { environment } from '../../lib/contract/environment.ts';
 import { directChallenge } from '../../lib/contract/http.ts';
 import {
   type DrsAccess,
@@ -12,23 +11,19 @@ import { drsServiceInfo } from '../../lib/service/direct/service-info.ts';
 import { baseUrlOf, resultOf } from '../../lib/service/http/api-gateway.ts';
 import type { HttpReply } from '../../lib/service/http/reply.ts';
 import type { HttpRequest } from '../../lib/service/http/request.ts';
-import { lambdaClient } from '../../lib/service/stores/clients.ts';
-import { fileDescriptions } from '../../lib/service/stores/file-descriptions.ts';
 import { directAccess, serviceInfo } from '../shared/direct-wiring.ts';
 import { answer } from '../shared/http.ts';
 import { logger } from '../shared/observability.ts';
-import { required } from '../shared/runtime.ts';
 
 const endpoint = {
   ...directAccess(),
-  describeFile: fileDescriptions(lambdaClient(), required(environment.describeFileFunctionArn)),
   served: (access: DrsAccess) => logger.info('described', { ...access }),
 };
 const info = serviceInfo();
 
 /**
  * GA4GH DRS 1.5.0. A GET of an object is also behind the authorizer; a POST carries its passports in the body, so strangers
- * reach this function. It has no key of the archive. Once a caller may know a file, it asks another function to describe it.
+ * reach this function. It has no key of the archive and sees no bucket.
  */
 export async function handler(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
   const reply = await answer(event, directChallenge, (request) => operation(event, request));

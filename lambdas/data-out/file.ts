@@ -3,7 +3,7 @@ import { directChallenge } from '../../lib/contract/http.ts';
 import type { ServedFile } from '../../lib/service/direct/access.ts';
 import { serveContent, serveFile, serveHeader } from '../../lib/service/direct/serve-file.ts';
 import { s3Client } from '../../lib/service/stores/clients.ts';
-import { s3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
+import { s3Outbox } from '../../lib/service/stores/s3/outbox.ts';
 import { directUrls } from '../../lib/service/stores/s3/presigned.ts';
 import { directAccess } from '../shared/direct-wiring.ts';
 import { streamedHandler } from '../shared/http.ts';
@@ -22,7 +22,7 @@ const endpoint = {
   ...directAccess(),
   archive,
   archiveKeys,
-  outbox: s3OutboxWriter({ client, bucket: outboxBucket, archiveBuckets }),
+  outbox: s3Outbox({ client, bucket: outboxBucket, archiveBuckets }),
   urls: directUrls({ client, archiveBuckets, outboxBucket, urlLifetimeSeconds }),
   now: () => new Date(),
   served: (file: ServedFile) => logger.info('served', { ...file }),

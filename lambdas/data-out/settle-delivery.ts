@@ -5,65 +5,53 @@ import { receiptMediaType } from '../../lib/contract/delivery.ts';
 import { environment } from '../../lib/contract/environment.ts';
 import { deliveryMessage } from '../../lib/contract/messages.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
-import type { Events } from '../../lib/service/export/ports.ts';
-import { type FinalizeDependencies, finalizeDelivery } from '../../lib/service/export/receipt/finalize.ts';
 import type { ReceivedMessage } from '../../lib/service/export/received.ts';
-import { receiptRecords } from '../../lib/service/ledger/ledger.ts';
+import { type SettleDependencies, settleRequest } from '../../lib/service/export/settle/settle.ts';
 import { kmsClient, s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
 import { kmsReceiptSigner } from '../../lib/service/stores/receipt-signer.ts';
-import { s3OutboxWriter } from '../../lib/service/stores/s3/outbox-writer.ts';
+import { s3Outbox } from '../../lib/service/stores/s3/outbox.ts';
 import { countBy, logger, metrics } from '../shared/observability.ts';
-import { announce } from '../shared/outcomes.ts';
+import { type AnnouncedTo, announce } from '../shared/outcomes.ts';
 import { oneByOne, queueHandler } from '../shared/queue.ts';
 import { keepMemorySmall, required } from '../shared/runtime.ts';
-import { exportFields } from '../shared/traces.ts';
 import { database, deployedEvents } from '../shared/wiring.ts';
 
-// A receipt is read, signed and sent in pieces, which are garbage at once.
+// The buffers of a receipt are garbage at once.
 keepMemorySmall();
 
-/** Consumer of `deliveries`: finalizes a request and writes its delivery receipt. */
+/** Consumer of `deliveries`: settles a request and writes its delivery receipt. */
 export const handler = queueHandler({
   sqs: sqsClient(),
-  queues: [{ url: required(environment.deliveriesQueueUrl) }],
+  queueUrls: [required(environment.deliveriesQueueUrl)],
   retryDelaysSeconds: required(environment.retryDelaysSeconds),
   stage: 'settle',
-  handle: oneByOne(
-    finalizeMessage(
-      { ledger: receiptRecords(database()), ...deployedReceipts(), now: () => new Date() },
-      deployedEvents(),
-    ),
-  ),
+  handle: oneByOne(settleMessage({ db: database(), ...deployedReceipts(), now: () => new Date() }, deployedEvents())),
 });
 
-function deployedReceipts(): Pick<FinalizeDependencies, 'receipts'> {
+function deployedReceipts(): Pick<SettleDependencies, 'receipts'> {
   const keyArns = process.env[environment.receiptKeyArns];
   if (!keyArns) return {};
   const bucket = required(environment.outboxBucket);
   return {
     receipts: {
-      outbox: s3OutboxWriter({ client: s3Client(), bucket, contentType: receiptMediaType }),
+      outbox: s3Outbox({ client: s3Client(), bucket, contentType: receiptMediaType }),
       signer: kmsReceiptSigner(kmsClient(), keyArns.split(',')),
       issuer: required(environment.serviceId),
     },
   };
 }
 
-/**
- * Handles one message of `deliveries`. A throw brings the message back.
- *
- * @param events `undefined` while the setting `events` is off
- */
-export function finalizeMessage(
-  dependencies: FinalizeDependencies,
-  events?: Events,
+/** Handles one message of `deliveries`. A throw brings the message back. */
+export function settleMessage(
+  dependencies: SettleDependencies,
+  events?: AnnouncedTo,
 ): (message: Pick<ReceivedMessage, 'body'>, context: Context) => Promise<void> {
   return async ({ body }, context) => {
     const { requestId } = deliveryMessage.parse(parseJson(body));
-    const { outcome, ...result } = await finalizeDelivery(requestId, dependencies, () =>
+    const { outcome, ...result } = await settleRequest(requestId, dependencies, () =>
       context.getRemainingTimeInMillis(),
     );
-    logger.info(outcome, { ...exportFields({ requestId }), ...result });
+    logger.info(outcome, { requestId, ...result });
     if (!('state' in result)) return;
     countBy(names.deliverySettled, result.state);
     if (result.seconds !== undefined) metrics.addMetric(names.secondsToSettled, MetricUnit.Seconds, result.seconds);

@@ -1,7 +1,7 @@
 import { type AdminPage, adminPageFile } from '../../lib/contract/admin-page.ts';
 import { environment } from '../../lib/contract/environment.ts';
 import { proxyChallenge } from '../../lib/contract/http.ts';
-import { adminPageReply } from '../../lib/service/export/administrator.ts';
+import { adminPageReply } from '../../lib/service/http/administrator.ts';
 import { bufferedHandler } from '../shared/http.ts';
 import { bundledJson, required } from '../shared/runtime.ts';
 

@@ -1,5 +1,5 @@
 import { environment } from '../../lib/contract/environment.ts';
-import { authenticateAdministrator } from '../../lib/service/export/administrator.ts';
+import { authenticateAdministrator } from '../../lib/service/http/administrator.ts';
 import { headersOf } from '../../lib/service/http/api-gateway.ts';
 import { secretsManagerClient } from '../../lib/service/stores/clients.ts';
 import { secretAdministrators } from '../../lib/service/stores/secrets.ts';

@@ -1,7 +1,7 @@
 import { environment } from '../../lib/contract/environment.ts';
 import { proxyChallenge } from '../../lib/contract/http.ts';
+import { exportRecords } from '../../lib/service/export/export-records.ts';
 import { listExports, showExport } from '../../lib/service/export/show-exports.ts';
-import { exportRecords } from '../../lib/service/ledger/export-status.ts';
 import { bufferedHandler } from '../shared/http.ts';
 import { required } from '../shared/runtime.ts';
 import { promptDatabase } from '../shared/wiring.ts';

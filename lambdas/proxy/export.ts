@@ -9,21 +9,17 @@ import { exportRequestsQueue } from '../../lib/service/stores/queues.ts';
 import { bufferedHandler } from '../shared/http.ts';
 import { logger, metrics } from '../shared/observability.ts';
 import { required } from '../shared/runtime.ts';
-import { requestedFields, traceOf } from '../shared/traces.ts';
 
 const endpoint: ExportEndpoint = {
   archiveKind: required(environment.archiveKind),
-  requests: exportRequestsQueue({
-    client: sqsClient(),
-    queueUrl: required(environment.exportRequestsQueueUrl),
-    traceOf,
-  }),
+  requests: exportRequestsQueue({ client: sqsClient(), queueUrl: required(environment.exportRequestsQueueUrl) }),
   newRequestId: randomUUID,
   clock: () => new Date(),
-  requested: (request, published) => {
+  requested: ({ requestId }, published) => {
     metrics.addMetric(names.exportRequested, MetricUnit.Count, 1);
     metrics.publishStoredMetrics();
-    logger.info('export requested', requestedFields(request, published));
+    // The first id is that of the call, the second one names the export from here to its receipt.
+    logger.info('export requested', { requestId, exportRequestId: published.requestId });
   },
 };
 

@@ -1,29 +1,25 @@
-import type { SQSClient } from '@aws-sdk/client-sqs';
+import { ChangeMessageVisibilityCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
+import * as z from 'zod';
+import { parseJson } from '../../lib/common/untrusted-json.ts';
+import { exportRequestAttributes } from '../../lib/contract/messages.ts';
 import { type FailureStage, metrics as names } from '../../lib/contract/metrics.ts';
 import { isError } from '../../lib/errors.ts';
-import { idsOfDelivered, type ReceivedExportRequest } from '../../lib/service/export/received.ts';
-import { delayAfter, parseRetryDelays, redeliverAfter } from '../../lib/service/stores/queues.ts';
+import type { ReceivedMessage } from '../../lib/service/export/received.ts';
 import { countBy, describeError, logger, metrics } from './observability.ts';
-import { exportFields, followTraces } from './traces.ts';
-
-interface Queue {
-  readonly url: string;
-  /** Receives after which it puts a message aside. @default - the function does not ask which is the last */
-  readonly receives?: number;
-}
 
 /** How each message ended, in their order. One that was carried out, or refused for good, is fulfilled. */
 export type HandleMessages = (
-  messages: readonly ReceivedExportRequest[],
+  messages: readonly ReceivedMessage[],
   context: Context,
 ) => Promise<readonly PromiseSettledResult<unknown>[]>;
 
 export interface QueueHandlerOptions {
   readonly sqs: Pick<SQSClient, 'send'>;
-  readonly queues: readonly [Queue, ...Queue[]];
+  /** Of the queues whose messages come back early. @default - none: a message comes back when its visibility timeout ends */
+  readonly queueUrls?: readonly string[];
   /** Comma-separated seconds before the 2nd, 3rd, … receive of a message that failed; the last one repeats. */
-  readonly retryDelaysSeconds: string;
+  readonly retryDelaysSeconds?: string;
   /** Where in an export its messages can fail. */
   readonly stage: FailureStage;
   readonly handle: HandleMessages;
@@ -34,26 +30,26 @@ export interface QueueHandlerOptions {
  * the delay that its receive count calls for, until the queue's redrive policy moves it to the dead-letter queue. An
  * error with `retryAfterSeconds` 0 brings it back at once.
  */
-export function queueHandler({ sqs, queues, retryDelaysSeconds, stage, handle }: QueueHandlerOptions) {
-  const delays = parseRetryDelays(retryDelaysSeconds);
+export function queueHandler({ sqs, queueUrls = [], retryDelaysSeconds, stage, handle }: QueueHandlerOptions) {
+  const delays = parseRetryDelays(retryDelaysSeconds ?? '0');
 
-  async function putBack(record: SQSRecord, message: ReceivedExportRequest, error: unknown): Promise<void> {
-    const { messageId, receive } = message;
-    const delaySeconds = delayAfter(error, receive.count, delays);
+  async function putBack(record: SQSRecord, error: unknown): Promise<void> {
+    const { messageId, receiptHandle } = record;
+    const received = Number(record.attributes.ApproximateReceiveCount);
     countBy(names.messageFailed, stage);
-    const { requestId, ...data } = idsOfDelivered(message);
     logger.error('message failed', {
-      ...exportFields({ requestId }),
-      ...data,
-      messageId,
-      received: receive.count,
-      delaySeconds,
-      code: isError(error) ? error.code : 'internal_error',
+      ...idsOf(record),
+      ...{ messageId, received, code: isError(error) ? error.code : 'internal_error' },
       ...describeError(error),
     });
+    // The ARN and the URL of a queue end in its name.
+    const name = record.eventSourceARN.split(':').at(-1) ?? '';
+    const queueUrl = queueUrls.find((url) => url.endsWith(`/${name}`));
+    if (queueUrl === undefined) return;
     try {
-      const { url: queueUrl } = queueOf(record, queues) ?? queues[0];
-      await redeliverAfter(delaySeconds, { receiptHandle: record.receiptHandle, queueUrl }, sqs);
+      const message = { QueueUrl: queueUrl, ReceiptHandle: receiptHandle };
+      const seconds = delayAfter(error, received, delays);
+      await sqs.send(new ChangeMessageVisibilityCommand({ ...message, VisibilityTimeout: seconds }));
     } catch (failure) {
       // The message still comes back, only later: when the queue's own visibility timeout ends.
       logger.warn('visibility timeout not changed', { messageId, ...describeError(failure) });
@@ -62,24 +58,14 @@ export function queueHandler({ sqs, queues, retryDelaysSeconds, stage, handle }:
 
   return async ({ Records: records }: SQSEvent, context: Context): Promise<SQSBatchResponse> => {
     logger.addContext(context);
-    const delivered = records.map((record) => ({ record, message: receivedMessage(record, queueOf(record, queues)) }));
-    followTraces(
-      delivered.map(({ record, message }) => ({
-        ...idsOfDelivered(message),
-        header: record.attributes.AWSTraceHeader,
-      })),
-    );
     try {
-      const ends = await handle(
-        delivered.map(({ message }) => message),
-        context,
-      );
-      const failed = delivered.flatMap(({ record, message }, index) => {
+      const ends = await handle(records.map(receivedMessage), context);
+      const failed = records.flatMap((record, index) => {
         const end = ends[index];
-        return end?.status === 'fulfilled' ? [] : [{ record, message, reason: end?.reason }];
+        return end?.status === 'fulfilled' ? [] : [{ record, reason: end?.reason }];
       });
-      await Promise.all(failed.map(({ record, message, reason }) => putBack(record, message, reason)));
-      return { batchItemFailures: failed.map(({ message }) => ({ itemIdentifier: message.messageId })) };
+      await Promise.all(failed.map(({ record, reason }) => putBack(record, reason)));
+      return { batchItemFailures: failed.map(({ record }) => ({ itemIdentifier: record.messageId })) };
     } finally {
       if (metrics.hasStoredMetrics()) metrics.publishStoredMetrics();
     }
@@ -87,7 +73,7 @@ export function queueHandler({ sqs, queues, retryDelaysSeconds, stage, handle }:
 }
 
 /** Handles messages one after the other, so that memory and calls in flight stay those of one message. */
-export function oneByOne(handle: (message: ReceivedExportRequest, context: Context) => Promise<void>): HandleMessages {
+export function oneByOne(handle: (message: ReceivedMessage, context: Context) => Promise<void>): HandleMessages {
   return async (messages, context) => {
     const ends: PromiseSettledResult<void>[] = [];
     for (const message of messages) ends.push(...(await Promise.allSettled([handle(message, context)])));
@@ -95,20 +81,47 @@ export function oneByOne(handle: (message: ReceivedExportRequest, context: Conte
   };
 }
 
-function receivedMessage(record: SQSRecord, queue: Queue | undefined): ReceivedExportRequest {
-  const { messageId, body, attributes, messageAttributes } = record;
-  const count = Number(attributes.ApproximateReceiveCount);
+function receivedMessage({ messageId, body, attributes, messageAttributes }: SQSRecord): ReceivedMessage {
   const strings = Object.entries(messageAttributes).map(([name, value]) => [name, value.stringValue]);
   return {
     messageId,
     body,
     sentAt: new Date(Number(attributes.SentTimestamp)),
     attributes: Object.fromEntries(strings),
-    receive: { count, isLast: queue?.receives !== undefined && count >= queue.receives },
   };
 }
 
-/** The queue that a record came from: its ARN and its URL end in its name. */
-function queueOf({ eventSourceARN }: SQSRecord, queues: readonly Queue[]): Queue | undefined {
-  return queues.find(({ url }) => url.endsWith(`/${eventSourceARN.split(':').at(-1) ?? ''}`));
+const ids = z.object({
+  requestId: z.uuid().optional().catch(undefined),
+  datasetId: z.string().optional().catch(undefined),
+  fileId: z.string().optional().catch(undefined),
+});
+
+/** The ids that a message names, and nothing else of it: an export request also has a visa and a key. */
+function idsOf({ body, messageId, messageAttributes }: SQSRecord): z.infer<typeof ids> {
+  const { requestId, ...named } = ids.safeParse(parseJson(body)).data ?? {};
+  const attribute = z.uuid().safeParse(messageAttributes[exportRequestAttributes.requestId]?.stringValue).data;
+  return { requestId: attribute ?? requestId ?? messageId, ...named };
+}
+
+/** Longest visibility timeout that SQS takes, in seconds (12 h). */
+const longestDelaySeconds = 43_200;
+
+/** Seconds before the 2nd, 3rd, … receive of a message that failed; the last one repeats. */
+type RetryDelays = readonly [number, ...number[]];
+
+/** @param text seconds, separated by commas @throws Error for anything else */
+export function parseRetryDelays(text: string): RetryDelays {
+  const [first, ...others] = text.split(',').map((part) => (part.trim() === '' ? Number.NaN : Number(part)));
+  const delays = [first ?? Number.NaN, ...others] as const;
+  if (!delays.every((delay) => Number.isInteger(delay) && delay >= 0 && delay <= longestDelaySeconds)) {
+    throw new Error('retry delays: expected whole seconds from 0 to 43200, separated by commas');
+  }
+  return delays;
+}
+
+/** Seconds until a message that failed is received again. @param receives how often it was received so far */
+function delayAfter(error: unknown, receives: number, delays: RetryDelays): number {
+  if (isError(error, 'temporarily_unavailable') && error.retryAfterSeconds === 0) return 0;
+  return delays[receives - 1] ?? delays.at(-1) ?? delays[0];
 }

@@ -1,6 +1,6 @@
 import type { S3Client } from '@aws-sdk/client-s3';
+import type { SQSClient } from '@aws-sdk/client-sqs';
 import { environment, trustedIssuersFile } from '../../lib/contract/environment.ts';
-import type { Events } from '../../lib/service/export/ports.ts';
 import { secretArchiveKeys } from '../../lib/service/stores/archive-keys.ts';
 import {
   eventBridgeClient,
@@ -8,7 +8,8 @@ import {
   secretsManagerClient,
   withinAuthorizer,
 } from '../../lib/service/stores/clients.ts';
-import { eventBridgeEvents } from '../../lib/service/stores/events.ts';
+import { type Events, eventBridgeEvents } from '../../lib/service/stores/events.ts';
+import { deliveriesQueue, fileExportsQueue } from '../../lib/service/stores/queues.ts';
 import { DataApi, type DataApiOptions } from '../../lib/service/stores/rds/data-api.ts';
 import { parseArchiveBuckets, s3Archive } from '../../lib/service/stores/s3/archive.ts';
 import { secretDenyList } from '../../lib/service/stores/secrets.ts';
@@ -50,6 +51,15 @@ export function deployedArchive(client: S3Client) {
     archiveBuckets,
     archive: s3Archive({ client, buckets: archiveBuckets }),
     archiveKeys: secretArchiveKeys({ client: secretsManagerClient(), secretArn }),
+  };
+}
+
+/** The queues that carry an export, as their senders see them. */
+export function deployedQueues(client: SQSClient) {
+  return {
+    fileExports: fileExportsQueue({ client, queueUrl: required(environment.fileExportsQueueUrl) }),
+    smallFileExports: fileExportsQueue({ client, queueUrl: required(environment.smallFileExportsQueueUrl) }),
+    deliveries: deliveriesQueue({ client, queueUrl: required(environment.deliveriesQueueUrl) }),
   };
 }
 

@@ -71,6 +71,8 @@ export const connection = z.object({
     [outputs.deliveriesQueueUrl]: output,
     [outputs.deliveriesDeadLetterQueueUrl]: output,
     [outputs.redriveRoleArn]: output,
+    [outputs.outboxExpiryDays]: output,
+    [outputs.outboxQuotaGib]: output.optional(),
   }),
   /** Folder with one log file a function: the JSON lines it wrote. */
   logsDir: z.string().min(1),

@@ -1,10 +1,12 @@
-/** State of a request in `data_out.requests`. Until it is finalized, it is `accepted`. */
-export const requestStates = ['accepted', 'rejected', 'complete', 'incomplete', 'failed', 'withdrawn'] as const;
+/** State of a request in `data_out.requests`. Until it is settled, it is `accepted`. */
+export const requestStates = ['accepted', 'rejected', 'complete', 'incomplete', 'withdrawn'] as const;
 export type RequestState = (typeof requestStates)[number];
 
-/** State of a file in `data_out.request_files`. `pending` and `retrying` are open, the others are final. */
-export const fileStates = ['pending', 'retrying', 'staged', 'superseded', 'withdrawn', 'rejected', 'given_up'] as const;
-export type FileState = (typeof fileStates)[number];
+/** State of a file in `data_out.request_files`. A file that is `waiting` or `sent` is open; the other states are ends. */
+export const rowStates = ['waiting', 'sent', 'staged', 'superseded', 'withdrawn', 'rejected', 'given_up'] as const;
+
+/** Most files that one delivery receipt lists. A larger request has several receipts. */
+export const filesPerReceipt = 100_000;
 
 /** Ending of the outbox name of a delivery receipt. */
 export const receiptSuffix = '.delivery.jws';
@@ -32,15 +34,22 @@ export interface DeliveryReceipt {
   /** Request id. */
   readonly jti: string;
   readonly requested_at: string;
-  /** From 1. Higher whenever the request is finalized again; it may skip numbers. */
+  /** The revision of the request. It is 1 at first and higher whenever the request is settled again; it may skip numbers. */
   readonly generation: number;
+  /** Which of the request's receipts this is, from 1. Absent when there is only one. The last part is written last. */
+  readonly part?: number;
+  /** How many receipts the request has. A reader has all of it once it has every part of one generation. */
+  readonly parts?: number;
   /** Stable id, `EGAD…`. */
   readonly dataset: string;
   /** What was asked for. */
   readonly kind: 'dataset' | 'file';
   /** SHA-256 of the recipient's raw public key, hex. */
   readonly key_fingerprint: string;
-  /** Whether every file of the request is in the outbox with the listed bytes. */
+  /**
+   * Whether every file of the request is in the outbox with the listed bytes. The last part speaks of all of them. The others say
+   * `false`, because the files after theirs were not looked at yet.
+   */
   readonly complete: boolean;
   /** In the order of the file ids. */
   readonly files: readonly DeliveredFile[];

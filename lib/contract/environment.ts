@@ -31,14 +31,8 @@ export const environment = {
   smallFileExportsQueueUrl: 'SMALL_FILE_EXPORTS_QUEUE_URL',
   /** ARN of the EventBridge bus that takes the events for operators. Absent: none are sent. */
   eventBusArn: 'EVENT_BUS_ARN',
-  /** URL of the queue with one message for each request to finalize. */
+  /** URL of the queue with one message for each request to settle. */
   deliveriesQueueUrl: 'DELIVERIES_QUEUE_URL',
-  /** Receives after which a message of `export-requests` is put aside. */
-  exportRequestsReceives: 'EXPORT_REQUESTS_RECEIVES',
-  /** The same for `file-exports`. */
-  fileExportsReceives: 'FILE_EXPORTS_RECEIVES',
-  /** The same for `small-file-exports`. */
-  smallFileExportsReceives: 'SMALL_FILE_EXPORTS_RECEIVES',
   /** Most files that all invocations together stage at once. */
   filesInFlight: 'FILES_IN_FLIGHT',
   /** Comma-separated seconds before the 2nd, 3rd, … receive of a message that failed; the last one repeats. */
@@ -69,8 +63,6 @@ export const environment = {
   databaseClosedRole: 'DATABASE_CLOSED_ROLE',
   /** As `databaseProxySecretArn`, of the consumers of the queues. */
   databaseWorkerSecretArn: 'DATABASE_WORKER_SECRET_ARN',
-  /** ARN of the function that describes files to DRS. */
-  describeFileFunctionArn: 'DESCRIBE_FILE_FUNCTION_ARN',
   /** ARNs of the KMS keys of delivery receipts, the newest last, separated by commas. Absent: no receipts are written. */
   receiptKeyArns: 'RECEIPT_KEY_ARNS',
   /** Name of the database in the cluster. */

@@ -9,7 +9,6 @@ export const eventDetailTypes = {
   rejected: 'Export Rejected',
   complete: 'Delivery Settled',
   incomplete: 'Delivery Settled',
-  failed: 'Delivery Settled',
   withdrawn: 'Delivery Settled',
 } as const satisfies Record<RequestState, string>;
 

@@ -1,19 +1,13 @@
-import type { FileState } from './delivery.ts';
-
 /**
  * State of an export as `GET /export/{archive_kind}` shows it. `accepted`: every file is still open. `staging`: some
- * files are final, or all are and the request is about to be finalized. The others are final.
+ * files have ended, or all have and the request is about to be settled. The others are final.
  */
-export const exportStates = [
-  'accepted',
-  'rejected',
-  'staging',
-  'complete',
-  'incomplete',
-  'failed',
-  'withdrawn',
-] as const;
+export const exportStates = ['accepted', 'rejected', 'staging', 'complete', 'incomplete', 'withdrawn'] as const;
 export type ExportState = (typeof exportStates)[number];
+
+/** State of a file as the same route shows it. */
+export const fileStates = ['pending', 'staged', 'superseded', 'withdrawn', 'rejected', 'given_up'] as const;
+export type FileState = (typeof fileStates)[number];
 
 /** Whether an export of this state continues. */
 export function isUnderWay(state: ExportState): state is 'accepted' | 'staging' {
@@ -25,7 +19,7 @@ export interface ExportRequestState {
   /** UUID. */
   readonly requestId: string;
   readonly state: ExportState;
-  /** Reason code of a rejection or a failure. */
+  /** Reason code of a rejection. */
   readonly reason: string | null;
   /** What was asked for. */
   readonly kind: 'dataset' | 'file' | null;
@@ -38,10 +32,8 @@ export interface ExportRequestState {
   /** SHA-256 of the recipient's raw public key, hex. */
   readonly keyFingerprint: string | null;
   readonly requestedAt: string;
-  /** When the last message was sent: until then `counts.total` grows. */
-  readonly sealedAt: string | null;
   readonly settledAt: string | null;
-  /** From 1. Higher whenever the request is finalized again; it may skip numbers. */
+  /** From 1. Higher whenever the request is settled again; it may skip numbers. */
   readonly generation: number;
   /** Outbox name of the delivery receipt, once it is written. */
   readonly receipt: string | null;
@@ -50,14 +42,13 @@ export interface ExportRequestState {
 /** A row of the list. */
 export interface ListedExport extends ExportRequestState {
   /**
-   * Number of files. Those that are not counted are `null`: too many files of this page are under way. Of a finalized export,
+   * Number of files. Those that are not counted are `null`: too many files of this page are under way. Of a settled export,
    * `staged` counts the files that its receipt lists: also those that a newer export with the same key wrote.
    */
   readonly counts: {
     readonly total: number;
     readonly staged: number | null;
     readonly pending: number | null;
-    readonly retrying: number | null;
   };
   /** Bytes of the staged containers. */
   readonly bytes: number | null;
@@ -76,12 +67,12 @@ export interface ExportedFile {
   /** Stable id, `EGAF…`. */
   readonly fileId: string;
   readonly state: FileState;
-  /** Reason code, for `rejected`, `given_up` and the like. */
+  /** Reason code, for `rejected` and `given_up`. For `pending`, why the last attempt failed. */
   readonly reason: string | null;
   /** The newer request, for `superseded`. */
   readonly supersededBy: string | null;
   /** Bytes of the container. */
   readonly bytes: number | null;
-  /** When the file took this state. */
+  /** When the file last changed. */
   readonly changedAt: string;
 }

@@ -22,7 +22,7 @@ export const limits = {
   filesPerPage: 50_000,
   /** Files of a dataset in one reply without pages: 200 MB hold them where a path has up to some 150 characters. */
   filesWithoutPages: 400_000,
-  /** Files of one export of a dataset: one invocation writes its receipt. */
+  /** Files of one export of a dataset, whose receipt has 20 parts. */
   filesPerExport: 2_000_000,
   /** Rows of one page of `GET /export/{archive_kind}`. */
   exportsPerPage: 100,

@@ -34,10 +34,7 @@ export const exportRequestMessage = z
   });
 export type ExportRequestMessage = z.infer<typeof exportRequestMessage>;
 
-/**
- * Names of the SQS message attributes of `export-requests`. They stay with the message. A redrive from the dead-letter
- * queue gives it a new message id and a new time of sending.
- */
+/** Names of the SQS message attributes of `export-requests`. */
 export const exportRequestAttributes = {
   /** UUID. If absent, the message id is used. */
   requestId: 'requestId',
@@ -46,29 +43,11 @@ export const exportRequestAttributes = {
   archiveKind: 'archiveKind',
 } as const;
 
-const hash = z.string().regex(/^[0-9a-f]{64}$/);
-
-/** Body of a message on `file-exports`: one file for one recipient. It carries no visa. */
+/** Body of a message on `file-exports` and `small-file-exports`: which row to look at. It carries no visa and no key. */
 export const fileExportMessage = z.strictObject({
   requestId: z.uuid(),
-  /** When the export was requested, ISO 8601 with milliseconds: of two requests for one container the newer wins. */
-  requestedAt: z.iso.datetime(),
   /** Stable id, `EGAF…`. */
   fileId: identifier,
-  /** Stable id, `EGAD…`. */
-  datasetId: identifier,
-  /** Outbox prefix of the recipient, see `outboxPrefix`. */
-  recipient: hash,
-  /** Raw X25519 public key, base64 of 32 bytes. Only the form is checked here. */
-  publicKey: z.base64().length(44),
-  /**
-   * Hashes (`entryHash`) of what the grant depends on besides `recipient`: its tokens, and their other subjects.
-   * @default - nothing else
-   */
-  dependsOn: z
-    .array(hash)
-    .max(2 * limits.visasPerPassport + 2)
-    .optional(),
 });
 export type FileExportMessage = z.infer<typeof fileExportMessage>;
 
@@ -81,40 +60,3 @@ export type DeliveryMessage = z.infer<typeof deliveryMessage>;
  * earlier ones left under it, so nothing else may begin so.
  */
 export const smokeIdPrefix = 'SMOKE-';
-
-/** A request to the function that describes files: the file, and the dataset through which the caller may have it. */
-export const describeFileRequest = z.strictObject({ fileId: identifier, datasetId: identifier });
-export type DescribeFileRequest = z.infer<typeof describeFileRequest>;
-
-/** A file's plaintext, as the edit list of its stored header leaves it. A caller who may have the file may know all of this. */
-const fileDescription = z.strictObject({
-  /** Base name that the submitter gave; untrusted text. */
-  fileName: z.string(),
-  mediaType: z.string(),
-  /** Bytes. */
-  size: z.number().int().nonnegative(),
-  /** Strong entity tag, with its quotes: that of `GET /files/{fileId}`. */
-  etag: z.string(),
-  /** When the catalogue recorded the file, or else when its body was stored; ISO 8601 in UTC. */
-  createdAt: z.iso.datetime(),
-  /**
-   * Digests of exactly these bytes, in lower-case hex. A digest made before an edit list, or of another size, is left
-   * out.
-   */
-  checksums: z.array(z.strictObject({ type: z.enum(['MD5', 'SHA256', 'SHA384', 'SHA512']), value: z.string() })),
-});
-export type FileDescription = z.infer<typeof fileDescription>;
-
-/** The reply. An error is its code alone; the function's own log has the details. */
-export const describeFileReply = z.union([
-  z.strictObject({ description: fileDescription }),
-  z.strictObject({
-    error: z.discriminatedUnion('code', [
-      z.strictObject({ code: z.literal('forbidden') }),
-      z.strictObject({ code: z.literal('archive_damaged') }),
-      z.strictObject({ code: z.literal('temporarily_unavailable'), retryAfterSeconds: z.number().positive() }),
-    ]),
-  }),
-]);
-export type DescribeFileReply = z.infer<typeof describeFileReply>;
-export type DescribeFileError = Extract<DescribeFileReply, { error: unknown }>['error'];

@@ -14,9 +14,9 @@ export const metrics = {
   exportRequested: 'ExportRequested',
   /** Export requests the consumer refused, also by reason. */
   exportRejected: 'ExportRejected',
-  /** Export requests that were fanned out into files. */
+  /** Export requests that were accepted and whose files were sent to be staged. */
   exportAccepted: 'ExportAccepted',
-  /** Requests that were finalized, also by state. One that is finalized again counts again. */
+  /** Requests that were settled, also by state. One that is settled again counts again. */
   deliverySettled: 'DeliverySettled',
   /** Containers written to the outbox. */
   fileStaged: 'FileStaged',
@@ -24,13 +24,15 @@ export const metrics = {
   bytesStaged: 'BytesStaged',
   /** Files of accepted requests that were refused when their turn came, also by reason. */
   fileRejected: 'FileRejected',
-  /** Files whose last attempt failed, also by reason. */
+  /** Files that were given up, also by reason. */
   fileGivenUp: 'FileGivenUp',
+  /** Requests that the daily sweep found not settled although no file was open. */
+  deliveryOverdue: 'DeliveryOverdue',
   /** Containers of deprecated datasets that a run deleted from the outbox. */
   fileWithdrawn: 'FileWithdrawn',
   /** Seconds from the request to each of its containers in the outbox. */
   secondsToStaged: 'SecondsToStaged',
-  /** Seconds from the request to when it is first finalized. */
+  /** Seconds from the request to when it is first settled. */
   secondsToSettled: 'SecondsToSettled',
   /** Messages put back for another try, also by stage. */
   messageFailed: 'MessageFailed',
@@ -42,8 +44,11 @@ export const metrics = {
   withdrawnInOutbox: 'WithdrawnInOutbox',
 } as const;
 
-/** Where an export can fail: when it is decided on and fanned out, when a file is staged, when a request is finalized. */
-export const failureStages = ['consume', 'stage', 'settle'] as const;
+/**
+ * Where an export can fail: when it is decided on and its files are sent, when a file is staged, when a request is settled, and when
+ * a dead letter is recorded.
+ */
+export const failureStages = ['consume', 'stage', 'settle', 'record'] as const;
 export type FailureStage = (typeof failureStages)[number];
 
 /** Stands for a value outside its list, so that no value of a message can make its own time series. */
@@ -57,7 +62,7 @@ export const breakdowns = {
   [metrics.exportRejected]: { dimension: 'reason', values: reasonCodes },
   [metrics.fileRejected]: { dimension: 'reason', values: reasonCodes },
   [metrics.fileGivenUp]: { dimension: 'reason', values: reasonCodes },
-  [metrics.deliverySettled]: { dimension: 'state', values: ['complete', 'incomplete', 'failed', 'withdrawn'] },
+  [metrics.deliverySettled]: { dimension: 'state', values: ['complete', 'incomplete', 'withdrawn'] },
   [metrics.messageFailed]: { dimension: 'stage', values: failureStages },
 } as const satisfies Readonly<Record<string, { readonly dimension: string; readonly values: readonly string[] }>>;
 export type BrokenDownMetric = keyof typeof breakdowns;

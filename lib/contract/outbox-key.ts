@@ -38,12 +38,6 @@ export function parseOutboxKey(key: string): { prefix: string; name: string } | 
   return prefix && name && isOutboxFileName(name) ? { prefix, name } : undefined;
 }
 
-/**
- * S3 key of the object that is in the outbox bucket while a request may be open. Who opens a request writes it first. Without it
- * the sweep asks the database once a day only, so that the cluster can sleep.
- */
-export const openMarkerKey = 'open-requests';
-
 /** What the metadata of a container in the outbox says of it. */
 export interface OutboxFacts {
   readonly requestId: string;
@@ -104,6 +98,8 @@ export const outboxMetadata = {
   fileId: 'file-id',
   datasetId: 'dataset-id',
   keyFingerprint: 'recipient-key',
-  /** Of a receipt: the generation of its request. Containers have none. */
+  /** Of a receipt: the revision of its request. Containers have none. */
   generation: 'generation',
+  /** Of a receipt: what the files count that it and the parts before it list. */
+  tally: 'tally',
 } as const;

@@ -37,17 +37,22 @@ export const outputs = {
   smallFileExportsDeadLetterQueueUrl: 'SmallFileExportsDeadLetterQueueUrl',
   deliveriesQueueUrl: 'DeliveriesQueueUrl',
   deliveriesDeadLetterQueueUrl: 'DeliveriesDeadLetterQueueUrl',
-  /** The role that may move dead letters back. */
+  /** Days after which a staged container expires. */
+  outboxExpiryDays: 'OutboxExpiryDays',
+  /** Most GiB of containers in the outbox of one recipient. Absent: no limit. */
+  outboxQuotaGib: 'OutboxQuotaGib',
+  /** The role by which operators send messages of exports. */
   redriveRoleArn: 'RedriveRoleArn',
 } as const;
 
 type StackOutput = (typeof outputs)[keyof typeof outputs];
-type OptionalOutput = typeof outputs.dataOutUrl | typeof outputs.databaseAuditorSecretArn;
+const optionalOutputs = [outputs.dataOutUrl, outputs.databaseAuditorSecretArn, outputs.outboxQuotaGib] as const;
+type OptionalOutput = (typeof optionalOutputs)[number];
 export type StackOutputs = Readonly<Record<Exclude<StackOutput, OptionalOutput>, string>> & {
   readonly [name in OptionalOutput]?: string | undefined;
 };
 
 /** Outputs that every deployment has. */
 export const requiredOutputs = Object.values(outputs).filter(
-  (name) => name !== outputs.dataOutUrl && name !== outputs.databaseAuditorSecretArn,
+  (name) => !optionalOutputs.some((optional) => optional === name),
 );

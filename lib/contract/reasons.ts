@@ -92,9 +92,13 @@ export const rejectionReasons = {
     meaning: "the recipient's part of the outbox would hold more than the operator allows",
     remedy: 'Export again when containers of the recipient have expired, or ask the operator to remove some.',
   },
+  failed: {
+    meaning: 'the service failed at each attempt to decide on the request',
+    remedy: 'Export again later. If it fails again, ask the operator.',
+  },
 } as const satisfies Readonly<Record<string, Explanation>>;
 
-/** Why a request failed, or one of its files was given up. */
+/** Why a file of a request was given up. The first four are also why its last attempt failed. */
 export const failureReasons = {
   temporarily_unavailable: {
     meaning: 'another service did not answer, or refused for the moment, at each attempt',
@@ -109,12 +113,11 @@ export const failureReasons = {
     meaning: 'an unforeseen error: the log of the function has it under the request id',
     remedy: askOperator,
   },
-  no_progress: { meaning: 'five attempts to copy the file made no progress', remedy: askOperator },
   no_answer: {
     meaning: 'the last attempt timed out or crashed',
     remedy: askOperator,
   },
-  not_sent: { meaning: 'the request was given up before this file was sent to be staged', remedy: 'Export again.' },
+  not_sent: { meaning: 'the file could not be sent to be staged', remedy: askOperator },
   expired: {
     meaning: 'nothing changed for 14 days, and the queue keeps no message longer',
     remedy: 'Export again.',

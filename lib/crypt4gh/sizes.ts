@@ -39,3 +39,19 @@ export function decryptedSize(body: number): number {
   if (rest > 0 && rest < segmentOverhead) throw new DamagedBodyError('truncated-segment', full, body - rest, body);
   return full * SEGMENT_BYTES + Math.max(0, rest - segmentOverhead);
 }
+
+/** The contents of a header (Crypt4GH § 3.2) that decide its length. */
+interface HeaderShape {
+  /** Number of different recipients; each gets every packet. */
+  readonly recipients: number;
+  /** Number of lengths in the edit list; default: there is no edit list. */
+  readonly editListLengths?: number;
+}
+
+/**
+ * Bytes of a header with one data key (Crypt4GH § 2.2, § 3.2): 16, and for each recipient 108 for the key and 76 + 8 k for an edit list
+ * of k lengths. Headers of other writers may be padded.
+ */
+export function headerSize({ recipients, editListLengths }: HeaderShape): number {
+  return 16 + recipients * (108 + (editListLengths === undefined ? 0 : 76 + 8 * editListLengths));
+}

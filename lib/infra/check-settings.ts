@@ -85,7 +85,7 @@ function contradictions(values: ReadonlyMap<string, unknown>): readonly string[]
   ];
 }
 
-/** Rows say what the outbox has, and which dead letters are of which request. They must be there for longer than both. */
+/** Rows say what the outbox has, and which files a message is for. So they must be kept for longer than both. */
 function keptTooShort(values: ReadonlyMap<string, unknown>): readonly string[] {
   const [kept, staged] = [values.get('auditRetentionDays'), values.get('outboxExpiryDays')];
   const isTooShort = typeof kept === 'number' && typeof staged === 'number' && kept < staged + 30;

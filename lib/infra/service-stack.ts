@@ -1,5 +1,5 @@
 import { AspectPriority, CfnOutput, Duration, RemovalPolicies, Stack, type StackProps } from 'aws-cdk-lib';
-import { Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events';
+import { Rule, Schedule } from 'aws-cdk-lib/aws-events';
 import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
 import { Trigger } from 'aws-cdk-lib/triggers';
 import type { Construct } from 'constructs';
@@ -11,7 +11,7 @@ import { ApiGatewayLogRole } from './apis/log-role.ts';
 import { ProxyApi } from './apis/proxy-api.ts';
 import { Functions } from './functions/functions.ts';
 import type { ServiceFunction } from './functions/service-function.ts';
-import { Redrive, workQueueNames } from './queues/queues.ts';
+import { OperatorRole, workQueueNames } from './queues/queues.ts';
 import { workQueues } from './queues/work-queues.ts';
 import { encryptLogs } from './security/keys.ts';
 import { acknowledge } from './security/rules.ts';
@@ -58,17 +58,12 @@ export class ServiceStack extends Stack {
       every: Duration.hours(1),
     });
     this.#schedule('SweepSchedule', sweepDeliveries, {
-      description: 'Settles what invocations that died left open',
-      every: Duration.minutes(5),
-    });
-    this.#schedule('SweepNetSchedule', sweepDeliveries, {
-      description: 'Settles what no sign told of',
+      description: 'Ends what no message will end, and deletes rows whose time is over',
       every: Duration.days(1),
-      event: { net: true },
     });
 
-    const redrive = new Redrive(this, 'Redrive');
-    const queues = workQueues(this, { settings, storage, functions, redrive });
+    const operators = new OperatorRole(this, 'Operators');
+    const queues = workQueues(this, { settings, storage, functions, operators });
 
     const proxy = new ProxyApi(this, 'Proxy', {
       ...functions.proxy,
@@ -96,19 +91,10 @@ export class ServiceStack extends Stack {
 
     const sleeps = 'minCapacity' in settings.database && settings.database.minCapacity === 0;
     const interval = sleeps ? withdrawIntervalOfSleepers : withdrawInterval;
-    const continues = sleeps && settings.withdrawal === 'purge';
     if (withdraw) {
       this.#schedule('WithdrawSchedule', withdraw, {
         description: 'Looks for containers of deprecated datasets in the outbox',
         every: interval,
-        ...(continues && { event: { whileOpen: false } }),
-      });
-    }
-    if (withdraw && continues) {
-      this.#schedule('WithdrawMoreSchedule', withdraw, {
-        description: 'Continues with containers of deprecated datasets',
-        every: withdrawInterval,
-        event: { whileOpen: true },
       });
     }
 
@@ -127,7 +113,9 @@ export class ServiceStack extends Stack {
     this.#output(outputs.proxyUrl, proxy.url);
     if (dataOut) this.#output(outputs.dataOutUrl, dataOut.url);
     for (const name of workQueueNames) this.#output(outputs[`${name}QueueUrl`], queues[name].queue.queueUrl);
-    this.#output(outputs.redriveRoleArn, redrive.roleArn);
+    this.#output(outputs.redriveRoleArn, operators.roleArn);
+    this.#output(outputs.outboxExpiryDays, String(settings.outboxExpiryDays));
+    if (settings.outboxQuotaGib !== undefined) this.#output(outputs.outboxQuotaGib, String(settings.outboxQuotaGib));
     // For people: no tool needs these two.
     this.#output('DashboardUrl', dashboardUrl);
     this.#output('AlarmTopicArn', topicArn);
@@ -136,11 +124,10 @@ export class ServiceStack extends Stack {
   #schedule(
     id: string,
     target: ServiceFunction,
-    { description, every, event }: { readonly description: string; readonly every: Duration; readonly event?: object },
+    { description, every }: { readonly description: string; readonly every: Duration },
   ): void {
     const schedule = Schedule.rate(every);
-    const lambda = new LambdaFunction(target.function, event && { event: RuleTargetInput.fromObject(event) });
-    const rule = new Rule(this, id, { description, schedule, targets: [lambda] });
+    const rule = new Rule(this, id, { description, schedule, targets: [new LambdaFunction(target.function)] });
     acknowledge(rule, {
       deadLettersOfEvents: 'The event of a schedule is always the same, and the next one starts the same work.',
     });

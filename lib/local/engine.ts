@@ -22,7 +22,6 @@ import { kms, SigningKeys } from './kms/kms.ts';
 import { EventSources } from './lambda/event-sources.ts';
 import { type DefinitionContext, defineFunctions } from './lambda/function-definition.ts';
 import { Functions, inspectedFunction, type OnLog, runTriggers } from './lambda/functions.ts';
-import { lambdaService } from './lambda/lambda-service.ts';
 import { Schedules } from './lambda/schedules.ts';
 import { Database } from './rds-data/database.ts';
 import { restrictsPasswords } from './rds-data/password-restriction.ts';
@@ -223,7 +222,6 @@ async function start(
       sqs: localSqs(queueServer, deployment.region, state.dataDir !== undefined),
       'rds-data': rdsDataService(database, cluster),
       secretsmanager: secretsManager(secrets, account),
-      lambda: lambdaService(functions, account),
       events: bus.service(),
       sts: sts(deployment, credentials, now),
       kms: kms(signingKeys, account),

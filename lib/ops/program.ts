@@ -7,8 +7,8 @@ import { registerArchive } from './commands/archive.ts';
 import { registerArchiveKey } from './commands/archive-key.ts';
 import { registerAudit } from './commands/audit.ts';
 import { registerDataset } from './commands/dataset.ts';
-import { registerDeadLetters } from './commands/dead-letters.ts';
 import { registerErase } from './commands/erase.ts';
+import { registerExports } from './commands/exports.ts';
 import { registerOutbox } from './commands/outbox.ts';
 import { registerRetireRelease } from './commands/retire-release.ts';
 import { type CommandContext, type Connect, type Open, openSession } from './commands/session.ts';
@@ -25,7 +25,7 @@ const registrations: readonly ((program: Command, open: Open) => void)[] = [
   registerArchiveKey,
   registerOutbox,
   registerAudit,
-  registerDeadLetters,
+  registerExports,
   registerErase,
   registerVisa,
   registerRetireRelease,

@@ -4,38 +4,28 @@ import { parseJson } from '../common/untrusted-json.ts';
 import { type Connection, connection, connectionVariable, defaultConnectionFile } from '../contract/connection.ts';
 import { outputs, requiredOutputs, type StackOutputs, stackNames } from '../contract/outputs.ts';
 import { DataOutError, unavailable } from '../errors.ts';
-import { outboxRecords } from '../service/ledger/ledger.ts';
+import type { RetryDependencies } from '../service/export/retry.ts';
+import type { WithdrawalDependencies } from '../service/export/withdraw/withdraw.ts';
 import { type AwsClientOptions, rdsDataClient, s3Client, secretsManagerClient } from '../service/stores/clients.ts';
+import { deliveriesQueue, fileExportsQueue } from '../service/stores/queues.ts';
 import { DataApi } from '../service/stores/rds/data-api.ts';
-import { s3OutboxRemover } from '../service/stores/s3/outbox-remover.ts';
+import { s3Outbox } from '../service/stores/s3/outbox.ts';
+import { secretDenyList } from '../service/stores/secrets.ts';
 import { usageError } from '../terminal/errors.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { RdsErasure } from './audit/erasure.ts';
-import { RdsLastFailures } from './audit/last-failures.ts';
 import { RdsAuditTrail } from './audit/trail.ts';
 import { ArchiveUserWriter } from './catalogue/archive-users.ts';
 import { RdsArchiveHeaders } from './catalogue/headers.ts';
 import { RdsArchiveWriter } from './catalogue/writer.ts';
 import { OpsError } from './errors.ts';
 import { S3ArchiveWriter } from './stores/archive-writer.ts';
-import { deadLetterQueue, redriveClient } from './stores/dead-letter-queue.ts';
 import { jsonSecret } from './stores/json-secret.ts';
+import { operatorQueues } from './stores/operator-role.ts';
 import { MissingRegionError, readStackOutputs } from './stores/stacks.ts';
 
 /** Milliseconds to wait for the answer of a local engine. Unlike a cluster, it never has to resume first. */
 const localPatience = 3000;
-
-/** Outputs with the dead-letter queue and the work queue of each name. */
-const deadLetterQueues = {
-  'export-requests': [outputs.exportRequestsDeadLetterQueueUrl, outputs.exportRequestsQueueUrl],
-  'file-exports': [outputs.fileExportsDeadLetterQueueUrl, outputs.fileExportsQueueUrl],
-  'small-file-exports': [outputs.smallFileExportsDeadLetterQueueUrl, outputs.smallFileExportsQueueUrl],
-  deliveries: [outputs.deliveriesDeadLetterQueueUrl, outputs.deliveriesQueueUrl],
-} as const;
-export const deadLetterQueueNames = Object.keys(deadLetterQueues);
-
-/** Longest expiry, in days, that the settings take. Which one a deployment has, no output tells. */
-const longestExpiryDays = 365;
 
 /** Options that every command takes, before or after its own. */
 export interface GlobalOptions {
@@ -187,7 +177,21 @@ export function targetOf(deployment: Deployment) {
   const bucket = stack[outputs.archiveBucket];
   const s3Options = clientOptions('s3');
   const s3 = s3Client(s3Options);
-  const redrive = redriveClient(stack[outputs.redriveRoleArn], clientOptions);
+  const outbox = s3Outbox({ client: s3, bucket: stack[outputs.outboxBucket] });
+  const sqs = operatorQueues(stack[outputs.redriveRoleArn], clientOptions);
+  const deliveries = deliveriesQueue({ client: sqs, queueUrl: stack[outputs.deliveriesQueueUrl] });
+  const expiryDays = Number(stack[outputs.outboxExpiryDays]);
+  const gib = stack[outputs.outboxQuotaGib];
+  /** What finds and removes containers. */
+  const removal: WithdrawalDependencies = { db, outbox, deliveries, expiryDays };
+  /** What stages files again that were given up. */
+  const retrying: RetryDependencies = {
+    ...{ db, deliveries },
+    fileExports: fileExportsQueue({ client: sqs, queueUrl: stack[outputs.fileExportsQueueUrl] }),
+    smallFileExports: fileExportsQueue({ client: sqs, queueUrl: stack[outputs.smallFileExportsQueueUrl] }),
+    denied: secretDenyList({ client: secrets, secretArn: stack[outputs.visaDenyListSecretArn] }),
+    quota: gib === undefined ? undefined : { gib: Number(gib), expiryDays },
+  };
   const endpoint = s3Options.endpoint ?? `https://s3.${s3Options.region}.amazonaws.com`;
   return {
     description,
@@ -202,13 +206,10 @@ export function targetOf(deployment: Deployment) {
     archiveHeaders: publicPart(new RdsArchiveHeaders(db)),
     archiveUsers: publicPart(new ArchiveUserWriter(db)),
     audit: publicPart(new RdsAuditTrail(databaseOf(deployment, stack[outputs.databaseAuditorSecretArn]))),
-    outbox: publicPart(s3OutboxRemover(s3, stack[outputs.outboxBucket])),
-    outboxRecords: outboxRecords(db, longestExpiryDays),
+    outbox,
+    removal,
+    retrying,
     erasure: publicPart(new RdsErasure(db)),
-    deadLetters: Object.entries(deadLetterQueues).map(([name, [dead, work]]) =>
-      deadLetterQueue({ client: redrive, name, queueUrl: stack[dead], workQueueUrl: stack[work] }),
-    ),
-    failures: publicPart(new RdsLastFailures(db)),
     administrators: jsonSecret({ client: secrets, secretArn: stack[outputs.adminSecretArn] }),
     archiveKeys: jsonSecret({ client: secrets, secretArn: stack[outputs.archiveKeysSecretArn] }),
     visaDenyList: jsonSecret({ client: secrets, secretArn: stack[outputs.visaDenyListSecretArn] }),

@@ -5,7 +5,7 @@ import { basic } from '../helpers/service.ts';
 import { type Tab, World } from './world.ts';
 
 let world: World;
-const settled = { settledAt: '2026-11-21 10:09:00Z', settledGeneration: 1, receiptGeneration: 1 };
+const settled = { settledAt: '2026-11-21 10:09:00Z', receipt: `EGAD1-${requestIdOf(1)}.delivery.jws` };
 const incomplete = { requestId: requestIdOf(1), state: 'incomplete', ...settled, staged: 1, stagedBytes: 10 };
 const staging = { requestId: requestIdOf(2), requestedAt: '2026-11-22 10:00:00Z' };
 
@@ -37,7 +37,7 @@ const texts = (tab: Tab) => tab.rows.allInnerTexts();
 describe('the table', () => {
   test('has state, dataset, files and bytes; the newest export is first', async () => {
     await add(incomplete, { staged: 1, given_up: 1 });
-    await add(staging, { staged: 1, pending: 2 });
+    await add(staging, { staged: 1, sent: 2 });
     const tab = await world.signIn();
     await expect
       .poll(() => texts(tab))
@@ -49,7 +49,7 @@ describe('the table', () => {
 
   test('shows the exports of one state', async () => {
     await add({ requestId: requestIdOf(1), state: 'rejected', reason: 'not_entitled', settledAt: settled.settledAt });
-    await add(staging, { staged: 1, pending: 2 });
+    await add(staging, { staged: 1, sent: 2 });
     const tab = await world.signIn();
     await expect.poll(() => tab.rows.count()).toBe(2);
     await tab.page.getByLabel('State').selectOption('rejected');
@@ -70,7 +70,7 @@ describe('the table', () => {
       .toEqual([
         expect.stringMatching(/^File\s+State\s+Reason\s+Size\s+Since$/),
         expect.stringMatching(/^EGAF00000000001\s+staged\s+10 B\s+2026-11-21 10:00:01 UTC$/),
-        expect.stringMatching(/^EGAF00000000002\s+given_up\s+no_body\s+2026-11-21 10:00:01 UTC$/),
+        expect.stringMatching(/^EGAF00000000002\s+given_up\s+archive_damaged: .+\s+2026-11-21 10:00:01 UTC$/),
       ]);
     const facts = await details.innerText();
     expect(facts).toContain(`EGAD1-${requestIdOf(1)}.delivery.jws`);
@@ -97,17 +97,18 @@ describe('the table', () => {
   });
 
   test('is refreshed while an export is under way, and keeps focus, selection and what is open', async () => {
-    await add(staging, { staged: 1, pending: 2 });
+    await add(staging, { staged: 1, sent: 2 });
     await add(incomplete, { staged: 1, given_up: 1 });
     const tab = await world.signIn();
     await tab.button('EGAD1').nth(1).click();
-    await tab.page.getByRole('region', { name: 'Export of EGAD1' }).getByText('no_body').waitFor();
+    await tab.page.getByRole('region', { name: 'Export of EGAD1' }).getByText('archive_damaged: ').waitFor();
     await tab.button('EGAD1').first().focus();
     await tab.page.evaluate(
       `getSelection().selectAllChildren([...document.querySelectorAll('th')].find(({ textContent }) => textContent === 'EGAF00000000002'))`,
     );
-    await world.service.sql(`update data_out.request_files set state = 'staged', bytes = 10 where state = 'pending'`);
-    await add({ requestId: requestIdOf(3), requestedAt: '2026-11-22 11:00:00Z', state: 'rejected', reason: 'x' });
+    await world.service.sql(`update data_out.request_files set state = 'staged', bytes = 10 where state = 'sent'`);
+    const rejected = { state: 'rejected', reason: 'x', settledAt: settled.settledAt };
+    await add({ requestId: requestIdOf(3), requestedAt: '2026-11-22 11:00:00Z', ...rejected });
     await expect
       .poll(() => texts(tab))
       .toEqual(expect.arrayContaining([expect.stringContaining('3 of 3'), expect.stringContaining('rejected')]));
@@ -161,7 +162,7 @@ describe('a search', () => {
 });
 
 test('an answer that comes late does not replace a newer one', async () => {
-  await add(staging, { staged: 1, pending: 2 });
+  await add(staging, { staged: 1, sent: 2 });
   const { connection } = world.service;
   const headers = { Authorization: basic(connection.admin) };
   const path = `export/fega/${staging.requestId}`;
@@ -176,10 +177,10 @@ test('an answer that comes late does not replace a newer one', async () => {
     await route.fulfill({ contentType: 'application/json', body: older });
   });
   await tab.button('EGAD1').click();
-  await world.service.sql(`update data_out.request_files set state = 'staged', bytes = 10 where state = 'pending'`);
+  await world.service.sql(`update data_out.request_files set state = 'staged', bytes = 10 where state = 'sent'`);
   await world.service.sql(
-    `update data_out.requests set state = 'complete', settled_at = '2026-11-22 10:09:00Z', settled_generation = 1,
-       receipt_generation = 1, staged = 3, staged_bytes = 30`,
+    `update data_out.requests set state = 'complete', settled_at = '2026-11-22 10:09:00Z', settled_revision = 1,
+       receipt = '${settled.receipt}', staged = 3, staged_bytes = 30`,
   );
   const details = tab.page.getByRole('region', { name: 'Export of EGAD1' });
   await details.getByText('Every file is in the outbox.').waitFor();
@@ -191,7 +192,7 @@ test('an answer that comes late does not replace a newer one', async () => {
 });
 
 test('a page that is turned during a refresh asks for no row that is closed', async () => {
-  await add({ ...staging, requestId: requestIdOf(151) }, { staged: 1, pending: 2 });
+  await add({ ...staging, requestId: requestIdOf(151) }, { staged: 1, sent: 2 });
   await addComplete(150);
   const tab = await world.signIn();
   const late = Promise.withResolvers<void>();
@@ -213,7 +214,7 @@ test('a page that is turned during a refresh asks for no row that is closed', as
 
 describe('while the page is open', () => {
   test('the network fails: the page says so, keeps what it shows, and recovers automatically', async () => {
-    await add(staging, { staged: 1, pending: 2 });
+    await add(staging, { staged: 1, sent: 2 });
     const tab = await world.signIn();
     await tab.context.setOffline(true);
     await tab.alert('The service did not answer.').waitFor({ timeout: 20_000 });
@@ -223,7 +224,7 @@ describe('while the page is open', () => {
   });
 
   test('the service is down: the page says when it tries again, and recovers automatically', async () => {
-    await add(staging, { staged: 1, pending: 2 });
+    await add(staging, { staged: 1, sent: 2 });
     const tab = await world.signIn();
     const heal = world.service.engine.traffic.addFault(({ caller, service }) =>
       caller === 'export-status' && service === 'rds-data'

@@ -29,7 +29,7 @@ async function expectHarmless({ page, traces }: Tab): Promise<void> {
 
 test.each(texts)('as an id, a file and a reason: %s', async (text) => {
   await world.service.sql('truncate data_out.requests, data_out.request_files');
-  const settled = { settledAt: '2026-11-21 10:09:00Z', settledGeneration: 1, receiptGeneration: 1 };
+  const settled = { settledAt: '2026-11-21 10:09:00Z', receipt: 'EGAD1-receipt.delivery.jws' };
   for (const statement of exportRows({ requestId: requestIdOf(1), state: 'incomplete', ...settled }, { given_up: 1 })) {
     await world.service.sql(statement);
   }

@@ -9,7 +9,7 @@ let world: World;
 
 beforeAll(async () => {
   world = await World.shared();
-  const settled = { settledAt: '2026-11-21 10:09:00Z', settledGeneration: 1, receiptGeneration: 1 };
+  const settled = { settledAt: '2026-11-21 10:09:00Z', receipt: 'EGAD1-receipt.delivery.jws' };
   for (const rows of [
     exportRows(
       { requestId: requestIdOf(1), state: 'incomplete', ...settled, staged: 1, stagedBytes: 10 },
@@ -17,7 +17,7 @@ beforeAll(async () => {
     ),
     exportRows({ requestId: requestIdOf(2), state: 'rejected', reason: 'not_entitled', settledAt: settled.settledAt }),
     exportRows({ requestId: requestIdOf(3), state: 'complete', ...settled, staged: 1, stagedBytes: 10 }, { staged: 1 }),
-    exportRows({ requestId: requestIdOf(4) }, { staged: 1, pending: 2 }),
+    exportRows({ requestId: requestIdOf(4) }, { staged: 1, sent: 2 }),
   ]) {
     for (const statement of rows) await world.service.sql(statement);
   }

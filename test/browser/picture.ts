@@ -30,7 +30,7 @@ service.engine.traffic.addFault(({ caller, key }) =>
   caller.startsWith('stage-') && key?.includes('EGAF00000000008') ? { delayMs: 60_000 } : undefined,
 );
 await order(third);
-const ago = ['requested_at', 'sealed_at', 'settled_at'].map((column) => `${column} = ${column} - interval '1 hour'`);
+const ago = ['requested_at', 'settled_at'].map((column) => `${column} = ${column} - interval '1 hour'`);
 await service.sql(`update data_out.requests set ${ago.join(', ')} where state <> 'accepted'`);
 
 const tab = await world.signIn({ viewport: { width: 1280, height: 840 }, colorScheme: 'light' });

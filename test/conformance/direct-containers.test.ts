@@ -33,7 +33,7 @@ const readable = manifest.vectors.filter(
 describe('a whole file', () => {
   test.each(readable.map((vector) => [vector.id, vector] as const))('%s', async (id, { expected }) => {
     const { file, world } = await archived(id);
-    const container = await containerOf(file, bob.publicKey, world.staging);
+    const container = await containerOf(file, bob.publicKey, world.direct);
     const bytes = await collect(container.stream(0, container.size));
     const plaintext = readPlainly(bytes, bob.privateKey);
     expect([plaintext.length, sha256(plaintext)]).toEqual([expected.length, expected.sha256]);
@@ -50,7 +50,7 @@ describe('a part of a file', () => {
   test.each(checks)('$vector from $start, $length bytes', async (check) => {
     const { file, world } = await archived(check.vector);
     const end = check.start + check.length;
-    const part = await partOf(file, bob.publicKey, { start: check.start, end }, world.staging);
+    const part = await partOf(file, bob.publicKey, { start: check.start, end }, world.direct);
     const plaintext = readPlainly(await collect(part.stream(0, part.size)), bob.privateKey);
     expect([plaintext.length, sha256(plaintext)]).toEqual([check.output_length, check.sha256]);
     const [range, ...others] = part.ranges;

@@ -15,12 +15,12 @@ beforeAll(async () => {
   service = await Service.shared();
   const { proxyUrl, admin } = service.connection;
   env = { DATA_OUT_URL: proxyUrl, DATA_OUT_ADMIN_USERNAME: admin.username, DATA_OUT_ADMIN_PASSWORD: admin.password };
-  const settled = { settledAt: '2026-11-21 10:09:00Z', settledGeneration: 1, receiptGeneration: 1, staged: 1 };
+  const settled = { settledAt: '2026-11-21 10:09:00Z', receipt: `EGAD1-${incomplete}.delivery.jws`, staged: 1 };
   await add(
     { requestId: incomplete, state: 'incomplete', files: 2, stagedBytes: 10, ...settled },
     { staged: 1, given_up: 1 },
   );
-  await add({ requestId: staging, requestedAt: '2026-11-22 10:00:00Z' }, { staged: 1, pending: 2 });
+  await add({ requestId: staging, requestedAt: '2026-11-22 10:00:00Z' }, { staged: 1, waiting: 1, sent: 1 });
   await add({ requestId: elsewhere, archiveKind: 'gdi' });
 });
 afterAll(() => service?.stop());
@@ -54,7 +54,7 @@ test('one export is shown with its files, each with state and reason', async () 
   expect(exitCode).toBe(0);
   expect(stdout.toString()).toContain('incomplete: 1 of 2 files staged, 1 given up');
   expect(stdout.toString()).toContain(`EGAD1-${incomplete}.delivery.jws`);
-  expect(stdout.toString()).toMatch(/EGAF00000000002 +given_up +no_body\n$/);
+  expect(stdout.toString()).toMatch(/EGAF00000000002 +given_up +archive_damaged\n$/);
 });
 
 test.each([
@@ -95,7 +95,7 @@ describe('hostile input', () => {
     ['SQL in the id', `export/fega/${incomplete}'%20or%20'1'='1`, 400],
     ['a broken escape', 'export/fega/%zz', 400],
     ['SQL in the state', "export/fega?state=complete'--", 400],
-    ['a state twice', 'export/fega?state=complete&state=failed', 400],
+    ['a state twice', 'export/fega?state=complete&state=rejected', 400],
     ['a huge page', `export/fega?page=${'9'.repeat(100)}`, 400],
     ['the last page', 'export/fega?page=9999', 200],
     ['the last page of files', `export/fega/${incomplete}?page=9999`, 200],

@@ -1,5 +1,5 @@
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
 import { Service } from '../helpers/service.ts';
 
 const objects = 'ga4gh/drs/v1/objects';
@@ -21,14 +21,11 @@ const posted = (passports: readonly string[], path = `${objects}/${fileId}`) =>
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify({ passports }),
   });
-/** AWS calls of the two functions since the test began. */
-const calls = () =>
-  Object.keys(service.engine.traffic.counters())
-    .filter((name) => /^(drs|describe-file) /.test(name))
-    .sort();
+/** AWS calls of the function since the test began. */
+const calls = () => Object.keys(service.engine.traffic.counters()).filter((name) => name.startsWith('drs '));
 
 describe('the function that strangers reach', () => {
-  test('has no key of the archive and sees no bucket: another one opens the header', async () => {
+  test('has no key of the archive and sees no bucket', async () => {
     const secrets = new Set<unknown>();
     const end = service.engine.traffic.observe(({ caller, service: of, input }) => {
       if (caller === 'drs' && of === 'secretsmanager') secrets.add(input?.SecretId);
@@ -36,13 +33,7 @@ describe('the function that strangers reach', () => {
     const reply = await posted([visa]);
     end();
     expect([reply.status, JSON.parse(reply.text).size]).toEqual([200, 1000]);
-    // A function that runs for the first time reads the archive's keys as well.
-    expect(calls().filter((call) => !call.endsWith('GetSecretValue'))).toEqual([
-      'describe-file rds-data ExecuteStatement',
-      'describe-file s3 HeadObject',
-      'drs lambda Invoke',
-      'drs rds-data ExecuteStatement',
-    ]);
+    expect(calls().filter((call) => !call.endsWith('GetSecretValue'))).toEqual(['drs rds-data ExecuteStatement']);
     secrets.delete(service.connection.outputs.VisaDenyListSecretArn);
     expect([...secrets]).toEqual([]);
     const { environment } = service.engine.functions.definition('drs');
@@ -73,49 +64,40 @@ describe('the function that strangers reach', () => {
     expect(JSON.parse(unknown.text)).toMatchObject({ status: 404, code: 'not_found', requestId: expect.any(String) });
   });
 
-  test('calls no other function for a caller without access to the object, nor for a URL', async () => {
+  test('asks the catalogue nothing about a file without access to it', async () => {
     const other = await service.visa({ datasetId: 'EGAD2' });
     expect((await posted([other])).status).toBe(403);
+    expect(service.calls('drs rds-data ExecuteStatement')).toBe(1);
     expect((await posted(['a.b.c'])).status).toBe(401);
+    expect(service.calls('drs rds-data ExecuteStatement')).toBe(1);
     expect((await posted([visa], `${objects}/${fileId}/access/s3`)).status).toBe(404);
-    expect((await posted([visa], `${objects}/${fileId}/access/plaintext`)).status).toBe(200);
-    expect(calls()).toEqual(['drs rds-data ExecuteStatement']);
-  });
-});
-
-describe('the function that describes files', () => {
-  test('takes two ids and nothing else, and looks at the release itself', async () => {
-    const invoke = (event: unknown) => service.engine.functions.invoke('describe-file', event);
-    expect(await invoke({ fileId, datasetId: 'EGAD1' })).toMatchObject({ payload: { description: { size: 1000 } } });
-    expect(await invoke({ fileId, datasetId: 'EGAD2' })).toMatchObject({ payload: { error: { code: 'forbidden' } } });
-    for (const event of [{ fileId }, { fileId, datasetId: 'EGAD1', key: 'x' }, { fileId: '\0', datasetId: 'x' }, []]) {
-      expect(await invoke(event)).toMatchObject({ ok: false, error: { errorType: 'Error' } });
-    }
+    expect(service.calls('drs rds-data ExecuteStatement')).toBe(2);
   });
 
-  /** Its error as a caller of DRS sees it, while a call of it fails. */
-  async function whileFailing(matches: (call: AwsCall) => boolean, fault: Fault) {
-    const heal = service.engine.traffic.addFault((call) => (matches(call) ? fault : undefined));
-    const reply = await posted([visa]).finally(heal);
-    return { status: reply.status, code: JSON.parse(reply.text).code, headers: reply.headers };
-  }
-  const inIt = (name: string) => (call: AwsCall) => call.caller === 'describe-file' && call.service === name;
-
-  test('is reported as a fault when it fails in an unforeseen way', async () => {
-    const denied = { error: { status: 403, code: 'AccessDenied' } };
-    expect(await whileFailing(inIt('s3'), denied)).toMatchObject({ status: 500, code: 'internal_error' });
+  test('describes what is served: its size, its digest and, where none is recorded, its entity tag', async () => {
+    const served = await service.direct(`files/${fileId}`, visa);
+    const described = async () => JSON.parse((await posted([visa])).text);
+    const checksum = createHash('sha256').update(served.bytes).digest('hex');
+    const size = served.bytes.length;
+    expect(await described()).toMatchObject({ size, checksums: [{ type: 'sha-256', checksum }] });
+    const recorded = await service.sql(`delete from sda.checksums c using sda.files f
+      where c.file_id = f.id and f.stable_id = '${fileId}' and c.source = 'UNENCRYPTED' returning c.checksum`);
+    expect(recorded).toEqual([[checksum]]);
+    expect((await described()).checksums).toEqual([
+      { type: 'etag', checksum: String(served.headers.etag).replaceAll('"', '') },
+    ]);
   });
 
-  test('says that the archive contradicts itself; the reason is in its log, and the metric counts once', async () => {
+  test('says that the catalogue contradicts itself; the reason is in its log, and the metric counts once', async () => {
     const before = service.logs.length;
-    await service.sql(`update sda.files set archive_file_size = archive_file_size + 1 where stable_id = '${fileId}'`);
+    const change = (to: string) =>
+      service.sql(`update sda.files set archive_file_size = ${to} where stable_id = '${fileId}'`);
+    await change('archive_file_size - 1025');
     const reply = await posted([visa]);
-    await service.sql(`update sda.files set archive_file_size = archive_file_size - 1 where stable_id = '${fileId}'`);
+    await change('archive_file_size + 1025');
     expect([reply.status, JSON.parse(reply.text).code]).toEqual([500, 'archive_damaged']);
-    const lines = service.logs.slice(before);
-    const why = lines.filter(({ line }) => line.includes('the archive has'));
-    expect(why.map(({ functionName }) => functionName)).toEqual(['describe-file']);
-    const counted = lines.filter(({ line }) => line.includes('"ArchiveDamaged"') && line.includes('_aws'));
-    expect(counted.map(({ functionName }) => functionName)).toEqual(['drs']);
+    const lines = service.logs.slice(before).filter(({ functionName }) => functionName === 'drs');
+    expect(lines.some(({ line }) => line.includes(`file ${fileId}: no Crypt4GH body has 3 bytes`))).toBe(true);
+    expect(lines.filter(({ line }) => line.includes('"ArchiveDamaged"') && line.includes('_aws'))).toHaveLength(1);
   });
 });

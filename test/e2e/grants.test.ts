@@ -10,6 +10,7 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import { PurgeQueueCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Connection } from '../../lib/contract/connection.ts';
@@ -117,9 +118,9 @@ describe('the outbox', () => {
     expect([await stage.head('direct/x'), await stage.head(`${absent}/x`)]).toEqual([403, 403]);
   });
 
-  test('SettleDelivery works on receipts, and sees nothing of containers and direct access', async () => {
+  test('SettleDelivery writes receipts, reads none, and sees nothing of containers and direct access', async () => {
     const settle = as('settle-delivery');
-    expect([await settle.get(receipt), await settle.put(receipt)]).toEqual([200, 200]);
+    expect([await settle.head(receipt), await settle.put(receipt), await settle.get(receipt)]).toEqual([200, 200, 403]);
     expect(await settle.head(`${absent}/x.delivery.jws`)).toBe(404);
     for (const key of [direct, staged]) expect([await settle.get(key), await settle.put(key)]).toEqual([403, 403]);
     expect(await settle.head(`${absent}/x.c4gh`)).toBe(403);
@@ -149,16 +150,16 @@ describe('the key of a bucket', () => {
   const body = () => ({ Bucket: service.connection.outputs.ArchiveBucketName, Key: 'body' });
   beforeAll(() => service.s3.send(new PutObjectCommand({ ...body(), Body: 'bytes' })));
 
-  test('is asked for when bytes are read: DescribeFile sees the size of a body, and neither bytes nor checksum', async () => {
-    const describeFile = as('describe-file');
-    expect(await describeFile.headOf(body())).toBe(200);
-    expect(await describeFile.headOf({ ...body(), ChecksumMode: 'ENABLED' })).toBe(403);
-    expect(await as('stage-file').headOf({ ...body(), ChecksumMode: 'ENABLED' })).toBe(200);
+  test('is asked for when bytes are read: Withdraw sees the size of a container, and neither bytes nor checksum', async () => {
+    const container = { Bucket, Key: staged };
+    expect(await as('withdraw').headOf(container)).toBe(200);
+    expect(await as('withdraw').headOf({ ...container, ChecksumMode: 'ENABLED' })).toBe(403);
+    expect(await as('stage-file').headOf({ ...container, ChecksumMode: 'ENABLED' })).toBe(200);
   });
 
   test('and the rights on an object are those of the signer of a URL, at the time of the request', async () => {
     expect(await as('direct-file').signed(body())).toEqual([200, undefined]);
-    expect(await as('describe-file').signed(body())).toEqual([403, 'AccessDenied']);
+    expect(await as('drs').signed(body())).toEqual([403, 'AccessDenied']);
     expect(await as('stream').signed({ Bucket, Key: staged })).toEqual([200, undefined]);
     expect(await as('stream').signed({ Bucket, Key: direct })).toEqual([403, 'AccessDenied']);
   });
@@ -197,12 +198,16 @@ test('Withdraw sees what the outbox holds, and reads, writes and deletes nothing
 describe('a queue', () => {
   test.each([
     ['ExportRequestsQueueUrl', ['export'], ['consume-export', 'stage-file', 'stream']],
-    ['FileExportsQueueUrl', ['consume-export'], ['export', 'stage-file', 'stream']],
-    ['SmallFileExportsQueueUrl', ['consume-export'], ['export', 'stage-file', 'stream']],
+    [
+      'FileExportsQueueUrl',
+      ['consume-export', 'stage-file', 'sweep-deliveries'],
+      ['export', 'record-dead-letters', 'stream'],
+    ],
+    ['SmallFileExportsQueueUrl', ['consume-export', 'sweep-deliveries'], ['export', 'stage-file', 'stream']],
     [
       'DeliveriesQueueUrl',
-      ['consume-export', 'stage-file', 'sweep-deliveries'],
-      ['export', 'settle-delivery', 'withdraw', 'stream', 'direct-file'],
+      ['consume-export', 'stage-file', 'record-dead-letters', 'sweep-deliveries', 'withdraw'],
+      ['export', 'settle-delivery', 'stream', 'direct-file'],
     ],
   ] as const)('%s takes messages of %s only', async (output, senders, others) => {
     const url = service.connection.outputs[output];
@@ -210,7 +215,7 @@ describe('a queue', () => {
     for (const other of others) expect(await as(other).send(url)).toBe(400);
   });
 
-  test.each([
+  const outputs = [
     'ExportRequestsQueueUrl',
     'FileExportsQueueUrl',
     'SmallFileExportsQueueUrl',
@@ -219,9 +224,27 @@ describe('a queue', () => {
     'FileExportsDeadLetterQueueUrl',
     'SmallFileExportsDeadLetterQueueUrl',
     'DeliveriesDeadLetterQueueUrl',
-  ] as const)('%s takes none from an operator who may do everything', async (output) => {
-    const QueueUrl = service.connection.outputs[output];
-    const sent = service.sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: 'x' }));
-    await expect(sent).rejects.toMatchObject({ name: 'AccessDeniedException' });
+  ] as const;
+
+  test('takes none from an operator who may do everything', async () => {
+    const operator = callsWith(service.connection.credentials);
+    for (const output of outputs)
+      expect([output, await operator.send(service.connection.outputs[output])]).toEqual([output, 400]);
+  });
+
+  test('takes messages of exports from an operator in the role that is for it, and no request', async () => {
+    const { region, credentials, endpoints, outputs: stack } = service.connection;
+    const sts = new STSClient({ region, credentials, endpoint: endpoints.sts });
+    const role = { RoleArn: stack.RedriveRoleArn, RoleSessionName: 'test' };
+    const { Credentials: given } = await sts.send(new AssumeRoleCommand(role));
+    const {
+      AccessKeyId: accessKeyId = '',
+      SecretAccessKey: secretAccessKey = '',
+      SessionToken: sessionToken = '',
+    } = given ?? {};
+    const operator = callsWith({ accessKeyId, secretAccessKey, sessionToken });
+    const taken: string[] = [];
+    for (const output of outputs) if ((await operator.send(stack[output])) === 200) taken.push(output);
+    expect(taken).toEqual(['FileExportsQueueUrl', 'SmallFileExportsQueueUrl', 'DeliveriesQueueUrl']);
   });
 });

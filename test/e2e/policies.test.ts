@@ -84,7 +84,7 @@ test('the operator fills the archive, lets people in, and looks back', async () 
     ['visa', 'allow', '--issuer', 'https://a.example.org', '--jti', 'a-visa'],
     ['audit'],
     ['outbox', 'list', '--dataset', 'EGAD00000000009'],
-    ['dead-letters', 'list'],
+    ['outbox', 'purge', '--dataset', 'EGAD00000000009', '--yes'],
     ['dataset', 'deprecate', 'EGAD00000000009'],
     ['archive', 'remove', 'EGAF00000000009', '--yes'],
   ]) {

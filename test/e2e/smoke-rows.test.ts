@@ -22,7 +22,7 @@ test('what smoke tests leave in the database is found and removed; the rest stay
     `insert into data_out.requests (request_id, requested_at, state, dataset_id, recipient) values
      ('${id}', now(), 'accepted', 'SMOKE-1', 'r1')`,
   );
-  await service.sql(`insert into data_out.request_files (request_id, file_id, state) values ('${id}', 'f', 'pending')`);
+  await service.sql(`insert into data_out.request_files (request_id, file_id, state) values ('${id}', 'f', 'sent')`);
   await service.sql(
     `insert into data_out.archive_users (username, password_hash) values ('smoke-a', 'x'), ('alice', 'x')`,
   );

@@ -1,13 +1,12 @@
-import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CopyObjectCommand, DeleteObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { openMarkerKey } from '../../lib/contract/outbox-key.ts';
 import { formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
 import { synthesizeWithSettings } from '../helpers/assembly-with-settings.ts';
+import { exportRows, requestIdOf } from '../helpers/export-rows.ts';
 import { Service, until } from '../helpers/service.ts';
 import { otherBucket, widest } from './settings.ts';
 
@@ -73,11 +72,12 @@ const by = (caller: string, action: string) => (call: AwsCall) => call.caller ==
 const refused: Fault = { error: { status: 400, code: 'BadRequestException' } };
 const forbidden: Fault = { error: { status: 403, code: 'AccessDenied' } };
 
-const rejected = (requestId: string, fileId: string) =>
+/** Wait until a file of a request has this state. */
+const becomes = (state: string, requestId: string, fileId: string) =>
   until(async () => {
-    const where = `request_id = '${requestId}' and file_id = '${fileId}' and state in ('rejected', 'given_up')`;
-    return (await service.sql(`select reason from data_out.request_files where ${where}`))[0];
-  }, `${fileId} to be given up`);
+    const where = `request_id = '${requestId}' and file_id = '${fileId}' and state = '${state}'`;
+    return (await service.sql(`select true from data_out.request_files where ${where}`))[0];
+  }, `${fileId} to be ${state}`);
 
 test.each([
   ['the archive', undefined],
@@ -99,16 +99,65 @@ test.each([
   expect((await service.direct(`ga4gh/drs/v1/objects/${fileId}`, token)).status).toBe(500);
   expect((await service.direct(`htsget/reads/${reads}`, token)).status).toBe(500);
   const requestId = await exported();
-  for (const file of files) await rejected(requestId, file.fileId);
+  for (const file of files) await becomes('given_up', requestId, file.fileId);
 });
 
-test('an upload whose answer was lost is found and aborted, and a copy that failed continues', async () => {
+test('a copy that failed continues with the parts that S3 has', async () => {
   await archived('large.bam', large);
-  const isLost = once(by('stage-file', 'CreateMultipartUpload'), { when: 'after', drop: true });
   const isBroken = once(by('stage-file', 'UploadPartCopy'), forbidden);
   await service.settled(await exported());
-  expect([isLost(), isBroken()]).toEqual([true, true]);
+  expect(isBroken()).toBe(true);
   expect(service.calls('stage-file s3 ListParts')).toBeGreaterThan(0);
+});
+
+test.each([
+  ['small', small, 'PutObject'],
+  ['large', large, 'CompleteMultipartUpload'],
+])('a %s container whose row was withdrawn while it was written is deleted', async (_, size, action) => {
+  const { fileId } = await archived('sample.bam', size);
+  const isLate = once(by('stage-file', action), {
+    when: 'after',
+    action: () =>
+      service
+        .sql(`update data_out.request_files set state = 'withdrawn' where file_id = '${fileId}'`)
+        .then(() => undefined),
+  });
+  const deleted = service.calls('stage-file s3 DeleteObject');
+  await exported();
+  await until(
+    () => (service.calls('stage-file s3 DeleteObject') > deleted ? true : undefined),
+    'the container to be deleted',
+  );
+  expect(isLate()).toBe(true);
+  expect((await service.outboxKeys(subject)).filter((key) => key.includes(fileId))).toEqual([]);
+});
+
+test('an upload of a file that is no longer released is aborted', async () => {
+  const { fileId } = await archived('large.bam', large);
+  once(by('stage-file', 'UploadPartCopy'), {
+    ...forbidden,
+    action: () => service.setDataset(datasetId(), 'deprecated'),
+  });
+  const aborted = service.calls('stage-file s3 AbortMultipartUpload');
+  await becomes('rejected', await exported(), fileId);
+  expect(service.calls('stage-file s3 AbortMultipartUpload')).toBe(aborted + 1);
+});
+
+test('files and requests that failed for good are recorded, and settled', async () => {
+  const files = [await archived('small.vcf', small), await archived('large.bam', large)];
+  const mend = service.engine.traffic.addFault((call) => (by('stage-file', 'GetObject')(call) ? forbidden : undefined));
+  const requestId = await exported();
+  for (const { fileId } of files) await becomes('given_up', requestId, fileId);
+  mend();
+  await receiptOf(requestId);
+
+  const heal = service.engine.traffic.addFault((call) =>
+    by('consume-export', 'ExecuteStatement')(call) ? refused : undefined,
+  );
+  const undecided = await exported();
+  const rows = await service.settled(undecided);
+  heal();
+  expect(rows).toEqual([expect.objectContaining({ event: 'rejected', reason: 'failed' })]);
 });
 
 test('a message that failed is put back into each queue', async () => {
@@ -124,38 +173,24 @@ test('a message that failed is put back into each queue', async () => {
   expect(faults.map((has) => has())).toEqual([true, true, true]);
 });
 
-test('the consumer of a request sends it on if its files are staged before it ends', async () => {
-  await archived('small.vcf', small);
-  const [staged] = [await exported()];
-  await service.settled(staged);
-  const isLate = once(
-    ({ caller, input }) => caller === 'consume-export' && /with completed as/.test(String(input?.sql)),
-    {
-      action: () => until(async () => ((await stagedFiles()) > 1 ? true : undefined), 'the file to be staged'),
-    },
-  );
-  await receiptOf(await exported());
-  expect(isLate()).toBe(true);
-});
-
-test('the parts of a receipt that fails are dropped', async () => {
-  const requestId = randomUUID();
-  const hash = 'ab'.repeat(32);
-  await service.sql(
-    `insert into data_out.requests
-       (request_id, requested_at, kind, dataset_id, recipient, key_fingerprint, state, files, sealed_at)
-     values ('${requestId}', now(), 'dataset', '${datasetId()}', '${hash}', '${hash}', 'accepted', 3500, now())`,
-  );
-  // More than 5 MiB of ids.
-  await service.sql(
-    `insert into data_out.request_files (request_id, file_id, state)
-     select '${requestId}', rpad('EGAF' || n, 2000, 'x'), 'given_up' from generate_series(1, 3500) as n`,
-  );
-  // After its effect: the SDK repeats a call whose connection ends while it sends its body.
-  const isBroken = once(by('settle-delivery', 'UploadPart'), { ...forbidden, when: 'after' });
-  await service.enqueue(service.connection.outputs.DeliveriesQueueUrl, JSON.stringify({ requestId }));
+test('the sweep sends what waits, and settles what nobody else will', async () => {
+  const files = [await archived('small.vcf', small), await archived('large.bam', large)];
+  const requestId = await exported();
+  await service.settled(requestId, 2);
   await receiptOf(requestId);
-  expect([isBroken(), service.calls('settle-delivery s3 AbortMultipartUpload')]).toEqual([true, 1]);
+  const hours = "now() - interval '2 hours'";
+  await service.sql(`update data_out.request_files set state = 'waiting', changed_at = ${hours}
+    where request_id = '${requestId}'`);
+  await service.sql(
+    `update data_out.requests set requested_at = ${hours}, revision = 2 where request_id = '${requestId}'`,
+  );
+  const settled = requestIdOf(1000 + dataset);
+  for (const statement of exportRows({ requestId: settled, recipient: 'ab'.repeat(32) }, { given_up: 1 })) {
+    await service.sql(statement);
+  }
+  expect(await service.engine.functions.invoke('sweep-deliveries', {})).toMatchObject({ ok: true });
+  for (const { fileId } of files) await becomes('staged', requestId, fileId);
+  for (const id of [requestId, settled]) await receiptOf(id);
 });
 
 test('a container that was deleted behind the service is no longer looked for', async () => {
@@ -170,19 +205,18 @@ test('a container that was deleted behind the service is no longer looked for', 
   expect(await service.sql(state)).toEqual([['withdrawn']]);
 });
 
-test('containers of a deprecated dataset are purged, of recipients and of direct access, and unfinished copies', async () => {
+test('containers of a deprecated dataset are purged, of recipients and of direct access, and settled again', async () => {
   const { fileId } = await archived('large.bam', large);
-  await service.settled(await exported());
+  const requestId = await exported();
+  await service.settled(requestId);
+  await receiptOf(requestId);
   const headers = { 'Public-Key': Buffer.from(formatPublicKey(publicKey)).toString('base64') };
   const made = await service.direct(`files/${fileId}?destinationFormat=CRYPT4GH`, await visa(), { headers });
   expect(made.status).toBe(307);
   await service.setDataset(datasetId(), 'deprecated');
-  // As a run continues the one before: the receipt of the request has left the sign that it is open.
-  expect(await service.engine.functions.invoke('withdraw', { whileOpen: true })).toMatchObject({ ok: true });
+  expect(await service.engine.functions.invoke('withdraw', {})).toMatchObject({ ok: true });
   expect((await service.outboxKeys()).filter((key) => key.includes(fileId))).toEqual([]);
-  const { OutboxBucketName: Bucket } = service.connection.outputs;
-  await service.s3.send(new DeleteObjectCommand({ Bucket, Key: openMarkerKey }));
-  expect(await service.engine.functions.invoke('withdraw', { whileOpen: true })).toMatchObject({ ok: true });
+  await receiptOf(requestId, 2);
 });
 
 test('a migration that fails is rolled back, and runs again', async () => {
@@ -194,17 +228,13 @@ test('a migration that fails is rolled back, and runs again', async () => {
   expect(service.calls('migrate rds-data RollbackTransaction')).toBe(1);
 });
 
-test('the decision about a quota is rolled back when a statement fails, and made again', async () => {
-  const { fileId } = await archived('small.vcf', small);
+test('the rows of an export are rolled back when a statement fails, and written again', async () => {
+  await archived('small.vcf', small);
   const isBroken = once((call) => call.caller === 'consume-export' && call.input?.transactionId !== undefined, {
     error: { status: 503, code: 'ServiceUnavailableError' },
   });
   await service.settled(await exported());
   expect([isBroken(), service.calls('consume-export rds-data RollbackTransaction')]).toEqual([true, 1]);
-
-  await service.sql(`update sda.files set archive_file_size = 1073741824 where stable_id = '${fileId}'`);
-  const rejection = { event: 'rejected', reason: 'outbox_quota_exceeded' };
-  expect(await service.settled(await exported())).toEqual([expect.objectContaining(rejection)]);
 });
 
 test('the public parts of all keys of receipts are served', async () => {
@@ -212,19 +242,12 @@ test('the public parts of all keys of receipts are served', async () => {
   expect(((await response.json()) as { keys: unknown[] }).keys).toHaveLength(2);
 });
 
-async function stagedFiles(): Promise<number> {
-  const rows = await service.sql(
-    `select 1 from data_out.export_log where event = 'staged' and dataset_id = '${datasetId()}'`,
-  );
-  return rows.length;
-}
-
-/** Wait until the receipt is written. */
-function receiptOf(requestId: string): Promise<true> {
+/** Wait until the receipt of a revision is written. */
+function receiptOf(requestId: string, revision = 1): Promise<true> {
   return until(async () => {
     const [row] = await service.sql(
-      `select receipt_generation from data_out.requests where request_id = '${requestId}'`,
+      `select settled_revision from data_out.requests where request_id = '${requestId}' and receipt is not null`,
     );
-    return Number(row?.[0] ?? 0) > 0 ? true : undefined;
+    return Number(row?.[0] ?? 0) >= revision ? true : undefined;
   }, `the receipt of ${requestId}`);
 }

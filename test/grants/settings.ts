@@ -11,7 +11,6 @@ export const widening: Readonly<Record<string, Partial<Settings>>> = {
   "withdrawal: 'purge'": { withdrawal: 'purge' },
   "events: 'on'": { events: 'on' },
   otherArchiveBuckets: { otherArchiveBuckets: [otherBucket] },
-  outboxQuotaGib: { outboxQuotaGib: 1 },
   'receiptKeys: 2': { receiptKeys: 2 },
 };
 

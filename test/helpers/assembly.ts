@@ -1,4 +1,4 @@
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freshAssembly } from '../../lib/local/template/fresh-assembly.ts';
 
@@ -10,11 +10,4 @@ export function assembly(): Promise<string> {
 /** A template of the assembly. */
 export async function template(stack: 'DataOutStorage' | 'DataOutService'): Promise<Record<string, unknown>> {
   return JSON.parse(readFileSync(join(await assembly(), `${stack}.template.json`), 'utf8'));
-}
-
-/** Copy the assembly to a folder, so changed that every invocation gets one message. */
-export async function copyWithoutBatches(folder: string): Promise<void> {
-  cpSync(await assembly(), folder, { recursive: true });
-  const path = join(folder, 'DataOutService.template.json');
-  writeFileSync(path, readFileSync(path, 'utf8').replaceAll(/"BatchSize": \d+/g, '"BatchSize": 1'));
 }

@@ -66,11 +66,9 @@ export async function documentedService(around: Service): Promise<string> {
     service.setDataset('EGAD1', 'released'),
     service.putStaged('researcher', staged, 'header and body'),
   ]);
-  for (const statement of exportRows({ requestId: exported }, { staged: 1, given_up: 1, pending: 1 })) {
+  for (const statement of exportRows({ requestId: exported }, { staged: 1, given_up: 1, sent: 1 })) {
     await service.sql(statement);
   }
-  // The document lists the reasons that there are.
-  await service.sql("update data_out.request_files set reason = 'archive_damaged' where reason is not null");
   header = `htsget/parts/${reads}/${await versionOf(reads)}.records.0_0-198_0`;
   good = goodCalls();
   return visa;

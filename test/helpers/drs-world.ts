@@ -1,6 +1,5 @@
 import { encryptHeader } from '../../lib/crypt4gh/index.ts';
 import type { DrsAccess, DrsEndpoint } from '../../lib/service/direct/drs.ts';
-import { describeFile } from '../../lib/service/direct/plaintext.ts';
 import type { FileFacts } from '../../lib/service/direct/ports.ts';
 import { ExportWorld, vector, vectorKey } from './export-world.ts';
 import { makeTestIssuer, rulesOf, type TestIssuer } from './issuer.ts';
@@ -10,11 +9,10 @@ export class DrsWorld {
   readonly ports = new ExportWorld();
   readonly issuer: TestIssuer;
   readonly served: DrsAccess[] = [];
-  facts: FileFacts | undefined = {
+  facts: FileFacts = {
     decryptedFileSize: undefined,
     createdAt: new Date('2026-01-02T03:04:05Z'),
     plaintextChecksums: [],
-    archivedChecksums: [],
   };
 
   private constructor(issuer: TestIssuer) {
@@ -28,29 +26,27 @@ export class DrsWorld {
     return world;
   }
 
-  /** Give the stored header an edit list. */
-  edit(editList: readonly bigint[]): void {
+  /** Give the file another stored header. */
+  writeHeader(recipients: readonly string[], editList?: readonly bigint[]): void {
     const [[id, file] = []] = this.ports.catalogue.files;
     if (!id || !file) throw new Error('no file');
-    const { publicKey } = vectorKey('alice');
-    const header = encryptHeader({ dataKeys: [Buffer.alloc(32, 1)], editList, recipients: [publicKey] });
+    const header = encryptHeader({
+      dataKeys: [Buffer.alloc(32, 1)],
+      editList,
+      recipients: recipients.map((name) => vectorKey(name).publicKey),
+    });
     this.ports.catalogue.files.set(id, { ...file, header });
   }
 
   get endpoint(): DrsEndpoint {
-    const { catalogue, archive } = this.ports;
+    const { catalogue } = this.ports;
     return {
       rules: rulesOf(this.issuer, () => new Date('2026-06-01')),
-      catalogue,
-      describeFile: (reference) =>
-        describeFile(reference, {
-          catalogue: {
-            findReleasedFile: (released) => catalogue.findReleasedFile(released),
-            factsOf: async (id) => (catalogue.files.has(id) ? this.facts : undefined),
-          },
-          archive,
-          archiveKeys: { candidates: async () => this.ports.archiveKeys },
-        }),
+      catalogue: {
+        evaluateAccess: (granted, wanted) => catalogue.evaluateAccess(granted, wanted),
+        findReleasedFile: (reference) => catalogue.findReleasedFile(reference),
+        factsOf: async (id) => (catalogue.files.has(id) ? this.facts : undefined),
+      },
       served: (access) => this.served.push(access),
     };
   }

@@ -6,19 +6,15 @@ export interface RequestRow {
   readonly recipient?: string;
   readonly state?: string;
   readonly reason?: string;
-  readonly generation?: number;
   readonly files?: number;
-  /** Files that the fan-out did not send before it was given up. @default 0 */
-  readonly closed?: number;
-  readonly sealedAt?: string;
+  /** Absent: the request is not settled. */
   readonly settledAt?: string;
-  readonly settledGeneration?: number;
-  readonly receiptGeneration?: number;
+  readonly receipt?: string;
   readonly staged?: number;
   readonly stagedBytes?: number;
 }
 
-/** States of the files of a request, in the order of their ids: `{ staged: 2, pending: 1 }`. */
+/** States of the files of a request, in the order of their ids: `{ staged: 2, sent: 1 }`. */
 export type FileCounts = Readonly<Record<string, number>>;
 
 /** The id of a request, by its number. */
@@ -34,18 +30,16 @@ export function exportRows(row: RequestRow, files: FileCounts = {}): readonly st
   const inserts = Object.entries(files).map(([state, count]) => {
     const first = number + 1;
     number += count;
-    return `insert into data_out.request_files (request_id, file_id, state, reason, bytes, updated_at)
+    return `insert into data_out.request_files (request_id, file_id, state, reason, bytes, changed_at)
       select '${requestId}', 'EGAF' || lpad(cast(n as text), 11, '0'), '${state}',
-        ${state === 'rejected' || state === 'given_up' ? "'no_body'" : 'null'}, ${state === 'staged' ? 10 : 'null'},
-        '2026-11-21 10:00:01+00'
+        ${state === 'rejected' || state === 'given_up' ? "'archive_damaged'" : 'null'}, 10, '2026-11-21 10:00:01+00'
       from generate_series(${first}, ${number}) as n`;
   });
   const request = `insert into data_out.requests (request_id, requested_at, archive_kind, kind, dataset_id, recipient,
-      key_fingerprint, state, reason, generation, files, closed, sealed_at, settled_at, settled_generation, receipt_generation,
-      staged, staged_bytes)
+      key_fingerprint, state, reason, files, settled_at, settled_revision, receipt, staged, staged_bytes)
     values ('${requestId}', '${row.requestedAt ?? '2026-11-21 10:00:00+00'}', '${row.archiveKind ?? 'fega'}', 'dataset',
-      'EGAD1', '${row.recipient ?? 'aa'}', 'bb', '${row.state ?? 'accepted'}', ${text(row.reason)}, ${row.generation ?? 1},
-      ${row.files ?? number}, ${row.closed ?? 0}, ${text(row.sealedAt)}, ${text(row.settledAt)}, ${row.settledGeneration ?? 0},
-      ${row.receiptGeneration ?? 0}, ${row.staged ?? 'null'}, ${row.stagedBytes ?? 'null'})`;
+      'EGAD1', '${row.recipient ?? 'aa'}', 'bb', '${row.state ?? 'accepted'}', ${text(row.reason)}, ${row.files ?? number},
+      ${text(row.settledAt)}, ${row.settledAt === undefined ? 0 : 1}, ${text(row.receipt)}, ${row.staged ?? 'null'},
+      ${row.stagedBytes ?? 'null'})`;
   return [request, ...inserts];
 }

@@ -14,12 +14,11 @@ export function shownExport(
     recipient: 'aa',
     keyFingerprint: 'bb',
     requestedAt: '2026-11-21T10:00:00.000Z',
-    sealedAt: null,
     settledAt: null,
     generation: 1,
     receipt: null,
     counts: {
-      ...{ staged: 0, superseded: 0, withdrawn: 0, rejected: 0, retrying: 0, pending: 0, given_up: 0 },
+      ...{ staged: 0, superseded: 0, withdrawn: 0, rejected: 0, pending: 0, given_up: 0 },
       ...counts,
       total,
     },

@@ -1,7 +1,7 @@
-import { DataOutError, damaged } from '../../lib/errors.ts';
+import { DataOutError, damaged, unavailable } from '../../lib/errors.ts';
 import type { BodyAddress, ObjectHead } from '../../lib/service/archive/ports.ts';
-import type { BegunBody, DirectArchive } from '../../lib/service/direct/ports.ts';
-import type { ExportArchive } from '../../lib/service/export/ports.ts';
+import type { BegunBody } from '../../lib/service/direct/ports.ts';
+import type { S3Archive } from '../../lib/service/stores/s3/archive.ts';
 import type { PortCalls } from './port-calls.ts';
 
 interface Body {
@@ -11,7 +11,7 @@ interface Body {
 }
 
 /** Archived bodies in memory, all in one bucket, the default. Counts what is read; refuses what S3 or the port's contract refuses. */
-export class FakeArchive implements ExportArchive, DirectArchive {
+export class FakeArchive implements S3Archive {
   bytesRead = 0;
   #versions = 0;
   readonly #calls: PortCalls;
@@ -72,7 +72,7 @@ export class FakeArchive implements ExportArchive, DirectArchive {
   ): Promise<Uint8Array> {
     return this.#calls.run('archive.read', () => {
       const body = this.object(address);
-      if (body.etag !== etag) throw damaged('PreconditionFailed');
+      if (body.etag !== etag) throw unavailable('PreconditionFailed');
       if (start < 0 || start >= end || end > body.bytes.length) throw new Error('InvalidRange');
       if (end - start > 8 * 1024 * 1024) throw new Error('more than 8 MiB at a time');
       this.bytesRead += end - start;

@@ -1,6 +1,10 @@
-import { damaged } from '../../lib/errors.ts';
-import type { AccessResult, ArchivedFile, FileReference, RequestedData } from '../../lib/service/archive/ports.ts';
-import type { Attempt, ExportablePage, ExportCatalogue } from '../../lib/service/export/ports.ts';
+import type {
+  AccessResult,
+  ArchivedFile,
+  Catalogue,
+  FileReference,
+  RequestedData,
+} from '../../lib/service/archive/ports.ts';
 import type { PortCalls } from './port-calls.ts';
 
 interface Dataset {
@@ -9,22 +13,10 @@ interface Dataset {
   readonly fileIds: string[];
 }
 
-/** Primary key of a file, whose order is that of the stable ids. */
-export function rowIdOf(fileId: string): string {
-  const digits = Buffer.from(fileId.padEnd(16, '\0')).toString('hex');
-  return digits.replace(/(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
-}
-
-/** A catalogue in memory. Pages hold three ids, so that small datasets have several. */
-export class FakeCatalogue implements ExportCatalogue {
+/** A catalogue in memory. */
+export class FakeCatalogue implements Catalogue {
   readonly datasets = new Map<string, Dataset>();
   readonly files = new Map<string, Omit<ArchivedFile, 'datasetId'>>();
-  /** Numbers of files that no test makes. */
-  readonly counts = new Map<string, number>();
-  /** Ids of files whose rows hold no header. */
-  readonly damaged = new Set<string>();
-  /** Receives the attempts that a query notes. */
-  onAttempts: (attempts: readonly Attempt[]) => Promise<void> = async () => {};
   readonly #calls: PortCalls;
 
   constructor(calls: PortCalls) {
@@ -77,48 +69,15 @@ export class FakeCatalogue implements ExportCatalogue {
     return this.#calls.run(`catalogue.isReleased ${datasetId}`, () => this.datasets.get(datasetId)?.released ?? false);
   }
 
-  async *exportableFiles(datasetId: string, after: string): AsyncGenerator<ExportablePage> {
-    const ids = (this.datasets.get(datasetId)?.fileIds.toSorted() ?? []).filter((id) => rowIdOf(id) > after);
-    for (let start = 0; start === 0 || start < ids.length; start += 3) {
-      const page = ids.slice(start, start + 3);
-      yield await this.#calls.run('catalogue.exportableFiles', () => this.#page(page));
-    }
-  }
-
-  hasMoreFiles(datasetId: string, count: number): Promise<boolean> {
-    return Promise.resolve((this.counts.get(datasetId) ?? 0) > count);
-  }
-
-  exportableFile(fileId: string): Promise<ExportablePage> {
-    return this.#calls.run('catalogue.exportableFile', () => this.#page([fileId]));
-  }
-
-  #page(ids: readonly string[]): ExportablePage {
-    const last = ids.at(-1);
-    return {
-      files: ids.map((fileId) => ({ fileId, archiveFileSize: this.#sizeOf(fileId) })),
-      end: last === undefined ? '' : rowIdOf(last),
-    };
-  }
-
-  #sizeOf(fileId: string): number | undefined {
-    return this.files.get(fileId)?.archiveFileSize;
+  async hasMoreFiles(datasetId: string, count: number): Promise<boolean> {
+    return (this.datasets.get(datasetId)?.fileIds.length ?? 0) > count;
   }
 
   findReleasedFile(reference: FileReference): Promise<ArchivedFile | undefined> {
     return this.#calls.run('catalogue.findReleasedFile', () => this.#released(reference));
   }
 
-  findReleasedFiles(attempts: readonly Attempt[]): Promise<readonly PromiseSettledResult<ArchivedFile | undefined>[]> {
-    return this.#calls.run('catalogue.findReleasedFiles', async () => {
-      if (attempts.length === 0 || attempts.length > 10) throw new Error('one to ten files at a time');
-      await this.onAttempts(attempts);
-      return Promise.allSettled(attempts.map(async (reference) => this.#released(reference)));
-    });
-  }
-
   #released({ fileId, datasetId }: FileReference): ArchivedFile | undefined {
-    if (this.damaged.has(fileId)) throw damaged(`the header of file ${fileId} is not hexadecimal`);
     const dataset = this.datasets.get(datasetId);
     const file = this.files.get(fileId);
     return file && dataset?.released && dataset.fileIds.includes(fileId) ? { ...file, datasetId } : undefined;

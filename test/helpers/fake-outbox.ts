@@ -25,9 +25,7 @@ interface StoredObject {
 }
 
 interface Upload {
-  readonly uploadId: string;
   readonly key: string;
-  readonly startedAt: Date;
   readonly metadata: Readonly<Record<string, string>>;
   readonly parts: Map<number, { readonly bytes: Uint8Array; readonly etag: string }>;
 }
@@ -38,7 +36,8 @@ interface Upload {
  */
 export class FakeOutbox implements OutboxWriter {
   readonly objects = new Map<string, StoredObject>();
-  readonly uploads = new Set<Upload>();
+  /** Unfinished uploads by their ids. */
+  readonly uploads = new Map<string, Upload>();
   /** Bytes that came from the function, and bytes that S3 copied. */
   bytesReceived = 0;
   bytesCopied = 0;
@@ -79,51 +78,43 @@ export class FakeOutbox implements OutboxWriter {
     });
   }
 
+  remove(key: string, etag: string): Promise<'removed' | 'gone' | 'replaced'> {
+    return this.#calls.run('outbox.remove', () => {
+      const object = this.objects.get(key);
+      if (!object) return 'gone';
+      if (object.etag !== etag) return 'replaced';
+      this.objects.delete(key);
+      return 'removed';
+    });
+  }
+
   startUpload(key: string, metadata: Record<string, string>): Promise<MultipartUpload> {
     return this.#calls.run('outbox.startUpload', () => {
       checkedKey(key);
       this.#started += 1;
       const uploadId = `upload-${this.#started}`;
-      const upload: Upload = {
-        uploadId,
-        key,
-        startedAt: this.now,
-        metadata: checkedMetadata(metadata),
-        parts: new Map(),
-      };
-      this.uploads.add(upload);
-      return this.#multipart(upload);
+      this.uploads.set(uploadId, { key, metadata: checkedMetadata(metadata), parts: new Map() });
+      return this.upload(key, metadata, uploadId);
     });
   }
 
-  resumeUpload(key: string, _: Record<string, string>, uploadId: string): Promise<MultipartUpload | undefined> {
-    return this.#calls.run('outbox.resumeUpload', () => {
-      const upload = [...this.uploads].find((one) => one.uploadId === uploadId && one.key === key);
-      return upload && this.#multipart(upload);
-    });
+  async *keysOf(recipient: string): AsyncGenerator<readonly string[]> {
+    yield [...this.objects.keys()].filter((key) => key.startsWith(`${recipient}/`));
   }
 
-  abortUpload(key: string, uploadId: string): Promise<void> {
-    return this.#calls.run('outbox.abortUpload', () => {
-      for (const upload of this.uploads) {
-        if (upload.uploadId === uploadId && upload.key === key) this.uploads.delete(upload);
-      }
-    });
+  async *directKeys(): AsyncGenerator<readonly string[]> {
+    yield [...this.objects.keys()].filter((key) => parseDirectKey(key));
   }
 
-  abortUploads(key: string, olderThan: Date, kept: ReadonlySet<string> = new Set()): Promise<number> {
-    return this.#calls.run('outbox.abortUploads', () => {
-      const old = [...this.uploads].filter(
-        (upload) => upload.key === key && upload.startedAt < olderThan && !kept.has(upload.uploadId),
-      );
-      for (const upload of old) this.uploads.delete(upload);
-      return old.length;
-    });
-  }
-
-  #multipart(upload: Upload): MultipartUpload {
+  /** An upload that S3 may no longer have. */
+  upload(key: string, _metadata: Record<string, string>, uploadId: string): MultipartUpload {
+    const find = (): Upload => {
+      const upload = this.uploads.get(uploadId);
+      if (upload?.key !== key) throw unavailable('NoSuchUpload');
+      return upload;
+    };
     const store = (partNumber: number, bytes: Uint8Array): UploadedPart => {
-      if (!this.uploads.has(upload)) throw unavailable('NoSuchUpload');
+      const upload = find();
       if (!Number.isInteger(partNumber) || partNumber < 1 || partNumber > 10_000) throw new Error('InvalidArgument');
       if (bytes.length > 5 * 1024 * MiB) throw new Error('EntityTooLarge');
       this.#stored += 1;
@@ -133,7 +124,7 @@ export class FakeOutbox implements OutboxWriter {
       return { partNumber, etag, crc64nvme: undefined };
     };
     return {
-      uploadId: upload.uploadId,
+      uploadId,
       uploadPart: (partNumber, bytes) =>
         this.#calls.run('upload.uploadPart', () => {
           this.bytesReceived += bytes.length;
@@ -149,13 +140,24 @@ export class FakeOutbox implements OutboxWriter {
         }
       },
       complete: (parts, size, replaces, crc64nvme) =>
-        this.#calls.run('upload.complete', () => this.#complete(upload, parts, size, replaces, crc64nvme)),
+        this.#calls.run('upload.complete', async () => {
+          const result = await this.#complete(find(), parts, size, replaces, crc64nvme);
+          if (result === 'written') this.uploads.delete(uploadId);
+          return result;
+        }),
+      parts: () =>
+        this.#calls.run('upload.parts', () => {
+          const upload = this.uploads.get(uploadId);
+          return (
+            upload && [...upload.parts].map(([partNumber, { etag }]) => ({ partNumber, etag, crc64nvme: undefined }))
+          );
+        }),
       abort: () =>
         this.#calls
           .run('upload.abort', () => {
             // Parts that are still in flight would stay behind.
             if (this.#copiesInFlight > 0) throw new Error('abort while copies are in flight');
-            this.uploads.delete(upload);
+            this.uploads.delete(uploadId);
           })
           .catch((error: unknown) => {
             if (error instanceof Error && error.message.startsWith('abort while')) throw error;
@@ -165,7 +167,7 @@ export class FakeOutbox implements OutboxWriter {
 
   #copied(source: ContainerSource, { start, end }: { readonly start: number; readonly end: number }): Uint8Array {
     const { bytes, etag } = this.#archive.object(source.address);
-    if (etag !== source.archiveEtag) throw damaged('PreconditionFailed');
+    if (etag !== source.archiveEtag) throw unavailable('PreconditionFailed');
     if (bytes.length <= 5 * MiB) throw new Error('InvalidRequest: not supported as a byte-range copy source');
     if (start < 0 || start >= end || end > bytes.length) throw new Error('InvalidRange');
     this.bytesCopied += end - start;
@@ -179,25 +181,18 @@ export class FakeOutbox implements OutboxWriter {
     replaces: string | undefined,
     crc64nvme: string | undefined,
   ): Promise<WriteResult> {
-    if (!this.uploads.has(upload)) throw unavailable('NoSuchUpload');
     if (named.length === 0 || named.some(({ partNumber }, index) => partNumber !== index + 1))
       throw new Error('InvalidPartOrder');
     const parts = named.map(({ partNumber, etag }) => {
       const part = upload.parts.get(partNumber);
       if (part?.etag === etag) return part.bytes;
-      this.uploads.delete(upload);
       throw unavailable('InvalidPart');
     });
     if (parts.slice(0, -1).some((part) => part.length < 5 * MiB)) throw new Error('EntityTooSmall');
     const bytes = Buffer.concat(parts);
     if (bytes.length !== size) throw new Error('InvalidRequest: MpuObjectSize');
-    await checkCrc(bytes, crc64nvme).catch((error: unknown) => {
-      this.uploads.delete(upload);
-      throw error;
-    });
-    const result = this.#write(upload.key, bytes, upload.metadata, replaces, `-${parts.length}`);
-    if (result === 'written') this.uploads.delete(upload);
-    return result;
+    await checkCrc(bytes, crc64nvme);
+    return this.#write(upload.key, bytes, upload.metadata, replaces, `-${parts.length}`);
   }
 
   #write(

@@ -4,15 +4,14 @@ import { systemTiming } from '../../lib/common/timing.ts';
 import { connection } from '../../lib/contract/connection.ts';
 import { formatPrivateKey, generateKeyPair, type KeyPair } from '../../lib/crypt4gh/index.ts';
 import { DataOutError } from '../../lib/errors.ts';
+import { RdsErasure } from '../../lib/ops/audit/erasure.ts';
 import type { AuditRow } from '../../lib/ops/audit/trail.ts';
 import { type ArchiveRegistration, FileIdTakenError, type Removal } from '../../lib/ops/catalogue/writer.ts';
 import { runOps } from '../../lib/ops/program.ts';
-import { deadLetterQueue } from '../../lib/ops/stores/dead-letter-queue.ts';
 import { type EditableSecret, SecretChangedError } from '../../lib/ops/stores/json-secret.ts';
-import { deadLetterQueueNames, type Target } from '../../lib/ops/target.ts';
+import type { Target } from '../../lib/ops/target.ts';
 import type { Terminal } from '../../lib/terminal/terminal.ts';
-import { FakeQueues } from './fake-queues.ts';
-import { WithdrawWorld } from './withdraw-world.ts';
+import type { ExportPipeline } from './export-pipeline.ts';
 
 /** A deployment in memory, behind the ports of the operator's tool. */
 export interface OpsWorld {
@@ -27,29 +26,20 @@ export interface OpsWorld {
   readonly events: Map<string, string | undefined>;
   readonly users: Map<string, string>;
   readonly audit: AuditRow[];
-  readonly outbox: WithdrawWorld;
   /** In the order in which they were carried out. */
   readonly removals: Removal[];
   readonly secrets: { administrators: unknown; archiveKeys: unknown; visaDenyList: unknown };
-  /** Queues `dead NAME` and `work NAME`. */
-  readonly queues: FakeQueues;
-  /** Reasons of failures, by request id and file id with a space between. */
-  readonly reasons: Map<string, string>;
-  /** Clock of the queues, in milliseconds. It begins at that of the terminal. */
-  readonly clock: { now: number };
   /** One of the secrets, as another process has it. */
   readonly secret: (name: keyof OpsWorld['secrets']) => EditableSecret;
   /** Calls in order: `upload`, `registerFile`, `remove`, … */
   readonly calls: string[];
-  /** Requests that are not closed. */
-  readonly open: { requests: number };
   /** Throws instead of the call of that name; `after` when the call has had its effect. */
   readonly failures: Map<string, { readonly error: Error; readonly after?: boolean }>;
 }
 
-export async function makeOpsWorld(): Promise<OpsWorld> {
+/** @param exports for commands about exports; the world has no queues without it */
+export async function makeOpsWorld(exports?: ExportPipeline): Promise<OpsWorld> {
   const archiveKey = generateKeyPair();
-  const clock = { now: Date.parse('2026-11-21T10:00:00.000Z') };
   const bodies = new Map<string, Buffer>();
   const files = new Map<string, ArchiveRegistration>();
   const memberships = new Map<string, Set<string>>();
@@ -61,12 +51,8 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
     visaDenyList: { denied: [] } as unknown,
   };
   const audit: AuditRow[] = [];
-  const outbox = new WithdrawWorld();
   const removals: Removal[] = [];
-  const queues = new FakeQueues(() => new Date(clock.now));
-  const reasons = new Map<string, string>();
   const calls: string[] = [];
-  const open = { requests: 0 };
   const failures = new Map<string, { error: Error; after?: boolean }>();
 
   const call = async <T>(name: string, effect: () => T | Promise<T>): Promise<T> => {
@@ -230,28 +216,13 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
         yield* wanted.reverse().slice(0, limit);
       },
     },
-    outbox: outbox.outbox,
-    outboxRecords: outbox.ledger,
-    erasure: {
-      openRequests: async () => open.requests,
-      erase: (recipient) => call(`erase ${recipient}`, () => audit.filter((row) => row.recipient === recipient).length),
-    },
-    deadLetters: deadLetterQueueNames.map((name) =>
-      deadLetterQueue({ client: queues.client, name, queueUrl: `dead ${name}`, workQueueUrl: `work ${name}` }),
-    ),
-    failures: {
-      of: (works) =>
-        call('failures', () => works.map(({ requestId, fileId }) => reasons.get(`${requestId} ${fileId ?? ''}`))),
-    },
+    ...(exports ? partsOf(exports) : ({} as ReturnType<typeof partsOf>)),
     administrators: secret('administrators'),
     archiveKeys: secret('archiveKeys'),
     visaDenyList: secret('visaDenyList'),
   };
   return {
     target,
-    queues,
-    reasons,
-    clock,
     archiveKey,
     bodies,
     files,
@@ -259,15 +230,17 @@ export async function makeOpsWorld(): Promise<OpsWorld> {
     events,
     users,
     audit,
-    outbox,
     removals,
     secrets,
     secret,
     calls,
-    open,
     failures,
   };
 }
+
+const partsOf = ({ db, outbox, removing, retrying }: ExportPipeline) => ({
+  ...{ outbox, removal: removing, retrying, erasure: new RdsErasure(db) },
+});
 
 const digestOf = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
@@ -361,6 +334,7 @@ export const exampleConnection = connection.parse({
     DatabaseSecretArn: 'arn:aws:secretsmanager:eu-north-1:000000000000:secret:database',
     DatabaseAuditorSecretArn: 'arn:aws:secretsmanager:eu-north-1:000000000000:secret:auditor',
     DatabaseName: 'catalogue',
+    OutboxExpiryDays: '30',
     DatasetIdPattern: '^EGAD\\d{1,11}$',
     FileIdPattern: '^EGAF\\d{1,11}$',
     ExportRequestsQueueUrl: 'http://127.0.0.1:9/export-requests',

@@ -13,6 +13,7 @@ type Trouble = { readonly at: number; readonly when: 'before' | 'after'; readonl
  */
 export class PortCalls {
   readonly names: string[] = [];
+  readonly #happenings = new Map<string, () => unknown>();
   #trouble: Trouble | undefined;
   #dead = false;
 
@@ -26,10 +27,20 @@ export class PortCalls {
     this.#trouble = { at: this.names.length + n, when, error };
   }
 
-  /** A new invocation. Tells whether the last one met its trouble. */
+  /** Let something happen once, right after the next call of this name. */
+  after(name: string, happening: () => unknown): void {
+    this.#happenings.set(name, happening);
+  }
+
+  /** Whether the invocation has not died. */
+  get isAlive(): boolean {
+    return !this.#dead;
+  }
+
+  /** A new invocation. Trouble that is still to come stays. @returns whether the last one met its trouble */
   revive(): boolean {
     const met = this.#trouble === undefined || this.names.length > this.#trouble.at;
-    this.#trouble = undefined;
+    if (met) this.#trouble = undefined;
     this.#dead = false;
     return met;
   }
@@ -42,6 +53,9 @@ export class PortCalls {
     this.names.push(name);
     if (trouble?.when === 'before') this.#raise(name, trouble);
     const value = await effect();
+    const happening = this.#happenings.get(name);
+    this.#happenings.delete(name);
+    await happening?.();
     if (trouble?.when === 'after') this.#raise(name, trouble);
     return value;
   }

@@ -15,7 +15,7 @@ export interface SettledFile {
 }
 
 /**
- * Enter a sealed request and its files into the log, as far as they are missing, and send it to be settled. `name`s are in the
+ * Write an accepted request and its files into the rows, as far as they are missing, and send it to be settled. `name`s are in the
  * outbox already: size, checksum and header are read there.
  */
 export async function settleRequest(
@@ -46,9 +46,9 @@ export async function settleRequest(
   }
   await service.sql(
     `insert into data_out.requests
-       (request_id, requested_at, archive_kind, kind, dataset_id, recipient, key_fingerprint, state, files, sealed_at)
+       (request_id, requested_at, archive_kind, kind, dataset_id, recipient, key_fingerprint, state, files)
      values ('${requestId}', now(), 'fega', 'dataset', '${datasetId}', '${recipient}', '${keyFingerprint}', 'accepted',
-       ${files.length}, now()) on conflict do nothing`,
+       ${files.length}) on conflict do nothing`,
   );
   await service.enqueue(service.connection.outputs.DeliveriesQueueUrl, JSON.stringify({ requestId }));
 }

@@ -15,7 +15,7 @@ import { importJWK, type JWTPayload, SignJWT } from 'jose';
 import { hashPassword } from '../../lib/common/password-hash.ts';
 import type { Connection } from '../../lib/contract/connection.ts';
 import { isReceiptName } from '../../lib/contract/delivery.ts';
-import { openMarkerKey, outboxPrefix } from '../../lib/contract/outbox-key.ts';
+import { outboxPrefix } from '../../lib/contract/outbox-key.ts';
 import { formatPublicKey } from '../../lib/crypt4gh/index.ts';
 import { type Engine, type EngineOptions, startEngine } from '../../lib/local/engine.ts';
 import { type AddedFile, addFile } from '../../lib/ops/archive/add-file.ts';
@@ -319,7 +319,7 @@ export class Service {
           ContinuationToken: token,
         }),
       );
-      keys.push(...(page.Contents ?? []).map(({ Key = '' }) => Key).filter((key) => key !== openMarkerKey));
+      keys.push(...(page.Contents ?? []).map(({ Key = '' }) => Key));
       token = page.NextContinuationToken;
       if (!token) return keys;
     }

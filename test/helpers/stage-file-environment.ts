@@ -11,8 +11,6 @@ export const stageFileEnvironment = {
   FILE_EXPORTS_QUEUE_URL: 'https://sqs.example/123456789012/file-exports',
   SMALL_FILE_EXPORTS_QUEUE_URL: 'https://sqs.example/123456789012/small-file-exports',
   DELIVERIES_QUEUE_URL: 'https://sqs.example/123456789012/deliveries',
-  FILE_EXPORTS_RECEIVES: '100',
-  SMALL_FILE_EXPORTS_RECEIVES: '5',
   FILES_IN_FLIGHT: '110',
   RETRY_DELAYS_SECONDS: '10,60,300,900',
 };

@@ -1,18 +1,19 @@
 import { deepStrictEqual } from 'node:assert/strict';
-import { createHash, createSign, generateKeyPairSync } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { Claims } from '../../lib/client/api/delivery/claims.ts';
+import { combine } from '../../lib/client/api/delivery/combine.ts';
 import { parseKeySet } from '../../lib/client/api/delivery/key-set.ts';
 import { verifyReceipt } from '../../lib/client/api/delivery/verify-receipt.ts';
-import { receiptOf } from './receipts.ts';
+import { filesPerReceipt } from '../../lib/contract/delivery.ts';
+import { ReceiptSigner, receiptOf } from './receipts.ts';
 
 /**
- * Run as a process: verifies a receipt of so many files, which is made while it is read, and prints its bytes, the peak memory of the
- * process in bytes, and the last name.
+ * Run as a process: verifies a receipt of so many parts, each of which is made when its turn comes, and prints its bytes, its files
+ * and the peak memory of the process in bytes.
  */
-const count = Number(process.argv[2]);
-const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-const jwk = publicKey.export({ format: 'jwk' });
-const keys = parseKeySet(JSON.stringify({ keys: [{ ...jwk, kid: 'k' }] }), 'test');
+const parts = Number(process.argv[2]);
+const signer = new ReceiptSigner();
+const keys = parseKeySet(JSON.stringify(signer.keySet), 'test');
 let bytes = 0;
 
 function fileOf(index: number) {
@@ -30,29 +31,15 @@ function fileOf(index: number) {
   };
 }
 
-async function* jws() {
-  const signing = createSign('sha256');
-  const out = (text: string) => {
-    signing.update(text);
-    bytes += text.length;
-    return Buffer.from(text, 'latin1');
-  };
-  const header = { alg: 'ES256', typ: 'data-out-delivery+jwt', kid: 'k' };
-  yield out(`${Buffer.from(JSON.stringify(header)).toString('base64url')}.`);
-  const [head = '', tail = ''] = JSON.stringify(receiptOf([])).split('"files":[]');
-  let held = Buffer.from(`${head}"files":[`);
-  for (let index = 0; index < count; index += 1) {
-    held = Buffer.concat([held, Buffer.from(`${index > 0 ? ',' : ''}\n${JSON.stringify(fileOf(index))}`)]);
-    const whole = held.length - (held.length % 3);
-    if (index % 100 === 0) {
-      yield out(held.toString('base64url', 0, whole));
-      held = held.subarray(whole);
-    }
-  }
-  yield out(Buffer.concat([held, Buffer.from(`]${tail}`)]).toString('base64url'));
-  yield Buffer.from(`.${signing.sign({ key: privateKey, dsaEncoding: 'ieee-p1363' }, 'base64url')}`);
+const receipts = [];
+for (let part = 1; part <= parts; part += 1) {
+  const files = Array.from({ length: filesPerReceipt }, (_, index) => fileOf((part - 1) * filesPerReceipt + index));
+  const jws = signer.sign(receiptOf(files, { part, parts }));
+  bytes += jws.length;
+  receipts.push(await verifyReceipt(jws, keys));
 }
-
-const claims = new Claims([await verifyReceipt(jws(), keys)]);
-for (const index of [0, count - 1]) deepStrictEqual(claims.of(fileOf(index).name)?.file, fileOf(index));
+const claims = new Claims([combine(receipts).receipt]);
+for (const index of [0, parts * filesPerReceipt - 1]) {
+  deepStrictEqual(claims.of(fileOf(index).name)?.file, fileOf(index));
+}
 process.stdout.write(JSON.stringify({ bytes, files: claims.size, peak: process.resourceUsage().maxRSS * 1024 }));

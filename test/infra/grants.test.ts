@@ -43,16 +43,17 @@ const workerSecret = [
   `kms:Decrypt CatalogueWorkerKey ${throughSecretsManager}`,
   'secretsmanager:GetSecretValue CatalogueWorkerSecret',
 ];
-const exporting = [`rds-data:ExecuteStatement ${cluster}`, ...workerSecret, ...denyList];
+const working = [`rds-data:ExecuteStatement ${cluster}`, ...workerSecret];
 const reading = [`rds-data:ExecuteStatement ${cluster}`, ...readerSecret];
-/** The sign that a request may be open, without the right to read anything under that key. */
-const marking = [`kms:GenerateDataKey OutboxKey ${through('s3')}`, 's3:PutObject OutboxBucketArn/open-requests'];
+const transactions = ['BeginTransaction', 'CommitTransaction', 'RollbackTransaction'].map(
+  (action) => `rds-data:${action} ${cluster}`,
+);
 const datasetsAndFiles = [...reading, ...denyList];
 const archiveUsers = [`rds-data:ExecuteStatement ${cluster}`, ...proxySecret, ...denyList];
-const consume = (queue: string) =>
-  ['ChangeMessageVisibility', 'DeleteMessage', 'GetQueueAttributes', 'ReceiveMessage'].map(
-    (action) => `sqs:${action} ${queue}`,
-  );
+const take = (queue: string) =>
+  ['DeleteMessage', 'GetQueueAttributes', 'ReceiveMessage'].map((action) => `sqs:${action} ${queue}`);
+/** The consumer of a work queue also delays the next receive of a message that failed. */
+const consume = (queue: string) => [...take(queue), `sqs:ChangeMessageVisibility ${queue}`];
 const expected: Readonly<Record<string, readonly string[]>> = {
   AuthorizeAdmin: [
     `kms:Decrypt AdministratorsKey ${throughSecretsManager}`,
@@ -93,7 +94,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'secretsmanager:GetSecretValue ArchiveKeysSecret',
   ],
   // Anyone can call it, so it has no key of the archive and sees no bucket.
-  Drs: [...datasetsAndFiles, 'lambda:InvokeFunction FunctionsDescribeFileFunction'],
+  Drs: datasetsAndFiles,
   // It decrypts, and has nothing to write.
   Htsget: [
     ...datasetsAndFiles,
@@ -104,17 +105,10 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     's3:ListBucket ArchiveBucketArn',
     'secretsmanager:GetSecretValue ArchiveKeysSecret',
   ],
-  // It may read a body's size, but not use the key that reading the body takes.
-  DescribeFile: [
-    ...reading,
-    `kms:Decrypt ArchiveKeysKey ${throughSecretsManager}`,
-    's3:GetObject ArchiveBucketArn/*',
-    's3:ListBucket ArchiveBucketArn',
-    'secretsmanager:GetSecretValue ArchiveKeysSecret',
-  ],
   ConsumeExport: [
-    ...exporting,
-    ...marking,
+    ...working,
+    ...transactions,
+    ...denyList,
     ...consume('ExportRequestsQueue'),
     `kms:Decrypt ExportRequestsKey ${through('sqs')}`,
     'sqs:SendMessage DeliveriesQueue',
@@ -122,7 +116,8 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     'sqs:SendMessage SmallFileExportsQueue',
   ],
   StageFile: [
-    ...exporting,
+    ...working,
+    ...denyList,
     ...consume('FileExportsQueue'),
     ...consume('SmallFileExportsQueue'),
     `kms:Decrypt ArchiveBucketKey ${through('s3')}`,
@@ -130,33 +125,38 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     `kms:Decrypt OutboxKey ${through('s3')}`,
     `kms:GenerateDataKey OutboxKey ${through('s3')}`,
     `s3:AbortMultipartUpload OutboxBucketArn/${containers}`,
+    `s3:DeleteObject OutboxBucketArn/${containers}`,
     's3:GetObject ArchiveBucketArn/*',
     `s3:GetObject OutboxBucketArn/${containers}`,
     's3:ListBucket ArchiveBucketArn',
     `s3:ListBucket OutboxBucketArn ${under(containers)}`,
-    's3:ListBucketMultipartUploads OutboxBucketArn',
     `s3:ListMultipartUploadParts OutboxBucketArn/${containers}`,
     `s3:PutObject OutboxBucketArn/${containers}`,
     'secretsmanager:GetSecretValue ArchiveKeysSecret',
     'sqs:SendMessage DeliveriesQueue',
+    'sqs:SendMessage FileExportsQueue',
+  ],
+  RecordDeadLetters: [
+    ...working,
+    ...['ExportRequests', 'FileExports', 'SmallFileExports', 'Deliveries'].flatMap((name) =>
+      take(`${name}DeadLettersQueue`),
+    ),
+    `kms:Decrypt ExportRequestsKey ${through('sqs')}`,
+    'sqs:SendMessage DeliveriesQueue',
   ],
   SweepDeliveries: [
-    ...[`rds-data:ExecuteStatement ${cluster}`, ...workerSecret],
-    ...marking,
-    's3:DeleteObject OutboxBucketArn/open-requests',
-    's3:GetObject OutboxBucketArn/open-requests',
-    `s3:ListBucket OutboxBucketArn ${under('open-requests')}`,
+    ...working,
     'sqs:SendMessage DeliveriesQueue',
+    'sqs:SendMessage FileExportsQueue',
+    'sqs:SendMessage SmallFileExportsQueue',
   ],
   // The only function that signs and writes receipts. It can write no container.
   SettleDelivery: [
-    ...[`rds-data:ExecuteStatement ${cluster}`, ...workerSecret],
+    ...working,
     ...consume('DeliveriesQueue'),
-    `kms:Decrypt OutboxKey ${through('s3')}`,
     `kms:GenerateDataKey OutboxKey ${through('s3')}`,
     'kms:GetPublicKey ReceiptKeysKey',
     'kms:Sign ReceiptKeysKey',
-    `s3:AbortMultipartUpload OutboxBucketArn/${receipts}`,
     `s3:GetObject OutboxBucketArn/${receipts}`,
     `s3:ListBucket OutboxBucketArn ${under(receipts)}`,
     `s3:PutObject OutboxBucketArn/${receipts}`,
@@ -165,27 +165,16 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   Jwks: ['kms:GetPublicKey ReceiptKeysKey'],
   // It reads what metadata says, but may not use the key that reading a container takes. It deletes nothing by default.
   Withdraw: [
-    `rds-data:ExecuteStatement ${cluster}`,
-    ...workerSecret,
-    ...marking,
+    ...working,
     `s3:GetObject OutboxBucketArn/${ofRecipients}`,
     's3:GetObject OutboxBucketArn/direct/*',
     `s3:ListBucket OutboxBucketArn ${under(ofRecipients)}`,
     `s3:ListBucket OutboxBucketArn ${under('direct/*')}`,
+    'sqs:SendMessage DeliveriesQueue',
   ],
   // It sets the protection of one stack and one cluster.
   Protect: ['cloudformation:UpdateTerminationProtection AWSStackId', `rds:ModifyDBCluster ${cluster}`],
-  Migrate: [
-    ...catalogue,
-    ...proxySecret,
-    ...auditorSecret,
-    ...readerSecret,
-    ...workerSecret,
-    ...marking,
-    ...['BeginTransaction', 'CommitTransaction', 'RollbackTransaction'].map(
-      (action) => `rds-data:${action} ${cluster}`,
-    ),
-  ],
+  Migrate: [...catalogue, ...proxySecret, ...auditorSecret, ...readerSecret, ...workerSecret, ...transactions],
 };
 
 interface Statement {
@@ -239,7 +228,7 @@ describe('each function has the permissions it needs and no other', () => {
 
   test('no other function and no other way to a permission', () => {
     const own = all.length;
-    // One more function and role for the trigger that runs the migration, one role for API Gateway's logs, one for redrives.
+    // One more function and role for the trigger that runs the migration, one role for API Gateway's logs, one for operators.
     expect(service.all('AWS::Lambda::Function')).toHaveLength(own + 1);
     const roles = service.all('AWS::IAM::Role');
     expect(roles).toHaveLength(own + 3);
@@ -317,18 +306,20 @@ describe('queues', () => {
       .filter(({ Action }) => Action !== 'sqs:*');
 
   test.each([
-    ['ExportRequestsQueue', 'FunctionsExportRole'],
-    ['FileExportsQueue', 'FunctionsConsumeExportRole'],
-    ['SmallFileExportsQueue', 'FunctionsConsumeExportRole'],
-    ['DeliveriesQueue', 'FunctionsConsumeExportRole', 'FunctionsStageFileRole', 'FunctionsSweepDeliveriesRole'],
-  ])('%s takes messages of %s and of the role for redrives only', (queue, ...senders) => {
+    ['ExportRequests', ['Export']],
+    ['FileExports', ['ConsumeExport', 'StageFile', 'SweepDeliveries', 'Operators']],
+    ['SmallFileExports', ['ConsumeExport', 'SweepDeliveries', 'Operators']],
+    ['Deliveries', ['ConsumeExport', 'StageFile', 'RecordDeadLetters', 'SweepDeliveries', 'Withdraw', 'Operators']],
+  ])('%s takes messages of %j only', (name, senders) => {
+    const queue = `${name}Queue`;
     const [refusal, ...others] = refusals(service, queue);
     expect(others).toEqual([]);
     expect(refusal).toMatchObject({ Effect: 'Deny', Principal: { AWS: '*' }, Action: 'sqs:SendMessage' });
     expect(show(refusal.Resource)).toBe(queue);
     const { ArnNotEquals, ...rest } = refusal.Condition;
     expect(rest).toEqual({});
-    expect(ArnNotEquals['aws:PrincipalArn'].map(show)).toEqual([...senders, 'RedriveRole']);
+    const roles = senders.map((sender) => `${sender === 'Operators' ? '' : 'Functions'}${sender}Role`);
+    expect(ArnNotEquals['aws:PrincipalArn'].map(show)).toEqual(roles);
   });
 
   test.each(['ExportRequests', 'FileExports', 'SmallFileExports', 'Deliveries'])(
@@ -352,16 +343,12 @@ describe('queues', () => {
   );
 });
 
-test('one function may be called by another, by that one alone, and has no route', () => {
-  const calling = service
+test('no function may call another', () => {
+  const statements = service
     .all('AWS::IAM::Policy')
-    .flatMap(({ Properties }) => lines(Properties.PolicyDocument.Statement))
-    .filter((line) => line.startsWith('lambda:'));
-  expect(calling).toEqual(['lambda:InvokeFunction FunctionsDescribeFileFunction']);
-  const { id } = service.at('Functions/DescribeFile/Function');
-  const admitted = service.all('AWS::Lambda::Permission').map(({ Properties }) => JSON.stringify(Properties));
-  expect(admitted.length).toBeGreaterThan(10);
-  expect(admitted.filter((permission) => permission.includes(id))).toEqual([]);
+    .flatMap(({ Properties }) => lines(Properties.PolicyDocument.Statement));
+  expect(statements.length).toBeGreaterThan(100);
+  expect(statements.filter((line) => line.startsWith('lambda:'))).toEqual([]);
 });
 
 test('roles are for Lambda, one for API Gateway’s logs, one for operators; no policy lets a wildcard principal in', () => {

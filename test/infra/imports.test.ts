@@ -19,37 +19,21 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   terminal: [],
   'service/http': ['crypt4gh', 'visas'],
   'service/archive': ['crypt4gh', 'visas'],
-  'service/export': ['service/http', 'service/archive', 'crypt4gh', 'visas'],
   'service/outbox': ['service/http', 'service/archive', 'visas'],
   'service/direct': ['service/http', 'service/archive', 'crypt4gh', 'visas', 'regions'],
-  // Of a story, the stores know its ports. The SQL of a story lives with it.
-  'service/stores': [
-    'service/http',
-    'service/archive',
-    'service/export',
-    'service/outbox',
-    'service/direct',
-    'crypt4gh',
-  ],
-  'service/catalogue': [
-    'service/stores',
-    'service/http',
-    'service/outbox',
-    'service/archive',
-    'service/export',
-    'service/direct',
-  ],
-  'service/ledger': ['service/stores', 'service/http', 'service/archive', 'service/export', 'service/catalogue'],
+  // Stores and catalogue implement ports of direct access and of the outbox. An export has none: its SQL is beside the functions that run it.
+  'service/stores': ['service/archive', 'service/outbox', 'service/direct', 'crypt4gh'],
+  'service/catalogue': ['service/stores', 'service/archive', 'service/outbox', 'service/direct'],
+  'service/export': ['service/catalogue', 'service/stores', 'service/archive', 'service/http', 'crypt4gh', 'visas'],
   'client/api': ['crypt4gh'],
   'client/serve': ['client/api', 'crypt4gh', 'regions', 'terminal'],
   'client/cli': ['client/api', 'client/serve', 'crypt4gh', 'terminal'],
   // Runs in a browser. Its tsconfig has no types of Node, so what it imports needs none either.
   'client/admin-page': ['client/api', 'crypt4gh'],
-  'ops/stores': ['service/stores', 'service/archive', 'service/export'],
+  'ops/stores': ['service/stores', 'service/archive'],
   'ops/catalogue': ['service/catalogue', 'service/stores'],
-  'ops/audit': ['service/ledger', 'service/stores'],
-  // An operator's command and a function take containers out of the outbox by the same code.
-  // The operator reads what the reason codes of an export and of a visa mean.
+  'ops/audit': ['service/export', 'service/stores'],
+  // An operator's command and a function take containers out of the outbox, and send files, by the same code.
   ops: [
     'ops/catalogue',
     'ops/audit',
@@ -57,9 +41,6 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'service/archive',
     'service/export',
     'service/stores',
-    'service/catalogue',
-    'service/ledger',
-    'visas',
     'crypt4gh',
     'terminal',
   ],
@@ -80,12 +61,10 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   infra: [],
   lambdas: [
     'service/http',
-    'service/archive',
     'service/export',
     'service/outbox',
     'service/direct',
     'service/catalogue',
-    'service/ledger',
     'service/stores',
     'visas',
     'package.json',
@@ -100,14 +79,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'bin/data-out.ts': ['client/cli', 'terminal', 'package.json'],
   bin: ['ops', 'local', 'terminal', 'package.json'],
   'bin/demo.ts': ['ops/smoke', 'local', 'bin/settings.ts', 'terminal'],
-  'bin/preflight.ts': [
-    'ops/preflight',
-    'infra',
-    'bin/operator-settings.ts',
-    'ops/stores',
-    'service/stores',
-    'terminal',
-  ],
+  'bin/preflight.ts': ['ops/preflight', 'infra', 'bin/operator-settings.ts', 'ops/stores', 'terminal'],
   'bin/smoke.ts': ['ops/smoke', 'infra', 'bin/settings.ts', 'bin/operator-settings.ts', 'terminal'],
 };
 
@@ -264,8 +236,9 @@ describe('import rules', () => {
   });
 
   test.each([
-    ['lib/visas/visa.ts', "import type { x } from '../service/export/ports.ts';"],
-    ['lib/service/export/stage.ts', "import {\n  type S3Client,\n} from '@aws-sdk/client-s3';"],
+    ['lib/visas/visa.ts', "import type { x } from '../service/export/requests.ts';"],
+    ['lib/service/stores/queues.ts', "import type { x } from '../export/requests.ts';"],
+    ['lib/service/export/sweep.ts', "import {\n  type S3Client,\n} from '@aws-sdk/client-s3';"],
     ['lib/local/engine.ts', "const handler = await import('../../lambdas/migrate.ts');"],
     ['lambdas/migrate.ts', "import { Duration } from 'aws-cdk-lib';"],
     ['lib/visas/keys.ts', "import { get } from 'node:https';"],

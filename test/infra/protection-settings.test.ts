@@ -352,7 +352,6 @@ describe('direct access', () => {
       'AuthorizeVisa',
       'DataOutOpenApiDataOutOpenApi',
       'Datasets',
-      'DescribeFile',
       'DirectFile',
       'Drs',
       'Htsget',

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
  * API Gateway puts the reason of a refusal into JSON without escaping it. So every sentence is a literal of printable
  * ASCII without quotation mark and backslash, and holds no part of a request.
  */
-const folders = ['lib/service/http', 'lib/service/http', 'lib/service/direct'];
+const folders = ['http', 'direct', 'outbox', 'export'].map((room) => `lib/service/${room}`);
 /** The variables that a sentence may have: names of headers, and the texts of `lib/visas/errors.ts`. */
 const variables = new Set(['name', 'error.code', 'error.message']);
 

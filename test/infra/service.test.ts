@@ -7,11 +7,17 @@ import { existing } from '../helpers/settings.ts';
 import { templatesOf } from '../helpers/synthesized.ts';
 import { show, stackTemplate } from '../helpers/template.ts';
 
+// biome-ignore lint/suspicious/noExplicitAny: CloudFormation has no types, and a wrong path fails the assertion.
+type Properties = any;
+
 const root = join(import.meta.dirname, '../..');
 let service: Awaited<ReturnType<typeof stackTemplate>>;
 beforeAll(async () => {
   service = await stackTemplate('DataOutService');
 });
+
+/** Functions that work on queues, or on a schedule. */
+const workers = ['ConsumeExport', 'StageFile', 'SettleDelivery', 'RecordDeadLetters', 'SweepDeliveries', 'Withdraw'];
 
 const functions: readonly (readonly [string, seconds: number])[] = [
   ['AuthorizeAdmin', 10],
@@ -21,9 +27,11 @@ const functions: readonly (readonly [string, seconds: number])[] = [
   ['Files', 300],
   ['Stream', 29],
   ['ServiceInfo', 10],
-  ['ConsumeExport', 300],
+  ['ConsumeExport', 900],
   ['StageFile', 900],
-  ['SweepDeliveries', 240],
+  ['SettleDelivery', 900],
+  ['RecordDeadLetters', 300],
+  ['SweepDeliveries', 900],
   ['Withdraw', 900],
   ['Migrate', 720],
   ['Protect', 360],
@@ -42,12 +50,12 @@ describe('functions', () => {
     expect(service.at(`Functions/${name}/Logs`).Properties.RetentionInDays).toBe(90);
   });
 
-  test('that writes receipts has a whole processor and the longest time that Lambda gives', () => {
-    // The memory with which Lambda gives a whole processor.
-    expect(service.at('Functions/SettleDelivery/Function').Properties).toMatchObject({
-      MemorySize: 1769,
-      Timeout: 900,
-    });
+  test('that copies large files sends its own messages again, and no other function may', () => {
+    const looping = service
+      .all('AWS::Lambda::Function')
+      .filter(({ Properties }) => Properties.RecursiveLoop !== undefined)
+      .map(({ Metadata, Properties }) => [Metadata?.['aws:cdk:path'], Properties.RecursiveLoop]);
+    expect(looping).toEqual([['DataOutService/Functions/StageFile/Function/Resource', 'Allow']]);
   });
 
   test('get the settings of the operator', () => {
@@ -62,11 +70,7 @@ describe('functions', () => {
     expect(show(variables('StageFile').FILE_EXPORTS_QUEUE_URL)).toBe('FileExportsQueue');
     expect(show(variables('StageFile').SMALL_FILE_EXPORTS_QUEUE_URL)).toBe('SmallFileExportsQueue');
     // One large file an invocation, and ten small ones: ten invocations of each.
-    for (const name of ['ConsumeExport', 'StageFile', 'SweepDeliveries']) {
-      expect(variables(name).FILES_IN_FLIGHT).toBe('110');
-    }
-    expect(variables('ConsumeExport').EXPORT_REQUESTS_RECEIVES).toBe('100');
-    expect(variables('StageFile')).toMatchObject({ FILE_EXPORTS_RECEIVES: '100', SMALL_FILE_EXPORTS_RECEIVES: '5' });
+    expect(variables('StageFile').FILES_IN_FLIGHT).toBe('110');
     expect(show(variables('StageFile').ARCHIVE_BUCKETS)).toBe('ArchiveBucket');
     expect(show(variables('StageFile').OUTBOX_BUCKET)).toBe('OutboxBucket');
   });
@@ -78,10 +82,9 @@ describe('functions', () => {
     for (const name of ['Files', 'Stream']) {
       expect(Object.keys(variables(name)).filter((variable) => variable.startsWith('DATABASE_'))).toEqual([]);
     }
-    for (const name of ['Datasets', 'DirectFile', 'Drs', 'DescribeFile', 'Htsget'])
+    for (const name of ['Datasets', 'DirectFile', 'Drs', 'Htsget'])
       expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueReaderSecret');
-    for (const name of ['ConsumeExport', 'StageFile', 'SweepDeliveries', 'Withdraw'])
-      expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueWorkerSecret');
+    for (const name of workers) expect(show(variables(name).DATABASE_SECRET_ARN)).toBe('CatalogueWorkerSecret');
     const owning = service
       .all('AWS::Lambda::Function')
       .filter(({ Properties }) => Properties.Environment?.Variables?.DATABASE_SECRET_ARN)
@@ -127,17 +130,8 @@ describe('functions', () => {
 
   test('that use the catalogue wait for its migration', () => {
     const migration = Object.keys(service.template.Resources).find((id) => /^Migration/.test(id));
-    const direct = ['Datasets', 'DirectFile', 'Drs', 'DescribeFile', 'Htsget'];
-    for (const name of [
-      'AuthorizeOutbox',
-      'ExportStatus',
-      'ConsumeExport',
-      'StageFile',
-      'SettleDelivery',
-      'SweepDeliveries',
-      'Withdraw',
-      ...direct,
-    ]) {
+    const direct = ['Datasets', 'DirectFile', 'Drs', 'Htsget'];
+    for (const name of ['AuthorizeOutbox', 'ExportStatus', ...workers, ...direct]) {
       expect(service.at(`Functions/${name}/Function`).DependsOn).toContain(migration);
     }
   });
@@ -169,42 +163,27 @@ describe('the protection of the storage stack', () => {
   });
 });
 
-test('deliveries are swept every five minutes', () => {
+test('what no message will end is swept once a day', () => {
   const { ScheduleExpression, State, Targets } = service.at('SweepSchedule').Properties;
-  expect([ScheduleExpression, State]).toEqual(['rate(5 minutes)', 'ENABLED']);
+  expect([ScheduleExpression, State]).toEqual(['rate(1 day)', 'ENABLED']);
   expect(Targets.map(({ Arn }: { Arn: unknown }) => show(Arn))).toEqual(['FunctionsSweepDeliveriesFunction']);
 });
 
-test('and once a day also without the sign that a request is open', () => {
-  const { ScheduleExpression, Targets } = service.at('SweepNetSchedule').Properties;
-  expect([ScheduleExpression, Targets[0].Input]).toEqual(['rate(1 day)', '{"net":true}']);
-  expect(show(Targets[0].Arn)).toBe('FunctionsSweepDeliveriesFunction');
-});
-
-test('a cluster that may sleep is woken for deprecated datasets twice a day', async () => {
-  const { served } = templatesOf({ ...settings, database: { minCapacity: 0, maxCapacity: 8, backupDays: 14 } });
-  const rules = Object.values(served.findResources('AWS::Events::Rule')).map(({ Properties }) => Properties);
-  const [rule] = rules.filter(({ Description }) => /deprecated/.test(Description));
-  expect(rule?.ScheduleExpression).toBe('rate(12 hours)');
-  const [alarm] = Object.values(served.findResources('AWS::CloudWatch::Alarm')).filter(
-    ({ Properties }) => Properties.MetricName === 'WithdrawnInOutbox',
-  );
-  // The longest period of an alarm that is evaluated at once.
-  expect(alarm?.Properties.Period).toBe(86_400);
-});
-
-test('and every quarter of an hour while it is awake, if they are purged', () => {
-  const database = { minCapacity: 0, maxCapacity: 8, backupDays: 14 };
-  const { served } = templatesOf({ ...settings, withdrawal: 'purge', database });
-  const rules = Object.values(served.findResources('AWS::Events::Rule')).map(({ Properties }) => Properties);
-  const schedules = rules
-    .filter(({ Description }) => /deprecated/.test(Description))
-    .map(({ ScheduleExpression, Targets }) => [ScheduleExpression, Targets[0].Input]);
-  expect(schedules.sort()).toEqual([
-    ['rate(12 hours)', '{"whileOpen":false}'],
-    ['rate(15 minutes)', '{"whileOpen":true}'],
-  ]);
-});
+test.each(['report', 'purge'] as const)(
+  'a cluster that may sleep is woken for deprecated datasets twice a day (%s)',
+  (withdrawal) => {
+    const database = { minCapacity: 0, maxCapacity: 8, backupDays: 14 };
+    const { served } = templatesOf({ ...settings, withdrawal, database });
+    const rules = Object.values(served.findResources('AWS::Events::Rule')).map(({ Properties }) => Properties);
+    const [rule, ...others] = rules.filter(({ Description }) => /deprecated/.test(Description));
+    expect([rule?.ScheduleExpression, others]).toEqual(['rate(12 hours)', []]);
+    const [alarm] = Object.values(served.findResources('AWS::CloudWatch::Alarm')).filter(
+      ({ Properties }) => Properties.MetricName === 'WithdrawnInOutbox',
+    );
+    // The longest period of an alarm that is evaluated at once.
+    expect(alarm?.Properties.Period).toBe(86_400);
+  },
+);
 
 test('containers of deprecated datasets are looked for every quarter of an hour, and an alarm lasts from run to run', () => {
   const { ScheduleExpression, State, Targets } = service.at('WithdrawSchedule').Properties;
@@ -220,31 +199,36 @@ test('containers of deprecated datasets are looked for every quarter of an hour,
 });
 
 describe('queues', () => {
+  const mappingOf = (queue: string) => {
+    const mappings = service.all('AWS::Lambda::EventSourceMapping').map(({ Properties }) => Properties);
+    const found = mappings.filter(({ EventSourceArn }) => show(EventSourceArn) === queue);
+    expect(found).toHaveLength(1);
+    const [{ FunctionName, BatchSize, FunctionResponseTypes, ScalingConfig }] = found;
+    expect(FunctionResponseTypes).toEqual(['ReportBatchItemFailures']);
+    return [show(FunctionName), BatchSize, ScalingConfig.MaximumConcurrency];
+  };
+
   test.each([
     ['ExportRequests', 'ConsumeExport', 1, 2],
     ['FileExports', 'StageFile', 1, 10],
     ['SmallFileExports', 'StageFile', 10, 10],
-  ])('%s gives %s its messages (%i at a time), time to finish, and enough receives', (...row) => {
-    const [name, worker, batchSize, concurrency] = row;
+    ['Deliveries', 'SettleDelivery', 1, 2],
+  ])('%s gives %s its messages (%i at a time), time to finish, and five receives', async (name, worker, ...amounts) => {
     const { Properties } = service.at(`${name}/Queue`);
-    const { Timeout } = service.at(`Functions/${worker}/Function`).Properties;
-    expect(Properties.VisibilityTimeout).toBeGreaterThanOrEqual(6 * Timeout);
+    // Six times the 15 minutes of its function.
     expect(Properties).toMatchObject({
+      VisibilityTimeout: 5400,
       MessageRetentionPeriod: 14 * 24 * 3600,
       MaximumMessageSize: 1_048_576,
     });
-    // A large file may be copied for a day: 96 invocations of 15 minutes.
-    expect(Properties.RedrivePolicy.maxReceiveCount).toBe(['FileExports', 'ExportRequests'].includes(name) ? 100 : 5);
+    expect(Properties.RedrivePolicy.maxReceiveCount).toBe(5);
     expect(show(Properties.RedrivePolicy.deadLetterTargetArn)).toBe(`${name}DeadLettersQueue`);
+    expect(mappingOf(`${name}Queue`)).toEqual([`Functions${worker}Function`, ...amounts]);
 
-    const mappings = service.all('AWS::Lambda::EventSourceMapping').map((mapping) => mapping.Properties);
-    const mapping = mappings.find(({ EventSourceArn }) => show(EventSourceArn) === `${name}Queue`);
-    expect(show(mapping.FunctionName)).toBe(`Functions${worker}Function`);
-    expect(mapping).toMatchObject({
-      BatchSize: batchSize,
-      FunctionResponseTypes: ['ReportBatchItemFailures'],
-      ScalingConfig: { MaximumConcurrency: concurrency },
-    });
+    const storage = await stackTemplate('DataOutStorage');
+    // The time of RecordDeadLetters is five minutes.
+    expect(storage.at(`${name}DeadLetters/Queue`).Properties.VisibilityTimeout).toBe(1800);
+    expect(mappingOf(`${name}DeadLettersQueue`)).toEqual(['FunctionsRecordDeadLettersFunction', 10, 2]);
   });
 
   test('are sealed: the one with visas under the key of its dead letters', () => {
@@ -278,31 +262,51 @@ describe('queues', () => {
 });
 
 describe('alarms', () => {
-  test('go off at the first dead letter and the first damaged file', () => {
-    const alarm = (name: string) => service.at(`Alarms/${name}`).Properties;
-    for (const name of [
-      'ExportRequestsDeadLetters',
-      'FileExportsDeadLetters',
-      'SmallFileExportsDeadLetters',
-      'DeliveriesDeadLetters',
-      'ArchiveDamaged',
-    ]) {
-      expect(alarm(name)).toMatchObject({
-        Threshold: 1,
-        EvaluationPeriods: 1,
-        ComparisonOperator: 'GreaterThanOrEqualToThreshold',
-        TreatMissingData: 'notBreaching',
-      });
-    }
-    expect(alarm('ArchiveDamaged')).toMatchObject({
+  test.each(['ArchiveDamaged', 'FilesGivenUp'])('%s goes off at the first file', (name) => {
+    expect(service.at(`Alarms/${name}`).Properties).toMatchObject({
       Namespace: 'DataOut',
-      MetricName: 'ArchiveDamaged',
+      MetricName: { ArchiveDamaged: 'ArchiveDamaged', FilesGivenUp: 'FileGivenUp' }[name],
+      Statistic: 'Sum',
+      Period: 300,
+      Threshold: 1,
+      EvaluationPeriods: 1,
+      ComparisonOperator: 'GreaterThanOrEqualToThreshold',
+      TreatMissingData: 'notBreaching',
       Dimensions: [
         { Name: 'deployment', Value: 'DataOutService' },
         { Name: 'service', Value: 'data-out' },
       ],
     });
   });
+
+  test.each(['ExportRequests', 'FileExports', 'SmallFileExports', 'Deliveries'])(
+    '%sDeadLetters goes off when one stays for an hour, whether it waits or is being tried',
+    (name) => {
+      const { Metrics, ...alarm } = service.at(`Alarms/${name}DeadLetters`).Properties;
+      expect(alarm).toMatchObject({
+        Threshold: 1,
+        EvaluationPeriods: 12,
+        ComparisonOperator: 'GreaterThanOrEqualToThreshold',
+        TreatMissingData: 'notBreaching',
+      });
+      expect(alarm).not.toHaveProperty('DatapointsToAlarm');
+      const counted = Metrics.map(({ Expression, MetricStat }: { Expression?: string; MetricStat?: Properties }) =>
+        MetricStat
+          ? [
+              MetricStat.Metric.MetricName,
+              show(MetricStat.Metric.Dimensions[0].Value),
+              MetricStat.Period,
+              MetricStat.Stat,
+            ]
+          : Expression,
+      );
+      expect(counted).toEqual([
+        'FILL(visible, 0) + FILL(held, 0)',
+        ['ApproximateNumberOfMessagesVisible', `${name}DeadLettersQueue`, 300, 'Maximum'],
+        ['ApproximateNumberOfMessagesNotVisible', `${name}DeadLettersQueue`, 300, 'Maximum'],
+      ]);
+    },
+  );
 
   test('on replies watch one stage of one API', () => {
     for (const name of ['Proxy', 'DataOut']) {

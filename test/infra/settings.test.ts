@@ -60,8 +60,7 @@ describe('an operator who has an archive already', () => {
       statementsOf(name).flatMap(({ Resource, Condition }) => ([Resource].flat().includes(keyArn) ? [Condition] : []));
     const throughS3 = { StringEquals: { 'kms:ViaService': 's3.eu-north-1.amazonaws.com' } };
     for (const name of ['StageFile', 'DirectFile', 'Htsget']) expect(conditionsOfKey(name)).toEqual([throughS3]);
-    expect(conditionsOfKey('DescribeFile')).toEqual([]);
-    for (const name of ['StageFile', 'DirectFile', 'DescribeFile', 'Htsget']) {
+    for (const name of ['StageFile', 'DirectFile', 'Htsget']) {
       for (const bucket of ['the-archive', 'archive-2', 'archive-3']) {
         expect(JSON.stringify(statementsOf(name))).toContain(`:s3:::${bucket}/*`);
       }
@@ -69,7 +68,7 @@ describe('an operator who has an archive already', () => {
     const named = Object.values(template.findResources('AWS::Lambda::Function'))
       .map(({ Properties }) => Properties.Environment?.Variables.ARCHIVE_BUCKETS)
       .filter((value) => value !== undefined);
-    expect(named).toEqual(Array(4).fill('the-archive,archive-2,archive-3'));
+    expect(named).toEqual(Array(3).fill('the-archive,archive-2,archive-3'));
   });
 
   describe('and the database secrets of the roles', () => {
@@ -254,10 +253,7 @@ describe('containers of deprecated datasets', () => {
       statements
         .filter(({ Action }) => [Action].flat().includes(action))
         .flatMap(({ Resource }) => [Resource].flat())
-        .map(
-          (resource) =>
-            /(\/[?]{64}\/\*|\/direct\/\*|\/open-requests)"\]\]\}$/.exec(JSON.stringify(resource))?.[1] ?? 'the bucket',
-        );
+        .map((resource) => /(\/[?]{64}\/\*|\/direct\/\*)"\]\]\}$/.exec(JSON.stringify(resource))?.[1] ?? 'the bucket');
     const actions = statements.flatMap(({ Action }) => Action).filter((action) => /^(s3|kms):/.test(action));
     return { ids: made.map(([id]) => id), actions: [...new Set(actions)].sort(), onKeys };
   };
@@ -265,30 +261,16 @@ describe('containers of deprecated datasets', () => {
   test.each([{}, { withdrawal: 'report' }] as const)(
     'are counted, by a function that can delete nothing (%j)',
     (change) => {
-      const { actions, onKeys } = withdrawing(served(change));
-      expect(actions).toEqual(['kms:Decrypt', 'kms:GenerateDataKey', 's3:GetObject', 's3:ListBucket', 's3:PutObject']);
-      // The sign that a request may be open.
-      expect(onKeys('s3:PutObject')).toEqual(['/open-requests']);
+      const { actions } = withdrawing(served(change));
+      expect(actions).toEqual(['kms:Decrypt', 's3:GetObject', 's3:ListBucket']);
     },
   );
 
   test('are deleted if the operator says so, by a function that can write and read none', () => {
     const { actions, onKeys } = withdrawing(served({ withdrawal: 'purge' }));
-    expect(actions).toEqual([
-      'kms:Decrypt',
-      'kms:GenerateDataKey',
-      's3:AbortMultipartUpload',
-      's3:DeleteObject',
-      's3:GetObject',
-      's3:ListBucket',
-      's3:ListBucketMultipartUploads',
-      's3:PutObject',
-    ]);
-    expect(onKeys('s3:PutObject')).toEqual(['/open-requests']);
-    expect(onKeys('s3:GetObject')).toContain('/open-requests');
+    expect(actions).toEqual(['kms:Decrypt', 's3:DeleteObject', 's3:GetObject', 's3:ListBucket']);
     const ofRecipients = `/${'?'.repeat(64)}/*`;
     expect(onKeys('s3:DeleteObject').sort()).toEqual([ofRecipients, '/direct/*'].sort());
-    expect(onKeys('s3:AbortMultipartUpload')).toEqual([ofRecipients]);
     const template = served({ withdrawal: 'purge' });
     template.hasResourceProperties('AWS::Lambda::Function', { Environment: { Variables: { WITHDRAWAL: 'purge' } } });
   });
@@ -304,28 +286,20 @@ describe('a quota of the outbox', () => {
     Object.values(template.findResources('AWS::Lambda::Function'))
       .filter(({ Properties }) => Properties.Environment?.Variables.OUTBOX_QUOTA_GIB)
       .map(({ Properties }) => ({ of: Properties.Description, ...Properties.Environment.Variables }));
-  /** Roles that may use transactions of the database. */
-  const inTransactions = (template: Template) =>
-    Object.values(template.findResources('AWS::IAM::Policy'))
-      .filter((policy) => JSON.stringify(policy).includes('rds-data:BeginTransaction'))
-      .map(({ Properties }) => /Migrate|ConsumeExport/.exec(Properties.PolicyName)?.[0]);
-
-  test('is known to the function that decides on requests, with the days of a container and the right to transactions', () => {
+  test('is known to the function that decides on requests, with the days of a container', () => {
     const template = served({ outboxQuotaGib: 500, outboxExpiryDays: 14 });
     expect(limited(template)).toEqual([
       expect.objectContaining({
-        of: 'Verifies an export request and fans it out into files',
+        of: 'Decides on an export request and sends its files to be staged',
         OUTBOX_QUOTA_GIB: '500',
         OUTBOX_EXPIRY_DAYS: '14',
       }),
     ]);
-    expect(inTransactions(template).toSorted()).toEqual(['ConsumeExport', 'Migrate']);
   });
 
   test('is missing by default', () => {
     const template = served({});
     expect(limited(template)).toEqual([]);
-    expect(inTransactions(template)).toEqual(['Migrate']);
   });
 });
 
@@ -397,10 +371,12 @@ describe('events for operators', () => {
     });
     expect(sendersOf(template)).toEqual([
       { name: 'FunctionsConsumeExport', ...theirs('Export Accepted', 'Export Rejected') },
+      { name: 'FunctionsRecordDeadLetters', ...theirs('Export Rejected') },
       { name: 'FunctionsSettleDelivery', ...theirs('Delivery Settled') },
     ]);
     expect(busesOf(template)).toEqual([
       ['FunctionsConsumeExportFunction', bus],
+      ['FunctionsRecordDeadLettersFunction', bus],
       ['FunctionsSettleDeliveryFunction', bus],
     ]);
   });
@@ -446,8 +422,8 @@ describe('days to keep the audit trail', () => {
     return told.map(([id]) => id.replace(/^Functions|Function[0-9A-F]{8}$/g, '')).sort();
   };
 
-  test('are told to the migration, which sets them, and to the sweep, which deletes', () => {
-    expect(functionsOf({ ...settings, auditRetentionDays: 60 })).toEqual(['Migrate', 'SweepDeliveries']);
+  test('are told to the migration, which writes them into the database', () => {
+    expect(functionsOf({ ...settings, auditRetentionDays: 60 })).toEqual(['Migrate']);
     expect(functionsOf(settings)).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { databaseRoles } from '../../lib/contract/database-roles.ts';
-import { outboxRecords } from '../../lib/service/ledger/ledger.ts';
+import { deprecatedDatasets, recordedContainers } from '../../lib/service/export/withdraw/containers.ts';
 import { prepareRole } from '../../lib/service/stores/rds/database-role.ts';
 import { migrate } from '../../lib/service/stores/rds/migrate.ts';
 import { TestDatabase } from '../helpers/data-api.ts';
@@ -47,11 +47,12 @@ afterAll(async () => {
 
 it('finds the containers of a dataset by index, in each statement of its role', async () => {
   database.logins = { 'arn:worker': worker };
-  const records = outboxRecords(database.dataApi({ secretArn: 'arn:worker' }), 30);
-  expect(await records.deprecatedDatasets()).toEqual([{ datasetId: 'EGAD1', isRecent: true }]);
+  const db = database.dataApi({ secretArn: 'arn:worker' });
+  expect(await deprecatedDatasets(db)).toEqual([{ datasetId: 'EGAD1', isRecent: true }]);
   database.bodies.length = 0;
   let found = 0;
-  for await (const page of records.containers({ datasetId: 'EGAD1' }, { withdrawn: true })) found += page.length;
+  for await (const page of recordedContainers(db, 30, { datasetId: 'EGAD1' }, { withdrawn: true }))
+    found += page.length;
   // Two requests of 2,000 files each. No other dataset that has these files was exported to the same recipient.
   expect(found).toBe(4000);
 
@@ -59,7 +60,7 @@ it('finds the containers of a dataset by index, in each statement of its role', 
   const values = [
     [':value', "'EGAD1'"],
     [':days', '32'],
-    [':after_export', "'00000000-0000-0000-0000-000000000000'"],
+    [':after_request', "'00000000-0000-0000-0000-000000000000'"],
     [':after_file', "''"],
   ] as const;
   const statement = values.reduce((text, [name, value]) => text.replaceAll(name, value), sql);

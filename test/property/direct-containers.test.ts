@@ -43,7 +43,7 @@ test('a part is read as exactly the bytes between its coordinates, whatever the 
     const [start, end] = [Math.min(one, other), Math.max(one, other)];
     const visible = applyPlainly(plaintext, list ?? []);
     const { file, world } = archived(list);
-    const made = partOf(file, bob.publicKey, { start, end }, world.staging);
+    const made = partOf(file, bob.publicKey, { start, end }, world.direct);
     if (start >= visible.length) {
       await expect(made).rejects.toEqual(rangeNotSatisfiable(visible.length));
       return;
@@ -61,13 +61,13 @@ test('a part is read as exactly the bytes between its coordinates, whatever the 
 test('any range of a container is those bytes of the whole, and costs no more of the body', async () => {
   const property = fc.asyncProperty(stored, positions, positions, positions, async (list, one, other, from) => {
     const { file, world } = archived(list);
-    const { staging } = world;
+    const { direct } = world;
     const visible = applyPlainly(plaintext, list ?? []).length;
     const coordinates = { start: Math.min(one, other), end: Math.max(one, other) };
     const container =
       coordinates.start < visible
-        ? await partOf(file, bob.publicKey, coordinates, staging)
-        : await containerOf(file, bob.publicKey, staging);
+        ? await partOf(file, bob.publicKey, coordinates, direct)
+        : await containerOf(file, bob.publicKey, direct);
     const whole = await collect(container.stream(0, container.size));
     const start = from % container.size;
     const end = Math.min(container.size, start + 70_000);
@@ -83,7 +83,7 @@ test('the same request gives the same tag and bytes, another one another tag', a
     const { file, world } = archived(list);
     const visible = applyPlainly(plaintext, list).length;
     fc.pre(Math.max(one, other) < visible);
-    const ask = (start: number) => partOf(file, bob.publicKey, { start, end: visible }, world.staging);
+    const ask = (start: number) => partOf(file, bob.publicKey, { start, end: visible }, world.direct);
     const [first, again, different] = [await ask(one), await ask(one), await ask(other)];
     expect(again.etag).toBe(first.etag);
     expect(Buffer.from(again.header).equals(first.header)).toBe(true);

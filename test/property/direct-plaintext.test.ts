@@ -23,7 +23,7 @@ async function fileWith(editList: readonly bigint[] | undefined) {
   world.addFile('EGAF1', vector('edit/body.bin'));
   const header = encryptHeader({ dataKeys, editList, recipients: [owner.publicKey] });
   const file = { ...world.catalogue.files.get('EGAF1')!, datasetId: 'EGAD1', header };
-  return { made: await plaintextOf(file, world.staging), visible: applyPlainly(plaintext, editList ?? []) };
+  return { made: await plaintextOf(file, world.direct), visible: applyPlainly(plaintext, editList ?? []) };
 }
 
 const lists = fc.option(editLists, { nil: undefined });

@@ -59,8 +59,8 @@ test('a delivery that is settled is one event, however often its message comes',
   const hash = 'ab'.repeat(32);
   await service.sql(
     `insert into data_out.requests
-       (request_id, requested_at, kind, dataset_id, recipient, key_fingerprint, state, files, sealed_at)
-     values ('${requestId}', now(), 'dataset', 'EGAD1', '${hash}', '${hash}', 'accepted', 1, now())`,
+       (request_id, requested_at, kind, dataset_id, recipient, key_fingerprint, state, files)
+     values ('${requestId}', now(), 'dataset', 'EGAD1', '${hash}', '${hash}', 'accepted', 1)`,
   );
   await service.sql(
     `insert into data_out.request_files (request_id, file_id, state) values ('${requestId}', 'EGAF9', 'given_up')`,
@@ -77,7 +77,7 @@ test('a delivery that is settled is one event, however often its message comes',
   expect(eventsOf(requestId, 'Delivery Settled')).toHaveLength(1);
 });
 
-test('the consumer and the function of receipts call EventBridge, and no other function does', () => {
+test('for an export that succeeds or is rejected, the consumer and the function of receipts call EventBridge, and no other one', () => {
   const callers = Object.keys(service.engine.traffic.counters()).filter((call) => call.includes(' events '));
   expect(callers.sort()).toEqual(['consume-export events PutEvents', 'settle-delivery events PutEvents']);
 });

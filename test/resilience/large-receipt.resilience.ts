@@ -1,82 +1,59 @@
-import { createHash } from 'node:crypto';
-import { beforeEach, expect, test } from 'vitest';
+import { execFile } from 'node:child_process';
+import { mkdtempDisposable, readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
 import { parseKeySet } from '../../lib/client/api/delivery/key-set.ts';
 import { verifyReceipt } from '../../lib/client/api/delivery/verify-receipt.ts';
-import { combinedCrc, crcOf, emptyCrc, formatCrc } from '../../lib/common/crc64nvme.ts';
-import type { MultipartUpload } from '../../lib/service/archive/ports.ts';
-import type { ReceiptOutbox } from '../../lib/service/export/ports.ts';
-import { finalizeDelivery } from '../../lib/service/export/receipt/finalize.ts';
-import { endedFile, ReceiptWorld, requestId, stagedFile } from '../helpers/receipt-world.ts';
 import { ReceiptSigner, receiptOf } from '../helpers/receipts.ts';
 
-/** A receipt of the largest export, as the service writes it and as the client reads it. */
+/** The largest receipts, as the service writes them and as the client reads them. */
 
-const MiB = 1024 * 1024;
-const ample = () => 900_000;
-const idOf = (n: number) => `EGAF${String(n).padStart(11, '0')}`;
-let world: ReceiptWorld;
-beforeEach(() => {
-  world = new ReceiptWorld();
-});
+const settling = fileURLToPath(new URL('../helpers/settle-large-request.ts', import.meta.url));
 
-/** 100,000 files, of which each tenth is missing, made page by page. */
-function manyFiles(missing: boolean): void {
-  world.log.files = async function* () {
-    for (let start = 0; start < 100_000; start += 250) {
-      yield Array.from({ length: 250 }, (_, index) => {
-        const id = idOf(start + index);
-        return missing && index % 10 === 0 ? endedFile(id, 'given_up') : stagedFile(id);
-      });
-    }
-  };
+/** The end of a request of so many files, each tenth of which was given up. */
+async function settled(files: number) {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'data-out-receipts-'));
+  // As Lambda starts Node.js.
+  const limits = ['--max-old-space-size=460', '--max-semi-space-size=25'];
+  const argv = [...limits, settling, String(files), folder.path];
+  const { stdout } = await promisify(execFile)(process.execPath, argv);
+  const { outcome, written, peak } = JSON.parse(stdout) as { outcome: unknown; written: string[]; peak: number };
+  const receipts = [];
+  for (const name of written) {
+    const payload = (await readFile(join(folder.path, name), 'latin1')).split('.')[1] ?? '';
+    const { part, parts, files, missing } = JSON.parse(Buffer.from(payload, 'base64url').toString());
+    receipts.push({ name, part, parts, files: files.length, missing: missing.length, last: files.at(-1).file_id });
+  }
+  return { outcome, receipts, peak };
 }
 
-test.each([
-  ['all delivered', false, 100_000],
-  ['each tenth missing', true, 90_000],
-])('100,000 files, %s, go through parts of some 5 MiB', async (_, missing, staged) => {
-  manyFiles(missing);
-  const sizes: number[] = [];
-  const hash = createHash('sha256');
-  let ending = '';
-  let crc = emptyCrc;
-  const told: (string | undefined)[] = [];
-  const outbox: ReceiptOutbox = {
-    head: async () => undefined,
-    put: async () => Promise.reject(new Error('too large for one request')),
-    startUpload: async () => {
-      const upload: Partial<MultipartUpload> = {
-        uploadPart: async (partNumber, bytes) => {
-          expect(partNumber).toBe(sizes.length + 1);
-          sizes.push(bytes.length);
-          hash.update(bytes);
-          ending = Buffer.from(bytes.subarray(-200)).toString('latin1');
-          const part = await crcOf(bytes);
-          crc = combinedCrc(crc, part, bytes.length);
-          return { partNumber, etag: `"${partNumber}"`, crc64nvme: formatCrc(part) };
-        },
-        complete: async (parts, size, __, crc64nvme) => {
-          told.push(crc64nvme);
-          expect([parts.length, size]).toEqual([sizes.length, sizes.reduce((sum, one) => sum + one, 0)]);
-          return 'written';
-        },
-        abort: async () => Promise.reject(new Error('an upload that was completed is not aborted')),
-      };
-      return upload as MultipartUpload;
-    },
-  };
-  expect(await finalizeDelivery(requestId, world.dependencies(outbox), ample)).toMatchObject({
-    state: missing ? 'incomplete' : 'complete',
-    staged,
-    missing: 100_000 - staged,
-  });
-  const total = sizes.reduce((sum, size) => sum + size, 0);
-  expect(total).toBeGreaterThan(40 * MiB);
-  expect(total).toBeLessThan(60 * MiB);
-  for (const size of sizes.slice(0, -1)) expect(size).toBeGreaterThanOrEqual(5 * MiB);
-  expect(Math.max(...sizes)).toBeLessThan(5.5 * MiB);
-  expect(told).toEqual([formatCrc(crc)]);
-  expect(ending.split('.').at(-1)).toHaveLength(86);
+const name = 'EGAD1-11111111-1111-4111-8111-111111111111';
+/** Bytes of the function. */
+const memory = 512 * 1024 * 1024;
+
+test('100,000 files are settled in one receipt, within the memory of the function', { timeout: 120_000 }, async () => {
+  const { outcome, receipts, peak } = await settled(100_000);
+  expect(outcome).toMatchObject({ outcome: 'settled', state: 'incomplete', staged: 90_000, missing: 10_000 });
+  const only = { name: `${name}.delivery.jws`, part: undefined, parts: undefined };
+  expect(receipts).toEqual([{ ...only, files: 90_000, missing: 10_000, last: 'EGAF00000099999' }]);
+  expect(peak).toBeLessThan(memory);
+});
+
+test('250,000 files are settled in three receipts, the one with the plain name last', {
+  timeout: 240_000,
+}, async () => {
+  const { outcome, receipts, peak } = await settled(250_000);
+  expect(outcome).toMatchObject({ outcome: 'settled', state: 'incomplete', staged: 225_000, missing: 25_000 });
+  const full = { parts: 3, files: 90_000, missing: 10_000 };
+  expect(receipts).toEqual([
+    { ...full, name: `${name}.part-1.delivery.jws`, part: 1, last: 'EGAF00000099999' },
+    { ...full, name: `${name}.part-2.delivery.jws`, part: 2, last: 'EGAF00000199999' },
+    { name: `${name}.delivery.jws`, part: 3, parts: 3, files: 45_000, missing: 5_000, last: 'EGAF00000249999' },
+  ]);
+  expect(peak).toBeLessThan(memory);
 });
 
 test('a receipt of 100,000 files is read by the client', { timeout: 60_000 }, async () => {

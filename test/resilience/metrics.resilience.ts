@@ -7,7 +7,6 @@ import { breakdowns, metrics } from '../../lib/contract/metrics.ts';
 import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import { copyWithSettings } from '../helpers/assembly-with-settings.ts';
 import { Service, until } from '../helpers/service.ts';
-import { sqsRecord } from '../helpers/sqs-event.ts';
 
 const datasetId = 'EGAD00000000072';
 const subject = 'counted';
@@ -43,22 +42,15 @@ function counted(): readonly Counted[] {
     );
 }
 
-/** Hand a function of a queue a message as it comes for the last time. */
-async function lastTry(fileId: string): Promise<void> {
-  const { FileExportsQueueUrl: url } = service.connection.outputs;
-  const body = JSON.stringify({
-    requestId: '6f1d7a9e-3b1c-4d0e-9a57-0c5a4f2b8e11',
-    requestedAt: new Date().toISOString(),
-    fileId,
-    datasetId,
-    recipient: service.prefix(subject),
-    publicKey: Buffer.from(publicKey).toString('base64'),
-  });
-  const record = { ...sqsRecord({ body, received: 100 }), eventSourceARN: `arn:aws:sqs:x:1:${url.split('/').at(-1)}` };
-  await service.engine.functions.invoke('stage-file', { Records: [record] });
+/** Let the files of a request be sent, since then. */
+async function reopen(requestId: string, ago: string): Promise<void> {
+  const [where, time] = [`where request_id = '${requestId}'`, `now() - interval '${ago}'`];
+  await service.sql(`update data_out.requests set requested_at = ${time}, revision = revision + 1 ${where}`);
+  await service.sql(`update data_out.request_files set state = 'sent', reason = null, changed_at = ${time} ${where}`);
 }
 
 test('every metric is written on some path, with values of its closed lists', async () => {
+  const { outputs } = service.connection;
   const { fileId } = await service.archive(datasetId, 'a.vcf', 2048);
   const lost = await service.archive(datasetId, 'b.vcf', 2048);
   await service.setDataset(datasetId, 'released');
@@ -72,13 +64,17 @@ test('every metric is written on some path, with values of its closed lists', as
   await service.settled(await service.exported({ id: fileId, type: 'fileId', visa, publicKey }));
   await service.settled(await service.exported({ id: 'EGAD00000000099', visa, publicKey }));
   heal();
-  await service.s3.send(
-    new DeleteObjectCommand({ Bucket: service.connection.outputs.ArchiveBucketName, Key: String(archivePath) }),
-  );
-  await lastTry(lost.fileId);
+  await service.s3.send(new DeleteObjectCommand({ Bucket: outputs.ArchiveBucketName, Key: String(archivePath) }));
+  const requestId = await service.exported({ id: lost.fileId, type: 'fileId', visa, publicKey });
+  await until(() => counted().find(({ name }) => name === 'ArchiveDamaged'), 'the file to be given up');
   await service.setDataset(datasetId, 'deprecated');
-  await lastTry(lost.fileId);
+  await reopen(requestId, '1 minute');
+  await service.enqueue(outputs.SmallFileExportsQueueUrl, JSON.stringify({ requestId, fileId: lost.fileId }));
+  await until(() => counted().find(({ name }) => name === 'FileRejected'), 'the file to be rejected');
   await service.engine.functions.invoke('withdraw', {});
+  await service.enqueue(outputs.SmallFileExportsQueueUrl, '{}');
+  await reopen(requestId, '15 days');
+  await service.engine.functions.invoke('sweep-deliveries', {});
 
   const wanted = Object.values(metrics).sort();
   const found = await until(
@@ -94,6 +90,8 @@ test('every metric is written on some path, with values of its closed lists', as
     const lines = found.filter((one) => one.name === name);
     for (const { line } of lines) expect(values).toContain(line[dimension]);
   }
+  const givenUp = found.filter(({ name, line }) => name === 'FileGivenUp' && line.reason !== undefined);
+  expect(givenUp.map(({ line }) => line.reason)).toEqual(['archive_damaged', 'expired']);
   for (const { line } of found.filter(({ name }) => name.startsWith('SecondsTo'))) {
     const [seconds] = [line.SecondsToStaged ?? line.SecondsToSettled].flat() as number[];
     expect(seconds).toBeGreaterThan(0);
@@ -106,22 +104,4 @@ test('every metric is written on some path, with values of its closed lists', as
     )._aws.CloudWatchMetrics[0].Dimensions.flat(),
   );
   expect([...new Set(sets)].sort()).toEqual(['deployment', 'reason', 'service', 'stage', 'state']);
-});
-
-test('files that a sweep gives up count by what happened to their last attempt', async () => {
-  const open = (isLastTry: boolean, ago: string) =>
-    service.sql(`update data_out.request_files set state = 'pending', is_last_try = ${isLastTry},
-      tried_at = now() - interval '${ago}', updated_at = now() - interval '${ago}'`);
-  const reasons = () =>
-    counted()
-      .filter(({ name }) => name === 'FileGivenUp')
-      .map(({ line }) => line.reason);
-  const before = reasons().length;
-  await open(true, '1 hour');
-  await service.engine.functions.invoke('sweep-deliveries', {});
-  await service.sql("update data_out.requests set settled_generation = 0, updated_at = now() - interval '15 days'");
-  await open(false, '15 days');
-  await service.engine.functions.invoke('sweep-deliveries', {});
-  const found = await until(() => (reasons().length >= before + 2 ? reasons() : undefined), 'two sweeps');
-  expect(found.slice(before)).toEqual(['no_answer', 'expired']);
 });

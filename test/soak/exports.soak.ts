@@ -2,8 +2,10 @@ import { loadavg } from 'node:os';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { formatPublicKey } from '../../lib/crypt4gh/index.ts';
 import type { FaultRule } from '../../lib/local/endpoint/traffic.ts';
+import { localTarget } from '../../lib/ops/target.ts';
 import { forEachConcurrently } from '../../lib/service/archive/concurrency.ts';
 import { Seeded } from '../fuzz/seeded.ts';
+import { runTool } from '../helpers/ops-world.ts';
 import { Service } from '../helpers/service.ts';
 import { SoakArchive, type SoakFile } from './archive.ts';
 import { MemoryWatch } from './memory.ts';
@@ -25,6 +27,15 @@ beforeAll(async () => {
   print(`seed: ${seed} (SOAK_SEED)`);
 });
 afterAll(() => service?.stop());
+
+/** One export that was asked for. */
+interface Order {
+  readonly file: SoakFile;
+  /** Of its recipient. */
+  readonly index: number;
+  readonly pair: string;
+  readonly isGranted: boolean;
+}
 
 /** Ends of a request in the audit trail, and the file of each. */
 interface Row {
@@ -64,7 +75,11 @@ async function ask(
   throw new Error('export answered twenty times with 5xx');
 }
 
-/** Run exports under faults until the queues are empty, bring the dead letters back, and print figures. */
+/**
+ * Run exports under faults until the queues are empty, retry what was given up, and print figures.
+ *
+ * @returns how many files were given up, or requests rejected, because their attempts had failed
+ */
 async function underFaults(name: string, total: number, broken: FaultRule, publish: () => Promise<void>) {
   const random = new Seeded(`${seed} ${name}`);
   const faults = new RandomFaults(random, service.engine.functions.names, 100);
@@ -76,18 +91,22 @@ async function underFaults(name: string, total: number, broken: FaultRule, publi
   const heal = traffic.addFault(broken);
   const undo = traffic.addFault(faults.rule);
   const started = performance.now();
-  await queues.drained(publish(), faults, look);
+  await queues.drained(publish(), faults, look, false);
   const seconds = (performance.now() - started) / 1_000;
-  const deadLetters = await queues.deadLetters();
   heal();
-  for (let round = 0; round < 3 && (await queues.deadLetters()) > 0; round += 1) {
-    await queues.redrive();
-    await queues.drained(Promise.resolve(), faults, look);
+  await queues.drained(Promise.resolve(), faults, look, true);
+  const failed = await failures();
+  for (let round = 0; round < 3; round += 1) {
+    await retryAll();
+    await queues.drained(Promise.resolve(), faults, look, true);
   }
   undo();
+  await retryAll();
+  await service.engine.functions.invoke('sweep-deliveries', {});
+  await queues.drained(Promise.resolve(), faults, look, true);
   print(
     `${seconds.toFixed(0)} s, ${(total / seconds).toFixed(1)} files/s, load ${loadavg()[0]?.toFixed(1)}; ` +
-      `${deadLetters} dead letters, ${await queues.deadLetters()} after the redrive`,
+      `${failed} files or requests failed, ${await failures()} after their retries`,
   );
   const calls = Object.entries(traffic.counters()).filter(([counter]) => /^(stage|consume)-/.test(counter));
   for (const one of ['s3', 'rds-data', 'sqs']) {
@@ -98,16 +117,34 @@ async function underFaults(name: string, total: number, broken: FaultRule, publi
   }
   print(`${faults.total} faults:\n${faults.summary}`);
   memory.check();
-  expect(await queues.deadLetters()).toBe(0);
   expect(faults.total).toBeGreaterThan(0);
-  return deadLetters;
+  return failed;
 }
 
-/** Every fan-out has ended, and no file is open or given up. */
+/** Files that are given up, and requests that no delivery could decide on. */
+async function failures(): Promise<number> {
+  const [[count] = []] = await service.sql(
+    `select (select count(*) from data_out.request_files where state = 'given_up')
+       + (select count(*) from data_out.requests where reason = 'failed')`,
+  );
+  return Number(count);
+}
+
+/** What the operator does about files that were given up. */
+async function retryAll(): Promise<void> {
+  const givenUp = await service.sql("select distinct request_id from data_out.request_files where state = 'given_up'");
+  const target = localTarget(service.connection);
+  for (const [requestId = ''] of givenUp) {
+    const { exitCode, stderr } = await runTool(['exports', 'retry', String(requestId)], target);
+    if (exitCode !== 0) throw new Error(`exports retry: ${stderr}`);
+  }
+}
+
+/** No file is open or given up, and each request has the receipt of its last revision. */
 async function expectAllSettled(): Promise<void> {
   const left = `select r.state, f.state, count(*) from data_out.requests r
     left join data_out.request_files f on f.request_id = r.request_id
-    where r.sealed_at is null or f.state in ('pending', 'retrying', 'given_up') group by 1, 2`;
+    where r.settled_revision < r.revision or f.state in ('waiting', 'sent', 'given_up') group by 1, 2`;
   expect(await service.sql(left)).toEqual([]);
 }
 
@@ -120,17 +157,22 @@ test('one-file exports: each settles, and no container is lost, doubled or chang
   const granted = await Promise.all(recipients.map(({ subject }) => service.visa({ subject, datasetId: 'EGAD1' })));
   const foreign = await Promise.all(recipients.map(({ subject }) => service.visa({ subject, datasetId: 'EGAD404' })));
   /** By request id. */
-  const orders = new Map<string, { readonly pair: string; readonly isGranted: boolean }>();
+  const orders = new Map<string, Order>();
   let refused = 0;
 
   const order = async (file: SoakFile, index: number, isGranted: boolean) => {
     const recipient = recipients[index]!;
     const answer = await ask(file.fileId, 'fileId', (isGranted ? granted : foreign)[index]!, recipient);
     refused += answer.refused;
-    orders.set(answer.requestId, { pair: pairOf(file.fileId, service.prefix(recipient.subject)), isGranted });
+    orders.set(answer.requestId, {
+      file,
+      index,
+      isGranted,
+      pair: pairOf(file.fileId, service.prefix(recipient.subject)),
+    });
     if (isGranted) recipient.files.set(file.fileId, file);
   };
-  // One file whose requests fail, and one recipient whose outbox does: until the redrive.
+  // One file whose requests fail, and one recipient whose outbox does: until both are mended.
   const brokenFile = soakFiles.at(-1)!.fileId;
   const brokenPrefix = service.prefix(recipients.at(-1)!.subject);
   const broken: FaultRule = ({ service: of, key, input, caller }) => {
@@ -147,7 +189,17 @@ test('one-file exports: each settles, and no container is lost, doubled or chang
       await order(soakFiles[pair % width]!, Math.floor(pair / width) % width, !random.oneIn(50));
     });
 
-  const deadLetters = await underFaults('one-file exports', exports.count, broken, publish);
+  const failed = await underFaults('one-file exports', exports.count, broken, publish);
+  // Of a request that was rejected because each attempt failed, its recipient is told to export again.
+  const rejected = await service.sql("select request_id from data_out.requests where reason = 'failed'");
+  for (const [requestId = ''] of rejected) {
+    const known = orders.get(requestId ?? '');
+    // The answer of the proxy was lost, and the recipient has asked again already.
+    if (!known) continue;
+    orders.delete(requestId ?? '');
+    await order(known.file, known.index, known.isGranted);
+  }
+  await queues.drained(Promise.resolve(), new RandomFaults(random, [], 1), async () => {}, true);
   print(`${refused} answers of the proxy with 5xx`);
 
   const containers = new Map<string, string>();
@@ -155,7 +207,7 @@ test('one-file exports: each settles, and no container is lost, doubled or chang
     for (const [pair, requestId] of await checkOutbox(service, recipient)) containers.set(pair, requestId);
   }
   const rows = await auditTrail();
-  // What was given up has come back from the dead letters.
+  // What was given up was retried.
   const ended = new Map(
     rows.filter(({ event }) => event === 'staged' || event === 'rejected').map((row) => [row.requestId, row.event]),
   );
@@ -170,7 +222,7 @@ test('one-file exports: each settles, and no container is lost, doubled or chang
   expect(lost).toEqual([]);
   expect(orders.size).toBe(exports.count);
   await expectAllSettled();
-  expect(deadLetters).toBeGreaterThan(0);
+  expect(failed).toBeGreaterThan(0);
   print(`${orders.size} requests settled, ${containers.size} containers opened`);
 });
 

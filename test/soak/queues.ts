@@ -39,6 +39,11 @@ export class Queues {
       const deadLetters = String(JSON.parse(policy).deadLetterTargetArn).split(':').at(-1);
       const deadLettersUrl = urls.find((other) => nameOf(other) === deadLetters);
       if (deadLettersUrl === undefined) throw new Error(`no output names the dead letters of ${nameOf(url)}`);
+      // A dead letter that could not be recorded comes back when the timeout of its queue is over, which is half an hour.
+      await service.engine.queues.sqs('SetQueueAttributes', {
+        QueueUrl: deadLettersUrl,
+        Attributes: { VisibilityTimeout: String(hiddenMs / 1_000) },
+      });
       work.push({ url, deadLettersUrl });
     }
     return new Queues(service, work);
@@ -51,16 +56,22 @@ export class Queues {
   /**
    * Wait until the work queues hold nothing.
    *
+   * @param withDeadLetters also wait until all dead letters are recorded
    * @param published resolves when all requests are made
    * @param onLook called about twice a second
    * @throws Error when nothing moves for three minutes
    */
-  async drained(published: Promise<void>, faults: RandomFaults, onLook: () => Promise<unknown>): Promise<void> {
+  async drained(
+    published: Promise<void>,
+    faults: RandomFaults,
+    onLook: () => Promise<unknown>,
+    withDeadLetters: boolean,
+  ): Promise<void> {
     let isPublished = false;
     const publishing = published.then(() => {
       isPublished = true;
     });
-    const work = this.#work.map(({ url }) => url);
+    const work = this.#work.flatMap(({ url, deadLettersUrl }) => (withDeadLetters ? [url, deadLettersUrl] : [url]));
     let last = '';
     let movedAt = Date.now();
     for (let empty = 0; empty < 2; ) {
@@ -74,27 +85,6 @@ export class Queues {
       else if (Date.now() - movedAt > hiddenMs) await this.#passVisibilityTimeouts(faults);
     }
     await publishing;
-  }
-
-  /** Move the dead letters back, as a message move task does. @returns their number */
-  async redrive(): Promise<number> {
-    const { sqs } = this.#service.engine.queues;
-    let moved = 0;
-    for (const { url, deadLettersUrl } of this.#work) {
-      while ((await this.#depth([deadLettersUrl])) > 0) {
-        const { Messages = [] } = await sqs('ReceiveMessage', {
-          QueueUrl: deadLettersUrl,
-          MaxNumberOfMessages: 10,
-          MessageAttributeNames: ['All'],
-        });
-        for (const { Body, MessageAttributes, ReceiptHandle } of Messages as readonly Record<string, unknown>[]) {
-          await sqs('SendMessage', { QueueUrl: url, MessageBody: Body, MessageAttributes });
-          await sqs('DeleteMessage', { QueueUrl: deadLettersUrl, ReceiptHandle });
-          moved += 1;
-        }
-      }
-    }
-    return moved;
   }
 
   async #depth(urls: readonly string[]): Promise<number> {

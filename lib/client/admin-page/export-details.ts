@@ -41,13 +41,12 @@ export function exportDetails(service: Service, about: ListedExport, { labels, o
   let last: ListedExport | undefined;
 
   const showFacts = (shown: ShownExport) => {
-    const { state, reason, sealedAt, settledAt, receipt, keyFingerprint, requestedAt, bytes, counts } = shown;
+    const { state, reason, settledAt, receipt, keyFingerprint, requestedAt, bytes, counts } = shown;
     const facts = factList([
       ['State', `${state}. ${explainState(state)}`],
       ['Reason', reason && reasonInWords(reason)],
       ['Request', shown.requestId],
       ['Requested', moment(requestedAt)],
-      ['All files handed out', sealedAt && moment(sealedAt)],
       ['Settled', settledAt && moment(settledAt)],
       ['Staged', `${counts.staged} of ${counts.total}, ${formatBytes(bytes)}`],
       ['Receipt', receipt],

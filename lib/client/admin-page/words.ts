@@ -43,7 +43,6 @@ const states: Readonly<Record<ExportState, string>> = {
   staging: 'Some files have settled. The others are being written to the outbox.',
   complete: 'Every file is in the outbox.',
   incomplete: 'Some files are not in the outbox. The list of its files says why.',
-  failed: 'The request could not be divided into files. Export again later, or ask the operator.',
   withdrawn: 'Its containers were taken back, with the dataset or by the operator. Ask the operator.',
   rejected: 'Nothing was staged. Remove the reason, then export again.',
 };

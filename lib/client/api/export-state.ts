@@ -1,6 +1,11 @@
 import * as z from 'zod/mini';
-import type { FileState } from '../../contract/delivery.ts';
-import { type ExportedFile, exportStates, type ListedExport, type ShownExport } from '../../contract/export-state.ts';
+import {
+  type ExportedFile,
+  exportStates,
+  type FileState,
+  type ListedExport,
+  type ShownExport,
+} from '../../contract/export-state.ts';
 import { parsed, text, wholeNumber } from './json.ts';
 
 /** One export with one page of its files. */
@@ -20,7 +25,6 @@ const request = {
   recipient: z.nullable(text),
   keyFingerprint: z.nullable(text),
   requestedAt: text,
-  sealedAt: z.nullable(text),
   settledAt: z.nullable(text),
   generation: wholeNumber,
   receipt: z.nullable(text),
@@ -32,7 +36,7 @@ const shownExport = z.object({
   ...request,
   counts: z.object({
     ...{ total: count, staged: count, superseded: count, withdrawn: count },
-    ...{ rejected: count, retrying: count, pending: count, given_up: count },
+    ...{ rejected: count, pending: count, given_up: count },
   }),
   bytes: count,
 });
@@ -55,7 +59,7 @@ const exportList = z.object({
   exports: z.array(
     z.object({
       ...request,
-      counts: z.object({ total: count, staged: maybe, pending: maybe, retrying: maybe }),
+      counts: z.object({ total: count, staged: maybe, pending: maybe }),
       bytes: maybe,
     }),
   ),

@@ -43,13 +43,13 @@ export function recipientsOf({ known, unknown }: OwnKeys): ReadonlySet<string> |
   return known.size > 0 && unknown.length === 0 ? known : undefined;
 }
 
-/** Warns of ignored receipts, and of receipts that might be for another person's key. */
+/** Warns of receipts that are ignored or not whole, and of receipts that might be for another person's key. */
 export function warnOfReceipts(
   { output }: Session,
-  { receipts, refused, foreign }: ReadReceipts,
+  { receipts, refused, foreign, notWhole }: ReadReceipts,
   { known, unknown }: OwnKeys,
 ): void {
-  for (const { message } of [...refused, ...foreign]) output.warn(printable(message));
+  for (const { message } of [...refused, ...foreign, ...notWhole]) output.warn(printable(message));
   if (receipts.every(({ key_fingerprint }) => known.has(key_fingerprint))) return;
   for (const path of unknown) {
     const what = `the public key of ${path} is not known, so receipts for unknown keys are accepted`;

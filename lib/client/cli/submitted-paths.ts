@@ -2,6 +2,7 @@ import { isReceiptName } from '../../contract/delivery.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
 import { Claims } from '../api/delivery/claims.ts';
 import { fetchReceipts } from '../api/delivery/fetch-receipts.ts';
+import { requestOf } from '../api/delivery/receipt-files.ts';
 import { ReceiptFolder } from '../api/delivery/receipt-folder.ts';
 import { ClientError } from '../api/errors.ts';
 import { decodeVisaOrPassport, subjectOf } from '../api/order/decoded-visa.ts';
@@ -65,13 +66,16 @@ export async function submittedPaths(
   return (name) => claims.of(name)?.file.path;
 }
 
+/** Of a receipt in parts, all or none. */
 function newestOf(receipts: readonly ListedFile[]): readonly ListedFile[] {
   const newest = receipts.toSorted((one, other) => Number(other.modified ?? 0) - Number(one.modified ?? 0));
+  const requests = [...Map.groupBy(newest, ({ name }) => requestOf(name)).values()];
   let bytes = 0;
-  return newest.slice(0, mostReceipts).filter(({ size }) => {
-    if (bytes + size > mostBytes) return false;
+  return requests.slice(0, mostReceipts).flatMap((parts) => {
+    const size = parts.reduce((sum, each) => sum + each.size, 0);
+    if (bytes + size > mostBytes) return [];
     bytes += size;
-    return true;
+    return parts;
   });
 }
 

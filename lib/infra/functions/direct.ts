@@ -52,18 +52,6 @@ export function directFunctions(make: Make, { settings, storage }: FunctionsProp
     verifiesVisas: true,
   });
 
-  // Size and checksums are those of the plaintext as the edit list of the stored header leaves it. Anyone can call
-  // the POST routes of DRS, so its own function opens the headers. It has no route and reads no bodies.
-  const describeFile = make('DescribeFile', {
-    entry: 'data-out/describe-file.ts',
-    description: 'Opens headers to describe files to DRS',
-    memoryMegabytes: 1024,
-    timeout: Duration.seconds(20),
-  });
-  storage.archive.grantHead(describeFile);
-  storage.archiveKeys.grantRead(describeFile);
-  describeFile.grantInvoke(drs, environment.describeFileFunctionArn);
-
   // As for a whole file: it decrypts, and streams parts.
   const htsget = make('Htsget', {
     entry: 'data-out/htsget.ts',
@@ -81,7 +69,7 @@ export function directFunctions(make: Make, { settings, storage }: FunctionsProp
     if (origins.length > 0) target.configure(environment.htsgetOrigins, origins.join(','));
   }
 
-  for (const target of [datasets, directFile, drs, describeFile, htsget]) {
+  for (const target of [datasets, directFile, drs, htsget]) {
     storage.catalogue.grant(target, 'reader');
   }
   for (const target of [serviceInfo, drs]) {
@@ -90,5 +78,5 @@ export function directFunctions(make: Make, { settings, storage }: FunctionsProp
     target.configure(environment.organizationUrl, settings.service.organizationUrl);
   }
 
-  return { serviceInfo, authorizeVisa, datasets, directFile, drs, describeFile, htsget };
+  return { serviceInfo, authorizeVisa, datasets, directFile, drs, htsget };
 }

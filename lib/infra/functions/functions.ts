@@ -46,8 +46,8 @@ export class Functions extends Construct {
   /** Functions of direct access. */
   get servingDirectly(): readonly ServiceFunction[] {
     if (!this.direct) return [];
-    const { authorizeVisa, datasets, directFile, drs, describeFile, htsget } = this.direct;
-    return [authorizeVisa, datasets, directFile, drs, describeFile, htsget];
+    const { authorizeVisa, datasets, directFile, drs, htsget } = this.direct;
+    return [authorizeVisa, datasets, directFile, drs, htsget];
   }
 
   /** Every function. */
@@ -74,7 +74,6 @@ function deploymentFunctions(make: Make, { settings, storage }: FunctionsProps) 
     timeout: Duration.minutes(12),
   });
   storage.catalogue.grantMigrate(migrate);
-  storage.outbox.grantMark(migrate);
   if (settings.auditRetentionDays !== undefined) {
     migrate.configure(environment.auditRetentionDays, String(settings.auditRetentionDays));
   }

@@ -5,6 +5,7 @@ import {
   ApplicationLogLevel,
   Architecture,
   LoggingFormat,
+  RecursiveLoop,
   Runtime,
   SystemLogLevel,
   Tracing,
@@ -27,6 +28,8 @@ export interface ServiceFunctionProps {
   readonly logRetentionDays: number;
   /** Most invocations at once, reserved from the account's limit. @default - no separate limit */
   readonly reservedConcurrency?: number;
+  /** Whether it sends messages that it will receive. Lambda stops other functions that do. @default false */
+  readonly mayLoop?: boolean;
   /** Put the trusted issuers beside the bundle. @default false */
   readonly verifiesVisas?: boolean;
   /** Put this document of `docs/openapi/` beside the bundle. @default - none */
@@ -77,6 +80,7 @@ export class ServiceFunction extends Construct implements Grantee {
       architecture: Architecture.ARM_64,
       memorySize: props.memoryMegabytes,
       ...(props.reservedConcurrency !== undefined && { reservedConcurrentExecutions: props.reservedConcurrency }),
+      ...(props.mayLoop && { recursiveLoop: RecursiveLoop.ALLOW }),
       timeout: props.timeout,
       role: this.#role,
       logGroup,
@@ -102,12 +106,6 @@ export class ServiceFunction extends Construct implements Grantee {
   allow({ wildcard, ...statement }: Permission): void {
     this.#role.addToPolicy(new PolicyStatement(statement));
     if (wildcard) acknowledge(this.#role, { [`AwsSolutions-IAM5[Resource::${wildcard.resource}]`]: wildcard.reason });
-  }
-
-  /** Call this function and wait for its reply; `variable` names it to the caller. */
-  grantInvoke(grantee: Grantee, variable: EnvironmentVariable): void {
-    grantee.allow({ actions: ['lambda:InvokeFunction'], resources: [this.function.functionArn] });
-    grantee.configure(variable, this.function.functionArn);
   }
 
   configure(name: EnvironmentVariable, value: string): void {

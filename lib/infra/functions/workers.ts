@@ -1,6 +1,7 @@
 import { Duration, Stack } from 'aws-cdk-lib';
 import { environment } from '../../contract/environment.ts';
 import { eventDetailTypes, eventSource } from '../../contract/events.ts';
+import { deadLetterTimeout } from '../queues/queues.ts';
 import type { FunctionsProps, Make } from './make.ts';
 import type { ServiceFunction } from './service-function.ts';
 
@@ -9,18 +10,17 @@ export function workerFunctions(make: Make, props: FunctionsProps) {
   const { settings, storage } = props;
   const consumeExport = make('ConsumeExport', {
     entry: 'data-out/consume-export.ts',
-    description: 'Verifies an export request and fans it out into files',
+    description: 'Decides on an export request and sends its files to be staged',
     memoryMegabytes: 512,
-    timeout: Duration.minutes(5),
+    // Two million files are sent in one invocation.
+    timeout: Duration.minutes(15),
     verifiesVisas: true,
   });
-  const hasQuota = settings.outboxQuotaGib !== undefined;
-  storage.catalogue.grant(consumeExport, 'worker', { transactions: hasQuota });
-  if (hasQuota) {
+  storage.catalogue.grant(consumeExport, 'worker', { transactions: true });
+  if (settings.outboxQuotaGib !== undefined) {
     consumeExport.configure(environment.outboxQuotaGib, String(settings.outboxQuotaGib));
     consumeExport.configure(environment.outboxExpiryDays, String(settings.outboxExpiryDays));
   }
-  storage.outbox.grantMark(consumeExport);
   if (settings.events === 'on') allowEvents(consumeExport, ['accepted', 'rejected']);
 
   const stageFile = make('StageFile', {
@@ -28,6 +28,8 @@ export function workerFunctions(make: Make, props: FunctionsProps) {
     description: "Rebuilds a file's header for its recipient and writes the container to the outbox",
     memoryMegabytes: 512,
     timeout: Duration.minutes(15),
+    // A copy that needs another invocation sends its own message again. It ends, because each invocation brings a part.
+    mayLoop: true,
   });
   storage.catalogue.grant(stageFile, 'worker');
   storage.archive.grantRead(stageFile);
@@ -37,23 +39,27 @@ export function workerFunctions(make: Make, props: FunctionsProps) {
   // Messages are parsed strictly: a new field must be known to the reader before the sender writes it.
   consumeExport.node.addDependency(stageFile.function);
 
+  const recordDeadLetters = make('RecordDeadLetters', {
+    entry: 'data-out/record-dead-letters.ts',
+    description: 'Records in the rows of requests and files what failed for good',
+    memoryMegabytes: 256,
+    timeout: deadLetterTimeout,
+  });
+  storage.catalogue.grant(recordDeadLetters, 'worker');
+  if (settings.events === 'on') allowEvents(recordDeadLetters, ['rejected']);
+
   const sweepDeliveries = make('SweepDeliveries', {
     entry: 'data-out/sweep-deliveries.ts',
-    description: 'Settles what invocations that died left open',
+    description: 'Ends what no message will end, and deletes rows whose time is over',
     memoryMegabytes: 256,
-    timeout: Duration.minutes(4),
+    timeout: Duration.minutes(15),
   });
   storage.catalogue.grant(sweepDeliveries, 'worker');
-  storage.outbox.grantSweep(sweepDeliveries);
-  if (settings.auditRetentionDays !== undefined) {
-    sweepDeliveries.configure(environment.auditRetentionDays, String(settings.auditRetentionDays));
-  }
 
-  // A receipt of a million files takes some 170 s of a processor, which Lambda gives with this memory. It needs 170 MiB.
   const settleDelivery = make('SettleDelivery', {
     entry: 'data-out/settle-delivery.ts',
     description: 'Settles a request and writes its delivery receipt',
-    memoryMegabytes: 1769,
+    memoryMegabytes: 512,
     timeout: Duration.minutes(15),
   });
   storage.catalogue.grant(settleDelivery, 'worker');
@@ -62,10 +68,10 @@ export function workerFunctions(make: Make, props: FunctionsProps) {
     storage.outbox.grantWriteReceipts(settleDelivery);
     settleDelivery.configure(environment.serviceId, settings.service.id);
   }
-  if (settings.events === 'on') allowEvents(settleDelivery, ['complete', 'incomplete', 'failed', 'withdrawn']);
+  if (settings.events === 'on') allowEvents(settleDelivery, ['complete', 'incomplete', 'withdrawn']);
 
   return {
-    ...{ consumeExport, stageFile, settleDelivery, sweepDeliveries },
+    ...{ consumeExport, stageFile, settleDelivery, recordDeadLetters, sweepDeliveries },
     withdraw: withdrawFunction(make, props),
   };
 }

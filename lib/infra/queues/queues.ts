@@ -3,7 +3,7 @@ import { AccountRootPrincipal, AnyPrincipal, Effect, PolicyStatement, Role } fro
 import type { Key } from 'aws-cdk-lib/aws-kms';
 import { type IQueue, Queue, QueueEncryption, RedrivePermission } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import { type EnvironmentVariable, environment } from '../../contract/environment.ts';
+import { environment } from '../../contract/environment.ts';
 import { stackNames } from '../../contract/outputs.ts';
 import type { Grantee, Permission, ServiceFunction } from '../functions/service-function.ts';
 import { allowKey, type KeyUse } from '../security/keys.ts';
@@ -50,12 +50,10 @@ function refuseMessages(queue: Queue, conditions: Record<string, Record<string, 
 }
 
 /** Receives after which a message is put aside: the 2nd to 5th attempt follow the settings' delays. */
-const usualReceives = 5;
-/**
- * The same where the work of one message may take many deliveries: a day of invocations of 15 minutes. The function itself
- * gives up a copy after five deliveries without a new part, and a request after five that brought it no further.
- */
-export const receivesOfLongWork = 100;
+const mostReceives = 5;
+
+/** Time limit of the function that records dead letters. */
+export const deadLetterTimeout = Duration.minutes(5);
 
 interface DeadLettersProps {
   /** The work queue whose messages end here. */
@@ -65,7 +63,7 @@ interface DeadLettersProps {
   readonly key: Key | undefined;
 }
 
-/** Where messages that failed for good wait for an operator. Only SQS itself puts any here. */
+/** Where messages that failed for good are recorded from. Only SQS itself puts any here. */
 export class DeadLetters extends Construct {
   readonly queue: Queue;
 
@@ -74,6 +72,8 @@ export class DeadLetters extends Construct {
     const sourceArn = Stack.of(this).formatArn({ service: 'sqs', resource: fullName(source, stage) });
     this.queue = new Queue(this, 'Queue', {
       ...common(key),
+      // Six times the time limit of the function that takes from here.
+      visibilityTimeout: Duration.seconds(6 * deadLetterTimeout.toSeconds()),
       redriveAllowPolicy: {
         redrivePermission: RedrivePermission.BY_QUEUE,
         sourceQueues: [Queue.fromQueueArn(this, 'Source', sourceArn)],
@@ -85,10 +85,11 @@ export class DeadLetters extends Construct {
 }
 
 /**
- * The role under which an operator moves dead letters back. The work queues take messages from their sender and from
- * this role alone. Each principal of the account may assume it if its own policies allow `sts:AssumeRole` on it.
+ * The role under which an operator sends messages of exports: of files that are retried, and of requests whose containers were purged. A
+ * work queue takes messages from its senders and, where it admits operators, from this role. Each principal of the account may assume it
+ * if its own policies allow `sts:AssumeRole` on it.
  */
-export class Redrive extends Construct implements Pick<Grantee, 'allow'> {
+export class OperatorRole extends Construct implements Pick<Grantee, 'allow'> {
   readonly roleArn: string;
   readonly #role: Role;
 
@@ -96,7 +97,7 @@ export class Redrive extends Construct implements Pick<Grantee, 'allow'> {
     super(scope, id);
     this.#role = new Role(this, 'Role', {
       assumedBy: new AccountRootPrincipal(),
-      description: 'For operators: moves dead letters back to the queue that they failed in',
+      description: 'For operators: sends files and requests of exports to their queues again',
     });
     this.roleArn = this.#role.roleArn;
   }
@@ -113,15 +114,13 @@ export interface WorkQueueProps {
   readonly senders: readonly ServiceFunction[];
   /** The only function that takes from the queue. */
   readonly worker: ServiceFunction;
-  /** The role that moves dead letters back. */
-  readonly redrive: Redrive;
+  /** The role by which operators also send to the queue. @default - they do not */
+  readonly operators?: OperatorRole;
   readonly deadLetters: IQueue;
+  /** Records the dead letters. */
+  readonly recorder: ServiceFunction;
   /** Customer key of the queue and its dead letters. @default - SSE-SQS */
   readonly key?: Key;
-  /** Receives after which a message is put aside. @default 5 */
-  readonly maxReceiveCount?: number;
-  /** Variable that tells the worker that number. @default - the worker does not ask */
-  readonly receivesVariable?: EnvironmentVariable;
   /** Messages of one invocation, 1–10. They share its time limit. */
   readonly batchSize: number;
   /** Invocations at once, 2–1,000. */
@@ -140,7 +139,7 @@ export class WorkQueue extends Construct {
 
   constructor(scope: Construct, props: WorkQueueProps) {
     super(scope, idOf(props.name));
-    const { senders, worker, redrive, deadLetters, key, maxReceiveCount = usualReceives } = props;
+    const { senders, worker, operators, deadLetters, recorder, key } = props;
     this.deadLetters = deadLetters;
     this.queue = new Queue(this, 'Queue', {
       ...common(key),
@@ -148,7 +147,7 @@ export class WorkQueue extends Construct {
       maxMessageSizeBytes: 1_048_576,
       // Lambda retries throttled invocations itself before a message may become visible again.
       visibilityTimeout: Duration.seconds(6 * worker.timeout.toSeconds()),
-      deadLetterQueue: { queue: deadLetters, maxReceiveCount },
+      deadLetterQueue: { queue: deadLetters, maxReceiveCount: mostReceives },
     });
     const { queueArn, queueUrl } = this.queue;
     const keyUse = (actions: KeyUse['actions']): KeyUse => ({ service: 'sqs', actions, keyArn: key?.keyArn });
@@ -159,45 +158,40 @@ export class WorkQueue extends Construct {
       sender.configure(environment[`${props.name}QueueUrl`], queueUrl);
     }
 
-    this.#consume(worker, props, keyUse(['kms:Decrypt']));
+    const { batchSize, maxConcurrency, retryDelaysSeconds } = props;
+    this.#consume(worker, this.queue, { batchSize, maxConcurrency }, keyUse(['kms:Decrypt']));
+    // The worker delays the next receive of a message that failed.
+    worker.allow({ actions: ['sqs:ChangeMessageVisibility'], resources: [queueArn] });
+    worker.configure(environment[`${props.name}QueueUrl`], queueUrl);
+    worker.configure(environment.retryDelaysSeconds, retryDelaysSeconds.join(','));
+    this.#consume(recorder, deadLetters, { batchSize: 10, maxConcurrency: 2 }, keyUse(['kms:Decrypt']));
 
-    redrive.allow({
-      actions: ['StartMessageMoveTask', 'ListMessageMoveTasks', 'CancelMessageMoveTask', 'ReceiveMessage']
-        .concat('DeleteMessage', 'ChangeMessageVisibility', 'GetQueueAttributes')
-        .map((action) => `sqs:${action}`),
-      resources: [deadLetters.queueArn],
-    });
-    redrive.allow({ actions: ['sqs:SendMessage'], resources: [queueArn] });
-    allowKey(redrive, this, keyUse(['kms:GenerateDataKey', 'kms:Decrypt']));
-    const admitted = [...senders, redrive].map(({ roleArn }) => roleArn);
+    operators?.allow({ actions: ['sqs:SendMessage'], resources: [queueArn] });
+    const admitted = [...senders, ...(operators ? [operators] : [])].map(({ roleArn }) => roleArn);
     refuseMessages(this.queue, { ArnNotEquals: { 'aws:PrincipalArn': admitted } });
     RemovalPolicies.of(this).retainOnUpdateOrDelete();
   }
 
-  #consume(worker: ServiceFunction, props: WorkQueueProps, keyUse: KeyUse): void {
-    // Not by SqsEventSource, which would grant the key for any use. The worker delays the next receive of a message
-    // that failed. Lambda does the rest under the worker's role.
-    worker.allow({
-      actions: ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes', 'ChangeMessageVisibility'].map(
-        (action) => `sqs:${action}`,
-      ),
-      resources: [this.queue.queueArn],
+  /** Not by SqsEventSource, which would grant the key for any use. Lambda takes from the queue under the function's role. */
+  #consume(
+    target: ServiceFunction,
+    queue: IQueue,
+    options: { readonly batchSize: number; readonly maxConcurrency: number },
+    keyUse: KeyUse,
+  ): void {
+    target.allow({
+      actions: ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes'].map((action) => `sqs:${action}`),
+      resources: [queue.queueArn],
     });
-    allowKey(worker, this, keyUse);
-    worker.configure(environment[`${props.name}QueueUrl`], this.queue.queueUrl);
-    worker.configure(environment.retryDelaysSeconds, props.retryDelaysSeconds.join(','));
-    if (props.receivesVariable) {
-      worker.configure(props.receivesVariable, String(props.maxReceiveCount ?? usualReceives));
-    }
-    const mapping = worker.function.addEventSourceMapping(`SqsEventSource:${Names.nodeUniqueId(this.queue.node)}`, {
-      eventSourceArn: this.queue.queueArn,
-      batchSize: props.batchSize,
+    allowKey(target, this, keyUse);
+    const mapping = target.function.addEventSourceMapping(`SqsEventSource:${Names.nodeUniqueId(queue.node)}`, {
+      eventSourceArn: queue.queueArn,
       reportBatchItemFailures: true,
-      maxConcurrency: props.maxConcurrency,
+      ...options,
     });
     acknowledge(mapping, {
       failureDestination:
-        'Lambda has failure destinations for streams. Messages of a queue that failed go to its dead-letter queue.',
+        'Lambda has failure destinations for streams. Messages of a queue that failed go to its dead-letter queue, from which a function records them.',
     });
   }
 }

@@ -84,21 +84,9 @@ export class ArchiveBodies extends Construct {
     return this.#buckets.map(({ ownArn }) => ownArn);
   }
 
-  /** Read bodies, and sign URLs for them. */
+  /** Read bodies, sign URLs for them, and see whether one is missing: without ListBucket S3 answers 403 instead of 404. */
   grantRead(grantee: Grantee): void {
-    this.grantHead(grantee);
-    for (const { keyArn } of this.#buckets) {
-      allowKey(grantee, this, { service: 's3', actions: ['kms:Decrypt'], keyArn });
-    }
-  }
-
-  /**
-   * See size and entity tag of bodies, and whether one is missing: without ListBucket S3 answers 403 instead of 404.
-   * IAM has one action for HEAD and GET. S3 needs the key to give out bytes, so bodies under a customer key stay
-   * closed.
-   */
-  grantHead(grantee: Grantee): void {
-    for (const { arn, shownArn } of this.#buckets) {
+    for (const { arn, shownArn, keyArn } of this.#buckets) {
       grantee.allow({
         actions: ['s3:GetObject'],
         resources: [`${arn}/*`],
@@ -108,6 +96,7 @@ export class ArchiveBodies extends Construct {
         },
       });
       grantee.allow({ actions: ['s3:ListBucket'], resources: [arn] });
+      allowKey(grantee, this, { service: 's3', actions: ['kms:Decrypt'], keyArn });
     }
     grantee.configure(environment.archiveBuckets, this.#buckets.map(({ name }) => name).join(','));
   }

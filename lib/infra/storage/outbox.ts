@@ -4,7 +4,6 @@ import { Construct } from 'constructs';
 import { receiptSuffix } from '../../contract/delivery.ts';
 import { directExpiryDays, directPrefix } from '../../contract/direct-key.ts';
 import { environment } from '../../contract/environment.ts';
-import { openMarkerKey } from '../../contract/outbox-key.ts';
 import type { Grantee, Permission } from '../functions/service-function.ts';
 import { allowKey, type KeyUse, newKey } from '../security/keys.ts';
 import { onlyBy } from '../security/only-by.ts';
@@ -93,14 +92,12 @@ export class Outbox extends Construct {
   }
 
   /**
-   * Write containers, also by multipart upload and copy: S3 decrypts finished parts, hence kms:Decrypt. IAM has no prefix
-   * for the listing of unfinished uploads, which tells their names. A delivery that goes on with an upload asks for one of its
-   * parts, to see that it lives.
+   * Write containers. A delivery that continues an upload asks for its parts, and a container whose row was withdrawn meanwhile is deleted
+   * again.
    */
   grantWrite(grantee: Grantee): void {
-    this.#allowWriting(grantee, containers);
-    grantee.allow({ actions: ['s3:ListMultipartUploadParts'], ...this.#objects(containers) });
-    grantee.allow({ actions: ['s3:ListBucketMultipartUploads'], resources: [this.#arn] });
+    this.#allowUploads(grantee, containers);
+    grantee.allow({ actions: ['s3:ListMultipartUploadParts', 's3:DeleteObject'], ...this.#objects(containers) });
   }
 
   /** Write delivery receipts, and no container: for the one function that signs. */
@@ -110,13 +107,12 @@ export class Outbox extends Construct {
 
   /** Write containers of direct access and sign URLs for them, in their part of the bucket only. */
   grantDirect(grantee: Grantee): void {
-    this.#allowWriting(grantee, ofDirectAccess);
+    this.#allowUploads(grantee, ofDirectAccess);
   }
 
   /**
    * Find the containers of any recipient and of direct access, and what their metadata says. S3 asks for s3:GetObject for
-   * that; without the key, no byte of a container can be read. With `deletes`: also delete them, each only as it was found,
-   * and abort unfinished uploads.
+   * that; without the key, no byte of a container can be read. With `deletes`: also delete them, each only as it was found.
    */
   grantWithdraw(grantee: Grantee, { deletes }: { readonly deletes: boolean }): void {
     for (const keys of [ofARecipient, ofDirectAccess]) {
@@ -124,38 +120,23 @@ export class Outbox extends Construct {
       grantee.allow({ actions, ...this.#objects(keys) });
       this.#allowListing(grantee, keys);
     }
-    if (deletes) {
-      grantee.allow({ actions: ['s3:AbortMultipartUpload'], ...this.#objects(ofARecipient) });
-      grantee.allow({ actions: ['s3:ListBucketMultipartUploads'], resources: [this.#arn] });
-      this.#allowMark(grantee, ['s3:GetObject']);
-    }
-    this.grantMark(grantee);
+    grantee.configure(environment.outboxBucket, this.bucketName);
     grantee.configure(environment.outboxExpiryDays, String(this.#expiryDays));
   }
 
-  /** Write the sign that a request is open. */
-  grantMark(grantee: Grantee): void {
-    grantee.allow({ actions: ['s3:PutObject'], resources: [`${this.#arn}/${openMarkerKey}`] });
+  /** Write objects, and look at those that exist. */
+  #allowWriting(grantee: Grantee, keys: string): void {
+    grantee.allow({ actions: ['s3:PutObject', 's3:GetObject'], ...this.#objects(keys) });
+    this.#allowListing(grantee, keys);
     this.#allowKey(grantee, ['kms:GenerateDataKey']);
     grantee.configure(environment.outboxBucket, this.bucketName);
   }
 
-  /** Read and write that sign, and take it away. */
-  grantSweep(grantee: Grantee): void {
-    this.grantMark(grantee);
-    this.#allowMark(grantee, ['s3:GetObject', 's3:DeleteObject']);
-  }
-
-  #allowMark(grantee: Grantee, actions: string[]): void {
-    grantee.allow({ actions, resources: [`${this.#arn}/${openMarkerKey}`] });
-    this.#allowListing(grantee, openMarkerKey);
-  }
-
-  #allowWriting(grantee: Grantee, keys: string): void {
-    grantee.allow({ actions: ['s3:PutObject', 's3:GetObject', 's3:AbortMultipartUpload'], ...this.#objects(keys) });
-    this.#allowListing(grantee, keys);
-    this.#allowKey(grantee, ['kms:GenerateDataKey', 'kms:Decrypt']);
-    grantee.configure(environment.outboxBucket, this.bucketName);
+  /** The same, also by multipart upload and copy: S3 decrypts finished parts, hence kms:Decrypt. */
+  #allowUploads(grantee: Grantee, keys: string): void {
+    this.#allowWriting(grantee, keys);
+    grantee.allow({ actions: ['s3:AbortMultipartUpload'], ...this.#objects(keys) });
+    this.#allowKey(grantee, ['kms:Decrypt']);
   }
 
   /**

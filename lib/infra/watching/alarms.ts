@@ -70,11 +70,25 @@ export class Alarms extends Construct {
     }
   }
 
-  /** Messages that failed for good. */
+  /** Dead letters that nothing records: each is either visible, or at hand for another try. */
   deadLetters({ node, deadLetters }: WorkQueue): void {
+    const usingMetrics = {
+      visible: deadLetters.metricApproximateNumberOfMessagesVisible({ period, statistic: 'Maximum' }),
+      held: deadLetters.metricApproximateNumberOfMessagesNotVisible({ period, statistic: 'Maximum' }),
+    };
+    const expression = 'FILL(visible, 0) + FILL(held, 0)';
     this.#add(`${node.id}DeadLetters`, {
-      metric: deadLetters.metricApproximateNumberOfMessagesVisible({ period, statistic: 'Maximum' }),
-      description: 'A message failed for good and waits in the dead-letter queue.',
+      metric: new MathExpression({ expression, usingMetrics, period, label: 'dead letters' }),
+      description: 'The dead-letter queue has had messages for an hour, which the service cannot record.',
+      periods: 12,
+    });
+  }
+
+  /** Files that every attempt failed for, or that no attempt can help. */
+  filesGivenUp(): void {
+    this.#add('FilesGivenUp', {
+      metric: serviceMetric(this, metrics.fileGivenUp, { statistic: 'Sum', period }),
+      description: 'Files of accepted requests were given up.',
     });
   }
 
@@ -224,6 +238,14 @@ export class Alarms extends Construct {
         period: Duration.minutes(2 * interval.toMinutes()),
       }),
       description: 'The outbox has containers of a dataset that is deprecated.',
+    });
+  }
+
+  /** The daily sweep had to settle requests, whose own messages are gone. */
+  deliveryOverdue(): void {
+    this.#add('DeliveryOverdue', {
+      metric: serviceMetric(this, metrics.deliveryOverdue, { statistic: 'Sum', period: Duration.days(1) }),
+      description: 'The daily sweep found requests without a receipt although all their files had ended.',
     });
   }
 

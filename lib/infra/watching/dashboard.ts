@@ -81,7 +81,7 @@ export class Dashboard extends Construct {
       ]),
       graph('Failed attempts, by stage', this.#parts(metrics.messageFailed)),
       graph('Worth a look', [
-        ...this.#sums(metrics.archiveDamaged, metrics.eventLost),
+        ...this.#sums(metrics.archiveDamaged, metrics.eventLost, metrics.deliveryOverdue),
         serviceMetric(this, metrics.withdrawnInOutbox, { statistic: 'Maximum', period }),
       ]),
     ];

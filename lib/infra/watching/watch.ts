@@ -44,6 +44,8 @@ export function watch(
   }
   alarms.database(storage.catalogue);
   alarms.exportsRejected();
+  alarms.filesGivenUp();
+  alarms.deliveryOverdue();
   alarms.archiveDamaged();
   if (props.withdrawInterval) alarms.withdrawnInOutbox(props.withdrawInterval);
 

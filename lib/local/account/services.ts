@@ -13,6 +13,7 @@ export function accountServices(account: LocalAccount, deployment: Deployment) {
     cloudcontrolapi: cloudControl(account),
     cloudformation: cloudFormation(deployment, account),
     cloudtrail: cloudTrail(account),
+    lambda: lambda(account),
     rds: rds(account),
     servicequotas: serviceQuotas(account, deployment.region),
     sns: sns(deployment),
@@ -66,6 +67,25 @@ function apiGateway(
       }
       const reply = name === undefined ? replies[String(path)]?.() : { domainName: name };
       return { status: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(reply) };
+    },
+  };
+}
+
+/** Lambda's own API, as far as the tools use it. */
+function lambda(account: Pick<LocalAccount, 'concurrency'>): BufferedService {
+  return {
+    parse(path, _headers, _body, _query, method) {
+      if (method !== 'GET' || path !== '/2016-08-19/account-settings') {
+        throw new AwsError(404, 'UnknownOperationException', `no operation ${method} ${path}`);
+      }
+      const permission = { action: 'lambda:GetAccountSettings', resource: '*' };
+      return { action: 'GetAccountSettings', input: {}, permissions: [permission] };
+    },
+    async handle() {
+      const { all, unreserved } = account.concurrency;
+      const limit = { ConcurrentExecutions: all, UnreservedConcurrentExecutions: unreserved };
+      const headers = { 'content-type': 'application/json' };
+      return { status: 200, headers, body: JSON.stringify({ AccountLimit: limit }) };
     },
   };
 }

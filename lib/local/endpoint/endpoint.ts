@@ -39,8 +39,6 @@ export interface AwsEndpoint {
 
 /** Longest request of the RDS Data API, in bytes. */
 const dataApiLimit = 4 * 1024 * 1024;
-/** More than Lambda takes: the local Lambda itself refuses what is too long. */
-const lambdaLimit = 8 * 1024 * 1024;
 
 /**
  * One endpoint for all AWS services. Every request is authenticated by its signature and authorised by the policies of the
@@ -102,7 +100,7 @@ class Exchange {
       await this.#answerS3(s3, principal, { ...this.#call(caller, s3.action), bucket: s3.bucket, key: s3.key });
       return;
     }
-    const body = await readAll(request, service === 'lambda' ? lambdaLimit : dataApiLimit);
+    const body = await readAll(request, dataApiLimit);
     if (!body) throw new AwsError(413, 'RequestEntityTooLargeException', 'the request is too large');
     authentication.verify(createHash('sha256').update(body).digest('hex'));
     const buffered = this.#services.buffered[service];

@@ -8,7 +8,7 @@ import { type OnChunk, type Outcome, Worker } from './worker.ts';
 import type { FunctionError } from './worker-protocol.ts';
 
 /** Lambda's limit for a synchronous request or a buffered reply, in bytes. */
-export const payloadLimit = 6 * 1024 * 1024;
+const payloadLimit = 6 * 1024 * 1024;
 /** Lambda's limit for a streamed reply, in bytes. */
 const streamLimit = 200 * 1024 * 1024;
 /** Execution environments that one function may have on one machine. More invocations than that wait. */

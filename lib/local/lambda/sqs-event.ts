@@ -1,5 +1,4 @@
 import { list, record } from '../template/template.ts';
-import { traceHeaderAttribute } from './worker-protocol.ts';
 
 /** A message as ReceiveMessage gives it. */
 export interface ReceivedMessage {
@@ -19,8 +18,7 @@ interface MessageAttribute {
 
 /** One record of the event that Lambda makes of a message. */
 export function toRecord(message: ReceivedMessage, queueArn: string, region: string) {
-  const { [traceHeaderAttribute]: trace, ...own } = message.MessageAttributes ?? {};
-  const attributes = Object.entries(own).map(([name, attribute]) => [
+  const attributes = Object.entries(message.MessageAttributes ?? {}).map(([name, attribute]) => [
     name,
     {
       ...(attribute.StringValue === undefined ? {} : { stringValue: attribute.StringValue }),
@@ -34,7 +32,7 @@ export function toRecord(message: ReceivedMessage, queueArn: string, region: str
     messageId: message.MessageId,
     receiptHandle: message.ReceiptHandle,
     body: message.Body,
-    attributes: { ...message.Attributes, ...(trace?.StringValue && { [traceHeaderAttribute]: trace.StringValue }) },
+    attributes: { ...message.Attributes },
     messageAttributes: Object.fromEntries(attributes) as Record<string, unknown>,
     md5OfBody: message.MD5OfBody,
     eventSource: 'aws:sqs',

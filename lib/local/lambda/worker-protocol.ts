@@ -31,9 +31,6 @@ export interface FunctionError {
 /** Variables that tell a worker process about its function, beside those that Lambda sets. */
 export const workerVariables = { functionArn: 'LOCAL_FUNCTION_ARN' } as const;
 
-/** The one system attribute of a message that its sender may set. */
-export const traceHeaderAttribute = 'AWSTraceHeader';
-
 /**
  * The tracing header of an invocation. Lambda puts it into `_X_AMZN_TRACE_ID`, and the SDK sends it with every call.
  * Its root is made of the request id here, so that a call can be traced to the invocation that makes it.

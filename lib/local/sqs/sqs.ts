@@ -1,8 +1,6 @@
 import { type BufferedService, type JsonObject, parseJson, targetAction } from '../endpoint/buffered-service.ts';
 import { readAll } from '../http.ts';
-import { traceHeaderAttribute } from '../lambda/worker-protocol.ts';
 import { accountId } from '../template/names.ts';
-import { record } from '../template/template.ts';
 import type { QueueServer } from './queue-server.ts';
 
 /** IAM action of an API action where the two differ. */
@@ -29,7 +27,7 @@ export function localSqs(
       return { action, input, permissions: [{ action: `sqs:${iamActions[action] ?? action}`, resource }] };
     },
     async handle(action, input, body, headers) {
-      const sent = rewritten(action, input, isPersistent) ?? body;
+      const sent = isPersistent && action.startsWith('ChangeMessageVisibility') ? neverAtOnce(input) : body;
       const response = await queueServer.forward(endToEnd(headers), sent);
       const reply = (await readAll(response, 16 * 1024 * 1024)) ?? Buffer.alloc(0);
       return { status: response.statusCode ?? 502, headers: endToEnd(response.headers), body: reply.toString() };
@@ -43,28 +41,12 @@ export function localSqs(
  */
 export const shortestVisibility = 1;
 
-/** A request as the embedded engine can take it. `undefined`: as it is. */
-function rewritten(action: string, input: JsonObject, isPersistent: boolean): Uint8Array | undefined {
-  if (action.startsWith('SendMessage')) return onEntries(input, keepTrace);
-  if (isPersistent && action.startsWith('ChangeMessageVisibility')) return onEntries(input, neverAtOnce);
-  return undefined;
-}
-
-/** The request with a change to it, or to each entry of a batch. */
-function onEntries(input: JsonObject, change: (entry: JsonObject) => JsonObject): Uint8Array {
-  const { Entries: entries, ...single } = change(input) as JsonObject & { Entries?: readonly JsonObject[] };
-  return Buffer.from(JSON.stringify(entries === undefined ? single : { ...single, Entries: entries.map(change) }));
-}
-
-function neverAtOnce(entry: JsonObject): JsonObject {
-  return entry.VisibilityTimeout === 0 ? { ...entry, VisibilityTimeout: shortestVisibility } : entry;
-}
-
-/** The embedded engine forgets system attributes, so it keeps the trace header among the others. */
-function keepTrace({ MessageSystemAttributes: system, ...entry }: JsonObject): JsonObject {
-  const header = record(system)[traceHeaderAttribute];
-  if (header === undefined) return entry;
-  return { ...entry, MessageAttributes: { ...record(entry.MessageAttributes), [traceHeaderAttribute]: header } };
+/** A request to change the visibility of one message, or of each of a batch, as the embedded engine can take it. */
+function neverAtOnce({ Entries: entries, ...single }: JsonObject & { Entries?: readonly JsonObject[] }): Uint8Array {
+  const change = (entry: JsonObject) =>
+    entry.VisibilityTimeout === 0 ? { ...entry, VisibilityTimeout: shortestVisibility } : entry;
+  const changed = entries === undefined ? change(single) : { ...single, Entries: entries.map(change) };
+  return Buffer.from(JSON.stringify(changed));
 }
 
 /** Headers that belong to one connection, RFC 9110 § 7.6.1, or to the body as it was. */

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { isUnfinalized } from '../../service/ledger/transition-sql.ts';
+import { isUnsettled } from '../../service/export/requests.ts';
 import { count } from '../../service/stores/rds/columns.ts';
 import type { SqlExecutor } from '../../service/stores/rds/data-api.ts';
 
@@ -16,19 +16,19 @@ export class RdsErasure {
     this.#db = db;
   }
 
-  /** How many requests for the person are not closed. */
+  /** How many requests for the person are not settled. */
   async openRequests(recipient: string): Promise<number> {
     const [row] = await this.#db.query(
       changedRow,
       `select count(*) as changed from data_out.requests r
-       where r.recipient = :recipient and ${isUnfinalized}`,
+       where r.recipient = :recipient and ${isUnsettled}`,
       { recipient },
     );
     return row?.changed ?? 0;
   }
 
   /**
-   * Take the person, the person's keys and the hashes of the person's containers out of the rows, the keys also out of rows
+   * Take the person, the person's keys, the hashes of the visa and those of the person's containers out of the rows, the keys also out of rows
    * without a recipient. Which request, dataset and file a row is about stays. Then record the erasure, without the person.
    * Doing it again changes nothing.
    *
@@ -76,21 +76,15 @@ const statements = [
     `update data_out.export_log l set key_fingerprint = null
      from found where l.id = found.id`,
   ),
-  // A copy that was given up leaves its row, with the key of the container.
-  batch(
-    "select request_id, file_id from data_out.uploads where starts_with(outbox_key, :recipient || '/')",
-    `delete from data_out.uploads u using found
-     where u.request_id = found.request_id and u.file_id = found.file_id`,
-  ),
   batch(
     `select f.request_id, f.file_id from data_out.requests r join data_out.request_files f on f.request_id = r.request_id
-     where r.recipient = :recipient and coalesce(f.outbox_key, f.crc64nvme, f.header_sha256) is not null`,
-    `update data_out.request_files f set outbox_key = null, crc64nvme = null, header_sha256 = null
+     where r.recipient = :recipient and coalesce(f.outbox_key, f.crc64nvme, f.header_sha256, f.upload_id) is not null`,
+    `update data_out.request_files f set outbox_key = null, crc64nvme = null, header_sha256 = null, upload_id = null, upload_for = null
      from found where f.request_id = found.request_id and f.file_id = found.file_id`,
   ),
   batch(
     'select request_id from data_out.requests where recipient = :recipient',
-    `update data_out.requests r set recipient = null, key_fingerprint = null
+    `update data_out.requests r set recipient = null, key_fingerprint = null, public_key = null, depends_on = null
      from found where r.request_id = found.request_id`,
   ),
   batch(

@@ -44,7 +44,7 @@ const auditRow = camelRow({
 /** One row of `data_out.export_log`, as an operator reads it. */
 export type AuditRow = z.infer<typeof auditRow>;
 
-/** The audit trail, newest first. The ledger writes it. */
+/** The audit trail, newest first. */
 export class RdsAuditTrail {
   readonly #db: SqlExecutor;
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { datasetNamed, newestEvent, nextMembers, rowId } from '../../service/catalogue/datasets.ts';
-import { boundedPage, camelRow, count, idRow, optional, pageSize } from '../../service/stores/rds/columns.ts';
+import { datasetNamed, newestEvent, nextMembers } from '../../service/catalogue/datasets.ts';
+import { boundedPage, camelRow, count, idRow, nilUuid, optional, pageSize } from '../../service/stores/rds/columns.ts';
 import type { SqlExecutor } from '../../service/stores/rds/data-api.ts';
 import { pages } from './pages.ts';
 
@@ -106,7 +106,7 @@ export class RdsArchiveInventory {
     const page =
       datasetId === undefined
         ? `select ${columns} from sda.files f where f.stable_id > :after order by f.stable_id limit ${pageSize}`
-        : `select ${columns} from ${nextMembers(datasetNamed(':dataset_id'), rowId(':after'))} page
+        : `select ${columns} from ${nextMembers(datasetNamed(':dataset_id'), `cast(coalesce(nullif(:after, ''), '${nilUuid}') as uuid)`)} page
            join sda.files f on f.id = page.file_id`;
     const read = (after: string) =>
       this.db.query(

@@ -63,8 +63,6 @@ export class RdsSmokeRows {
     await this.#db.execute(
       `with gone as (
          select request_id from data_out.requests where dataset_id = :dataset_id and starts_with(dataset_id, :prefix)
-       ), copies as (
-         delete from data_out.uploads where request_id in (select request_id from gone)
        ), files as (
          delete from data_out.request_files where request_id in (select request_id from gone)
        ), requests as (

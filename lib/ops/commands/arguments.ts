@@ -30,7 +30,7 @@ export function parseUuid(field: string, text: string, source: string): string {
   return text.toLowerCase();
 }
 
-/** The value of `--request`. @throws UsageError */
-export function parseRequestId(text: string): string {
-  return parseUuid('--request', text, 'in the answer of POST /export');
+/** The id of an export request. @throws UsageError */
+export function parseRequestId(text: string, field = '--request'): string {
+  return parseUuid(field, text, 'in the answer of POST /export');
 }

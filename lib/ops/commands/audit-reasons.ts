@@ -10,7 +10,6 @@ const explanations: Readonly<Record<OwnReason, string>> = {
   body_shared: 'another file has the same body, which was kept',
   complete: 'each file of the request was in the outbox when the request was first settled',
   incomplete: 'files were missing when the request was first settled',
-  failed: 'the request was given up before all its files were sent to be staged',
   withdrawn: 'all files that were missing when the request was first settled had been withdrawn',
 };
 

@@ -1,16 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { isReceiptName } from '../../contract/delivery.ts';
-import { counted, type Output } from '../../terminal/output.ts';
+import { counted } from '../../terminal/output.ts';
 import { OpsError } from '../errors.ts';
 import type { Target } from '../target.ts';
 import { parseSubject, subjectHelp } from './arguments.ts';
-import { discard, type QueueSearch, restOf, search } from './dead-letter-search.ts';
 import { expectConsent, type Open } from './session.ts';
 
 const afterHelp = `
 The audit trail still shows what happened to each file and when, but no longer for whom. It gets a row "erased", without the
-person. Dead letters that name the person are deleted, not replayed. First revoke the person's access (visa deny, user
+person. First revoke the person's access (visa deny, user
 disable) and delete the person's containers (outbox purge). Logs and backups expire as listed in
 docs/operations.md#retention-and-erasure.
 
@@ -21,7 +20,7 @@ Example:
 export function registerErase(program: Command, open: Open): void {
   program
     .command('erase')
-    .description('remove a person from the audit trail, and delete their receipts and dead letters')
+    .description('remove a person from the audit trail, and delete their receipts')
     .requiredOption('--subject <iss,sub>', subjectHelp)
     .option('--yes', 'do not ask')
     .addHelpText('after', afterHelp)
@@ -29,35 +28,29 @@ export function registerErase(program: Command, open: Open): void {
       const { target: connect, output, terminal } = open(command);
       const recipient = parseSubject(subject);
       const target = await connect();
-      const receipts = await expectOnlyReceipts(target, recipient);
-      const wanted = { person: recipient };
-      const found = await Promise.all(target.deadLetters.map((each) => search(each, wanted, terminal)));
-      for (const { queue, letters } of found) {
-        if (letters.length > 0) output.note(`${queue} has ${deadLetters(letters.length)} of this person`);
-      }
+      await expectOnlyReceipts(target, recipient);
       const question = { todo: `erase ${recipient} for good`, word: 'erase', otherwise: 'nothing was erased' };
       await expectConsent(terminal, question, yes);
-      const passes = await Promise.all(target.deadLetters.map((queue) => discard(queue, wanted, terminal)));
-      const discarded = passes.reduce((sum, { letters }) => sum + letters.length, 0);
+      // A request may have been accepted while the person read the question.
+      const receipts = await expectOnlyReceipts(target, recipient);
       for (const key of receipts) {
         terminal.signal.throwIfAborted();
         await removeReceipt(target.outbox, key);
       }
       const erasureId = randomUUID();
       const rows = await target.erasure.erase(recipient, erasureId);
-      const said = `${recipient} is erased: ${counted(rows, 'row')} changed, ${counted(receipts.length, 'receipt')} and ${deadLetters(discarded)} deleted (${erasureId})`;
-      output.result({ erasureId, recipient, rows, receipts: receipts.length, deadLetters: discarded }, said);
+      const said = `${recipient} is erased: ${counted(rows, 'row')} changed and ${counted(receipts.length, 'receipt')} deleted (${erasureId})`;
+      output.result({ erasureId, recipient, rows, receipts: receipts.length }, said);
       output.note('note: logs and backups expire as listed in docs/operations.md#retention-and-erasure');
-      if (rows + receipts.length + discarded === 0) {
+      if (rows + receipts.length === 0) {
         output.warn('nothing names this person: check the issuer and the subject, unless the person was erased before');
       }
-      tellOfRest(passes, output);
     });
 }
 
 /**
  * Keys of the person's delivery receipts.
- * @throws OpsError `conflict` while the person has containers in the outbox, or requests that are not closed
+ * @throws OpsError `conflict` while the person has containers in the outbox, or requests that are not settled
  */
 async function expectOnlyReceipts({ outbox, erasure }: Target, recipient: string): Promise<readonly string[]> {
   const open = await erasure.openRequests(recipient);
@@ -74,26 +67,6 @@ async function expectOnlyReceipts({ outbox, erasure }: Target, recipient: string
     'conflict',
     `the outbox has ${counted(containers, 'container')} of this person: data-out-ops outbox purge`,
   );
-}
-
-/** @throws OpsError `partial` when dead letters of the person may be left */
-function tellOfRest(passes: readonly QueueSearch[], output: Output): void {
-  const unreadable = passes.reduce((sum, pass) => sum + pass.unreadable, 0);
-  if (unreadable > 0) {
-    output.warn(
-      `${deadLetters(unreadable)} cannot be read and might name this person; SQS deletes them 14 days after they were sent`,
-    );
-  }
-  const rest = restOf(passes);
-  if (rest === '') return;
-  throw new OpsError(
-    'partial',
-    `dead letters of this person might be left in ${rest}: repeat the command in two minutes`,
-  );
-}
-
-function deadLetters(count: number): string {
-  return counted(count, 'dead letter');
 }
 
 async function removeReceipt(outbox: Target['outbox'], key: string): Promise<void> {

@@ -1,12 +1,13 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
-import type { ContainerFilter } from '../../service/export/ledger-port.ts';
+import { isReceiptName } from '../../contract/delivery.ts';
+import { type ContainerFilter, recordedContainers } from '../../service/export/withdraw/containers.ts';
 import {
-  directContainers,
   type FoundContainer,
   lookUp,
   type OutboxContainer,
   remove,
-  removeDirect,
+  removeUnrecorded,
+  unrecordedContainers,
 } from '../../service/export/withdraw/remove.ts';
 import { UsageError } from '../../terminal/errors.ts';
 import { type Columns, counted, formatBytes } from '../../terminal/output.ts';
@@ -16,14 +17,12 @@ import type { Target } from '../target.ts';
 import { parseRequestId, parseSubject, subjectHelp } from './arguments.ts';
 import { expectConsent, type Open, showRows } from './session.ts';
 
-type PresentContainer = FoundContainer & { readonly found: 'it' };
-
 /** What the outbox has of a person, a dataset or a request. */
 interface Found {
   /** One for each row. Rows of several requests may name one object. */
-  readonly staged: readonly PresentContainer[];
-  /** Short-lived containers of direct access, for a dataset. They name no recipient. */
-  readonly direct: readonly OutboxContainer[];
+  readonly staged: readonly FoundContainer[];
+  /** Short-lived containers of direct access, for a dataset; what no row of a person names, for a person. */
+  readonly unrecorded: readonly OutboxContainer[];
 }
 
 const columns: Columns<ReturnType<typeof recordOf>> = [
@@ -118,34 +117,41 @@ async function expectNoneOpen(recipient: string, { erasure }: Target): Promise<v
   );
 }
 
-async function find(filter: ContainerFilter, { outbox, outboxRecords }: Target): Promise<Found> {
-  const staged: PresentContainer[] = [];
-  for await (const page of outboxRecords.containers(filter)) {
-    const seen = await lookUp(page, filter, outbox);
-    for (const container of seen) if (container.found === 'it') staged.push(container);
+async function find(filter: ContainerFilter, { outbox, removal: { db, expiryDays } }: Target): Promise<Found> {
+  const staged: FoundContainer[] = [];
+  for await (const page of recordedContainers(db, expiryDays, filter)) {
+    staged.push(...(await lookUp(page, filter, outbox)).filter(({ it }) => it));
   }
-  const direct = 'datasetId' in filter ? directContainers(new Set([filter.datasetId]), outbox) : [];
-  return { staged, direct: (await Array.fromAsync(direct)).flat() };
+  const recorded = new Set(staged.map(({ key }) => key));
+  const others =
+    'datasetId' in filter
+      ? unrecordedContainers(outbox.directKeys(), ({ facts }) => facts.datasetId === filter.datasetId, outbox)
+      : 'recipient' in filter
+        ? unrecordedContainers(
+            outbox.keysOf(filter.recipient),
+            ({ key }) => !isReceiptName(key) && !recorded.has(key),
+            outbox,
+          )
+        : [];
+  return { staged, unrecorded: (await Array.fromAsync(others)).flat() };
 }
 
 /** Each object once, in the order of the keys. */
-function objectsOf({ staged, direct }: Found): readonly OutboxContainer[] {
-  const byKey = new Map(
-    [...staged, ...direct].map((container): [string, OutboxContainer] => [container.key, container]),
-  );
+function objectsOf({ staged, unrecorded }: Found): readonly OutboxContainer[] {
+  const all = [...staged.flatMap(({ it }) => it ?? []), ...unrecorded];
+  const byKey = new Map(all.map((container): [string, OutboxContainer] => [container.key, container]));
   return [...byKey.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
 }
 
 /** @returns the keys of what was deleted */
-async function purge({ staged, direct }: Found, target: Target): Promise<ReadonlySet<string>> {
-  const dependencies = { outbox: target.outbox, ledger: target.outboxRecords };
+async function purge({ staged, unrecorded }: Found, { removal }: Target): Promise<ReadonlySet<string>> {
   const removed = new Set<string>();
   for (let from = 0; from < staged.length; from += chunk) {
-    const keys = await remove(staged.slice(from, from + chunk), 'purged', dependencies);
+    const keys = await remove(staged.slice(from, from + chunk), 'purged', removal);
     for (const key of keys) removed.add(key);
   }
-  for (let from = 0; from < direct.length; from += chunk) {
-    const gone = await removeDirect(direct.slice(from, from + chunk), 'purged', dependencies);
+  for (let from = 0; from < unrecorded.length; from += chunk) {
+    const gone = await removeUnrecorded(unrecorded.slice(from, from + chunk), 'purged', removal);
     for (const { key } of gone) removed.add(key);
   }
   return removed;

@@ -65,8 +65,8 @@ function entryOf(token: string): TokenId & DenyListEntry {
 }
 
 /**
- * Milliseconds that an entry is kept after its token has expired: 30 days. The export of an accepted file still checks
- * the list, but no longer the token's expiry. Its message may wait for 14 days, and for 14 more after a redrive.
+ * Milliseconds that an entry is kept after its token has expired: 30 days. Staging a file checks this list, but no longer the token's
+ * expiry. A queue keeps the message of a file for 14 days, and the sweep sends another one for a file that was never sent.
  */
 const usefulMs = 30 * 86_400_000;
 /** The end of the year 9999, the last that ISO 8601 writes with four digits. */

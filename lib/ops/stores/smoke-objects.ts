@@ -1,6 +1,6 @@
 import { DeleteObjectsCommand, paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3';
 import { storeFailure } from '../../service/stores/aws-failure.ts';
-import { abortAll, uploadsBelow } from '../../service/stores/s3/unfinished-uploads.ts';
+import { abortAll, uploadsBelow } from './unfinished-uploads.ts';
 
 /**
  * Delete the objects of a bucket whose keys begin with `prefix`, and abort the uploads to such keys.

@@ -105,12 +105,8 @@ export interface ContainerSource {
  */
 export type WriteResult = 'written' | 'conflict';
 
-/** Asks for the ids of uploads that others continue. */
-export type KeptUploads = () => Promise<ReadonlySet<string>>;
-
-/** Write access to the outbox. An object becomes visible only when it is whole. */
+/** The outbox as containers are written to it. An object becomes visible only when it is whole. */
 export interface OutboxWriter {
-  /** With the CRC-64/NVME, if S3 has one. */
   head(key: string): Promise<ObjectHead | undefined>;
   /**
    * One PutObject. `replaces` is the ETag of the object that it may replace (If-Match); `undefined`: there must be none
@@ -126,18 +122,10 @@ export interface OutboxWriter {
     crc64nvme?: string,
   ): Promise<WriteResult>;
   /**
-   * Start a multipart upload; the bytes of every part stay invisible until `complete`. With `kept`, uploads of this key that
-   * a lost first try may have left are aborted. Only a caller who may list uploads gives it.
-   *
-   * @param kept Default: lost uploads are left to the lifecycle rule
+   * Start a multipart upload; the bytes of every part stay invisible until `complete`. The bucket's lifecycle rule removes what a
+   * lost answer leaves.
    */
-  startUpload(key: string, metadata: ObjectMetadata, kept?: KeptUploads): Promise<MultipartUpload>;
-  /** An upload that began earlier, with the same metadata; `undefined` when S3 no longer has it. */
-  resumeUpload(key: string, metadata: ObjectMetadata, uploadId: string): Promise<MultipartUpload | undefined>;
-  /** Abort unfinished uploads of this key that began before `olderThan`, except those of `kept`. */
-  abortUploads(key: string, olderThan: Date, kept?: ReadonlySet<string>): Promise<number>;
-  /** Drop the parts of one upload. Never throws: the lifecycle rule removes any that stay. */
-  abortUpload(key: string, uploadId: string): Promise<void>;
+  startUpload(key: string, metadata: ObjectMetadata): Promise<MultipartUpload>;
 }
 
 export interface UploadedPart {
@@ -154,6 +142,8 @@ export interface MultipartUpload {
   uploadPart(partNumber: number, bytes: Uint8Array): Promise<UploadedPart>;
   /** Let S3 copy bytes [start, end) of the archived body as a part, while its ETag is the source's. Throws as `uploadPart`. */
   copyPart(partNumber: number, source: ContainerSource, range: ByteRange): Promise<UploadedPart>;
+  /** The parts that S3 has; `undefined` when it no longer has the upload. */
+  parts(): Promise<readonly UploadedPart[] | undefined>;
   /**
    * Make the object of exactly these parts visible. `size` is checked by S3 (MpuObjectSize); after a lost answer, a HEAD
    * tells whether it is. `replaces` and `crc64nvme` as in `OutboxWriter.put`. After a conflict the parts still exist, to be aborted. An

@@ -33,9 +33,17 @@ export function rdsCatalogue(db: SqlExecutor): Catalogue {
     },
 
     async findReleasedFile(reference) {
-      const [found] = await findReleasedFiles(db, [reference]);
-      if (found?.status === 'rejected') throw found.reason;
-      return found?.value;
+      // One query, so that a dataset cannot be withdrawn between two.
+      const [row] = await db.query(
+        z.looseObject({}),
+        `select ${archivedColumns}
+         from sda.files f
+         join sda.file_dataset fd on fd.file_id = f.id
+         join sda.datasets d on d.id = fd.dataset_id
+         where f.stable_id = :file and d.stable_id = :dataset and ${newestEvent} = 'released'`,
+        { file: reference.fileId, dataset: reference.datasetId },
+      );
+      return row && archivedFile(db, reference, row);
     },
 
     async hasMoreFiles(datasetId, count) {
@@ -51,38 +59,6 @@ export function rdsCatalogue(db: SqlExecutor): Catalogue {
       return rows.length > 0;
     },
   };
-}
-
-/**
- * One query for the files, their membership and the release, so that a dataset cannot be withdrawn between two queries.
- * The rest of a large header is read by separate queries, one file after the other. A file that is released, but contradicts
- * the catalogue as {@link archivedFile} says, is rejected alone.
- *
- * @param along common table expressions of the same query, and their parameters
- */
-export async function findReleasedFiles(
-  db: SqlExecutor,
-  references: readonly FileReference[],
-  along?: { readonly sql: string; readonly parameters: Readonly<Record<string, { readonly json: unknown }>> },
-): Promise<readonly PromiseSettledResult<ArchivedFile | undefined>[]> {
-  const wanted = references.map(({ fileId, datasetId }, position) => ({ position, file: fileId, dataset: datasetId }));
-  const rows = await db.query(
-    z.looseObject({ position: z.number() }),
-    `${along ? `with ${along.sql}` : ''}
-     select w.position, ${archivedColumns}
-     from jsonb_to_recordset(cast(:wanted as jsonb)) as w (position integer, file text, dataset text)
-     join sda.files f on f.stable_id = w.file
-     join sda.file_dataset fd on fd.file_id = f.id
-     join sda.datasets d on d.id = fd.dataset_id
-     where d.stable_id = w.dataset and ${newestEvent} = 'released'`,
-    { wanted: { json: wanted }, ...along?.parameters },
-  );
-  const found: PromiseSettledResult<ArchivedFile | undefined>[] = [];
-  for (const [position, reference] of references.entries()) {
-    const row = rows.find((candidate) => candidate.position === position);
-    found.push(...(await Promise.allSettled([row && archivedFile(db, reference, row)])));
-  }
-  return found;
 }
 
 /** Of the file `f`: what serving it takes. */

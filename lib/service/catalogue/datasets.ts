@@ -1,4 +1,4 @@
-import { nilUuid, pageSize } from '../stores/rds/columns.ts';
+import { pageSize } from '../stores/rds/columns.ts';
 
 /** Newest event `e` of a dataset first. Ties of one instant are broken by id. */
 export const newestEventFirst = 'order by e.event_date desc nulls last, e.id desc';
@@ -29,6 +29,3 @@ export const nextMembers = (dataset: string, after: string) => `(
   where fd.dataset_id = ${dataset} and fd.file_id > ${after}
   order by fd.file_id
   limit ${pageSize})`;
-
-/** The row id of a file that the text expression `saved` holds. Any other text, such as an empty one: one before all. */
-export const rowId = (saved: string) => `cast(coalesce(substring(${saved}, '^[0-9a-f-]{36}$'), '${nilUuid}') as uuid)`;

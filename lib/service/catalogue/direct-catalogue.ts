@@ -37,13 +37,12 @@ const factsRow = camelRow({
   decrypted_file_size: optional(count),
   created_at: optional(count.transform((ms) => new Date(ms))),
   plaintext_checksums: checksums,
-  archived_checksums: checksums,
 });
 
-/** Checksums of the file `f` as one text: `SHA256:<hex> MD5:<hex>`. */
-const checksumsOf = (source: 'UNENCRYPTED' | 'ARCHIVED') => `(
+/** Checksums of the plaintext of the file `f` as one text: `SHA256:<hex> MD5:<hex>`. */
+const plaintextChecksums = `(
   select string_agg(cast(c.type as text) || ':' || c.checksum, ' ')
-  from sda.checksums c where c.file_id = f.id and c.source = '${source}')`;
+  from sda.checksums c where c.file_id = f.id and c.source = 'UNENCRYPTED')`;
 
 /** The queries of direct access on the catalogue. */
 export function directCatalogue(db: SqlExecutor): DirectCatalogue {
@@ -55,7 +54,7 @@ export function directCatalogue(db: SqlExecutor): DirectCatalogue {
       const released = `(select d.id from sda.datasets d where d.stable_id = :id and ${newestEvent} = 'released')`;
       const page = boundedPage(
         `select cast(f.id as text) as id, case when ${isIngested} then f.stable_id end as file_id, f.submission_file_path,
-           f.archive_file_size, f.decrypted_file_size, ${checksumsOf('UNENCRYPTED')} as plaintext_checksums
+           f.archive_file_size, f.decrypted_file_size, ${plaintextChecksums} as plaintext_checksums
          from ${nextMembers(released, ':after')} page
          join sda.files f on f.id = page.file_id
          order by f.id`,
@@ -93,7 +92,7 @@ export function directCatalogue(db: SqlExecutor): DirectCatalogue {
       const [row] = await db.query(
         factsRow,
         `select f.decrypted_file_size, cast(extract(epoch from f.created_at) * 1000 as bigint) as created_at,
-           ${checksumsOf('UNENCRYPTED')} as plaintext_checksums, ${checksumsOf('ARCHIVED')} as archived_checksums
+           ${plaintextChecksums} as plaintext_checksums
          from sda.files f where f.stable_id = :id`,
         { id: fileId },
       );

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { limits } from '../../contract/limits.ts';
-import { damaged } from '../../errors.ts';
+import { damaged, unavailable } from '../../errors.ts';
 import { count } from '../stores/rds/columns.ts';
 
 /** Hex characters of a header in one row: with all other columns, below the 64 KiB that a row may have. */
@@ -44,7 +44,7 @@ export async function wholeHeader(
   let hex = header ?? '';
   for (let start = headerSlice + 1; start <= length; start += headerSlice) hex += await sliceFrom(start);
   if (digest !== null && createHash('sha256').update(hex).digest('hex') !== digest) {
-    throw damaged(`the header of file ${name} changed while it was read`);
+    throw unavailable(`the header of file ${name} changed while it was read`);
   }
   return hex;
 }

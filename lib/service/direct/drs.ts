@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { visasIn } from '../../common/untrusted-json.ts';
 import { limits } from '../../contract/limits.ts';
-import type { FileDescription } from '../../contract/messages.ts';
 import { DataOutError, invalidRequest, isError } from '../../errors.ts';
 import { datatypeOf } from '../../regions/htsget/names.ts';
 import type { DatasetGrant, TrustedIssuers, VisaRules } from '../../visas/index.ts';
+import { nameDamagedFile } from '../archive/archived-file.ts';
 import type { Entitlement } from '../archive/entitlement.ts';
 import type { ArchivedFile, Catalogue, FileReference } from '../archive/ports.ts';
 import { bearerToken, verifiedToken } from '../http/authorization.ts';
@@ -12,16 +12,16 @@ import type { Problem } from '../http/problem.ts';
 import { type HttpReply, jsonReply } from '../http/reply.ts';
 import { type HttpRequest, jsonBody } from '../http/request.ts';
 import { accessRefused, entitlementsTo, pathIdentifier } from './access.ts';
-import type { Checksum, DescribeFile } from './ports.ts';
-import { displayFileName } from './representation.ts';
+import { describePlaintext } from './describe-plaintext.ts';
+import type { Checksum, DirectCatalogue } from './ports.ts';
+import { displayFileName, plaintextMediaType, plaintextTag } from './representation.ts';
 
 /** The one way to the bytes: the plaintext through this service. */
 const plaintextAccessId = 'plaintext';
 
 export interface DrsEndpoint {
   readonly rules: VisaRules;
-  readonly catalogue: Pick<Catalogue, 'evaluateAccess' | 'findReleasedFile'>;
-  readonly describeFile: DescribeFile;
+  readonly catalogue: Pick<DirectCatalogue, 'evaluateAccess' | 'findReleasedFile' | 'factsOf'>;
   /** Called for every object that was described or whose URL was given, before the reply goes out. */
   readonly served: (access: DrsAccess) => void;
 }
@@ -132,7 +132,7 @@ const checksumNames: Readonly<Record<Checksum['type'], string>> = {
  * @throws `not_found` for `POST …/objects/access`, the bulk request of DRS, which is not served
  */
 export async function describeObject(request: HttpRequest, baseUrl: string, endpoint: DrsEndpoint): Promise<HttpReply> {
-  const { rules, catalogue, describeFile } = endpoint;
+  const { rules, catalogue } = endpoint;
   // The path of the bulk request is that of an object with this id, so API Gateway cannot tell them apart.
   if (request.method === 'POST' && request.pathParameters.get('object_id') === 'access') {
     throw new DataOutError('not_found', 'bulk requests are not served: ask for each object by its own path');
@@ -141,20 +141,26 @@ export async function describeObject(request: HttpRequest, baseUrl: string, endp
     fileId,
     entitlements: [{ datasetId }],
   } = await grantedObject(request, rules, catalogue);
-  const described = await describeFile({ fileId, datasetId });
+  const [file, facts] = await Promise.all([
+    catalogue.findReleasedFile({ fileId, datasetId }),
+    catalogue.factsOf(fileId),
+  ]);
+  if (!file || !facts) throw accessRefused();
+  const { size, checksums, createdAt } = await nameDamagedFile(fileId, async () => describePlaintext(file, facts));
+  const fileName = displayFileName(file);
   const authorizations = authorizationsFor(fileId, rules.issuers);
   const object = {
     id: fileId,
-    name: portableName(described.fileName),
+    name: portableName(fileName),
     // Hostname-based: names neither port nor path.
     self_uri: `drs://${new URL(baseUrl).hostname}/${encodeURIComponent(fileId)}`,
-    size: described.size,
-    created_time: described.createdAt,
-    mime_type: described.mediaType,
-    checksums: checksumsOf(described),
+    size,
+    created_time: createdAt.toISOString(),
+    mime_type: plaintextMediaType,
+    checksums: checksumsOf(checksums, plaintextTag(file)),
     access_methods: [
       { type: 'https', access_id: plaintextAccessId, authorizations },
-      ...htsgetMethods(fileId, described.fileName, baseUrl, authorizations),
+      ...htsgetMethods(fileId, fileName, baseUrl, authorizations),
     ],
   };
   endpoint.served({ requestId: request.requestId, fileId, datasetId });
@@ -165,7 +171,7 @@ export async function describeObject(request: HttpRequest, baseUrl: string, endp
  * The checksums that ingestion computed over the served plaintext. DRS wants at least one. Without any, it is the entity tag
  * of the served bytes, which the file's reply repeats as `ETag`: a digest would take reading and decrypting the whole file.
  */
-function checksumsOf({ checksums, etag }: FileDescription) {
+function checksumsOf(checksums: readonly Checksum[], etag: string) {
   if (checksums.length === 0) return [{ type: 'etag', checksum: etag.replaceAll('"', '') }];
   return checksums.map(({ type, value }) => ({ type: checksumNames[type], checksum: value }));
 }

@@ -1,12 +1,9 @@
-import type { FileDescription } from '../../contract/messages.ts';
 import { type ContainerReader, Crypt4ghError, openContainer } from '../../crypt4gh/index.ts';
 import { damaged, rangeNotSatisfiable } from '../../errors.ts';
-import { bodySource, storedEditList } from '../archive/archived-file.ts';
-import type { Archive, ArchivedFile, ContainerSource, FileReference, OpenableArchive } from '../archive/ports.ts';
-import { accessRefused } from './access.ts';
+import { bodySource } from '../archive/archived-file.ts';
+import type { Archive, ArchivedFile, ContainerSource, OpenableArchive } from '../archive/ports.ts';
 import type { Coordinates } from './container.ts';
-import type { DirectCatalogue } from './ports.ts';
-import { displayFileName, type Representation, sha256 } from './representation.ts';
+import { displayFileName, entityTag, plaintextMediaType, plaintextTag, type Representation } from './representation.ts';
 
 /**
  * Reads that are under way or being decrypted: a read waits for S3 longer than its bytes take to decrypt. This also bounds the
@@ -38,14 +35,8 @@ export async function plaintextOf(file: ArchivedFile, dependencies: OpenableArch
   return {
     // The archive knows the size of its objects.
     size: reader.size ?? 0,
-    etag: entityTag([
-      'plaintext',
-      file.fileId,
-      sha256(file.header),
-      source.address.archiveFilePath,
-      source.archiveEtag,
-    ]),
-    mediaType: 'application/octet-stream',
+    etag: plaintextTag(file),
+    mediaType: plaintextMediaType,
     fileName: displayFileName(file),
     stream: (start, end) => plaintextPieces(reader, start, end),
   };
@@ -64,40 +55,6 @@ export function between({ start, end }: Coordinates, whole: Representation): Rep
     size,
     etag: entityTag(['part', whole.etag, String(start), String(start + size)]),
     stream: (from, to) => whole.stream(start + from, start + to),
-  };
-}
-
-export interface DescriptionDependencies extends OpenableArchive {
-  readonly catalogue: Pick<DirectCatalogue, 'findReleasedFile' | 'factsOf'>;
-}
-
-/**
- * Describe a file's plaintext. Opens its header and reads no body. Decides nothing about grants; the query that reads the header
- * checks the release.
- *
- * @throws `forbidden` when the dataset is not released or does not hold the file
- */
-export async function describeFile(
-  reference: FileReference,
-  { catalogue, archive, archiveKeys }: DescriptionDependencies,
-): Promise<FileDescription> {
-  const file = await catalogue.findReleasedFile(reference);
-  if (!file) throw accessRefused();
-  const [facts, { fileName, mediaType, size, etag }, candidates] = await Promise.all([
-    catalogue.factsOf(file.fileId),
-    plaintextOf(file, { archive, archiveKeys }),
-    archiveKeys.candidates(file.keyHash),
-  ]);
-  const edited = storedEditList(file, candidates) !== undefined;
-  const created = facts?.createdAt ?? (await archive.head(file)).lastModified;
-  const whole = facts && !edited && (facts.decryptedFileSize ?? size) === size;
-  return {
-    fileName,
-    mediaType,
-    size,
-    etag,
-    createdAt: created.toISOString(),
-    checksums: whole ? [...facts.plaintextChecksums] : [],
   };
 }
 
@@ -132,8 +89,4 @@ export async function asDamage<T>(open: () => Promise<T>): Promise<T> {
 /** Header and body are the archive's, so an error of their format is damage of the archive. */
 function damageOf(error: unknown): unknown {
   return error instanceof Crypt4ghError ? damaged(error.message, { cause: error }) : error;
-}
-
-function entityTag(parts: readonly string[]): string {
-  return `"${sha256(JSON.stringify(parts))}"`;
 }

@@ -1,5 +1,4 @@
-import type { FileDescription } from '../../contract/messages.ts';
-import type { Archive, BodyAddress, Catalogue, FileReference, SignedUrl } from '../archive/ports.ts';
+import type { Archive, BodyAddress, Catalogue, SignedUrl } from '../archive/ports.ts';
 
 /** A checksum as ingestion recorded it: lower-case hex. */
 export interface Checksum {
@@ -26,8 +25,6 @@ export interface FileFacts {
   readonly createdAt: Date | undefined;
   /** Of the plaintext, SHA-256 before all others. */
   readonly plaintextChecksums: readonly Checksum[];
-  /** Of the archived body, in the same order. */
-  readonly archivedChecksums: readonly Checksum[];
 }
 
 /** The catalogue, with what direct access alone asks. */
@@ -73,11 +70,3 @@ export interface DirectUrls {
   /** Of an archived body. @param fileName what the client should call it: letters, digits, `.`, `_` and `-` */
   body(address: BodyAddress, fileName: string): Promise<SignedUrl>;
 }
-
-/**
- * Facts about a file that only its header has, which takes the archive's keys to open. The caller may have the file; the
- * release is checked once more.
- *
- * @throws `forbidden` when its dataset was withdrawn meanwhile
- */
-export type DescribeFile = (reference: FileReference) => Promise<FileDescription>;

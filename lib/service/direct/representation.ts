@@ -36,6 +36,22 @@ export function sha256(bytes: Uint8Array | string): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
+/** A strong entity tag with its quotes, of bytes that these texts decide. */
+export function entityTag(parts: readonly string[]): string {
+  return `"${sha256(JSON.stringify(parts))}"`;
+}
+
+/** Type of every plaintext, because nothing looks into it. */
+export const plaintextMediaType = 'application/octet-stream';
+
+/**
+ * The entity tag of a file's plaintext. It follows from the catalogue: the header has the data key of its body, so another body
+ * has another header, or does not decrypt.
+ */
+export function plaintextTag({ fileId, header, archiveFilePath, archiveFileSize }: ArchivedFile): string {
+  return entityTag(['plaintext', fileId, sha256(header), archiveFilePath, String(archiveFileSize)]);
+}
+
 type Named = Pick<ArchivedFile, 'fileId' | 'submissionFilePath'>;
 
 /** The submitted name of a file, made safe so that every system can save its plaintext under it; the file id if it is empty. */

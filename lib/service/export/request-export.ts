@@ -4,15 +4,15 @@ import { type ExportRequestMessage, exportRequestMessage, identifier } from '../
 import { formatPublicKey } from '../../crypt4gh/index.ts';
 import { DataOutError, invalidRequest, type Violation } from '../../errors.ts';
 import type { Clock } from '../archive/ports.ts';
+import { requireAdministrator } from '../http/administrator.ts';
 import { type HttpReply, jsonReply } from '../http/reply.ts';
 import { explainUnusablePublicKey, type HttpRequest, jsonBody, usablePublicKey } from '../http/request.ts';
-import { requireAdministrator } from './administrator.ts';
-import type { ExportRequests } from './ports.ts';
+import type { ExportRequestsQueue } from '../stores/queues.ts';
 
 export interface ExportEndpoint {
   /** The one kind this deployment answers to. */
   readonly archiveKind: string;
-  readonly requests: ExportRequests;
+  readonly requests: ExportRequestsQueue;
   /** A fresh UUID: names this export in message, log, audit row and object metadata. */
   readonly newRequestId: () => string;
   readonly clock: Clock;

@@ -1,11 +1,11 @@
 import * as z from 'zod';
-import { type ExportState, exportStates } from '../../contract/export-state.ts';
+import { exportStates } from '../../contract/export-state.ts';
 import { limits } from '../../contract/limits.ts';
 import { DataOutError, invalidRequest } from '../../errors.ts';
+import { requireAdministrator } from '../http/administrator.ts';
 import { type HttpReply, jsonReply } from '../http/reply.ts';
 import { type HttpRequest, readAll, singleQuery } from '../http/request.ts';
-import { requireAdministrator } from './administrator.ts';
-import type { ExportRecords } from './ledger-port.ts';
+import type { ExportRecords } from './export-records.ts';
 
 export interface ExportStatusEndpoint {
   /** The one kind this deployment answers for. */
@@ -13,10 +13,13 @@ export interface ExportStatusEndpoint {
   readonly records: ExportRecords;
 }
 
-const uuid = z.guid();
 /** A day in UTC, or a time with its zone. */
-const day = z.iso.date();
-const moment = z.iso.datetime({ offset: true });
+const time = z.union([z.iso.date(), z.iso.datetime({ offset: true })]).transform((text) => new Date(text));
+const pageNumber = z
+  .string()
+  .regex(/^\d{1,9}$/)
+  .transform(Number)
+  .refine((page) => page <= limits.lastExportPage);
 
 /**
  * `GET /export/{archive_kind}`, behind the authorizer: the newest requests, 100 per page. A page that is shorter is the last.
@@ -27,8 +30,15 @@ export async function listExports(
 ): Promise<HttpReply> {
   requireAdministrator(request);
   const { page, ...filter } = readAll({
-    state: () => stateOf(request),
-    since: () => sinceOf(request),
+    state: () =>
+      queryOf(request, 'state', z.enum(exportStates).optional(), `must be one of ${exportStates.join(', ')}`),
+    since: () =>
+      queryOf(
+        request,
+        'since',
+        time.optional(),
+        'must be a day or a time with its zone, as in 2026-11-22 or 2026-11-22T08:00:00Z',
+      ),
     page: () => pageOf(request),
   });
   const exports = await records.newest(archiveKind, filter, page);
@@ -44,7 +54,10 @@ export async function showExport(
   { archiveKind, records }: ExportStatusEndpoint,
 ): Promise<HttpReply> {
   requireAdministrator(request);
-  const { requestId, page } = readAll({ requestId: () => requestIdOf(request), page: () => pageOf(request) });
+  const { requestId, page } = readAll({
+    requestId: () => checked(z.guid(), 'requestId', request.pathParameters.get('requestId'), 'must be a UUID'),
+    page: () => pageOf(request),
+  });
   const found = await records.find(archiveKind, requestId);
   if (!found) {
     throw new DataOutError(
@@ -57,30 +70,17 @@ export async function showExport(
   return jsonReply(request.requestId, { ...found, files, page });
 }
 
-function requestIdOf({ pathParameters }: HttpRequest): string {
-  const value = pathParameters.get('requestId') ?? '';
-  if (uuid.safeParse(value).success) return value;
-  throw invalidRequest([{ field: 'requestId', message: 'must be a UUID' }]);
-}
-
-function stateOf(request: HttpRequest): ExportState | undefined {
-  const value = singleQuery(request, 'state');
-  const state = exportStates.find((each) => each === value);
-  if (value === undefined || state !== undefined) return state;
-  throw invalidRequest([{ field: 'state', message: `must be one of ${exportStates.join(', ')}` }]);
-}
-
-function sinceOf(request: HttpRequest): Date | undefined {
-  const value = singleQuery(request, 'since');
-  if (value === undefined) return undefined;
-  if (day.safeParse(value).success || moment.safeParse(value).success) return new Date(value);
-  const message = 'must be a day or a time with its zone, as in 2026-11-22 or 2026-11-22T08:00:00Z';
-  throw invalidRequest([{ field: 'since', message }]);
-}
-
 function pageOf(request: HttpRequest): number {
-  const value = singleQuery(request, 'page') ?? '0';
-  if (/^\d{1,9}$/.test(value) && Number(value) <= limits.lastExportPage) return Number(value);
   const message = `must be a whole number from 0 to ${limits.lastExportPage}`;
-  throw invalidRequest([{ field: 'page', message }]);
+  return queryOf(request, 'page', pageNumber.default(0), message);
+}
+
+const queryOf = <T>(request: HttpRequest, name: string, shape: z.ZodType<T>, message: string) =>
+  checked(shape, name, singleQuery(request, name), message);
+
+/** @throws `invalid_request` with the message for a value of another shape */
+function checked<T>(shape: z.ZodType<T>, field: string, value: string | undefined, message: string): T {
+  const parsed = shape.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw invalidRequest([{ field, message }]);
 }

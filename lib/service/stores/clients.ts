@@ -1,6 +1,5 @@
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { KMSClient } from '@aws-sdk/client-kms';
-import { LambdaClient } from '@aws-sdk/client-lambda';
 import { RDSDataClient } from '@aws-sdk/client-rds-data';
 import { S3Client } from '@aws-sdk/client-s3';
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
@@ -85,11 +84,6 @@ export function sqsClient(options: AwsClientOptions = {}): SQSClient {
 /** Client for EventBridge. Each call is one attempt; the caller repeats it. */
 export function eventBridgeClient(options: AwsClientOptions = {}): EventBridgeClient {
   return new EventBridgeClient({ ...options, ...attempts(1, 1000, 1000) });
-}
-
-/** Client for synchronous invocations. The SDK repeats one that was throttled or lost, so the function must be repeatable. */
-export function lambdaClient(options: AwsClientOptions = {}): LambdaClient {
-  return new LambdaClient({ ...options, requestHandler: { connectionTimeout: 3000 } });
 }
 
 export function secretsManagerClient(options: AwsClientOptions = {}, limits = behindApiGateway): SecretsManagerClient {

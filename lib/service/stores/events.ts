@@ -1,6 +1,6 @@
 import { type EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge';
+import type { RequestState } from '../../contract/delivery.ts';
 import { eventDetailTypes, eventSource } from '../../contract/events.ts';
-import type { Events } from '../export/ports.ts';
 import { errorName, isTransient } from './aws-failure.ts';
 import { type RetryEnvironment, retrying } from './retry.ts';
 
@@ -10,10 +10,17 @@ interface EventsOptions extends RetryEnvironment {
   readonly deployment: string;
 }
 
-/** The bus of the account, for operators' events. */
-export function eventBridgeEvents({ client, busArn, deployment, ...environment }: EventsOptions): Events {
+/** What operators learn of a request. The event adds the deployment, and nothing else. */
+export interface OperatorEvent {
+  readonly requestId: string;
+  readonly state: RequestState;
+}
+
+/** The bus of the account, for operators' events. The rows of requests are the truth: an event may be lost, or come twice. */
+export function eventBridgeEvents({ client, busArn, deployment, ...environment }: EventsOptions) {
   return {
-    async publish({ requestId, state }, withinMs) {
+    /** Send an event, and again for a while if it is not taken. @param withinMs milliseconds after which it gives up */
+    async publish({ requestId, state }: OperatorEvent, withinMs: number): Promise<void> {
       const entry = {
         EventBusName: busArn,
         Source: eventSource,
@@ -33,6 +40,8 @@ export function eventBridgeEvents({ client, busArn, deployment, ...environment }
     },
   };
 }
+
+export type Events = ReturnType<typeof eventBridgeEvents>;
 
 /** Whether a call or an entry may succeed later. `InternalFailure` is a code of entries alone. */
 function passes(error: unknown): boolean {

@@ -3,8 +3,22 @@ import { GetPublicKeyCommand, type KMSClient, SignCommand } from '@aws-sdk/clien
 import { calculateJwkThumbprint } from 'jose';
 import * as z from 'zod';
 import { endorsementType } from '../../contract/delivery.ts';
-import type { ReceiptSigner, SignerIdentity } from '../export/ports.ts';
 import { storeFailure } from './aws-failure.ts';
+
+/** What a receipt says of the key that signs it, in its protected header. */
+interface SignerIdentity {
+  /** Thumbprint of the key (RFC 7638). */
+  readonly kid: string;
+  /** After a rotation: of each older key, oldest first, the signed statement that the next key comes after it. */
+  readonly endorsements?: readonly string[];
+}
+
+/** Signs receipts: ES256 (RFC 7518 § 3.4). */
+export interface ReceiptSigner {
+  identity(): Promise<SignerIdentity>;
+  /** @param digest SHA-256 of the JWS signing input. @returns the 64 bytes of r and s */
+  sign(digest: Uint8Array): Promise<Uint8Array>;
+}
 
 /**
  * Signs receipts with the newest of some keys of KMS, which never leave it. Each older key endorses the next one.
@@ -21,10 +35,9 @@ export function kmsReceiptSigner(client: Pick<KMSClient, 'send'>, keyArns: reado
     if (kids.length <= 1) return { kid };
     const endorsements: string[] = [];
     for (const [index, next] of kids.slice(1).entries()) {
-      const parts = [{ alg: 'ES256', typ: endorsementType, kid: kids[index] }, { jkt: next }];
-      const signed = parts.map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
-      const signature = await signBy(keyArns[index], createHash('sha256').update(signed).digest());
-      endorsements.push(`${signed}.${Buffer.from(signature).toString('base64url')}`);
+      const header = { alg: 'ES256', typ: endorsementType, kid: kids[index] };
+      const payload = Buffer.from(JSON.stringify({ jkt: next }));
+      endorsements.push(String(await compactJws(header, payload, (digest) => signBy(keyArns[index], digest))));
     }
     return { kid, endorsements };
   }
@@ -113,4 +126,30 @@ export async function signingJwk(client: Pick<KMSClient, 'send'>, keyArn: string
   } catch (error) {
     throw storeFailure(error, 'KMS');
   }
+}
+
+/** Bytes that are encoded at once: a multiple of three, so that the pieces of base64url fit together. */
+const encodedAtOnce = 3 * 2 ** 18;
+/** A dot and the base64url of an ES256 signature. */
+const signatureLength = 1 + 86;
+
+/**
+ * A JWS in compact form (RFC 7515 § 7.1), written into one buffer.
+ *
+ * @param sign makes the ES256 signature of a SHA-256 digest
+ */
+export async function compactJws(
+  header: object,
+  payload: Buffer,
+  sign: (digest: Uint8Array) => Promise<Uint8Array>,
+): Promise<Buffer> {
+  const encodedHeader = Buffer.from(JSON.stringify(header)).toString('base64url');
+  const jws = Buffer.alloc(encodedHeader.length + 1 + Math.ceil((payload.length * 4) / 3) + signatureLength);
+  let end = jws.write(`${encodedHeader}.`, 'latin1');
+  for (let from = 0; from < payload.length; from += encodedAtOnce) {
+    end += jws.write(payload.toString('base64url', from, from + encodedAtOnce), end, 'latin1');
+  }
+  const signature = await sign(createHash('sha256').update(jws.subarray(0, end)).digest());
+  end += jws.write(`.${Buffer.from(signature).toString('base64url')}`, end, 'latin1');
+  return jws.subarray(0, end);
 }

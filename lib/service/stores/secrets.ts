@@ -6,7 +6,6 @@ import { administratorsDocument, ticketKeyDocument } from '../../contract/secret
 import { isError, unavailable } from '../../errors.ts';
 import type { Clock } from '../archive/ports.ts';
 import type { TicketKeys } from '../direct/htsget/token.ts';
-import type { Administrators } from '../export/ports.ts';
 import { storeFailure } from './aws-failure.ts';
 
 export interface SecretOptions {
@@ -106,18 +105,32 @@ export class CachedSecret<Shape, Value> {
 
 const minuteMs = 60_000;
 
+export interface Administrator {
+  readonly username: string;
+  /** Scrypt in PHC form, or bcrypt. */
+  readonly passwordHash: string;
+  readonly roles: readonly string[];
+}
+
 /** The administrators' secret. One whose rights were taken away is out after a minute; one who is new is found within ten seconds. */
-export function secretAdministrators(options: SecretOptions): Administrators {
+export function secretAdministrators(options: SecretOptions) {
   const secret = new CachedSecret(options, {
     shape: administratorsDocument,
     parse: ({ users }) =>
       new Map(
-        users.map(({ username, password: passwordHash, roles }) => [username, { username, passwordHash, roles }]),
+        users.map(({ username, password: passwordHash, roles }): [string, Administrator] => [
+          username,
+          { username, passwordHash, roles },
+        ]),
       ),
     lifetimeMs: minuteMs,
   });
-  return { find: async (username) => (await secret.get()).get(username) ?? (await secret.refreshed()).get(username) };
+  return {
+    find: async (username: string): Promise<Administrator | undefined> =>
+      (await secret.get()).get(username) ?? (await secret.refreshed()).get(username),
+  };
 }
+export type Administrators = ReturnType<typeof secretAdministrators>;
 
 /**
  * The tokens and subjects that are denied. The list is a minute old at most. While it cannot be read, it is the last good one,

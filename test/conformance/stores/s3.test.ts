@@ -7,9 +7,8 @@ import { S3ArchiveWriter } from '../../../lib/ops/stores/archive-writer.ts';
 import { containerCrc } from '../../../lib/service/archive/write-container.ts';
 import { s3Client } from '../../../lib/service/stores/clients.ts';
 import { s3Archive } from '../../../lib/service/stores/s3/archive.ts';
+import { type Outbox, s3Outbox } from '../../../lib/service/stores/s3/outbox.ts';
 import { s3OutboxReader } from '../../../lib/service/stores/s3/outbox-reader.ts';
-import { s3OutboxRemover } from '../../../lib/service/stores/s3/outbox-remover.ts';
-import { s3OutboxWriter } from '../../../lib/service/stores/s3/outbox-writer.ts';
 import { testClient } from '../../helpers/http-handler.ts';
 import { S3Server } from '../../helpers/s3-server.ts';
 import { documented } from '../../helpers/s3-under-test.ts';
@@ -32,7 +31,7 @@ const metadata = { [outboxMetadata.requestId]: 'r1', [outboxMetadata.fileId]: 'E
 let server: S3Server | undefined;
 let client: S3Client;
 let archive: ReturnType<typeof s3Archive>;
-let writer: ReturnType<typeof s3OutboxWriter>;
+let outbox: Outbox;
 let reader: ReturnType<typeof s3OutboxReader>;
 
 beforeAll(async () => {
@@ -50,7 +49,7 @@ beforeAll(async () => {
     }
   }
   archive = s3Archive({ client, buckets: [archiveBucket] });
-  writer = s3OutboxWriter({ client, bucket: outboxBucket, archiveBuckets: [archiveBucket] });
+  outbox = s3Outbox({ client, bucket: outboxBucket, archiveBuckets: [archiveBucket] });
   reader = s3OutboxReader({ client, bucket: outboxBucket, urlLifetimeSeconds: 900 });
 });
 afterAll(async () => {
@@ -110,16 +109,16 @@ describe('the outbox', () => {
     async (name) => {
       const { body, source } = await archived(name, 12 * mebibyte);
       const key = `${prefix}/${createHash('sha256').update(name).digest('hex')}.c4gh`;
-      const upload = await writer.startUpload(key, metadata);
+      const upload = await outbox.startUpload(key, metadata);
       const first = Buffer.concat([Buffer.from('header'), body.subarray(0, 5 * mebibyte)]);
       const sent = await upload.uploadPart(1, first);
       const [third, second] = await Promise.all([
         upload.copyPart(3, source, { start: 10 * mebibyte, end: body.length }),
         upload.copyPart(2, source, { start: 5 * mebibyte, end: 10 * mebibyte }),
       ]);
-      expect(await writer.head(key)).toBeUndefined();
+      expect(await outbox.head(key)).toBeUndefined();
       expect(await upload.complete([sent, second, third], 6 + body.length, undefined)).toBe('written');
-      expect(await writer.head(key)).toMatchObject({ size: 6 + body.length, metadata });
+      expect(await outbox.head(key)).toMatchObject({ size: 6 + body.length, metadata });
       expect((await staged(key)).equals(Buffer.concat([Buffer.from('header'), body]))).toBe(true);
     },
   );
@@ -128,7 +127,7 @@ describe('the outbox', () => {
     'calls a range past the end of the body damage',
     async () => {
       const { source } = await archived('short.bin', 6 * mebibyte);
-      const upload = await writer.startUpload(`${prefix}/short.c4gh`, metadata);
+      const upload = await outbox.startUpload(`${prefix}/short.c4gh`, metadata);
       const copy = upload.copyPart(1, source, { start: 0, end: 6 * mebibyte + 1 });
       await expect(copy).rejects.toMatchObject({ code: 'archive_damaged' });
       await upload.abort();
@@ -148,7 +147,7 @@ describe('the outbox', () => {
       const source = { address, archiveEtag: etag, bodySize: body.length, ...(crc64nvme && { crc64nvme }) };
       const header = Buffer.from('header');
       const copy = async (start: number) => {
-        const upload = await writer.startUpload(`${prefix}/checked.c4gh`, metadata);
+        const upload = await outbox.startUpload(`${prefix}/checked.c4gh`, metadata);
         const first = Buffer.concat([header, body.subarray(0, 5 * mebibyte)]);
         // The checksum of each part is told where the upload began with one.
         const parts = [
@@ -159,10 +158,10 @@ describe('the outbox', () => {
       };
       // Bytes from another place of the body, as a copy that was resumed wrongly would have.
       await expect(copy(4 * mebibyte)).rejects.toMatchObject({ code: 'archive_damaged' });
-      expect(await writer.head(`${prefix}/checked.c4gh`)).toBeUndefined();
+      expect(await outbox.head(`${prefix}/checked.c4gh`)).toBeUndefined();
       expect(await copy(5 * mebibyte)).toBe('written');
       const put = (bytesToPut: Buffer, key: string) =>
-        writer.put(`${prefix}/${key}.c4gh`, bytesToPut, metadata, undefined, crc64nvme);
+        outbox.put(`${prefix}/${key}.c4gh`, bytesToPut, metadata, undefined, crc64nvme);
       await expect(put(bytes(10), 'wrong')).rejects.toMatchObject({ code: 'archive_damaged' });
       expect(await put(body, 'right')).toBe('written');
     },
@@ -171,69 +170,45 @@ describe('the outbox', () => {
 
   it('goes on with an upload by its id, and tells when it is gone', async () => {
     const key = `${prefix}/resumed.c4gh`;
-    const begun = await writer.startUpload(key, metadata);
+    const begun = await outbox.startUpload(key, metadata);
     const part = await begun.uploadPart(1, bytes(10));
-    const resumed = await writer.resumeUpload(key, metadata, begun.uploadId);
-    expect(await resumed?.complete([part], 10, undefined)).toBe('written');
-    const aborted = await writer.startUpload(key, metadata);
+    const resumed = outbox.upload(key, metadata, begun.uploadId);
+    const parts = (await resumed.parts()) ?? [];
+    expect(parts).toMatchObject([{ partNumber: 1, etag: part.etag }]);
+    expect(await resumed.complete(parts, 10, undefined)).toBe('written');
+    const aborted = await outbox.startUpload(key, metadata);
     await aborted.abort();
-    expect(await writer.resumeUpload(key, metadata, aborted.uploadId)).toBeUndefined();
-  });
-
-  it('aborts what a dead invocation left, and nothing else', async () => {
-    const key = `${prefix}/left.c4gh`;
-    await writer.startUpload(key, metadata);
-    await writer.startUpload(key, metadata);
-    const other = await writer.startUpload(`${key}.c4gh`, metadata);
-    // Older than S3: stand-ins that date every upload alike still have none as old as this.
-    expect(await writer.abortUploads(key, new Date('2006-01-01'))).toBe(0);
-    expect(await writer.abortUploads(key, new Date(Date.now() + 3_600_000))).toBe(2);
-    expect(await writer.abortUploads(key, new Date(Date.now() + 3_600_000))).toBe(0);
-    const part = await other.uploadPart(1, bytes(10));
-    expect(await other.complete([part], 10, undefined)).toBe('written');
+    expect(await outbox.upload(key, metadata, aborted.uploadId).parts()).toBeUndefined();
   });
 
   it('removes a container only while it is the one that was seen', async () => {
-    const remover = s3OutboxRemover(client, outboxBucket);
     const key = `${prefix}/removed.c4gh`;
-    await writer.put(key, bytes(3), metadata, undefined);
-    const { etag = '' } = (await remover.head(key)) ?? {};
-    await writer.put(key, bytes(4), metadata, etag);
-    expect(await remover.remove(key, etag)).toBe('replaced');
-    const seen = await remover.head(key);
+    await outbox.put(key, bytes(3), metadata, undefined);
+    const { etag = '' } = (await outbox.head(key)) ?? {};
+    await outbox.put(key, bytes(4), metadata, etag);
+    expect(await outbox.remove(key, etag)).toBe('replaced');
+    const seen = await outbox.head(key);
     expect(seen).toMatchObject({ size: 4, metadata });
-    expect(await remover.remove(key, seen?.etag ?? '')).toBe('removed');
-    expect(await remover.head(key)).toBeUndefined();
+    expect(await outbox.remove(key, seen?.etag ?? '')).toBe('removed');
+    expect(await outbox.head(key)).toBeUndefined();
   });
 
   documented(
     'tells a container that is gone from one that it removed',
     async () => {
-      const remover = s3OutboxRemover(client, outboxBucket);
-      expect(await remover.remove(`${prefix}/absent.c4gh`, '"0123456789abcdef0123456789abcdef"')).toBe('gone');
+      expect(await outbox.remove(`${prefix}/absent.c4gh`, '"0123456789abcdef0123456789abcdef"')).toBe('gone');
     },
     { versitygw: 'it answers 204, as without a condition' },
   );
 
   it('finds the containers of direct access, and no others', async () => {
-    const remover = s3OutboxRemover(client, outboxBucket);
     const digest = createHash('sha256').update(`${run} direct`).digest('hex');
     const key = `direct/${digest}/EGAF1-a.c4gh`;
-    await writer.put(key, bytes(3), metadata, undefined);
-    await writer.put(`${prefix}/EGAF1-a.c4gh`, bytes(3), metadata, undefined);
+    await outbox.put(key, bytes(3), metadata, undefined);
+    await outbox.put(`${prefix}/EGAF1-a.c4gh`, bytes(3), metadata, undefined);
     const keys: string[] = [];
-    for await (const page of remover.directKeys()) keys.push(...page.filter((one) => one.includes(digest)));
+    for await (const page of outbox.directKeys()) keys.push(...page.filter((one) => one.includes(digest)));
     expect(keys).toEqual([key]);
-  });
-
-  it('aborts unfinished uploads of one key, except those that others continue', async () => {
-    const remover = s3OutboxRemover(client, outboxBucket);
-    const key = `${prefix}/unfinished.c4gh`;
-    const [ours, theirs] = [await writer.startUpload(key, metadata), await writer.startUpload(key, metadata)];
-    await remover.abortUploads(key, new Set([theirs.uploadId]));
-    expect(await writer.resumeUpload(key, metadata, ours.uploadId)).toBeUndefined();
-    expect(await writer.resumeUpload(key, metadata, theirs.uploadId)).toBeDefined();
-    await theirs.abort();
   });
 
   // On the embedded server, test/resilience/shared/listing.resilience.ts has the listing of more than a page.
@@ -243,7 +218,7 @@ describe('the outbox', () => {
     const listing = createHash('sha256').update(`${run} listing`).digest('hex');
     for (let start = 0; start < names.length; start += 50) {
       await Promise.all(
-        names.slice(start, start + 50).map((name) => writer.put(`${listing}/${name}`, bytes(3), metadata, undefined)),
+        names.slice(start, start + 50).map((name) => outbox.put(`${listing}/${name}`, bytes(3), metadata, undefined)),
       );
     }
     const seen: string[] = [];
@@ -252,7 +227,7 @@ describe('the outbox', () => {
   });
 
   it('serves ranges by a presigned URL, as an attachment', async () => {
-    await writer.put(`${prefix}/signed.c4gh`, bytes(1000), metadata, undefined);
+    await outbox.put(`${prefix}/signed.c4gh`, bytes(1000), metadata, undefined);
     const { url } = await reader.presign(prefix, 'signed.c4gh');
     const whole = await fetch(url);
     expect(whole.headers.get('content-disposition')).toBe('attachment; filename="signed.c4gh"');

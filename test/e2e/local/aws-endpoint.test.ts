@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { InvokeCommand, type InvokeCommandInput, LambdaClient } from '@aws-sdk/client-lambda';
 import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
@@ -29,8 +28,8 @@ const mebibyte = 1024 * 1024;
 let service: Service;
 let engine: Engine;
 let Bucket: string;
-/** Clients with the credentials of the function `work`, which may put `allowed/*` and call `echo` only. */
-let work: { s3: S3Client; sqs: SQSClient; lambda: LambdaClient };
+/** Clients with the credentials of the function `work`, which may put `allowed/*` only. */
+let work: { s3: S3Client; sqs: SQSClient };
 
 beforeAll(async () => {
   service = await Service.start({ assemblyDir: writeFixtureAssembly(folder) });
@@ -42,7 +41,6 @@ beforeAll(async () => {
   work = {
     s3: new S3Client({ ...options, endpoint: endpoints.s3 }),
     sqs: new SQSClient({ ...options, endpoint: endpoints.sqs }),
-    lambda: new LambdaClient({ ...options, endpoint: endpoints.s3 }),
   };
 });
 afterAll(async () => {
@@ -96,46 +94,10 @@ describe('a role', () => {
   });
 });
 
-describe('a function called by another', () => {
-  const arnOf = (name: string) => engine.functions.definition(name).arn;
-  const invoke = async (event: unknown, input: Partial<InvokeCommandInput> = {}) => {
-    const Payload = JSON.stringify(event);
-    const answer = await work.lambda.send(new InvokeCommand({ FunctionName: arnOf('echo'), Payload, ...input }));
-    return { ...answer, payload: JSON.parse(answer.Payload?.transformToString() ?? '') };
-  };
-
-  it('gets the event as it is, and its result comes back', async () => {
-    const { StatusCode, FunctionError, ExecutedVersion, payload } = await invoke({ a: ['ä', 1] });
-    expect([StatusCode, FunctionError, ExecutedVersion]).toEqual([200, undefined, '$LATEST']);
-    expect(JSON.parse(payload.body).event).toEqual({ a: ['ä', 1] });
-  });
-
-  it('that fails is 200 with the error in its place', async () => {
-    expect(await invoke({ do: 'throw' })).toMatchObject({
-      StatusCode: 200,
-      FunctionError: 'Unhandled',
-      payload: { errorType: 'TypeError', errorMessage: 'on purpose' },
-    });
-    expect(await invoke({ do: 'large' })).toMatchObject({
-      FunctionError: 'Unhandled',
-      payload: { errorType: 'Function.ResponseSizeTooLarge' },
-    });
-  });
-
-  it('is that of the policy, and no other', async () => {
-    const refused = invoke({}, { FunctionName: arnOf('migrate') });
-    expect(await failure(refused)).toEqual([403, 'AccessDeniedException']);
-  });
-
-  it.each([
-    ['an unknown function', {}, { FunctionName: 'nothing' }, [404, 'ResourceNotFoundException']],
-    ['more than 6 MB', 'x'.repeat(6 * mebibyte), {}, [413, 'RequestTooLargeException']],
-    ['no JSON', {}, { Payload: '{' }, [400, 'InvalidRequestContentException']],
-    ['an asynchronous call', {}, { InvocationType: 'Event' }, [400, 'InvalidParameterValueException']],
-    ['a version', {}, { Qualifier: '1' }, [400, 'InvalidParameterValueException']],
-    ['a log along with it', {}, { LogType: 'Tail' }, [400, 'InvalidParameterValueException']],
-  ] as const)('refuses %s', async (_name, event, input, refusal) => {
-    expect(await failure(invoke(event, input))).toEqual(refusal);
+it('a function whose reply is larger than 6 MB fails', async () => {
+  expect(await engine.functions.invoke('echo', { do: 'large' })).toMatchObject({
+    ok: false,
+    error: { errorType: 'Function.ResponseSizeTooLarge' },
   });
 });
 

@@ -50,14 +50,14 @@ const coordinates = [
 describe('the reference reads', () => {
   test('a whole file for a key of the caller', async () => {
     const { file, world } = await archived();
-    const container = await containerOf(file, reader.publicKey, world.staging);
+    const container = await containerOf(file, reader.publicKey, world.direct);
     const read = await theirDecrypt(await collect(container.stream(0, container.size)));
     expect(read.equals(plaintext)).toBe(true);
   });
 
   test.each(coordinates)('the bytes from %i to %i, and no other', async (start, end) => {
     const { file, world } = await archived();
-    const part = await partOf(file, reader.publicKey, { start, end }, world.staging);
+    const part = await partOf(file, reader.publicKey, { start, end }, world.direct);
     const read = await theirDecrypt(await collect(part.stream(0, part.size)));
     expect(read.equals(plaintext.subarray(start, end))).toBe(true);
   });
@@ -79,7 +79,7 @@ describe('the reference reads', () => {
       [half - 2, half + 2],
       [visible.length - 5, visible.length],
     ] as const) {
-      const part = await partOf(file, reader.publicKey, { start, end }, world.staging);
+      const part = await partOf(file, reader.publicKey, { start, end }, world.direct);
       const read = await theirDecrypt(await collect(part.stream(0, part.size)));
       expect(read.equals(visible.subarray(start, end))).toBe(true);
     }

@@ -5,19 +5,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { finalizeDelivery } from '../../../lib/service/export/receipt/finalize.ts';
+import { ExportPipeline } from '../../helpers/export-pipeline.ts';
 import { listenLocally } from '../../helpers/loopback.ts';
 import { blocksOf } from '../../helpers/pages.ts';
-import { endedFile, ReceiptWorld, requestId, stagedFile } from '../../helpers/receipt-world.ts';
 
 const python = process.env.CRYPT4GH_PYTHON;
 if (python === undefined) throw new Error('CRYPT4GH_PYTHON names a Python that has the package cryptography');
 
 test('Python checks a receipt with the block of the page, and refuses a changed one', async () => {
-  const world = new ReceiptWorld();
-  world.log.rows = [stagedFile('EGAF1'), endedFile('EGAF2', 'given_up'), stagedFile('EGAF3')];
-  await finalizeDelivery(requestId, world.dependencies(), () => 900_000);
-  const { jws } = world.receipt();
+  const world = await ExportPipeline.open();
+  await world.addDataset('EGAD1', ['EGAF1', 'EGAF2', 'EGAF3']);
+  world.archive.delete('bodies/EGAF2');
+  world.request();
+  await world.deliverAll();
+  const receipt = [...world.outbox.objects].find(([key]) => key.endsWith('.delivery.jws'))?.[1];
+  const jws = Buffer.from(receipt?.bytes ?? []).toString('latin1');
   const jwk = { ...world.signer.publicKey.export({ format: 'jwk' }), ...(await world.signer.identity()) };
   const server = createServer((_, response) => response.end(JSON.stringify({ keys: [{ kid: 'another' }, jwk] })));
   const PROXY = await listenLocally(server);

@@ -2,9 +2,8 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { formatPrivateKey, generateKeyPair, publicKeyFingerprint } from '../../../lib/crypt4gh/index.ts';
+import { formatPrivateKey, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
 import { runCli } from '../../helpers/cli-run.ts';
-import { settleRequest } from '../../helpers/requests.ts';
 import { Service } from '../../helpers/service.ts';
 
 const { privateKey, publicKey } = generateKeyPair();
@@ -44,12 +43,6 @@ async function run(...argv: readonly string[]) {
 
 test('the client waits for the receipt of the service, downloads, and verifies', async () => {
   const waiting = run('download', '--wait', '--request', requestId, '-o', 'data', '--timeout', '5m');
-  await service.settled(requestId, files.length);
-  await settleRequest(
-    service,
-    { requestId, subject: 'jane', datasetId: 'EGAD1', keyFingerprint: publicKeyFingerprint(publicKey) },
-    files.map(({ fileId, name }) => ({ fileId, name, state: 'staged' as const })),
-  );
   const { exitCode, stderr } = await waiting;
   expect(stderr).toContain(`2 verified; receipt ${requestId} (generation 1, complete)`);
   expect(exitCode).toBe(0);

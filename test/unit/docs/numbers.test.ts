@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { settings } from '../../../bin/settings.ts';
+import { filesPerReceipt } from '../../../lib/contract/delivery.ts';
 import { denyListBytes } from '../../../lib/contract/deny-list.ts';
 import { limits } from '../../../lib/contract/limits.ts';
 import { encryptedBodySize, encryptHeader, headerLimits } from '../../../lib/crypt4gh/index.ts';
@@ -9,7 +10,7 @@ import { reservedForDirectFiles } from '../../../lib/infra/settings.ts';
 import { mostBodyBytes } from '../../../lib/regions/htsget/request.ts';
 import { largestSmallBody } from '../../../lib/service/archive/plan.ts';
 import { inlinedBytes } from '../../../lib/service/direct/htsget/serve-ticket.ts';
-import { mostWithoutProgress } from '../../../lib/service/export/finalizing.ts';
+import { lateDays } from '../../../lib/service/export/quota.ts';
 import { expiryDate } from '../../../lib/service/outbox/list-files.ts';
 import { readPage } from '../../helpers/pages.ts';
 
@@ -32,8 +33,7 @@ function minutes(path: string, name: string): number {
 const mebibyte = 2 ** 20;
 const { throttling, urlLifetimeSeconds, outboxExpiryDays, concurrency, retryDelaysSeconds } = settings;
 const { exportRequests, fileExports, smallFileExports = fileExports } = concurrency;
-const usualReceives = constant('lib/infra/queues/queues.ts', 'usualReceives');
-const receivesOfLongWork = constant('lib/infra/queues/queues.ts', 'receivesOfLongWork');
+const mostReceives = constant('lib/infra/queues/queues.ts', 'mostReceives');
 /** A queue hides a message for six times as long as its function may take. */
 const hiddenMinutes = (name: string) => 6 * minutes('workers.ts', name);
 const samplePlaintext = 73_400_320;
@@ -41,6 +41,8 @@ const oneReader = encryptHeader({ dataKeys: [new Uint8Array(32)], recipients: [n
 
 /** Numbers on pages that the code knows: the page, words of it with `#` for the numbers, and where these come from. */
 const numbers: readonly (readonly [page: string, words: string, ...values: number[]])[] = [
+  ['docs/delivery.md', 'lists at most # files', filesPerReceipt],
+  ['docs/glossary.md', '*parts* of # files', filesPerReceipt],
   ['docs/api.md', 'body of an export | # bytes, else 400', limits.exportBodyBytes],
   ['docs/api.md', 'the visa or passport of an export | # bytes', limits.visaBytes],
   ['docs/api.md', 'a passport | # visas; # bytes', limits.visasPerPassport, limits.passportBytes],
@@ -58,7 +60,7 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ['docs/api.md', 'names of one `POST /stream` | #, else 400', limits.fileNamesPerRequest],
   ['docs/api.md', 'newest exports, # per `page`', limits.exportsPerPage],
   ['docs/api.md', 'with # files per `page`', limits.exportedFilesPerPage],
-  ['docs/api.md', 'at most # files under way', constant('lib/service/ledger/export-status.ts', 'mostCounted')],
+  ['docs/api.md', 'at most # files under way', constant('lib/service/export/export-records.ts', 'mostCounted')],
   [
     'docs/api.md',
     'one htsget request | #, in # bytes',
@@ -94,24 +96,11 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ['docs/trusted-issuers.md', '# characters for `source`', constant('lib/visas/visa.ts', 'urlClaimLength')],
   ['docs/trusted-issuers.md', 'RSA keys under # bits', constant('lib/visas/keys.ts', 'minimumRsaBits')],
   ['docs/trusted-issuers.md', '# days after', constant('lib/ops/secrets/deny-list.ts', 'usefulMs') / 86_400_000],
-  ['docs/architecture.md', 'after # receives', usualReceives],
-  ['docs/architecture.md', 'can take #,', receivesOfLongWork],
-  ['docs/architecture.md', 'gives up after # that bring it no further', mostWithoutProgress],
   ['docs/architecture.md', 'files over # MiB', largestSmallBody / mebibyte],
   ['docs/decisions/exports.md', 'body of up to # MiB', largestSmallBody / mebibyte],
-  ['docs/decisions/exports.md', 'parts after every #,', constant('lib/service/export/stage-large.ts', 'batchSize')],
-  [
-    'docs/decisions/exports.md',
-    'after # seconds',
-    constant('lib/service/export/stage-large.ts', 'longestWaitMs') / 1000,
-  ],
-  ['docs/decisions/exports.md', 'allows # receives', receivesOfLongWork],
   ['docs/decisions/exports.md', 'start # at a time', constant('lib/service/archive/concurrency.ts', 'mostInFlight')],
-  [
-    'docs/decisions/exports.md',
-    'is included for # days beyond',
-    constant('lib/service/ledger/outbox-contents.ts', 'lateDays'),
-  ],
+  ['docs/decisions/exports.md', 'at most # files', filesPerReceipt],
+  ['docs/decisions/exports.md', 'is included for # days beyond', lateDays],
   // Deliveries have as many workers as requests.
   ['docs/operators.md', 'use up to # at once', 2 * exportRequests + fileExports + smallFileExports],
   // Files, and as many for htsget.
@@ -119,25 +108,13 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ['docs/operators.md', 'AWS keeps # unreserved', constant('lib/ops/preflight/checks.ts', 'alwaysUnreserved')],
   ['docs/settings.md', "1–1000, or 'off' | `#` |", reservedForDirectFiles(settings)],
   ['docs/operations.md', '`Migrate` can take # minutes', minutes('functions.ts', 'Migrate')],
-  [
-    'docs/operations.md',
-    'until # days after `outboxExpiryDays`',
-    constant('lib/service/ledger/outbox-contents.ts', 'lateDays'),
-  ],
-  ['docs/runbook.md', 'after # receives; in `export-requests`', usualReceives],
-  ['docs/runbook.md', '# deliveries without progress, or # receives', mostWithoutProgress, receivesOfLongWork],
-  ['docs/runbook.md', '(files of at most # MiB)', largestSmallBody / mebibyte],
+  ['docs/operations.md', 'until # days after `outboxExpiryDays`', lateDays],
   [
     'docs/runbook.md',
     'the retries last (# minutes by default)',
-    Math.round(retryDelaysSeconds.slice(0, usualReceives - 1).reduce((sum, delay) => sum + delay) / 60),
+    Math.round(retryDelaysSeconds.slice(0, mostReceives - 1).reduce((sum, delay) => sum + delay) / 60),
   ],
-  [
-    'docs/runbook.md',
-    'return after # minutes (`export-requests`) or #',
-    hiddenMinutes('ConsumeExport'),
-    hiddenMinutes('StageFile'),
-  ],
+  ['docs/runbook.md', 'Its messages return after # minutes', hiddenMinutes('StageFile')],
   ['docs/runbook.md', 'longer than # bytes', limits.headerBytes],
   ['docs/runbook.md', 'slows guessing to # attempts per second on each route', throttling.export.requestsPerSecond],
   ['docs/runbook.md', 'if it is not #', constant('lib/infra/storage/catalogue.ts', 'usualConnections')],

@@ -1,48 +1,68 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { outboxMetadataOf } from '../../../lib/contract/outbox-key.ts';
+import { ExportPipeline } from '../../helpers/export-pipeline.ts';
 import { makeOpsWorld, type OpsWorld, runTool } from '../../helpers/ops-world.ts';
 
 const one = '11111111-1111-4111-8111-111111111111';
 const two = '22222222-2222-4222-8222-222222222222';
-/** SHA-256 over `27:https://issuer.example.org/jane`, by sha256sum. */
-const jane = '04fb769be9ba4d4b83807c30800096f6b8f5f14a1d81fa1185d71629c69a21c6';
-const directKey = `direct/${'0a'.repeat(32)}/EGAF1-a.c4gh`;
+const person = 'https://issuer.example,researcher';
+/** SHA-256 over `22:https://issuer.exampleresearcher`, by sha256sum. */
+const prefix = '24e3da32437ef884922293b4c319107459c35ba3963b65a66bbd4a9286e84cf6';
+const [first, second] = [`${prefix}/EGAF1-EGAF1.bin.c4gh`, `${prefix}/EGAF2-EGAF2.bin.c4gh`];
+const direct = `direct/${'0a'.repeat(32)}/EGAF1-a.c4gh`;
 
+let exports: ExportPipeline;
 let world: OpsWorld;
 beforeEach(async () => {
-  world = await makeOpsWorld();
-  stage('EGAF1', { size: 1024 });
-  stage('EGAF2', { requestId: two, datasetId: 'EGAD2' });
+  exports = await ExportPipeline.open();
+  world = await makeOpsWorld(exports);
+  await exports.addDataset('EGAD1', ['EGAF1']);
+  await exports.addDataset('EGAD2', ['EGAF2']);
+  exports.grant('EGAD2', 'second');
+  exports.request({ datasetId: 'EGAD1' }, { id: one });
+  exports.request({ datasetId: 'EGAD2' }, { id: two, token: 'second' });
+  await exports.deliverAll();
 });
-function stage(fileId: string, { requestId = one, datasetId = 'EGAD1', recipient = jane, size = 7 } = {}) {
-  const key = `${recipient}/${fileId}-a.c4gh`;
-  world.outbox.stage({ requestId, fileId, datasetId, recipient, key, state: 'staged' }, size);
-  return key;
-}
 const run = (argv: string[], choices = {}) => runTool(['outbox', ...argv], world.target, choices);
 const filesOf = (stdout: string) =>
   stdout
     .trim()
     .split('\n')
     .map((line) => (JSON.parse(line) as { fileId: string }).fileId);
-const left = () => [...world.outbox.objects.keys()].sort();
+const left = () => [...exports.outbox.objects.keys()].filter((key) => key.endsWith('.c4gh')).sort();
+/** Put an object of this dataset and request under a key, also in the place of another one. */
+async function hold(key: string, datasetId = 'EGAD1', requestId = one): Promise<void> {
+  const facts = {
+    requestId,
+    datasetId,
+    fileId: 'EGAF1',
+    keyFingerprint: 'ab12',
+    requestedAt: '2026-11-21T09:00:00.000Z',
+  };
+  await exports.outbox.put(key, Buffer.from('x'), outboxMetadataOf(facts), exports.outbox.objects.get(key)?.etag);
+}
 
 describe('outbox list', () => {
   test('shows a table of what a person has', async () => {
-    const { stdout, exitCode } = await run(['list', '--subject', 'https://issuer.example.org/,jane']);
+    const { stdout, exitCode } = await run(['list', '--subject', person]);
     expect(exitCode).toBe(0);
-    const [titles, first, second, ...more] = stdout.trimEnd().split('\n');
-    expect(titles?.split(/ {2,}/)).toEqual(['KEY', 'DATASET', 'FILE', 'REQUEST', 'SIZE', 'SINCE']);
-    const since = '2026-11-21T09:00:01.000Z';
-    expect(first?.split(/ {2,}/)).toEqual([`${jane}/EGAF1-a.c4gh`, 'EGAD1', 'EGAF1', one, '1.0 KiB', since]);
-    expect(second?.split(/ {2,}/)).toEqual([`${jane}/EGAF2-a.c4gh`, 'EGAD2', 'EGAF2', two, '7 B', since]);
-    expect(more).toEqual([]);
+    expect(
+      stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => line.split(/ {2,}/)),
+    ).toEqual([
+      ['KEY', 'DATASET', 'FILE', 'REQUEST', 'SIZE', 'SINCE'],
+      [first, 'EGAD1', 'EGAF1', one, '224 B', '2026-11-21T10:00:00.000Z'],
+      [second, 'EGAD2', 'EGAF2', two, '224 B', '2026-11-21T10:00:00.000Z'],
+    ]);
   });
 
   test.each([
     [['--dataset', 'EGAD2'], ['EGAF2']],
     [['--request', one.toUpperCase()], ['EGAF1']],
     [
-      ['--subject', jane],
+      ['--subject', prefix],
       ['EGAF1', 'EGAF2'],
     ],
   ])('%j with --json: one object per line', async (filter, files) => {
@@ -50,24 +70,17 @@ describe('outbox list', () => {
   });
 
   test('of a dataset shows the short-lived containers of direct access, too', async () => {
-    world.outbox.hold(directKey);
-    expect((await run(['list', '--dataset', 'EGAD1'])).stdout).toContain(directKey);
-    expect((await run(['list', '--subject', jane])).stdout).not.toContain(directKey);
+    await hold(direct);
+    expect((await run(['list', '--dataset', 'EGAD1'])).stdout).toContain(direct);
+    expect((await run(['list', '--subject', prefix])).stdout).not.toContain(direct);
   });
 
   test('shows no container that has come from another dataset, and one object once', async () => {
-    const key = stage('EGAF3');
-    world.outbox.rows.push({
-      requestId: two,
-      fileId: 'EGAF3',
-      datasetId: 'EGAD1',
-      recipient: jane,
-      key,
-      state: 'staged',
-    });
-    expect(filesOf((await run(['list', '--json', '--dataset', 'EGAD1'])).stdout)).toEqual(['EGAF1', 'EGAF3']);
-    world.outbox.hold(key, { datasetId: 'EGAD2', fileId: 'EGAF3' });
+    exports.request({ datasetId: 'EGAD1' });
+    await exports.deliverAll();
     expect(filesOf((await run(['list', '--json', '--dataset', 'EGAD1'])).stdout)).toEqual(['EGAF1']);
+    await hold(first, 'EGAD2');
+    expect((await run(['list', '--json', '--dataset', 'EGAD1'])).stdout).toBe('');
   });
 
   test.each([
@@ -81,27 +94,27 @@ describe('outbox list', () => {
   });
 
   test('changes nothing', async () => {
-    await run(['list', '--subject', jane]);
-    expect(world.outbox.calls).toEqual([]);
+    await run(['list', '--subject', prefix]);
+    expect(left()).toEqual([first, second]);
+    expect(await exports.statesOf(one)).toEqual(['EGAF1: staged']);
   });
 });
 
-describe.each(['list', 'purge'])('outbox %s', (verb) => {
+describe('wrong usage', () => {
   test.each([
     ['nothing said', []],
-    ['two things said', ['--dataset', 'EGAD1', '--subject', jane]],
+    ['two things said', ['--dataset', 'EGAD1', '--subject', prefix]],
     ['no UUID', ['--request', 'EGAD1']],
     ['no comma', ['--subject', 'jane']],
     ['an empty sub', ['--subject', 'https://issuer.example.org/,']],
-  ])('with %s is wrong usage', async (_what, filter) => {
-    const { exitCode } = await run([verb, '--yes', ...filter].filter((word) => verb === 'purge' || word !== '--yes'));
-    expect(exitCode).toBe(2);
+  ])('with %s', async (_what, filter) => {
+    for (const verb of [['list'], ['purge', '--yes']]) expect((await run([...verb, ...filter])).exitCode).toBe(2);
     expect(left()).toHaveLength(2);
   });
 });
 
 describe('outbox purge', () => {
-  const person = (answer: string) => {
+  const answering = (answer: string) => {
     const asked: string[] = [];
     const askShown = async (question: string) => {
       asked.push(question);
@@ -110,80 +123,90 @@ describe('outbox purge', () => {
     return { askShown, asked };
   };
 
-  test('asks, deletes, and tells the audit trail', async () => {
-    const { askShown, asked } = person('purge');
+  test('asks, deletes, writes an audit row, and sends the request on for its next receipt', async () => {
+    const { askShown, asked } = answering('purge');
     const { exitCode, stdout } = await run(['purge', '--dataset', 'EGAD1'], { askShown });
     expect(exitCode).toBe(0);
-    expect(asked).toEqual(['To delete 1 container (1.0 KiB) for good, type purge: ']);
-    expect(stdout).toContain(`${jane}/EGAF1-a.c4gh`);
-    expect(stdout).toContain('purged 1 container (1.0 KiB)');
-    expect(left()).toEqual([`${jane}/EGAF2-a.c4gh`]);
-    const told = { requestId: one, event: 'purged', datasetId: 'EGAD1', fileId: 'EGAF1', recipient: jane, bytes: 1024 };
-    expect(world.outbox.events).toEqual([{ ...told, keyFingerprint: 'ab12' }]);
-    expect(world.outbox.settled).toEqual([expect.objectContaining({ requestId: one, end: 'withdrawn' })]);
+    expect(asked).toEqual(['To delete 1 container (224 B) for good, type purge: ']);
+    expect(stdout).toContain(first);
+    expect(stdout).toContain('purged 1 container (224 B)');
+    expect(left()).toEqual([second]);
+    expect((await exports.audit()).at(-1)).toBe('purged EGAF1');
+    expect(await exports.statesOf(one)).toEqual(['EGAF1: withdrawn']);
+    expect(exports.queues.deliveries.map(({ body }) => body)).toEqual([JSON.stringify({ requestId: one })]);
+    await exports.deliverAll();
+    expect(await exports.requestRow(one)).toMatchObject({ state: 'withdrawn', revision: 2, settled_revision: 2 });
   });
 
   test.each([
-    ['another word', person('yes').askShown, 'not confirmed'],
-    ['no word', person('').askShown, 'not confirmed'],
+    ['another word', answering('yes').askShown, 'not confirmed'],
+    ['no word', answering('').askShown, 'not confirmed'],
     ['no terminal to ask on', undefined, 'add --yes'],
   ])('after %s deletes nothing', async (_what, askShown, message) => {
-    const { exitCode, stderr } = await run(['purge', '--subject', jane], askShown && { askShown });
+    const { exitCode, stderr } = await run(['purge', '--subject', prefix], askShown && { askShown });
     expect(exitCode).toBe(2);
     expect(stderr).toContain(message);
     expect(stderr).toContain('nothing was deleted');
     expect(left()).toHaveLength(2);
-    expect(world.outbox.calls).toEqual([]);
+    expect(await exports.statesOf(one)).toEqual(['EGAF1: staged']);
   });
 
   test('with --yes does not ask; --json has one object for each deleted container', async () => {
-    const { stdout } = await run(['purge', '--subject', jane, '--yes', '--json']);
+    const { stdout } = await run(['purge', '--subject', prefix, '--yes', '--json']);
     expect(filesOf(stdout)).toEqual(['EGAF1', 'EGAF2']);
     expect(left()).toEqual([]);
-    expect((await run(['purge', '--subject', jane, '--yes'])).stderr).toContain('no such container');
+    await exports.deliverAll();
+    expect((await run(['purge', '--subject', prefix, '--yes'])).stderr).toContain('no such container');
   });
 
   test('while requests of the person are open says so, and deletes nothing without --force', async () => {
-    world.open.requests = 2;
-    const refused = await run(['purge', '--subject', jane, '--yes']);
+    for (const _ of ['one', 'two']) exports.request();
+    for (const _ of ['one', 'two']) await exports.consume();
+    const refused = await run(['purge', '--subject', prefix, '--yes']);
     expect([refused.exitCode, refused.stdout]).toEqual([9, '']);
     expect(refused.stderr).toContain('2 open requests of this person can still stage containers; nothing was deleted');
     expect(left()).toHaveLength(2);
-    const forced = await run(['purge', '--subject', jane, '--yes', '--force']);
+    const forced = await run(['purge', '--subject', prefix, '--yes', '--force']);
     expect(forced).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('purged 2 containers') });
     expect(left()).toEqual([]);
   });
 
   test('while requests of the person are open says so, also when the outbox has nothing yet', async () => {
-    world.open.requests = 1;
-    world.outbox.objects.clear();
-    expect(await run(['purge', '--subject', jane, '--yes'])).toMatchObject({
+    exports.outbox.objects.clear();
+    exports.request();
+    await exports.consume();
+    expect(await run(['purge', '--subject', prefix, '--yes'])).toMatchObject({
       exitCode: 9,
       stderr: expect.stringContaining('1 open request of this person can still stage containers'),
     });
   });
 
   test('of a dataset deletes the short-lived containers of direct access, too', async () => {
-    world.outbox.hold(directKey, { requestId: two });
+    const reply = '33333333-3333-4333-8333-333333333333';
+    await hold(direct, 'EGAD1', reply);
     await run(['purge', '--dataset', 'EGAD1', '--yes']);
-    expect(left()).toEqual([`${jane}/EGAF2-a.c4gh`]);
-    expect(world.outbox.events.map(({ requestId }) => requestId).sort()).toEqual([one, two]);
+    expect(left()).toEqual([second]);
+    const purged = "select request_id from data_out.export_log where event = 'purged' order by 1";
+    expect(await exports.database.sql(purged)).toEqual([[one], [reply]]);
   });
 
   test('leaves a container that was replaced meanwhile, and says so', async () => {
-    const key = `${jane}/EGAF1-a.c4gh`;
-    world.outbox.afterHead = () => world.outbox.hold(key, { requestId: two });
-    const { exitCode, stdout, stderr } = await run(['purge', '--request', one, '--yes']);
+    const askShown = async () => {
+      await hold(first, 'EGAD1', two);
+      return 'purge';
+    };
+    const { exitCode, stdout, stderr } = await run(['purge', '--request', one], { askShown });
     expect(exitCode).toBe(5);
-    expect(left()).toContain(key);
+    expect(left()).toContain(first);
     expect(stdout).toContain('purged 0 containers');
     expect(stderr).toContain('1 of 1 containers have changed');
-    expect(world.outbox.events).toEqual([]);
+    expect(await exports.statesOf(one)).toEqual(['EGAF1: staged']);
   });
 
   test('writes nothing about containers that have expired', async () => {
-    world.outbox.objects.delete(`${jane}/EGAF1-a.c4gh`);
-    await run(['purge', '--subject', jane, '--yes']);
-    expect(world.outbox.settled.map(({ fileId }) => fileId)).toEqual(['EGAF2']);
+    exports.outbox.objects.delete(first);
+    await run(['purge', '--subject', prefix, '--yes']);
+    expect(await exports.statesOf(one)).toEqual(['EGAF1: staged']);
+    expect(await exports.statesOf(two)).toEqual(['EGAF2: withdrawn']);
   });
 });

@@ -142,8 +142,8 @@ describe('deployed stacks', () => {
     await close(server);
   });
   beforeEach(() => {
-    const { ProxyUrl, DataOutUrl = '', DatabaseAuditorSecretArn = '', ...others } = exampleConnection.outputs;
-    const storage = { ...others, DatabaseAuditorSecretArn };
+    const { ProxyUrl, DataOutUrl = '', ...others } = exampleConnection.outputs;
+    const storage = others as Record<string, string>;
     stacks.clear();
     stacks.set('DataOutStorage', storage);
     stacks.set('DataOutService', { ProxyUrl, DataOutUrl });

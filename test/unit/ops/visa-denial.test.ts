@@ -47,7 +47,7 @@ describe('visa deny', () => {
     await writeFile(join(folder, 'visa.jwt'), `${await issuer.visa({ exp, claims: { jti: 'v1' } })}\n`);
     const { exitCode, stdout } = await run('deny', 'visa.jwt', '--json');
     expect(exitCode).toBe(0);
-    // The export of a file looks at this list alone: a message may wait for 14 days, and for as long again after a redrive.
+    // Staging a file looks at this list alone, and a message of a file may wait for 14 days.
     expect(JSON.parse(stdout)).toEqual({ iss, jti: 'v1', until: '2026-12-21T11:00:00.000Z' });
     expect(world.secrets.visaDenyList).toEqual({ denied: [{ iss, jti: 'v1', until: '2026-12-21T11:00:00.000Z' }] });
   });

@@ -1,10 +1,10 @@
 import { growingPause } from '../../../common/timing.ts';
-import { isReceiptName, receiptSuffix } from '../../../contract/delivery.ts';
+import { isReceiptName } from '../../../contract/delivery.ts';
 import { ClientError, interrupted, UnavailableError } from '../errors.ts';
 import type { ListedFile, ProxyApi } from '../proxy.ts';
 import { Claims, requestedAt } from './claims.ts';
-import type { ReadReceipts } from './receipt-files.ts';
-import type { Receipt } from './receipt-reader.ts';
+import type { Receipt } from './combine.ts';
+import { type ReadReceipts, requestOf } from './receipt-files.ts';
 
 /** The delivery that is waited for: that of one request, or one of a dataset that was requested since a time. */
 export type AwaitedDelivery =
@@ -60,7 +60,7 @@ export async function awaitDelivery(options: AwaitDeliveryOptions): Promise<Rece
 /** Finds the receipt in the listing. */
 class Outbox {
   readonly #options: AwaitDeliveryOptions;
-  /** Receipts that are of no use, by name, in the version that was read. */
+  /** The versions in which the receipts of each request were of no use. */
   readonly #stale = new Map<string, string>();
 
   constructor(options: AwaitDeliveryOptions) {
@@ -69,28 +69,28 @@ class Outbox {
 
   async delivery(): Promise<Receipt | undefined> {
     const { proxy, wanted, fetch, signal } = this.#options;
-    const found: ListedFile[] = [];
-    for await (const file of proxy.list({ signal })) {
-      if (mayBe(wanted, file) && this.#stale.get(file.name) !== versionOf(file)) found.push(file);
-    }
-    const { receipts, refused, foreign } = await fetch(found);
+    const listed: ListedFile[] = [];
+    for await (const file of proxy.list({ signal })) if (mayBe(wanted, file)) listed.push(file);
+    const requests = [...Map.groupBy(listed, ({ name }) => requestOf(name))];
+    const found = requests.filter(([requestId, parts]) => this.#stale.get(requestId) !== versionOf(parts));
+    const { receipts, refused, foreign } = await fetch(found.flatMap(([, parts]) => parts));
     if (refused[0]) throw refused[0];
     // No other receipt of that request will come.
     if ('requestId' in wanted && foreign[0]) throw foreign[0];
-    for (const file of found) this.#stale.set(file.name, versionOf(file));
+    for (const [requestId, parts] of found) this.#stale.set(requestId, versionOf(parts));
     // Of several, the newest request wins.
     return new Claims(receipts.filter((receipt) => isWanted(wanted, receipt))).receipts.at(-1);
   }
 }
 
-function versionOf({ size, modified }: ListedFile): string {
-  return `${size} ${modified?.getTime()}`;
+function versionOf(parts: readonly ListedFile[]): string {
+  return parts.map(({ name, size, modified }) => `${name} ${size} ${modified?.getTime()}`).join();
 }
 
 /** Whether a row of the listing can be the receipt. */
 function mayBe(wanted: AwaitedDelivery, { name, modified }: ListedFile): boolean {
   if (!isReceiptName(name)) return false;
-  if ('requestId' in wanted) return name.endsWith(`-${wanted.requestId}${receiptSuffix}`);
+  if ('requestId' in wanted) return requestOf(name) === wanted.requestId;
   return modified === undefined || modified.getTime() >= wanted.since.getTime() - clockSkewMs;
 }
 

@@ -1,9 +1,6 @@
 import type { DeliveredFile, MissingFile } from '../../../contract/delivery.ts';
 import type { Expected } from '../download/expected.ts';
-import type { Receipt } from './receipt-reader.ts';
-
-/** More rows than any receipt has. */
-const mostRows = 2 ** 32;
+import type { Receipt } from './combine.ts';
 
 /** What a verified receipt says of one file. */
 export interface Claim {
@@ -19,27 +16,15 @@ export interface Undelivered {
 
 /** What verified receipts say together: for each name, the newest request wins. */
 export class Claims {
-  /** The newest generation of each request, oldest request first. */
+  /** Oldest request first. */
   readonly receipts: readonly Receipt[];
-  /** By name, an index in `#places`. */
-  readonly #byName = new Map<string, number>();
-  /** Receipt and file of each name in one number: a million objects would take a gigabyte. */
-  readonly #places: number[] = [];
+  readonly #byName = new Map<string, Claim>();
 
-  constructor(receipts: Iterable<Receipt>) {
-    const newest = new Map<string, Receipt>();
-    for (const receipt of receipts) {
-      if (receipt.generation > (newest.get(receipt.jti)?.generation ?? 0)) newest.set(receipt.jti, receipt);
-    }
-    this.receipts = [...newest.values()].sort((one, other) => requestedAt(one) - requestedAt(other));
-    for (const [index, { files }] of this.receipts.entries()) {
-      let row = 0;
-      for (const { name } of files) {
-        const known = this.#byName.get(name);
-        if (known === undefined) this.#byName.set(name, this.#places.length);
-        this.#places[known ?? this.#places.length] = index * mostRows + row;
-        row += 1;
-      }
+  /** @param receipts one per request */
+  constructor(receipts: readonly Receipt[]) {
+    this.receipts = receipts.toSorted((one, other) => requestedAt(one) - requestedAt(other));
+    for (const receipt of this.receipts) {
+      for (const file of receipt.files) this.#byName.set(file.name, { file, receipt });
     }
   }
 
@@ -50,11 +35,7 @@ export class Claims {
 
   /** @param name of the container, as in the outbox */
   of(name: string): Claim | undefined {
-    const place = this.#places[this.#byName.get(name) ?? -1];
-    if (place === undefined) return undefined;
-    const receipt = this.receipts[Math.floor(place / mostRows)];
-    const file = receipt?.files.at(place % mostRows);
-    return receipt && file && { file, receipt };
+    return this.#byName.get(name);
   }
 
   /** In the order of the names. */
@@ -83,14 +64,7 @@ export class Claims {
   /** Incomplete deliveries that later ones did not complete. */
   lacking(): readonly Receipt[] {
     const undelivered = new Set(this.undelivered().map(({ receipt }) => receipt));
-    const isMadeUpFor = ({ dataset, missing }: Receipt, later: readonly Receipt[]) =>
-      missing.length === 0 &&
-      later.some((each) => each.complete && each.kind === 'dataset' && each.dataset === dataset);
-    return this.receipts.filter((receipt, index) => {
-      if (receipt.complete) return false;
-      if (receipt.missing.length > 0) return undelivered.has(receipt);
-      return !isMadeUpFor(receipt, this.receipts.slice(index + 1));
-    });
+    return this.receipts.filter((receipt) => undelivered.has(receipt));
   }
 
   /**

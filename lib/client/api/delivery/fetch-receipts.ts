@@ -9,7 +9,7 @@ import type { DownloadEvent } from '../download/events.ts';
 import type { RemoteFile } from '../download/remote/remote-file.ts';
 import type { ListedFile, ProxyApi } from '../proxy.ts';
 import type { ReceiptKeys } from './key-set.ts';
-import { type ReadReceipts, type ReadReceiptsOptions, readReceipts } from './receipt-files.ts';
+import { noReceipts, type ReadReceipts, type ReadReceiptsOptions, readReceipts } from './receipt-files.ts';
 import type { ReceiptFolder } from './receipt-folder.ts';
 
 export interface FetchReceiptsOptions {
@@ -42,7 +42,7 @@ export async function fetchReceipts(
   options: FetchReceiptsOptions & ReadReceiptsOptions & { readonly keys: () => Promise<ReceiptKeys> },
 ): Promise<ReadReceipts> {
   const { proxy, files, folder, counter, signal } = options;
-  if (files.length === 0) return { receipts: [], refused: [], foreign: [] };
+  if (files.length === 0) return noReceipts;
   const asked = options.keys();
   // Awaited below, when the receipts have come.
   asked.catch(() => undefined);

@@ -98,13 +98,13 @@ export class ReceiptKeys {
 const typeWanted = 'ES256 needs an EC key on P-256 for signatures';
 
 /** Whether `signature`, base64url, is an ES256 signature of `text` (RFC 7518 § 3.4). */
-function isSigned(text: string, key: KeyObject, signature: string): boolean {
+export function isSigned(text: string, key: KeyObject, signature: string): boolean {
   const bytes = Buffer.from(signature, 'base64url');
   return verify('sha256', Buffer.from(text, 'latin1'), { key, dsaEncoding: 'ieee-p1363' }, bytes);
 }
 
 /** The members of a JSON object in base64url; none if it is not one. */
-function membersOf(encoded: string): Readonly<Record<string, unknown>> {
+export function membersOf(encoded: string): Readonly<Record<string, unknown>> {
   try {
     return Object(JSON.parse(Buffer.from(encoded, 'base64url').toString('utf8')));
   } catch {

@@ -1,25 +1,27 @@
-import { createReadStream } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import { isReceiptName, receiptSuffix } from '../../../contract/delivery.ts';
+import { type DeliveryReceipt, isReceiptName, receiptSuffix } from '../../../contract/delivery.ts';
 import { ifThere, onDisk } from '../download/disk/local-disk.ts';
 import { ClientError } from '../errors.ts';
+import { combine, type Receipt } from './combine.ts';
 import type { ReceiptKeys } from './key-set.ts';
 import { ReceiptError } from './receipt.ts';
-import type { Receipt } from './receipt-reader.ts';
 import { largestReceipt, verifyReceipt } from './verify-receipt.ts';
-
-const readBytes = 1024 * 1024;
 
 /** The receipts of a folder. */
 export interface ReadReceipts {
-  /** Those whose signature holds. */
+  /** One per request: those whose signature holds and that are whole. */
   readonly receipts: readonly Receipt[];
   /** What is wrong with those that must not be relied on. The messages name them. */
   readonly refused: readonly ReceiptError[];
   /** Those for keys that are not the caller's. The messages name them. */
   readonly foreign: readonly ReceiptError[];
+  /** Those of which parts are absent. The messages name them. */
+  readonly notWhole: readonly ReceiptError[];
 }
+
+/** What is read where there are no receipts. */
+export const noReceipts: ReadReceipts = { receipts: [], refused: [], foreign: [], notWhole: [] };
 
 export interface ReadReceiptsOptions {
   /** As in {@link verifyReceipt}. */
@@ -35,43 +37,60 @@ export async function receiptNames(folder: string): Promise<readonly string[]> {
   return names.filter(isReceiptName).sort();
 }
 
-/** Reads receipts and verifies each of them. @throws LocalDiskError */
+/** Reads receipts, verifies each of them and combines the parts of each request. @throws LocalDiskError */
 export async function readReceipts(
   folder: string,
   names: readonly string[],
   keys: ReceiptKeys,
   { ownKeys, issuer }: ReadReceiptsOptions = {},
 ): Promise<ReadReceipts> {
+  const verified: { readonly name: string; readonly receipt: DeliveryReceipt }[] = [];
   const receipts: Receipt[] = [];
   const refused: ReceiptError[] = [];
   const foreign: ReceiptError[] = [];
-  for (const name of names) {
+  const notWhole: ReceiptError[] = [];
+  const orRefused = async <T>(name: string, work: () => T | Promise<T>): Promise<T | undefined> => {
     try {
-      const receipt = await verified(join(folder, name), keys, issuer);
-      if (!ownKeys || ownKeys.has(receipt.key_fingerprint)) receipts.push(receipt);
-      else foreign.push(foreignError(name, receipt));
+      return await work();
     } catch (error) {
       if (!(error instanceof ReceiptError)) throw error;
-      const { message, remedy } = error;
-      refused.push(new ReceiptError(`${name}: ${message}`, { remedy, cause: error, file: name }));
+      refused.push(errorOf(name, error.message, error.remedy));
+      return undefined;
     }
+  };
+  for (const name of names) {
+    const receipt = await orRefused(name, async () =>
+      verifyReceipt(await bytesOf(join(folder, name)), keys, { issuer }),
+    );
+    if (receipt) verified.push({ name, receipt });
   }
-  return { receipts, refused, foreign };
+  for (const parts of Map.groupBy(verified, ({ receipt }) => receipt.jti).values()) {
+    const { name = '' } = parts[0] ?? {};
+    const combined = await orRefused(name, () => combine(parts.map(({ receipt }) => receipt)));
+    if (combined === undefined) continue;
+    const { receipt, lacking } = combined;
+    const key = receipt.key_fingerprint;
+    if (ownKeys && !ownKeys.has(key)) foreign.push(errorOf(name, `${foreignKey} ${key}: ignored`, ifOwn));
+    else if (lacking !== undefined) notWhole.push(errorOf(name, lacking, partsComeLater));
+    else receipts.push(receipt);
+  }
+  return { receipts, refused, foreign, notWhole };
 }
 
-function foreignError(name: string, { key_fingerprint }: Receipt): ReceiptError {
-  return new ReceiptError(`${name}: this receipt is for another key than yours, SHA-256 ${key_fingerprint}: ignored`, {
-    remedy: 'If that key is yours, also name it in key_files.',
-  });
+const foreignKey = 'this receipt is for another key than yours, SHA-256';
+const ifOwn = 'If that key is yours, also name it in key_files.';
+const partsComeLater =
+  "The service writes the parts one after the other. Wait, then fetch them with data-out download '*.delivery.jws'.";
+
+function errorOf(name: string, message: string, remedy: string | undefined): ReceiptError {
+  return new ReceiptError(`${name}: ${message}`, { ...(remedy !== undefined && { remedy }), file: name });
 }
 
-async function verified(path: string, keys: ReceiptKeys, issuer: string | undefined): Promise<Receipt> {
+async function bytesOf(path: string): Promise<Uint8Array> {
   return await onDisk(path, async () => {
     const found = await stat(path);
-    if (!found.isFile() || found.size > largestReceipt) {
-      throw new ReceiptError(`this is not a file, or it has more than ${largestReceipt} bytes`);
-    }
-    return await verifyReceipt(createReadStream(path, { highWaterMark: readBytes }), keys, { issuer });
+    if (found.isFile() && found.size <= largestReceipt) return await readFile(path);
+    throw new ReceiptError(`this is not a file, or it has more than ${largestReceipt} bytes`);
   });
 }
 
@@ -79,9 +98,15 @@ const uuidLength = 36;
 /** Only files have such an id, and no dataset. */
 const fileId = /^EGAF\d+$/;
 
+/** The id that was asked for and the request id, as the name of a receipt, or of a part of one, has them. */
+function idsIn(name: string): { readonly id: string; readonly requestId: string } {
+  const stem = name.slice(0, -receiptSuffix.length).replace(/\.part-\d+$/, '');
+  return { id: stem.slice(0, -uuidLength - 1), requestId: stem.slice(-uuidLength) };
+}
+
 /** The request id in the name of a receipt. */
 export function requestOf(name: string): string {
-  return name.slice(0, -receiptSuffix.length).slice(-uuidLength);
+  return idsIn(name).requestId;
 }
 
 /**
@@ -94,7 +119,7 @@ export function requestOf(name: string): string {
 export function mayNameOneOf(files: Iterable<{ readonly name: string }>): (receipt: string) => boolean {
   const ids = new Set(Array.from(files, ({ name }) => name.replace(/(?:-.*|\.c4gh)$/s, '')));
   return (receipt) => {
-    const id = receipt.slice(0, -(1 + uuidLength + receiptSuffix.length));
+    const { id } = idsIn(receipt);
     return !fileId.test(id) || ids.has(id);
   };
 }

@@ -1,11 +1,8 @@
 import * as z from 'zod/mini';
 import { fileNameBytes } from '../../../common/names.ts';
-import {
-  type DeliveredFile,
-  type DeliveryReceipt,
-  isReceiptName,
-  type MissingFile,
-} from '../../../contract/delivery.ts';
+import { parseJson } from '../../../common/untrusted-json.ts';
+import { type DeliveryReceipt, filesPerReceipt, isReceiptName } from '../../../contract/delivery.ts';
+import { limits } from '../../../contract/limits.ts';
 import { ClientError, type ClientErrorOptions } from '../errors.ts';
 import { text, wholeNumber } from '../json.ts';
 
@@ -31,22 +28,11 @@ const time = like(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:
   z.refine((value) => !Number.isNaN(Date.parse(value))),
 );
 
-const receipt = z.object({
-  iss: text,
-  iat: wholeNumber,
-  jti: uuid,
-  requested_at: time,
-  generation: wholeNumber.check(z.positive()),
-  dataset: text,
-  kind: z.enum(['dataset', 'file']),
-  key_fingerprint: sha256Hex,
-  complete: z.boolean(),
-  files: z.array(z.unknown()),
-  missing: z.array(z.unknown()),
-});
+/** The most receipts of one request. */
+const mostParts = limits.filesPerExport / filesPerReceipt;
 
 const delivered = z.object({
-  name: outboxName,
+  name: outboxName.check(z.refine((name) => !isReceiptName(name))),
   file_id: text,
   path: z.string(),
   size: wholeNumber,
@@ -58,44 +44,35 @@ const delivered = z.object({
 
 const missed = z.object({ file_id: text, path: z.string(), reason: text, by: z.optional(uuid) });
 
-/**
- * The payload of a receipt, member by member. Unknown members are ignored.
- * @param payload with a placeholder for each file and each missing file
- * @param files of {@link deliveredFile}
- * @param missing of {@link missingFile}
- * @throws ReceiptError if it is none
- */
-export function parseReceipt<T extends { readonly length: number }>(
-  payload: unknown,
-  files: T,
-  missing: readonly MissingFile[],
-): Omit<DeliveryReceipt, 'files'> & { readonly files: T } {
-  const found = read(receipt, payload, 'it');
-  if (found.files.length !== files.length) throw malformed('a file is not an object');
-  if (found.missing.length !== missing.length) throw malformed('a missing file is not an object');
-  if (found.complete && missing.length > 0) throw malformed('it says "complete" and lists missing files');
-  return { ...found, files, missing };
+const receipt = z.object({
+  iss: text,
+  iat: wholeNumber,
+  jti: uuid,
+  requested_at: time,
+  generation: wholeNumber.check(z.positive()),
+  part: z.optional(wholeNumber.check(z.positive())),
+  parts: z.optional(wholeNumber.check(z.minimum(2), z.maximum(mostParts))),
+  dataset: text,
+  kind: z.enum(['dataset', 'file']),
+  key_fingerprint: sha256Hex,
+  complete: z.boolean(),
+  // The names of files become local paths, so any other than an outbox name is refused.
+  files: z.array(delivered).check(z.maxLength(filesPerReceipt)),
+  missing: z.array(missed).check(z.maxLength(filesPerReceipt)),
+});
+
+/** The payload of a receipt, member by member. Unknown members are ignored. @throws ReceiptError if it is none */
+export function parseReceipt(payload: string): DeliveryReceipt {
+  const { data, error } = receipt.safeParse(parseJson(payload));
+  if (error) {
+    const where = error.issues[0]?.path ?? [];
+    throw malformed(where.length === 0 ? 'it is not a JSON object' : `it has no usable ${where.map(String).join('.')}`);
+  }
+  const { part = 1, parts = 1 } = data;
+  if ('part' in data !== 'parts' in data || part > parts) throw malformed('it is not one of its parts');
+  return data as DeliveryReceipt;
 }
 
-/** @throws ReceiptError. The names of files become local paths, so any other than an outbox name is refused. */
-export function deliveredFile(value: unknown): DeliveredFile {
-  const file = read(delivered, value, 'a file');
-  if (isReceiptName(file.name)) throw malformed('a file has the name of a receipt');
-  return file as DeliveredFile;
-}
-
-/** @throws ReceiptError */
-export function missingFile(value: unknown): MissingFile {
-  return read(missed, value, 'a missing file') as MissingFile;
-}
-
-function read<T>(schema: z.ZodMiniType<T>, value: unknown, what: string): T {
-  const { data, error } = schema.safeParse(value);
-  if (error === undefined) return data;
-  const [name] = error.issues[0]?.path ?? [];
-  throw malformed(name === undefined ? `${what} is not an object` : `${what} has no usable ${String(name)}`);
-}
-
-export function malformed(what: string): ReceiptError {
+function malformed(what: string): ReceiptError {
   return new ReceiptError(`this is not a delivery receipt: ${what}`);
 }

@@ -14,7 +14,7 @@ import { type CommandContext, openSession, type Session } from '../session.ts';
 
 const afterHelp = `
 An export is queued until the service has checked it. Then it is rejected, and nothing is staged, or it is accepted, staging and
-at last complete, incomplete, failed or withdrawn. Below a table is what its reason codes mean.
+at last complete, incomplete or withdrawn. Below a table is what its reason codes mean.
 
 Examples:
   data-out exports list --state incomplete --since 2026-11-22
@@ -102,7 +102,7 @@ function explain(output: Session['output'], rows: readonly { readonly reason: st
 
 /** The lines about one export. Times are in UTC. */
 function describe(shown: ShownExport): string {
-  const { requestId, dataset, file, recipient, keyFingerprint, requestedAt, sealedAt, settledAt } = shown;
+  const { requestId, dataset, file, recipient, keyFingerprint, requestedAt, settledAt } = shown;
   const { bytes, generation, receipt, counts } = shown;
   const facts = [
     ['request', requestId],
@@ -113,7 +113,6 @@ function describe(shown: ShownExport): string {
     ['recipient', recipient],
     ['key', keyFingerprint && `SHA-256 ${keyFingerprint}`],
     ['requested', requestedAt],
-    ['all sent', sealedAt],
     ['settled', settledAt && (generation === 1 ? settledAt : `${settledAt}, generation ${generation}`)],
     ['receipt', receipt],
   ] as const;

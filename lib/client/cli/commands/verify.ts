@@ -27,8 +27,8 @@ const maxKeySetBytes = 1024 * 1024;
 
 const afterHelp = `
 A delivery receipt (NAME.delivery.jws) comes with every export; data-out download fetches it. Its signature is verified first,
-with the keys of the service, or with --keys offline. If several receipts list a file, the newest request wins. States of a
-file:
+with the keys of the service, or with --keys offline. If several receipts list a file, the newest request wins. A receipt in
+parts is used once all of its parts are here. States of a file:
 
   plaintext       its plaintext has the SHA-256 of the receipt: with --key, or decrypted already
   bytes           its CRC-64/NVME and header digest match the receipt, which detects accidents, not forgery
@@ -92,7 +92,8 @@ export function registerVerify(program: Command, context: CommandContext): void 
       const lacking = claims.lacking();
       for (const receipt of lacking) output.warn(incompleteText(receipt));
       const incomplete = partial ? undefined : lacking[0];
-      conclude(session, files, { partial, problem: read.refused[0] ?? (incomplete && incompleteError(incomplete)) });
+      const unusable = read.refused[0] ?? read.notWhole[0];
+      conclude(session, files, { partial, problem: unusable ?? (incomplete && incompleteError(incomplete)) });
     });
 }
 

@@ -1,6 +1,6 @@
 import { printable } from '../../../terminal/output.ts';
 import type { Claims } from '../../api/delivery/claims.ts';
-import type { Receipt } from '../../api/delivery/receipt-reader.ts';
+import type { Receipt } from '../../api/delivery/combine.ts';
 import type { FileResult } from '../../api/download/events.ts';
 import { ClientError } from '../../api/errors.ts';
 
@@ -56,10 +56,10 @@ export function incompleteError({ jti }: Receipt): ClientError {
 
 /** What an incomplete delivery lacks, on one line. */
 export function incompleteText({ jti, missing }: Receipt): string {
-  const head = `the delivery of request ${jti} is not complete`;
-  if (missing.length === 0) return `${head}: the export ended before all of its files were known`;
   const named = missing.slice(0, shownFiles).map(({ file_id, reason }) => `${file_id} (${reason})`);
   const more = missing.length > shownFiles ? ` and ${missing.length - shownFiles} more` : '';
   const count = missing.length === 1 ? '1 file was' : `${missing.length} files were`;
-  return printable(`${head}: ${count} not delivered: ${named.join(', ')}${more}`);
+  return printable(
+    `the delivery of request ${jti} is not complete: ${count} not delivered: ${named.join(', ')}${more}`,
+  );
 }

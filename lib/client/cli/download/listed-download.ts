@@ -4,11 +4,11 @@ import { counted, type Output, printable } from '../../../terminal/output.ts';
 import type { Counter } from '../../../terminal/progress.ts';
 import { type AwaitedDelivery, awaitDelivery } from '../../api/delivery/await-delivery.ts';
 import { Claims } from '../../api/delivery/claims.ts';
+import type { Receipt } from '../../api/delivery/combine.ts';
 import { copyReceipts, fetchReceipts } from '../../api/delivery/fetch-receipts.ts';
 import { ReceiptError } from '../../api/delivery/receipt.ts';
-import { mayNameOneOf, type ReadReceipts, requestOf } from '../../api/delivery/receipt-files.ts';
+import { mayNameOneOf, noReceipts, type ReadReceipts, requestOf } from '../../api/delivery/receipt-files.ts';
 import type { ReceiptFolder } from '../../api/delivery/receipt-folder.ts';
-import type { Receipt } from '../../api/delivery/receipt-reader.ts';
 import type { Existing } from '../../api/download/disk/existing.ts';
 import { originalPath } from '../../api/download/disk/local-name.ts';
 import { downloadFiles } from '../../api/download/download-files.ts';
@@ -126,7 +126,7 @@ async function listed(
 ): Promise<{ files: readonly ListedFile[]; receipts: NeededReceipts; gone: ClientError | undefined }> {
   const { names, all, folder } = run.wanted;
   const { output, settings } = run.session;
-  const delivered = delivery && new Set(Array.from(delivery.files, ({ name }) => name));
+  const delivered = delivery && new Set(delivery.files.map(({ name }) => name));
   const ofDelivery = delivered ? present.filter(({ name }) => delivered.has(name)) : [];
   const lost = names.length === 0 && delivered ? delivered.size - ofDelivery.length : 0;
   const selected = names.length > 0 ? selectFiles(present, names) : delivered && !all ? ofDelivery : present;
@@ -257,7 +257,7 @@ async function checkable(run: Run, files: readonly ListedFile[], counter: Counte
     session.output.warn(printable(message));
     // A service never withdraws its keys. If this were accepted, an attacker who hides them could change files.
     const refused = isPinned(await pinnedKeys(session)) ? [new ReceiptError(message, { cause: error })] : [];
-    return { receipts: [], refused, foreign: [] };
+    return { ...noReceipts, refused };
   }
 }
 

@@ -3,7 +3,7 @@ import { explainReason } from '../../../contract/reasons.ts';
 import { counted, printable } from '../../../terminal/output.ts';
 import { ClientError } from '../../api/errors.ts';
 
-/** State, reason and counts on one line: `staging: 12 of 200 files staged, 1 retrying`. */
+/** State, reason and counts on one line: `staging: 12 of 200 files staged, 1 given up`. */
 export function describeState({ state, reason, counts }: Pick<ShownExport, 'state' | 'reason' | 'counts'>): string {
   const { total, staged, ...others } = counts;
   const rest = Object.entries(others).flatMap(([name, count]) =>
@@ -35,7 +35,6 @@ const shortfalls = {
   rejected: ['forbidden', 'Nothing was staged.', 'Ask the operator.'],
   withdrawn: ['forbidden', 'Its containers were taken back, with the dataset or by the operator.', 'Ask the operator.'],
   incomplete: ['partial', 'data-out exports show ID --files names them.', 'Export again, or ask the operator.'],
-  failed: ['unavailable', 'Not all files are staged.', 'Export again later, or ask the operator.'],
 } as const;
 
 /** A line for each explained reason code, in their order. */

@@ -92,7 +92,7 @@ const receipt: Check = {
   id: 'receipt',
   title: 'a signed receipt settles the delivery',
   needs: ['exported'],
-  remedy: 'Check the log of SettleDelivery and its dead-letter queue.',
+  remedy: 'Check the log of SettleDelivery.',
   async run(run) {
     const { signal, transport, requestId } = run;
     const proxy = run.researcher();

@@ -293,8 +293,7 @@ const exported: Check = {
   id: 'exported',
   title: 'proxy GET /export/{archive_kind}/{requestId}: the export is complete',
   needs: ['export'],
-  remedy:
-    'Find the reason with data-out-ops audit, and check the dead-letter queues and the logs of ConsumeExport and StageFile.',
+  remedy: 'Find the reason with data-out-ops audit, and check the logs of ConsumeExport and StageFile.',
   async run(run) {
     const path = `export/${run.expected.archiveKind}/${run.requestId}`;
     const wait = { seconds: exportSeconds, signal: run.signal, what: 'the export has no end' };

@@ -3,7 +3,7 @@ import { outputs } from '../../../contract/outputs.ts';
 import { errorName } from '../../../service/stores/aws-failure.ts';
 import { s3Client } from '../../../service/stores/clients.ts';
 import { headObject } from '../../../service/stores/s3/head.ts';
-import { s3OutboxWriter } from '../../../service/stores/s3/outbox-writer.ts';
+import { s3Outbox } from '../../../service/stores/s3/outbox.ts';
 import { presignedGet } from '../../../service/stores/s3/presigned.ts';
 import type { Check } from '../check.ts';
 import type { Run } from '../run.ts';
@@ -16,7 +16,7 @@ const fiveMebibytes = 5 * 1024 * 1024;
 function outboxOf({ deployment, ids }: Run) {
   const { [outputs.outboxBucket]: bucket, [outputs.archiveBucket]: archiveBucket } = deployment.outputs;
   const client = s3Client(deployment.clientOptions('s3'));
-  const writer = s3OutboxWriter({ client, bucket, archiveBuckets: [archiveBucket] });
+  const writer = s3Outbox({ client, bucket, archiveBuckets: [archiveBucket] });
   /** A key that no recipient sees, and that the clean-up removes. */
   const probe = (name: string) => `${ids.datasetId}/${name}`;
   return { client, bucket, archiveBucket, writer, probe };

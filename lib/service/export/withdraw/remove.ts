@@ -1,7 +1,11 @@
 import { type OutboxFacts, outboxFactsOf } from '../../../contract/outbox-key.ts';
 import { forEachConcurrently } from '../../archive/concurrency.ts';
-import type { ContainerFilter, EndedContainer, ExportEvent, OutboxRecords, RecordedContainer } from '../ledger-port.ts';
-import type { RemovableOutbox } from '../ports.ts';
+import type { DeliveriesQueue } from '../../stores/queues.ts';
+import { snakeCase } from '../../stores/rds/columns.ts';
+import type { SqlExecutor } from '../../stores/rds/data-api.ts';
+import type { Outbox } from '../../stores/s3/outbox.ts';
+import { audit, requestIds, sendToSettle } from '../requests.ts';
+import type { ContainerFilter, RecordedContainer } from './containers.ts';
 
 /** Why a container is removed, as the audit trail names it. */
 export type Removal = 'withdrawn' | 'purged';
@@ -15,22 +19,22 @@ export interface OutboxContainer {
   readonly facts: Partial<OutboxFacts>;
 }
 
-/** A recorded container, and what the outbox has under its key: it, nothing, or a container that is not meant. */
-export type FoundContainer = RecordedContainer &
-  (
-    | ({ readonly found: 'it' } & OutboxContainer)
-    | { readonly found: 'nothing' }
-    | { readonly found: 'another'; readonly by: string | undefined }
-  );
+/** A recorded container, and what the outbox has under its key: it, another one, or nothing. */
+export interface FoundContainer extends RecordedContainer {
+  readonly it?: OutboxContainer;
+  readonly another?: OutboxContainer;
+}
 
 export interface RemovalDependencies {
-  readonly outbox: RemovableOutbox;
-  readonly ledger: OutboxRecords;
+  readonly db: SqlExecutor;
+  readonly outbox: Pick<Outbox, 'head' | 'remove' | 'directKeys'>;
+  /** Takes the requests that lose a container, for their next receipt. */
+  readonly deliveries: DeliveriesQueue;
 }
 
 const inFlight = 16;
 
-async function containerUnder(key: string, outbox: RemovableOutbox): Promise<OutboxContainer | undefined> {
+async function containerUnder(key: string, outbox: Pick<Outbox, 'head'>): Promise<OutboxContainer | undefined> {
   const head = await outbox.head(key);
   if (!head) return undefined;
   const { etag, size: bytes, lastModified, metadata } = head;
@@ -44,63 +48,15 @@ async function containerUnder(key: string, outbox: RemovableOutbox): Promise<Out
 export async function lookUp(
   containers: readonly RecordedContainer[],
   filter: ContainerFilter,
-  outbox: RemovableOutbox,
+  outbox: Pick<Outbox, 'head'>,
 ): Promise<readonly FoundContainer[]> {
   const seen: FoundContainer[] = [];
   await forEachConcurrently(containers, inFlight, async (container) => {
     const present = await containerUnder(container.key, outbox);
-    if (!present) seen.push({ ...container, found: 'nothing' });
-    else if (isOf(present.facts, filter)) seen.push({ ...container, ...present, found: 'it' });
-    else seen.push({ ...container, found: 'another', by: present.facts.requestId });
+    const found = present && (isOf(present.facts, filter) ? { it: present } : { another: present });
+    seen.push({ ...container, ...found });
   });
   return seen;
-}
-
-/**
- * Remove containers from the outbox, and write down what happened to each. An object that was replaced since it was seen
- * stays, and so does its row. After a failure, the same containers are found again.
- *
- * @returns the keys of the objects that were deleted
- */
-export async function remove(
-  containers: readonly FoundContainer[],
-  removal: Removal,
-  { outbox, ledger }: RemovalDependencies,
-): Promise<ReadonlySet<string>> {
-  const removed = new Set<string>();
-  const events: ExportEvent[] = [];
-  const ended: EndedContainer[] = [];
-  await forEachConcurrently(containers, inFlight, async (container) => {
-    if (container.found === 'another') {
-      ended.push({ ...container, end: 'superseded' });
-      return;
-    }
-    const end = container.found === 'it' ? await outbox.remove(container.key, container.etag) : 'gone';
-    if (end === 'replaced') return;
-    // An attempt that was given up has usually left no container.
-    if (end === 'gone' && container.state === 'given_up') return;
-    ended.push({ ...container, end: 'withdrawn' });
-    const { requestId, datasetId, fileId, recipient } = container;
-    events.push({
-      requestId,
-      event: removal,
-      datasetId,
-      fileId,
-      recipient,
-      ...(container.found === 'it' && end === 'removed' && auditFactsOf(container)),
-    });
-    if (end === 'removed') removed.add(container.key);
-  });
-  if (ended.length > 0) {
-    // Their requests get another receipt.
-    await outbox.markOpen();
-    await ledger.recordRemoval(ended, events);
-  }
-  return removed;
-}
-
-function auditFactsOf({ bytes, facts }: OutboxContainer): Pick<ExportEvent, 'bytes' | 'keyFingerprint'> {
-  return { bytes, keyFingerprint: facts.keyFingerprint };
 }
 
 function isOf(facts: Partial<OutboxFacts>, filter: ContainerFilter): boolean {
@@ -109,38 +65,124 @@ function isOf(facts: Partial<OutboxFacts>, filter: ContainerFilter): boolean {
 }
 
 /**
- * Short-lived containers of direct access that hold files of these datasets, page after page. No row tells of them, and
- * their keys follow from their bytes. So each of them is asked for its dataset.
+ * Remove containers from the outbox, and write down what happened to each. An object that was replaced since it was seen stays, and so does
+ * its row. After a failure, the same containers are found again.
+ *
+ * @returns the keys of the objects that were deleted
  */
-export async function* directContainers(
-  datasetIds: ReadonlySet<string>,
-  outbox: RemovableOutbox,
+export async function remove(
+  containers: readonly FoundContainer[],
+  removal: Removal,
+  { outbox, db, deliveries }: RemovalDependencies,
+): Promise<ReadonlySet<string>> {
+  const removed = new Set<string>();
+  const ended: EndedContainer[] = [];
+  await forEachConcurrently(containers, inFlight, async ({ requestId, fileId, key, state, it, another }) => {
+    if (another) {
+      ended.push({ requestId, fileId, key, end: 'superseded', by: another.facts.requestId });
+      return;
+    }
+    const end = it ? await outbox.remove(key, it.etag) : 'gone';
+    if (end === 'replaced') return;
+    // An attempt that was given up has usually left no container.
+    if (end === 'gone' && state === 'given_up') return;
+    ended.push({ requestId, fileId, key, end: 'withdrawn', bytes: end === 'removed' ? it?.bytes : undefined });
+    if (end === 'removed') removed.add(key);
+  });
+  if (ended.length > 0) {
+    const changed = await recordRemoval(ended, removal, db);
+    // Also requests of these rows that an earlier run changed, if it died before it sent them.
+    await sendToSettle([...changed, ...ended.map(({ requestId }) => requestId)], { db, deliveries });
+  }
+  return removed;
+}
+
+/** What has become of a recorded container. `superseded`: the key now has a container that stays, of the request `by`. */
+type EndedContainer = Pick<RecordedContainer, 'requestId' | 'fileId' | 'key'> & {
+  readonly end: 'withdrawn' | 'superseded';
+  readonly bytes?: number | undefined;
+  readonly by?: string | undefined;
+};
+
+/**
+ * Record what has become of containers, with audit rows: everything or nothing. With a withdrawn container go all others under its
+ * key, also those that it had superseded. The revision of a request that loses one rises. A repeated statement finds the rows ended.
+ *
+ * @returns the requests whose revision rose
+ */
+function recordRemoval(containers: readonly EndedContainer[], removal: Removal, db: SqlExecutor) {
+  return requestIds(
+    db,
+    `with given as materialized (
+       select * from jsonb_to_recordset(cast(:containers as jsonb)) as g
+         (request_id uuid, file_id text, key text, "end" text, by uuid, bytes bigint)
+     ), own as (
+       update data_out.request_files f
+       set state = g."end", reason = null, superseded_by = g.by, outbox_key = g.key, changed_at = now()
+       from given g
+       where f.request_id = g.request_id and f.file_id = g.file_id and f.state in ('staged', 'given_up')
+       returning f.request_id, f.state
+     ), others as (
+       update data_out.request_files f set state = 'withdrawn', superseded_by = null, changed_at = now()
+       where f.state in ('staged', 'superseded')
+         and f.outbox_key in (select g.key from given g where g."end" = 'withdrawn')
+         and (f.request_id, f.file_id) not in (select g.request_id, g.file_id from given g)
+       returning f.request_id
+     ), raised as (
+       update data_out.requests r set revision = r.revision + 1
+       where r.request_id in (
+         select o.request_id from own o where o.state = 'withdrawn' union select o.request_id from others o)
+       returning r.request_id
+     ), audited as (
+       ${audit(`select g.request_id, :removal, cast(null as text), r.archive_kind, r.dataset_id, g.file_id, r.recipient,
+         case when g.bytes is not null then r.key_fingerprint end, g.bytes, cast(null as text)
+       from given g join data_out.requests r on r.request_id = g.request_id where g."end" = 'withdrawn'`)}
+     )
+     select cast(request_id as text) as request_id from raised`,
+    { removal, containers: { json: containers.map(snakeCase) } },
+  );
+}
+
+/**
+ * Containers that no row names, page after page: short-lived ones of direct access, whose keys follow from their bytes, and what a function
+ * left that died. What each holds, its metadata says.
+ */
+export async function* unrecordedContainers(
+  pages: AsyncIterable<readonly string[]>,
+  isWanted: (container: OutboxContainer) => boolean,
+  outbox: Pick<Outbox, 'head'>,
 ): AsyncGenerator<readonly OutboxContainer[]> {
-  for await (const keys of outbox.directKeys()) {
+  for await (const keys of pages) {
     const found: OutboxContainer[] = [];
     await forEachConcurrently(keys, inFlight, async (key) => {
       const container = await containerUnder(key, outbox);
-      if (container && datasetIds.has(container.facts.datasetId ?? '')) found.push(container);
+      if (container && isWanted(container)) found.push(container);
     });
     yield found;
   }
 }
 
-/** Remove containers of direct access, each while it is the one that was seen. @returns those that were deleted */
-export async function removeDirect(
+/** Remove containers that no row names, each while it is the one that was seen. @returns those that were deleted */
+export async function removeUnrecorded(
   containers: readonly OutboxContainer[],
   removal: Removal,
-  { outbox, ledger }: RemovalDependencies,
+  { outbox, db }: RemovalDependencies,
 ): Promise<readonly OutboxContainer[]> {
   const removed: OutboxContainer[] = [];
   await forEachConcurrently(containers, inFlight, async (container) => {
     if ((await outbox.remove(container.key, container.etag)) === 'removed') removed.push(container);
   });
-  const events = removed.flatMap((container): ExportEvent[] => {
-    const { requestId, datasetId, fileId } = container.facts;
-    if (requestId === undefined || datasetId === undefined || fileId === undefined) return [];
-    return [{ requestId, event: removal, datasetId, fileId, ...auditFactsOf(container) }];
-  });
-  if (events.length > 0) await ledger.recordRemoval([], events);
+  const events = removed.flatMap(({ bytes, facts: { requestId, datasetId, fileId, keyFingerprint } }) =>
+    requestId === undefined ? [] : [snakeCase({ requestId, datasetId, fileId, keyFingerprint, bytes })],
+  );
+  if (events.length > 0) {
+    await db.execute(
+      audit(`select e.request_id, :removal, cast(null as text), cast(null as text), e.dataset_id, e.file_id, cast(null as text),
+         e.key_fingerprint, e.bytes, cast(null as text)
+       from jsonb_to_recordset(cast(:events as jsonb)) as e
+         (request_id uuid, dataset_id text, file_id text, key_fingerprint text, bytes bigint)`),
+      { removal, events: { json: events } },
+    );
+  }
   return removed;
 }

@@ -26,7 +26,7 @@ export interface DataApiOptions extends RetryEnvironment {
   readonly remainingMs?: () => number;
 }
 
-type SqlParameters = Readonly<Record<string, SqlValue>>;
+export type SqlParameters = Readonly<Record<string, SqlValue>>;
 
 /** Where statements go: the database, or one transaction of it. */
 export interface SqlExecutor {
@@ -86,40 +86,48 @@ export class DataApi implements SqlExecutor {
   /**
    * Run `work` in a transaction. A transient failure rolls back and runs all of `work` again, as does a lost answer to
    * the commit: `work` must be repeatable. Its statements go one after the other (the Data API refuses concurrent ones).
+   *
+   * @param budgetMs milliseconds that all of it may take. @default - as a call
    */
-  transaction<T>(work: (transaction: SqlExecutor) => Promise<T>): Promise<T> {
+  transaction<T>(work: (transaction: SqlExecutor) => Promise<T>, budgetMs?: number): Promise<T> {
     const { client, clusterArn: resourceArn, secretArn, database } = this.#options;
-    return this.#retrying(async (remainingMs) => {
-      const abort = abortAfter(remainingMs);
-      const { transactionId } = await client.send(
-        new BeginTransactionCommand({ resourceArn, secretArn, database }),
-        abort,
-      );
-      if (!transactionId) throw new TypeError('the Data API began a transaction without an id');
-      try {
-        const value = await work({
-          query: async (row, sql, parameters = {}) =>
-            (await this.#send(sql, parameters, abort, { transactionId })).map((one) => row.parse(one)),
-          execute: async (sql, parameters = {}) => {
-            await this.#send(sql, parameters, abort, { transactionId });
-          },
-        });
-        await client.send(new CommitTransactionCommand({ resourceArn, secretArn, transactionId }), abort);
-        return value;
-      } catch (error) {
-        // The first failure is the one to report; the server drops the transaction automatically after three minutes.
-        await client
-          .send(new RollbackTransactionCommand({ resourceArn, secretArn, transactionId }), abortAfter(5000))
-          .catch(() => undefined);
-        throw error;
-      }
-    });
+    return this.#retrying(
+      async (remainingMs) => {
+        const abort = abortAfter(remainingMs);
+        const { transactionId } = await client.send(
+          new BeginTransactionCommand({ resourceArn, secretArn, database }),
+          abort,
+        );
+        if (!transactionId) throw new TypeError('the Data API began a transaction without an id');
+        try {
+          const value = await work({
+            query: async (row, sql, parameters = {}) =>
+              (await this.#send(sql, parameters, abort, { transactionId })).map((one) => row.parse(one)),
+            execute: async (sql, parameters = {}) => {
+              await this.#send(sql, parameters, abort, { transactionId });
+            },
+          });
+          await client.send(new CommitTransactionCommand({ resourceArn, secretArn, transactionId }), abort);
+          return value;
+        } catch (error) {
+          // The first failure is the one to report; the server drops the transaction automatically after three minutes.
+          await client
+            .send(new RollbackTransactionCommand({ resourceArn, secretArn, transactionId }), abortAfter(5000))
+            .catch(() => undefined);
+          throw error;
+        }
+      },
+      isRetryable,
+      budgetMs,
+    );
   }
 
-  async #retrying<T>(attempt: (remainingMs: number) => Promise<T>, isPassing = isRetryable): Promise<T> {
-    const { remainingMs = () => 40_000 } = this.#options;
-    const options = { ...this.#options, budgetMs: remainingMs(), isRetryable: isPassing };
-    return retrying(attempt, { ...options, what: 'the database' });
+  async #retrying<T>(
+    attempt: (remainingMs: number) => Promise<T>,
+    isPassing = isRetryable,
+    budgetMs = this.#options.remainingMs?.() ?? 40_000,
+  ): Promise<T> {
+    return retrying(attempt, { ...this.#options, budgetMs, isRetryable: isPassing, what: 'the database' });
   }
 
   async #send(

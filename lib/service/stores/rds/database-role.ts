@@ -8,7 +8,10 @@ import { takeMigrationLock } from './migrate.ts';
 const grants: Readonly<Record<DatabaseRole, readonly string[]>> = {
   [databaseRoles.auditor]: [
     'usage on schema data_out',
-    'select on data_out.requests, data_out.request_files, data_out.export_log',
+    // Neither the recipient's key nor the hashes of the visa.
+    `select (request_id, requested_at, archive_kind, kind, dataset_id, file_id, recipient, key_fingerprint, state, reason, revision,
+       settled_revision, settled_at, files, staged, staged_bytes, receipt) on data_out.requests`,
+    'select on data_out.request_files, data_out.export_log',
   ],
   [databaseRoles.proxy]: ['usage on schema data_out', 'select on data_out.archive_users'],
   [databaseRoles.reader]: [
@@ -23,14 +26,12 @@ const grants: Readonly<Record<DatabaseRole, readonly string[]>> = {
        checksum) on data_out.export_log`,
     // ON CONFLICT reads the columns of its index.
     'select (request_id, event, file_id) on data_out.export_log',
-    // Not the id and the time of a request.
-    `select, insert, update (state, reason, archive_kind, kind, dataset_id, file_id, recipient, key_fingerprint, generation,
-       files, sent_to, closed_to, closed, came_further_at, sealed_at, tried_at, is_last_try, staged, staged_bytes, settled_at, settled_generation,
-       receipt_generation, updated_at) on data_out.requests`,
+    // Not what a request asks for.
+    `select, insert, update (state, revision, settled_revision, settled_at, staged, staged_bytes, receipt)
+       on data_out.requests`,
     // Not which request and file a row is about.
-    `select, insert, update (state, reason, superseded_by, outbox_key, bytes, crc64nvme, header_sha256, tried_at, is_last_try,
-       updated_at) on data_out.request_files`,
-    'select, insert, update, delete on data_out.uploads',
+    `select, insert, update (state, reason, superseded_by, outbox_key, bytes, crc64nvme, header_sha256, upload_id, upload_for,
+       changed_at) on data_out.request_files`,
     'execute on function data_out.delete_expired(integer, integer)',
   ],
 };

@@ -121,3 +121,16 @@ function afterHistory(migrations: readonly Migration[], applied: readonly z.infe
   }
   return migrations.slice(applied.length);
 }
+
+/** Set how many days the database keeps rows about requests, as the owner of the tables. @param days `undefined`: for good */
+export async function keepRows(db: SqlExecutor, days: number | undefined): Promise<void> {
+  if (days === undefined) {
+    await db.execute('delete from data_out.retention');
+    return;
+  }
+  await db.execute(
+    `insert into data_out.retention (days) values (cast(:days as integer))
+     on conflict (only_row) do update set days = excluded.days`,
+    { days },
+  );
+}

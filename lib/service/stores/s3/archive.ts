@@ -1,10 +1,9 @@
 import { addAbortSignal, Readable } from 'node:stream';
 import { GetObjectCommand, type GetObjectCommandInput, type S3Client } from '@aws-sdk/client-s3';
 import { release } from '../../../common/memory.ts';
-import { DataOutError, damaged } from '../../../errors.ts';
+import { DataOutError, damaged, unavailable } from '../../../errors.ts';
 import type { BodyAddress } from '../../archive/ports.ts';
 import type { DirectArchive } from '../../direct/ports.ts';
-import type { ExportArchive } from '../../export/ports.ts';
 import { errorName, errorStatus, isTransient, storeFailure } from '../aws-failure.ts';
 import { headObject } from './head.ts';
 
@@ -61,15 +60,25 @@ interface ArchiveOptions {
   readonly readTimeoutMs?: number;
 }
 
+/** The archived bodies, with the read that the export alone makes. */
+export interface S3Archive extends DirectArchive {
+  /**
+   * `header` and the whole body in one piece, by one request. `size` is the body's by the catalogue, at most 8 MiB. The
+   * memory is the caller's. `bodyCrc` is the CRC-64/NVME that the archive keeps of the body, base64; absent when it keeps
+   * none. A body that differs from it is not given out.
+   */
+  readWhole(
+    address: BodyAddress,
+    size: number,
+    header: Uint8Array,
+  ): Promise<{ readonly container: Uint8Array; readonly bodyCrc?: string | undefined }>;
+}
+
 /**
- * The archived bodies. A read throws `archive_damaged` when the body is gone, was replaced (another ETag) or is shorter than
- * the range, and RangeError for one that is negative or over 8 MiB.
+ * The archived bodies. A read throws `archive_damaged` when the body is gone or is shorter than the range,
+ * `temporarily_unavailable` when it was replaced (another ETag), and RangeError for a range that is negative or over 8 MiB.
  */
-export function s3Archive({
-  client,
-  buckets,
-  readTimeoutMs = defaultReadTimeoutMs,
-}: ArchiveOptions): ExportArchive & DirectArchive {
+export function s3Archive({ client, buckets, readTimeoutMs = defaultReadTimeoutMs }: ArchiveOptions): S3Archive {
   const timeout = () => AbortSignal.timeout(readTimeoutMs);
 
   async function request(
@@ -172,9 +181,11 @@ async function fill(target: Uint8Array, body: AsyncIterable<Uint8Array>): Promis
 export function bodyDamage(error: unknown, object: string): DataOutError | undefined {
   const status = errorStatus(error);
   // A bucket that is gone says nothing about one body.
-  if (errorName(error) === 'NoSuchBucket') return damaged(`the bucket of ${object} does not exist`);
+  if (errorName(error) === 'NoSuchBucket') {
+    return new DataOutError('archive_location_unknown', `the bucket of ${object} does not exist`);
+  }
   if (status === 404) return bodyMissing(object, error);
-  if (status === 412) return damaged('the archived body was replaced while it was read');
+  if (status === 412) return unavailable('the archived body was replaced while it was read', { cause: error });
   if (status === 416 || isRangePastEnd(error)) return damaged('the archived body is shorter than the catalogue says');
   return undefined;
 }

@@ -1,6 +1,7 @@
 import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
+  paginateListParts,
   type S3Client,
   UploadPartCommand,
   UploadPartCopyCommand,
@@ -42,7 +43,7 @@ export function s3MultipartUpload(options: MultipartUploadOptions): MultipartUpl
   async function outcomeOfFailed(error: unknown, size: number): Promise<WriteResult> {
     const gone = errorName(error) === 'NoSuchUpload';
     const conflict = !gone && isConflict(error);
-    if (!gone && !conflict && !isTransient(error)) {
+    if (!gone && !conflict && !isTransient(error) && errorName(error) !== 'InvalidPart') {
       // No other delivery can complete these parts.
       await abort();
       throw checksumDamage(error) ?? partFailure(error);
@@ -70,7 +71,7 @@ export function s3MultipartUpload(options: MultipartUploadOptions): MultipartUpl
       }
     },
 
-    /** @throws `archive_damaged` when the body is gone, was replaced or is shorter than the range */
+    /** @throws `archive_damaged` when the body is gone or is shorter than the range; `temporarily_unavailable` when it was replaced */
     async copyPart(partNumber, { address: { archiveLocation, archiveFilePath }, archiveEtag }, { start, end }) {
       if (!archiveBuckets) throw new TypeError('this upload was started without archive buckets to copy from');
       const source = bucketAt(archiveLocation, archiveBuckets);
@@ -87,6 +88,22 @@ export function s3MultipartUpload(options: MultipartUploadOptions): MultipartUpl
         // NoSuchUpload is also a 404, and says nothing about the body.
         const isBody = errorName(error) !== 'NoSuchUpload';
         throw (isBody && bodyDamage(error, `${source}/${archiveFilePath}`)) || partFailure(error);
+      }
+    },
+
+    /** S3 advises against completing from this list, because a part can be replaced; here each number has one possible content. */
+    async parts() {
+      const found: UploadedPart[] = [];
+      try {
+        for await (const { Parts: page = [] } of paginateListParts({ client }, address)) {
+          for (const { PartNumber: partNumber, ...part } of page) {
+            if (partNumber !== undefined) found.push(uploadedPart(partNumber, part));
+          }
+        }
+        return found;
+      } catch (error) {
+        if (errorName(error) === 'NoSuchUpload') return undefined;
+        throw storeFailure(error, what);
       }
     },
 
@@ -135,10 +152,9 @@ function uploadedPart(
   return { partNumber, etag: result.ETag, crc64nvme: result.ChecksumCRC64NVME };
 }
 
-/** `InvalidPart`: another delivery has sent a part again since this one recorded it. */
+/** `InvalidPart`: another delivery has copied a part again, which gives it another ETag. The next one lists the parts again. */
 const lost = new Set(['InvalidPart', 'NoSuchUpload']);
 
-/** Without its upload or a part of it, this delivery must begin again. */
 function partFailure(error: unknown): unknown {
   if (lost.has(errorName(error))) {
     return unavailable('the multipart upload was aborted or changed', { cause: error });

@@ -31,7 +31,7 @@ test('times are in UTC, and said from now', () => {
 });
 
 test('files that were not counted are not taken for none', () => {
-  const counts = { total: 3, pending: null, retrying: null };
+  const counts = { total: 3, pending: null };
   expect(stagedOf({ counts: { ...counts, staged: 0 } })).toBe('0 of 3');
   expect(stagedOf({ counts: { ...counts, staged: null } })).toBe('? of 3');
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { refusal } from '../../../../lib/client/api/problem.ts';
 import type { TransportReply } from '../../../../lib/client/api/transport.ts';
-import { authenticateAdministrator } from '../../../../lib/service/export/administrator.ts';
+import { authenticateAdministrator } from '../../../../lib/service/http/administrator.ts';
 import { bearerToken } from '../../../../lib/service/http/authorization.ts';
 import { archiveCredentials } from '../../../../lib/service/outbox/archive-credentials.ts';
 import { authorizeOutboxCaller } from '../../../../lib/service/outbox/caller.ts';

@@ -32,8 +32,8 @@ describe('a metric with a breakdown', () => {
       .map(({ CloudWatchMetrics: [{ Dimensions }] }) => Dimensions.map((set) => set.toSorted()));
 
   test('counts in total, for alarms, and by its value', () => {
-    countBy('FileGivenUp', 'no_progress', 3);
-    expect(log.documents()).toEqual([expect.objectContaining({ FileGivenUp: 3, reason: 'no_progress' })]);
+    countBy('FileGivenUp', 'no_answer', 3);
+    expect(log.documents()).toEqual([expect.objectContaining({ FileGivenUp: 3, reason: 'no_answer' })]);
     expect(sets()).toEqual([
       [
         ['deployment', 'service'],

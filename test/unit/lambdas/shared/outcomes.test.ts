@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { OperatorEvent } from '../../../../lib/service/export/ports.ts';
+import type { OperatorEvent } from '../../../../lib/service/stores/events.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { lambdaContext, metricsOf } from '../../../helpers/sqs-event.ts';
 

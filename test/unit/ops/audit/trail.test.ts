@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type AuditFilter, type AuditRow, RdsAuditTrail } from '../../../../lib/ops/audit/trail.ts';
-import { outboxRecords } from '../../../../lib/service/ledger/ledger.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 
 const first = '00000000-0000-4000-8000-00000000000a';
@@ -15,12 +14,11 @@ beforeAll(async () => {
 afterAll(() => test[Symbol.asyncDispose]());
 beforeEach(async () => {
   await test.sql('truncate data_out.export_log restart identity');
-  const { recordRemoval } = outboxRecords(test.dataApi(), 30);
-  await recordRemoval([], [{ requestId: first, event: 'rejected', reason: 'not_released', datasetId: 'EGAD1' }]);
-  const ofSecond = { requestId: second, archiveKind: 'fega', datasetId: 'EGAD2' };
-  await recordRemoval([], [{ ...ofSecond, event: 'accepted' }]);
-  const facts = { fileId: 'EGAF1', recipient: 'aa', keyFingerprint: 'bb', bytes: 9007199254740991 };
-  await recordRemoval([], [{ ...ofSecond, ...facts, event: 'staged' }]);
+  await test.sql(`insert into data_out.export_log
+      (request_id, event, reason, archive_kind, dataset_id, file_id, recipient, key_fingerprint, bytes)
+    values ('${first}', 'rejected', 'not_released', null, 'EGAD1', null, null, null, null),
+      ('${second}', 'accepted', null, 'fega', 'EGAD2', null, null, null, null),
+      ('${second}', 'staged', null, 'fega', 'EGAD2', 'EGAF1', 'aa', 'bb', 9007199254740991)`);
 });
 
 async function rows(filter: AuditFilter, limit = 100): Promise<AuditRow[]> {

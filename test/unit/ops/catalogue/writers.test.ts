@@ -7,9 +7,6 @@ import {
   RdsArchiveWriter,
 } from '../../../../lib/ops/catalogue/writer.ts';
 import { rdsCatalogue } from '../../../../lib/service/catalogue/catalogue.ts';
-import type { ExportEvent } from '../../../../lib/service/export/ledger-port.ts';
-import { copyRecords } from '../../../../lib/service/ledger/copy-records.ts';
-import { outboxRecords } from '../../../../lib/service/ledger/ledger.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 import { brokenConnection } from '../../../helpers/http-handler.ts';
 
@@ -20,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => test[Symbol.asyncDispose]());
 beforeEach(async () => {
   await test.sql(
-    'truncate sda.datasets, sda.files, sda.encryption_keys, data_out.archive_users, data_out.export_log, data_out.uploads cascade',
+    'truncate sda.datasets, sda.files, sda.encryption_keys, data_out.archive_users, data_out.export_log cascade',
   );
 });
 
@@ -303,119 +300,5 @@ describe('ArchiveUserWriter', () => {
     const users = new ArchiveUserWriter(test.dataApi());
     await users.save('ana', '$scrypt$1');
     expect(await users.find(name)).toBeUndefined();
-  });
-});
-
-describe('the audit trail', () => {
-  const record = (...events: readonly ExportEvent[]) => outboxRecords(test.dataApi(), 30).recordRemoval([], events);
-  const event: ExportEvent = {
-    requestId: '6f2c3d1e-0000-4000-8000-000000000001',
-    event: 'staged',
-    archiveKind: 'fega',
-    datasetId: 'EGAD1',
-    fileId: 'EGAF1',
-    recipient: 'ab',
-    keyFingerprint: 'cd',
-    bytes: 9007199254740991,
-  };
-  const rows = () => test.sql('select event, reason, dataset_id, file_id, bytes from data_out.export_log order by id');
-
-  it('keeps one row for an event of a request and file, however often it is recorded', async () => {
-    lostAnswer();
-    await record(event);
-    await record(event);
-    await record({ ...event, fileId: 'EGAF2' });
-    await record({ requestId: event.requestId, event: 'rejected', reason: 'visa_expired' });
-    await record({ requestId: event.requestId, event: 'rejected', reason: 'visa_expired' });
-    expect(await rows()).toEqual([
-      ['staged', null, 'EGAD1', 'EGAF1', '9007199254740991'],
-      ['staged', null, 'EGAD1', 'EGAF2', '9007199254740991'],
-      ['rejected', 'visa_expired', null, null, null],
-    ]);
-  });
-
-  it('writes many rows by one statement, all or none', async () => {
-    const ten = Array.from({ length: 10 }, (_, n) => ({ ...event, fileId: `EGAF${n}` }));
-    await record(...ten, ...ten);
-    expect(await rows()).toHaveLength(10);
-    const refused = { ...event, event: 'forgotten' as 'staged' };
-    await expect(record({ ...event, fileId: 'EGAF11' }, refused)).rejects.toThrow('violates check constraint');
-    expect(await rows()).toHaveLength(10);
-  });
-
-  it('keeps rows of different requests apart', async () => {
-    await record(event);
-    await record({ ...event, requestId: '6f2c3d1e-0000-4000-8000-000000000002' });
-    expect(await rows()).toHaveLength(2);
-  });
-});
-
-describe('copyRecords', () => {
-  const id = { requestId: '11111111-1111-4111-8111-111111111111', fileId: 'EGAF1' };
-  const [mine, theirs] = ['22222222-2222-4222-8222-222222222222', '33333333-3333-4333-8333-333333333333'] as const;
-  const upload = { outboxKey: 'ab/c', uploadId: 'u1', sourceEtag: '"e"', headerDigest: 'cafe', partSize: 67_108_864 };
-  const part = (partNumber: number, crc64nvme?: string) => ({ partNumber, etag: `"${partNumber}"`, crc64nvme });
-  const copies = () => copyRecords(test.dataApi());
-
-  it('gives the next delivery the upload and every part that was saved', async () => {
-    expect(await copies().take(id, mine, true)).toEqual({ withoutProgress: 1, upload: undefined });
-    expect(await copies().find(id)).toBeUndefined();
-    expect(await copies().begin(id, mine, upload)).toBe(true);
-    expect(await copies().save(id, mine, [part(1, 'AAAAAAAAAAA='), part(3)])).toBe(true);
-    lostAnswer();
-    expect(await copies().save(id, mine, [part(2)])).toBe(true);
-    expect(await copies().find(id)).toEqual({ ...id, outboxKey: 'ab/c', uploadId: 'u1' });
-    expect(await copies().take(id, theirs, false)).toEqual({
-      withoutProgress: 1,
-      upload: { ...upload, parts: [part(1, 'AAAAAAAAAAA='), part(2), part(3)] },
-    });
-  });
-
-  it('lets only the last delivery that took it change it', async () => {
-    await copies().take(id, mine, true);
-    await copies().take(id, theirs, false);
-    expect(await copies().begin(id, mine, upload)).toBe(false);
-    expect(await copies().begin(id, theirs, upload)).toBe(true);
-    expect(await copies().save(id, mine, [part(1)])).toBe(false);
-    expect((await copies().take(id, mine, false)).upload?.parts).toEqual([]);
-  });
-
-  it('counts deliveries without a new part, each once, and begins again with a first one', async () => {
-    await copies().take(id, mine, true);
-    lostAnswer();
-    expect((await copies().take(id, theirs, false)).withoutProgress).toBe(2);
-    await copies().save(id, theirs, [part(1)]);
-    expect((await copies().take(id, mine, false)).withoutProgress).toBe(1);
-    expect((await copies().take(id, mine, true)).withoutProgress).toBe(1);
-  });
-
-  it('keeps ten thousand parts', async () => {
-    await copies().take(id, mine, true);
-    await copies().begin(id, mine, upload);
-    const crc = 'AAAAAAAAAAA=';
-    const parts = Array.from({ length: 10_000 }, (_, at) => ({
-      partNumber: at + 1,
-      etag: `"${String(at).padStart(32, '0')}"`,
-      crc64nvme: crc,
-    }));
-    await copies().save(id, mine, parts);
-    expect((await copies().take(id, theirs, false)).upload?.parts).toEqual(parts);
-    // What the Data API gives in one result: 1 MiB.
-    const [[text] = []] = await test.sql('select parts from data_out.uploads');
-    expect(JSON.stringify(text).length).toBeLessThan(1_000_000);
-  });
-
-  it('forgets a copy, and those that are older than any message', async () => {
-    await copies().take(id, mine, true);
-    await copies().begin(id, mine, upload);
-    const other = { ...id, fileId: 'EGAF2' };
-    await copies().take(other, mine, true);
-    expect(await copies().uploadsTo('ab/c')).toEqual(new Set(['u1']));
-    await copies().forget(id);
-    expect(await copies().uploadsTo('ab/c')).toEqual(new Set());
-    expect(await test.sql('select file_id from data_out.uploads')).toEqual([['EGAF2']]);
-    await test.sql("update data_out.uploads set taken_at = now() - interval '29 days'");
-    await copies().forget(id);
-    expect(await test.sql('select file_id from data_out.uploads')).toEqual([]);
   });
 });

@@ -4,7 +4,7 @@ import { explainAuditReason } from '../../../../lib/ops/commands/audit-reasons.t
 
 /** Of requests that are settled, and of files that were removed. */
 const others = {
-  settled: ['complete', 'incomplete', 'failed', 'withdrawn'],
+  settled: ['complete', 'incomplete', 'withdrawn'],
   removed: ['held_elsewhere', 'body_shared'],
 };
 

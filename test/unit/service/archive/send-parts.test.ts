@@ -30,6 +30,7 @@ test('SlowDown in the middle of a copy: fewer in flight, and every part once, in
       taken.push(partNumber);
       return { partNumber, etag: `"${partNumber}"`, crc64nvme: undefined };
     },
+    parts: async () => [],
     complete: () => Promise.reject(new Error('not called')),
     abort: async () => {},
   };
@@ -61,6 +62,7 @@ test('S3 that keeps asking to slow down is waited for as long as the caller allo
       throw unavailable('slow down', { wantsFewerCalls: true });
     },
     copyPart: () => Promise.reject(new Error('not called')),
+    parts: async () => [],
     complete: () => Promise.reject(new Error('not called')),
     abort: async () => {},
   };

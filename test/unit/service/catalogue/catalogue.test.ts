@@ -1,19 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AwsError } from '../../../../lib/local/endpoint/errors.ts';
-import { exportCatalogue } from '../../../../lib/service/catalogue/export-catalogue.ts';
-import type { ExportCatalogue } from '../../../../lib/service/export/ports.ts';
-import { noteAttempts } from '../../../../lib/service/ledger/ledger.ts';
+import type { Catalogue } from '../../../../lib/service/archive/ports.ts';
+import { rdsCatalogue } from '../../../../lib/service/catalogue/catalogue.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
 
 let test: TestDatabase;
-let catalogue: ExportCatalogue;
-const attempt = {
-  requestId: '6f2c3d1e-0000-4000-8000-000000000001',
-  datasetId: 'EGAD1',
-  isFirst: true,
-  isLast: false,
-};
-
+let catalogue: Catalogue;
 /** Rows as a pipeline writes them, in SQL of the test's own. */
 const rows = [
   `insert into sda.datasets (id, stable_id) values
@@ -48,15 +40,12 @@ const rows = [
    select id, 1 from sda.files where stable_id is null or stable_id <> 'EGAF8'`,
   `insert into sda.file_dataset (file_id, dataset_id)
    select f.id, d.id from sda.files f, sda.datasets d where f.stable_id = 'EGAF8' and d.id in (1, 2, 6)`,
-  `insert into sda.files (stable_id, archive_file_path, archive_file_size, header)
-   select 'EGAG' || to_char(n, 'FM00000'), 'b' || n, n, '00' from generate_series(1, 2001) n`,
-  "insert into sda.file_dataset (file_id, dataset_id) select id, 5 from sda.files where stable_id like 'EGAG%'",
 ];
 
 beforeAll(async () => {
   test = await TestDatabase.shared();
   for (const statement of rows) await test.sql(statement);
-  catalogue = exportCatalogue(test.dataApi(), noteAttempts);
+  catalogue = rdsCatalogue(test.dataApi());
 });
 afterAll(() => test[Symbol.asyncDispose]());
 
@@ -138,67 +127,18 @@ describe('evaluateAccess', () => {
   });
 });
 
-describe('exportableFiles', () => {
-  const pages = async (id: string, after = '') => {
-    const found: (readonly string[])[] = [];
-    for await (const { files } of catalogue.exportableFiles(id, after)) found.push(files.map(({ fileId }) => fileId));
-    return found;
-  };
-
-  it('leaves out files without stable id, header or body', async () => {
-    const [page] = await pages('EGAD1');
-    expect(page?.toSorted()).toEqual(['EGAF1', 'EGAF11', 'EGAF2', 'EGAF5', 'EGAF7', 'EGAF8']);
-  });
-
-  it('reads 2,001 files in pages of at most 1,000, each file once', async () => {
-    const found = await pages('EGAD5');
-    expect(found.map((page) => page.length)).toEqual([1000, 1000, 1]);
-    expect(found.flat().sort()).toEqual(
-      Array.from({ length: 2001 }, (_, n) => `EGAG${String(n + 1).padStart(5, '0')}`),
-    );
-  });
-
-  it('continues behind any page, and says how large each file is', async () => {
-    const all = await pages('EGAD5');
-    const ends: string[] = [];
-    for await (const { end } of catalogue.exportableFiles('EGAD5', '')) ends.push(end);
-    expect(await pages('EGAD5', ends[0])).toEqual(all.slice(1));
-    expect(await pages('EGAD5', ends[2])).toEqual([]);
-    const first = await catalogue.exportableFiles('EGAD1', '')[Symbol.asyncIterator]().next();
-    const one = { fileId: 'EGAF1', archiveFileSize: 9007199254740991 };
-    expect(first.value?.files).toContainEqual(one);
-    const alone = { files: [one], end: '00000000-0000-4000-8000-000000000001' };
-    expect(await catalogue.exportableFile('EGAF1')).toEqual(alone);
-    expect(await catalogue.exportableFile('EGAF9')).toBeUndefined();
-  });
-
-  it('goes past a page of which ingestion has finished no file', async () => {
-    await test.sql("update sda.files set header = '' where stable_id like 'EGAG%' and stable_id <> 'EGAG00700'");
-    expect((await pages('EGAD5')).flat()).toEqual(['EGAG00700']);
-    await test.sql("update sda.files set header = '00' where stable_id like 'EGAG%'");
-  });
-
-  it('is empty for an unknown or empty dataset', async () => {
-    expect(await pages('EGAD9')).toEqual([]);
-    expect(await pages('EGAD3')).toEqual([]);
-  });
-});
-
 describe('findReleasedFile', () => {
   /** A catalogue that tells every statement after its answer. */
   const watched = (after: (sql: string) => unknown) => {
     const db = test.dataApi();
-    return exportCatalogue(
-      {
-        query: async (row, sql, parameters) => {
-          const found = await db.query(row, sql, parameters);
-          await after(sql);
-          return found;
-        },
-        execute: () => Promise.reject(new Error('the catalogue is only read')),
+    return rdsCatalogue({
+      query: async (row, sql, parameters) => {
+        const found = await db.query(row, sql, parameters);
+        await after(sql);
+        return found;
       },
-      noteAttempts,
-    );
+      execute: () => Promise.reject(new Error('the catalogue is only read')),
+    });
   };
   const find = (fileId: string, datasetId = 'EGAD1') => catalogue.findReleasedFile({ fileId, datasetId });
 
@@ -257,36 +197,6 @@ describe('findReleasedFile', () => {
     test.actions.length = 0;
     await find('EGAF8');
     expect(test.actions).toEqual(['ExecuteStatement']);
-  });
-
-  it('finds ten files by one query, each as it is found separately', async () => {
-    const wanted = [
-      ...['EGAF1', 'EGAF2', 'EGAF3', 'EGAF4', 'EGAF7', 'EGAF8', 'EGAF9', 'EGAF1', 'EGAF11'].map((fileId) => ({
-        ...attempt,
-        fileId,
-      })),
-      { ...attempt, fileId: 'EGAF8', datasetId: 'EGAD2' },
-    ];
-    test.actions.length = 0;
-    const together = await catalogue.findReleasedFiles(wanted);
-    expect(test.actions).toEqual(['ExecuteStatement']);
-    const alone = await Promise.allSettled(wanted.map(({ fileId, datasetId }) => find(fileId, datasetId)));
-    expect(together).toEqual(alone);
-    expect(together.map(({ status }) => status[0])).toEqual(['f', 'r', 'r', 'r', 'r', 'f', 'f', 'f', 'r', 'f']);
-  });
-
-  it('answers for ten large headers within the limit of a result', async () => {
-    const wanted = Array.from({ length: 10 }, () => ({ ...attempt, fileId: 'EGAF5' }));
-    const found = await catalogue.findReleasedFiles(wanted);
-    expect(found.map((one) => one.status === 'fulfilled' && one.value?.header.length)).toEqual(Array(10).fill(50_000));
-  });
-
-  it('calls a row of another shape an error in that file alone', async () => {
-    await test.sql("update sda.files set archive_file_size = -1 where stable_id = 'EGAF8'");
-    const wanted = ['EGAF8', 'EGAF1'].map((fileId) => ({ ...attempt, fileId }));
-    const found = await catalogue.findReleasedFiles(wanted);
-    expect(found.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
-    await test.sql("update sda.files set archive_file_size = 1 where stable_id = 'EGAF8'");
   });
 
   it.each([

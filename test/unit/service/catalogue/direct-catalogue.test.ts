@@ -138,13 +138,11 @@ describe('factsOf', () => {
         { type: 'SHA256', value: sha256 },
         { type: 'MD5', value: md5.toLowerCase() },
       ],
-      archivedChecksums: [{ type: 'SHA256', value: 'cd'.repeat(32) }],
     });
     expect(await catalogue.factsOf('EGAF2')).toEqual({
       decryptedFileSize: undefined,
       createdAt: undefined,
       plaintextChecksums: [],
-      archivedChecksums: [],
     });
   });
 

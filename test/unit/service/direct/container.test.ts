@@ -21,7 +21,7 @@ async function file(): Promise<ArchivedFile> {
   return found;
 }
 
-const container = async (recipient = bob) => containerOf(await file(), recipient.publicKey, world.staging);
+const container = async (recipient = bob) => containerOf(await file(), recipient.publicKey, world.direct);
 
 describe('a container', () => {
   test('has a new header for the key, then the body unchanged: 124 and 66,057 bytes', async () => {
@@ -45,7 +45,7 @@ describe('a container', () => {
   test('of another key, of another file, and of a body that was replaced by the same bytes has another tag', async () => {
     const tags = new Set([(await container()).etag, (await container(carol)).etag]);
     const other = { ...(await file()), fileId: 'EGAF2' };
-    tags.add((await containerOf(other, bob.publicKey, world.staging)).etag);
+    tags.add((await containerOf(other, bob.publicKey, world.direct)).etag);
     // Without a read of the bytes it is unknown that they are the same.
     world.archive.set('bodies/EGAF1', vector('split/body.bin'));
     tags.add((await container()).etag);
@@ -136,7 +136,7 @@ test('a failure of the first read comes before the first byte', async () => {
 describe('an archive that contradicts itself', () => {
   test('in the size of the body is damage', async () => {
     const wrong = { ...(await file()), archiveFileSize: 66_056 };
-    await expect(containerOf(wrong, bob.publicKey, world.staging)).rejects.toMatchObject({ code: 'archive_damaged' });
+    await expect(containerOf(wrong, bob.publicKey, world.direct)).rejects.toMatchObject({ code: 'archive_damaged' });
   });
 
   test('in the key of the header is damage', async () => {

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { DataOutError } from '../../../../lib/errors.ts';
 import { describeObject, giveAccessUrl } from '../../../../lib/service/direct/drs.ts';
+import { plaintextOf } from '../../../../lib/service/direct/plaintext.ts';
 import type { FileFacts } from '../../../../lib/service/direct/ports.ts';
 import { DrsWorld } from '../../../helpers/drs-world.ts';
 import { httpRequest } from '../../../helpers/http-request.ts';
@@ -34,7 +35,6 @@ const facts = (changes: Partial<FileFacts> = {}): FileFacts => ({
     { type: 'SHA256', value: sha256 },
     { type: 'MD5', value: '0123456789abcdef0123456789abcdef' },
   ],
-  archivedChecksums: [{ type: 'SHA256', value: 'a'.repeat(64) }],
   ...changes,
 });
 
@@ -73,26 +73,60 @@ describe('an object', () => {
     expect(world.ports.archive.bytesRead).toBe(0);
   });
 
-  const etagOnly = [{ type: 'etag', checksum: expect.stringMatching(/^[0-9a-f]{64}$/) }];
-
-  test('behind an edit list has the size of the kept bytes, and no checksum of the bytes before the edit', async () => {
-    world.facts = facts();
-    world.edit([100n, 50n]);
-    expect(await object(visa)).toMatchObject({ size: 50, checksums: etagOnly });
-  });
-
   test.each([
     ['recorded no checksum', facts({ plaintextChecksums: [] })],
     ['recorded another size', facts({ decryptedFileSize: 66_000 })],
-    ['recorded nothing', undefined],
-  ])('of which ingestion %s has its entity tag as checksum', async (_, known) => {
+  ])('of which ingestion %s has the entity tag of the served file as checksum', async (_, known) => {
     world.facts = known;
-    expect((await object(visa)).checksums).toEqual(etagOnly);
+    const file = await world.ports.catalogue.findReleasedFile({ fileId: 'EGAF1', datasetId: 'EGAD1' });
+    const etag = file && (await plaintextOf(file, world.ports.direct)).etag.slice(1, -1);
+    expect(await object(visa)).toMatchObject({ size: 66_001, checksums: [{ type: 'etag', checksum: etag }] });
   });
 
-  test('was created when its body was, if the catalogue has no time', async () => {
-    world.facts = facts({ createdAt: undefined });
-    expect((await object(visa)).created_time).toBe('1970-01-01T00:00:00.000Z');
+  test('of which ingestion recorded no size has that of its body', async () => {
+    world.facts = facts({ decryptedFileSize: undefined });
+    expect(await object(visa)).toMatchObject({ size: 66_001, checksums: [{ type: 'sha-256' }, { type: 'md5' }] });
+  });
+
+  test.each([[[100n, 50n]], [[100n, 20n, 7n, 30n]], [[100n]]])(
+    'behind the edit list %s has the size and the checksums that ingestion recorded of the kept bytes',
+    async (editList) => {
+      world.facts = facts({ decryptedFileSize: 50 });
+      world.writeHeader(['alice'], editList);
+      expect(await object(visa)).toMatchObject({ size: 50, checksums: [{ type: 'sha-256', checksum: sha256 }, {}] });
+    },
+  );
+
+  test('of several recipients has the size of its body', async () => {
+    world.facts = facts();
+    world.writeHeader(['alice', 'bob']);
+    expect(await object(visa)).toMatchObject({ size: 66_001, checksums: [{ type: 'sha-256' }, { type: 'md5' }] });
+  });
+
+  test.each([
+    ['was entered', facts({ createdAt: undefined }), ['alice'], undefined, /^file EGAF1: .*when the file was entered/],
+    [
+      'has how many bytes, if it may be edited',
+      facts({ decryptedFileSize: undefined }),
+      ['alice', 'bob'],
+      undefined,
+      /says nothing/,
+    ],
+    ['has fewer bytes than its body', facts({ decryptedFileSize: 66_002 }), ['alice', 'bob'], undefined, /says 66002/],
+    ['was cut', facts(), ['alice'], [100n, 50n], /says 66001, and its body has 66001/],
+  ])('is not described when the catalogue does not say that it %s', async (_, known, recipients, edits, message) => {
+    world.facts = known;
+    world.writeHeader(recipients, edits);
+    const error = await object(visa).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'archive_damaged' });
+    expect((error as Error).message).toMatch(message);
+  });
+
+  test('is not described when no body has the size that the catalogue says', async () => {
+    world.facts = facts();
+    const [[id, file] = []] = world.ports.catalogue.files;
+    if (id && file) world.ports.catalogue.files.set(id, { ...file, archiveFileSize: 5 });
+    await expect(object(visa)).rejects.toThrow('file EGAF1: no Crypt4GH body has 5 bytes');
   });
 });
 

@@ -49,7 +49,7 @@ async function ask(half: Half, fileId: string, parts: RequestParts = {}): Promis
   const headers = { Authorization: `Bearer ${await issuer.visa({ dataset: 'EGAD1' })}`, ...parts.headers };
   const request = httpRequest({ ...parts, headers, pathParameters: { fileId } });
   return half(request, {
-    ...world.staging,
+    ...world.direct,
     rules: rulesOf(issuer, () => world.outbox.now),
     urls,
     served: (file) => served.push(file),

@@ -17,7 +17,7 @@ function worldWith(header = 'edit/plain.header.bin') {
   if (!found) throw new Error('no file');
   const file = { ...found, datasetId: 'EGAD1', header: vector(header) };
   const part = (coordinates: Coordinates, recipient = bob) =>
-    partOf(file, recipient.publicKey, coordinates, world.staging);
+    partOf(file, recipient.publicKey, coordinates, world.direct);
   return { world, file, part };
 }
 
@@ -142,6 +142,6 @@ test('a body of an impossible size is damage', async () => {
   const { world, file } = worldWith();
   world.archive.set('bodies/EGAF1', vector('edit/body.bin').subarray(0, 65_564 + 20));
   const cut = { ...file, archiveFileSize: 65_564 + 20 };
-  const part = partOf(cut, bob.publicKey, { start: 0, end: 1 }, world.staging);
+  const part = partOf(cut, bob.publicKey, { start: 0, end: 1 }, world.direct);
   await expect(part).rejects.toMatchObject({ code: 'archive_damaged' });
 });

@@ -42,7 +42,7 @@ beforeEach(() => {
 });
 
 function endpoint(): FileEndpoint {
-  const { catalogue, archive, outbox, archiveKeys } = world.staging;
+  const { catalogue, archive, outbox, archiveKeys } = world.direct;
   const rules = rulesOf(issuer, () => now);
   return { rules, catalogue, archive, outbox, archiveKeys, urls, now: () => now, served: (file) => served.push(file) };
 }

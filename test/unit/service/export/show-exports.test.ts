@@ -1,14 +1,14 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { ListedExport, ShownExport } from '../../../../lib/contract/export-state.ts';
 import { isError } from '../../../../lib/errors.ts';
-import type { ExportFilter, ExportRecords } from '../../../../lib/service/export/ledger-port.ts';
+import type { ExportFilter, ExportRecords } from '../../../../lib/service/export/export-records.ts';
 import { listExports, showExport } from '../../../../lib/service/export/show-exports.ts';
 import { shownExport } from '../../../helpers/export-states.ts';
 import { httpRequest, type RequestParts } from '../../../helpers/http-request.ts';
 
 const requestId = '0b9d7a52-5f6e-4c1a-9a39-0d2f3f1f2a11';
 const shown: ShownExport = shownExport({ requestId }, { pending: 1 });
-const listed: ListedExport = { ...shown, counts: { total: 1, staged: 0, pending: 1, retrying: 0 } };
+const listed: ListedExport = { ...shown, counts: { total: 1, staged: 0, pending: 1 } };
 const file = {
   fileId: 'EGAF00000000001',
   state: 'pending',
@@ -113,13 +113,13 @@ describe('the list', () => {
     ['2026-11-22T08:00:00Z', '2026-11-22T08:00:00.000Z'],
     ['2026-11-22T08:00:00.5+01:00', '2026-11-22T07:00:00.500Z'],
   ])('takes state, time and page: since %s', async (since, time) => {
-    const { body } = await list({ query: { state: 'failed', since, page: '9999' } });
+    const { body } = await list({ query: { state: 'withdrawn', since, page: '9999' } });
     expect(JSON.parse(body)).toMatchObject({ page: 9999 });
-    expect(asked).toEqual([['newest', 'fega', { state: 'failed', since: new Date(time) }, 9999]]);
+    expect(asked).toEqual([['newest', 'fega', { state: 'withdrawn', since: new Date(time) }, 9999]]);
   });
 
   test.each([
-    ['state', 'pending'],
+    ['state', 'failed'],
     ['state', ''],
     ['state', 'constructor'],
     ['since', ''],

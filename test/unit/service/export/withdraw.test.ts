@@ -1,185 +1,233 @@
+import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { unavailable } from '../../../../lib/errors.ts';
-import type { RecordedContainer } from '../../../../lib/service/export/ledger-port.ts';
-import { withdrawDeprecated } from '../../../../lib/service/export/withdraw/reconcile.ts';
-import { WithdrawWorld } from '../../../helpers/withdraw-world.ts';
+import { outboxMetadataOf, outboxPrefix } from '../../../../lib/contract/outbox-key.ts';
+import { withdrawDeprecated } from '../../../../lib/service/export/withdraw/withdraw.ts';
+import { ExportPipeline, subject } from '../../../helpers/export-pipeline.ts';
 
-const one = '11111111-1111-4111-8111-111111111111';
-const two = '22222222-2222-4222-8222-222222222222';
-const jane = 'ab'.repeat(32);
-const direct = (name: string) => `direct/${'0a'.repeat(32)}/${name}.c4gh`;
+const prefix = outboxPrefix(subject);
+const keyOf = (id: string) => `${prefix}/${id}-${id}.bin.c4gh`;
+const direct = `direct/${'cd'.repeat(32)}/EGAF1-a.c4gh`;
 
-const container = (fileId: string, more: Partial<RecordedContainer> = {}): RecordedContainer => ({
-  requestId: one,
-  fileId,
-  datasetId: 'EGAD1',
-  recipient: jane,
-  key: `${jane}/${fileId}-a.c4gh`,
-  state: 'staged',
-  ...more,
+let world: ExportPipeline;
+beforeEach(async () => {
+  world = await ExportPipeline.open();
 });
 
-let world: WithdrawWorld;
-beforeEach(() => {
-  world = new WithdrawWorld();
-  world.deprecated = [{ datasetId: 'EGAD1', isRecent: true }];
-});
-const run = (options: { deletes?: boolean; limit?: number; isOver?: () => boolean } = {}) =>
-  withdrawDeprecated(world, { deletes: true, limit: 1_000, isOver: () => false, ...options });
-const withdrawal = { datasetId: 'EGAD1', found: 1, removed: 1, copiesEnded: 0 };
+/** A request that is settled: its containers are in the outbox. */
+async function delivered(
+  datasetId = 'EGAD1',
+  files: readonly string[] = ['EGAF1', 'EGAF2'],
+  at?: Date,
+): Promise<string> {
+  if (world.outbox.objects.size === 0 || datasetId !== 'EGAD1') await world.addDataset(datasetId, files);
+  world.grant(datasetId, datasetId);
+  const id = world.request({ datasetId }, { token: datasetId, ...(at && { at }) });
+  await world.deliverAll();
+  return id;
+}
 
-describe('a run that deletes', () => {
-  test('removes a container, then settles its row and tells the audit trail, both at once', async () => {
-    world.stage(container('EGAF1'), 42);
-    expect(await run()).toEqual([withdrawal]);
-    expect([...world.objects]).toEqual([]);
-    expect(world.events).toEqual([
-      {
-        requestId: one,
-        event: 'withdrawn',
-        datasetId: 'EGAD1',
-        fileId: 'EGAF1',
-        recipient: jane,
-        bytes: 42,
-        keyFingerprint: 'ab12',
-      },
+async function deprecateAndWithdraw(...given: Parameters<ExportPipeline['withdraw']>) {
+  await world.event('EGAD1', 'deprecated');
+  return await world.withdraw(...given);
+}
+
+/** An object of other writers. */
+function hold(key: string, facts: { requestId?: string; datasetId?: string } = {}): void {
+  const { requestId = randomUUID(), datasetId = 'EGAD1' } = facts;
+  const metadata = outboxMetadataOf({ requestId, requestedAt: '', fileId: 'EGAF1', datasetId, keyFingerprint: 'aa' });
+  world.outbox.objects.set(key, { bytes: Buffer.alloc(7), etag: `"${key}"`, lastModified: new Date(0), metadata });
+}
+
+const settlingNext = () => world.queues.deliveries.map(({ body }) => JSON.parse(body).requestId).sort();
+
+test('containers of a deprecated dataset go, and their request is settled again', async () => {
+  const id = await delivered();
+  expect(await world.withdraw()).toEqual([]);
+  expect(await deprecateAndWithdraw()).toEqual([{ datasetId: 'EGAD1', found: 2, removed: 2 }]);
+  expect([world.outboxNames(), await world.statesOf(id)]).toEqual([[], ['EGAF1: withdrawn', 'EGAF2: withdrawn']]);
+  expect(await world.requestRow(id)).toMatchObject({ state: 'complete', revision: 2, settled_revision: 1 });
+  await world.deliverAll();
+  expect(await world.requestRow(id)).toMatchObject({ state: 'withdrawn', revision: 2, settled_revision: 2 });
+  const [audit] = await world.database.sql(
+    "select event, recipient, bytes, key_fingerprint is not null from data_out.export_log where file_id = 'EGAF1' and event = 'withdrawn'",
+  );
+  expect(audit).toEqual(['withdrawn', prefix, '224', 't']);
+  expect(await world.withdraw()).toEqual([]);
+});
+
+test('only the newest event counts, and a dataset without one is left alone', async () => {
+  await delivered();
+  await world.event('EGAD1', 'deprecated');
+  await world.event('EGAD1', 'released');
+  expect(await world.withdraw()).toEqual([]);
+  await world.database.sql('delete from sda.dataset_event_log');
+  expect([await world.withdraw(), world.outboxNames().length]).toEqual([[], 2]);
+});
+
+describe('what the recipient also has through another dataset', () => {
+  test.each([
+    ['stays while that one is released', () => undefined, 0],
+    ['goes when that one is deprecated, too', () => world.event('EGAD2', 'deprecated'), 1],
+    ['goes when that one no longer has the file', () => world.database.sql('delete from sda.file_dataset where dataset_id = 2'), 1],
+  ])('%s', async (_, happening, found) => {
+    await delivered('EGAD1', ['EGAF1'], new Date(Date.now() - 1000));
+    await delivered('EGAD2', ['EGAF1']);
+    // The container is that of the older request again.
+    hold(keyOf('EGAF1'));
+    await happening();
+    expect((await deprecateAndWithdraw()).map((each) => each.found)).toEqual(found === 0 ? [] : [found]);
+    expect(world.outbox.objects.has(keyOf('EGAF1'))).toBe(found === 0);
+  }); // biome-ignore format: one table
+});
+
+describe('an object under the key that is not meant stays', () => {
+  test.each([
+    ['of another dataset', () => hold(keyOf('EGAF1'), { requestId: '99999999-9999-4999-8999-999999999999', datasetId: 'EGAD9' }),
+      { state: 'superseded', superseded_by: '99999999-9999-4999-8999-999999999999' }],
+    ['of nobody', () =>
+      world.outbox.objects.set(keyOf('EGAF1'), { bytes: Buffer.alloc(1), etag: '"x"', lastModified: new Date(0), metadata: {} }),
+      { state: 'superseded', superseded_by: null }],
+    // It was written after it was looked at.
+    ['that replaced it meanwhile', () =>
+      world.calls.after('outbox.head', () => hold(keyOf('EGAF1'))), { state: 'staged' }],
+  ])('%s', async (_, happening, row) => {
+    const id = await delivered('EGAD1', ['EGAF1']);
+    happening();
+    await deprecateAndWithdraw();
+    expect([world.outboxNames(), await world.fileRow(id, 'EGAF1')]).toMatchObject([['EGAF1-EGAF1.bin.c4gh'], row]);
+    expect([await world.requestRow(id), settlingNext()]).toMatchObject([{ revision: 1 }, []]);
+  }); // biome-ignore format: one table
+});
+
+describe('a container that the lifecycle rule has removed', () => {
+  test('ends its row in a report, too', async () => {
+    const id = await delivered('EGAD1', ['EGAF1']);
+    world.outbox.objects.delete(keyOf('EGAF1'));
+    expect(await deprecateAndWithdraw(1, false)).toEqual([]);
+    expect([await world.statesOf(id), settlingNext()]).toEqual([['EGAF1: withdrawn'], [id]]);
+  });
+
+  test('a request that was settled too long ago is not looked at', async () => {
+    await delivered();
+    await world.database.sql("update data_out.requests set settled_at = now() - interval '33 days'");
+    expect([await deprecateAndWithdraw(), world.outboxNames().length]).toEqual([[], 2]);
+  });
+});
+
+describe('a file that was given up', () => {
+  beforeEach(async () => {
+    await world.addDataset('EGAD1', ['EGAF1']);
+  });
+
+  async function givenUp(): Promise<string> {
+    const id = world.request();
+    await world.consume();
+    // The container is visible, and no delivery can record it.
+    world.calls.crashAt(5, 'before');
+    await world.stage();
+    world.deadLetters.push(...world.queues.smallFileExports.splice(0));
+    await world.recordDeadLetter();
+    await world.deliverAll();
+    expect(await world.statesOf(id)).toEqual(['EGAF1: given_up no_answer']);
+    return id;
+  }
+
+  test('with a container is withdrawn', async () => {
+    const id = await givenUp();
+    expect(await deprecateAndWithdraw()).toEqual([{ datasetId: 'EGAD1', found: 1, removed: 1 }]);
+    expect([world.outboxNames(), await world.fileRow(id, 'EGAF1')]).toMatchObject([
+      [],
+      { state: 'withdrawn', reason: null, outbox_key: keyOf('EGAF1') },
     ]);
-    expect(world.settled).toEqual([expect.objectContaining({ fileId: 'EGAF1', end: 'withdrawn' })]);
-    expect(world.calls).toEqual([`remove ${container('EGAF1').key}`, 'record']);
   });
 
-  test('finds nothing the next time', async () => {
-    world.stage(container('EGAF1'));
-    await run();
-    expect(await run()).toEqual([]);
-    expect(world.events).toHaveLength(1);
-  });
-
-  test('leaves a container of another dataset under the same key, and names its request', async () => {
-    world.stage(container('EGAF1'));
-    world.hold(container('EGAF1').key, { requestId: two, datasetId: 'EGAD2' });
-    expect(await run()).toEqual([]);
-    expect([...world.objects.keys()]).toEqual([container('EGAF1').key]);
-    expect(world.settled).toEqual([expect.objectContaining({ requestId: one, end: 'superseded', by: two })]);
-    expect(world.events).toEqual([]);
-  });
-
-  test('removes the container of a newer request of the same dataset', async () => {
-    world.stage(container('EGAF1'));
-    world.hold(container('EGAF1').key, { requestId: two });
-    expect(await run()).toEqual([withdrawal]);
-    expect(world.objects.size).toBe(0);
-  });
-
-  test('leaves a container that came while it looked, with its row', async () => {
-    world.stage(container('EGAF1'));
-    world.afterHead = (key) => world.hold(key, { requestId: two, datasetId: 'EGAD2' });
-    expect(await run()).toEqual([{ ...withdrawal, removed: 0 }]);
-    expect(world.objects.size).toBe(1);
-    expect([world.settled, world.events]).toEqual([[], []]);
-  });
-
-  test('settles the row of a container that is gone, as after a run that broke off', async () => {
-    world.rows.push(container('EGAF1'));
-    expect(await run()).toEqual([]);
-    expect(world.settled).toEqual([expect.objectContaining({ fileId: 'EGAF1', end: 'withdrawn' })]);
-    expect(world.events).toEqual([expect.not.objectContaining({ bytes: expect.anything() })]);
-  });
-
-  test('tells the audit trail in the next run what a broken one had deleted', async () => {
-    world.stage(container('EGAF1'));
-    const { recordRemoval } = world.ledger;
-    world.ledger.recordRemoval = async () => Promise.reject(unavailable('the database is away'));
-    await expect(run()).rejects.toThrow(expect.objectContaining({ code: 'temporarily_unavailable' }));
-    expect([world.objects.size, world.settled]).toEqual([0, []]);
-    world.ledger.recordRemoval = recordRemoval;
-    await run();
-    expect(world.events).toEqual([expect.objectContaining({ event: 'withdrawn', fileId: 'EGAF1' })]);
-    expect(world.settled).toHaveLength(1);
-  });
-
-  test('removes what an attempt left that was given up, and says nothing of one that left nothing', async () => {
-    world.stage(container('EGAF1', { state: 'given_up' }));
-    world.rows.push(container('EGAF2', { state: 'given_up' }));
-    expect(await run()).toEqual([withdrawal]);
-    expect(world.settled.map(({ fileId }) => fileId)).toEqual(['EGAF1']);
-    expect(world.events.map(({ fileId }) => fileId)).toEqual(['EGAF1']);
-  });
-
-  test('leaves every dataset alone that is not deprecated', async () => {
-    world.deprecated = [];
-    world.stage(container('EGAF1'));
-    world.hold(direct('EGAF1-a'));
-    expect(await run()).toEqual([]);
-    expect(world.objects.size).toBe(2);
-  });
-
-  test('ends at its limit and continues the next time', async () => {
-    world.pageSize = 2;
-    for (const fileId of ['F1', 'F2', 'F3', 'F4', 'F5']) world.stage(container(fileId));
-    expect(await run({ limit: 3 })).toEqual([{ ...withdrawal, found: 4, removed: 4 }]);
-    expect(await run({ limit: 3 })).toEqual([withdrawal]);
-  });
-
-  test('ends with its time', async () => {
-    world.stage(container('EGAF1'));
-    expect(await run({ isOver: () => true })).toEqual([]);
-    expect(world.objects.size).toBe(1);
-  });
-
-  test('ends unfinished copies of the dataset, and none of another dataset to the same key', async () => {
-    const { key } = container('EGAF1');
-    world.recordedCopies = [{ requestId: one, fileId: 'EGAF1', outboxKey: key, uploadId: 'ours' }];
-    world.recorded.set(key, ['ours', 'theirs']);
-    world.uploads.set(key, new Set(['ours', 'lost', 'theirs']));
-    expect(await run()).toEqual([{ ...withdrawal, found: 0, removed: 0, copiesEnded: 1 }]);
-    expect([...(world.uploads.get(key) ?? [])]).toEqual(['theirs']);
-    expect(world.calls).toEqual([`abort ${key}`, 'forget ours']);
+  test('without one keeps its row, and its request its revision', async () => {
+    const id = await givenUp();
+    world.outbox.objects.clear();
+    expect([await deprecateAndWithdraw(), await world.statesOf(id)]).toEqual([[], ['EGAF1: given_up no_answer']]);
+    expect([await world.requestRow(id), settlingNext()]).toMatchObject([{ revision: 1 }, []]);
   });
 });
 
-describe('short-lived containers of direct access', () => {
-  test('go if they are of the dataset', async () => {
-    world.hold(direct('EGAF1-a'), { requestId: two });
-    world.hold(direct('EGAF2-a'), { datasetId: 'EGAD2' });
-    expect(await run()).toEqual([withdrawal]);
-    expect([...world.objects.keys()]).toEqual([direct('EGAF2-a')]);
-    const told = { requestId: two, event: 'withdrawn', datasetId: 'EGAD1', fileId: 'EGAF1', bytes: 7 };
-    expect(world.events).toEqual([{ ...told, keyFingerprint: 'ab12' }]);
+test('all rows under the key go, also superseded ones, and each of their requests is settled again', async () => {
+  const first = await delivered('EGAD1', ['EGAF1'], new Date(Date.now() - 2000));
+  const second = await delivered();
+  await world.database.sql(`update data_out.request_files set state = 'superseded', superseded_by = '${second}'
+    where request_id = '${first}'`);
+  await world.database.sql(
+    `update data_out.requests set settled_at = now() - interval '33 days' where request_id = '${first}'`,
+  );
+  expect(await deprecateAndWithdraw()).toEqual([{ datasetId: 'EGAD1', found: 1, removed: 1 }]);
+  expect(await world.fileRow(first, 'EGAF1')).toMatchObject({ state: 'withdrawn', superseded_by: null });
+  expect([await world.statesOf(second), settlingNext()]).toEqual([['EGAF1: withdrawn'], [first, second].sort()]);
+});
+
+test('two rows of one container count once', async () => {
+  await delivered('EGAD1', ['EGAF1'], new Date(Date.now() - 2000));
+  await delivered();
+  expect(await deprecateAndWithdraw()).toEqual([{ datasetId: 'EGAD1', found: 1, removed: 1 }]);
+});
+
+describe('containers of direct access', () => {
+  test('of the dataset go, with an audit row', async () => {
+    hold(direct);
+    hold(direct.replace('EGAF1', 'EGAF2'), { datasetId: 'EGAD2' });
+    await world.database.sql("insert into sda.datasets (stable_id) values ('EGAD1')");
+    expect(await deprecateAndWithdraw(1, false)).toEqual([{ datasetId: 'EGAD1', found: 1, removed: 0 }]);
+    expect(await world.withdraw()).toEqual([{ datasetId: 'EGAD1', found: 1, removed: 1 }]);
+    expect([...world.outbox.objects.keys()]).toEqual([direct.replace('EGAF1', 'EGAF2')]);
+    expect(await world.audit()).toEqual(['withdrawn EGAF1']);
   });
 
-  test('are looked at only while one may be left', async () => {
-    world.deprecated = [{ datasetId: 'EGAD1', isRecent: false }];
-    world.hold(direct('EGAF1-a'));
-    expect(await run()).toEqual([]);
-  });
-
-  test('without metadata of ours stay', async () => {
-    world.objects.set(direct('x'), { etag: '"1"', size: 1, lastModified: new Date(0), metadata: {} });
-    expect(await run()).toEqual([]);
-    expect(world.objects.size).toBe(1);
+  test('are not looked for when the dataset was deprecated long ago', async () => {
+    hold(direct);
+    await world.database.sql("insert into sda.datasets (stable_id) values ('EGAD1')");
+    await world.event('EGAD1', 'deprecated');
+    await world.database.sql("update sda.dataset_event_log set event_date = now() - interval '40 days'");
+    expect([await world.withdraw(), world.outbox.objects.size]).toEqual([[], 1]);
   });
 });
 
-describe('a run that reports', () => {
-  test('deletes nothing, ends no copy, and finds the same the next time', async () => {
-    world.stage(container('EGAF1'));
-    world.hold(direct('EGAF2-a'));
-    world.recordedCopies = [{ requestId: one, fileId: 'EGAF3', outboxKey: 'k', uploadId: 'u' }];
-    for (const _ of [1, 2]) expect(await run({ deletes: false })).toEqual([{ ...withdrawal, found: 2, removed: 0 }]);
-    expect(world.objects.size).toBe(2);
-    expect(world.calls).toEqual([]);
+describe('a run', () => {
+  test('that reports deletes nothing', async () => {
+    const id = await delivered();
+    expect(await deprecateAndWithdraw(1000, false)).toEqual([{ datasetId: 'EGAD1', found: 2, removed: 0 }]);
+    expect([world.outboxNames().length, await world.statesOf(id)]).toEqual([2, ['EGAF1: staged', 'EGAF2: staged']]);
   });
 
-  test('counts an object once, however many requests put it there', async () => {
-    world.stage(container('EGAF1'));
-    world.rows.push(container('EGAF1', { requestId: two }));
-    expect(await run({ deletes: false })).toEqual([{ ...withdrawal, removed: 0 }]);
+  test('ends at its limit, or with its time, after the page that it has begun', async () => {
+    await delivered();
+    await delivered('EGAD2', ['EGAF3']);
+    await world.event('EGAD2', 'deprecated');
+    await world.event('EGAD1', 'deprecated');
+    const options = { deletes: true, limit: Number.POSITIVE_INFINITY };
+    expect(await withdrawDeprecated(world.removing, { ...options, isOver: () => true })).toEqual([]);
+    // The newest comes first.
+    expect(await world.withdraw(1)).toEqual([{ datasetId: 'EGAD1', found: 2, removed: 2 }]);
+    expect(await world.withdraw(1)).toEqual([{ datasetId: 'EGAD2', found: 1, removed: 1 }]);
   });
 
-  test('settles the rows of containers that are gone', async () => {
-    world.rows.push(container('EGAF1'));
-    expect(await run({ deletes: false })).toEqual([]);
-    expect(world.settled).toHaveLength(1);
+  test('reads more than a page of rows', async () => {
+    const ids = Array.from({ length: 450 }, (_, n) => `F${String(n).padStart(3, '0')}`);
+    const id = await delivered('EGAD1', ['EGAF1']);
+    await world.database.sql(`update data_out.request_files set file_id = 'A', outbox_key = '${prefix}/A-A.bin.c4gh'`);
+    const rows = ids.map((fileId) => `('${id}', '${fileId}', 'staged', '${keyOf(fileId)}')`);
+    await world.database.sql(
+      `insert into data_out.request_files (request_id, file_id, state, outbox_key) values ${rows.join(', ')}`,
+    );
+    for (const fileId of ids) hold(keyOf(fileId));
+    expect(await deprecateAndWithdraw()).toEqual([{ datasetId: 'EGAD1', found: 450, removed: 450 }]);
+  });
+
+  test('after a failure continues', async () => {
+    const id = await delivered();
+    world.calls.after('outbox.remove', () => Promise.reject(new Error('no answer')));
+    await expect(deprecateAndWithdraw()).rejects.toThrow('no answer');
+    await world.withdraw();
+    expect([world.outboxNames(), await world.statesOf(id), settlingNext()]).toEqual([
+      [],
+      ['EGAF1: withdrawn', 'EGAF2: withdrawn'],
+      [id],
+    ]);
   });
 });

@@ -1,7 +1,6 @@
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { describe, expect, test } from 'vitest';
-import type { OperatorEvent } from '../../../../lib/service/export/ports.ts';
-import { eventBridgeEvents } from '../../../../lib/service/stores/events.ts';
+import { eventBridgeEvents, type OperatorEvent } from '../../../../lib/service/stores/events.ts';
 import { brokenConnection, httpHandler, type SdkReply, testClient, textOf } from '../../../helpers/http-handler.ts';
 
 const busArn = 'arn:aws:events:eu-north-1:111122223333:event-bus/default';
@@ -53,7 +52,6 @@ test.each([
   ['rejected', 'Export Rejected'],
   ['complete', 'Delivery Settled'],
   ['incomplete', 'Delivery Settled'],
-  ['failed', 'Delivery Settled'],
   ['withdrawn', 'Delivery Settled'],
 ] as const)('an event of the state %s names request, state and deployment, and nothing else', async (state, type) => {
   const { events, entries } = bridge([taken]);

@@ -147,6 +147,9 @@ create index if not exists data_out_files_by_checksum on sda.checksums (lower(ch
 -- statement: whether another file has the same body
 create index if not exists data_out_files_by_body on sda.files (archive_file_path);
 
+-- statement: a file by the submitter's path, which htsget looks for. Paths can be longer than an entry of a B-tree
+create index if not exists data_out_files_by_path on sda.files using hash (submission_file_path);
+
 -- statement: the central archive's Basic credentials; scrypt in PHC form, or bcrypt as the central archive hands them out
 create table if not exists data_out.archive_users (
   username text primary key,
@@ -160,7 +163,7 @@ create table if not exists data_out.export_log (
   id bigint generated always as identity primary key,
   request_id uuid not null,
   event text not null check (event in (
-    'accepted', 'rejected', 'staged', 'given_up', 'failed', 'settled', 'withdrawn', 'purged', 'removed', 'erased')),
+    'accepted', 'rejected', 'staged', 'given_up', 'settled', 'withdrawn', 'purged', 'removed', 'erased')),
   reason text,
   archive_kind text,
   dataset_id text,
@@ -186,23 +189,9 @@ create index if not exists export_log_of_file on data_out.export_log (file_id, i
 -- statement
 create index if not exists export_log_of_recipient on data_out.export_log (recipient, id desc);
 
--- statement: the unfinished copies: one row for each large file of a request, until it is staged or rejected
-create table if not exists data_out.uploads (
-  request_id uuid not null,
-  file_id text not null,
-  holder uuid not null,
-  without_progress integer not null,
-  taken_at timestamptz not null default now(),
-  outbox_key text,
-  upload_id text,
-  source_etag text,
-  header_digest text,
-  part_size bigint,
-  parts jsonb not null default '{}',
-  primary key (request_id, file_id)
-);
+-- An export is a request and its files. docs/ledger.md has their states; lib/service/export has every statement that changes them.
 
--- statement: one row for each request that the consumer has decided on
+-- statement: one row for each request that was decided on
 create table if not exists data_out.requests (
   request_id uuid primary key,
   requested_at timestamptz not null,
@@ -212,26 +201,22 @@ create table if not exists data_out.requests (
   file_id text,
   recipient text,
   key_fingerprint text,
-  state text not null
-    check (state in ('accepted', 'rejected', 'complete', 'incomplete', 'failed', 'withdrawn')),
+  -- The recipient's key in base64. Messages carry neither it nor the visa.
+  public_key text,
+  -- A JSON array of the hashes by which the deny list knows the visa, besides the recipient.
+  depends_on jsonb,
+  visa_expires_at timestamptz,
+  state text not null check (state in ('accepted', 'rejected', 'complete', 'incomplete', 'withdrawn')),
   reason text,
-  generation integer not null default 1,
-  files integer not null default 0,
-  sent_to text not null default '',
-  sealed_at timestamptz,
-  tried_at timestamptz,
-  is_last_try boolean not null default false,
+  -- It rises when a file changes after its end. A request is settled when settled_revision is the same.
+  revision integer not null default 1,
+  settled_revision integer not null default 0,
   settled_at timestamptz,
-  settled_generation integer not null default 0,
-  receipt_generation integer not null default 0,
+  files integer not null default 0,
   staged integer,
   staged_bytes bigint,
-  updated_at timestamptz not null default now(),
-  -- How far a fan-out that is given up has closed the files that it did not send, and how many these are.
-  closed_to uuid,
-  closed integer not null default 0,
-  -- The receive of its message at which the fan-out came further.
-  came_further_at integer not null default 0
+  -- Outbox name of the delivery receipt.
+  receipt text
 );
 
 -- statement: the newest requests first
@@ -244,34 +229,34 @@ create index if not exists requests_of_recipient on data_out.requests (recipient
 create index if not exists requests_of_dataset on data_out.requests (dataset_id, requested_at desc);
 
 -- statement: what the sweep looks at
-create index if not exists requests_unfinalized on data_out.requests (updated_at)
-  where state <> 'rejected' and settled_generation < generation;
+create index if not exists requests_unsettled on data_out.requests (requested_at) where settled_revision < revision;
 
--- statement: one row for each file of a request
+-- statement: the requests that may be deleted, so that those that stay are never looked at
+create index if not exists requests_settled on data_out.requests (settled_at) where settled_revision >= revision;
+
+-- statement: one row for each file of an accepted request
 create table if not exists data_out.request_files (
   request_id uuid not null,
   file_id text not null,
-  state text not null check (
-    state in ('pending', 'retrying', 'staged', 'superseded', 'withdrawn', 'rejected', 'given_up')),
+  state text not null
+    check (state in ('waiting', 'sent', 'staged', 'superseded', 'withdrawn', 'rejected', 'given_up')),
   reason text,
   superseded_by uuid,
   outbox_key text,
+  -- Of the container; until it is staged, the size that the catalogue lets expect.
   bytes bigint,
   crc64nvme text,
   header_sha256 text,
-  tried_at timestamptz,
-  is_last_try boolean not null default false,
-  updated_at timestamptz not null default now(),
+  -- An unfinished copy of a large body, and a digest of what it is made from.
+  upload_id text,
+  upload_for text,
+  changed_at timestamptz not null default now(),
   primary key (request_id, file_id)
 );
 
--- statement: whether a request has files that are still open
-create index if not exists request_files_open on data_out.request_files (request_id)
-  where state in ('pending', 'retrying');
-
--- statement: whose last attempt ended without a word
-create index if not exists request_files_last_try on data_out.request_files (tried_at)
-  where state in ('pending', 'retrying') and is_last_try;
+-- statement: the open files of a request, and those of them whose messages are still to be sent
+create index if not exists request_files_open on data_out.request_files (request_id, state, file_id)
+  where state in ('waiting', 'sent');
 
 -- statement: the requests that wrote one object of the outbox
 create index if not exists request_files_in_outbox on data_out.request_files (outbox_key)
@@ -285,11 +270,6 @@ create table if not exists data_out.retention (
   only_row boolean primary key default true check (only_row),
   days integer not null check (days >= 30)
 );
-
--- statement: the requests that may be deleted, so that those that stay are never looked at. A request whose recipient was erased
--- is never finalized again
-create index if not exists requests_closed on data_out.requests (updated_at)
-  where state = 'rejected' or settled_generation >= generation or recipient is null;
 
 -- statement: deletes what is older, the oldest first. A request goes after its files, of which one call deletes at most 5,000
 create or replace function data_out.delete_expired(most_requests integer, most_events integer) returns integer
@@ -308,10 +288,8 @@ begin
   select array_agg(o.request_id) into expired from (
     select r.request_id
     from data_out.requests r
-    -- The condition of the index `requests_closed`.
-    where (r.state = 'rejected' or r.settled_generation >= r.generation or r.recipient is null)
-      and r.updated_at < oldest
-    order by r.updated_at
+    where r.settled_revision >= r.revision and r.settled_at < oldest
+    order by r.settled_at
     limit most_requests for update) o;
   delete from data_out.request_files f
   where (f.request_id, f.file_id) in (
@@ -320,7 +298,6 @@ begin
     cross join lateral (select o.file_id from data_out.request_files o where o.request_id = e.request_id limit 5000) x
     limit 5000);
   get diagnostics files = row_count;
-  delete from data_out.uploads u where u.request_id = any (expired);
   delete from data_out.requests r
   where r.request_id = any (expired)
     and not exists (select from data_out.request_files f where f.request_id = r.request_id);

@@ -54,7 +54,7 @@ async function awaited(wanted: AwaitedDelivery, looks: readonly (() => void)[] =
       },
     },
   });
-  const receipt = await awaitDelivery({
+  return await awaitDelivery({
     proxy,
     wanted,
     timeoutMs,
@@ -65,7 +65,6 @@ async function awaited(wanted: AwaitedDelivery, looks: readonly (() => void)[] =
     retrying: (error) => retried.push(error),
     signal: undefined,
   });
-  return { ...receipt, files: [...receipt.files] };
 }
 let clock = 0;
 
@@ -97,6 +96,22 @@ describe('the receipt of a request', () => {
     expect(found).toEqual(again);
     // Each version is read once.
     expect(fetched).toHaveLength(2);
+  });
+
+  test('in parts is awaited until each part is of one generation', async () => {
+    const part = (number: number, generation: number) => {
+      const name = number === 2 ? nameOf(receipt) : nameOf(receipt).replace(/(?=\.delivery)/, `.part-${number}`);
+      const iat = seconds(`2026-11-22T1${generation}:00:0${number}Z`);
+      const signed = signer.sign({ ...receipt, iat, generation, part: number, parts: 2 });
+      world.server.put(name, signed, new Date(iat * 1000));
+    };
+    part(2, 1);
+    part(1, 2);
+    const looks = [() => {}, () => part(2, 2)];
+    expect(await awaited({ requestId: requestId(1) }, looks)).toMatchObject({ generation: 2, files: [] });
+    expect(looks).toHaveLength(2);
+    // Both parts, and both again when one has changed.
+    expect(fetched).toHaveLength(4);
   });
 
   test('must be genuine', async () => {

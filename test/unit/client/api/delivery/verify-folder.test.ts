@@ -203,15 +203,6 @@ describe('of several receipts', () => {
     expect(await verified([old, newer])).toMatchObject([{ state: 'bytes', requestId: requestId(2) }]);
     expect(await verified([newer, old])).toMatchObject([{ state: 'bytes', requestId: requestId(2) }]);
   });
-
-  test('of one request the highest generation counts, also for files it no longer lists', async () => {
-    await put(name, container);
-    const second = receiptOf([], { generation: 2 });
-    expect(await verified([receiptOf([other]), receiptOf([listed], { generation: 2 })])).toMatchObject([
-      { state: 'bytes' },
-    ]);
-    expect(await verified([second, receiptOf([listed])])).toMatchObject([{ name, state: 'no_receipt' }]);
-  });
 });
 
 test('a container without a receipt is shown; other files and folders are left alone', async () => {

@@ -19,12 +19,6 @@ const file = {
 };
 const good = receiptOf([file]);
 
-/** The receipt, with its files as an array. */
-async function read(jws: Uint8Array | AsyncIterable<Uint8Array>, by = keys) {
-  const receipt = await verifyReceipt(jws, by);
-  return { ...receipt, files: [...receipt.files] };
-}
-
 /** The message of the refusal; `accepted` if there is none. */
 async function refusal(jws: Uint8Array): Promise<string> {
   try {
@@ -38,19 +32,18 @@ async function refusal(jws: Uint8Array): Promise<string> {
 
 describe('a receipt', () => {
   test('is read when its signature holds', async () => {
-    expect(await read(signer.sign(good))).toEqual(good);
+    expect(await verifyReceipt(signer.sign(good), keys)).toEqual(good);
   });
 
   test('may have members that this client does not know', async () => {
-    const later = { anything: [1, { a: ']' }], files: [{ name: 17 }] };
-    const others = { later, list: [{ name: '}' }, [{}], 'files', 1.5], '"files': '\\', text: 'é\\"{[' };
-    expect(await read(signer.sign({ ...others, ...good, ...others }))).toEqual(good);
+    const others = { later: { files: [{ name: 17 }] }, list: [1.5] };
+    expect(await verifyReceipt(signer.sign({ ...others, ...good, ...others }), keys)).toEqual(good);
   });
 
   test('may be signed by an old key that the set still lists', async () => {
     const old = new ReceiptSigner('key-0');
     const both = parseKeySet(JSON.stringify({ keys: [signer.jwk, old.jwk] }), 'test');
-    expect(await read(old.sign(good), both)).toEqual(good);
+    expect(await verifyReceipt(old.sign(good), both)).toEqual(good);
   });
 
   test('is refused if another key has signed it under the same id', async () => {
@@ -91,10 +84,8 @@ describe('a receipt', () => {
     expect(await refusal(Buffer.from(text))).not.toBe('accepted');
   });
 
-  test.each(['A', '.', '='])('is refused if its content of 3 MiB ends in %j, and is not signed', async (last) => {
-    const [header = '', , signature = ''] = signer.sign(good).toString().split('.');
-    const said = await refusal(Buffer.from(`${header}.${'A'.repeat(3 * 1024 * 1024 - 1)}${last}.${signature}`));
-    expect(said).toMatch(last === 'A' ? /signature of the receipt is not valid/ : /not a compact JWS/);
+  test('is refused if it has more than 128 MiB', async () => {
+    expect(await refusal(new Uint8Array(128 * 1024 * 1024 + 1))).toMatch(/larger than 134217728 bytes/);
   });
 
   test('is refused if it names another service than the expected one', async () => {
@@ -104,26 +95,6 @@ describe('a receipt', () => {
       code: 'not_verified',
       message: expect.stringContaining('another service'),
     });
-  });
-
-  test('is read in pieces of any size, with white space and what was not delivered', async () => {
-    const missing = [
-      { file_id: 'EGAF2', path: 'b"]}\\', reason: 'given_up' },
-      { file_id: 'EGAF3', path: '', reason: 'superseded', by: requestId(2) },
-    ];
-    const files = Array.from({ length: 600 }, (_, index) => ({ ...file, name: `EGAF${index}-"x`.replace('"', '-') }));
-    const receipt = receiptOf(files, { complete: false, missing });
-    for (const [text, size] of [
-      [JSON.stringify(receipt, undefined, 2), 1],
-      [JSON.stringify(receipt), 7],
-      [`\n\t${JSON.stringify(receipt, undefined, '\r\n ')} `, 4096],
-    ] as const) {
-      const jws = signer.sign(text);
-      async function* pieces() {
-        for (let at = 0; at < jws.length; at += size) yield jws.subarray(at, at + size);
-      }
-      expect(await read(pieces())).toEqual(receipt);
-    }
   });
 });
 
@@ -136,14 +107,16 @@ describe('the content of a signed receipt is checked', () => {
     ['no time', { ...good, requested_at: 'yesterday' }],
     ['generation 0', { ...good, generation: 0 }],
     ['a file that is not an object', { ...good, files: [file, 17] }],
-    ['a list too many', `${JSON.stringify(good).slice(0, -1)},"files":[]}`],
-    ['a file without its comma', JSON.stringify(receiptOf([file, { ...file, name: 'b' }])).replace('},{', '}{')],
-    ['an element of 64 KiB', { ...good, files: [{ ...file, path: 'x'.repeat(70_000) }] }],
     ['half a file', { ...good, files: [{ name: file.name }] }],
     ['files that are not a list', { ...good, files: { ...file } }],
-    ['a name twice', { ...good, files: [file, file] }],
     ['a request id that is a path', { ...good, jti: '../../etc' }],
-    ['complete, with missing files', { ...good, missing: [{ file_id: 'a', path: 'b', reason: 'given_up' }] }],
+    ['100,001 files', { ...good, files: Array(100_001).fill(file) }],
+    ['part 0', { ...good, part: 0, parts: 2 }],
+    ['part 3 of 2', { ...good, part: 3, parts: 2 }],
+    ['one part', { ...good, part: 1, parts: 1 }],
+    ['21 parts, which are more than 2,000,000 files', { ...good, part: 1, parts: 21 }],
+    ['a part of an unknown number', { ...good, part: 1 }],
+    ['parts without its own number', { ...good, parts: 2 }],
     ['a size below 0', { ...good, files: [{ ...file, size: -1 }] }],
     ['a size that is not a whole number', { ...good, files: [{ ...file, size: 1.5 }] }],
     ['a checksum that is not in canonical base64', { ...good, files: [{ ...file, crc64nvme: 'rosUhgp5mIh=' }] }],

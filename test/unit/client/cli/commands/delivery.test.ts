@@ -576,6 +576,62 @@ describe('the keys of the service are pinned', () => {
   });
 });
 
+describe('a receipt in parts', () => {
+  const firstPart = receiptName.replace('.delivery', '.part-1.delivery');
+  const part = (number: number, others: Partial<DeliveryReceipt> = {}) =>
+    server.put(
+      number === 2 ? receiptName : firstPart,
+      signer.sign(receiptOf([files[number - 1]!], { part: number, parts: 2, ...others })),
+      new Date(1_700_000_000_000 + 1000 * (others.generation ?? 1)),
+    );
+
+  test('verifies the files of all parts, which are copied beside them, and counts as one', async () => {
+    for (const number of [1, 2]) part(number);
+    const { exitCode, stderr } = await download(names[0]);
+    expect([exitCode, lastLine(stderr)]).toEqual([
+      0,
+      expect.stringMatching(/, 1 verified; receipt \S+ \(generation 1, complete\)$/),
+    ]);
+    expect(await inFolder()).toEqual([names[0], receiptName, firstPart].sort());
+    await download(names[1]);
+    expect(await verify()).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('2 of 2 files verified') });
+    expect((await run(['list'])).stdout).toContain(files[1]!.path);
+  });
+
+  test.each([
+    ['a part is absent', () => {}],
+    ['a part is of another generation', () => part(1, { generation: 2 })],
+  ])('verifies nothing while %s, as if there were none yet', async (_, prepare) => {
+    part(2);
+    prepare();
+    const said = `${receiptName}: this receipt is not whole, because the client found only 1 part of 2 in generation`;
+    const { exitCode, stderr } = await download('--all');
+    expect([exitCode, lastLine(stderr)]).toEqual([0, expect.stringMatching(/none verified; 2 without a receipt$/)]);
+    expect(stderr).toContain(said);
+    expect((await download('--all', '--require-receipt')).exitCode).toBe(10);
+    const wait = await download('--wait', '--request', requestId(1), '--timeout', '1s');
+    expect(wait.exitCode).toBe(11);
+    await download('*.delivery.jws');
+    for (const argv of [[], ['--partial']]) {
+      expect(await verify(...argv)).toMatchObject({ exitCode: 10, stderr: expect.stringContaining(said) });
+    }
+    await rm(join(folder, 'data', names[0]));
+    await rm(join(folder, 'data', names[1]));
+    expect((await verify('--partial')).exitCode).toBe(10);
+  });
+
+  test('is refused if its parts contradict one another', async () => {
+    part(1);
+    part(2, { dataset: 'EGAD00000000002' });
+    const said = 'this receipt contradicts itself, because its parts differ in "dataset"';
+    for (const argv of [['--all'], ['--wait', '--request', requestId(1)]]) {
+      expect(await download(...argv)).toMatchObject({ exitCode: 10, stderr: expect.stringContaining(said) });
+    }
+    await download('*.delivery.jws');
+    expect(await verify()).toMatchObject({ exitCode: 10, stderr: expect.stringContaining(said) });
+  });
+});
+
 describe('download --wait', () => {
   test('downloads the files of the delivery and no others', async () => {
     server.put('EGAF9-x.c4gh', containers[0]!);
@@ -758,16 +814,16 @@ describe('verify', () => {
     expect((await verify('--issuer', 'org.example.data-out')).exitCode).toBe(0);
   });
 
-  test('ends with 10 if a delivery ended before its files were known, until a later one is complete', async () => {
-    deliver({ complete: false });
-    await download('--all');
-    const early = await verify();
-    expect(lastLine(early.stderr.replace(/\nWhat was delivered.*\n$/, ''))).toBe(
-      `data-out: the delivery of request ${requestId(1)} is not complete`,
-    );
-    expect(early.exitCode).toBe(10);
+  test('ends with 10 if the delivery is not complete, until a later one is', async () => {
+    deliver({
+      complete: false,
+      missing: [{ file_id: files[1]!.file_id, path: '/b', reason: 'given_up' }],
+      files: files.slice(0, 1),
+    });
+    await download(names[0]);
+    expect((await verify()).exitCode).toBe(10);
     deliverLater();
-    await download('*.delivery.jws');
+    await download('--all');
     const later = await verify();
     expect(later.stderr).not.toContain('is not complete');
     expect(later.exitCode).toBe(0);

@@ -77,7 +77,6 @@ describe('export', () => {
     ['rejected', 3],
     ['withdrawn', 3],
     ['incomplete', 5],
-    ['failed', 7],
   ])('--wait ends with the state %s and the exit code %i', async (state, code) => {
     replies[one] = { ...shownExport({ state }, { staged: 2 }), files: [], page: 0 };
     const { stdout, stderr, exitCode } = await exportOne('--wait');
@@ -150,12 +149,12 @@ describe('export', () => {
 describe('exports list', () => {
   const row = (more = {}) => ({
     ...shownExport(more),
-    counts: { total: 3, staged: 1, pending: 2, retrying: 0 },
+    counts: { total: 3, staged: 1, pending: 2 },
     bytes: 2048,
   });
 
   test('is a table of the newest', async () => {
-    const uncounted = { total: 9, staged: null, pending: null, retrying: null };
+    const uncounted = { total: 9, staged: null, pending: null };
     const exports = [row({ state: 'rejected', reason: 'not_released' }), { ...row(), counts: uncounted, bytes: null }];
     replies['/v1/export/fega'] = { exports, page: 0 };
     const { stdout, stderr, exitCode } = await run('exports', 'list');
@@ -176,9 +175,9 @@ describe('exports list', () => {
 
   test('passes state, time, page and kind on, and says when there may be more', async () => {
     replies['/v1/export/gdi'] = { exports: Array(100).fill(row()), page: 1 };
-    const argv = ['--state', 'failed', '--since', '2026-11-22T08:00+01:00', '--page', '2', '--kind', 'gdi'];
+    const argv = ['--state', 'withdrawn', '--since', '2026-11-22T08:00+01:00', '--page', '2', '--kind', 'gdi'];
     const { stderr } = await run('exports', 'list', ...argv);
-    expect(calls).toEqual(['GET /v1/export/gdi?page=1&state=failed&since=2026-11-22T07%3A00%3A00.000Z']);
+    expect(calls).toEqual(['GET /v1/export/gdi?page=1&state=withdrawn&since=2026-11-22T07%3A00%3A00.000Z']);
     expect(stderr).toBe('100 exports; --page 3 may have more\n');
   });
 

@@ -43,11 +43,11 @@ const wait = () =>
 
 test('waits from the queue to the end, with growing pauses', async () => {
   const accepted = shown({ state: 'accepted' }, { pending: 3 });
-  const staging = shown({}, { staged: 1, retrying: 1, pending: 1 });
+  const staging = shown({}, { staged: 1, given_up: 1, pending: 1 });
   const complete = shown({ state: 'complete' }, { staged: 3 });
   answers = [notFound, notFound, accepted, staging, staging, staging, staging, staging, staging, complete];
   expect(await wait()).toBe(complete);
-  expect(seen.slice(0, 2)).toEqual(['accepted: 0 of 3 files staged', 'staging: 1 of 3 files staged, 1 retrying']);
+  expect(seen.slice(0, 2)).toEqual(['accepted: 0 of 3 files staged', 'staging: 1 of 3 files staged, 1 given up']);
   expect(seen.at(-1)).toBe('complete: 3 of 3 files staged');
   expect(pauses).toEqual([2000, 3000, 4500, 6750, 10_125, 15_187.5, 22_781.25, 30_000, 30_000]);
 });
@@ -72,7 +72,6 @@ test.each([
     'incomplete: 1 of 4 files staged, 1 rejected, 2 given up',
     'partial',
   ],
-  [shown({ state: 'failed' }, { given_up: 2 }), 'failed: 0 of 2 files staged, 2 given up', 'unavailable'],
   [shown({ state: 'withdrawn' }, { withdrawn: 2 }), 'withdrawn: 0 of 2 files staged, 2 withdrawn', 'forbidden'],
 ])('%#: %s is shown as it is, and is an error when it came to less than complete', (state, text, code) => {
   expect(describeState(state)).toBe(text);

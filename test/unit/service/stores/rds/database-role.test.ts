@@ -2,18 +2,15 @@ import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ArchiveUserWriter } from '../../../../../lib/ops/catalogue/archive-users.ts';
 import { directCatalogue } from '../../../../../lib/service/catalogue/direct-catalogue.ts';
-import { exportCatalogue } from '../../../../../lib/service/catalogue/export-catalogue.ts';
 import { RdsArchiveUsers } from '../../../../../lib/service/catalogue/users.ts';
-import type { RecordedContainer } from '../../../../../lib/service/export/ledger-port.ts';
-import { copyRecords } from '../../../../../lib/service/ledger/copy-records.ts';
-import { noteAttempts, outboxRecords, receiptRecords } from '../../../../../lib/service/ledger/ledger.ts';
+import { exportRecords } from '../../../../../lib/service/export/export-records.ts';
 import { closeRole, passwordOf, prepareRole } from '../../../../../lib/service/stores/rds/database-role.ts';
-import { migrate } from '../../../../../lib/service/stores/rds/migrate.ts';
+import { keepRows, migrate } from '../../../../../lib/service/stores/rds/migrate.ts';
 import { MalformedSecretError } from '../../../../../lib/service/stores/secrets.ts';
 import { TestDatabase } from '../../../../helpers/data-api.ts';
+import { ExportPipeline } from '../../../../helpers/export-pipeline.ts';
 import { scripted, testClient } from '../../../../helpers/http-handler.ts';
 import { readMigrations } from '../../../../helpers/read-migrations.ts';
-import { wholeLedger } from '../../../../helpers/whole-ledger.ts';
 
 const password = 'correct-horse-battery-staple';
 const proxySecret = 'arn:proxy';
@@ -123,7 +120,7 @@ describe('the role of direct access', () => {
     await test.empty();
     await migrate(test.dataApi(), readMigrations());
     await prepareRole(test.dataApi(), 'data_out_reader', password);
-    await test.sql("insert into sda.datasets (id, stable_id) values (1, 'EGAD1')");
+    await test.sql("insert into sda.datasets (stable_id) values ('EGAD1')");
     await test.sql(
       "insert into sda.dataset_references (dataset_id, reference_id, reference_scheme) values (1, 'x', 'X')",
     );
@@ -199,17 +196,21 @@ describe('the role of the state of exports', () => {
   });
 
   it('reads requests, their files and the audit trail', async () => {
-    for (const table of ['requests', 'request_files', 'export_log']) {
-      await auditor().execute(`select * from data_out.${table}`);
-    }
+    const records = exportRecords(auditor());
+    const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3d';
+    expect(await records.newest('fega', {}, 0)).toEqual([]);
+    expect(await records.find('fega', requestId)).toBeUndefined();
+    expect(await records.files(requestId, 0)).toEqual([]);
+    await auditor().execute('select * from data_out.export_log');
   });
 
   it.each([
+    ['select public_key from data_out.requests', 'permission denied for table requests'],
+    ['select depends_on from data_out.requests', 'permission denied for table requests'],
     ["update data_out.requests set state = 'complete'", 'permission denied for table requests'],
     ['delete from data_out.request_files', 'permission denied for table request_files'],
     ["insert into data_out.export_log (request_id, event) values (gen_random_uuid(), 'staged')", 'permission denied'],
     ['select * from data_out.archive_users', 'permission denied for table archive_users'],
-    ['select * from data_out.uploads', 'permission denied for table uploads'],
     ['select * from data_out.schema_migrations', 'permission denied for table schema_migrations'],
     ['select * from sda.files', 'permission denied for schema sda'],
     ['create table data_out.mine (id int)', 'permission denied for schema data_out'],
@@ -230,94 +231,43 @@ describe('the role of the queues’ consumers', () => {
     test.logins = { [workerSecret]: { username: 'data_out_worker', password } };
   });
 
-  it('reads all that an export asks the catalogue for', async () => {
-    const catalogue = exportCatalogue(worker(), noteAttempts);
-    expect(await catalogue.evaluateAccess(['x'], { datasetId: 'EGAD1' })).toMatchObject({
-      entitled: [{ datasetId: 'EGAD1' }],
+  it('does what each function of an export does', async () => {
+    const pipeline = new ExportPipeline(test, workerSecret);
+    pipeline.quota = { gib: 1, expiryDays: 30 };
+    pipeline.grant('EGAD7');
+    await pipeline.addDataset('EGAD7', {
+      staged: Buffer.alloc(100),
+      copied: Buffer.alloc(9 * 2 ** 20),
+      lost: Buffer.alloc(100),
     });
-    expect(await catalogue.isReleased('EGAD1')).toBe(true);
-    const files = [{ fileId: 'F', archiveFileSize: 1 }];
-    expect((await catalogue.exportableFiles('EGAD1', '')[Symbol.asyncIterator]().next()).value).toMatchObject({
-      files,
-    });
-    expect(await catalogue.exportableFile('F')).toMatchObject({ files });
-    expect(await catalogue.findReleasedFile({ fileId: 'F', datasetId: 'EGAD1' })).toMatchObject({ fileId: 'F' });
-  });
+    pipeline.archive.delete('bodies/lost');
+    const states = async (requestId: string) => {
+      const found = `select state from data_out.request_files where request_id = '${requestId}' order by file_id`;
+      return [
+        (await test.sql(`select state from data_out.requests where request_id = '${requestId}'`)).flat(),
+        (await test.sql(found)).flat(),
+      ];
+    };
+    const requestId = pipeline.request({ datasetId: 'EGAD7' });
+    const rejected = pipeline.request({ datasetId: 'EGAD404' });
+    await pipeline.deliverAll();
+    expect(await states(requestId)).toEqual([['incomplete'], ['staged', 'given_up', 'staged']]);
+    expect(await states(rejected)).toEqual([['rejected'], []]);
 
-  it('keeps what happens to requests and their files', async () => {
-    const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3d';
-    const requests = wholeLedger(worker(), 10);
-    const files = wholeLedger(worker(), 10);
-    const sweep = wholeLedger(worker(), 10);
-    const request = { requestId, requestedAt: new Date(0), datasetId: 'EGAD1', recipient: 'ab', keyFingerprint: 'cd' };
-    await requests.accept(request, ['F'], { count: 1, isLast: false });
-    await requests.begin(requestId, { count: 1, isLast: true });
-    const none = { sentTo: '', files: 0 };
-    await requests.addFiles(requestId, none, ['G'], { count: 1, isLast: false });
-    const attempt = { requestId, datasetId: 'EGAD1', fileId: 'F', isFirst: true, isLast: true };
-    await exportCatalogue(worker(), noteAttempts).findReleasedFiles([attempt]);
-    await files.record([{ requestId, fileId: 'G', state: 'given_up' }], []);
-    await requests.fail(request, 'internal_error');
-    expect(await requests.closeUnsent(requestId, none, { state: 'given_up', reason: 'not_sent' })).toBe(false);
-    expect(await requests.completeFanOut(requestId, none)).toBe(true);
-    expect(await files.finalizable([requestId])).toEqual([requestId]);
-    const now = new Date();
-    expect(await sweep.giveUpSilent(now)).toBe(0);
-    expect(await sweep.giveUpExpired(now)).toBe(0);
-    expect(await sweep.brokenFanOuts(now, now)).toEqual([]);
-    expect(await sweep.unclosed(new Date(Date.now() + 60_000))).toEqual([requestId]);
-    await test.sql('truncate data_out.export_log');
-  });
+    // No delivery of this message succeeds.
+    pipeline.put('smallFileExports', { requestId, fileId: 'staged' });
+    pipeline.deadLetters.push(...pipeline.queues.smallFileExports.splice(0));
+    await pipeline.deliverAll();
 
-  it('settles a request by its receipt', async () => {
-    const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3b';
-    const request = { requestId, requestedAt: new Date(0), datasetId: 'EGAD1', recipient: 'ab', keyFingerprint: 'cd' };
-    const requests = wholeLedger(worker(), 10);
-    await requests.accept(request, ['F'], { count: 1, isLast: false });
-    await wholeLedger(worker(), 10).record([{ requestId, fileId: 'F', state: 'given_up' }], []);
-    await requests.completeFanOut(requestId, { sentTo: 'F', files: 1 });
-    const log = receiptRecords(worker());
-    expect(await log.find(requestId)).toMatchObject({ isOpen: false });
-    expect(await Array.fromAsync(log.files(requestId))).toMatchObject([[{ fileId: 'F', state: 'given_up' }]]);
-    const revision = { requestId, receiptRevision: 1 };
-    expect(await log.finalize(revision, { state: 'incomplete', staged: 0, stagedBytes: 0 })).toBe(true);
-    await log.close(revision, true);
-    await test.sql('truncate data_out.export_log');
-  });
+    await pipeline.event('EGAD7', 'deprecated');
+    expect(await pipeline.withdraw()).toEqual([{ datasetId: 'EGAD7', found: 2, removed: 2 }]);
+    await pipeline.deliverAll();
+    expect(await states(requestId)).toEqual([['incomplete'], ['withdrawn', 'given_up', 'withdrawn']]);
 
-  it('writes the audit trail, each event once', async () => {
-    const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3c';
-    const event = { requestId, event: 'staged', fileId: 'F', datasetId: 'EGAD1', bytes: 7 } as const;
-    for (const _ of [1, 2]) await outboxRecords(worker(), 30).recordRemoval([], [event]);
-    expect(await test.sql('select request_id, event, file_id, bytes from data_out.export_log')).toEqual([
-      [requestId, 'staged', 'F', '7'],
-    ]);
-  });
-
-  it('finds containers, and settles the rows of those that leave the outbox', async () => {
-    const requestId = '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3e';
-    await test.sql(
-      `insert into data_out.requests (request_id, requested_at, dataset_id, recipient, state)
-       values ('${requestId}', now(), 'EGAD1', repeat('a', 64), 'complete')`,
-    );
-    await test.sql(
-      `insert into data_out.request_files (request_id, file_id, state, outbox_key)
-       values ('${requestId}', 'F', 'staged', repeat('a', 64) || '/F-x.c4gh')`,
-    );
-    const records = outboxRecords(worker(), 30);
-    expect(await records.deprecatedDatasets()).toEqual([]);
-    expect(await copyRecords(worker()).ofDataset('EGAD1')).toEqual([]);
-    const found: RecordedContainer[] = [];
-    for await (const page of records.containers({ requestId }, { withdrawn: true })) found.push(...page);
-    expect(found).toMatchObject([{ requestId, fileId: 'F', recipient: 'a'.repeat(64) }]);
-    await records.recordRemoval(
-      found.map((container) => ({ ...container, end: 'withdrawn' })),
-      [],
-    );
-    const settled = `select file_id, state from data_out.request_files where request_id = '${requestId}'`;
-    expect(await test.sql(settled)).toEqual([['F', 'withdrawn']]);
-    await test.sql(`delete from data_out.requests where request_id = '${requestId}'`);
-    await test.sql(`delete from data_out.request_files where request_id = '${requestId}'`);
+    await keepRows(test.dataApi(), 30);
+    await test.sql("update data_out.requests set settled_at = now() - interval '31 days'");
+    expect((await pipeline.sweep()).deleted).toBe(5);
+    expect(await states(requestId)).toEqual([[], []]);
   });
 
   it.each([
@@ -330,6 +280,7 @@ describe('the role of the queues’ consumers', () => {
     ['select * from data_out.retention', 'permission denied for table retention'],
     ['update data_out.retention set days = 30', 'permission denied for table retention'],
     ['update data_out.requests set requested_at = now()', 'permission denied for table requests'],
+    ['update data_out.requests set public_key = null', 'permission denied for table requests'],
     ['truncate data_out.export_log', 'permission denied for table export_log'],
     [
       "insert into data_out.export_log (request_id, event, recorded_at) values (gen_random_uuid(), 'staged', now())",

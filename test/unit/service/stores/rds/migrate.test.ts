@@ -44,7 +44,7 @@ const pipeline = `
   insert into sda.datasets (stable_id) values ('EGAD1');
   insert into sda.dataset_event_log (dataset_id, event) values ('EGAD1', 'released')`;
 
-const names = ['baseline', 'files-by-path'];
+const names = ['baseline'];
 const tables = `select table_schema || '.' || table_name from information_schema.tables
   where table_schema in ('sda', 'data_out') order by 1`;
 const indexes = "select indexname from pg_indexes where schemaname in ('sda', 'data_out') order by 1";
@@ -60,7 +60,6 @@ describe('the migrations', () => {
       'data_out.requests',
       'data_out.retention',
       'data_out.schema_migrations',
-      'data_out.uploads',
       'sda.checksums',
       'sda.dataset_event_log',
       'sda.dataset_events',

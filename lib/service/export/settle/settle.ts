@@ -1,0 +1,214 @@
+import * as z from 'zod';
+import { crcOf, formatCrc } from '../../../common/crc64nvme.ts';
+import { filesPerReceipt, type RequestState, receiptType, requestStates } from '../../../contract/delivery.ts';
+import { outboxKey, outboxMetadata } from '../../../contract/outbox-key.ts';
+import { unavailable } from '../../../errors.ts';
+import type { ObjectHead } from '../../archive/ports.ts';
+import { checkTimeLeft } from '../../archive/write-container.ts';
+import { camelRow, isoTime, optional, timeFormat } from '../../stores/rds/columns.ts';
+import type { SqlExecutor } from '../../stores/rds/data-api.ts';
+import { compactJws, type ReceiptSigner } from '../../stores/receipt-signer.ts';
+import type { Outbox } from '../../stores/s3/outbox.ts';
+import { audit, hasOpenFiles, requestIds, secondsSince } from '../requests.ts';
+import { entryOf, ReceiptLines, receiptName, Tally } from './receipt.ts';
+import { filesForReceipt } from './receipt-files.ts';
+
+export interface SettleDependencies {
+  readonly db: SqlExecutor;
+  /** What writes receipts. @default - none are written, and requests are settled all the same */
+  readonly receipts?: {
+    readonly outbox: Pick<Outbox, 'head' | 'put'>;
+    readonly signer: ReceiptSigner;
+    /** Service id. */
+    readonly issuer: string;
+  };
+  readonly now: () => Date;
+  /** Most files of one receipt. @default 100,000 */
+  readonly filesPerPart?: number;
+}
+
+/** How a message ended. It is deleted in each case. */
+export type SettleOutcome =
+  | {
+      readonly outcome: 'settled';
+      readonly state: RequestState;
+      readonly staged: number;
+      readonly missing: number;
+      /** From the request until now. Absent when the request is settled again. */
+      readonly seconds?: number;
+    }
+  /** An earlier delivery of the message has done all. */
+  | { readonly outcome: 'already_settled' }
+  /** The request is gone or rejected, or a file of it is open. It is settled later, if at all. */
+  | { readonly outcome: 'not_settled' };
+
+const requestRow = camelRow({
+  request_id: z.string(),
+  requested_at: z.string(),
+  kind: z.enum(['dataset', 'file']),
+  dataset_id: z.string(),
+  file_id: optional(z.string()),
+  recipient: z.string(),
+  key_fingerprint: z.string(),
+  state: z.enum(requestStates),
+  files: z.number(),
+  revision: z.number(),
+  settled_revision: z.number(),
+  is_open: z.boolean(),
+});
+
+/** A request that is to be settled. `fileId` is that of the one file that was asked for. */
+type SettlingRequest = z.infer<typeof requestRow>;
+
+/**
+ * Settle a request whose files have all ended: decide how it ended and write its delivery receipts. It is safe to repeat and to run twice
+ * at once: the outbox ends with the receipts of the newest revision. The next run continues after the last part that one which died has written.
+ *
+ * The state is recorded before the last receipt becomes visible, so a whole receipt belongs to a request that has ended. The revision
+ * counts as settled after that, so a request without its receipt can be found.
+ */
+export async function settleRequest(
+  requestId: string,
+  dependencies: SettleDependencies,
+  remainingMs: () => number,
+): Promise<SettleOutcome> {
+  const { db, receipts, now, filesPerPart = filesPerReceipt } = dependencies;
+  const request = await findSettling(db, requestId);
+  if (!request || request.isOpen) return { outcome: 'not_settled' };
+  if (request.settledRevision >= request.revision) return { outcome: 'already_settled' };
+
+  const parts = Math.ceil(request.files / filesPerPart);
+  let tally = new Tally();
+  for (let part = 1; part <= parts; part += 1) {
+    const key = outboxKey(request.recipient, nameOf(request, part === parts ? undefined : part));
+    const present = await receipts?.outbox.head(key);
+    if (revisionOf(present) > request.revision) return { outcome: 'not_settled' };
+    if (revisionOf(present) === request.revision) {
+      tally = Tally.of(present?.metadata[outboxMetadata.tally] ?? '');
+    } else {
+      const lines = await readPart(request, tally, dependencies, remainingMs);
+      if (part === parts && !(await recordEnd(db, request, tally))) return { outcome: 'not_settled' };
+      if (receipts) await writeReceipt(request, lines, { key, part, parts, present, tally }, receipts, now());
+    }
+  }
+  await recordSettled(db, request, receipts && nameOf(request));
+  return {
+    ...{ outcome: 'settled', state: tally.state, staged: tally.staged, missing: tally.missing },
+    ...(request.settledRevision === 0 && { seconds: secondsSince(request.requestedAt, now()) }),
+  };
+}
+
+/** Read the next files for one receipt. @param tally counts those before, and then these */
+async function readPart(
+  request: SettlingRequest,
+  tally: Tally,
+  { db, filesPerPart = filesPerReceipt }: SettleDependencies,
+  remainingMs: () => number,
+): Promise<ReceiptLines> {
+  const lines = new ReceiptLines();
+  for await (const page of filesForReceipt(db, request.requestId, tally.staged + tally.missing)) {
+    checkTimeLeft(remainingMs);
+    for (const file of page.slice(0, filesPerPart - lines.count)) {
+      const entry = entryOf(file, request);
+      tally.add(entry);
+      lines.add(entry);
+    }
+    if (lines.count === filesPerPart) break;
+  }
+  return lines;
+}
+
+async function findSettling(db: SqlExecutor, requestId: string): Promise<SettlingRequest | undefined> {
+  const [row] = await db.query(
+    requestRow,
+    `select cast(r.request_id as text) as request_id, ${isoTime('r.requested_at')} as requested_at, r.kind, r.dataset_id,
+       case r.kind when 'file' then r.file_id end as file_id, r.recipient, r.key_fingerprint, r.state, r.files, r.revision,
+       r.settled_revision, ${hasOpenFiles('r.request_id')} as is_open
+     from data_out.requests r
+     where r.request_id = cast(:request_id as uuid) and r.state <> 'rejected' and r.recipient is not null`,
+    { request_id: { uuid: requestId }, ...timeFormat },
+  );
+  return row;
+}
+
+/** @returns `false` when the request has a newer revision or an open file by now: nothing was changed */
+async function recordEnd(db: SqlExecutor, { requestId, revision }: SettlingRequest, tally: Tally): Promise<boolean> {
+  const ended = await requestIds(
+    db,
+    `with ended as (
+       update data_out.requests r
+       set state = :state, staged = cast(:staged as integer), staged_bytes = cast(:staged_bytes as bigint), settled_at = now()
+       where r.request_id = cast(:request_id as uuid) and r.revision = :revision and not ${hasOpenFiles('r.request_id')}
+       returning r.*
+     ), audited as (
+       ${audit(`select request_id, 'settled', state, archive_kind, dataset_id, file_id, recipient, key_fingerprint, staged_bytes,
+         cast(null as text) from ended`)}
+     )
+     select cast(request_id as text) as request_id from ended`,
+    {
+      ...{ request_id: { uuid: requestId }, revision },
+      ...{ state: tally.state, staged: tally.staged, staged_bytes: tally.stagedBytes },
+    },
+  );
+  return ended.length > 0;
+}
+
+/** Nothing more is to be done for this revision. @param receipt its name in the outbox */
+async function recordSettled(
+  db: SqlExecutor,
+  { requestId, revision }: SettlingRequest,
+  receipt: string | undefined,
+): Promise<void> {
+  await db.execute(
+    `update data_out.requests r set settled_revision = :revision, receipt = coalesce(:receipt, r.receipt)
+     where r.request_id = cast(:request_id as uuid) and r.settled_revision < :revision`,
+    { request_id: { uuid: requestId }, revision, receipt: receipt ?? null },
+  );
+}
+
+const nameOf = ({ fileId, datasetId, requestId }: SettlingRequest, part?: number) =>
+  receiptName(fileId ?? datasetId, requestId, part);
+
+interface Part {
+  readonly key: string;
+  readonly part: number;
+  readonly parts: number;
+  /** The receipt that this one replaces. */
+  readonly present: ObjectHead | undefined;
+  readonly tally: Tally;
+}
+
+/** Write one receipt, unless another invocation has meanwhile written that of this revision or a newer one. */
+async function writeReceipt(
+  request: SettlingRequest,
+  lines: ReceiptLines,
+  { key, part, parts, present, tally }: Part,
+  { outbox, signer, issuer }: NonNullable<SettleDependencies['receipts']>,
+  issuedAt: Date,
+): Promise<void> {
+  const metadata = {
+    [outboxMetadata.requestId]: request.requestId,
+    [outboxMetadata.requestedAt]: request.requestedAt,
+    [outboxMetadata.datasetId]: encodeURIComponent(request.datasetId),
+    [outboxMetadata.generation]: String(request.revision),
+    [outboxMetadata.tally]: String(tally),
+  };
+  const isComplete = part === parts && tally.missing === 0;
+  const payload = lines.payload(request, { issuer, issuedAt, isComplete, ...(parts > 1 && { part, parts }) });
+  const header = { alg: 'ES256', typ: receiptType, ...(await signer.identity()) };
+  const jws = await compactJws(header, payload, (digest) => signer.sign(digest));
+  const crc64nvme = formatCrc(await crcOf(jws));
+  let replaced = present;
+  for (const _ of ['the receipt that was seen', 'one that another invocation wrote meanwhile']) {
+    if ((await outbox.put(key, jws, metadata, replaced?.etag, crc64nvme)) === 'written') return;
+    replaced = await outbox.head(key);
+    if (part === parts && revisionOf(replaced) >= request.revision) return;
+    if (revisionOf(replaced) >= request.revision) break;
+  }
+  throw unavailable('another invocation wrote this receipt at the same time');
+}
+
+/** 0 for no receipt, and for an object that says none. */
+function revisionOf(head: ObjectHead | undefined): number {
+  return Number(head?.metadata[outboxMetadata.generation] ?? 0) || 0;
+}

@@ -1,0 +1,179 @@
+import { parseJson } from '../../../common/untrusted-json.ts';
+import type { DenyList } from '../../../contract/deny-list.ts';
+import { type FileExportMessage, fileExportMessage } from '../../../contract/messages.ts';
+import { outboxMetadata, outboxMetadataOf } from '../../../contract/outbox-key.ts';
+import { isError, unavailable } from '../../../errors.ts';
+import { nameDamagedFile } from '../../archive/archived-file.ts';
+import { forEachConcurrently } from '../../archive/concurrency.ts';
+import { largestSmallBody } from '../../archive/plan.ts';
+import { checkTimeLeft, containerCrc } from '../../archive/write-container.ts';
+import type { ReceivedMessage } from '../received.ts';
+import { sendToSettle } from '../requests.ts';
+import { copyLarge } from './copy.ts';
+import {
+  alreadyWritten,
+  type DueOrder,
+  dueOrder,
+  type End,
+  findOrders,
+  headerOf,
+  isStillDue,
+  type Order,
+  type StageDependencies,
+} from './order.ts';
+import { recordEnds } from './record.ts';
+
+/** One message on its way. */
+export interface StagedMessage extends Partial<FileExportMessage> {
+  order?: Order | undefined;
+  end: End;
+}
+
+/** The milliseconds that the invocation has left, and those that it had when its orders were found. */
+type Time = readonly [remainingMs: () => number, foundMs: number];
+
+/** How long an order counts as just found. After that it is asked for again before its container becomes visible. */
+const freshMs = 10_000;
+/** Bytes of small bodies that a batch has in memory at once, whatever the sizes of its files. */
+const bytesInFlight = 32 * 1024 * 1024;
+
+/**
+ * Stage files, each for one recipient: the header rebuilt for their key, the body copied as it is. One query finds all files, one statement
+ * records what happened to them, and S3 is called for all files side by side.
+ *
+ * Staging is safe to repeat and to run twice at once: the outbox ends with the whole container of the newest request. The catalogue's
+ * size decides how a file is written, whichever queue its message came by.
+ *
+ * @param messages at most ten
+ * @returns how each ended, in their order
+ */
+export async function stageFiles(
+  messages: readonly Pick<ReceivedMessage, 'body'>[],
+  dependencies: StageDependencies,
+  remainingMs: () => number,
+): Promise<readonly StagedMessage[]> {
+  const { db } = dependencies;
+  const all = messages.map(({ body }): StagedMessage => {
+    const named = fileExportMessage.safeParse(parseJson(body)).data;
+    if (named) return { ...named, end: { outcome: 'ended' } };
+    return { end: failed(new Error('the message names no file of a request')) };
+  });
+  const tasks = all.filter(isNamed);
+  try {
+    checkTimeLeft(remainingMs);
+    const foundMs = remainingMs();
+    const orders = await findOrders(db, tasks);
+    for (const [index, task] of tasks.entries()) task.order = orders[index];
+    const denied = await dependencies.denied();
+    await forEachConcurrently(tasks, atOnce(orders), async (task) => {
+      const { order } = task;
+      if (order) task.end = await endOf(order, denied, dependencies, remainingMs, foundMs).catch(failed);
+    });
+  } catch (error) {
+    for (const task of tasks) task.end = failed(error);
+  }
+  await record(tasks, dependencies);
+  return all;
+}
+
+type Task = StagedMessage & FileExportMessage;
+
+const isNamed = (message: StagedMessage): message is Task => message.fileId !== undefined;
+
+const failed = (error: unknown): End => ({ outcome: 'failed', error });
+
+/** How many files may be in memory at once, by the largest of them. */
+function atOnce(orders: readonly (Order | undefined)[]): number {
+  const sizes = orders.map((order) =>
+    order?.file.status === 'fulfilled' ? (order.file.value?.archiveFileSize ?? 0) : 0,
+  );
+  return Math.max(1, Math.floor(bytesInFlight / Math.max(...sizes, 1)));
+}
+
+/** Stage one file, unless its row has ended. A file that is rejected leaves no container of its request in the outbox. */
+async function endOf(order: Order, denied: DenyList, dependencies: StageDependencies, ...time: Time): Promise<End> {
+  const { state, key, uploadId } = order;
+  if (state === 'staged' || state === 'superseded' || state === 'given_up') return { outcome: 'ended' };
+  const isOpen = state === 'waiting' || state === 'sent';
+  const end: End = isOpen ? await attempt(order, denied, dependencies, ...time) : { outcome: 'ended' };
+  if (end.outcome === 'staged' || end.outcome === 'continued') return end;
+  if (key !== undefined && uploadId !== undefined) await dependencies.outbox.upload(key, {}, uploadId).abort();
+  if (end.outcome === 'ended' || end.outcome === 'rejected') await removeContainer(order, dependencies);
+  return end;
+}
+
+/** An error that no repetition mends is an end. Others are thrown. */
+async function attempt(order: Order, denied: DenyList, dependencies: StageDependencies, ...time: Time): Promise<End> {
+  try {
+    const due = dueOrder(order, denied);
+    const stage = due.archived.archiveFileSize > largestSmallBody ? copyLarge : stageSmall;
+    return await nameDamagedFile(order.fileId, () => stage(due, dependencies, ...time));
+  } catch (error) {
+    if (isError(error, 'archive_damaged')) return { outcome: 'given_up', reason: error.code, detail: error.message };
+    if (!isError(error, 'request_rejected')) throw error;
+    return { outcome: 'rejected', reason: error.reason ?? '', detail: error.message };
+  }
+}
+
+/** Take the container of this request out of the outbox, if an invocation that died or was overtaken has left it there. */
+async function removeContainer({ key, requestId }: Order, { outbox }: StageDependencies): Promise<void> {
+  if (key === undefined) return;
+  const present = await outbox.head(key);
+  if (present?.metadata[outboxMetadata.requestId] === requestId) await outbox.remove(key, present.etag);
+}
+
+/**
+ * Stage a file of at most 8 MiB: one GetObject, one PutObject. The write says on which condition it may happen, so the
+ * outbox is looked at only when S3 refuses it.
+ */
+async function stageSmall(
+  order: DueOrder,
+  dependencies: StageDependencies,
+  remainingMs: () => number,
+  foundMs: number,
+): Promise<End> {
+  const { archive, outbox, archiveKeys } = dependencies;
+  const { key, archived } = order;
+  const { header, headerSha256 } = await headerOf(order, archiveKeys);
+  const { container, bodyCrc } = await archive.readWhole(archived, archived.archiveFileSize, header);
+  const crc64nvme = await containerCrc(header, { bodySize: archived.archiveFileSize, crc64nvme: bodyCrc });
+  if (foundMs - remainingMs() > freshMs && !(await isStillDue(order, dependencies))) return { outcome: 'ended' };
+  let replaces: string | undefined;
+  for (const _ of ['nothing exists', 'an older container exists']) {
+    checkTimeLeft(remainingMs);
+    if ((await outbox.put(key, container, outboxMetadataOf(order), replaces, crc64nvme)) === 'written') {
+      return { outcome: 'staged', bytes: container.length, headerSha256, crc64nvme };
+    }
+    const { present, end } = await alreadyWritten(order, headerSha256, dependencies);
+    if (end) return end;
+    replaces = present?.etag;
+  }
+  throw unavailable('another request wrote this container at the same time');
+}
+
+/**
+ * Record all ends by one statement. A container whose row was withdrawn, rejected or deleted meanwhile is taken back. Then requests without
+ * an open file are sent on: also those whose rows had all ended before, because the invocation that recorded them may have died. A
+ * message whose row was not written fails, and the next delivery finds its container.
+ */
+async function record(tasks: readonly Task[], dependencies: StageDependencies): Promise<void> {
+  const { db, filesInFlight } = dependencies;
+  try {
+    const recorded = await recordEnds(db, tasks, filesInFlight);
+    const rowOf = ({ requestId, fileId }: Task) =>
+      recorded.find((row) => row.requestId === requestId && row.fileId === fileId);
+    for (const task of tasks) {
+      const was = rowOf(task)?.was;
+      const isOverruled = was === undefined || was === 'withdrawn' || was === 'rejected';
+      if (task.order && task.end.outcome === 'staged' && isOverruled) {
+        await removeContainer(task.order, dependencies);
+        task.end = { outcome: 'ended' };
+      }
+    }
+    const touched = tasks.filter((task) => task.end.outcome === 'ended' || rowOf(task)?.maySettle);
+    const ids = touched.map(({ requestId }) => requestId);
+    await sendToSettle(ids, dependencies);
+  } catch (error) {
+    for (const task of tasks) if (task.end.outcome !== 'failed') task.end = failed(error);
+  }
+}

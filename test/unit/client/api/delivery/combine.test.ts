@@ -1,0 +1,70 @@
+import { describe, expect, test } from 'vitest';
+import { combine } from '../../../../../lib/client/api/delivery/combine.ts';
+import type { DeliveryReceipt } from '../../../../../lib/contract/delivery.ts';
+import { deliveredFile, receiptOf } from '../../../../helpers/receipts.ts';
+
+const files = await Promise.all(
+  ['EGAF1-a', 'EGAF2-b', 'EGAF3-c'].map((name) => deliveredFile(name, Buffer.alloc(200))),
+);
+const [first, second, third] = [1, 2, 3].map((part) => receiptOf([files[part - 1]!], { part, parts: 3, iat: part }));
+const parts = [first!, second!, third!];
+const missing = [{ file_id: 'EGAF4', path: '/d', reason: 'given_up' }];
+const at = (generation: number) => (part: DeliveryReceipt) => ({ ...part, generation });
+
+describe('the receipts of a request', () => {
+  test('are one, with the files of each part in their order and the time of the last', () => {
+    const whole = { receipt: receiptOf(files, { iat: 3 }), lacking: undefined };
+    expect(combine([third!, first!, second!])).toEqual(whole);
+    expect(combine([receiptOf(files, { iat: 3 })])).toEqual(whole);
+  });
+
+  test('are complete when the last part says so, whatever the others say', () => {
+    const earlier = [first!, { ...second!, complete: false }];
+    expect(combine([...earlier, third!]).receipt).toMatchObject({ complete: true });
+    const { receipt } = combine([first!, { ...second!, missing }, { ...third!, complete: false }]);
+    expect(receipt).toMatchObject({ complete: false, missing });
+  });
+
+  test.each([
+    ['a part is absent', [first!, third!], /2 parts of 3 in generation 1$/],
+    [
+      'the last part is of the older generation',
+      [...[first!, second!].map(at(2)), third!],
+      /2 parts of 3 in generation 2$/,
+    ],
+    ['the newer generation has begun', [at(2)(first!), ...parts.slice(1)], /1 part of 3 in generation 2$/],
+  ])('are not whole when %s', (_, receipts, said) => {
+    expect(combine(receipts).lacking).toMatch(said);
+  });
+
+  test('of the newest generation win, and copies of the only receipt do no harm', () => {
+    const renewed = receiptOf(files.slice(1), { generation: 2 });
+    expect(combine([renewed, receiptOf(files), renewed])).toEqual({ receipt: renewed, lacking: undefined });
+  });
+
+  test.each([
+    ['a part comes twice', [...parts, first!], 'a part comes twice'],
+    ['two receipts claim to be the same part', [first!, { ...second!, part: 1 }, third!], 'a part comes twice'],
+    ['a part names another number of parts', [first!, { ...second!, parts: 4 }, third!], 'differ in "parts"'],
+    ['a part is a receipt alone', [first!, receiptOf([files[1]!]), third!], 'differ in "parts"'],
+    ['a part is for another dataset', [first!, { ...second!, dataset: 'EGAD2' }, third!], 'differ in "dataset"'],
+    ['a part is of a file', [first!, { ...second!, kind: 'file' as const }, third!], 'differ in "kind"'],
+    [
+      'a part is for another key',
+      [{ ...first!, key_fingerprint: 'cd'.repeat(32) }, second!],
+      'differ in "key_fingerprint"',
+    ],
+    ['a part is of another service', [first!, { ...second!, iss: 'org.example.other' }], 'differ in "iss"'],
+    [
+      'a part has another time',
+      [first!, { ...second!, requested_at: '2026-09-21T10:00:01Z' }],
+      'differ in "requested_at"',
+    ],
+    ['two parts list one name', [first!, { ...second!, files: first!.files }], 'a name is listed twice'],
+    ['one receipt lists a name twice', [receiptOf([files[0]!, files[0]!])], 'a name is listed twice'],
+    ['it is complete with missing files', [first!, second!, { ...third!, missing }], '"missing" lists 1 file'],
+    ['it is incomplete and nothing is missing', [receiptOf(files, { complete: false })], '"missing" lists 0 files'],
+  ])('contradict themselves when %s', (_, receipts, said) => {
+    expect(() => combine(receipts)).toThrow(said);
+  });
+});
