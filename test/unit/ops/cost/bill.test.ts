@@ -62,16 +62,16 @@ describe('the bill of this service', () => {
     const use = Object.fromEntries(bill.services.map(({ service, use: usd }) => [service, usd]));
     // Two downloads of 1 GiB.
     expect(use['Data transfer']).toBeCloseTo(0.18, 9);
-    // 1 GiB-month; 19 writes and a receipt; 5 reads, and 2 GETs for each of two downloads of a whole GiB.
-    expect(use['Amazon S3']).toBeCloseTo(0.023 + (20 * 0.005) / 1000 + (9 * 0.0004) / 1000, 9);
+    // 1 GiB-month; 19 writes and a receipt; 4 reads, and 2 GETs for each of two downloads of a whole GiB.
+    expect(use['Amazon S3']).toBeCloseTo(0.023 + (20 * 0.005) / 1000 + (8 * 0.0004) / 1000, 9);
     // The request, ten looks at its state, a listing, two downloads.
     expect(use['Amazon API Gateway']).toBeCloseTo((14 * 3.5) / 1e6, 12);
-    // 6 calls for the file, 10 for the export, 14 for requests.
-    expect(use['Amazon Aurora']).toBeCloseTo((30 * 0.35) / 1e6, 12);
+    // 4 calls for the file, 10 for the export, 14 for requests.
+    expect(use['Amazon Aurora']).toBeCloseTo((28 * 0.35) / 1e6, 12);
     // 2.1 for the file, 6 for the export.
     expect(use['Amazon SQS']).toBeCloseTo((8.1 * 0.4) / 1e6, 12);
-    // 1 % of 29 calls.
-    expect(use['AWS KMS']).toBeCloseTo((0.29 * 0.03) / 1e4, 12);
+    // 1 % of 28 calls.
+    expect(use['AWS KMS']).toBeCloseTo((0.28 * 0.03) / 1e4, 12);
     expect(bill.idle).toBe(0);
     expect(bill.services[0]?.service).toBe('Amazon CloudWatch');
   });
