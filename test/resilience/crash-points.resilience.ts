@@ -54,7 +54,10 @@ async function run(at?: number, when: 'before' | 'after' = 'before') {
   return { end: await endOf(world), calls: world.calls.names.slice(start) };
 }
 
-test('an export ends the same wherever an invocation dies, before and after each call of AWS', async () => {
+// Some 210 databases are opened in turn.
+test('an export ends the same wherever an invocation dies, before and after each call of AWS', {
+  timeout: 300_000,
+}, async () => {
   const { end, calls } = await run();
   expect(end).toMatchObject({ state: 'withdrawn', isSettled: true, outbox: [], uploads: 0, deadLetters: 0 });
   const different: unknown[] = [];
