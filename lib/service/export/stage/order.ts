@@ -65,7 +65,10 @@ export async function findOrders(
      join data_out.request_files x on x.request_id = w.request_id and x.file_id = w.file_id
      join data_out.requests r on r.request_id = x.request_id and r.recipient is not null
      left join sda.files f on f.stable_id = x.file_id`,
-    { wanted: { json: wanted.map((file, position) => snakeCase({ ...file, position })) }, ...timeFormat },
+    {
+      wanted: { json: wanted.map(({ requestId, fileId }, position) => snakeCase({ requestId, fileId, position })) },
+      ...timeFormat,
+    },
   );
   const orders: (Order | undefined)[] = wanted.map(() => undefined);
   for (const columns of rows) {

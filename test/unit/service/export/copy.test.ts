@@ -140,7 +140,7 @@ describe('an upload for other bytes is of no use: it is aborted, and another one
     ['the parts have another size', () => Object.assign(world, { copySize: 6 * MiB })],
   ])('%s', async (_, happening) => {
     await deliver(interrupted);
-    await happening();
+    happening();
     expect(await deliver(interrupted)).toEqual({ outcome: 'continued' });
     expect([uploads(), (await row()).upload_id]).toEqual([['upload-2'], 'upload-2']);
     expect(await deliver()).toMatchObject(staged);
@@ -256,7 +256,7 @@ describe('damage ends the file, and leaves no upload', () => {
     ['no body', () => world.archive.delete('bodies/EGAF1')],
   ])('%s', async (_, damage) => {
     await deliver(interrupted);
-    await damage();
+    damage();
     expect(await deliver()).toMatchObject({ outcome: 'given_up', reason: 'archive_damaged' });
     expect(await row()).toMatchObject({ state: 'given_up', reason: 'archive_damaged', upload_id: null });
     expect([world.outbox.objects.size, uploads(), world.queues.fileExports]).toEqual([0, [], []]);

@@ -4,6 +4,8 @@ import { type DenyListEntry, entryHash } from '../../../../lib/contract/deny-lis
 import { outboxPrefix } from '../../../../lib/contract/outbox-key.ts';
 import { decrypt } from '../../../../lib/crypt4gh/index.ts';
 import { unavailable } from '../../../../lib/errors.ts';
+import { findOrders } from '../../../../lib/service/export/stage/order.ts';
+import type { SqlExecutor } from '../../../../lib/service/stores/rds/data-api.ts';
 import { ExportPipeline, subject } from '../../../helpers/export-pipeline.ts';
 import { vector, vectorKey } from '../../../helpers/export-world.ts';
 
@@ -338,4 +340,22 @@ test('a late success replaces given_up, and the request is settled again', async
   await world.settle();
   expect(await world.statesOf(id)).toEqual(['EGAF1: staged']);
   expect(await world.requestRow(id)).toMatchObject({ state: 'complete', revision: 2, settled_revision: 2 });
+});
+
+test('a row is looked up by its ids, so that no key or header travels to the database again', async () => {
+  await sent();
+  const asked: unknown[] = [];
+  const { query, execute } = world.db;
+  const db: SqlExecutor = {
+    execute,
+    query: (row, text, parameters) => {
+      asked.push(parameters?.wanted);
+      return query(row, text, parameters);
+    },
+  };
+  const [order] = await findOrders(db, [{ requestId: older.id, fileId: 'EGAF1' }]);
+  expect(order).toMatchObject({ publicKey: expect.any(Uint8Array), dependsOn: expect.any(Array) });
+  await findOrders(db, [order!]);
+  const wanted = { json: [{ position: 0, request_id: older.id, file_id: 'EGAF1' }] };
+  expect(asked).toEqual([wanted, wanted]);
 });
