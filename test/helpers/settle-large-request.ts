@@ -62,7 +62,7 @@ const db: SqlExecutor = {
     if (sql.includes('as is_open')) return [row.parse(request)];
     const [, position] = /offset (\d+) limit 1$/.exec(sql) ?? [];
     if (position !== undefined) return [row.parse({ file_id: idOf(Number(position)) })];
-    if (!sql.includes('page_rows')) return [row.parse({ ended: true })];
+    if (!sql.includes('page_rows')) return [row.parse({ request_id: requestId })];
     const from = parameters.after === '' ? 0 : Number(String(parameters.after).slice(4)) + 1;
     const page_rows = Math.min(1000, files - from);
     return Array.from({ length: page_rows }, (_, index) => row.parse({ ...fileAt(from + index), page_rows }));

@@ -7,8 +7,7 @@ import type { HttpRequest } from './request.ts';
 
 const administratorRole = 'ADMIN';
 
-/** Who may call, by user name. */
-interface Administrators {
+export interface Administrators {
   find(username: string): Promise<{ readonly passwordHash: string; readonly roles: readonly string[] } | undefined>;
 }
 

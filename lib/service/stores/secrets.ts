@@ -105,8 +105,7 @@ export class CachedSecret<Shape, Value> {
 
 const minuteMs = 60_000;
 
-export interface Administrator {
-  readonly username: string;
+interface Administrator {
   /** Scrypt in PHC form, or bcrypt. */
   readonly passwordHash: string;
   readonly roles: readonly string[];
@@ -120,7 +119,7 @@ export function secretAdministrators(options: SecretOptions) {
       new Map(
         users.map(({ username, password: passwordHash, roles }): [string, Administrator] => [
           username,
-          { username, passwordHash, roles },
+          { passwordHash, roles },
         ]),
       ),
     lifetimeMs: minuteMs,
@@ -130,7 +129,6 @@ export function secretAdministrators(options: SecretOptions) {
       (await secret.get()).get(username) ?? (await secret.refreshed()).get(username),
   };
 }
-export type Administrators = ReturnType<typeof secretAdministrators>;
 
 /**
  * The tokens and subjects that are denied. The list is a minute old at most. While it cannot be read, it is the last good one,

@@ -1,19 +1,18 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { hashPassword } from '../../../../lib/common/password-hash.ts';
 import { unavailable } from '../../../../lib/errors.ts';
-import { authenticateAdministrator } from '../../../../lib/service/http/administrator.ts';
-import type { Administrator, Administrators } from '../../../../lib/service/stores/secrets.ts';
+import { type Administrators, authenticateAdministrator } from '../../../../lib/service/http/administrator.ts';
 import { basic } from '../../../helpers/http-request.ts';
 
-const users = new Map<string, Administrator>();
+const users = new Map<string, Awaited<ReturnType<Administrators['find']>>>();
 const administrators: Administrators = { find: async (username) => users.get(username) };
 
 beforeAll(async () => {
   const passwordHash = await hashPassword('correct:horse');
-  users.set('admin', { username: 'admin', passwordHash, roles: ['ADMIN'] });
-  users.set('reader', { username: 'reader', passwordHash, roles: ['READER', 'admin'] });
-  users.set('guest', { username: 'guest', passwordHash, roles: [] });
-  users.set('broken', { username: 'broken', passwordHash: 'correct:horse', roles: ['ADMIN'] });
+  users.set('admin', { passwordHash, roles: ['ADMIN'] });
+  users.set('reader', { passwordHash, roles: ['READER', 'admin'] });
+  users.set('guest', { passwordHash, roles: [] });
+  users.set('broken', { passwordHash: 'correct:horse', roles: ['ADMIN'] });
 });
 
 test('HTTP Basic with the role ADMIN opens the export endpoint', async () => {

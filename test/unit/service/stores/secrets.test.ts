@@ -43,7 +43,6 @@ describe('secretAdministrators', () => {
   it('finds a user with hash and roles', async () => {
     const administrators = secretAdministrators(secretsManager({ users }).options);
     expect(await administrators.find('root')).toEqual({
-      username: 'root',
       passwordHash: '$scrypt$ln=15,r=8,p=1$c2FsdA$aGFzaA',
       roles: ['ADMIN'],
     });
