@@ -93,14 +93,21 @@ function atOnce(orders: readonly (Order | undefined)[]): number {
 /** Stage one file, unless its row has ended. A file that is rejected leaves no container of its request in the outbox. */
 async function endOf(order: Order, denied: DenyList, dependencies: StageDependencies, ...time: Time): Promise<End> {
   const { state, key, uploadId } = order;
-  if (state === 'staged' || state === 'superseded' || state === 'given_up') return { outcome: 'ended' };
+  if (keepsContainer(state)) return { outcome: 'ended' };
   const isOpen = state === 'waiting' || state === 'sent';
   const end: End = isOpen ? await attempt(order, denied, dependencies, ...time) : { outcome: 'ended' };
   if (end.outcome === 'staged' || end.outcome === 'continued') return end;
   if (key !== undefined && uploadId !== undefined) await dependencies.outbox.upload(key, {}, uploadId).abort();
+  if (isOpen && end.outcome === 'ended') {
+    // Another delivery of this message may have staged the file meanwhile, and its container stays.
+    const [now] = await findOrders(dependencies.db, [order]);
+    if (now && keepsContainer(now.state)) return end;
+  }
   if (end.outcome === 'ended' || end.outcome === 'rejected') await removeContainer(order, dependencies);
   return end;
 }
+
+const keepsContainer = (state: Order['state']) => ['staged', 'superseded', 'given_up'].includes(state);
 
 /** An error that no repetition mends is an end. Others are thrown. */
 async function attempt(order: Order, denied: DenyList, dependencies: StageDependencies, ...time: Time): Promise<End> {
