@@ -5,6 +5,7 @@ import { outboxPrefix } from '../../../../lib/contract/outbox-key.ts';
 import { decrypt } from '../../../../lib/crypt4gh/index.ts';
 import { unavailable } from '../../../../lib/errors.ts';
 import { findOrders } from '../../../../lib/service/export/stage/order.ts';
+import { stageFiles } from '../../../../lib/service/export/stage/stage.ts';
 import type { SqlExecutor } from '../../../../lib/service/stores/rds/data-api.ts';
 import { ExportPipeline, subject } from '../../../helpers/export-pipeline.ts';
 import { vector, vectorKey } from '../../../helpers/export-world.ts';
@@ -358,4 +359,27 @@ test('a row is looked up by its ids, so that no key or header travels to the dat
   await findOrders(db, [order!]);
   const wanted = { json: [{ position: 0, request_id: older.id, file_id: 'EGAF1' }] };
   expect(asked).toEqual([wanted, wanted]);
+});
+
+test('a delivery that finds its file staged by another one meanwhile leaves the container', async () => {
+  const id = await sent();
+  const message = { body: JSON.stringify({ requestId: id, fileId: 'EGAF1' }) };
+  const { archive, ...rest } = world.staging;
+  let remaining = 900_000;
+  const slow = {
+    ...rest,
+    archive: {
+      ...archive,
+      readWhole: async (...asked: Parameters<typeof archive.readWhole>) => {
+        const read = await archive.readWhole(...asked);
+        await stageFiles([message], world.staging, () => 900_000);
+        remaining = 800_000;
+        return read;
+      },
+    },
+  };
+  const [late] = await stageFiles([message], slow, () => remaining);
+  expect(late?.end).toEqual({ outcome: 'ended' });
+  expect(await world.statesOf(id)).toEqual(['EGAF1: staged']);
+  expect(world.outbox.objects.has(key)).toBe(true);
 });
