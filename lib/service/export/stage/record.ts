@@ -7,7 +7,7 @@ import type { SqlExecutor } from '../../stores/rds/data-api.ts';
 import { audit, isOpen } from '../requests.ts';
 import type { End, Order } from './order.ts';
 
-/** A file whose end was recorded. A row that is gone, or whose recipient was erased, is not among them. */
+/** A file and what its row said. A row that is gone, or whose recipient was erased, is not among them. */
 const recordedRow = camelRow({
   request_id: z.string(),
   file_id: z.string(),
@@ -22,7 +22,7 @@ type EndedFile = FileExportMessage & { readonly order?: Order | undefined; reado
 /** What a row says of an end. Without a state, the file stays open. */
 function columnsOf({ requestId, fileId, order, end }: EndedFile) {
   const file = { requestId, fileId };
-  if (end.outcome === 'continued') return snakeCase(file);
+  if (end.outcome === 'continued' || end.outcome === 'ended') return snakeCase(file);
   if (end.outcome === 'failed') {
     // Nothing of its text.
     return snakeCase({ ...file, reason: isError(end.error) ? end.error.code : 'internal_error' });
@@ -39,7 +39,7 @@ function columnsOf({ requestId, fileId, order, end }: EndedFile) {
  * many other open rows, so the request is settled when only the invocations that see no more ask for it.
  */
 export async function recordEnds(db: SqlExecutor, files: readonly EndedFile[], filesInFlight: number) {
-  const ends = files.filter(({ end }) => end.outcome !== 'ended').map(columnsOf);
+  const ends = files.filter(({ order, end }) => order || end.outcome !== 'ended').map(columnsOf);
   if (ends.length === 0) return [];
   return await db.query(
     recordedRow,

@@ -90,23 +90,16 @@ function atOnce(orders: readonly (Order | undefined)[]): number {
   return Math.max(1, Math.floor(bytesInFlight / Math.max(...sizes, 1)));
 }
 
-/** Stage one file, unless its row has ended. A file that is rejected leaves no container of its request in the outbox. */
+/** Stage one file, unless its row has ended. A file that is not staged leaves no upload. */
 async function endOf(order: Order, denied: DenyList, dependencies: StageDependencies, ...time: Time): Promise<End> {
   const { state, key, uploadId } = order;
-  if (keepsContainer(state)) return { outcome: 'ended' };
-  const isOpen = state === 'waiting' || state === 'sent';
-  const end: End = isOpen ? await attempt(order, denied, dependencies, ...time) : { outcome: 'ended' };
-  if (end.outcome === 'staged' || end.outcome === 'continued') return end;
-  if (key !== undefined && uploadId !== undefined) await dependencies.outbox.upload(key, {}, uploadId).abort();
-  if (isOpen && end.outcome === 'ended') {
-    // Another delivery of this message may have staged the file meanwhile, and its container stays.
-    const [now] = await findOrders(dependencies.db, [order]);
-    if (now && keepsContainer(now.state)) return end;
-  }
-  if (end.outcome === 'ended' || end.outcome === 'rejected') await removeContainer(order, dependencies);
+  const end: End = isOpen(state) ? await attempt(order, denied, dependencies, ...time) : { outcome: 'ended' };
+  const isDone = end.outcome === 'staged' || end.outcome === 'continued';
+  if (!isDone && key && uploadId) await dependencies.outbox.upload(key, {}, uploadId).abort();
   return end;
 }
 
+const isOpen = (state: Order['state']) => state === 'waiting' || state === 'sent';
 const keepsContainer = (state: Order['state']) => ['staged', 'superseded', 'given_up'].includes(state);
 
 /** An error that no repetition mends is an end. Others are thrown. */
@@ -159,7 +152,8 @@ async function stageSmall(
 }
 
 /**
- * Record all ends by one statement. A container whose row was withdrawn, rejected or deleted meanwhile is taken back. Then requests without
+ * Record all ends by one statement. Only its answer says which container has to go: one whose row is withdrawn, rejected or deleted. Before
+ * it, another delivery of the message may have staged the file, and after it none does. Then requests without
  * an open file are sent on: also those whose rows had all ended before, because the invocation that recorded them may have died. A
  * message whose row was not written fails, and the next delivery finds its container.
  */
@@ -170,12 +164,12 @@ async function record(tasks: readonly Task[], dependencies: StageDependencies): 
     const rowOf = ({ requestId, fileId }: Task) =>
       recorded.find((row) => row.requestId === requestId && row.fileId === fileId);
     for (const task of tasks) {
-      const was = rowOf(task)?.was;
-      const isOverruled = was === undefined || was === 'withdrawn' || was === 'rejected';
-      if (task.order && task.end.outcome === 'staged' && isOverruled) {
-        await removeContainer(task.order, dependencies);
-        task.end = { outcome: 'ended' };
-      }
+      const { order, end } = task;
+      const was = rowOf(task)?.was ?? 'withdrawn';
+      if (!order || end.outcome === 'failed' || keepsContainer(was)) continue;
+      if (isOpen(was) && end.outcome !== 'rejected') continue;
+      await removeContainer(order, dependencies);
+      if (end.outcome === 'staged') task.end = { outcome: 'ended' };
     }
     const touched = tasks.filter((task) => task.end.outcome === 'ended' || rowOf(task)?.maySettle);
     const ids = touched.map(({ requestId }) => requestId);

@@ -199,6 +199,14 @@ describe('two deliveries', () => {
     expect([world.outbox.writes, count('outbox.startUpload')]).toEqual([1, 1]);
   });
 
+  test('the other one stages the file while this one copies: its container stays', async () => {
+    again();
+    world.calls.after('upload.copyPart', () => deliver());
+    expect(await deliver()).toEqual({ outcome: 'ended' });
+    expect(await world.statesOf(older.id)).toEqual(['EGAF1: staged']);
+    expect([world.outboxNames(), uploads()]).toEqual([['EGAF1-EGAF1.bin.c4gh'], []]);
+  });
+
   test('S3 has removed the upload: another one begins', async () => {
     await deliver(interrupted);
     world.outbox.uploads.clear();

@@ -189,7 +189,7 @@ describe('delivered again', () => {
     await sent(['EGAF1']);
     await setState(state);
     expect(await world.stage()).toMatchObject([{ end: { outcome: 'ended' } }]);
-    expect(world.calls.names).toEqual(['db.query', 'denyList', 'db.query', 'deliveries.send']);
+    expect(world.calls.names).toEqual(['db.query', 'denyList', 'db.query', 'db.query', 'deliveries.send']);
   });
 
   test.each(['withdrawn', 'rejected'])('a row that is %s takes its container back, and no other', async (state) => {
@@ -380,6 +380,18 @@ test('a delivery that finds its file staged by another one meanwhile leaves the 
   };
   const [late] = await stageFiles([message], slow, () => remaining);
   expect(late?.end).toEqual({ outcome: 'ended' });
+  expect(await world.statesOf(id)).toEqual(['EGAF1: staged']);
+  expect(world.outbox.objects.has(key)).toBe(true);
+});
+
+test('a delivery that is rejected after another one has staged the file leaves the container', async () => {
+  const id = await sent();
+  const message = { body: JSON.stringify({ requestId: id, fileId: 'EGAF1' }) };
+  const denied = async () => {
+    await stageFiles([message], world.staging, () => 900_000);
+    return new Set([outboxPrefix(subject)]);
+  };
+  await stageFiles([message], { ...world.staging, denied }, () => 900_000);
   expect(await world.statesOf(id)).toEqual(['EGAF1: staged']);
   expect(world.outbox.objects.has(key)).toBe(true);
 });
