@@ -30,15 +30,9 @@ export type ConsumeOutcome = { readonly requestId: string } & (
   | { readonly outcome: 'rejected'; readonly reason: string; readonly detail: string }
 );
 
-/** What is known of a request when it is decided. */
-interface RequestFacts extends RequestIdentity {
-  /** Stable id, or what was asked for in a request that is rejected. */
-  datasetId?: string | undefined;
-  /** The one file that was asked for. Absent: the whole dataset was. */
-  fileId?: string | undefined;
-  recipient?: string;
-  keyFingerprint?: string;
-}
+/** What is known of a request when it is decided: with `fileId`, one file was asked for, and otherwise the whole dataset. */
+type RequestFacts = RequestIdentity &
+  Partial<Record<'datasetId' | 'fileId' | 'recipient' | 'keyFingerprint', string | undefined>>;
 
 /** A request that is carried out. */
 type AcceptedRequest = Awaited<ReturnType<typeof decide>>;

@@ -23,11 +23,7 @@ const instant = z.iso.datetime();
 const clockSkewMs = 60_000;
 
 /** What names a request in every log line and ranks it among others for the same file. */
-export interface RequestIdentity {
-  readonly requestId: string;
-  readonly requestedAt: Date;
-  readonly archiveKind: string | undefined;
-}
+export type RequestIdentity = ReturnType<typeof identityOf>;
 
 /**
  * Id, time and archive kind of a request, from the attributes. A message that did not come through the proxy has no `requestId`; its
@@ -35,7 +31,7 @@ export interface RequestIdentity {
  *
  * @throws request_rejected `malformed_message`
  */
-export function identityOf({ messageId, attributes, sentAt }: ReceivedMessage): RequestIdentity {
+export function identityOf({ messageId, attributes, sentAt }: ReceivedMessage) {
   const requestId = uuid.safeParse(attributes[exportRequestAttributes.requestId] ?? messageId);
   if (!requestId.success) throw rejection('malformed_message', 'the attribute requestId is not a UUID');
   const kind = archiveKind.optional().safeParse(attributes[exportRequestAttributes.archiveKind]);
@@ -43,7 +39,7 @@ export function identityOf({ messageId, attributes, sentAt }: ReceivedMessage): 
   const said = new Date(instant.safeParse(attributes[exportRequestAttributes.requestedAt]).data ?? sentAt);
   // A request from the future would win over every later one.
   const requestedAt = said.getTime() > sentAt.getTime() + clockSkewMs ? sentAt : said;
-  return { requestId: requestId.data, requestedAt, archiveKind: kind.data };
+  return { requestId: requestId.data.toLowerCase(), requestedAt, archiveKind: kind.data };
 }
 
 /** @throws request_rejected `malformed_message`, which names fields and never their values */

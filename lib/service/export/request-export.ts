@@ -50,9 +50,8 @@ const exportBody = z.strictObject(
 );
 
 /**
- * `POST /export/{archive_kind}`, behind the authorizer: one message published, then 200. The visa is forwarded unchanged: the
- * consumer verifies it.
- * After an error nothing was published.
+ * `POST /export/{archive_kind}`, behind the authorizer: one message published, then 200. The visa is forwarded unchanged, because the
+ * consumer verifies it. After an error nothing was published.
  */
 export async function requestExport(
   request: HttpRequest,
@@ -86,10 +85,7 @@ export function exportMessageOf(request: HttpRequest): ExportRequestMessage {
 
 function violationsOf(issue: z.core.$ZodIssue): Violation[] {
   if (issue.code !== 'unrecognized_keys') return [{ field: issue.path.join('.') || 'body', message: issue.message }];
-  return issue.keys.map((key) => ({ field: fieldNameOf(key), message: 'is not a known field' }));
-}
-
-/** The name of an unknown field. `body` where it may be a value in the wrong place. */
-function fieldNameOf(key: string): string {
-  return /^[A-Za-z0-9_-]{1,40}$/.test(key) ? key : 'body';
+  // The name of an unknown field may be a value in the wrong place.
+  const nameOf = (key: string) => (/^[A-Za-z0-9_-]{1,40}$/.test(key) ? key : 'body');
+  return issue.keys.map((key) => ({ field: nameOf(key), message: 'is not a known field' }));
 }

@@ -16,11 +16,7 @@ export interface RetryDependencies extends SendDependencies {
 }
 
 /** Why files cannot be retried: the reason of a rejection, or that no request has this id, or that its recipient was erased. */
-export type RetryRefusal =
-  | Extract<RejectionReason, 'visa_expired' | 'visa_denied' | 'not_released' | 'outbox_quota_exceeded'>
-  | 'unknown_request'
-  | 'rejected'
-  | 'erased';
+export type RetryRefusal = RejectionReason | 'unknown_request' | 'rejected' | 'erased';
 
 export type RetryOutcome =
   | { readonly refused: RetryRefusal }

@@ -15,15 +15,14 @@ export interface ExportStatusEndpoint {
 
 /** A day in UTC, or a time with its zone. */
 const time = z.union([z.iso.date(), z.iso.datetime({ offset: true })]).transform((text) => new Date(text));
+const explainTime = 'must be a day or a time with its zone, as in 2026-11-22 or 2026-11-22T08:00:00Z';
 const pageNumber = z
   .string()
   .regex(/^\d{1,9}$/)
   .transform(Number)
   .refine((page) => page <= limits.lastExportPage);
 
-/**
- * `GET /export/{archive_kind}`, behind the authorizer: the newest requests, 100 per page. A page that is shorter is the last.
- */
+/** `GET /export/{archive_kind}`, behind the authorizer: the newest requests, 100 per page. A page that is shorter is the last. */
 export async function listExports(
   request: HttpRequest,
   { archiveKind, records }: ExportStatusEndpoint,
@@ -32,13 +31,7 @@ export async function listExports(
   const { page, ...filter } = readAll({
     state: () =>
       queryOf(request, 'state', z.enum(exportStates).optional(), `must be one of ${exportStates.join(', ')}`),
-    since: () =>
-      queryOf(
-        request,
-        'since',
-        time.optional(),
-        'must be a day or a time with its zone, as in 2026-11-22 or 2026-11-22T08:00:00Z',
-      ),
+    since: () => queryOf(request, 'since', time.optional(), explainTime),
     page: () => pageOf(request),
   });
   const exports = await records.newest(archiveKind, filter, page);
@@ -70,10 +63,8 @@ export async function showExport(
   return jsonReply(request.requestId, { ...found, files, page });
 }
 
-function pageOf(request: HttpRequest): number {
-  const message = `must be a whole number from 0 to ${limits.lastExportPage}`;
-  return queryOf(request, 'page', pageNumber.default(0), message);
-}
+const pageOf = (request: HttpRequest) =>
+  queryOf(request, 'page', pageNumber.default(0), `must be a whole number from 0 to ${limits.lastExportPage}`);
 
 const queryOf = <T>(request: HttpRequest, name: string, shape: z.ZodType<T>, message: string) =>
   checked(shape, name, singleQuery(request, name), message);

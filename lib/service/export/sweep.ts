@@ -66,7 +66,14 @@ export async function sweep(
     await sendToSettle(ids, dependencies);
     return ids.length;
   });
-  const deleted = await all(() => deleteExpiredRows(db));
+  const deleted = await all(async () => {
+    const [row] = await db.query(
+      z.object({ deleted: count }),
+      'select data_out.delete_expired(cast(:requests as integer), cast(:events as integer)) as deleted',
+      mostDeleted,
+    );
+    return row?.deleted ?? 0;
+  });
   return { givenUp, sent, settling, deleted };
 }
 
@@ -93,13 +100,3 @@ const unsettled = (db: SqlExecutor, after: string) =>
      order by r.request_id limit ${requestsAtOnce}`,
     { after: { uuid: after } },
   );
-
-/** Delete some of the rows whose time is over. @returns how many requests, files of them, and rows of the audit trail; 0: none are left */
-export async function deleteExpiredRows(db: SqlExecutor): Promise<number> {
-  const [row] = await db.query(
-    z.object({ deleted: count }),
-    'select data_out.delete_expired(cast(:requests as integer), cast(:events as integer)) as deleted',
-    mostDeleted,
-  );
-  return row?.deleted ?? 0;
-}

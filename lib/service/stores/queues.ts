@@ -66,12 +66,10 @@ export function fileExportsQueue(options: QueueOptions) {
      * Resolves when the queue has taken a message for each file. The recipient is the message group: in a standard queue that asks
      * SQS to keep the waiting times of one group short while another has many messages (fair queues). It orders nothing.
      */
-    send: (requestId: string, fileIds: readonly string[], recipient: string): Promise<void> =>
-      sendAll(
-        fileIds.map((fileId) => jsonBody({ requestId, fileId } satisfies FileExportMessage)),
-        recipient,
-        options,
-      ),
+    send(requestId: string, fileIds: readonly string[], recipient: string): Promise<void> {
+      const messages = fileIds.map((fileId): FileExportMessage => ({ requestId, fileId }));
+      return sendAll(messages, options, recipient);
+    },
   };
 }
 export type FileExportsQueue = ReturnType<typeof fileExportsQueue>;
@@ -79,12 +77,12 @@ export type FileExportsQueue = ReturnType<typeof fileExportsQueue>;
 export function deliveriesQueue(options: QueueOptions) {
   return {
     /** Resolves when the queue has taken a message for each request. */
-    send: (requestIds: readonly string[]): Promise<void> =>
-      sendAll(
-        requestIds.map((requestId) => JSON.stringify({ requestId } satisfies DeliveryMessage)),
-        undefined,
+    send(requestIds: readonly string[]): Promise<void> {
+      return sendAll(
+        requestIds.map((requestId): DeliveryMessage => ({ requestId })),
         options,
-      ),
+      );
+    },
   };
 }
 export type DeliveriesQueue = ReturnType<typeof deliveriesQueue>;
@@ -100,27 +98,24 @@ const sendMs = 20_000;
  *
  * @throws temporarily_unavailable when the queue has not taken every message in time. Some may be in it.
  */
-async function sendAll(bodies: readonly string[], group: string | undefined, options: QueueOptions): Promise<void> {
-  const batches = Math.ceil(bodies.length / messagesPerBatch);
+async function sendAll(messages: readonly object[], options: QueueOptions, group?: string): Promise<void> {
+  const { client, queueUrl } = options;
+  const batches = Math.ceil(messages.length / messagesPerBatch);
   const starts = Array.from({ length: batches }, (_, index) => index * messagesPerBatch);
   await forEachConcurrently(starts, batchesInFlight, async (start) => {
-    let entries: SendMessageBatchRequestEntry[] = bodies
+    let entries: SendMessageBatchRequestEntry[] = messages
       .slice(start, start + messagesPerBatch)
-      .map((body, index) => ({ Id: String(index), MessageBody: body, MessageGroupId: group }));
+      .map((message, index) => ({ Id: String(index), MessageBody: jsonBody(message), MessageGroupId: group }));
     const attempt = async () => {
-      entries = await refused(entries, options);
+      const answer = await client.send(new SendMessageBatchCommand({ QueueUrl: queueUrl, Entries: entries }));
+      const faulty = answer.Failed?.find((failed) => failed.SenderFault);
+      if (faulty) throw new Error(`SQS refused a message for good: ${faulty.Code}`);
+      const taken = new Set(answer.Successful?.map((one) => one.Id));
+      entries = entries.filter((entry) => !taken.has(entry.Id));
       if (entries.length > 0) throw unavailable(`${entries.length} messages were not taken`);
     };
     await retrying(attempt, { ...options, budgetMs: sendMs, isRetryable: isTransient, what: 'SQS' });
   });
-}
-
-async function refused(entries: SendMessageBatchRequestEntry[], { client, queueUrl }: QueueOptions) {
-  const answer = await client.send(new SendMessageBatchCommand({ QueueUrl: queueUrl, Entries: entries }));
-  const faulty = answer.Failed?.find((failed) => failed.SenderFault);
-  if (faulty) throw new Error(`SQS refused a message for good: ${faulty.Code}`);
-  const taken = new Set(answer.Successful?.map((one) => one.Id));
-  return entries.filter((entry) => !taken.has(entry.Id));
 }
 
 /**

@@ -1,42 +1,18 @@
-import {
-  type DeliveredFile,
-  type DeliveryReceipt,
-  type MissingFile,
-  receiptSuffix,
-} from '../../../contract/delivery.ts';
+import type { DeliveredFile, DeliveryReceipt, MissingFile } from '../../../contract/delivery.ts';
 import { parseOutboxKey } from '../../../contract/outbox-key.ts';
 import { unavailable } from '../../../errors.ts';
-import { idPart } from '../../archive/container-name.ts';
 import type { RequestedFile } from './receipt-files.ts';
 
-/**
- * Outbox name of a delivery receipt: `<id>-<request id>.delivery.jws`.
- *
- * @param id of the dataset or file that was asked for
- * @param part of a receipt that is not the last of its request: `….part-<part>.delivery.jws`
- */
-export function receiptName(id: string, requestId: string, part?: number): string {
-  return `${idPart(id)}-${requestId}${part === undefined ? '' : `.part-${part}`}${receiptSuffix}`;
-}
+/** What a receipt says of its request. `requestedAt` is ISO 8601. */
+export type DeliveredRequest = Readonly<
+  Record<'requestId' | 'requestedAt' | 'datasetId' | 'keyFingerprint', string> & {
+    revision: number;
+    kind: 'dataset' | 'file';
+  }
+>;
 
-/** What a receipt says of its request. */
-export interface DeliveredRequest {
-  readonly requestId: string;
-  /** ISO 8601. */
-  readonly requestedAt: string;
-  readonly revision: number;
-  readonly datasetId: string;
-  readonly kind: 'dataset' | 'file';
-  readonly keyFingerprint: string;
-}
-
-/** What a receipt says besides its request and files. */
-interface Issued extends Pick<DeliveryReceipt, 'part' | 'parts'> {
-  /** Service id. */
-  readonly issuer: string;
-  readonly issuedAt: Date;
-  readonly isComplete: boolean;
-}
+/** What a receipt says besides its request and files. `issuer` is the id of the service. */
+type Issued = Pick<DeliveryReceipt, 'part' | 'parts'> & { issuer: string; issuedAt: Date; isComplete: boolean };
 
 export type Entry = { readonly file: DeliveredFile } | { readonly missing: MissingFile };
 
@@ -117,36 +93,21 @@ function delivered(
   };
 }
 
-/** What the entries of a request count, up to the last one that was read. */
-export class Tally {
-  staged = 0;
-  stagedBytes = 0;
-  missing = 0;
-  withdrawn = 0;
+/** What the files of a request count, up to the last one that was read. */
+export type Tally = { staged: number; stagedBytes: number; missing: number; withdrawn: number };
 
-  /** @param text of {@link toString} */
-  static of(text: string): Tally {
-    const [staged = 0, stagedBytes = 0, missing = 0, withdrawn = 0] = text.split(',').map(Number);
-    return Object.assign(new Tally(), { staged, stagedBytes, missing, withdrawn });
+export function addTo(tally: Tally, entry: Entry): void {
+  if ('file' in entry) {
+    tally.staged += 1;
+    tally.stagedBytes += entry.file.size;
+  } else {
+    tally.missing += 1;
+    if (entry.missing.reason === 'withdrawn') tally.withdrawn += 1;
   }
+}
 
-  toString(): string {
-    return [this.staged, this.stagedBytes, this.missing, this.withdrawn].join(',');
-  }
-
-  add(entry: Entry): void {
-    if ('file' in entry) {
-      this.staged += 1;
-      this.stagedBytes += entry.file.size;
-    } else {
-      this.missing += 1;
-      if (entry.missing.reason === 'withdrawn') this.withdrawn += 1;
-    }
-  }
-
-  /** How the request ended. */
-  get state(): 'complete' | 'incomplete' | 'withdrawn' {
-    if (this.missing === 0) return 'complete';
-    return this.missing === this.withdrawn ? 'withdrawn' : 'incomplete';
-  }
+/** How a request ended. */
+export function stateOf({ missing, withdrawn }: Tally): 'complete' | 'incomplete' | 'withdrawn' {
+  if (missing === 0) return 'complete';
+  return missing === withdrawn ? 'withdrawn' : 'incomplete';
 }

@@ -1,8 +1,15 @@
 import * as z from 'zod';
 import { crcOf, formatCrc } from '../../../common/crc64nvme.ts';
-import { filesPerReceipt, type RequestState, receiptType, requestStates } from '../../../contract/delivery.ts';
+import {
+  filesPerReceipt,
+  type RequestState,
+  receiptSuffix,
+  receiptType,
+  requestStates,
+} from '../../../contract/delivery.ts';
 import { outboxKey, outboxMetadata } from '../../../contract/outbox-key.ts';
 import { unavailable } from '../../../errors.ts';
+import { idPart } from '../../archive/container-name.ts';
 import type { ObjectHead } from '../../archive/ports.ts';
 import { checkTimeLeft } from '../../archive/write-container.ts';
 import { camelRow, isoTime, optional, timeFormat } from '../../stores/rds/columns.ts';
@@ -10,7 +17,7 @@ import type { SqlExecutor } from '../../stores/rds/data-api.ts';
 import { compactJws, type ReceiptSigner } from '../../stores/receipt-signer.ts';
 import type { Outbox } from '../../stores/s3/outbox.ts';
 import { audit, hasOpenFiles, requestIds, secondsSince } from '../requests.ts';
-import { entryOf, ReceiptLines, receiptName, Tally } from './receipt.ts';
+import { addTo, entryOf, ReceiptLines, stateOf, type Tally } from './receipt.ts';
 import { filesForReceipt } from './receipt-files.ts';
 
 export interface SettleDependencies {
@@ -78,22 +85,26 @@ export async function settleRequest(
   if (request.settledRevision >= request.revision) return { outcome: 'already_settled' };
 
   const parts = Math.ceil(request.files / filesPerPart);
-  let tally = new Tally();
+  const tally: Tally = { staged: 0, stagedBytes: 0, missing: 0, withdrawn: 0 };
   for (let part = 1; part <= parts; part += 1) {
     const key = outboxKey(request.recipient, nameOf(request, part === parts ? undefined : part));
     const present = await receipts?.outbox.head(key);
     if (revisionOf(present) > request.revision) return { outcome: 'not_settled' };
     if (revisionOf(present) === request.revision) {
-      tally = Tally.of(present?.metadata[outboxMetadata.tally] ?? '');
+      Object.assign(tally, JSON.parse(present?.metadata[outboxMetadata.tally] ?? '{}'));
     } else {
       const lines = await readPart(request, tally, dependencies, remainingMs);
       if (part === parts && !(await recordEnd(db, request, tally))) return { outcome: 'not_settled' };
-      if (receipts) await writeReceipt(request, lines, { key, part, parts, present, tally }, receipts, now());
+      if (receipts) await writeReceipt(request, lines, tally, { key, part, parts, present }, receipts, now());
     }
   }
-  await recordSettled(db, request, receipts && nameOf(request));
+  await db.execute(
+    `update data_out.requests r set settled_revision = :revision, receipt = coalesce(:receipt, r.receipt)
+     where r.request_id = cast(:request_id as uuid) and r.settled_revision < :revision`,
+    { request_id: { uuid: requestId }, revision: request.revision, receipt: receipts ? nameOf(request) : null },
+  );
   return {
-    ...{ outcome: 'settled', state: tally.state, staged: tally.staged, missing: tally.missing },
+    ...{ outcome: 'settled', state: stateOf(tally), staged: tally.staged, missing: tally.missing },
     ...(request.settledRevision === 0 && { seconds: secondsSince(request.requestedAt, now()) }),
   };
 }
@@ -110,7 +121,7 @@ async function readPart(
     checkTimeLeft(remainingMs);
     for (const file of page.slice(0, filesPerPart - lines.count)) {
       const entry = entryOf(file, request);
-      tally.add(entry);
+      addTo(tally, entry);
       lines.add(entry);
     }
     if (lines.count === filesPerPart) break;
@@ -147,42 +158,23 @@ async function recordEnd(db: SqlExecutor, { requestId, revision }: SettlingReque
      select cast(request_id as text) as request_id from ended`,
     {
       ...{ request_id: { uuid: requestId }, revision },
-      ...{ state: tally.state, staged: tally.staged, staged_bytes: tally.stagedBytes },
+      ...{ state: stateOf(tally), staged: tally.staged, staged_bytes: tally.stagedBytes },
     },
   );
   return ended.length > 0;
 }
 
-/** Nothing more is to be done for this revision. @param receipt its name in the outbox */
-async function recordSettled(
-  db: SqlExecutor,
-  { requestId, revision }: SettlingRequest,
-  receipt: string | undefined,
-): Promise<void> {
-  await db.execute(
-    `update data_out.requests r set settled_revision = :revision, receipt = coalesce(:receipt, r.receipt)
-     where r.request_id = cast(:request_id as uuid) and r.settled_revision < :revision`,
-    { request_id: { uuid: requestId }, revision, receipt: receipt ?? null },
-  );
-}
-
-const nameOf = ({ fileId, datasetId, requestId }: SettlingRequest, part?: number) =>
-  receiptName(fileId ?? datasetId, requestId, part);
-
-interface Part {
-  readonly key: string;
-  readonly part: number;
-  readonly parts: number;
-  /** The receipt that this one replaces. */
-  readonly present: ObjectHead | undefined;
-  readonly tally: Tally;
+/** Outbox name of a receipt. @param part of one that is not the last of its request */
+function nameOf({ fileId, datasetId, requestId }: SettlingRequest, part?: number): string {
+  return `${idPart(fileId ?? datasetId)}-${requestId}${part === undefined ? '' : `.part-${part}`}${receiptSuffix}`;
 }
 
 /** Write one receipt, unless another invocation has meanwhile written that of this revision or a newer one. */
 async function writeReceipt(
   request: SettlingRequest,
   lines: ReceiptLines,
-  { key, part, parts, present, tally }: Part,
+  tally: Tally,
+  { key, part, parts, present }: { key: string; part: number; parts: number; present: ObjectHead | undefined },
   { outbox, signer, issuer }: NonNullable<SettleDependencies['receipts']>,
   issuedAt: Date,
 ): Promise<void> {
@@ -191,7 +183,7 @@ async function writeReceipt(
     [outboxMetadata.requestedAt]: request.requestedAt,
     [outboxMetadata.datasetId]: encodeURIComponent(request.datasetId),
     [outboxMetadata.generation]: String(request.revision),
-    [outboxMetadata.tally]: String(tally),
+    [outboxMetadata.tally]: JSON.stringify(tally),
   };
   const isComplete = part === parts && tally.missing === 0;
   const payload = lines.payload(request, { issuer, issuedAt, isComplete, ...(parts > 1 && { part, parts }) });

@@ -4,7 +4,6 @@ import { isDamage, isError, unavailable } from '../../../errors.ts';
 import { bodySource } from '../../archive/archived-file.ts';
 import { planMultipart } from '../../archive/plan.ts';
 import { checkTimeLeft, cleanUpMs, containerCrc, sendParts } from '../../archive/write-container.ts';
-import type { SqlExecutor } from '../../stores/rds/data-api.ts';
 import { requestIds } from '../requests.ts';
 import { alreadyWritten, type DueOrder, type End, headerOf, isStillDue, type StageDependencies } from './order.ts';
 
@@ -82,29 +81,25 @@ async function uploadOfRow(order: DueOrder, isFor: string, { outbox }: StageDepe
   return undefined;
 }
 
+/** Begin an upload, and write it into the row in place of the one that was found there. */
 async function beginUpload(order: DueOrder, isFor: string, { db, outbox }: StageDependencies) {
   const upload = await outbox.startUpload(order.key, outboxMetadataOf(order));
   try {
-    if (await takeUpload(db, order, upload.uploadId, isFor)) return upload;
+    const taken = await requestIds(
+      db,
+      `update data_out.request_files f set upload_id = :upload_id, upload_for = :upload_for
+       where f.request_id = cast(:request_id as uuid) and f.file_id = :file_id and f.state in ('waiting', 'sent')
+         and (f.upload_id is not distinct from cast(:earlier as text) or f.upload_id = :upload_id)
+       returning cast(f.request_id as text) as request_id`,
+      {
+        ...{ request_id: { uuid: order.requestId }, file_id: order.fileId, earlier: order.uploadId ?? null },
+        ...{ upload_id: upload.uploadId, upload_for: isFor },
+      },
+    );
+    if (taken.length > 0) return upload;
     throw unavailable('another delivery began this copy at the same time');
   } catch (error) {
     await upload.abort();
     throw error;
   }
-}
-
-/** Write a new upload into the row instead of the one that was found there. @returns `false` when the row has another one by now */
-async function takeUpload(db: SqlExecutor, order: DueOrder, uploadId: string, isFor: string): Promise<boolean> {
-  const taken = await requestIds(
-    db,
-    `update data_out.request_files f set upload_id = :upload_id, upload_for = :upload_for
-     where f.request_id = cast(:request_id as uuid) and f.file_id = :file_id and f.state in ('waiting', 'sent')
-       and (f.upload_id is not distinct from cast(:earlier as text) or f.upload_id = :upload_id)
-     returning cast(f.request_id as text) as request_id`,
-    {
-      ...{ request_id: { uuid: order.requestId }, file_id: order.fileId, earlier: order.uploadId ?? null },
-      ...{ upload_id: uploadId, upload_for: isFor },
-    },
-  );
-  return taken.length > 0;
 }

@@ -17,7 +17,8 @@ import type { Outbox } from '../../stores/s3/outbox.ts';
 import { rejection } from '../received.ts';
 
 const orderRow = camelRow({
-  position: z.number(),
+  request_id: z.string(),
+  file_id: z.string(),
   state: z.enum(rowStates),
   /** The unfinished upload of an earlier delivery, and a digest of what it is for. */
   upload_id: optional(z.string()),
@@ -36,13 +37,12 @@ const orderRow = camelRow({
 });
 
 /** One file of a request, with all that staging it takes: the row of the file, its request, and the file in the catalogue. */
-export type Order = FileExportMessage &
-  z.infer<typeof orderRow> & {
-    /** Outbox key of the container; `undefined` when the catalogue no longer has the file. */
-    readonly key: string | undefined;
-    /** The file while its dataset is released and holds it; otherwise `undefined`. Rejected when it contradicts the catalogue. */
-    readonly file: PromiseSettledResult<ArchivedFile | undefined>;
-  };
+export type Order = z.infer<typeof orderRow> & {
+  /** Outbox key of the container; `undefined` when the catalogue no longer has the file. */
+  readonly key: string | undefined;
+  /** The file while its dataset is released and holds it; otherwise `undefined`. Rejected when it contradicts the catalogue. */
+  readonly file: PromiseSettledResult<ArchivedFile | undefined>;
+};
 
 /**
  * The orders of some messages, in their order, by one query: rows, request, release and header together, so that a dataset cannot be withdrawn
@@ -56,35 +56,32 @@ export async function findOrders(
 ): Promise<readonly (Order | undefined)[]> {
   const rows = await db.query(
     z.looseObject({}),
-    `select w.position, x.state, x.upload_id, x.upload_for, ${isoTime('r.requested_at')} as requested_at, r.dataset_id,
+    `select cast(x.request_id as text) as request_id, x.file_id, x.state, x.upload_id, x.upload_for, ${isoTime('r.requested_at')} as requested_at, r.dataset_id,
        r.recipient, r.key_fingerprint, r.public_key, cast(r.depends_on as text) as depends_on, x.outbox_key as known_key,
        coalesce((
          select ${newestEvent} = 'released' from sda.file_dataset fd join sda.datasets d on d.id = fd.dataset_id
          where fd.file_id = f.id and d.stable_id = r.dataset_id), false) as is_released, ${archivedColumns}
-     from jsonb_to_recordset(cast(:wanted as jsonb)) as w (position integer, request_id uuid, file_id text)
+     from jsonb_to_recordset(cast(:wanted as jsonb)) as w (request_id uuid, file_id text)
      join data_out.request_files x on x.request_id = w.request_id and x.file_id = w.file_id
      join data_out.requests r on r.request_id = x.request_id and r.recipient is not null
      left join sda.files f on f.stable_id = x.file_id`,
-    {
-      wanted: { json: wanted.map(({ requestId, fileId }, position) => snakeCase({ requestId, fileId, position })) },
-      ...timeFormat,
-    },
+    { wanted: { json: wanted.map(({ requestId, fileId }) => snakeCase({ requestId, fileId })) }, ...timeFormat },
   );
-  const orders: (Order | undefined)[] = wanted.map(() => undefined);
-  for (const columns of rows) {
+  const orders = rows.map(async (columns): Promise<Order> => {
     const row = orderRow.parse(columns);
-    const { position, recipient, datasetId, submissionFilePath: path } = row;
-    const names = wanted[position];
-    if (!names) continue;
-    const { requestId, fileId } = names;
-    const [file] = await Promise.allSettled([
-      row.isReleased ? archivedFile(db, { fileId, datasetId }, columns) : undefined,
-    ]);
+    const { recipient, fileId, datasetId, submissionFilePath: path } = row;
+    const released = row.isReleased ? archivedFile(db, { fileId, datasetId }, columns) : undefined;
+    const [file] = await Promise.allSettled([released]);
     const key = path === undefined ? row.knownKey : outboxKey(recipient, outboxFileName(fileId, path));
-    orders[position] = { ...row, requestId, fileId, key, file };
-  }
-  return orders;
+    return { ...row, key, file };
+  });
+  const found = await Promise.all(orders);
+  return wanted.map((one) => found.find(isSameFile(one)));
 }
+
+/** Whether something is about the same file of the same request. */
+export const isSameFile = (one: FileExportMessage) => (other: FileExportMessage) =>
+  other.requestId === one.requestId && other.fileId === one.fileId;
 
 /** An order that may be carried out now. */
 export type DueOrder = Order & { readonly key: string; readonly archived: ArchivedFile };

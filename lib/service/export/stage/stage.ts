@@ -17,6 +17,7 @@ import {
   type End,
   findOrders,
   headerOf,
+  isSameFile,
   isStillDue,
   type Order,
   type StageDependencies,
@@ -152,17 +153,15 @@ async function stageSmall(
 }
 
 /**
- * Record all ends by one statement. Only its answer says which container has to go: one whose row is withdrawn, rejected or deleted. Before
- * it, another delivery of the message may have staged the file, and after it none does. Then requests without
- * an open file are sent on: also those whose rows had all ended before, because the invocation that recorded them may have died. A
- * message whose row was not written fails, and the next delivery finds its container.
+ * Record all ends by one statement. Only its answer says which containers have to go: those whose rows are withdrawn, rejected or deleted,
+ * because another delivery may have staged the file meanwhile. Then requests without an open file are sent on, also those whose rows had
+ * all ended before: who recorded them may have died. A message whose row was not written fails, and the next delivery finds its container.
  */
 async function record(tasks: readonly Task[], dependencies: StageDependencies): Promise<void> {
   const { db, filesInFlight } = dependencies;
   try {
     const recorded = await recordEnds(db, tasks, filesInFlight);
-    const rowOf = ({ requestId, fileId }: Task) =>
-      recorded.find((row) => row.requestId === requestId && row.fileId === fileId);
+    const rowOf = (task: Task) => recorded.find(isSameFile(task));
     for (const task of tasks) {
       const { order, end } = task;
       const was = rowOf(task)?.was ?? 'withdrawn';

@@ -119,7 +119,7 @@ test('the receipt says of each file what the outbox has under its name, or why i
     ...{
       'request-id': own,
       'requested-at': '2026-11-21T10:00:00.000Z',
-      tally: '3,56,7,1',
+      tally: '{"staged":3,"stagedBytes":56,"missing":7,"withdrawn":1}',
       'dataset-id': 'EGAD1',
       generation: '1',
     },

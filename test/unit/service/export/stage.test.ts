@@ -357,7 +357,7 @@ test('a row is looked up by its ids, so that no key or header travels to the dat
   const [order] = await findOrders(db, [{ requestId: older.id, fileId: 'EGAF1' }]);
   expect(order).toMatchObject({ publicKey: expect.any(Uint8Array), dependsOn: expect.any(Array) });
   await findOrders(db, [order!]);
-  const wanted = { json: [{ position: 0, request_id: older.id, file_id: 'EGAF1' }] };
+  const wanted = { json: [{ request_id: older.id, file_id: 'EGAF1' }] };
   expect(asked).toEqual([wanted, wanted]);
 });
 

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
-
-import { deleteExpiredRows, sweep } from '../../../../lib/service/export/sweep.ts';
+import * as z from 'zod';
+import { sweep } from '../../../../lib/service/export/sweep.ts';
 import type { SqlExecutor } from '../../../../lib/service/stores/rds/data-api.ts';
 import { prepareRole } from '../../../../lib/service/stores/rds/database-role.ts';
 import { keepRows } from '../../../../lib/service/stores/rds/migrate.ts';
@@ -159,8 +159,10 @@ test('the functions ask for the deletion and cannot change how long rows are kep
     world.database.logins = { 'arn:role': { username, password } };
     return world.database.dataApi({ secretArn: 'arn:role' });
   };
+  const ask = 'select data_out.delete_expired(100, 5000) as deleted';
   const worker = await login('data_out_worker');
-  expect(await deleteExpiredRows(worker)).toBe(0);
+  expect(await worker.query(z.unknown(), ask, {})).toEqual([{ deleted: 0 }]);
   await expect(keepRows(worker, 30)).rejects.toThrow('permission denied for table retention');
-  await expect(deleteExpiredRows(await login('data_out_proxy'))).rejects.toThrow('permission denied for function');
+  const proxy = await login('data_out_proxy');
+  await expect(proxy.query(z.unknown(), ask, {})).rejects.toThrow('permission denied for function');
 });
