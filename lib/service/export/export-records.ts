@@ -120,7 +120,8 @@ export function exportRecords(db: SqlExecutor) {
       const rows = await db.query(
         listedRow,
         `with page as materialized (
-           select r.*, ${shownState} as shown_state from data_out.requests r
+           select r.request_id, r.reason, r.kind, r.dataset_id, r.file_id, r.recipient, r.key_fingerprint, r.revision, r.receipt,
+             r.requested_at, r.settled_at, r.files, r.staged, r.staged_bytes, ${shownState} as shown_state from data_out.requests r
            where r.archive_kind = :kind
              ${since === undefined ? '' : 'and r.requested_at >= to_timestamp(cast(:since as double precision))'}
              ${state === undefined ? '' : `and ${shownState} = :state`}

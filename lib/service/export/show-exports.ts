@@ -38,10 +38,7 @@ export async function listExports(
   return jsonReply(request.requestId, { exports, page });
 }
 
-/**
- * `GET /export/{archive_kind}/{requestId}`, behind the authorizer: one request, and its files, 1,000 per page in the order of
- * their ids. A page that is shorter is the last.
- */
+/** `GET /export/{archive_kind}/{requestId}`, behind the authorizer: one request, and its files by their ids, 1,000 per page. */
 export async function showExport(
   request: HttpRequest,
   { archiveKind, records }: ExportStatusEndpoint,

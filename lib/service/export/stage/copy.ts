@@ -81,7 +81,7 @@ async function uploadOfRow(order: DueOrder, isFor: string, { outbox }: StageDepe
   return undefined;
 }
 
-/** Begin an upload, and write it into the row in place of the one that was found there. */
+/** Begin an upload, and write it into the row instead of the one that was found there. */
 async function beginUpload(order: DueOrder, isFor: string, { db, outbox }: StageDependencies) {
   const upload = await outbox.startUpload(order.key, outboxMetadataOf(order));
   try {
