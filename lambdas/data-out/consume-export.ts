@@ -11,7 +11,7 @@ import { logger, metrics } from '../shared/observability.ts';
 import { type AnnouncedTo, announce, reportRejection } from '../shared/outcomes.ts';
 import { oneByOne, queueHandler } from '../shared/queue.ts';
 import { keepMemorySmall, optionalNumber, required, requiredNumber } from '../shared/runtime.ts';
-import { database, deployedEvents, deployedQueues, deployedVisaRules } from '../shared/wiring.ts';
+import { database, deployedEvents, deployedFileQueues, deployedVisaRules } from '../shared/wiring.ts';
 
 // A process that lives for thousands of requests would grow to twice its size.
 keepMemorySmall();
@@ -19,7 +19,7 @@ keepMemorySmall();
 const sqs = sqsClient();
 const db = database();
 const dependencies: ConsumeDependencies = {
-  ...{ db, catalogue: rdsCatalogue(db), ...deployedQueues(sqs) },
+  ...{ db, catalogue: rdsCatalogue(db), ...deployedFileQueues(sqs) },
   ...{ rules: deployedVisaRules(), quota: quotaOfOutbox() },
 };
 

@@ -1,18 +1,15 @@
 import type { Context } from 'aws-lambda';
-import { environment } from '../../lib/contract/environment.ts';
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import { recordDeadLetter } from '../../lib/service/export/give-up.ts';
 import type { ReceivedMessage } from '../../lib/service/export/received.ts';
 import { sqsClient } from '../../lib/service/stores/clients.ts';
-import { deliveriesQueue } from '../../lib/service/stores/queues.ts';
 import { countBy, logger } from '../shared/observability.ts';
 import { type AnnouncedTo, announce } from '../shared/outcomes.ts';
 import { oneByOne, queueHandler } from '../shared/queue.ts';
-import { required } from '../shared/runtime.ts';
-import { database, deployedEvents } from '../shared/wiring.ts';
+import { database, deployedDeliveries, deployedEvents } from '../shared/wiring.ts';
 
 const sqs = sqsClient();
-const deliveries = deliveriesQueue({ client: sqs, queueUrl: required(environment.deliveriesQueueUrl) });
+const deliveries = deployedDeliveries(sqs);
 
 /**
  * Consumer of all dead-letter queues: the rows of a message that failed for good say so, and the message goes. One that cannot be

@@ -16,7 +16,7 @@ import { oneByOne, queueHandler } from '../shared/queue.ts';
 import { keepMemorySmall, required } from '../shared/runtime.ts';
 import { database, deployedEvents } from '../shared/wiring.ts';
 
-// The buffers of a receipt are garbage at once.
+// Each receipt leaves large buffers, which must be freed before the next one.
 keepMemorySmall();
 
 /** Consumer of `deliveries`: settles a request and writes its delivery receipt. */

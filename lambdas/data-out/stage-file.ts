@@ -10,7 +10,7 @@ import { countBy, logger, metrics } from '../shared/observability.ts';
 import { reportRejection } from '../shared/outcomes.ts';
 import { type HandleMessages, queueHandler } from '../shared/queue.ts';
 import { keepMemorySmall, required, requiredNumber } from '../shared/runtime.ts';
-import { database, deployedArchive, deployedQueues, visaDenyList } from '../shared/wiring.ts';
+import { database, deployedArchive, deployedDeliveries, deployedFileQueues, visaDenyList } from '../shared/wiring.ts';
 
 // A process that lives for thousands of files would grow to twice its size.
 keepMemorySmall();
@@ -26,7 +26,7 @@ export const handler = queueHandler({
   retryDelaysSeconds: required(environment.retryDelaysSeconds),
   stage: 'stage',
   handle: stageMessages({
-    ...{ db: database(), archive, archiveKeys, ...deployedQueues(sqs) },
+    ...{ db: database(), archive, archiveKeys, ...deployedFileQueues(sqs), deliveries: deployedDeliveries(sqs) },
     outbox: s3Outbox({ client, bucket: required(environment.outboxBucket), archiveBuckets }),
     denied: visaDenyList(),
     filesInFlight: requiredNumber(environment.filesInFlight),

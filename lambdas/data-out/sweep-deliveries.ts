@@ -4,9 +4,11 @@ import { metrics as names } from '../../lib/contract/metrics.ts';
 import { sweep } from '../../lib/service/export/sweep.ts';
 import { sqsClient } from '../../lib/service/stores/clients.ts';
 import { countBy, describeError, logger, metrics } from '../shared/observability.ts';
-import { database, deployedQueues } from '../shared/wiring.ts';
+import { database, deployedDeliveries, deployedFileQueues } from '../shared/wiring.ts';
 
-const dependencies = { db: database(), ...deployedQueues(sqsClient()), now: () => new Date() };
+const sqs = sqsClient();
+const queues = { ...deployedFileQueues(sqs), deliveries: deployedDeliveries(sqs) };
+const dependencies = { db: database(), ...queues, now: () => new Date() };
 
 /** Run once a day: ends what no message will end, and deletes rows whose time is over. A failure is thrown; the next run does the rest. */
 export async function handler(_event: unknown, context: Context): Promise<void> {
@@ -22,7 +24,7 @@ export async function handler(_event: unknown, context: Context): Promise<void> 
   );
   for (const { reason, files } of swept.givenUp) countBy(names.fileGivenUp, reason, files);
   // Each run counts, so that the alarm ends with the first one that finds none.
-  metrics.addMetric(names.deliveryOverdue, MetricUnit.Count, swept.settling);
+  metrics.addMetric(names.deliveryOverdue, MetricUnit.Count, swept.overdue);
   metrics.publishStoredMetrics();
   logger.info('swept', { ...swept });
   if (failures > 0) throw new Error(`${failures} steps of the sweep failed`);

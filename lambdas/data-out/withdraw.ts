@@ -4,11 +4,10 @@ import { environment, type WithdrawalPolicy } from '../../lib/contract/environme
 import { metrics as names } from '../../lib/contract/metrics.ts';
 import { type WithdrawalDependencies, withdrawDeprecated } from '../../lib/service/export/withdraw/withdraw.ts';
 import { s3Client, sqsClient } from '../../lib/service/stores/clients.ts';
-import { deliveriesQueue } from '../../lib/service/stores/queues.ts';
 import { s3Outbox } from '../../lib/service/stores/s3/outbox.ts';
 import { logger, metrics } from '../shared/observability.ts';
 import { required, requiredNumber } from '../shared/runtime.ts';
-import { database } from '../shared/wiring.ts';
+import { database, deployedDeliveries } from '../shared/wiring.ts';
 
 const pageMs = 60_000;
 /** Containers of a run. Without deleting, the same ones are found in every run. */
@@ -19,7 +18,7 @@ export const handler = withdraw(
   {
     db: database(),
     outbox: s3Outbox({ client: s3Client(), bucket: required(environment.outboxBucket) }),
-    deliveries: deliveriesQueue({ client: sqsClient(), queueUrl: required(environment.deliveriesQueueUrl) }),
+    deliveries: deployedDeliveries(sqsClient()),
     expiryDays: requiredNumber(environment.outboxExpiryDays),
   },
   required(environment.withdrawal) === 'purge' ? 'purge' : 'report',

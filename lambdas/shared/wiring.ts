@@ -54,13 +54,16 @@ export function deployedArchive(client: S3Client) {
   };
 }
 
-/** The queues that carry an export, as their senders see them. */
-export function deployedQueues(client: SQSClient) {
+/** The queues of files, as their senders see them. */
+export function deployedFileQueues(client: SQSClient) {
   return {
     fileExports: fileExportsQueue({ client, queueUrl: required(environment.fileExportsQueueUrl) }),
     smallFileExports: fileExportsQueue({ client, queueUrl: required(environment.smallFileExportsQueueUrl) }),
-    deliveries: deliveriesQueue({ client, queueUrl: required(environment.deliveriesQueueUrl) }),
   };
+}
+
+export function deployedDeliveries(client: SQSClient) {
+  return deliveriesQueue({ client, queueUrl: required(environment.deliveriesQueueUrl) });
 }
 
 /** Where events for operators go. `undefined` while the setting `events` is off. */

@@ -4,6 +4,7 @@ export type RequestState = (typeof requestStates)[number];
 
 /** State of a file in `data_out.request_files`. A file that is `waiting` or `sent` is open; the other states are ends. */
 export const rowStates = ['waiting', 'sent', 'staged', 'superseded', 'withdrawn', 'rejected', 'given_up'] as const;
+export type RowState = (typeof rowStates)[number];
 
 /** Most files that one delivery receipt lists. A larger request has several receipts. */
 export const filesPerReceipt = 100_000;

@@ -52,13 +52,16 @@ export interface OutboxFacts {
 }
 
 /** The S3 object metadata of a container. It travels in HTTP headers, so an id outside ASCII is percent-encoded. */
-export function outboxMetadataOf(facts: OutboxFacts): Readonly<Record<string, string>> {
+export function outboxMetadataOf(
+  facts: OutboxFacts & { readonly headerSha256?: string },
+): Readonly<Record<string, string>> {
   return {
     [outboxMetadata.requestId]: facts.requestId,
     [outboxMetadata.requestedAt]: facts.requestedAt,
     [outboxMetadata.fileId]: encodeURIComponent(facts.fileId),
     [outboxMetadata.datasetId]: encodeURIComponent(facts.datasetId),
     [outboxMetadata.keyFingerprint]: facts.keyFingerprint,
+    ...(facts.headerSha256 !== undefined && { [outboxMetadata.headerSha256]: facts.headerSha256 }),
   };
 }
 
@@ -98,6 +101,8 @@ export const outboxMetadata = {
   fileId: 'file-id',
   datasetId: 'dataset-id',
   keyFingerprint: 'recipient-key',
+  /** Of a staged container: SHA-256 of its header, hex. */
+  headerSha256: 'header-sha256',
   /** Of a receipt: the revision of its request. Containers have none. */
   generation: 'generation',
   /** Of a receipt: what the files count that it and the parts before it list. */

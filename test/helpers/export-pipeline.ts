@@ -7,11 +7,11 @@ import {
   type ConsumeOutcome,
   consumeExportRequest,
 } from '../../lib/service/export/accept.ts';
-import { type DeadLetterOutcome, recordDeadLetter } from '../../lib/service/export/give-up.ts';
+import { recordDeadLetter } from '../../lib/service/export/give-up.ts';
 import type { OutboxQuota } from '../../lib/service/export/quota.ts';
 import type { ReceivedMessage } from '../../lib/service/export/received.ts';
-import { type RetryOutcome, retryGivenUp } from '../../lib/service/export/retry.ts';
-import { type SettleOutcome, settleRequest } from '../../lib/service/export/settle/settle.ts';
+import { retryGivenUp } from '../../lib/service/export/retry.ts';
+import { settleRequest } from '../../lib/service/export/settle/settle.ts';
 import type { StageDependencies } from '../../lib/service/export/stage/order.ts';
 import { type StagedMessage, stageFiles } from '../../lib/service/export/stage/stage.ts';
 import { type Swept, sweep } from '../../lib/service/export/sweep.ts';
@@ -161,7 +161,7 @@ export class ExportPipeline {
     );
   }
 
-  settle(): Promise<SettleOutcome | undefined> {
+  settle(): Promise<Awaited<ReturnType<typeof settleRequest>> | undefined> {
     return this.#invoke('deliveries', 1, async ([message]) => {
       if (!message) return undefined;
       const { requestId } = JSON.parse(message.body) as { requestId: string };
@@ -170,7 +170,7 @@ export class ExportPipeline {
   }
 
   /** Record the oldest dead letter. It stays when that fails. */
-  async recordDeadLetter(): Promise<DeadLetterOutcome | undefined> {
+  async recordDeadLetter() {
     this.calls.revive();
     const [message] = this.deadLetters;
     if (!message) return undefined;
@@ -207,7 +207,7 @@ export class ExportPipeline {
     return withdrawDeprecated(this.removing, { deletes, limit, isOver: () => false });
   }
 
-  retry(requestId: string, fileId?: string): Promise<RetryOutcome> {
+  retry(requestId: string, fileId?: string) {
     return retryGivenUp(requestId, fileId, this.retrying);
   }
 

@@ -111,7 +111,6 @@ const expected: Readonly<Record<string, readonly string[]>> = {
     ...denyList,
     ...consume('ExportRequestsQueue'),
     `kms:Decrypt ExportRequestsKey ${through('sqs')}`,
-    'sqs:SendMessage DeliveriesQueue',
     'sqs:SendMessage FileExportsQueue',
     'sqs:SendMessage SmallFileExportsQueue',
   ],
@@ -309,7 +308,7 @@ describe('queues', () => {
     ['ExportRequests', ['Export']],
     ['FileExports', ['ConsumeExport', 'StageFile', 'SweepDeliveries', 'Operators']],
     ['SmallFileExports', ['ConsumeExport', 'SweepDeliveries', 'Operators']],
-    ['Deliveries', ['ConsumeExport', 'StageFile', 'RecordDeadLetters', 'SweepDeliveries', 'Withdraw', 'Operators']],
+    ['Deliveries', ['StageFile', 'RecordDeadLetters', 'SweepDeliveries', 'Withdraw', 'Operators']],
   ])('%s takes messages of %j only', (name, senders) => {
     const queue = `${name}Queue`;
     const [refusal, ...others] = refusals(service, queue);

@@ -58,7 +58,7 @@ export function workQueues(scope: Construct, { settings, storage, functions, ope
     // One request an invocation: the receipts of a large one take minutes.
     deliveries: queue('deliveries', {
       batchSize: 1,
-      senders: [consumeExport, stageFile, recordDeadLetters, sweepDeliveries, ...(withdraw ? [withdraw] : [])],
+      senders: [stageFile, recordDeadLetters, sweepDeliveries, ...(withdraw ? [withdraw] : [])],
       operators,
       worker: settleDelivery,
       maxConcurrency: concurrency.exportRequests,

@@ -25,7 +25,7 @@ export function registerExports(program: Command, open: Open): void {
 
   exports
     .command('retry')
-    .description('stage the files of a request again that were given up')
+    .description('stage the given-up files of a request again')
     .argument('<request>', 'requestId of POST /export')
     .option('--file <id>', 'this file only')
     .addHelpText('after', retryHelp)

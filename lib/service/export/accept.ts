@@ -13,10 +13,10 @@ import { count, nilUuid, snakeCase } from '../stores/rds/columns.ts';
 import type { DataApi, SqlExecutor } from '../stores/rds/data-api.ts';
 import { expectedBytes, fitsQuota, type OutboxQuota } from './quota.ts';
 import { identityOf, parseExportRequest, type ReceivedMessage, type RequestIdentity, rejection } from './received.ts';
-import { audit, findRequest, lockRecipient, requestIds, sendToSettle } from './requests.ts';
+import { audit, findRequest, lockRecipient, requestIds } from './requests.ts';
 import { type SendDependencies, sendWaiting } from './send.ts';
 
-export interface ConsumeDependencies extends SendDependencies {
+export interface ConsumeDependencies extends Omit<SendDependencies, 'deliveries'> {
   readonly db: Pick<DataApi, 'query' | 'execute' | 'transaction'>;
   readonly catalogue: Pick<Catalogue, 'evaluateAccess' | 'hasMoreFiles'>;
   readonly rules: Pick<VisaRules, 'verify'>;
@@ -66,7 +66,6 @@ export async function consumeExportRequest(
   if (!request) throw unavailable('the row of the request is gone');
   if (request.state === 'rejected') return { outcome: 'rejected', requestId, reason: request.reason ?? '', detail };
   await sendWaiting(requestId, dependencies, () => remainingMs() > cleanUpMs);
-  await sendToSettle([requestId], dependencies);
   return { outcome: 'accepted', requestId, datasetId: request.datasetId ?? '', files: request.files };
 }
 

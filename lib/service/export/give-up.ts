@@ -63,28 +63,21 @@ export const giveUpExpired = (db: SqlExecutor, before: Date) =>
     { before: before.toISOString() },
   );
 
-/** What a dead letter was for. */
-export interface DeadLetterOutcome {
-  readonly requestId: string;
-  /** Whether the request was rejected, because no delivery of its message could decide on it. */
-  readonly isRejected: boolean;
-  readonly givenUp: readonly GivenUp[];
-}
-
 /**
  * Record in the rows what a message was for that failed for good, so that it can be deleted. Of a message of `deliveries` nothing is lost,
  * because its request is not settled, and the sweep sends it again.
  *
+ * @returns the files that were given up, and whether the request was rejected because no delivery of its message could decide on it
  * @throws Error for a message that cannot be read: it stays, and an alarm fires
  */
 export async function recordDeadLetter(
   message: ReceivedMessage,
   dependencies: { readonly db: SqlExecutor; readonly deliveries: DeliveriesQueue },
-): Promise<DeadLetterOutcome> {
+) {
   const { db } = dependencies;
   const body = parseJson(message.body);
   const delivery = deliveryMessage.safeParse(body).data;
-  if (delivery) return { ...delivery, isRejected: false, givenUp: [] };
+  if (delivery) return { ...delivery, isRejected: false, givenUp: [] as GivenUp[] };
   const file = fileExportMessage.safeParse(body).data;
   if (file) {
     const { requestId, fileId } = file;

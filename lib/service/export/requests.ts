@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { RowState } from '../../contract/delivery.ts';
 import type { DeliveriesQueue } from '../stores/queues.ts';
 import { camelRow, optional } from '../stores/rds/columns.ts';
 import type { SqlExecutor, SqlParameters } from '../stores/rds/data-api.ts';
@@ -7,6 +8,10 @@ import type { SqlExecutor, SqlParameters } from '../stores/rds/data-api.ts';
 
 /** Whether a file has not ended. @param row alias of `data_out.request_files` */
 export const isOpen = (row: string) => `${row}.state in ('waiting', 'sent')`;
+export const isOpenState = (state: RowState | undefined) => state === 'waiting' || state === 'sent';
+
+/** The column `depends_on`, as text: hashes by which the deny list knows the visa, besides the recipient. */
+export const hashes = z.string().transform((text) => z.array(z.string()).parse(JSON.parse(text)));
 
 /** @param request expression for the id of a request */
 export const hasOpenFiles = (request: string) => `exists (

@@ -5,7 +5,7 @@ import { camelRow, count, optional } from '../stores/rds/columns.ts';
 import type { DataApi } from '../stores/rds/data-api.ts';
 import { fitsQuota, type OutboxQuota } from './quota.ts';
 import type { RejectionReason } from './received.ts';
-import { lockRecipient, sendToSettle } from './requests.ts';
+import { findRequest, hashes, lockRecipient, sendToSettle } from './requests.ts';
 import { type SendDependencies, sendWaiting } from './send.ts';
 
 export interface RetryDependencies extends SendDependencies {
@@ -18,19 +18,13 @@ export interface RetryDependencies extends SendDependencies {
 /** Why files cannot be retried: the reason of a rejection, or that no request has this id, or that its recipient was erased. */
 export type RetryRefusal = RejectionReason | 'unknown_request' | 'rejected' | 'erased';
 
-export type RetryOutcome =
-  | { readonly refused: RetryRefusal }
-  /** Files that were given up and wait again, and the messages that were sent: also of files that an earlier retry had left. */
-  | { readonly reopened: number; readonly sent: number };
-
 /** Files that one statement reopens, and the longest time, in milliseconds, for all of them. */
 const filesAtOnce = 10_000;
 const budgetMs = 600_000;
 
 const requestRow = camelRow({
-  state: z.string(),
   recipient: optional(z.string()),
-  depends_on: optional(z.string().transform((text) => z.array(z.string()).parse(JSON.parse(text)))),
+  depends_on: optional(hashes),
   has_expired: z.boolean(),
   is_released: z.boolean(),
 });
@@ -40,12 +34,9 @@ const requestRow = camelRow({
  * the visa lasts and the dataset is released. Run it again to send what a failure left.
  *
  * @param fileId the one file. @default - every file that was given up
+ * @returns files that were given up and wait again, and the messages that were sent: also of files that an earlier retry had left
  */
-export async function retryGivenUp(
-  requestId: string,
-  fileId: string | undefined,
-  dependencies: RetryDependencies,
-): Promise<RetryOutcome> {
+export async function retryGivenUp(requestId: string, fileId: string | undefined, dependencies: RetryDependencies) {
   const { db, quota } = dependencies;
   const denied = await dependencies.denied();
   const wanted = {
@@ -55,22 +46,24 @@ export async function retryGivenUp(
     parameters: { request_id: { uuid: requestId }, file_id: fileId ?? null },
   };
   const outcome = await db.transaction(async (transaction): Promise<RetryRefusal | number> => {
+    const found = await findRequest(transaction, requestId);
+    if (!found) return 'unknown_request';
+    if (found.state === 'rejected') return 'rejected';
+    await lockRecipient(transaction, found.recipient ?? '');
     const [request] = await transaction.query(
       requestRow,
-      `select r.state, r.recipient, cast(r.depends_on as text) as depends_on,
+      `select r.recipient, cast(r.depends_on as text) as depends_on,
          coalesce(r.visa_expires_at <= now(), true) as has_expired,
          coalesce((select ${newestEvent} = 'released' from sda.datasets d where d.stable_id = r.dataset_id), false) as is_released
-       from data_out.requests r where r.request_id = cast(:request_id as uuid)`,
+       from data_out.requests r where r.request_id = cast(:request_id as uuid)
+       for update`,
       { request_id: { uuid: requestId } },
     );
-    if (!request) return 'unknown_request';
+    if (request?.recipient === undefined) return 'erased';
     const { recipient, dependsOn = [] } = request;
-    if (request.state === 'rejected') return 'rejected';
-    if (recipient === undefined) return 'erased';
     if (request.hasExpired) return 'visa_expired';
     if ([recipient, ...dependsOn].some((hash) => denied.has(hash))) return 'visa_denied';
     if (!request.isReleased) return 'not_released';
-    await lockRecipient(transaction, recipient);
     if (quota && !(await fitsQuota(transaction, recipient, wanted, quota))) return 'outbox_quota_exceeded';
     let files = 0;
     for (let after: string | undefined = ''; after !== undefined; ) {
@@ -80,7 +73,7 @@ export async function retryGivenUp(
            select f.file_id from (${wanted.sql}) f where f.file_id > :after order by f.file_id limit ${filesAtOnce}
          ), reopened as (
            update data_out.request_files f set state = 'waiting', reason = null, changed_at = now()
-           from page s where f.request_id = cast(:request_id as uuid) and f.file_id = s.file_id
+           from page s where f.request_id = cast(:request_id as uuid) and f.file_id = s.file_id and f.state = 'given_up'
            returning f.file_id
          )
          select count(*) as files, max(file_id) as last from reopened`,

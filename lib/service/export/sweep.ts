@@ -26,7 +26,8 @@ export type Swept = Awaited<ReturnType<typeof sweep>>;
  * time is over. Each step runs whatever became of the others. What is left when the time is over waits for the next run.
  *
  * @param failed gets the failure of a step
- * @returns the files that were given up, and how many files were sent, requests were sent to be settled, and rows were deleted
+ * @returns the files that were given up, and how many files were sent, requests were sent to be settled (`overdue`: since more than an hour),
+ * and rows were deleted
  */
 export async function sweep(
   dependencies: SweepDependencies,
@@ -42,7 +43,7 @@ export async function sweep(
     try {
       for (let done = 1; done > 0 && hasTime(); sum += done) done = await step();
     } catch (error) {
-      failed(error);
+      if (hasTime()) failed(error);
     }
     return sum;
   };
@@ -52,19 +53,17 @@ export async function sweep(
     givenUp.push(...some);
     return some.length;
   });
-  let sent = 0;
-  await all(async () => {
-    for (const id of await withWaitingFiles(db, ago(hourMs))) {
-      sent += await all(() => sendWaiting(id, dependencies, hasTime));
-    }
-    return 0;
-  });
   let after = nilUuid;
+  let overdue = 0;
   const settling = await all(async () => {
-    const ids = await unsettled(db, after);
-    after = ids.at(-1) ?? after;
-    await sendToSettle(ids, dependencies);
-    return ids.length;
+    const found = await unsettled(db, ago(hourMs), after);
+    after = found.at(-1)?.request_id ?? after;
+    overdue += found.filter((request) => request.is_overdue).length;
+    await sendToSettle(
+      found.map((request) => request.request_id),
+      dependencies,
+    );
+    return found.length;
   });
   const deleted = await all(async () => {
     const [row] = await db.query(
@@ -74,7 +73,15 @@ export async function sweep(
     );
     return row?.deleted ?? 0;
   });
-  return { givenUp, sent, settling, deleted };
+  // The last, because it may take all the time that is left.
+  let sent = 0;
+  await all(async () => {
+    for (const id of await withWaitingFiles(db, ago(hourMs))) {
+      sent += await all(() => sendWaiting(id, dependencies, hasTime));
+    }
+    return 0;
+  });
+  return { givenUp, sent, settling, overdue, deleted };
 }
 
 /** Requests with files that wait since before this time, because the function that was to send them has died. */
@@ -90,13 +97,14 @@ const withWaitingFiles = (db: SqlExecutor, before: Date) =>
     { before: before.toISOString() },
   );
 
-/** The next requests without an open file that are not settled, in the order of their ids. */
-const unsettled = (db: SqlExecutor, after: string) =>
-  requestIds(
-    db,
-    `select cast(r.request_id as text) as request_id from data_out.requests r
+/** The next requests without an open file that are not settled, by their ids. One since after `before` may be about to be. */
+const unsettled = (db: SqlExecutor, before: Date, after: string) =>
+  db.query(
+    z.object({ request_id: z.string(), is_overdue: z.boolean() }),
+    `select cast(r.request_id as text) as request_id, r.requested_at < cast(:before as timestamptz) as is_overdue
+     from data_out.requests r
      where ${isUnsettled} and r.request_id > cast(:after as uuid) and r.recipient is not null
        and not ${hasOpenFiles('r.request_id')}
      order by r.request_id limit ${requestsAtOnce}`,
-    { after: { uuid: after } },
+    { before: before.toISOString(), after: { uuid: after } },
   );

@@ -1,12 +1,6 @@
 import * as z from 'zod';
 import { crcOf, formatCrc } from '../../../common/crc64nvme.ts';
-import {
-  filesPerReceipt,
-  type RequestState,
-  receiptSuffix,
-  receiptType,
-  requestStates,
-} from '../../../contract/delivery.ts';
+import { filesPerReceipt, receiptSuffix, receiptType, requestStates } from '../../../contract/delivery.ts';
 import { outboxKey, outboxMetadata } from '../../../contract/outbox-key.ts';
 import { unavailable } from '../../../errors.ts';
 import { idPart } from '../../archive/container-name.ts';
@@ -16,7 +10,7 @@ import { camelRow, isoTime, optional, timeFormat } from '../../stores/rds/column
 import type { SqlExecutor } from '../../stores/rds/data-api.ts';
 import { compactJws, type ReceiptSigner } from '../../stores/receipt-signer.ts';
 import type { Outbox } from '../../stores/s3/outbox.ts';
-import { audit, hasOpenFiles, requestIds, secondsSince } from '../requests.ts';
+import { audit, hasOpenFiles, isUnsettled, requestIds, secondsSince } from '../requests.ts';
 import { addTo, entryOf, ReceiptLines, stateOf, type Tally } from './receipt.ts';
 import { filesForReceipt } from './receipt-files.ts';
 
@@ -33,21 +27,6 @@ export interface SettleDependencies {
   /** Most files of one receipt. @default 100,000 */
   readonly filesPerPart?: number;
 }
-
-/** How a message ended. It is deleted in each case. */
-export type SettleOutcome =
-  | {
-      readonly outcome: 'settled';
-      readonly state: RequestState;
-      readonly staged: number;
-      readonly missing: number;
-      /** From the request until now. Absent when the request is settled again. */
-      readonly seconds?: number;
-    }
-  /** An earlier delivery of the message has done all. */
-  | { readonly outcome: 'already_settled' }
-  /** The request is gone or rejected, or a file of it is open. It is settled later, if at all. */
-  | { readonly outcome: 'not_settled' };
 
 const requestRow = camelRow({
   request_id: z.string(),
@@ -73,28 +52,27 @@ type SettlingRequest = z.infer<typeof requestRow>;
  *
  * The state is recorded before the last receipt becomes visible, so a whole receipt belongs to a request that has ended. The revision
  * counts as settled after that, so a request without its receipt can be found.
+ *
+ * @returns `already_settled`: an earlier delivery has done all. `not_settled`: the request is gone or rejected, or a file of it is open. It
+ * is settled later, if at all. Without `seconds`, which are from the request until now, the request was settled before.
  */
-export async function settleRequest(
-  requestId: string,
-  dependencies: SettleDependencies,
-  remainingMs: () => number,
-): Promise<SettleOutcome> {
+export async function settleRequest(requestId: string, dependencies: SettleDependencies, remainingMs: () => number) {
   const { db, receipts, now, filesPerPart = filesPerReceipt } = dependencies;
   const request = await findSettling(db, requestId);
-  if (!request || request.isOpen) return { outcome: 'not_settled' };
-  if (request.settledRevision >= request.revision) return { outcome: 'already_settled' };
+  if (!request || request.isOpen) return { outcome: 'not_settled' as const };
+  if (request.settledRevision >= request.revision) return { outcome: 'already_settled' as const };
 
   const parts = Math.ceil(request.files / filesPerPart);
   const tally: Tally = { staged: 0, stagedBytes: 0, missing: 0, withdrawn: 0 };
   for (let part = 1; part <= parts; part += 1) {
     const key = outboxKey(request.recipient, nameOf(request, part === parts ? undefined : part));
     const present = await receipts?.outbox.head(key);
-    if (revisionOf(present) > request.revision) return { outcome: 'not_settled' };
+    if (revisionOf(present) > request.revision) return { outcome: 'not_settled' as const };
     if (revisionOf(present) === request.revision) {
       Object.assign(tally, JSON.parse(present?.metadata[outboxMetadata.tally] ?? '{}'));
     } else {
       const lines = await readPart(request, tally, dependencies, remainingMs);
-      if (part === parts && !(await recordEnd(db, request, tally))) return { outcome: 'not_settled' };
+      if (part === parts && !(await recordEnd(db, request, tally))) return { outcome: 'not_settled' as const };
       if (receipts) await writeReceipt(request, lines, tally, { key, part, parts, present }, receipts, now());
     }
   }
@@ -104,7 +82,7 @@ export async function settleRequest(
     { request_id: { uuid: requestId }, revision: request.revision, receipt: receipts ? nameOf(request) : null },
   );
   return {
-    ...{ outcome: 'settled', state: stateOf(tally), staged: tally.staged, missing: tally.missing },
+    ...{ outcome: 'settled' as const, state: stateOf(tally), staged: tally.staged, missing: tally.missing },
     ...(request.settledRevision === 0 && { seconds: secondsSince(request.requestedAt, now()) }),
   };
 }
@@ -142,14 +120,15 @@ async function findSettling(db: SqlExecutor, requestId: string): Promise<Settlin
   return row;
 }
 
-/** @returns `false` when the request has a newer revision or an open file by now: nothing was changed */
+/** @returns `false` when the request has a newer revision or an open file by now, is settled, or was erased: nothing was changed */
 async function recordEnd(db: SqlExecutor, { requestId, revision }: SettlingRequest, tally: Tally): Promise<boolean> {
   const ended = await requestIds(
     db,
     `with ended as (
        update data_out.requests r
        set state = :state, staged = cast(:staged as integer), staged_bytes = cast(:staged_bytes as bigint), settled_at = now()
-       where r.request_id = cast(:request_id as uuid) and r.revision = :revision and not ${hasOpenFiles('r.request_id')}
+       where r.request_id = cast(:request_id as uuid) and r.revision = :revision and ${isUnsettled}
+         and r.recipient is not null and not ${hasOpenFiles('r.request_id')}
        returning r.*
      ), audited as (
        ${audit(`select request_id, 'settled', state, archive_kind, dataset_id, file_id, recipient, key_fingerprint, staged_bytes,

@@ -3,8 +3,9 @@ import { outboxMetadataOf } from '../../../contract/outbox-key.ts';
 import { isDamage, isError, unavailable } from '../../../errors.ts';
 import { bodySource } from '../../archive/archived-file.ts';
 import { planMultipart } from '../../archive/plan.ts';
+import type { ObjectMetadata } from '../../archive/ports.ts';
 import { checkTimeLeft, cleanUpMs, containerCrc, sendParts } from '../../archive/write-container.ts';
-import { requestIds } from '../requests.ts';
+import { isOpen, requestIds } from '../requests.ts';
 import { alreadyWritten, type DueOrder, type End, headerOf, isStillDue, type StageDependencies } from './order.ts';
 
 /** Bytes a millisecond that S3 copies at the least. A part of 5 GiB may take 215 s, so none begins in the last minutes of an invocation. */
@@ -23,22 +24,23 @@ export async function copyLarge(
 ): Promise<End> {
   const { archive, archiveKeys, fileExports, copySize } = dependencies;
   const { header, headerSha256 } = await headerOf(order, archiveKeys);
-  const lookForIt = () => alreadyWritten(order, headerSha256, dependencies);
+  const lookForIt = () => alreadyWritten(order, dependencies);
   const { present, end } = await lookForIt();
   if (end) return end;
   const body = await bodySource(order.archived, archive, { checksum: true });
   const plan = planMultipart(header.length, body.bodySize, copySize);
   const bytes = header.length + body.bodySize;
   const isFor = digestOf([order.key, body.archiveEtag, headerSha256, plan.copySize]);
+  const metadata = outboxMetadataOf({ ...order, headerSha256 });
 
-  const earlier = await uploadOfRow(order, isFor, dependencies);
+  const earlier = await uploadOfRow(order, isFor, metadata, dependencies);
   const done = await earlier?.parts();
   if (earlier && !done) {
     // S3 no longer has the upload, as when another delivery has completed it.
     const completed = await lookForIt();
     if (completed.end) return completed.end;
   }
-  const upload = earlier && done ? earlier : await beginUpload(order, isFor, dependencies);
+  const upload = earlier && done ? earlier : await beginUpload(order, isFor, metadata, dependencies);
   const aborted = async (otherEnd: End) => {
     await upload.abort();
     return otherEnd;
@@ -73,22 +75,27 @@ export async function copyLarge(
 const digestOf = (facts: readonly unknown[]) => createHash('sha256').update(JSON.stringify(facts)).digest('hex');
 
 /** The upload that the row has, if it is for the same bytes. Any other is of no use, and is aborted. */
-async function uploadOfRow(order: DueOrder, isFor: string, { outbox }: StageDependencies) {
+async function uploadOfRow(order: DueOrder, isFor: string, metadata: ObjectMetadata, { outbox }: StageDependencies) {
   if (order.uploadId === undefined) return undefined;
-  const upload = outbox.upload(order.key, outboxMetadataOf(order), order.uploadId);
+  const upload = outbox.upload(order.key, metadata, order.uploadId);
   if (order.uploadFor === isFor) return upload;
   await upload.abort();
   return undefined;
 }
 
 /** Begin an upload, and write it into the row instead of the one that was found there. */
-async function beginUpload(order: DueOrder, isFor: string, { db, outbox }: StageDependencies) {
-  const upload = await outbox.startUpload(order.key, outboxMetadataOf(order));
+async function beginUpload(
+  order: DueOrder,
+  isFor: string,
+  metadata: ObjectMetadata,
+  { db, outbox }: StageDependencies,
+) {
+  const upload = await outbox.startUpload(order.key, metadata);
   try {
     const taken = await requestIds(
       db,
       `update data_out.request_files f set upload_id = :upload_id, upload_for = :upload_for
-       where f.request_id = cast(:request_id as uuid) and f.file_id = :file_id and f.state in ('waiting', 'sent')
+       where f.request_id = cast(:request_id as uuid) and f.file_id = :file_id and ${isOpen('f')}
          and (f.upload_id is not distinct from cast(:earlier as text) or f.upload_id = :upload_id)
        returning cast(f.request_id as text) as request_id`,
       {

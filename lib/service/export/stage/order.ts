@@ -15,6 +15,7 @@ import type { SqlExecutor } from '../../stores/rds/data-api.ts';
 import type { S3Archive } from '../../stores/s3/archive.ts';
 import type { Outbox } from '../../stores/s3/outbox.ts';
 import { rejection } from '../received.ts';
+import { hashes, isOpenState } from '../requests.ts';
 
 const orderRow = camelRow({
   request_id: z.string(),
@@ -29,8 +30,7 @@ const orderRow = camelRow({
   recipient: z.string(),
   key_fingerprint: z.string(),
   public_key: z.string().transform((text): Uint8Array => Buffer.from(text, 'base64')),
-  /** Hashes by which the deny list knows the visa, besides `recipient`. */
-  depends_on: z.string().transform((text) => z.array(z.string()).parse(JSON.parse(text))),
+  depends_on: hashes,
   is_released: z.boolean(),
   submission_file_path: optional(z.string()),
   known_key: optional(z.string()),
@@ -72,7 +72,7 @@ export async function findOrders(
     const { recipient, fileId, datasetId, submissionFilePath: path } = row;
     const released = row.isReleased ? archivedFile(db, { fileId, datasetId }, columns) : undefined;
     const [file] = await Promise.allSettled([released]);
-    const key = path === undefined ? row.knownKey : outboxKey(recipient, outboxFileName(fileId, path));
+    const key = row.knownKey ?? (path === undefined ? path : outboxKey(recipient, outboxFileName(fileId, path)));
     return { ...row, key, file };
   });
   const found = await Promise.all(orders);
@@ -107,7 +107,7 @@ export function dueOrder(order: Order, denied: DenyList): DueOrder {
  */
 export async function isStillDue(order: Order, { db, denied }: StageDependencies): Promise<boolean> {
   const [current] = await findOrders(db, [order]);
-  if (current?.state !== 'waiting' && current?.state !== 'sent') return false;
+  if (!current || !isOpenState(current.state)) return false;
   dueOrder(current, await denied());
   return true;
 }
@@ -156,18 +156,17 @@ export type End =
 
 /**
  * What the outbox has under the key of an order, and the end of the order if that is this request's container or a newer one.
- *
- * @param headerSha256 of the container that this request writes
+ * The archive may have another header by now, so the digest of the written one is in its metadata.
  */
 export async function alreadyWritten(
   order: DueOrder,
-  headerSha256: string,
   { outbox }: StageDependencies,
 ): Promise<{ readonly present: ObjectHead | undefined; readonly end?: End }> {
   const present = await outbox.head(order.key, { checksum: true });
   const age = present ? compareRequests(present.metadata, order) : -1;
   if (!present || age < 0) return { present };
   if (age > 0) return { present, end: { outcome: 'superseded', by: present.metadata[outboxMetadata.requestId] ?? '' } };
+  const headerSha256 = present.metadata[outboxMetadata.headerSha256] ?? '';
   return { present, end: { outcome: 'staged', bytes: present.size, crc64nvme: present.crc64nvme, headerSha256 } };
 }
 

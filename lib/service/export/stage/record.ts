@@ -24,7 +24,7 @@ function columnsOf({ requestId, fileId, order, end }: EndedFile) {
   const file = { requestId, fileId };
   if (end.outcome === 'continued' || end.outcome === 'ended') return snakeCase(file);
   if (end.outcome === 'failed') {
-    // Nothing of its text.
+    // The text of an error is for the log alone.
     return snakeCase({ ...file, reason: isError(end.error) ? end.error.code : 'internal_error' });
   }
   const { outcome: state, ...facts } = end;
@@ -60,7 +60,7 @@ export async function recordEnds(db: SqlExecutor, files: readonly EndedFile[], f
          upload_for = case when e.state is null then f.upload_for end, changed_at = now()
        from before b join ends e on e.request_id = b.request_id and e.file_id = b.file_id
        where f.request_id = b.request_id and f.file_id = b.file_id
-         and (b.was in ('waiting', 'sent') or b.was = 'given_up' and e.state = 'staged')
+         and (${isOpen('f')} or b.was = 'given_up' and e.state = 'staged')
        returning f.request_id, f.file_id, b.was, f.state, f.reason, f.bytes, f.crc64nvme
      ), raised as (
        update data_out.requests r set revision = r.revision + 1

@@ -2,13 +2,14 @@ import { parseJson } from '../../../common/untrusted-json.ts';
 import type { DenyList } from '../../../contract/deny-list.ts';
 import { type FileExportMessage, fileExportMessage } from '../../../contract/messages.ts';
 import { outboxMetadata, outboxMetadataOf } from '../../../contract/outbox-key.ts';
-import { isError, unavailable } from '../../../errors.ts';
+import { isDamage, isError, unavailable } from '../../../errors.ts';
 import { nameDamagedFile } from '../../archive/archived-file.ts';
 import { forEachConcurrently } from '../../archive/concurrency.ts';
 import { largestSmallBody } from '../../archive/plan.ts';
 import { checkTimeLeft, containerCrc } from '../../archive/write-container.ts';
 import type { ReceivedMessage } from '../received.ts';
-import { sendToSettle } from '../requests.ts';
+import { isOpenState, sendToSettle } from '../requests.ts';
+import { recordRemoval } from '../withdraw/remove.ts';
 import { copyLarge } from './copy.ts';
 import {
   alreadyWritten,
@@ -94,13 +95,12 @@ function atOnce(orders: readonly (Order | undefined)[]): number {
 /** Stage one file, unless its row has ended. A file that is not staged leaves no upload. */
 async function endOf(order: Order, denied: DenyList, dependencies: StageDependencies, ...time: Time): Promise<End> {
   const { state, key, uploadId } = order;
-  const end: End = isOpen(state) ? await attempt(order, denied, dependencies, ...time) : { outcome: 'ended' };
+  const end: End = isOpenState(state) ? await attempt(order, denied, dependencies, ...time) : { outcome: 'ended' };
   const isDone = end.outcome === 'staged' || end.outcome === 'continued';
   if (!isDone && key && uploadId) await dependencies.outbox.upload(key, {}, uploadId).abort();
   return end;
 }
 
-const isOpen = (state: Order['state']) => state === 'waiting' || state === 'sent';
 const keepsContainer = (state: Order['state']) => ['staged', 'superseded', 'given_up'].includes(state);
 
 /** An error that no repetition mends is an end. Others are thrown. */
@@ -110,17 +110,25 @@ async function attempt(order: Order, denied: DenyList, dependencies: StageDepend
     const stage = due.archived.archiveFileSize > largestSmallBody ? copyLarge : stageSmall;
     return await nameDamagedFile(order.fileId, () => stage(due, dependencies, ...time));
   } catch (error) {
-    if (isError(error, 'archive_damaged')) return { outcome: 'given_up', reason: error.code, detail: error.message };
+    if (isDamage(error)) return { outcome: 'given_up', reason: error.code, detail: error.message };
     if (!isError(error, 'request_rejected')) throw error;
     return { outcome: 'rejected', reason: error.reason ?? '', detail: error.message };
   }
 }
 
-/** Take the container of this request out of the outbox, if an invocation that died or was overtaken has left it there. */
-async function removeContainer({ key, requestId }: Order, { outbox }: StageDependencies): Promise<void> {
-  if (key === undefined) return;
-  const present = await outbox.head(key);
-  if (present?.metadata[outboxMetadata.requestId] === requestId) await outbox.remove(key, present.etag);
+/**
+ * Take the container of this request out of the outbox, if an invocation that died or was overtaken has left it there. It had replaced the
+ * containers of older requests, so these are recorded as withdrawn before.
+ *
+ * @returns the older requests
+ */
+async function removeContainer({ key, requestId, fileId }: Order, { outbox, db }: StageDependencies) {
+  const present = key === undefined ? undefined : await outbox.head(key);
+  if (key === undefined || present?.metadata[outboxMetadata.requestId] !== requestId) return [];
+  const removal = { requestId, fileId, key, end: 'withdrawn', bytes: present.size, owner: requestId } as const;
+  const older = await recordRemoval([removal], 'withdrawn', db);
+  await outbox.remove(key, present.etag);
+  return older;
 }
 
 /**
@@ -139,13 +147,14 @@ async function stageSmall(
   const { container, bodyCrc } = await archive.readWhole(archived, archived.archiveFileSize, header);
   const crc64nvme = await containerCrc(header, { bodySize: archived.archiveFileSize, crc64nvme: bodyCrc });
   if (foundMs - remainingMs() > freshMs && !(await isStillDue(order, dependencies))) return { outcome: 'ended' };
+  const metadata = outboxMetadataOf({ ...order, headerSha256 });
   let replaces: string | undefined;
   for (const _ of ['nothing exists', 'an older container exists']) {
     checkTimeLeft(remainingMs);
-    if ((await outbox.put(key, container, outboxMetadataOf(order), replaces, crc64nvme)) === 'written') {
+    if ((await outbox.put(key, container, metadata, replaces, crc64nvme)) === 'written') {
       return { outcome: 'staged', bytes: container.length, headerSha256, crc64nvme };
     }
-    const { present, end } = await alreadyWritten(order, headerSha256, dependencies);
+    const { present, end } = await alreadyWritten(order, dependencies);
     if (end) return end;
     replaces = present?.etag;
   }
@@ -162,17 +171,17 @@ async function record(tasks: readonly Task[], dependencies: StageDependencies): 
   try {
     const recorded = await recordEnds(db, tasks, filesInFlight);
     const rowOf = (task: Task) => recorded.find(isSameFile(task));
+    const ids: string[] = [];
     for (const task of tasks) {
       const { order, end } = task;
       const was = rowOf(task)?.was ?? 'withdrawn';
       if (!order || end.outcome === 'failed' || keepsContainer(was)) continue;
-      if (isOpen(was) && end.outcome !== 'rejected') continue;
-      await removeContainer(order, dependencies);
+      if (isOpenState(was) && end.outcome !== 'rejected') continue;
+      ids.push(...(await removeContainer(order, dependencies)));
       if (end.outcome === 'staged') task.end = { outcome: 'ended' };
     }
     const touched = tasks.filter((task) => task.end.outcome === 'ended' || rowOf(task)?.maySettle);
-    const ids = touched.map(({ requestId }) => requestId);
-    await sendToSettle(ids, dependencies);
+    await sendToSettle([...ids, ...touched.map(({ requestId }) => requestId)], dependencies);
   } catch (error) {
     for (const task of tasks) if (task.end.outcome !== 'failed') task.end = failed(error);
   }

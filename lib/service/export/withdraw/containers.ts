@@ -108,7 +108,7 @@ export async function* recordedContainers(
         ...{ after_request: { uuid: after.requestId }, after_file: after.fileId },
       },
     );
-    // Also a page without one, so that who removes them can look at the clock.
+    // Also an empty page, so that the caller can check its remaining time.
     yield rows.flatMap(containerOf);
     const last = rows.at(-1);
     if (!last || rows.length < pageSize) return;

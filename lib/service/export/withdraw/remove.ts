@@ -79,14 +79,15 @@ export async function remove(
   const ended: EndedContainer[] = [];
   await forEachConcurrently(containers, inFlight, async ({ requestId, fileId, key, state, it, another }) => {
     if (another) {
-      ended.push({ requestId, fileId, key, end: 'superseded', by: another.facts.requestId });
+      ended.push({ requestId, fileId, key, end: 'superseded', by: another.facts.requestId, owner: requestId });
       return;
     }
     const end = it ? await outbox.remove(key, it.etag) : 'gone';
     if (end === 'replaced') return;
     // An attempt that was given up has usually left no container.
     if (end === 'gone' && state === 'given_up') return;
-    ended.push({ requestId, fileId, key, end: 'withdrawn', bytes: end === 'removed' ? it?.bytes : undefined });
+    const bytes = end === 'removed' ? it?.bytes : undefined;
+    ended.push({ requestId, fileId, key, end: 'withdrawn', bytes, owner: it?.facts.requestId ?? requestId });
     if (end === 'removed') removed.add(key);
   });
   if (ended.length > 0) {
@@ -102,20 +103,22 @@ type EndedContainer = Pick<RecordedContainer, 'requestId' | 'fileId' | 'key'> & 
   readonly end: 'withdrawn' | 'superseded';
   readonly bytes?: number | undefined;
   readonly by?: string | undefined;
+  /** The request that wrote it. */
+  readonly owner: string;
 };
 
 /**
- * Record what has become of containers, with audit rows: everything or nothing. With a withdrawn container go all others under its
- * key, also those that it had superseded. The revision of a request that loses one rises. A repeated statement finds the rows ended.
+ * Record what has become of containers, with audit rows: everything or nothing. With a withdrawn container go the older ones under its
+ * key, which it had replaced or superseded. The revision of a request that loses one rises. A repeated statement finds the rows ended.
  *
  * @returns the requests whose revision rose
  */
-function recordRemoval(containers: readonly EndedContainer[], removal: Removal, db: SqlExecutor) {
+export function recordRemoval(containers: readonly EndedContainer[], removal: Removal, db: SqlExecutor) {
   return requestIds(
     db,
     `with given as materialized (
        select * from jsonb_to_recordset(cast(:containers as jsonb)) as g
-         (request_id uuid, file_id text, key text, "end" text, by uuid, bytes bigint)
+         (request_id uuid, file_id text, key text, "end" text, by uuid, bytes bigint, owner uuid)
      ), own as (
        update data_out.request_files f
        set state = g."end", reason = null, superseded_by = g.by, outbox_key = g.key, changed_at = now()
@@ -127,6 +130,10 @@ function recordRemoval(containers: readonly EndedContainer[], removal: Removal, 
        where f.state in ('staged', 'superseded')
          and f.outbox_key in (select g.key from given g where g."end" = 'withdrawn')
          and (f.request_id, f.file_id) not in (select g.request_id, g.file_id from given g)
+         and exists (
+           select from given g join data_out.requests w on w.request_id = g.owner
+           join data_out.requests r on r.request_id = f.request_id
+           where g.key = f.outbox_key and (r.requested_at, r.request_id) <= (w.requested_at, w.request_id))
        returning f.request_id
      ), raised as (
        update data_out.requests r set revision = r.revision + 1

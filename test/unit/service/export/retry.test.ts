@@ -58,8 +58,8 @@ test('one file is tried again, and may end as before', async () => {
 
 test('what an earlier retry left waiting is sent, also when nothing is reopened', async () => {
   mend();
-  // The deny list, the transaction with its five statements, and the first page.
-  world.calls.crashAt(8, 'before');
+  // The deny list, the transaction with its six statements, and the first page.
+  world.calls.crashAt(9, 'before');
   await expect(world.retry(id)).rejects.toThrow('died in smallFileExports.send');
   expect(await world.statesOf(id)).toEqual(['F1: staged', 'F2: waiting', 'F3: waiting']);
   world.calls.revive();

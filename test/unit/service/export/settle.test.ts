@@ -237,6 +237,16 @@ describe('again and at once', () => {
     expect(await requestRow()).toMatchObject({ settled_revision: 2 });
   });
 
+  test('a late delivery writes no receipt of a person who was erased meanwhile', async () => {
+    world.calls.after('outbox.head', async () => {
+      await settle();
+      await world.database.sql('update data_out.requests set recipient = null');
+      world.outbox.objects.clear();
+    });
+    expect(await settle()).toEqual({ outcome: 'not_settled' });
+    expect(world.outbox.objects.size).toBe(0);
+  });
+
   test('a receipt of a newer revision stays, and whoever wrote it settles the request', async () => {
     found({ generation: '3' });
     expect(await settle()).toEqual({ outcome: 'not_settled' });

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { type DenyListEntry, entryHash } from '../../../../lib/contract/deny-list.ts';
 import { outboxPrefix } from '../../../../lib/contract/outbox-key.ts';
-import { decrypt } from '../../../../lib/crypt4gh/index.ts';
+import { decrypt, encryptHeader } from '../../../../lib/crypt4gh/index.ts';
 import { unavailable } from '../../../../lib/errors.ts';
 import { findOrders } from '../../../../lib/service/export/stage/order.ts';
 import { stageFiles } from '../../../../lib/service/export/stage/stage.ts';
@@ -77,6 +77,7 @@ test('the container has a new header that the recipient alone can open, the same
     'file-id': 'EGAF1',
     'dataset-id': 'EGAD1',
     'recipient-key': createHash('sha256').update(vectorKey('bob').publicKey).digest('hex'),
+    'header-sha256': headerSha256,
   });
   expect(await world.fileRow(id, 'EGAF1')).toMatchObject({
     ...{ state: 'staged', outbox_key: key, bytes: 66_181, header_sha256: headerSha256, crc64nvme: null },
@@ -268,6 +269,8 @@ describe('damage ends a file at once', () => {
     ['a header that no key opens', 'archive_damaged', /none of 1 archive keys/, column("header = '00'")],
     ['a header that is not hexadecimal', 'archive_damaged', /not hexadecimal/, column("header = 'zz'")],
     ['no size', 'archive_damaged', /no size/, column('archive_file_size = null')],
+    ['a bucket that the settings do not name', 'archive_location_unknown', /EGAF1/,
+      column("archive_location = 's3://nowhere'")],
   ]; // biome-ignore format: one table
   test.each(cases)('%s', async (_, reason, detail, damage) => {
     const id = await sent(['EGAF1', 'EGAF2']);
@@ -394,4 +397,35 @@ test('a delivery that is rejected after another one has staged the file leaves t
   await stageFiles([message], { ...world.staging, denied }, () => 900_000);
   expect(await world.statesOf(id)).toEqual(['EGAF1: staged']);
   expect(world.outbox.objects.has(key)).toBe(true);
+});
+
+test('a container that replaced an older one and is taken back leaves no row that says the older one is there', async () => {
+  await sent();
+  await world.stage();
+  await world.deliverAll();
+  await sentAgain(newer);
+  world.calls.crashAt(7, 'before');
+  await world.stage();
+  world.calls.revive();
+  expect(container()?.metadata).toMatchObject({ 'request-id': newer.id });
+  await world.database.sql('delete from sda.dataset_event_log');
+  await world.deliverAll();
+  expect(container()).toBeUndefined();
+  expect([await world.statesOf(older.id), await world.statesOf(newer.id)]).toEqual([
+    ['EGAF1: withdrawn'],
+    ['EGAF1: rejected not_released'],
+  ]);
+  expect(await world.requestRow(older.id)).toMatchObject({ state: 'withdrawn', revision: 2, settled_revision: 2 });
+});
+
+test('a container that is found has the digest of its own header, whatever the archive has by now', async () => {
+  const id = await sent();
+  await dieBeforeRecord();
+  const sha256 = createHash('sha256')
+    .update(container()?.bytes.subarray(0, 124) ?? '')
+    .digest('hex');
+  const header = encryptHeader({ dataKeys: [Buffer.alloc(32, 9)], recipients: [vectorKey('alice').publicKey] });
+  await world.database.sql(`update sda.files set header = '${Buffer.from(header).toString('hex')}'`);
+  await world.stage();
+  expect(await world.fileRow(id, 'EGAF1')).toMatchObject({ state: 'staged', header_sha256: sha256 });
 });

@@ -51,7 +51,7 @@ test('an old request whose file was tried again lately is left alone', async () 
   const id = await accepted();
   await age(id, 20);
   await sql('update data_out.request_files set changed_at = now()');
-  expect(await world.sweep()).toEqual({ deleted: 0, givenUp: [], sent: 0, settling: 0 });
+  expect(await world.sweep()).toEqual({ deleted: 0, givenUp: [], sent: 0, settling: 0, overdue: 0 });
   expect(await world.statesOf(id)).toEqual(['F1: sent', 'F2: sent', 'F3: sent']);
 });
 
@@ -59,7 +59,7 @@ test('files that wait for more than an hour are sent, others not yet', async () 
   const [old, young] = [await accepted("'waiting'"), await accepted("'waiting'")];
   await sql(`update data_out.request_files set changed_at = now() - case request_id when '${old}' then interval '61 minutes'
     else interval '59 minutes' end`);
-  expect(await world.sweep()).toEqual({ deleted: 0, givenUp: [], sent: 3, settling: 0 });
+  expect(await world.sweep()).toEqual({ deleted: 0, givenUp: [], sent: 3, settling: 0, overdue: 0 });
   expect(world.sentFiles.map(({ requestId }) => requestId)).toEqual([old, old, old]);
   expect(await world.statesOf(young)).toEqual(['F1: waiting', 'F2: waiting', 'F3: waiting']);
 });
@@ -72,9 +72,12 @@ test('requests without an open file are settled, whatever their number, and no o
         case when n <> 1002 then 'r' end, 'complete', 2, case n when 1001 then 2 else 1 end
       from generate_series(1, 1002) n returning request_id)
     insert into data_out.request_files (request_id, file_id, state) select request_id, 'F1', 'staged' from many`);
+  await sql(
+    "update data_out.requests set requested_at = now() - interval '61 minutes' where request_id < '00000003-0000-4000-8000-000000000000'",
+  );
   // A request that is settled, and one whose recipient was erased, need nothing.
-  expect(await world.sweep()).toMatchObject({ settling: 1000 });
-  const settling = world.queues.deliveries.map(({ body }) => JSON.parse(body).requestId);
+  expect(await world.sweep()).toMatchObject({ settling: 1000, overdue: 2 });
+  const settling = world.queues.deliveries.map(({ body }) => JSON.parse(body).requestId).sort();
   expect([settling.length, new Set(settling).size, settling.includes(open)]).toEqual([1000, 1000, false]);
   expect([settling[0], settling.at(-1)]).toEqual([
     '00000001-0000-4000-8000-000000000000',
@@ -114,7 +117,7 @@ test('what is left when the time is over waits for the next run', async () => {
   const id = await accepted("'waiting'");
   await age(id, 1);
   world.remainingMs = () => 30_000;
-  expect(await world.sweep()).toEqual({ deleted: 0, givenUp: [], sent: 0, settling: 0 });
+  expect(await world.sweep()).toEqual({ deleted: 0, givenUp: [], sent: 0, settling: 0, overdue: 0 });
   expect(await world.statesOf(id)).toEqual(['F1: waiting', 'F2: waiting', 'F3: waiting']);
   world.remainingMs = () => 30_001;
   expect(await world.sweep()).toMatchObject({ sent: 3 });

@@ -231,3 +231,18 @@ describe('a run', () => {
     ]);
   });
 });
+
+test('a container that a newer request stages under the key meanwhile keeps its row, and the next run takes it', async () => {
+  const older = await delivered('EGAD1', ['EGAF1']);
+  const newer = world.request({ datasetId: 'EGAD1' }, { token: 'EGAD1', at: new Date(Date.now() + 1000) });
+  await world.consume();
+  world.calls.after('outbox.remove', () => {
+    hold(keyOf('EGAF1'), { requestId: newer });
+    return world.database.sql(`update data_out.request_files set state = 'staged', outbox_key = '${keyOf('EGAF1')}'
+      where request_id = '${newer}'`);
+  });
+  await deprecateAndWithdraw();
+  expect([await world.statesOf(older), await world.statesOf(newer)]).toEqual([['EGAF1: withdrawn'], ['EGAF1: staged']]);
+  await world.withdraw();
+  expect([world.outboxNames(), await world.statesOf(newer)]).toEqual([[], ['EGAF1: withdrawn']]);
+});
