@@ -140,9 +140,10 @@ export class OutboxServer {
     const page = !this.hasPages ? 0 : Number(url.searchParams.get('page'));
     const after = this.hasPages ? (url.searchParams.get('after') ?? '') : '';
     const size = Number(url.searchParams.get('per_page'));
+    const receipts = url.searchParams.get('receipts') === 'true';
     this.listedAfter.push(after);
     const files = [...this.#files]
-      .filter(([fileName]) => fileName > after)
+      .filter(([fileName]) => fileName > after && (receipts || !fileName.endsWith('.delivery.jws')))
       .slice(page * size, (page + 1) * size)
       .map(([fileName, { content, lastModified, etag }]) => ({
         fileName,

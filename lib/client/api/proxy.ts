@@ -14,7 +14,7 @@ import { optional, parsed, readJson, text, wholeNumber } from './json.ts';
 import type { TransportReply } from './transport.ts';
 import { outboxVisa } from './visa-choice.ts';
 
-/** A staged container in the caller's outbox. */
+/** A staged container, or a delivery receipt, in the caller's outbox. */
 export interface ListedFile {
   /** As the service gives it. Check it before it becomes a path. */
   readonly name: string;
@@ -86,7 +86,7 @@ export class ProxyApi {
     this.#url = connection.proxyUrl;
   }
 
-  /** Every file in the outbox, in name order, page by page. @throws ClientError */
+  /** Every container and delivery receipt in the outbox, in name order, page by page. @throws ClientError */
   async *list(options: { signal?: AbortSignal | undefined } = {}): AsyncGenerator<ListedFile, void, undefined> {
     for (let after: string | undefined; ; ) {
       const { files } = await this.listPage({ after, perPage: rowsPerPage, ...options });
@@ -112,7 +112,7 @@ export class ProxyApi {
   }): Promise<{ files: ListedFile[] }> {
     const { page = 0, perPage, after, signal } = options;
     const url = this.#at('files');
-    const query = new URLSearchParams({ inbox: 'false', page: `${page}`, per_page: `${perPage}` });
+    const query = new URLSearchParams({ inbox: 'false', receipts: 'true', page: `${page}`, per_page: `${perPage}` });
     if (after !== undefined) query.set('after', after);
     url.search = query.toString();
     // A listing that breaks off does not parse; the whole page is asked for again then.
