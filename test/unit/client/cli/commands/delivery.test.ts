@@ -374,6 +374,16 @@ describe('a receipt for another key', () => {
     expect((await run(['download', '-o', 'data', '--wait', '--request', requestId(1)], { env })).exitCode).toBe(10);
   });
 
+  test('is none where there is no other: verify ends as without a receipt', async () => {
+    deliver({ key_fingerprint: foreign });
+    await download('*.delivery.jws');
+    const { exitCode, stderr } = await run(['verify', 'data'], { env: { DATA_OUT_KEY_FILE: 'me.sec.pem' } });
+    expect(exitCode).toBe(4);
+    expect(stderr).toContain(`there is no delivery receipt for your key in ${join(folder, 'data')}\n`);
+    expect(stderr).toContain(': ignored');
+    expect(stderr).not.toContain('0 of 0');
+  });
+
   test('counts where they are not known, and the message says so', async () => {
     deliver({ key_fingerprint: foreign });
     server.put(names[1], Buffer.alloc(containers[1]!.length));
