@@ -936,7 +936,7 @@ describe('list', () => {
       [
         'the service has no keys',
         () => (server.keySet = undefined),
-        /Some submitted paths are not shown: .*no such path/,
+        /warning: some submitted paths are not shown: .*no such path/,
       ],
       [
         'a receipt is not genuine',
@@ -946,7 +946,7 @@ describe('list', () => {
       [
         'storage does not answer in time',
         () => vi.spyOn(AbortSignal, 'timeout').mockReturnValueOnce(AbortSignal.abort()),
-        /Some submitted paths are not shown: the delivery receipts did not arrive within 20 s\. --paths waits longer\.\n/,
+        /warning: some submitted paths are not shown: the delivery receipts did not arrive within 10 s\. --paths waits longer\.\n/,
       ],
     ])('unless %s: then the listing is shown all the same', async (_, spoil, said) => {
       deliver();
@@ -956,6 +956,18 @@ describe('list', () => {
       expect(stdout.split('\n')[0]).toMatch(/ EXPIRES$/);
       expect(stdout).toContain(names[0]);
       expect(stderr).toMatch(said);
+    });
+
+    test.each([[], ['--paths']])('unless the keys drip: %j', async (...argv) => {
+      deliver();
+      server.dripsKeys = true;
+      const soon = AbortSignal.timeout(300);
+      using timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(soon);
+      const { exitCode, stdout, stderr } = await list(...argv);
+      expect(timeout).toHaveBeenLastCalledWith(10_000);
+      expect(exitCode).toBe(0);
+      expect(stdout).toContain(names[0]);
+      expect(stderr).toMatch(/warning: some submitted paths are not shown: .* did not arrive within 10 s/);
     });
 
     test('of no more than 4 MiB of receipts, unless they are asked for', async () => {
