@@ -72,10 +72,8 @@ async function openTransport(
   const { caFile, insecureHttp } = settings;
   const authorities = caFile && (await readSmallFile('certificate authority', caFile, maxAuthorityBytes));
   const { Transport } = await import('../api/transport.ts');
-  const variable = (name: string) => env[name] || env[name.toLowerCase()] || undefined;
   return new Transport({
-    // HTTP_PROXY in upper case is not read: in a CGI script a request's header `Proxy` sets it.
-    proxies: { https: variable('HTTPS_PROXY'), http: env.http_proxy || undefined, none: variable('NO_PROXY') },
+    proxies: env,
     extraAuthorities: authorities?.toString('utf8'),
     insecureHttp,
     userAgent: `data-out/${version}`,
