@@ -19,6 +19,9 @@ const noTls = /wrong.version.number|packet.length.too.long|unknown.protocol|http
 /** Codes that a wrong address also causes. They are retried only for an origin that has answered before. */
 const addressCodes = new Set(['ENOTFOUND', 'ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
 
+/** Codes of requests that were never sent, because there was no connection. */
+const unsentCodes = new Set([...addressCodes, 'EAI_AGAIN']);
+
 const words: Readonly<Record<string, string>> = {
   ENOTFOUND: 'there is no such host',
   EAI_AGAIN: 'the name cannot be looked up at the moment',
@@ -74,12 +77,13 @@ export function networkError(
   const cause = refusal === undefined ? code : `status ${refusal}`;
   const what = `${words[code] ?? 'the connection failed'}${cause && ` (${cause})`}`;
   const retryable = known || !addressCodes.has(code);
+  const mayBeDone = refusal === undefined && !unsentCodes.has(code);
   if (proxy !== undefined) {
     const name = `your forward proxy ${proxy.url.host} (${proxy.variable})`;
     // Through a proxy, nothing else is looked up or connected to.
-    const isOfProxy = addressCodes.has(code) || code === 'EAI_AGAIN';
-    return new UnavailableError(isOfProxy ? `${name}: ${what}` : `${url.host}, through ${name}: ${what}`, {
+    return new UnavailableError(unsentCodes.has(code) ? `${name}: ${what}` : `${url.host}, through ${name}: ${what}`, {
       retryable,
+      mayBeDone,
       remedy: `Check ${proxy.variable} and the network. If the service can be reached without the proxy, name its host in NO_PROXY.`,
     });
   }
@@ -87,6 +91,7 @@ export function networkError(
   const isPlain = url.protocol === 'http:' && !known;
   return new UnavailableError(`${url.host}: ${what}`, {
     retryable,
+    mayBeDone,
     remedy: addressCodes.has(code)
       ? 'Check the address, the network and HTTPS_PROXY; data-out doctor tries them one by one.'
       : isPlain

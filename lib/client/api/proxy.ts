@@ -171,19 +171,23 @@ export class ProxyApi {
     return await reply.text();
   }
 
-  /** Asks for an export. The service answers before it decides on the request. @throws ClientError */
+  /**
+   * Asks for an export. The service answers before it decides on the request.
+   * @throws UnavailableError, with `mayBeDone` if the answer was lost; ClientError
+   */
   async export(
     request: ExportRequest,
     options: { signal?: AbortSignal | undefined } = {},
   ): Promise<{ requestId: string; message: string | undefined }> {
     const { id, type = 'datasetId', visa, publicKey, kind = 'fega' } = request;
-    const reply = await this.#asAdministrator(`the export of ${JSON.stringify(id)}`, {
-      method: 'POST',
+    const order = {
+      method: 'POST' as const,
       url: this.#at(`export/${encodeURIComponent(kind)}`),
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ id, type, visaToken: visa, userPublicKey: publicKey }),
       ...options,
-    });
+    };
+    const reply = await this.#asAdministrator(`the export of ${JSON.stringify(id)}`, order, { once: true });
     const { requestId, message } = parsed(accepted, await readJson(reply));
     return { requestId, message };
   }
@@ -221,8 +225,13 @@ export class ProxyApi {
     return listedExports(await readJson(await this.#asAdministrator('the list of exports', { url, signal })));
   }
 
-  #asAdministrator(what: string, request: AuthorizedRequest['request']): Promise<TransportReply> {
+  #asAdministrator(
+    what: string,
+    request: AuthorizedRequest['request'],
+    more: Pick<AuthorizedRequest, 'once'> = {},
+  ): Promise<TransportReply> {
     return authorized(this.connection, {
+      ...more,
       what,
       needsVisa: false,
       request,

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { formatPublicKey, publicKeyFingerprint } from '../../../crypt4gh/index.ts';
 import { UsageError, usageError } from '../../../terminal/errors.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
+import { ClientError, UnavailableError } from '../../api/errors.ts';
 import { decodeVisaOrPassport, expiryOf } from '../../api/order/decoded-visa.ts';
 import {
   doubtsOf,
@@ -90,13 +91,21 @@ export async function readOrder(words: ExportWords, sources: ExportSources, term
   };
 }
 
-/** Sends an order. The service may accept it now and reject it later. @throws ClientError */
+/** Sends an order, once. The service can accept it now and reject it later. @throws ClientError */
 export async function sendOrder(
   proxy: ProxyApi,
   { request }: ExportOrder,
   signal: AbortSignal,
 ): Promise<{ readonly requestId: string }> {
-  return await administered(proxy.export(request, { signal }));
+  try {
+    return await administered(proxy.export(request, { signal }));
+  } catch (error) {
+    if (!(error instanceof UnavailableError && error.mayBeDone)) throw error;
+    throw new ClientError('unavailable', `${error.message}. It may have been taken`, {
+      remedy: `data-out exports list --kind ${request.kind} shows whether it was. Only if not, send it again.`,
+      cause: error,
+    });
+  }
 }
 
 /**

@@ -1,5 +1,5 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,6 +16,8 @@ let folder: string;
 let env: Record<string, string>;
 /** Replies by path, the query left out. */
 let replies: Record<string, unknown>;
+/** Takes the place of the answer to a POST. */
+let loses: ((response: ServerResponse) => void) | undefined;
 /** Method, path and query of the calls. */
 const calls: string[] = [];
 
@@ -26,6 +28,7 @@ beforeAll(async () => {
   server = createServer((request, response) => {
     calls.push(`${request.method} ${request.url}`);
     expect(request.headers.authorization).toBe(`Basic ${btoa('admin:password')}`);
+    if (loses && request.method === 'POST') return loses(response);
     const reply = replies[new URL(request.url ?? '/', 'http://localhost').pathname];
     const body = reply ?? {
       code: 'not_found',
@@ -46,6 +49,7 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   calls.length = 0;
+  loses = undefined;
   replies = { '/v1/export/fega': { requestId, exports: [], page: 0 } };
 });
 afterAll(async () => {
@@ -131,6 +135,32 @@ describe('export', () => {
     });
     expect(exitCode).toBe(130);
     expect(said).toContain(`stopped waiting; the export continues: data-out exports show ${requestId}`);
+  });
+
+  test.each<[string, (response: ServerResponse) => void]>([
+    ['the connection is cut', (response) => response.socket?.destroy()],
+    [
+      'the answer is cut',
+      (response) => response.writeHead(200, { 'content-length': 100 }).write('{', () => response.destroy()),
+    ],
+    ['a gateway does not know', (response) => response.writeHead(504).end()],
+  ])('is sent once: when %s, it may have been taken', async (_, answer) => {
+    loses = answer;
+    const { stdout, stderr, exitCode } = await exportOne();
+    expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 7 });
+    expect(stderr).toMatch(
+      /\. It may have been taken\ndata-out exports list --kind fega shows whether it was\. Only if not, send it again\.\n$/,
+    );
+    expect(calls).toEqual(['POST /v1/export/fega']);
+  });
+
+  test.each([429, 503])('is sent again when the service says that it was not taken: %i', async (status) => {
+    loses = (response) => {
+      loses = undefined;
+      response.writeHead(status).end();
+    };
+    expect((await exportOne()).exitCode).toBe(0);
+    expect(calls).toEqual(['POST /v1/export/fega', 'POST /v1/export/fega']);
   });
 
   test('of the id of a file says what to add, and sends nothing', async () => {
