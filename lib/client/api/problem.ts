@@ -13,7 +13,7 @@ import type { TransportReply } from './transport.ts';
 /** Statuses that say "later" (RFC 9110 § 15, RFC 6585 § 4). */
 const later = new Set([408, 425, 429, 500, 502, 503, 504]);
 
-/** Of those, which say nothing of what became of the request. */
+/** Those of them that leave open whether the request was acted on. */
 const unclear = new Set([500, 502, 504]);
 
 /** Most bytes that are read of a problem document. */

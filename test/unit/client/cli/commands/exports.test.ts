@@ -171,6 +171,27 @@ describe('export', () => {
     expect(calls).toEqual([]);
   });
 
+  test('of a batch says what happened to each row, and sends again what was rejected', async () => {
+    const rows = 'EGAD1,jane.jwt,jane.pub\nEGAD1,jane.jwt,jane.pub\n';
+    await writeFile(join(folder, 'rows.csv'), `id,visa,public_key\n${rows}`);
+    const batch = (...more: string[]) => run('export', '--batch', 'rows.csv', ...more);
+    expect(await batch('--dry-run')).toEqual({
+      exitCode: 0,
+      stdout: 'line 2: EGAD1: would be sent\nline 3: EGAD1: same as line 2\n',
+      stderr: '1 same as another row, 1 would be sent; nothing was sent\n',
+    });
+    expect(await batch()).toEqual({
+      exitCode: 0,
+      stdout: `line 2: EGAD1: queued, request ${requestId}\nline 3: EGAD1: same as line 2\n`,
+      stderr: '1 queued, 1 same as another row; what is queued is not approved yet\n',
+    });
+    replies[one] = { ...shownExport({ state: 'rejected', reason: 'not_released' }), files: [], page: 0 };
+    const why = `: the export ${requestId} is rejected (not_released)\n`;
+    expect((await batch('--dry-run')).stdout).toContain(`line 2: EGAD1: would be sent again${why}`);
+    expect((await batch()).stdout).toContain(`line 2: EGAD1: queued again, request ${requestId}${why}`);
+    expect(calls.filter((call) => call.startsWith('POST'))).toHaveLength(2);
+  });
+
   test('a batch is not waited for', async () => {
     expect(await run('export', '--batch', 'b.csv', '--wait')).toMatchObject({ exitCode: 2 });
   });
