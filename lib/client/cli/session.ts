@@ -7,7 +7,7 @@ import { decodeVisaOrPassport } from '../api/order/decoded-visa.ts';
 import { expiryWarning } from '../api/order/order-rules.ts';
 import type { RetryPolicy } from '../api/retry.ts';
 import type { Transport } from '../api/transport.ts';
-import { readSmallFile } from './secrets.ts';
+import { readSmallFile, warnWhenOthersCanRead } from './secrets.ts';
 import { readSettings, type Settings } from './settings.ts';
 
 /** What commands need to open a session. */
@@ -43,7 +43,14 @@ export function sessionOf(
 ): Session {
   const session = openTerminalSession(terminal, command);
   const { output, progress } = session;
-  const visa = settings.visa && warningOfExpiry(settings.visa, output.warn, terminal.now);
+  const { visa: readVisa, visaFile } = settings;
+  let looked: Promise<void> | undefined;
+  const read = async (from: () => Promise<string>) => {
+    looked ??= visaFile === undefined ? Promise.resolve() : warnWhenOthersCanRead('visa', visaFile, output);
+    await looked;
+    return await from();
+  };
+  const visa = readVisa && warningOfExpiry(() => read(readVisa), output.warn, terminal.now);
   let transport: Transport | undefined;
   return {
     ...session,
