@@ -154,11 +154,11 @@ export class MainJob {
     return await request(`${ProxyUrl}/${path}`, { headers });
   }
 
-  /** Names of the containers in an outbox, without receipts; with the reply that had them. */
+  /** Names of the containers in an outbox, with the reply that had them. */
   async containers(subject?: string): Promise<{ readonly reply: Response; readonly names: readonly string[] }> {
     const reply = await this.outbox('files?inbox=false', subject);
     const { files = [] } = (reply.ok ? await reply.json() : {}) as { files?: readonly { fileName: string }[] };
-    return { reply, names: files.map(({ fileName }) => fileName).filter((name) => name.endsWith('.c4gh')) };
+    return { reply, names: files.map(({ fileName }) => fileName) };
   }
 
   /** An order of the whole dataset for a researcher, and its id. */

@@ -237,14 +237,14 @@ class Stage {
     await Promise.all(Array.from({ length: 32 }, worker));
   }
 
-  /** @returns how many files a page of the listing has */
+  /** @returns how many containers and receipts a page of the listing has */
   async list(page = 0): Promise<number> {
     const { proxyUrl, archiveUser } = this.#connection;
     const headers = {
       Authorization: basic(archiveUser.username, archiveUser.password),
       'X-GA4GH-Visa': await this.#visa(),
     };
-    const reply = await fetch(`${proxyUrl}/files?inbox=false&page=${page}`, { headers });
+    const reply = await fetch(`${proxyUrl}/files?inbox=false&receipts=true&page=${page}`, { headers });
     return ((await reply.json()) as { files: unknown[] }).files.length;
   }
 

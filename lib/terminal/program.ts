@@ -35,7 +35,13 @@ export function createProgram<Own extends CommandUnknownOpts>(
   const width = () => terminal.size()?.columns ?? 80;
   const program = new Command(name).description(description);
   if (start !== undefined) program.addHelpText('before', `${start}\n`);
-  if (version !== undefined) program.version(version, '-V, --version', 'print the version');
+  if (version !== undefined) {
+    program.option('-V, --version', 'print the version');
+    // `runProgram` prints it, in the form that was asked for.
+    program.on('option:version', () => {
+      throw new CommanderError(exitCodes.ok, 'commander.version', version);
+    });
+  }
   const general = program
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'print the help of a command')
@@ -90,7 +96,12 @@ export async function runProgram(
     await terminal.flush?.();
     return exitCodes.ok;
   } catch (error) {
-    if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.ok;
+    if (error instanceof CommanderError && error.exitCode === 0) {
+      const { code, message: version } = error;
+      if (code === 'commander.version')
+        terminal.write(`${argv.includes('--json') ? jsonLine({ version }) : version}\n`);
+      return exitCodes.ok;
+    }
     const thrown = terminal.signal.aborted ? new InterruptedError() : error;
     const ofParser = parserFailure(thrown);
     const known = ofParser ?? (await translate(thrown));

@@ -17,7 +17,7 @@ beforeAll(async () => {
   service = await Service.shared();
   folder = await mkdtemp(join(tmpdir(), 'data-out-client-list-'));
   const { proxyUrl, archiveUser, outputs } = service.connection;
-  await writeFile(join(folder, 'visa.jwt'), await service.visa({ subject: 'researcher' }));
+  await writeFile(join(folder, 'visa.jwt'), await service.visa({ subject: 'researcher' }), { mode: 0o600 });
   env = {
     DATA_OUT_URL: proxyUrl,
     DATA_OUT_VISA_FILE: 'visa.jwt',

@@ -35,6 +35,8 @@ export class OutboxServer {
   ranges = true;
   /** The keys of the receipts, as a JWK set; `undefined`: there is no such path. */
   keySet: object | undefined;
+  /** Whether the keys come byte by byte, without an end. */
+  dripsKeys = false;
   /** Whether the listing has the entity tags of receipts. */
   tags = true;
   /** Storage answers a request for a file of this name after the promise. */
@@ -98,6 +100,7 @@ export class OutboxServer {
     this.hasPages = true;
     this.urlLifetimeMs = 900_000;
     this.keySet = undefined;
+    this.dripsKeys = false;
     this.tags = true;
     this.held = () => undefined;
     this.expires = '2026-12-22T00:00:00.000Z';
@@ -119,6 +122,7 @@ export class OutboxServer {
     }
     const { authorization, 'x-ga4gh-visa': visa, 'proxy-authorization': bearer } = incoming.headers;
     if (url.pathname === '/v1/.well-known/jwks.json') {
+      if (this.dripsKeys) return drip(outgoing);
       if (this.keySet === undefined) return problem(outgoing, 404, 'not_found', 'there is no such path');
       if (authorization ?? visa ?? bearer)
         return problem(outgoing, 400, 'invalid_request', 'this takes no credentials');
@@ -140,9 +144,10 @@ export class OutboxServer {
     const page = !this.hasPages ? 0 : Number(url.searchParams.get('page'));
     const after = this.hasPages ? (url.searchParams.get('after') ?? '') : '';
     const size = Number(url.searchParams.get('per_page'));
+    const receipts = url.searchParams.get('receipts') === 'true';
     this.listedAfter.push(after);
     const files = [...this.#files]
-      .filter(([fileName]) => fileName > after)
+      .filter(([fileName]) => fileName > after && (receipts || !fileName.endsWith('.delivery.jws')))
       .slice(page * size, (page + 1) * size)
       .map(([fileName, { content, lastModified, etag }]) => ({
         fileName,
@@ -203,6 +208,11 @@ export class OutboxServer {
     outgoing.writeHead(from === undefined ? 200 : 206, headers);
     outgoing.end(file.content.subarray(start, end));
   }
+}
+
+function drip(outgoing: ServerResponse): void {
+  const timer = setInterval(() => outgoing.write(' '), 20);
+  outgoing.on('close', () => clearInterval(timer));
 }
 
 function json(outgoing: ServerResponse, body: unknown): void {

@@ -249,14 +249,14 @@ export class Service {
 
   /** The containers of the listing. */
   async list(visa: string, query = ''): Promise<readonly ListedFile[]> {
-    return (await this.listAll(visa, query)).filter(({ fileName }) => !isReceiptName(fileName));
-  }
-
-  /** The listing, delivery receipts included. */
-  async listAll(visa: string, query = ''): Promise<readonly ListedFile[]> {
     const response = await this.get(`files?inbox=false${query}`, visa);
     if (response.status !== 200) throw new Error(`files answered ${response.status}: ${await response.text()}`);
     return ((await response.json()) as { files: ListedFile[] }).files;
+  }
+
+  /** The listing, delivery receipts included. */
+  listAll(visa: string): Promise<readonly ListedFile[]> {
+    return this.list(visa, '&receipts=true');
   }
 
   /** The whole container, by redirect, credentials left behind. */

@@ -43,7 +43,7 @@ export class SetUpWorld {
     const origin = await listenLocally(server);
     world = new SetUpWorld(folder, `${origin}/v1/`, () => stopServer(server));
     for (const [name, visa] of Object.entries(visas)) {
-      await writeFile(join(folder, name === 'good' ? 'visa.jwt' : `${name}.jwt`), `${visa}\n`);
+      await writeFile(join(folder, name === 'good' ? 'visa.jwt' : `${name}.jwt`), `${visa}\n`, { mode: 0o600 });
     }
     return world;
   }

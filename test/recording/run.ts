@@ -45,7 +45,7 @@ export async function recordedRun(): Promise<readonly Shot[]> {
     });
     const week = Math.floor(Date.now() / 1000) + 7 * 86_400;
     const visa = await service.visa({ subject: 'jane', datasetId: dataset, claims: { exp: week } });
-    await writeFile(walk.path('visa.jwt'), visa);
+    await writeFile(walk.path('visa.jwt'), visa, { mode: 0o600 });
     const passphrase = 'an example of a passphrase';
     const answers: Readonly<Record<string, WalkChoices['answers']>> = {
       setup: [

@@ -21,7 +21,7 @@ afterAll(() => world?.stop());
 /** A person's empty home with a visa in it. */
 async function home(name: string): Promise<string> {
   const folder = await world.folder(name);
-  await writeFile(join(folder, 'visa.jwt'), `${world.visa}\n`);
+  await writeFile(join(folder, 'visa.jwt'), `${world.visa}\n`, { mode: 0o600 });
   return folder;
 }
 

@@ -57,7 +57,7 @@ function withVisa(claims: Parameters<ResearcherWorld['visa']>[0]): Stage {
   return {
     before: async () => {
       await rename(study('visa.jwt'), study('mine'));
-      await writeFile(study('visa.jwt'), await world.visa(claims));
+      await writeFile(study('visa.jwt'), await world.visa(claims), { mode: 0o600 });
     },
     restore: () => rename(study('mine'), study('visa.jwt')),
   };

@@ -1,5 +1,5 @@
 import { limits } from '../../contract/limits.ts';
-import { ClientError, ServiceError } from './errors.ts';
+import { ClientError, ServiceError, UnavailableError } from './errors.ts';
 import { fewerHeaders, refusal } from './problem.ts';
 import type { Transport, TransportReply, TransportRequest } from './transport.ts';
 import type { VisaChoice } from './visa-choice.ts';
@@ -102,6 +102,8 @@ export interface AuthorizedRequest {
   readonly accepts?: readonly number[];
   /** Failed attempts in a row after which it is given up; default: those of the transport. */
   readonly attempts?: number;
+  /** Whether it must not be done twice: it is then not sent again once the service might have acted on it. Default: no. */
+  readonly once?: boolean;
 }
 
 /**
@@ -128,6 +130,8 @@ export async function authorized(connection: ServiceConnection, options: Authori
         // The same credentials would be refused again.
         if (renewed || isSame(secrets, await secretsOf(connection, options.needsVisa))) throw error;
         renewed = true;
+      } else if (options.once && error instanceof UnavailableError && error.mayBeDone) {
+        throw error;
       } else {
         await backoff.failed(error);
       }

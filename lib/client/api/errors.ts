@@ -59,13 +59,20 @@ export class UnavailableError extends ClientError {
   readonly retryAfterMs: number | undefined;
   /** Whether waiting can help. It cannot if a certificate is not trusted, for example. */
   readonly retryable: boolean;
+  /** Whether the other side might have acted on the request, so that to send it again would do it twice. */
+  readonly mayBeDone: boolean;
   constructor(
     message: string,
-    options: ClientErrorOptions & { readonly retryAfterMs?: number | undefined; readonly retryable?: boolean } = {},
+    options: ClientErrorOptions & {
+      readonly retryAfterMs?: number | undefined;
+      readonly retryable?: boolean;
+      readonly mayBeDone?: boolean;
+    } = {},
   ) {
     super('unavailable', message, options);
     this.retryAfterMs = options.retryAfterMs;
     this.retryable = options.retryable ?? true;
+    this.mayBeDone = options.mayBeDone ?? false;
   }
 }
 

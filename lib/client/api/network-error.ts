@@ -1,4 +1,5 @@
 import { UnavailableError } from './errors.ts';
+import type { ForwardProxy } from './forward-proxy.ts';
 
 const certificateCodes = new Set([
   'CERT_HAS_EXPIRED',
@@ -18,6 +19,9 @@ const noTls = /wrong.version.number|packet.length.too.long|unknown.protocol|http
 /** Codes that a wrong address also causes. They are retried only for an origin that has answered before. */
 const addressCodes = new Set(['ENOTFOUND', 'ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
 
+/** Codes of requests that were never sent, because there was no connection. */
+const unsentCodes = new Set([...addressCodes, 'EAI_AGAIN']);
+
 const words: Readonly<Record<string, string>> = {
   ENOTFOUND: 'there is no such host',
   EAI_AGAIN: 'the name cannot be looked up at the moment',
@@ -34,8 +38,14 @@ const words: Readonly<Record<string, string>> = {
 /**
  * The failure of a connection in the client's words. Of the URL only the host is named: the rest may be a secret.
  * @param known whether the origin has answered before
+ * @param proxy through which the request went
  */
-export function networkError(error: unknown, url: URL, known: boolean): UnavailableError {
+export function networkError(
+  error: unknown,
+  url: URL,
+  known: boolean,
+  proxy: ForwardProxy | undefined,
+): UnavailableError {
   const code = codeOf(error);
   if (certificateCodes.has(code)) {
     return new UnavailableError(`the certificate of ${url.host} is not trusted (${code})`, {
@@ -64,11 +74,24 @@ export function networkError(error: unknown, url: URL, known: boolean): Unavaila
       remedy,
     });
   }
-  const what = words[code] ?? 'the connection failed';
+  const cause = refusal === undefined ? code : `status ${refusal}`;
+  const what = `${words[code] ?? 'the connection failed'}${cause && ` (${cause})`}`;
+  const retryable = known || !addressCodes.has(code);
+  const mayBeDone = refusal === undefined && !unsentCodes.has(code);
+  if (proxy !== undefined) {
+    const name = `your forward proxy ${proxy.url.host} (${proxy.variable})`;
+    // Through a proxy, nothing else is looked up or connected to.
+    return new UnavailableError(unsentCodes.has(code) ? `${name}: ${what}` : `${url.host}, through ${name}: ${what}`, {
+      retryable,
+      mayBeDone,
+      remedy: `Check ${proxy.variable} and the network. If the service can be reached without the proxy, name its host in NO_PROXY.`,
+    });
+  }
   // A server that expects TLS ends an unencrypted connection at the first byte.
   const isPlain = url.protocol === 'http:' && !known;
-  return new UnavailableError(`${url.host}: ${what}${code && ` (${code})`}`, {
-    retryable: known || !addressCodes.has(code),
+  return new UnavailableError(`${url.host}: ${what}`, {
+    retryable,
+    mayBeDone,
     remedy: addressCodes.has(code)
       ? 'Check the address, the network and HTTPS_PROXY; data-out doctor tries them one by one.'
       : isPlain

@@ -13,6 +13,9 @@ import type { TransportReply } from './transport.ts';
 /** Statuses that say "later" (RFC 9110 § 15, RFC 6585 § 4). */
 const later = new Set([408, 425, 429, 500, 502, 503, 504]);
 
+/** Those of them that leave open whether the request was acted on. */
+const unclear = new Set([500, 502, 504]);
+
 /** Most bytes that are read of a problem document. */
 const problemBytes = 64 * 1024;
 
@@ -33,6 +36,7 @@ export async function refusal(reply: TransportReply, what: string, now: Date): P
   if (later.has(status)) {
     return new UnavailableError(message, {
       retryAfterMs: retryAfterMs(reply.header('retry-after'), now),
+      mayBeDone: unclear.has(status),
       remedy: status === 500 ? 'Tell the operator the request id.' : 'Try again later.',
     });
   }

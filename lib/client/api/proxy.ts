@@ -14,7 +14,7 @@ import { optional, parsed, readJson, text, wholeNumber } from './json.ts';
 import type { TransportReply } from './transport.ts';
 import { outboxVisa } from './visa-choice.ts';
 
-/** A staged container in the caller's outbox. */
+/** A staged container, or a delivery receipt, in the caller's outbox. */
 export interface ListedFile {
   /** As the service gives it. Check it before it becomes a path. */
   readonly name: string;
@@ -86,7 +86,7 @@ export class ProxyApi {
     this.#url = connection.proxyUrl;
   }
 
-  /** Every file in the outbox, in name order, page by page. @throws ClientError */
+  /** Every container and delivery receipt in the outbox, in name order, page by page. @throws ClientError */
   async *list(options: { signal?: AbortSignal | undefined } = {}): AsyncGenerator<ListedFile, void, undefined> {
     for (let after: string | undefined; ; ) {
       const { files } = await this.listPage({ after, perPage: rowsPerPage, ...options });
@@ -112,7 +112,7 @@ export class ProxyApi {
   }): Promise<{ files: ListedFile[] }> {
     const { page = 0, perPage, after, signal } = options;
     const url = this.#at('files');
-    const query = new URLSearchParams({ inbox: 'false', page: `${page}`, per_page: `${perPage}` });
+    const query = new URLSearchParams({ inbox: 'false', receipts: 'true', page: `${page}`, per_page: `${perPage}` });
     if (after !== undefined) query.set('after', after);
     url.search = query.toString();
     // A listing that breaks off does not parse; the whole page is asked for again then.
@@ -171,19 +171,23 @@ export class ProxyApi {
     return await reply.text();
   }
 
-  /** Asks for an export. The service answers before it decides on the request. @throws ClientError */
+  /**
+   * Asks for an export. The service answers before it decides on the request.
+   * @throws UnavailableError, with `mayBeDone` if the answer was lost; ClientError
+   */
   async export(
     request: ExportRequest,
     options: { signal?: AbortSignal | undefined } = {},
   ): Promise<{ requestId: string; message: string | undefined }> {
     const { id, type = 'datasetId', visa, publicKey, kind = 'fega' } = request;
-    const reply = await this.#asAdministrator(`the export of ${JSON.stringify(id)}`, {
-      method: 'POST',
+    const order = {
+      method: 'POST' as const,
       url: this.#at(`export/${encodeURIComponent(kind)}`),
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ id, type, visaToken: visa, userPublicKey: publicKey }),
       ...options,
-    });
+    };
+    const reply = await this.#asAdministrator(`the export of ${JSON.stringify(id)}`, order, { once: true });
     const { requestId, message } = parsed(accepted, await readJson(reply));
     return { requestId, message };
   }
@@ -221,8 +225,13 @@ export class ProxyApi {
     return listedExports(await readJson(await this.#asAdministrator('the list of exports', { url, signal })));
   }
 
-  #asAdministrator(what: string, request: AuthorizedRequest['request']): Promise<TransportReply> {
+  #asAdministrator(
+    what: string,
+    request: AuthorizedRequest['request'],
+    more: Pick<AuthorizedRequest, 'once'> = {},
+  ): Promise<TransportReply> {
     return authorized(this.connection, {
+      ...more,
       what,
       needsVisa: false,
       request,

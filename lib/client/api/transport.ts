@@ -4,7 +4,7 @@ import { Agent, buildConnector, type Dispatcher, ProxyAgent } from 'undici';
 import { systemTiming, type Timing } from '../../common/timing.ts';
 import { fileSizeHeader } from '../../contract/http.ts';
 import { ClientError, interrupted, throwIfInterrupted } from './errors.ts';
-import { type ForwardProxies, isLoopback, proxyFor } from './forward-proxy.ts';
+import { isLoopback, type ProxyVariables, proxyFor } from './forward-proxy.ts';
 import { IncomingReply, type TransportReply } from './incoming-reply.ts';
 import { networkError } from './network-error.ts';
 import { ReadMemory } from './read-memory.ts';
@@ -13,8 +13,8 @@ import { Backoff, defaultRetryPolicy, type RetryPolicy } from './retry.ts';
 export type { TransportReply } from './incoming-reply.ts';
 
 export interface TransportSettings {
-  /** Default: none. */
-  readonly proxies?: ForwardProxies;
+  /** Default: no proxies. */
+  readonly proxies?: ProxyVariables;
   /** Certificates in PEM of authorities to trust besides those that Node.js trusts. */
   readonly extraAuthorities?: string | undefined;
   /** Whether `http://` is allowed to other machines; default: no. */
@@ -80,7 +80,7 @@ export class Transport implements AsyncDisposable {
     throwIfInterrupted(signal);
     const proxy = proxyFor(url, this.#settings.proxies ?? {});
     const failure = (error: unknown) =>
-      signal?.aborted ? interrupted(error) : networkError(error, url, this.#known.has(url.origin));
+      signal?.aborted ? interrupted(error) : networkError(error, url, this.#known.has(url.origin), proxy);
     const reply = await new Promise<TransportReply>((started, failed) => {
       const incoming = new IncomingReply({ signal, started, failed, failure });
       const path = `${url.pathname}${url.search}`;
@@ -91,7 +91,7 @@ export class Transport implements AsyncDisposable {
         headers: this.#headersOf(request),
         ...(body !== undefined && { body }),
       };
-      this.#dispatcher(proxy).dispatch(sent, incoming);
+      this.#dispatcher(proxy?.url).dispatch(sent, incoming);
     });
     this.#known.add(url.origin);
     return reply;

@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Crypt4ghError, PassphraseError, parsePrivateKey, parsePublicKey } from '../../crypt4gh/index.ts';
 import { UsageError, usageError } from '../../terminal/errors.ts';
@@ -8,7 +7,7 @@ import { askSecret } from '../../terminal/prompts.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { ClientError } from '../api/errors.ts';
 import { mixedUp } from './mixed-up.ts';
-import { readSmallFile } from './secrets.ts';
+import { readSmallFile, warnWhenOthersCanRead } from './secrets.ts';
 import type { Settings } from './settings.ts';
 
 /** Bytes. Real key files have a few hundred. */
@@ -72,7 +71,7 @@ export async function readPrivateKeys(reader: KeyReader): Promise<PrivateKeys> {
 export async function readPrivateKey(path: string, reader: KeyReader): Promise<Uint8Array> {
   const { terminal, output, settings } = reader;
   const text = await readKeyFile('--key', path);
-  await warnWhenOthersCanRead(path, output);
+  await warnWhenOthersCanRead('private key', path, output);
   const given = await settings.passphrase?.();
   try {
     return await parsePrivateKey(text, given);
@@ -87,7 +86,7 @@ export async function readPrivateKey(path: string, reader: KeyReader): Promise<U
       if (!(error instanceof PassphraseError) || attempt === attempts) {
         throw keyFileError(path, error, undefined, forgotten);
       }
-      output.warn('the passphrase is wrong; try again');
+      output.warn(`${printable(path)}: the passphrase is wrong; try again`);
     }
   }
 }
@@ -158,12 +157,4 @@ export function keyFileError(
   }
   if (!(error instanceof PassphraseError)) return new UsageError(`${path}: ${error.message}`, { cause: error });
   return new ClientError('forbidden', `${path}: ${error.message}`, { remedy, cause: error });
-}
-
-/** Unlike OpenSSH, this accepts such a key: on a shared file system its owner might have no choice. */
-async function warnWhenOthersCanRead(path: string, output: Output): Promise<void> {
-  if (process.platform === 'win32') return;
-  const { mode } = await stat(path);
-  if ((mode & 0o077) === 0) return;
-  output.warn(`other users of this machine may read the private key ${printable(path)}: run chmod 600 on it`);
 }

@@ -36,7 +36,7 @@ Environment:
   DATA_OUT_KEY_FILE, DATA_OUT_PASSPHRASE     your private key; also C4GH_PASSPHRASE
   DATA_OUT_CA_FILE, DATA_OUT_CONFIG          certificate authority, configuration file
   DATA_OUT_ADMIN_USERNAME, DATA_OUT_ADMIN_PASSWORD, DATA_OUT_ADMIN_PASSWORD_FILE   for export and exports
-  HTTPS_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS, NO_COLOR   with their standard meaning`;
+  HTTPS_PROXY, ALL_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS, NO_COLOR   with their standard meaning`;
 
 /**
  * Run the client.

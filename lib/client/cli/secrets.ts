@@ -1,7 +1,8 @@
 import { readFileSync, statSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import { limits } from '../../contract/limits.ts';
 import { UsageError, usageError } from '../../terminal/errors.ts';
+import { type Output, printable } from '../../terminal/output.ts';
 import { ClientError } from '../api/errors.ts';
 import { isToken } from '../api/order/order-rules.ts';
 
@@ -38,6 +39,13 @@ export async function readSmallFile(source: string, path: string, limit: number)
 async function readUpTo(limit: number, path: string): Promise<Buffer> {
   await using file = await open(path, 'r');
   return Buffer.concat(await Array.fromAsync(file.createReadStream({ end: limit - 1, autoClose: false })));
+}
+
+/** Unlike OpenSSH, this client accepts such a file: on a shared file system its owner might have no choice. */
+export async function warnWhenOthersCanRead(what: string, path: string, output: Pick<Output, 'warn'>): Promise<void> {
+  const found = process.platform === 'win32' ? undefined : await stat(path).catch(() => undefined);
+  if (!found?.isFile() || (found.mode & 0o077) === 0) return;
+  output.warn(`other users of this machine can read the ${what} ${printable(path)}: run chmod 600 on it`);
 }
 
 /** Refuses a token instead of a file name: errors would repeat it. @throws UsageError */

@@ -7,7 +7,7 @@ import { decodeVisaOrPassport } from '../api/order/decoded-visa.ts';
 import { expiryWarning } from '../api/order/order-rules.ts';
 import type { RetryPolicy } from '../api/retry.ts';
 import type { Transport } from '../api/transport.ts';
-import { readSmallFile } from './secrets.ts';
+import { readSmallFile, warnWhenOthersCanRead } from './secrets.ts';
 import { readSettings, type Settings } from './settings.ts';
 
 /** What commands need to open a session. */
@@ -43,7 +43,14 @@ export function sessionOf(
 ): Session {
   const session = openTerminalSession(terminal, command);
   const { output, progress } = session;
-  const visa = settings.visa && warningOfExpiry(settings.visa, output.warn, terminal.now);
+  const { visa: readVisa, visaFile } = settings;
+  let looked: Promise<void> | undefined;
+  const read = async (from: () => Promise<string>) => {
+    looked ??= visaFile === undefined ? Promise.resolve() : warnWhenOthersCanRead('visa', visaFile, output);
+    await looked;
+    return await from();
+  };
+  const visa = readVisa && warningOfExpiry(() => read(readVisa), output.warn, terminal.now);
   let transport: Transport | undefined;
   return {
     ...session,
@@ -72,10 +79,8 @@ async function openTransport(
   const { caFile, insecureHttp } = settings;
   const authorities = caFile && (await readSmallFile('certificate authority', caFile, maxAuthorityBytes));
   const { Transport } = await import('../api/transport.ts');
-  const variable = (name: string) => env[name] || env[name.toLowerCase()] || undefined;
   return new Transport({
-    // HTTP_PROXY in upper case is not read: in a CGI script a request's header `Proxy` sets it.
-    proxies: { https: variable('HTTPS_PROXY'), http: env.http_proxy || undefined, none: variable('NO_PROXY') },
+    proxies: env,
     extraAuthorities: authorities?.toString('utf8'),
     insecureHttp,
     userAgent: `data-out/${version}`,

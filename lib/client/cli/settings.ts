@@ -5,7 +5,7 @@ import { askSecret } from '../../terminal/prompts.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import type { ConfigFile } from './config-file.ts';
 import { checkedVisa } from './secrets.ts';
-import { type Found, pathOf, Sources, secretOf } from './sources.ts';
+import { type Found, pathOf, Sources, secretFile, secretOf } from './sources.ts';
 
 /** Options of every command. */
 export interface GlobalOptions {
@@ -40,6 +40,8 @@ export interface Settings {
   readonly directUrl: URL | undefined;
   /** The visa or passport. A file is read each time, because visas are renewed. */
   readonly visa: (() => Promise<string>) | undefined;
+  /** The file that the visa comes from, absolute. */
+  readonly visaFile: string | undefined;
   /** Credentials of HTTP Basic. A password without a setting is asked for once. */
   readonly basic: (() => Promise<{ readonly username: string; readonly password: string }>) | undefined;
   /** Private key files, absolute. */
@@ -89,14 +91,14 @@ export function settingsFrom(sources: Sources, options: ServiceOptions & KeyOpti
     const names = key.endsWith('_file') ? variables[key].filter(isOfFile) : variables[key];
     return sources.option(flag, value) ?? sources.variable(names) ?? sources.configured(key);
   };
-  /** A secret that a variable can hold itself. */
-  const secret = (flag: string, value: string | undefined, key: Name, check?: Parameters<typeof secretOf>[2]) => {
-    const names = variables[key].filter((name) => !isOfFile(name));
-    return secretOf(find(flag, value, key), sources.variable(names), check);
-  };
+  /** A file, and a variable that can hold the secret itself. */
+  const secret = (flag: string, value: string | undefined, key: Name) =>
+    [find(flag, value, key), sources.variable(variables[key].filter((name) => !isOfFile(name)))] as const;
 
   const username = find('--username', options.username, 'username');
-  const password = secret('--password-file', options.passwordFile, 'password_file');
+  const password = secretOf(...secret('--password-file', options.passwordFile, 'password_file'));
+  const visa = secret('--visa', options.visa, 'visa_file');
+  const visaFile = secretFile(...visa);
   const caFile = find('--ca', options.ca, 'ca_file');
   const keyFile = sources.variable(variables.key_files);
   const variableKeys = keyFile ? [pathOf(keyFile)] : [];
@@ -105,12 +107,13 @@ export function settingsFrom(sources: Sources, options: ServiceOptions & KeyOpti
   return {
     proxyUrl: urlOf(find('--url', options.url, 'url')),
     directUrl: urlOf(find('--direct-url', options.directUrl, 'direct_url')),
-    visa: secret('--visa', options.visa, 'visa_file', checkedVisa),
+    visa: secretOf(...visa, checkedVisa),
+    visaFile: visaFile && pathOf(visaFile),
     basic: basicOf(username, password, terminal),
     keyFiles: givenKeys ?? (keyFile ? variableKeys : configuredKeys),
     ownKeyFiles: [...new Set([...(givenKeys ?? []), ...variableKeys, ...configuredKeys])],
     receiptKeysFile: sources.beside('receipt-keys.json'),
-    passphrase: secret('--passphrase-file', options.passphraseFile, 'passphrase_file'),
+    passphrase: secretOf(...secret('--passphrase-file', options.passphraseFile, 'passphrase_file')),
     caFile: caFile && pathOf(caFile),
     insecureHttp: options.insecureHttp ?? config.insecure_http ?? false,
   };

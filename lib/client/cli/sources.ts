@@ -84,6 +84,11 @@ export function pathOf({ value, folder }: Pick<Found, 'value' | 'folder'>): stri
   return /^~[/\\]/.test(value) ? join(homedir(), value.slice(2)) : resolve(folder, value);
 }
 
+/** The file of a secret, unless a variable that holds the secret itself overrides it. */
+export function secretFile(file: Found | undefined, variable: Found | undefined): Found | undefined {
+  return variable && file?.rank !== 'option' ? undefined : file;
+}
+
 /**
  * A secret from a file or from the environment. An option overrides the environment, and the environment overrides the
  * configuration file. A file is read each time.
@@ -94,8 +99,8 @@ export function secretOf(
   variable: Found | undefined,
   check: (source: string, value: string) => string | Promise<string> = (_source, value) => value,
 ): (() => Promise<string>) | undefined {
-  if (variable && file?.rank !== 'option') return async () => check(variable.source, variable.value);
-  if (file === undefined) return undefined;
-  refuseToken(file.source, file.value);
-  return async () => check(file.source, await readSecretFile(file.source, pathOf(file)));
+  const named = secretFile(file, variable);
+  if (named === undefined) return variable && (async () => check(variable.source, variable.value));
+  refuseToken(named.source, named.value);
+  return async () => check(named.source, await readSecretFile(named.source, pathOf(named)));
 }

@@ -17,8 +17,8 @@ import { cachePath } from './sources.ts';
 const mostBytes = 4 * 1024 * 1024;
 /** Receipts that are read without `--paths`. Each costs a request. */
 const mostReceipts = 100;
-/** Milliseconds that the listing waits for receipts without `--paths`. */
-const timeoutMs = 20_000;
+/** Milliseconds that the listing waits for the receipt keys and, without `--paths`, for receipts. */
+const timeoutMs = 10_000;
 
 /** The path that the submitter gave a staged file; `undefined` if no receipt says it. Untrusted text. */
 export type PathOf = (name: string) => string | undefined;
@@ -36,13 +36,13 @@ export async function submittedPaths(
   const receipts = wanted === false ? [] : files.filter(({ name }) => isReceiptName(name));
   const read = wanted ? receipts : newestOf(receipts);
   let claims = new Claims([]);
-  const note = (what: string) => output.note(`Some submitted paths are not shown: ${what}`);
   if (read.length > 0) {
-    const signal = wanted ? terminal.signal : AbortSignal.any([terminal.signal, AbortSignal.timeout(timeoutMs)]);
+    const limited = AbortSignal.any([terminal.signal, AbortSignal.timeout(timeoutMs)]);
+    const signal = wanted ? terminal.signal : limited;
     try {
       await using folder = await ReceiptFolder.open(cachePath(terminal), terminal.now);
       const counter = progress.counter('reading receipts', read.length);
-      const keys = () => receiptKeys(session, proxy);
+      const keys = () => receiptKeys(session, proxy, limited);
       const own = await findOwnKeys(session);
       const options = { proxy, files: read, folder, counter, signal, keys, ownKeys: recipientsOf(own) };
       const found = await fetchReceipts(options).finally(counter.end);
@@ -50,10 +50,10 @@ export async function submittedPaths(
       claims = new Claims(found.receipts);
     } catch (error) {
       if (!(error instanceof ClientError) || terminal.signal.aborted) throw error;
-      note(
-        signal.aborted
-          ? `the delivery receipts did not arrive within ${timeoutMs / 1000} s. --paths waits longer.`
-          : printable(error.message),
+      const what = wanted ? 'the receipt keys' : 'the delivery receipts';
+      const late = `${what} did not arrive within ${timeoutMs / 1000} s.${wanted ? '' : ' --paths waits longer.'}`;
+      output.warn(
+        `some submitted paths are not shown: ${error.code === 'interrupted' ? late : printable(error.message)}`,
       );
     }
   }
@@ -61,7 +61,7 @@ export async function submittedPaths(
   const bytes = left.reduce((sum, { size }) => sum + size, 0);
   if (left.length > 0) {
     const count = left.length === 1 ? '1 delivery receipt was' : `${left.length} delivery receipts were`;
-    note(`${count} not read (${formatBytes(bytes)}). --paths reads all.`);
+    output.note(`Some submitted paths are not shown: ${count} not read (${formatBytes(bytes)}). --paths reads all.`);
   }
   return (name) => claims.of(name)?.file.path;
 }

@@ -1,6 +1,5 @@
 import { safeFileName } from '../../common/names.ts';
-import { invalidRequest } from '../../errors.ts';
-import { type HttpRequest, singleQuery } from './request.ts';
+import { flagQuery, type HttpRequest } from './request.ts';
 
 /**
  * The body of a reply: text, or pieces as they come. A piece of bytes passes its memory on to the sender, which frees it: the
@@ -75,11 +74,7 @@ export interface Location {
  * or that send `Authorization` on to S3, which refuses it.
  */
 export function redirectWanted(request: HttpRequest): boolean {
-  const value = singleQuery(request, 'redirect')?.toLowerCase() ?? 'true';
-  if (value !== 'true' && value !== 'false') {
-    throw invalidRequest([{ field: 'redirect', message: 'must be true or false' }]);
-  }
-  return value === 'true';
+  return flagQuery(request, 'redirect', true);
 }
 
 /** A location as JSON replies have it. */

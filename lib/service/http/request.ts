@@ -36,6 +36,13 @@ export function singleQuery(request: HttpRequest, name: string): string | undefi
   return values[0];
 }
 
+/** A query parameter that is `true` or `false`. */
+export function flagQuery(request: HttpRequest, name: string, byDefault: boolean): boolean {
+  const value = singleQuery(request, name)?.toLowerCase() ?? String(byDefault);
+  if (value === 'true' || value === 'false') return value === 'true';
+  throw invalidRequest([{ field: name, message: 'must be true or false' }]);
+}
+
 /** A segment without percent-encoding; as it is when its encoding is broken. */
 export function decodedSegment(segment: string): string {
   try {

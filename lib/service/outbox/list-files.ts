@@ -4,7 +4,7 @@ import { invalidRequest } from '../../errors.ts';
 import type { VisaRules } from '../../visas/index.ts';
 import { listReply, rowsPerPage, slice, wholeNumber } from '../http/pages.ts';
 import type { HttpReply } from '../http/reply.ts';
-import { type HttpRequest, readAll, singleQuery } from '../http/request.ts';
+import { flagQuery, type HttpRequest, readAll, singleQuery } from '../http/request.ts';
 import { type Access, accessOf, callerOf, type Recipient } from './caller.ts';
 import type { OutboxReader, StagedFile } from './ports.ts';
 
@@ -22,7 +22,8 @@ export interface ListingAccess extends Access {
 }
 
 /**
- * `GET /files?inbox=false[&page][&per_page][&after]`: the caller's outbox, as the field's clients read it, by {@link listReply}.
+ * `GET /files?inbox=false[&page][&per_page][&after][&receipts]`: the caller's outbox, as the field's clients read it, by
+ * {@link listReply}.
  */
 export async function listFiles(
   request: HttpRequest,
@@ -31,7 +32,9 @@ export async function listFiles(
   const caller = await callerOf(request, rules);
   const { recipients } = caller;
   const page = parsePage(request);
-  const rows = slice(mergedListing(outbox, recipients, page.after), page.page * page.perPage, page.perPage);
+  const listing = mergedListing(outbox, recipients, page.after);
+  const wanted = page.receipts ? listing : containersOf(listing);
+  const rows = slice(wanted, page.page * page.perPage, page.perPage);
   return listReply(request.requestId, rows, {
     around: ['{"statusCode":200,"statusText":"OK","files":[', `],"page":${JSON.stringify(String(page.page))}}`],
     entry: (row) => entry(row, expiryDays),
@@ -70,10 +73,12 @@ export interface Page {
   readonly perPage: number;
   /** A file name. `undefined`: the rows begin with the first. */
   readonly after: string | undefined;
+  /** Whether delivery receipts are listed among the containers. */
+  readonly receipts: boolean;
 }
 
 /**
- * `inbox`, `page`, `per_page` and `after` of `GET /files`. The stock client of the field sends `page=-1` when it means the
+ * `inbox`, `page`, `per_page`, `after` and `receipts` of `GET /files`. The stock client of the field sends `page=-1` when it means the
  * default, so it gets it.
  */
 export function parsePage(request: HttpRequest): Page {
@@ -82,6 +87,7 @@ export function parsePage(request: HttpRequest): Page {
     page: () => Math.max(wholeNumber(request, 'page'), 0),
     perPage: () => rowsPerPage(request),
     after: () => nameBefore(request),
+    receipts: () => flagQuery(request, 'receipts', false),
   });
   return page;
 }
@@ -101,12 +107,17 @@ function requireOutbox(request: HttpRequest): void {
   throw invalidRequest([{ field: 'inbox', message }]);
 }
 
+/** The listing without delivery receipts, which a client that decrypts whatever is listed could not read. */
+async function* containersOf(listing: AsyncIterable<readonly OutboxRow[]>): AsyncGenerator<readonly OutboxRow[]> {
+  for await (const rows of listing) yield rows.filter(({ name }) => !isReceiptName(name));
+}
+
 export interface OutboxRow extends StagedFile {
   readonly owner: string;
 }
 
 /**
- * All containers of the recipients in name order. A name that several recipients have appears once, with the container of
+ * All containers and receipts of the recipients in name order. A name that several recipients have appears once, with the container of
  * the first, which a download also gets. Each batch goes out before the next S3 page is read: memory holds one page a
  * recipient.
  *

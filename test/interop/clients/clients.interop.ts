@@ -17,6 +17,7 @@ for (const { client, tools } of recipes.filter((recipe) => !there.includes(recip
 }
 
 const name = 'EGAF00000000001-sample.bam.c4gh';
+const receipt = 'EGAD00000000001-request.delivery.jws';
 const content = Buffer.alloc(3_000_000, 'crypt4gh ');
 let required: Service;
 let lenient: Service;
@@ -29,7 +30,10 @@ beforeAll(async () => {
     Service.start(),
     Service.start({ environment: { ARCHIVE_CREDENTIALS: 'when-presented' } }),
   ]);
-  for (const service of [required, lenient]) await service.putStaged('researcher', name, content.toString());
+  for (const service of [required, lenient]) {
+    await service.putStaged('researcher', name, content.toString());
+    await service.putStaged('researcher', receipt, 'a receipt');
+  }
   ({ fileId } = await required.archive('EGAD1', 'sample.txt', 100_000));
   await required.setDataset('EGAD1', 'released');
 });
@@ -67,6 +71,7 @@ test.each(there)('$client: the commands of the page', async (recipe) => {
   } else {
     expect(file.equals(content)).toBe(true);
     if (recipe.text.includes('inbox=false')) expect(stdout).toContain(name);
+    expect(stdout).not.toContain(receipt);
   }
 });
 

@@ -21,7 +21,7 @@ beforeAll(async () => {
   for (const { path, size, fileId } of files) await service.archive('EGAD1', path, size, fileId);
   await service.setDataset('EGAD1', 'released');
   const visa = await service.visa({ subject: 'jane' });
-  await writeFile(join(folder, 'visa.jwt'), visa);
+  await writeFile(join(folder, 'visa.jwt'), visa, { mode: 0o600 });
   await writeFile(join(folder, 'me.sec.pem'), await formatPrivateKey(privateKey), { mode: 0o600 });
   requestId = await service.exported({ id: 'EGAD1', visa, publicKey });
 });

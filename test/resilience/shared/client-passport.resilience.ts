@@ -26,7 +26,7 @@ beforeAll(async () => {
     'researcher',
     await Promise.all(ids.map((datasetId) => service.visa({ datasetId }))),
   );
-  await writeFile(join(folder, 'passport.jwt'), passport);
+  await writeFile(join(folder, 'passport.jwt'), passport, { mode: 0o600 });
   const { proxyUrl, dataOutUrl, archiveUser } = service.connection;
   env = {
     DATA_OUT_URL: proxyUrl,

@@ -207,6 +207,18 @@ describe('whose files', () => {
     expect(files).toMatchObject([{ fileName: 'EGAF00000000001-own.c4gh', owner: 'owner' }]);
   });
 
+  test('receipts are listed where they are asked for, and stream by name either way', async () => {
+    const [container, jws] = ['EGAF00000000001-a.c4gh', 'EGAD00000000001-request.delivery.jws'];
+    await service.putStaged('with a receipt', container);
+    await service.putStaged('with a receipt', jws, 'a receipt');
+    const token = await service.visa({ subject: 'with a receipt' });
+    const listed = async (query: string) => (await service.list(token, query)).map(({ fileName }) => fileName);
+    expect(await listed('')).toEqual([container]);
+    expect(await listed('&receipts=false&per_page=1')).toEqual([container]);
+    expect(await listed('&receipts=true')).toEqual([jws, container]);
+    expect((await service.download(token, jws)).toString()).toBe('a receipt');
+  });
+
   test('a passport with visas of two identities: both outboxes, in one order, a name once', async () => {
     await service.putStaged('first', 'EGAF00000000001-a.c4gh', '1');
     await service.putStaged('first', 'EGAF00000000003-c.c4gh', '3');
@@ -249,6 +261,9 @@ describe('malformed questions', () => {
     ['?inbox=false&page=first', ['page']],
     ['?inbox=false&page=NaN', ['page']],
     ['?inbox=false&page=99999999999999999999', ['page']],
+    ['?inbox=false&receipts=', ['receipts']],
+    ['?inbox=false&receipts=all', ['receipts']],
+    ['?inbox=false&receipts=true&receipts=true', ['receipts']],
     ['?inbox=true&page=x&per_page=50001', ['inbox', 'page', 'per_page']],
   ])('%s: 400, every broken rule named', async (query, fields) => {
     const { violations = [] } = expectProblem(await get(query), 400, 'invalid_request');

@@ -77,6 +77,7 @@ describe('the proxy', () => {
   test('list and stream', async () => {
     const list = 'proxy GET /files';
     await expectStatus(200, list);
+    await expectStatus(200, list, { path: 'files?inbox=false&receipts=true' });
     await expectStatus(400, list, { path: 'files' });
     await expectStatus(400, list, { path: 'files?inbox=false&page=x&per_page=y' });
     await expectStatus(401, list, headersOf(list, { 'X-GA4GH-Visa': [] }));

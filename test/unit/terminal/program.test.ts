@@ -72,5 +72,8 @@ describe('an option that both the program and a command have', () => {
     [['audit', '--version']],
   ])("is the program's elsewhere: %s", async (argv) => {
     expect(await ops.run(argv)).toEqual({ exitCode: 0, stdout: '1.2.3\n', stderr: '' });
+    const json = await ops.run(['--json', ...argv]);
+    expect(json).toEqual({ exitCode: 0, stdout: '{"version":"1.2.3"}\n', stderr: '' });
+    expect((await ops.run([...argv, '--json'])).stdout).toBe(json.stdout);
   });
 });

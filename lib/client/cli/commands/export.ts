@@ -13,7 +13,7 @@ import { parseCount, publicKeyForms, withAdministratorOptions } from '../options
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 type Texts = 'visa' | 'publicKey' | 'batch' | 'parallel';
-type Switches = 'file' | 'again' | 'dryRun' | 'wait';
+type Switches = 'file' | 'dryRun' | 'wait';
 type ExportOptions = { readonly [Name in Texts]?: string } & {
   readonly [Name in Switches]?: boolean;
 } & { readonly kind: string };
@@ -24,8 +24,9 @@ waits for the outcome; later, data-out exports shows it. The recipient sees the 
 exit code is 0 for complete, 3 for rejected or withdrawn, 5 for incomplete, 7 for failed.
 
 A batch is a CSV file whose first line is id,type,visa,public_key. Paths are relative to its folder; the type is dataset, the
-default, or file. The outcomes of a run are written to FILE.csv.results.csv, and those of all runs to FILE.csv.results.jsonl. A
-second run of the same command shows what happened to the rows that were sent, and sends only the others.
+default, or file. The outcomes of a run are written to FILE.csv.results.csv, and what all runs have sent to
+FILE.csv.results.jsonl. A second run of the same command asks the service what happened to the rows that were sent, and sends
+the others, and those that were rejected, incomplete or withdrawn.
 
 Examples:
   data-out export EGAD00000000001 --visa jane.jwt --public-key jane.pub.pem --wait
@@ -45,7 +46,6 @@ export function registerExport(program: Command, context: CommandContext): void 
     .option('--file', 'the id names a single file')
     .option('--wait', 'wait for the outcome')
     .option('--batch <file>', 'many exports from a CSV file')
-    .option('--again', 'with --batch: send accepted rows again')
     .option('--parallel <n>', `with --batch: requests at once (default: ${defaultParallel})`)
     .option('--dry-run', 'check everything, send nothing');
   withAdministratorOptions(exporting)
@@ -61,9 +61,8 @@ export function registerExport(program: Command, context: CommandContext): void 
 
 /** The batch, if `--batch` is given. @throws UsageError for other options that a batch replaces */
 function checkedBatch(id: string | undefined, options: ExportOptions): string | undefined {
-  const { batch, visa, publicKey, file, again, parallel, wait } = options;
+  const { batch, visa, publicKey, file, parallel, wait } = options;
   if (batch === undefined) {
-    if (again) throw usageError('--again', 'this goes with --batch', 'A single export is sent every time.');
     if (parallel !== undefined) throw usageError('--parallel', 'this goes with --batch');
     return undefined;
   }
@@ -139,20 +138,21 @@ async function watch(
 async function exportBatch(
   session: Session,
   path: string,
-  { kind, again = false, dryRun, ...more }: ExportOptions,
-  api: () => Promise<ProxyApi>,
+  { kind, dryRun = false, ...more }: ExportOptions,
+  connect: () => Promise<ProxyApi>,
 ): Promise<void> {
   const { output, progress, terminal, settings } = session;
   const parallel = parseCount('--parallel', more.parallel ?? defaultParallel, { from: 1, to: 32 });
-  const counts = { accepted: 0, 'accepted-before': 0, 'would-send': 0, failed: 0 };
+  const counts = { accepted: 0, 'accepted-before': 0, same: 0, 'would-send': 0, failed: 0 };
   const onResult = (result: BatchResult) => {
-    const { row, outcome, requestId, time, order, error, shown } = result;
+    const { row, outcome, requestId, time, sameAs, order, error, shown } = result;
     counts[outcome] += 1;
     const head = { line: row.line, outcome, id: row.id, type: row.type };
     const record = {
       ...head,
       requestId,
       time,
+      sameAs,
       ...(order && recordOf(order)),
       ...(shown && { state: shown.state, reason: shown.reason, counts: shown.counts }),
       ...(error && { error: problemOf(error) }),
@@ -160,8 +160,7 @@ async function exportBatch(
     for (const doubt of order?.doubts ?? []) output.warn(`line ${row.line}: ${printable(doubt)}`);
     output.result(record, `line ${row.line}: ${printable(row.id)}: ${printable(textOf(result))}`);
   };
-  const proxy = dryRun ? undefined : await api();
-  const options = { path, kind, again, proxy, proxyUrl: settings.proxyUrl, terminal, parallel, progress, onResult };
+  const options = { path, kind, dryRun, connect, proxyUrl: settings.proxyUrl, terminal, parallel, progress, onResult };
   const error = await runBatch(options);
   const parts = Object.entries(counts).flatMap(([outcome, count]) =>
     count === 0 ? [] : `${count} ${summaryWords[outcome as BatchResult['outcome']]}`,
@@ -174,17 +173,21 @@ async function exportBatch(
 const summaryWords = {
   accepted: 'queued',
   'accepted-before': 'queued before',
+  same: 'same as another row',
   'would-send': 'would be sent',
   failed: 'failed',
 } as const;
 
-function textOf({ outcome, requestId, time, error, shown }: BatchResult): string {
-  if (outcome === 'accepted') return `queued, request ${requestId}`;
+function textOf({ outcome, requestId, time, sameAs, error, shown, former }: BatchResult): string {
+  const again = former ? ' again' : '';
+  const why = former ? `: the export ${former.requestId} is ${describeState(former)}` : '';
+  if (outcome === 'accepted') return `queued${again}, request ${requestId}${why}`;
   if (outcome === 'accepted-before') {
     const state = shown ? describeState(shown) : 'the service has no record of it, so its state is unknown';
     return `queued before, at ${time}, request ${requestId}: ${state}; not sent again`;
   }
-  if (outcome === 'would-send') return 'would be sent';
+  if (outcome === 'same') return `same as line ${sameAs}`;
+  if (outcome === 'would-send') return `would be sent${again}${why}`;
   return `failed: ${error?.message}`;
 }
 

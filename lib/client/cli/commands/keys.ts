@@ -58,7 +58,9 @@ export function registerKeys(program: Command, context: CommandContext): void {
       const { terminal, output, settings } = session;
       const files = keyPairFiles(name);
       const read = async () =>
-        passphrase ? ((await settings.passphrase?.()) ?? (await askNewPassphrase(terminal))) : undefined;
+        passphrase
+          ? ((await settings.passphrase?.()) ?? (await askNewPassphrase(terminal, files.privateKey)))
+          : undefined;
       const fingerprint = await writeKeyPair({ ...files, terminal, force: force === true, comment, passphrase: read });
       output.result(
         { ...files, fingerprint },
@@ -96,7 +98,7 @@ export function registerKeys(program: Command, context: CommandContext): void {
       const { terminal } = session;
       const newPassphrase = async () => {
         if (!passphrase) return undefined;
-        if (newPassphraseFile === undefined) return await askNewPassphrase(terminal);
+        if (newPassphraseFile === undefined) return await askNewPassphrase(terminal, file);
         return await readSecretFile('--new-passphrase-file', resolve(terminal.folder, newPassphraseFile));
       };
       await changePassphrase(session, file, newPassphrase);
@@ -132,8 +134,9 @@ async function changePassphrase(
   });
 }
 
-function askNewPassphrase(terminal: Terminal): Promise<string> {
-  return askNewSecret(terminal, 'New passphrase', 'Give it in a file, or make a key without one with --no-passphrase.');
+function askNewPassphrase(terminal: Terminal, file: string): Promise<string> {
+  const remedy = 'Give it in a file, or make a key without one with --no-passphrase.';
+  return askNewSecret(terminal, `New passphrase of ${printable(file)}`, remedy);
 }
 
 async function anyPublicKey(session: Session, file: string): Promise<Uint8Array> {

@@ -78,7 +78,7 @@ async function setUp(
     terminal,
     output,
     isAsking,
-    open: (tried) => sessionOf(own, command, { ...settings, ...tried }, quickRetries),
+    open: (tried) => sessionOf(own, command, { ...settings, visaFile: undefined, ...tried }, quickRetries),
     given: options,
     old: old.answers,
     passwordPath: passwordFile(path),

@@ -76,9 +76,7 @@ export function registerVerify(program: Command, context: CommandContext): void 
       const folder = resolve(terminal.folder, name);
       const names = await receiptNames(folder);
       if (names.length === 0) {
-        throw new ClientError('not_found', `there is no delivery receipt in ${printable(folder)}`, {
-          remedy: "data-out download '*.delivery.jws' fetches the receipts of your outbox.",
-        });
+        throw noReceipt(`in ${printable(folder)}`);
       }
       const keys = await keysOf(session, keySet);
       using keyFiles = key ? await readPrivateKeys(session) : new PrivateKeys();
@@ -88,13 +86,19 @@ export function registerVerify(program: Command, context: CommandContext): void 
       const claims = new Claims(read.receipts);
       const isOffline = keySet !== undefined;
       const files = await filesOf(session, folder, claims, { isOffline, privateKeys: keyFiles.raw });
+      const unusable = read.refused[0] ?? read.notWhole[0];
+      if (files.length === 0 && !unusable) throw noReceipt(`for your key in ${printable(folder)}`);
       output.table(columns, files.map(rowOf));
       const lacking = claims.lacking();
       for (const receipt of lacking) output.warn(incompleteText(receipt));
       const incomplete = partial ? undefined : lacking[0];
-      const unusable = read.refused[0] ?? read.notWhole[0];
       conclude(session, files, { partial, problem: unusable ?? (incomplete && incompleteError(incomplete)) });
     });
+}
+
+function noReceipt(where: string): ClientError {
+  const remedy = "data-out download '*.delivery.jws' fetches the receipts of your outbox.";
+  return new ClientError('not_found', `there is no delivery receipt ${where}`, { remedy });
 }
 
 async function keysOf(session: Session, keySet: string | undefined): Promise<ReceiptKeys> {

@@ -51,8 +51,10 @@ export async function* checkApi(
   try {
     seen = await probe(transport, new URL(document, url), signal);
   } catch (error) {
-    const isCertificate = error instanceof ClientError && /certificate/.test(error.message);
-    yield isCertificate ? failed('certificate', error) : failed(check, error, { unavailable: unreachable });
+    const message = error instanceof ClientError ? error.message : '';
+    const isOfProxy = message.includes('your forward proxy');
+    if (/certificate/.test(message)) yield failed('certificate', error);
+    else yield failed(check, error, isOfProxy ? {} : { unavailable: unreachable });
     return undefined;
   }
   const { status, json, elapsedMs } = seen;

@@ -1,44 +1,48 @@
-import { open } from 'node:fs/promises';
-import { LocalDiskError, onDisk } from '../../api/download/disk/local-disk.ts';
+import { open, readFile } from 'node:fs/promises';
+import { ifThere, LocalDiskError, onDisk } from '../../api/download/disk/local-disk.ts';
 
-/** The outcome of one order. */
+/** A step of one order. `sending` without a later step: the answer was lost, or the run was killed. */
 interface JournalEntry {
   /** See `orderDigest`. */
   readonly digest: string;
   readonly line: number;
   readonly id: string;
-  readonly outcome: 'accepted' | 'failed';
+  readonly outcome: 'sending' | 'accepted' | 'refused';
   readonly requestId?: string;
   readonly message?: string;
 }
 
-/** An order that was accepted in an earlier run. */
-interface Accepted {
-  readonly requestId: string;
+/** An order that an earlier run sent. */
+interface Earlier {
+  /** `undefined`: it is not known whether the order was accepted. */
+  readonly requestId: string | undefined;
+  /** When that was, in ISO 8601. */
   readonly time: string;
 }
 
 /**
- * Opens the journal of a batch, or makes a new one: the outcomes of its orders, in a file beside the batch, one JSON object per
- * line. A second run does not send accepted orders again. The file contains no visa and no password. An order whose answer was
- * not recorded is sent again, which is harmless: the same export writes the same files.
+ * Opens the journal of a batch, or makes a new one: the steps of its orders, in a file beside the batch, one JSON object per line.
+ * The file contains no visa and no password.
+ * @param options.readOnly nothing is made or written
  * @throws LocalDiskError
  */
-export async function openJournal(batchPath: string) {
+export async function openJournal(batchPath: string, { readOnly }: { readonly readOnly: boolean }) {
   const path = `${batchPath}.results.jsonl`;
-  const { handle, accepted } = await onDisk(path, () => opened(path)).catch((error: unknown) => {
+  const { handle, text } = await onDisk(path, () => opened(path, readOnly)).catch((error: unknown) => {
     if (!(error instanceof LocalDiskError)) throw error;
     const remedy =
       'It is written beside the CSV file: copy that file, its visas and keys to a folder where you can write.';
     throw new LocalDiskError(`the journal of the batch: ${error.message}`, { remedy, cause: error });
   });
+  const sent = sentIn(text);
   /** Outcomes arrive in parallel, and are written one after the other. */
   let writing: Promise<unknown> = Promise.resolve();
   return {
-    accepted: (digest: string) => accepted.get(digest),
+    sent: (digest: string) => sent.get(digest),
 
-    /** Writes one outcome. It is on the disk when this resolves. @throws LocalDiskError */
+    /** Writes one step. It is on the disk when this resolves. @throws LocalDiskError */
     async append(entry: JournalEntry, now: Date): Promise<void> {
+      if (handle === undefined) return;
       const time = now.toISOString();
       const written = writing.then(() =>
         onDisk(path, async () => {
@@ -48,35 +52,35 @@ export async function openJournal(batchPath: string) {
       );
       writing = written.catch(() => undefined);
       await written;
-      const { digest, outcome, requestId } = entry;
-      if (outcome === 'accepted' && requestId !== undefined) accepted.set(digest, { requestId, time });
     },
 
-    [Symbol.asyncDispose]: () => handle.close(),
+    [Symbol.asyncDispose]: async () => await handle?.close(),
   };
 }
 
-async function opened(path: string) {
+async function opened(path: string, readOnly: boolean) {
+  if (readOnly) return { handle: undefined, text: (await ifThere(readFile(path, 'utf8'))) ?? '' };
   const handle = await open(path, 'a+', 0o600);
   try {
     const text = await handle.readFile('utf8');
     // A killed run can leave half a line.
     if (text !== '' && !text.endsWith('\n')) await handle.appendFile('\n');
-    return { handle, accepted: acceptedIn(text) };
+    return { handle, text };
   } catch (error) {
     await handle.close();
     throw error;
   }
 }
 
-function acceptedIn(text: string): Map<string, Accepted> {
-  const accepted = new Map<string, Accepted>();
+function sentIn(text: string): Map<string, Earlier> {
+  const sent = new Map<string, Earlier>();
   for (const line of text.split('\n')) {
     const { digest, outcome, requestId, time } = parsed(line);
-    if (outcome !== 'accepted' || typeof digest !== 'string') continue;
-    accepted.set(digest, { requestId: String(requestId), time: String(time) });
+    if (typeof digest !== 'string') continue;
+    if (outcome === 'refused') sent.delete(digest);
+    else sent.set(digest, { requestId: requestId === undefined ? undefined : String(requestId), time: String(time) });
   }
-  return accepted;
+  return sent;
 }
 
 function parsed(line: string): Readonly<Record<string, unknown>> {

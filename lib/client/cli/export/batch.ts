@@ -10,17 +10,17 @@ import { ClientError } from '../../api/errors.ts';
 import type { ProxyApi } from '../../api/proxy.ts';
 import { type BatchRow, readBatch } from './batch-file.ts';
 import { openJournal } from './batch-journal.ts';
-import { type ExportOrder, orderDigest, readOrder, sendOrder } from './export-order.ts';
+import { type ExportOrder, findOrder, LostAnswerError, orderDigest, readOrder, sendOrder } from './export-order.ts';
 import { shortfallOf } from './export-state.ts';
 import { recordedState } from './wait.ts';
 
 export interface BatchOptions {
   readonly path: string;
   readonly kind: string;
-  /** Whether accepted orders are sent again. */
-  readonly again: boolean;
-  /** `undefined`: nothing is sent, and no journal is written. */
-  readonly proxy: ProxyApi | undefined;
+  /** Whether nothing is sent, and nothing is written. */
+  readonly dryRun: boolean;
+  /** Connects to the service. A dry run does so only for rows that an earlier run sent. */
+  readonly connect: () => Promise<ProxyApi>;
   readonly proxyUrl: URL | undefined;
   readonly terminal: Terminal;
   /** Requests at once. */
@@ -36,13 +36,17 @@ export type RowError = ClientError | UsageError;
 /** The outcome of a row. */
 export interface BatchResult {
   readonly row: BatchRow;
-  readonly outcome: 'accepted' | 'accepted-before' | 'would-send' | 'failed';
+  readonly outcome: 'accepted' | 'accepted-before' | 'same' | 'would-send' | 'failed';
   readonly requestId?: string | undefined;
-  /** When an earlier run sent the order, in ISO 8601. */
+  /** With `accepted-before`: when an earlier run sent the order, in ISO 8601. */
   readonly time?: string;
+  /** With `same`: line of the row that orders the same. */
+  readonly sameAs?: number;
   readonly order?: ExportOrder;
-  /** The outcome of an order of an earlier run. Absent if the service cannot report it. */
+  /** With `accepted-before`: the state of that export. Absent if the service cannot report it. */
   readonly shown?: ShownExport | undefined;
+  /** With `accepted` and `would-send`: the export of an earlier run, which came to less than complete. */
+  readonly former?: ShownExport | undefined;
   /** With `failed`. */
   readonly error?: RowError;
 }
@@ -59,19 +63,26 @@ const stopping: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Sends the orders of a batch, several at once, and writes the outcomes as CSV beside the batch.
+ * Sends the orders of a batch, several at once, and writes the outcomes as CSV beside the batch. What an earlier run sent is sent
+ * again only if the service says that it came to less than complete.
  * @returns the error of the whole run; `undefined` when every row is accepted
  * @throws UsageError, ClientError about the batch itself
  */
 export async function runBatch(options: BatchOptions): Promise<RowError | undefined> {
-  const { kind, again, proxy, proxyUrl, terminal, parallel, progress, onResult } = options;
+  const { kind, dryRun, proxyUrl, terminal, parallel, progress, onResult } = options;
+  const { signal } = terminal;
   const path = resolve(terminal.folder, options.path);
   const rows = await readBatch(path);
-  await using journal = proxy && (await openJournal(path));
+  let connected: Promise<ProxyApi> | undefined;
+  const service = () => {
+    connected ??= options.connect();
+    return connected;
+  };
+  if (!dryRun) await service();
+  await using journal = await openJournal(path, { readOnly: dryRun });
   const counter = progress.counter('exports', rows.length);
   const queue = rows.entries();
   const results: (BatchResult | undefined)[] = [];
-  const orders = new Map<string, Promise<unknown>>();
   let reported = 0;
   let stop: BatchResult | undefined;
   const report = () => {
@@ -80,49 +91,56 @@ export async function runBatch(options: BatchOptions): Promise<RowError | undefi
     if (result && result.error?.code !== 'interrupted') onResult(result);
   };
 
-  const read = ({ id, type, visa, publicKey }: BatchRow) => {
+  /** Line of the first row with an order, by its digest. */
+  const lines = new Map<string, number>();
+  let reading: Promise<unknown> = Promise.resolve();
+  /** Rows are read one after the other, so that of identical rows the first is sent. @throws ClientError, UsageError */
+  const read = async ({ id, type, visa, publicKey, line }: BatchRow) => {
     const here = { ...terminal, folder: dirname(path) };
     const sources = { visa: 'visa', publicKey: 'public_key', fileRemedy: 'Write "file" in the column "type".' };
-    return readOrder({ id, type, kind, visa, publicKey }, sources, here);
+    const wanted = reading.then(() => readOrder({ id, type, kind, visa, publicKey }, sources, here));
+    reading = wanted.catch(() => undefined);
+    const order = await wanted;
+    const digest = orderDigest(order, proxyUrl);
+    const sameAs = lines.get(digest);
+    lines.set(digest, sameAs ?? line);
+    return { order, digest, sameAs };
   };
-  /** Sends an order, unless it was accepted before. @throws ClientError, UsageError */
-  const send = async (row: BatchRow, order: ExportOrder, digest: string, to: ProxyApi): Promise<BatchResult> => {
-    const before = again ? undefined : journal?.accepted(digest);
-    if (before) {
-      const shown = await recordedState(to, { requestId: before.requestId, kind }, terminal.signal);
-      const error = shown && shortfallOf(shown);
-      const common = { row, ...before, order, shown };
-      return error
-        ? { ...common, outcome: 'failed', error: notSentAgain(error) }
-        : { ...common, outcome: 'accepted-before' };
+  /** Sends an order, unless it is complete or under way. @throws ClientError, UsageError */
+  const send = async (row: BatchRow, order: ExportOrder, digest: string): Promise<BatchResult> => {
+    const before = journal.sent(digest);
+    const earlier = before
+      ? (before.requestId ?? (await findOrder(await service(), order, before.time, signal)))
+      : undefined;
+    const shown =
+      earlier === undefined ? undefined : await recordedState(await service(), { requestId: earlier, kind }, signal);
+    if (before && earlier !== undefined && !(shown && shortfallOf(shown))) {
+      return { row, order, outcome: 'accepted-before', requestId: earlier, time: before.time, shown };
     }
-    const { requestId } = await sendOrder(to, order, terminal.signal);
+    const known = { row, order, former: shown };
+    if (dryRun) return { ...known, outcome: 'would-send' };
     const { line, id } = row;
-    await journal?.append({ digest, line, id, outcome: 'accepted', requestId }, terminal.now());
-    return { row, outcome: 'accepted', requestId, order };
+    await journal.append({ digest, line, id, outcome: 'sending' }, terminal.now());
+    const { requestId } = await sendOrder(await service(), order, signal).catch(async (error: unknown) => {
+      const isLost = error instanceof LostAnswerError;
+      if (error instanceof ClientError && error.code !== 'interrupted' && !isLost) {
+        await journal.append({ digest, line, id, outcome: 'refused', message: error.message }, terminal.now());
+      }
+      throw error;
+    });
+    await journal.append({ digest, line, id, outcome: 'accepted', requestId }, terminal.now());
+    return { ...known, outcome: 'accepted', requestId };
   };
   const outcomeOf = async (row: BatchRow): Promise<BatchResult> => {
     let order: ExportOrder | undefined;
-    let digest = '';
     try {
       if (row.fault) throw row.fault;
-      const wanted = await read(row);
-      order = wanted;
-      if (proxy === undefined) return { row, outcome: 'would-send', order };
-      digest = orderDigest(order, proxyUrl);
-      // A second row with the same order waits for the first, and finds it in the journal.
-      const sent = Promise.resolve(orders.get(digest)).then(() => send(row, wanted, digest, proxy));
-      orders.set(
-        digest,
-        sent.catch(() => undefined),
-      );
-      return await sent;
+      const found = await read(row);
+      ({ order } = found);
+      if (found.sameAs !== undefined) return { row, outcome: 'same', sameAs: found.sameAs, order };
+      return await send(row, order, found.digest);
     } catch (error) {
       if (!(error instanceof ClientError || error instanceof UsageError)) throw error;
-      const { line, id } = row;
-      if (error.code !== 'interrupted' && error.code !== 'local_disk') {
-        await journal?.append({ digest, line, id, outcome: 'failed', message: error.message }, terminal.now());
-      }
       return { row, outcome: 'failed', error, ...(order && { order }) };
     }
   };
@@ -133,14 +151,14 @@ export async function runBatch(options: BatchOptions): Promise<RowError | undefi
       results[index] = result;
       counter.add(1);
       while (results[reported]) report();
-      const { error, order, shown } = result;
-      if (error?.code === 'interrupted' || (error && order && !shown && stopping.has(error.code))) stop ??= result;
+      const { error, order } = result;
+      if (error?.code === 'interrupted' || (error && order && stopping.has(error.code))) stop ??= result;
       if (stop) return;
     }
   };
   await Promise.all(Array.from({ length: parallel }, lane)).finally(counter.end);
   while (reported < rows.length) report();
-  if (journal) await writeResults(path, results);
+  if (!dryRun) await writeResults(path, results);
   if (stop?.error?.code === 'interrupted') return stop.error;
   const errors = results.flatMap((result) => result?.error ?? []);
   return summed(errors, rows.length, stop);
@@ -150,7 +168,8 @@ export async function runBatch(options: BatchOptions): Promise<RowError | undefi
 async function writeResults(batch: string, results: readonly (BatchResult | undefined)[]): Promise<void> {
   const rows = results.flatMap((result) => {
     if (result === undefined) return [];
-    const { row, outcome, requestId = '', time = '', shown, error } = result;
+    const { row, requestId = '', time = '', sameAs, shown, error } = result;
+    const outcome = sameAs === undefined ? result.outcome : `same as line ${sameAs}`;
     const { line, id, type } = row;
     const state = [shown?.state ?? '', shown?.reason ?? '', error?.message ?? ''];
     return [[`${line}`, id, type === 'fileId' ? 'file' : 'dataset', outcome, requestId, time, ...state]];
@@ -158,13 +177,6 @@ async function writeResults(batch: string, results: readonly (BatchResult | unde
   const path = `${batch}.results.csv`;
   const columns = ['line', 'id', 'type', 'outcome', 'request_id', 'queued_before', 'state', 'reason', 'error'];
   await onDisk(path, () => writeFile(path, formatCsv([columns, ...rows]), { mode: 0o600 }));
-}
-
-function notSentAgain(error: ClientError): ClientError {
-  return new ClientError(error.code, `${error.message}; not sent again`, {
-    remedy: '--again sends all rows again.',
-    cause: error,
-  });
 }
 
 /** @param stop the row at which the run stopped */
@@ -178,7 +190,7 @@ function summed(errors: readonly RowError[], rows: number, stop: BatchResult | u
   }
   const isAlike = errors.length === rows && errors.every(({ code }) => code === first.code);
   return new ClientError(isAlike ? first.code : 'partial', `${errors.length} of ${rows} rows were not accepted`, {
-    remedy: 'Correct them and run the same command again: queued rows are not sent twice.',
+    remedy: 'Correct them and run the same command again: what is complete or in progress is not sent again.',
     cause: first,
   });
 }

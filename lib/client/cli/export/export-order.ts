@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
+import { outboxPrefix } from '../../../contract/outbox-key.ts';
 import { formatPublicKey, publicKeyFingerprint } from '../../../crypt4gh/index.ts';
 import { UsageError, usageError } from '../../../terminal/errors.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
+import { ClientError, UnavailableError } from '../../api/errors.ts';
 import { decodeVisaOrPassport, expiryOf } from '../../api/order/decoded-visa.ts';
 import {
   doubtsOf,
@@ -11,7 +13,7 @@ import {
   isLongExpired,
   type OrderType,
 } from '../../api/order/order-rules.ts';
-import type { ExportRequest, ProxyApi } from '../../api/proxy.ts';
+import { type ExportRequest, exportsPerPage, type ProxyApi } from '../../api/proxy.ts';
 import { readPublicKey } from '../key-files.ts';
 import { checkedVisa, readSecretFile, refuseToken } from '../secrets.ts';
 import { administered } from './administrator.ts';
@@ -37,6 +39,9 @@ export interface ExportOrder {
   /** Warnings: why the service will probably refuse. */
   readonly doubts: readonly string[];
 }
+
+/** The order was sent, and its answer did not come. */
+export class LostAnswerError extends ClientError {}
 
 /** Where the user names the files: options, or columns of a batch. */
 export interface ExportSources {
@@ -90,13 +95,48 @@ export async function readOrder(words: ExportWords, sources: ExportSources, term
   };
 }
 
-/** Sends an order. The service may accept it now and reject it later. @throws ClientError */
+/** Sends an order, once. The service can accept it now and reject it later. @throws LostAnswerError; ClientError */
 export async function sendOrder(
   proxy: ProxyApi,
   { request }: ExportOrder,
   signal: AbortSignal,
 ): Promise<{ readonly requestId: string }> {
-  return await administered(proxy.export(request, { signal }));
+  try {
+    return await administered(proxy.export(request, { signal }));
+  } catch (error) {
+    if (!(error instanceof UnavailableError && error.mayBeDone)) throw error;
+    throw new LostAnswerError('unavailable', `${error.message}. It may have been taken`, {
+      remedy: `data-out exports list --kind ${request.kind} shows whether it was. Only if not, send it again.`,
+      cause: error,
+    });
+  }
+}
+
+/** Difference of clocks, in milliseconds, that does not hide a request. */
+const skewMs = 300_000;
+
+/**
+ * The request of an order whose answer was lost.
+ * @param sentAt when it was sent, in ISO 8601
+ * @returns `undefined` if the service has none
+ * @throws ClientError
+ */
+export async function findOrder(
+  proxy: ProxyApi,
+  { request: { id, type, kind = '' }, fingerprint, recipient }: ExportOrder,
+  sentAt: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const since = new Date(Date.parse(sentAt) - skewMs).toISOString();
+  const owner = recipient && outboxPrefix({ iss: recipient.issuer, sub: recipient.subject });
+  for (let page = 0; ; page += 1) {
+    const rows = await administered(proxy.exports({ kind, since, page, signal }));
+    const found = rows.find(({ dataset, file, keyFingerprint, recipient: prefix }) => {
+      const isOfId = type === 'fileId' ? file === id : file === null && dataset === id;
+      return isOfId && keyFingerprint === fingerprint && prefix === owner;
+    });
+    if (found || rows.length < exportsPerPage) return found?.requestId;
+  }
 }
 
 /**

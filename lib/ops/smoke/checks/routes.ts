@@ -85,9 +85,10 @@ const outboxRoutes: Routes = {
     send: asResearcher,
     needs: ['exported'],
     inspect: (_run, { text }) => {
-      const { files } = json(text) as { files: unknown[] };
+      const { files } = json(text) as { files: { fileName: string }[] };
       expectThat(files.length === 1, `${files.length} rows came, 1 was asked for`);
-      return 'a page of one row';
+      expectThat(files[0]?.fileName.endsWith('.c4gh') === true, `${files[0]?.fileName} is not a container`);
+      return 'a page of one container';
     },
   },
   'proxy POST /stream': {

@@ -111,7 +111,7 @@ describe('TLS', () => {
 });
 
 describe('a forward proxy', () => {
-  const proxies = () => ({ https: `http://user:password@127.0.0.1:${portOf(forward)}` });
+  const proxies = () => ({ HTTPS_PROXY: `http://user:password@127.0.0.1:${portOf(forward)}` });
   const named = new URL('https://service.test/large');
 
   test('is asked for a tunnel, with its own credentials and none of the service', async () => {
@@ -131,8 +131,18 @@ describe('a forward proxy', () => {
   test.each([
     [407, false, /your forward proxy refuses refused-407\.test \(status 407\)/, /USER:PASSWORD/],
     [403, false, /your forward proxy refuses refused-403\.test \(status 403\)/, /NO_PROXY/],
-    [429, true, /refused-429\.test: the connection failed/, /Run the same command again/],
-    [502, true, /refused-502\.test: the connection failed/, /Run the same command again/],
+    [
+      429,
+      true,
+      /^refused-429\.test, through your forward proxy 127\.0\.0\.1:\d+ \(HTTPS_PROXY\): .* \(status 429\)$/,
+      /NO_PROXY/,
+    ],
+    [
+      502,
+      true,
+      /^refused-502\.test, through your forward proxy 127\.0\.0\.1:\d+ \(HTTPS_PROXY\): .* \(status 502\)$/,
+      /NO_PROXY/,
+    ],
   ])(
     'that answers %i is named as what refuses, and tried again (%s) where that may help',
     async (status, retryable, message, remedy) => {
@@ -148,8 +158,25 @@ describe('a forward proxy', () => {
     },
   );
 
+  test.each([
+    [
+      'HTTPS_PROXY',
+      'http://user:password@127.0.0.1:9',
+      /^your forward proxy 127\.0\.0\.1:9 \(HTTPS_PROXY\): .*ECONNREFUSED/,
+    ],
+    ['ALL_PROXY', 'http://user:password@proxy.invalid:3128', /^your forward proxy proxy\.invalid:3128 \(ALL_PROXY\): /],
+  ])('that is dead or does not resolve is named, with its variable: %s=%s', async (variable, setting, message) => {
+    const failed = transport({ proxies: { [variable]: setting } }).send({ url: named });
+    await expect(failed).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringMatching(message),
+      remedy: `Check ${variable} and the network. If the service can be reached without the proxy, name its host in NO_PROXY.`,
+    });
+    await expect(failed).rejects.not.toThrow(/password|service\.test/);
+  });
+
   test('is left aside for this machine and for exceptions', async () => {
-    const client = transport({ proxies: { ...proxies(), none: 'service.test' } });
+    const client = transport({ proxies: { ...proxies(), NO_PROXY: 'service.test' } });
     await (await client.send({ url: url(), proxyAuthorization: 'Bearer visa' })).discard();
     expect(seen[0]?.headers['proxy-authorization']).toBe('Bearer visa');
     await expect(client.send({ url: named })).rejects.toMatchObject({ code: 'unavailable' });

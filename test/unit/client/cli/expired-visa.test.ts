@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -52,7 +52,7 @@ afterAll(async () => {
 
 async function runWith(argv: readonly string[], exp: number) {
   const visa = unverifiedToken(visaClaims('EGAD1', { exp }));
-  await writeFile(join(folder, 'jane.jwt'), visa);
+  await writeFile(join(folder, 'jane.jwt'), visa, { mode: 0o600 });
   const run = await runCli(argv, { folder, env });
   return { ...run, isSent: sent.some((request) => request.includes(visa)) };
 }
@@ -86,6 +86,26 @@ test('a visa that has expired long ago is sent by a researcher', async () => {
   const { stderr, isSent, exitCode } = await runWith(['list'], now - 86_400);
   expect({ exitCode, isSent }).toEqual({ exitCode: 0, isSent: true });
   expect(stderr).toContain('24 h 00 min ago');
+});
+
+test.each([0o640, 0o604])('a visa that others can read is warned of once, as a private key: %i', async (mode) => {
+  await runWith(['list'], now + 60);
+  await chmod(join(folder, 'jane.jwt'), mode);
+  const { stderr, isSent, exitCode } = await runWith(['list'], now + 60);
+  await chmod(join(folder, 'jane.jwt'), 0o600);
+  expect({ exitCode, isSent }).toEqual({ exitCode: 0, isSent: true });
+  expect(stderr.match(/warning: .*/g)).toEqual([
+    `warning: other users of this machine can read the visa ${join(folder, 'jane.jwt')}: run chmod 600 on it`,
+  ]);
+});
+
+test('a visa that a variable holds is not looked for in a file', async () => {
+  await runWith(['list'], now + 60);
+  await chmod(join(folder, 'jane.jwt'), 0o644);
+  const visa = unverifiedToken(visaClaims('EGAD1', { exp: now + 60 }));
+  const { stderr } = await runCli(['list'], { folder, env: { ...env, DATA_OUT_VISA: visa } });
+  await chmod(join(folder, 'jane.jwt'), 0o600);
+  expect(stderr).not.toContain('warning');
 });
 
 // The service would accept the request now, and reject it later without a reply.

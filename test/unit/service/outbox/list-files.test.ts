@@ -89,12 +89,34 @@ test('the reply has the fields that clients in the field read, and the expiry', 
 test('a receipt has its own media type, and the entity tag by which clients keep it', async () => {
   const jws = 'EGAD1-0f8fad5b-d9cb-469f-a165-70867728950e.delivery.jws';
   outbox.stage(mine, { name: jws, etag: '"5d41402abc4b2a76b9719d911017c592"' }, { name: 'EGAF1-a.bam.c4gh' });
-  const { files } = await listing({ query: outboxOnly });
+  const { files } = await listing({ query: { ...outboxOnly, receipts: 'true' } });
   expect(files).toMatchObject([
     { fileName: jws, mimeType: 'application/jose', etag: '"5d41402abc4b2a76b9719d911017c592"' },
     { fileName: 'EGAF1-a.bam.c4gh', mimeType: 'application/octet-stream' },
   ]);
   expect(files[1]).not.toHaveProperty('etag');
+});
+
+describe('receipts that are not asked for', () => {
+  const jws = (index: number) => `EGAD${String(index).padStart(5, '0')}.delivery.jws`;
+
+  test.each([{}, { receipts: 'false' }])('are not listed, and do not count: %j', async (asked) => {
+    const receipts = Array.from({ length: 1500 }, (_, index) => ({ name: jws(index) }));
+    outbox.stage(mine, ...receipts, ...names(5).map((name) => ({ name })), { name: 'z.delivery.jws' });
+    const namesOf = async (query: Record<string, string>) =>
+      (await listing({ query: { ...outboxOnly, ...asked, ...query } })).files.map(({ fileName }) => fileName);
+    expect(await namesOf({})).toEqual(names(5));
+    // A page that is shorter than asked for is the last one to clients in the field.
+    expect(await namesOf({ per_page: '2' })).toEqual(names(5).slice(0, 2));
+    expect(await namesOf({ per_page: '2', page: '2' })).toEqual(names(5).slice(4));
+    expect(await namesOf({ after: jws(1400), per_page: '3' })).toEqual(names(5).slice(0, 3));
+    expect(served.map(({ rows }) => rows)).toEqual([5, 2, 1, 3]);
+  });
+
+  test('leave an empty listing where there is nothing else', async () => {
+    outbox.stage(mine, { name: jws(1) });
+    expect((await listing({ query: outboxOnly })).files).toEqual([]);
+  });
 });
 
 test('an empty outbox is an empty listing, not an error', async () => {

@@ -13,14 +13,15 @@ test.each([
   // The stock client's way of saying "the defaults".
   [{ page: '-1', per_page: '0' }, 0, 50_000],
   [{ page: '-5', per_page: '-1' }, 0, 50_000],
+  [{ receipts: 'false' }, 0, 50_000],
   [{ unknown: 'parameter' }, 0, 50_000],
 ])('%j is page %i of %i rows', (query, page, perPage) => {
-  expect(parse({ inbox: 'false', ...query })).toEqual({ page, perPage });
+  expect(parse({ inbox: 'false', ...query })).toEqual({ page, perPage, receipts: false });
 });
 
 test('rows begin behind a file name, and clients that write False are understood', () => {
-  const query = { inbox: 'False', per_page: '7', after: 'EGAF1-a.c4gh' };
-  expect(parse(query)).toEqual({ page: 0, perPage: 7, after: 'EGAF1-a.c4gh' });
+  const query = { inbox: 'False', per_page: '7', after: 'EGAF1-a.c4gh', receipts: 'True' };
+  expect(parse(query)).toEqual({ page: 0, perPage: 7, after: 'EGAF1-a.c4gh', receipts: true });
 });
 
 test.each([
@@ -41,6 +42,10 @@ test.each([
   [{ inbox: 'false', after: '' }, ['after']],
   [{ inbox: 'false', after: '../EGAF1-a.c4gh' }, ['after']],
   [{ inbox: 'false', after: ['EGAF1-a.c4gh', 'EGAF1-b.c4gh'] }, ['after']],
+  [{ inbox: 'false', receipts: '' }, ['receipts']],
+  [{ inbox: 'false', receipts: 'yes' }, ['receipts']],
+  [{ inbox: 'false', receipts: '1' }, ['receipts']],
+  [{ inbox: 'false', receipts: ['true', 'true'] }, ['receipts']],
   [{ page: 'x', per_page: '60000' }, ['inbox', 'page', 'per_page']],
 ])('%j breaks the rules of %j', (query, fields) => {
   expect(() => parse(query)).toThrow(expect.objectContaining({ code: 'invalid_request' }));

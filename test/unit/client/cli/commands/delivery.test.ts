@@ -374,6 +374,16 @@ describe('a receipt for another key', () => {
     expect((await run(['download', '-o', 'data', '--wait', '--request', requestId(1)], { env })).exitCode).toBe(10);
   });
 
+  test('is none where there is no other: verify ends as without a receipt', async () => {
+    deliver({ key_fingerprint: foreign });
+    await download('*.delivery.jws');
+    const { exitCode, stderr } = await run(['verify', 'data'], { env: { DATA_OUT_KEY_FILE: 'me.sec.pem' } });
+    expect(exitCode).toBe(4);
+    expect(stderr).toContain(`there is no delivery receipt for your key in ${join(folder, 'data')}\n`);
+    expect(stderr).toContain(': ignored');
+    expect(stderr).not.toContain('0 of 0');
+  });
+
   test('counts where they are not known, and the message says so', async () => {
     deliver({ key_fingerprint: foreign });
     server.put(names[1], Buffer.alloc(containers[1]!.length));
@@ -926,7 +936,7 @@ describe('list', () => {
       [
         'the service has no keys',
         () => (server.keySet = undefined),
-        /Some submitted paths are not shown: .*no such path/,
+        /warning: some submitted paths are not shown: .*no such path/,
       ],
       [
         'a receipt is not genuine',
@@ -936,7 +946,7 @@ describe('list', () => {
       [
         'storage does not answer in time',
         () => vi.spyOn(AbortSignal, 'timeout').mockReturnValueOnce(AbortSignal.abort()),
-        /Some submitted paths are not shown: the delivery receipts did not arrive within 20 s\. --paths waits longer\.\n/,
+        /warning: some submitted paths are not shown: the delivery receipts did not arrive within 10 s\. --paths waits longer\.\n/,
       ],
     ])('unless %s: then the listing is shown all the same', async (_, spoil, said) => {
       deliver();
@@ -946,6 +956,18 @@ describe('list', () => {
       expect(stdout.split('\n')[0]).toMatch(/ EXPIRES$/);
       expect(stdout).toContain(names[0]);
       expect(stderr).toMatch(said);
+    });
+
+    test.each([[], ['--paths']])('unless the keys drip: %j', async (...argv) => {
+      deliver();
+      server.dripsKeys = true;
+      const soon = AbortSignal.timeout(300);
+      using timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(soon);
+      const { exitCode, stdout, stderr } = await list(...argv);
+      expect(timeout).toHaveBeenLastCalledWith(10_000);
+      expect(exitCode).toBe(0);
+      expect(stdout).toContain(names[0]);
+      expect(stderr).toMatch(/warning: some submitted paths are not shown: .* did not arrive within 10 s/);
     });
 
     test('of no more than 4 MiB of receipts, unless they are asked for', async () => {

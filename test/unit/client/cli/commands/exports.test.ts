@@ -1,5 +1,5 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,6 +16,8 @@ let folder: string;
 let env: Record<string, string>;
 /** Replies by path, the query left out. */
 let replies: Record<string, unknown>;
+/** Takes the place of the answer to a POST. */
+let loses: ((response: ServerResponse) => void) | undefined;
 /** Method, path and query of the calls. */
 const calls: string[] = [];
 
@@ -26,6 +28,7 @@ beforeAll(async () => {
   server = createServer((request, response) => {
     calls.push(`${request.method} ${request.url}`);
     expect(request.headers.authorization).toBe(`Basic ${btoa('admin:password')}`);
+    if (loses && request.method === 'POST') return loses(response);
     const reply = replies[new URL(request.url ?? '/', 'http://localhost').pathname];
     const body = reply ?? {
       code: 'not_found',
@@ -46,6 +49,7 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   calls.length = 0;
+  loses = undefined;
   replies = { '/v1/export/fega': { requestId, exports: [], page: 0 } };
 });
 afterAll(async () => {
@@ -133,12 +137,59 @@ describe('export', () => {
     expect(said).toContain(`stopped waiting; the export continues: data-out exports show ${requestId}`);
   });
 
+  test.each<[string, (response: ServerResponse) => void]>([
+    ['the connection is cut', (response) => response.socket?.destroy()],
+    [
+      'the answer is cut',
+      (response) => response.writeHead(200, { 'content-length': 100 }).write('{', () => response.destroy()),
+    ],
+    ['a gateway does not know', (response) => response.writeHead(504).end()],
+  ])('is sent once: when %s, it may have been taken', async (_, answer) => {
+    loses = answer;
+    const { stdout, stderr, exitCode } = await exportOne();
+    expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 7 });
+    expect(stderr).toMatch(
+      /\. It may have been taken\ndata-out exports list --kind fega shows whether it was\. Only if not, send it again\.\n$/,
+    );
+    expect(calls).toEqual(['POST /v1/export/fega']);
+  });
+
+  test.each([429, 503])('is sent again when the service says that it was not taken: %i', async (status) => {
+    loses = (response) => {
+      loses = undefined;
+      response.writeHead(status).end();
+    };
+    expect((await exportOne()).exitCode).toBe(0);
+    expect(calls).toEqual(['POST /v1/export/fega', 'POST /v1/export/fega']);
+  });
+
   test('of the id of a file says what to add, and sends nothing', async () => {
     const { stderr, exitCode } = await run('export', 'EGAF1', '--visa', 'jane.jwt', '--public-key', 'jane.pub');
     expect(exitCode).toBe(2);
     expect(stderr).toContain('EGAF1 is the id of a file, not of a dataset');
     expect(stderr).toContain('Add --file');
     expect(calls).toEqual([]);
+  });
+
+  test('of a batch says what happened to each row, and sends again what was rejected', async () => {
+    const rows = 'EGAD1,jane.jwt,jane.pub\nEGAD1,jane.jwt,jane.pub\n';
+    await writeFile(join(folder, 'rows.csv'), `id,visa,public_key\n${rows}`);
+    const batch = (...more: string[]) => run('export', '--batch', 'rows.csv', ...more);
+    expect(await batch('--dry-run')).toEqual({
+      exitCode: 0,
+      stdout: 'line 2: EGAD1: would be sent\nline 3: EGAD1: same as line 2\n',
+      stderr: '1 same as another row, 1 would be sent; nothing was sent\n',
+    });
+    expect(await batch()).toEqual({
+      exitCode: 0,
+      stdout: `line 2: EGAD1: queued, request ${requestId}\nline 3: EGAD1: same as line 2\n`,
+      stderr: '1 queued, 1 same as another row; what is queued is not approved yet\n',
+    });
+    replies[one] = { ...shownExport({ state: 'rejected', reason: 'not_released' }), files: [], page: 0 };
+    const why = `: the export ${requestId} is rejected (not_released)\n`;
+    expect((await batch('--dry-run')).stdout).toContain(`line 2: EGAD1: would be sent again${why}`);
+    expect((await batch()).stdout).toContain(`line 2: EGAD1: queued again, request ${requestId}${why}`);
+    expect(calls.filter((call) => call.startsWith('POST'))).toHaveLength(2);
   });
 
   test('a batch is not waited for', async () => {

@@ -32,7 +32,7 @@ afterAll(() => {
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'data-out-fetch-'));
   visa = join(folder, '..', `${folder.split('/').at(-1)}.jwt`);
-  await writeFile(visa, 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJtZSJ9.c2lnbmF0dXJl');
+  await writeFile(visa, 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJtZSJ9.c2lnbmF0dXJl', { mode: 0o600 });
   checksums = [
     { type: 'md5', checksum: 'x' },
     { type: 'sha-256', checksum: sha256 },

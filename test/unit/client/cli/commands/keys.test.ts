@@ -121,8 +121,10 @@ describe('keys passwd', () => {
     const { askAside, questions } = person('wrong', 'old', 'new', 'new');
     const { exitCode, stderr } = await runCli(['keys', 'passwd', 'me.sec.pem'], { folder, askAside });
     expect(exitCode).toBe(0);
-    expect(stderr).toContain('the passphrase is wrong; try again');
-    expect(questions[0]).toMatch(/^Passphrase of .*me\.sec\.pem: $/);
+    expect(stderr).toContain(`warning: ${join(folder, 'me.sec.pem')}: the passphrase is wrong; try again\n`);
+    const old = `Passphrase of ${join(folder, 'me.sec.pem')}: `;
+    const asked = 'New passphrase of me.sec.pem';
+    expect(questions).toEqual([old, old, `${asked}: `, `${asked}, again: `]);
     expect(await parsePrivateKey(await read('me.sec.pem'), 'new')).toEqual(before);
     // The file as a whole ends with the comment, its length before it.
     const bytes = Buffer.from((await read('me.sec.pem')).replaceAll(/-----.*-----|\s/g, ''), 'base64');

@@ -5,7 +5,13 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ServiceError, UnavailableError } from '../../../../../lib/client/api/errors.ts';
 import type { ExportRequest, ProxyApi } from '../../../../../lib/client/api/proxy.ts';
 import { type BatchResult, runBatch } from '../../../../../lib/client/cli/export/batch.ts';
-import { formatPublicKey, generateKeyPair } from '../../../../../lib/crypt4gh/index.ts';
+import { outboxPrefix } from '../../../../../lib/contract/outbox-key.ts';
+import {
+  formatPublicKey,
+  generateKeyPair,
+  parsePublicKey,
+  publicKeyFingerprint,
+} from '../../../../../lib/crypt4gh/index.ts';
 import { shownExport } from '../../../../helpers/export-states.ts';
 import { makeTerminal } from '../../../../helpers/ops-world.ts';
 import { unverifiedToken, visaClaims } from '../../../../helpers/unverified-token.ts';
@@ -17,8 +23,12 @@ const counted: (string | number)[] = [];
 /** Holds an answer back. */
 let held: (request: ExportRequest) => Promise<void> | undefined;
 let answer: (request: ExportRequest) => Error | undefined;
+/** How often the service was connected to. */
+let connections: number;
 /** What the service says of orders that were sent before. */
 let known: (requestId: string) => unknown;
+/** The list of exports since a time. */
+let listed: (since: string) => readonly object[];
 
 beforeEach(async () => {
   sent.length = 0;
@@ -26,6 +36,8 @@ beforeEach(async () => {
   held = () => undefined;
   answer = () => undefined;
   known = () => shownExport();
+  listed = () => [];
+  connections = 0;
   folder = await mkdtemp(join(tmpdir(), 'data-out-batch-'));
   path = join(folder, 'batch.csv');
   await writeFile(
@@ -48,6 +60,7 @@ const proxy = {
     if (error) throw error;
     return { requestId: `request-${sent.length}`, message: undefined };
   },
+  exports: async ({ since }: { since: string }) => listed(since),
   exportState: async (requestId: string) => {
     const shown = known(requestId);
     if (shown instanceof Error) throw shown;
@@ -55,13 +68,16 @@ const proxy = {
   },
 } as unknown as ProxyApi;
 
-async function run(options: { again?: boolean; dryRun?: boolean; parallel?: number } = {}) {
+async function run(options: { dryRun?: boolean; parallel?: number } = {}) {
   const results: BatchResult[] = [];
   const error = await runBatch({
     path: 'batch.csv',
     kind: 'fega',
-    again: options.again ?? false,
-    proxy: options.dryRun ? undefined : proxy,
+    dryRun: options.dryRun ?? false,
+    connect: async () => {
+      connections += 1;
+      return proxy;
+    },
     proxyUrl: new URL('https://proxy.example.org/v1/'),
     terminal: makeTerminal({ folder }).terminal,
     parallel: options.parallel ?? 1,
@@ -108,14 +124,12 @@ describe('several requests at once', () => {
 
   test('do not send one order twice', async () => {
     await writeFile(path, `id,visa,public_key\n${'EGAD1,jane.jwt,jane.pub\n'.repeat(3)}`);
-    // Any of the rows may be the first whose files are read.
-    const { outcomes } = await run({ parallel: 3 });
-    expect(outcomes.map((outcome) => outcome.slice(2)).sort()).toEqual([
-      'accepted',
-      'accepted-before',
-      'accepted-before',
-    ]);
+    const { outcomes, results } = await run({ parallel: 3 });
+    expect(outcomes).toEqual(['2 accepted', '3 same', '4 same']);
+    expect(results.map(({ sameAs }) => sameAs)).toEqual([undefined, 2, 2]);
     expect(sent).toEqual(['EGAD1']);
+    expect((await run({ parallel: 3 })).outcomes).toEqual(['2 accepted-before', '3 same', '4 same']);
+    expect(await readFile(`${path}.results.csv`, 'utf8')).toContain('4,EGAD1,dataset,same as line 2,,');
   });
 
   test('end with those that are under way when one would be refused for all', async () => {
@@ -161,12 +175,6 @@ test('a second run sends nothing, and lists the rows that were sent before', asy
   expect(sent).toHaveLength(3);
 });
 
-test('with again everything is sent again', async () => {
-  await run();
-  expect((await run({ again: true })).outcomes).toEqual(['2 accepted', '3 accepted', '4 accepted']);
-  expect(sent).toHaveLength(6);
-});
-
 test('a new visa of the recipient is a new order', async () => {
   await run();
   await writeVisa({ jti: 'another' });
@@ -195,10 +203,22 @@ test.each([
 
 test('a dry run sends nothing and writes nothing', async () => {
   expect((await run({ dryRun: true })).outcomes).toEqual(['2 would-send', '3 would-send', '4 would-send']);
-  expect(sent).toEqual([]);
+  expect({ sent, connections }).toEqual({ sent: [], connections: 0 });
   for (const form of ['jsonl', 'csv']) {
     await expect(stat(`${path}.results.${form}`)).rejects.toMatchObject({ code: 'ENOENT' });
   }
+});
+
+test('a dry run counts as the run does', async () => {
+  await run();
+  await appendFile(path, 'EGAD1,jane.jwt,jane.pub\nEGAD4,jane.jwt,jane.pub\nEGAD4,jane.jwt,jane.pub\n');
+  const outcomes = ['2 accepted-before', '3 accepted-before', '4 accepted-before', '5 same', '6 accepted', '7 same'];
+  const journal = await readFile(`${path}.results.jsonl`, 'utf8');
+  expect((await run({ dryRun: true })).outcomes).toEqual(
+    outcomes.map((outcome) => outcome.replace(/accepted$/, 'would-send')),
+  );
+  expect(await readFile(`${path}.results.jsonl`, 'utf8')).toBe(journal);
+  expect((await run()).outcomes).toEqual(outcomes);
 });
 
 test('an expired visa is reported and not sent', async () => {
@@ -221,21 +241,54 @@ test('the journal survives half a line, is its owner’s alone and holds no visa
   expect(await readFile(`${path}.results.jsonl`, 'utf8')).not.toContain(claims);
 });
 
-test('a second run says what happened to the rows, and fails for those that came to less', async () => {
+test.each(['rejected', 'incomplete', 'withdrawn'] as const)('a row that became %s is sent again', async (state) => {
   await run();
   known = (requestId) =>
-    requestId === 'request-2' ? shownExport({ state: 'rejected', reason: 'not_released' }) : shownExport();
+    requestId === 'request-2' ? shownExport({ requestId, state, reason: 'not_released' }) : shownExport();
+  const again = ['2 accepted-before', '3 accepted', '4 accepted-before'];
+  const tried = await run({ dryRun: true });
+  expect(tried.outcomes).toEqual(again.map((outcome) => outcome.replace(/accepted$/, 'would-send')));
   const { error, outcomes, results } = await run();
-  expect(outcomes).toEqual(['2 accepted-before', '3 failed', '4 accepted-before']);
-  expect(results[0]?.shown).toMatchObject({ state: 'staging' });
-  expect(results[1]).toMatchObject({
-    requestId: 'request-2',
-    shown: { state: 'rejected' },
-    error: { code: 'forbidden', message: expect.stringMatching(/rejected \(not_released\): .*; not sent again$/) },
+  expect({ error, outcomes }).toEqual({ error: undefined, outcomes: again });
+  expect(results[0]).toMatchObject({ shown: { state: 'staging' } });
+  expect(results[1]).toMatchObject({ requestId: 'request-4', former: { requestId: 'request-2', state } });
+  expect(sent).toEqual(['EGAD1', 'EGAD2', 'EGAD3', 'EGAD2']);
+  // The journal has the newest request of each row.
+  expect((await run()).results[1]).toMatchObject({ outcome: 'accepted-before', requestId: 'request-4' });
+});
+
+describe('a row whose answer was lost', () => {
+  const fingerprint = async () => publicKeyFingerprint(parsePublicKey(await readFile(join(folder, 'jane.pub'))));
+  const found = async (more = {}) => ({
+    ...{ requestId: 'request-of-2', dataset: 'EGAD2', file: null, keyFingerprint: await fingerprint() },
+    ...{ recipient: outboxPrefix({ iss: 'https://issuer.example.org/', sub: 'jane' }), ...more },
   });
-  expect(error).toMatchObject({ code: 'partial', message: '1 of 3 rows were not accepted' });
-  expect(sent).toHaveLength(3);
-  expect((await run({ again: true })).outcomes).toEqual(['2 accepted', '3 accepted', '4 accepted']);
+  beforeEach(async () => {
+    answer = ({ id }) => (id === 'EGAD2' ? new UnavailableError('cut', { mayBeDone: true }) : undefined);
+    const { error, outcomes } = await run();
+    expect(outcomes).toEqual(['2 accepted', '3 failed']);
+    expect(error).toMatchObject({ message: 'stopped at line 3: cut. It may have been taken', code: 'unavailable' });
+    answer = () => undefined;
+  });
+
+  test('is not sent again if the service has it', async () => {
+    const row = await found();
+    listed = (since) => (since === '2026-11-21T09:55:00.000Z' ? [{ ...row, dataset: 'EGAD9' }, row] : []);
+    const { outcomes, results } = await run();
+    expect(outcomes).toEqual(['2 accepted-before', '3 accepted-before', '4 accepted']);
+    expect(results[1]?.requestId).toBe('request-of-2');
+    expect(sent).toEqual(['EGAD1', 'EGAD2', 'EGAD3']);
+  });
+
+  test.each([{ dataset: 'EGAD1' }, { file: 'EGAF1' }, { keyFingerprint: '00' }, { recipient: null }])(
+    'is sent again if the service has another only: %o',
+    async (more) => {
+      const row = await found(more);
+      listed = () => [row];
+      expect((await run()).outcomes).toEqual(['2 accepted-before', '3 accepted', '4 accepted']);
+      expect(sent).toEqual(['EGAD1', 'EGAD2', 'EGAD2', 'EGAD3']);
+    },
+  );
 });
 
 test('a service that has no record of a row cannot tell what happened to it', async () => {
