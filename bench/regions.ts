@@ -132,14 +132,18 @@ async function measured(world: World, data: string): Promise<string[][]> {
 }
 
 /** Reads of 64 KiB at random and of 512 MiB in order, by HTTP from `data-out serve` in its own process. */
-async function served({ service, folder }: World): Promise<string[][]> {
-  const serving = spawn(process.execPath, [join(import.meta.dirname, '../bin/data-out.ts'), 'serve'], {
-    env: { ...process.env, DATA_OUT_DIRECT_URL: directUrl(service), DATA_OUT_VISA_FILE: join(folder, 'visa') },
+async function served({ folder }: World): Promise<string[][]> {
+  const client = join(import.meta.dirname, '../bin/data-out.ts');
+  const run = `${process.execPath} ${client}`;
+  const keys = `${run} keys generate me --no-passphrase --force`;
+  await shell(folder, `${keys} && ${run} encrypt --force -r me.pub.pem -o all.bam.c4gh all.bam`);
+  const serving = spawn(process.execPath, [client, 'serve', '.', '--key', 'me.sec.pem'], {
+    cwd: folder,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   try {
     const [printed] = await once(serving.stdout, 'data');
-    const url = `${String(printed).trim()}datasets/EGAD1/all.bam`;
+    const url = `${String(printed).trim()}all.bam`;
     const { size } = await stat(join(folder, 'all.bam'));
     const random: number[] = [];
     for (let round = 1; round <= 51; round += 1) {

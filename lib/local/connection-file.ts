@@ -103,7 +103,7 @@ export interface ClientFiles {
  * @throws EngineError for a configuration file that no engine wrote
  */
 export function writeClientFiles(folder: string, connection: Connection): { files: ClientFiles; remove: () => void } {
-  const { proxyUrl, dataOutUrl, admin, archiveUser } = connection;
+  const { proxyUrl, admin, archiveUser } = connection;
   const files: ClientFiles = {
     configPath: join(folder, 'config.toml'),
     adminPasswordPath: join(folder, 'admin.password'),
@@ -120,7 +120,6 @@ export function writeClientFiles(folder: string, connection: Connection): { file
   }
   const config = {
     url: proxyUrl,
-    ...(dataOutUrl !== undefined && { direct_url: dataOutUrl }),
     username: archiveUser.username,
     password_file: 'archive-user.password',
     visa_file: 'visa.jwt',

@@ -60,10 +60,6 @@ export function quickStart({ files, connectionPath, admin, released, hasKey }: Q
       `npx data-out verify ${quoted(downloadsDir)}`,
       `for file in ${quoted(downloadsDir)}/*.c4gh; do npx data-out decrypt --force "$file"; done`,
     ],
-    [
-      'Or list the files in the archive and fetch one without an export (npx data-out fetch FILE_ID):',
-      `npx data-out files ${dataset}`,
-    ],
   ];
   const script = paragraphs
     .filter(({ length }) => length > 0)

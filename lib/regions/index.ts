@@ -12,7 +12,6 @@ export {
   htsgetErrorNames,
   htsgetFacts,
   htsgetType,
-  isDatatype,
   servedFormat,
 } from './htsget/names.ts';
 export { type PartForm, parsePart, partName, type TicketPart } from './htsget/part-name.ts';

@@ -128,12 +128,10 @@ export class PageWorld {
 
   /** Settings of the researcher. */
   researcher() {
-    const { proxyUrl, dataOutUrl } = this.connection;
     return {
       PASSWORD: this.passwords.central,
       DATA_OUT_PASSWORD: this.passwords.central,
-      DATA_OUT_URL: proxyUrl,
-      DATA_OUT_DIRECT_URL: dataOutUrl,
+      DATA_OUT_URL: this.connection.proxyUrl,
       DATA_OUT_VISA_FILE: 'visa.jwt',
       DATA_OUT_USERNAME: 'central',
     };

@@ -5,11 +5,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { connect } from '../../lib/client/api/connection.ts';
-import { DataOutApi } from '../../lib/client/api/data-out.ts';
-import { localPaths } from '../../lib/client/api/download/disk/local-name.ts';
-import { downloadFile } from '../../lib/client/api/download/download-file.ts';
 import { type DownloadFilesOptions, downloadFiles } from '../../lib/client/api/download/download-files.ts';
-import { DirectFile, directContainer } from '../../lib/client/api/download/remote/direct-file.ts';
 import { ProxyApi } from '../../lib/client/api/proxy.ts';
 import { Transport } from '../../lib/client/api/transport.ts';
 import { isReceiptName } from '../../lib/contract/delivery.ts';
@@ -58,7 +54,6 @@ afterAll(async () => {
 const connection = () =>
   connect({
     proxyUrl: faults.url,
-    dataOutUrl: service.connection.dataOutUrl,
     visa: async () => visa,
     basic: async () => service.connection.archiveUser,
     transport,
@@ -159,52 +154,5 @@ describe('the outbox of the whole service', () => {
       code: 'not_found',
       message: expect.stringMatching(/ \(request \S+\)$/),
     });
-  });
-});
-
-describe('direct access', () => {
-  const common = () => ({
-    connections: 3,
-    existing: 'fail' as const,
-    transport,
-    onEvent: () => undefined,
-    signal: undefined,
-  });
-
-  test('lists datasets and files, and fetches plaintext by ranges of it', async () => {
-    const api = new DataOutApi(connection());
-    expect(await api.datasets()).toEqual([datasetId]);
-    const files = await api.files(datasetId);
-    expect(files.map(({ path }) => path).sort()).toEqual(sources.map(({ path }) => path).sort());
-    const large = files.find(({ path }) => path === 'large.bam');
-    const fileId = large?.fileId ?? '';
-    const { name, size } = await api.describe(fileId);
-    expect([name, size, large?.size]).toEqual(['large.bam', largeSize, largeSize]);
-
-    await downloadFile({
-      ...common(),
-      remote: new DirectFile(api, { fileId, name, size }),
-      paths: localPaths(folder, 'a'),
-    });
-    expect(await sumOf('a')).toBe(await sha256(bytesOf({ path: 'large.bam', size: largeSize })));
-
-    const part = { start: 65_530, end: 8 * mebibyte };
-    const remote = new DirectFile(api, { fileId, name, size, part });
-    await downloadFile({ ...common(), remote, paths: localPaths(folder, 'b') });
-    const whole = await readFile(join(folder, 'a'));
-    expect((await readFile(join(folder, 'b'))).equals(whole.subarray(part.start, part.end))).toBe(true);
-  });
-
-  test('gives containers for a key, small and large', async () => {
-    const api = new DataOutApi(connection());
-    const publicKey = Buffer.from(reader.publicKey).toString('base64');
-    const sums = [];
-    for (const { fileId } of await api.files(datasetId)) {
-      const remote = await directContainer(api, { fileId, query: { publicKey } });
-      const decrypt = { privateKeys: [reader.privateKey] };
-      await downloadFile({ ...common(), remote, decrypt, paths: localPaths(folder, fileId) });
-      sums.push(await sumOf(fileId));
-    }
-    expect(sums.sort()).toEqual(await expected());
   });
 });

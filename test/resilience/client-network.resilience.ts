@@ -3,30 +3,24 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatPublicKey } from '../../lib/crypt4gh/index.ts';
 import { ClientWorld, namesIn } from '../helpers/client-world.ts';
-import { bytesOf } from '../helpers/made-files.ts';
 import { Service, until } from '../helpers/service.ts';
 
 /** The commands of the client that talk to a service, as their own processes, against the whole service. */
 let world: ClientWorld;
 let fileId: string;
 let publicKeyPath: string;
-let direct: Record<string, string>;
 const archived = { path: 'study/sample one.bam', size: 7_000_000 };
-let plaintext: Buffer;
 
 beforeAll(async () => {
   world = await ClientWorld.of(await Service.shared());
   const { service } = world;
-  plaintext = await buffer(bytesOf(archived));
   ({ fileId } = await service.archive('EGAD1', archived.path, archived.size));
   await service.setDataset('EGAD1', 'released');
   publicKeyPath = join(world.root, 'key.pub.pem');
   await writeFile(publicKeyPath, formatPublicKey(world.keys.publicKey));
-  direct = { DATA_OUT_DIRECT_URL: service.connection.dataOutUrl };
 }, 60_000);
 afterAll(() => world.stop());
 
@@ -156,54 +150,6 @@ describe.concurrent('an error is one sentence with a remedy', () => {
   });
 });
 
-describe.concurrent('fetch', () => {
-  test('what may be fetched is listed', async () => {
-    const [datasets, files] = await Promise.all([
-      world.run(['datasets'], { env: direct }),
-      world.run(['files', 'EGAD1', '--json'], { env: direct }),
-    ]);
-    expect(datasets).toMatchObject({ exitCode: 0, stdout: 'EGAD1\n' });
-    expect(lines(files.stdout)).toMatchObject([{ fileId, size: archived.size, path: archived.path }]);
-  });
-
-  test('the plaintext under its own name, readable by its owner alone; no password is asked for', async () => {
-    const folder = await world.folder();
-    const env = { ...direct, DATA_OUT_PASSWORD: '' };
-    const run = await world.run(['fetch', fileId], { env, folder, within: ['setsid', '-w'] });
-    expect(run).toMatchObject({ exitCode: 0, stdout: `${join(folder, 'sample one.bam')}\n` });
-    expect(await namesIn(folder)).toEqual(['sample one.bam']);
-    expect((await readFile(join(folder, 'sample one.bam'))).equals(plaintext)).toBe(true);
-    expect((await stat(join(folder, 'sample one.bam'))).mode & 0o077).toBe(0);
-  });
-
-  test('a range to standard output', async () => {
-    const run = await world.run(['fetch', fileId, '--range', '6999990-', '-o', '-'], { env: direct });
-    expect(run.exitCode).toBe(0);
-    expect(Buffer.from(run.stdout, 'utf8').equals(Buffer.from(plaintext.subarray(6_999_990).toString('utf8')))).toBe(
-      true,
-    );
-  });
-
-  test('a container for a key, from storage, that the key opens', async () => {
-    const folder = await world.folder();
-    const argv = ['fetch', fileId, '--crypt4gh', '--public-key', publicKeyPath, '-o', 'mine.c4gh'];
-    expect(await world.run(argv, { env: direct, folder })).toMatchObject({ exitCode: 0 });
-    const opened = await world.run(['decrypt', '--key', world.keyPath, 'mine.c4gh'], { folder });
-    expect(opened.exitCode).toBe(0);
-    expect((await readFile(join(folder, 'mine'))).equals(plaintext)).toBe(true);
-  });
-
-  test.each([
-    ['a file that is missing', ['EGAF404'], 3, 'No visa that was presented gives access to this.'],
-    ['a range past the end', [`file`, '--range', '7000000-'], 2, 'the file has 7000000 bytes'],
-    ['Crypt4GH without a key', ['file', '--crypt4gh'], 2, '--public-key: no key is given'],
-  ])('%s', async (_what, argv, exitCode, text) => {
-    const run = await world.run(['fetch', ...argv.map((each) => (each === 'file' ? fileId : each))], { env: direct });
-    expect(run).toMatchObject({ exitCode, stdout: '' });
-    expect(run.stderr).toContain(text);
-  });
-});
-
 // In turn: of two requests for one file and recipient, the older one may find nothing left to do.
 describe('export', () => {
   const administrator = () => ({
@@ -289,7 +235,7 @@ describe('export', () => {
 describe.concurrent('doctor', () => {
   test('finds nothing wrong, and which key opens a staged file', async () => {
     const argv = ['doctor', '--json', '--key', world.keyPath, '--staged', 'EGAF3-c.txt.c4gh'];
-    const run = await world.run(argv, { env: direct });
+    const run = await world.run(argv);
     expect(run).toMatchObject({ exitCode: 0, stderr: '' });
     const verdicts = lines(run.stdout).map(({ check, verdict }) => `${check} ${verdict}`);
     expect(verdicts).toEqual([
@@ -298,9 +244,6 @@ describe.concurrent('doctor', () => {
       'clock ok',
       'visa ok',
       'credentials ok',
-      'direct ok',
-      'certificate skipped',
-      'datasets ok',
       'receipts ok',
       'key ok',
       'header ok',

@@ -2,12 +2,10 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { writeClientFiles } from '../../lib/local/connection-file.ts';
 import { demonstrate } from '../../lib/ops/smoke/demo.ts';
 import { runSmoke } from '../../lib/ops/smoke/program.ts';
 import { createSteps } from '../../lib/ops/smoke/steps.ts';
 import { copyWithSettings } from '../helpers/assembly-with-settings.ts';
-import { runCli } from '../helpers/cli-run.ts';
 import { makeTerminal } from '../helpers/ops-world.ts';
 import { Service } from '../helpers/service.ts';
 
@@ -53,14 +51,6 @@ test('an export reaches its recipient, step by step', async () => {
   });
   expect(said.filter((line) => line.includes('stream and decrypt'))).toHaveLength(6);
   expect(said.join('')).not.toContain('ask for what is not released');
-});
-
-test('the settings of npm start have no address for it, and the client’s doctor leaves it out', async () => {
-  const { files, remove } = writeClientFiles(folder, service.engine.connection);
-  expect(await readFile(files.configPath, 'utf8')).not.toContain('direct_url');
-  const { stdout } = await runCli(['doctor', '--json'], { env: { DATA_OUT_CONFIG: files.configPath } });
-  expect(stdout.toString()).toContain('no address for direct access is set');
-  remove();
 });
 
 test('the smoke test believes what is deployed, and not the settings', async () => {

@@ -128,7 +128,7 @@ test('--verbose shows all commands, and what the functions log', async () => {
   child = started;
   let said = '';
   for (const stream of [started.stdout, started.stderr]) stream.on('data', (text) => (said += String(text)));
-  await until(() => (said.includes('npx data-out files') ? true : undefined), 'the commands');
+  await until(() => (said.includes('npx data-out list') ? true : undefined), 'the commands');
   const { proxyUrl } = JSON.parse(readFileSync(join(folder, 'connection.json'), 'utf8'));
   await fetch(`${proxyUrl}/files?inbox=false`);
   await until(() => (/^proxy-access \{.*"status":"?401/m.test(said) ? true : undefined), 'a line of the access log');

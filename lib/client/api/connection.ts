@@ -12,9 +12,8 @@ export interface BasicCredentials {
 
 /** Settings of {@link connect}. Secrets come from functions, so that a renewed file is read again. */
 export interface ConnectionSettings {
-  /** Base URLs, such as `https://….amazonaws.com/v1/`. */
+  /** Base URL of the proxy API, such as `https://….amazonaws.com/v1/`. */
   readonly proxyUrl?: string | undefined;
-  readonly dataOutUrl?: string | undefined;
   readonly visa?: (() => Promise<string>) | undefined;
   readonly basic?: (() => Promise<BasicCredentials>) | undefined;
   /** Receives each remark for the user, once. A remark may hold text of a token. Default: remarks are dropped. */
@@ -26,8 +25,6 @@ export interface ConnectionSettings {
 export interface ServiceConnection {
   /** Base URL of the proxy API; its path ends in `/`. */
   readonly proxyUrl: URL | undefined;
-  /** Base URL of the data-out API; its path ends in `/`. */
-  readonly dataOutUrl: URL | undefined;
   /** Gives the visa or passport. It is asked again after a refusal, since the user may have renewed the file. */
   readonly visa: () => Promise<string>;
   readonly basic: (() => Promise<BasicCredentials>) | undefined;
@@ -40,8 +37,7 @@ export function connect(settings: ConnectionSettings): ServiceConnection {
   const { transport, basic, note } = settings;
   const noted = new Set<string>();
   return {
-    proxyUrl: baseUrl(settings.proxyUrl, 'of the service', transport),
-    dataOutUrl: baseUrl(settings.dataOutUrl, 'for direct access', transport),
+    proxyUrl: baseUrl(settings.proxyUrl, transport),
     visa: settings.visa ?? (() => Promise.reject(noVisa())),
     basic,
     note: (text) => {
@@ -58,11 +54,11 @@ function noVisa(): ClientError {
   });
 }
 
-function baseUrl(text: string | undefined, what: string, transport: Transport): URL | undefined {
+function baseUrl(text: string | undefined, transport: Transport): URL | undefined {
   if (text === undefined) return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const problem = (message: string) =>
-    new ClientError('usage', `the address ${what} ${message}`, {
+    new ClientError('usage', `the address of the service ${message}`, {
       remedy: 'It looks like https://data-out.example.org/v1/.',
     });
   if (url === undefined || !/^https?:$/.test(url.protocol)) throw problem('is not an http address');
@@ -119,8 +115,7 @@ export async function authorized(connection: ServiceConnection, options: Authori
   let renewed = false;
   for (;;) {
     const secrets = await secretsOf(connection, options.needsVisa);
-    // Outside the try: a choice that asks the service retries automatically.
-    const complete = await fitting(connection, options, secrets);
+    const complete = fitting(connection, options, secrets);
     try {
       const reply = await transport.send(complete);
       if (reply.status < 300 || accepts.includes(reply.status)) return reply;
@@ -160,26 +155,21 @@ export async function readAuthorized<T>(
  * The request with its credentials. One visa takes the place of a passport that is too large for a gateway.
  * @throws ClientError `usage` if nothing fits
  */
-async function fitting(
+function fitting(
   { transport, note }: ServiceConnection,
   { what, request, credentials, choice }: AuthorizedRequest,
   secrets: Secrets,
-): Promise<TransportRequest> {
+): TransportRequest {
   const complete = (visa: string): TransportRequest => {
     const { headers, ...more } = credentials({ ...secrets, visa });
     return { ...request, ...more, headers: { ...request.headers, ...headers } };
   };
-  const isTaken = (visa: string) => headersFit(transport, complete(visa));
+  const isTaken = (visa: string) => transport.headerBytes(complete(visa)) <= limits.requestHeaderBytes;
   if (isTaken(secrets.visa)) return complete(secrets.visa);
-  const chosen = await choice?.(secrets.visa, isTaken);
+  const chosen = choice?.(secrets.visa, isTaken);
   if (!chosen) throw tooLarge(what, complete(secrets.visa), transport);
   note(chosen.note);
   return complete(chosen.visa);
-}
-
-/** Whether the headers of a request are small enough for a gateway. */
-export function headersFit(transport: Transport, request: TransportRequest): boolean {
-  return transport.headerBytes(request) <= limits.requestHeaderBytes;
 }
 
 function tooLarge(what: string, request: TransportRequest, transport: Transport): ClientError {

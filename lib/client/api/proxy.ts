@@ -255,7 +255,7 @@ export class ProxyApi {
 }
 
 /** The body of a reply to `redirect=false`. @throws ClientError `protocol`; UnavailableError */
-export async function parseLocation(reply: TransportReply, name: string): Promise<Location> {
+async function parseLocation(reply: TransportReply, name: string): Promise<Location> {
   return locationOf(parsed(locationReply, await readJson(reply)), reply, name);
 }
 

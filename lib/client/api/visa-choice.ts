@@ -3,17 +3,14 @@ import { grantType } from '../../contract/reasons.ts';
 import { type DecodedVisa, decodeVisaOrPassport } from './order/decoded-visa.ts';
 
 /** One visa out of a passport that is too large for a header. */
-export interface ChosenVisa {
+interface ChosenVisa {
   readonly visa: string;
   /** For the user: which visa it is, and which files it does not reach. */
   readonly note: string;
 }
 
 /** Chooses a visa of `passport` for one request; `undefined` if no visa serves. */
-export type VisaChoice = (
-  passport: string,
-  fits: (visa: string) => boolean,
-) => ChosenVisa | undefined | Promise<ChosenVisa | undefined>;
+export type VisaChoice = (passport: string, fits: (visa: string) => boolean) => ChosenVisa | undefined;
 
 /**
  * Chooses for the outbox. The service shows the files of each identity in a passport, and any visa of an identity shows the
@@ -33,22 +30,6 @@ export const outboxVisa: VisaChoice = (passport, fits) => {
   return { visa: chosen.token, note: `${sending(passport, chosen)}.${missing}` };
 };
 
-/** Chooses for a dataset: the visa that names it. Of several, the one that lasts longest. */
-export function datasetVisa(datasetId: string): VisaChoice {
-  return (passport, fits) => {
-    const named = grantsIn(passport).filter(({ token, value }) => fits(token) && namesDataset(value, datasetId));
-    const [chosen] = named.sort((a, b) => expiry(b) - expiry(a));
-    return chosen && { visa: chosen.token, note: `${sending(passport, chosen)}.` };
-  };
-}
-
-/** One visa for each dataset that the passport grants. */
-export function visasForAll(passport: string, fits: (visa: string) => boolean): readonly string[] {
-  const grants = grantsIn(passport).filter(({ token }) => fits(token));
-  grants.sort((a, b) => expiry(a) - expiry(b));
-  return [...new Map(grants.map(({ issuer, value, token }) => [JSON.stringify([issuer, value]), token])).values()];
-}
-
 /** Visas that can grant alone. A visa with conditions needs others beside it. */
 function grantsIn(passport: string): DecodedVisa[] {
   const { kind, visas = [] } = decodeVisaOrPassport(passport) ?? {};
@@ -61,20 +42,9 @@ function expiry({ expires }: DecodedVisa): number {
   return expires?.getTime() ?? 0;
 }
 
-/** Whether `value` of a visa names the dataset: by its id alone, or by an address or URN that ends with the id. */
-export function namesDataset(value: string, datasetId: string): boolean {
-  const text = value.replace(/\/$/, '');
-  return text.endsWith(datasetId) && /(?:^|[/:#=?])$/.test(text.slice(0, text.length - datasetId.length));
-}
-
 function sending(passport: string, { issuer, subject, value }: DecodedVisa): string {
   const which = `for ${subject}, by ${issuer}, for ${value}`;
-  return `${oversize(passport)}: of its visas, only that ${which} is sent`;
-}
-
-/** The beginning of a note about a passport that is too large for a header. */
-export function oversize(passport: string): string {
-  return `The passport has ${passport.length} bytes, which do not fit a header`;
+  return `The passport has ${passport.length} bytes, which do not fit a header: of its visas, only that ${which} is sent`;
 }
 
 function compare(a: string, b: string): number {

@@ -11,7 +11,6 @@ type Kind = keyof Values;
 
 const kinds = {
   url: 'string',
-  direct_url: 'string',
   visa_file: 'string',
   username: 'string',
   password_file: 'string',

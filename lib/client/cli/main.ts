@@ -12,9 +12,6 @@ const commands: Readonly<Record<string, () => Promise<Register>>> = {
   download: async () => (await import('./commands/download.ts')).registerDownload,
   verify: async () => (await import('./commands/verify.ts')).registerVerify,
   'receipt-keys': async () => (await import('./commands/receipt-keys.ts')).registerReceiptKeys,
-  datasets: async () => (await import('./commands/datasets.ts')).registerDatasets,
-  files: async () => (await import('./commands/datasets.ts')).registerFiles,
-  fetch: async () => (await import('./commands/fetch.ts')).registerFetch,
   serve: async () => (await import('./commands/serve.ts')).registerServe,
   decrypt: async () => (await import('./commands/decrypt.ts')).registerDecrypt,
   encrypt: async () => (await import('./commands/encrypt.ts')).registerEncrypt,
@@ -30,7 +27,7 @@ const help = `Settings, the first that is found:
   Secrets come from files, the environment or a question, never from the command line.
 
 Environment:
-  DATA_OUT_URL, DATA_OUT_DIRECT_URL          addresses of the service; also LOCAL_EGA_INSTANCE_URL
+  DATA_OUT_URL                               address of the service; also LOCAL_EGA_INSTANCE_URL
   DATA_OUT_VISA_FILE, DATA_OUT_VISA          your visa or passport; also ELIXIR_AAI_TOKEN
   DATA_OUT_USERNAME, DATA_OUT_PASSWORD       also CENTRAL_EGA_USERNAME, CENTRAL_EGA_PASSWORD, DATA_OUT_PASSWORD_FILE
   DATA_OUT_KEY_FILE, DATA_OUT_PASSPHRASE     your private key; also C4GH_PASSPHRASE

@@ -9,12 +9,11 @@ export const withConnectionOptions = optionGroup((command) =>
     .option('--insecure-http', 'allow http:// to other machines: the network can read visa and files'),
 );
 
-/** Options of commands that talk to a service: its addresses and the user's credentials. */
+/** Options of commands that talk to a service: its address and the user's credentials. */
 export const withServiceOptions = optionGroup((command) =>
   withConnectionOptions(
     command
       .option('--url <url>', 'address of the service (DATA_OUT_URL)')
-      .option('--direct-url <url>', 'address for direct access (DATA_OUT_DIRECT_URL)')
       .option('--visa <file>', 'your visa or passport (DATA_OUT_VISA_FILE; DATA_OUT_VISA: the token itself)')
       .option('--username <name>', 'user name for the service (DATA_OUT_USERNAME)')
       .option('--password-file <file>', 'the password (DATA_OUT_PASSWORD_FILE; default: ask)'),

@@ -59,9 +59,9 @@ export function sessionOf(
       // On first use, because commands on local files do not need it.
       const { connect } = await import('../api/connection.ts');
       transport ??= await openTransport(settings, terminal, version, retries);
-      const { proxyUrl, directUrl, basic } = settings;
+      const { proxyUrl, basic } = settings;
       const note = (text: string) => output.note(printable(text));
-      return connect({ proxyUrl: proxyUrl?.href, dataOutUrl: directUrl?.href, visa, basic, note, transport });
+      return connect({ proxyUrl: proxyUrl?.href, visa, basic, note, transport });
     },
     async [Symbol.asyncDispose]() {
       progress.end();

@@ -15,7 +15,6 @@ export interface GlobalOptions {
 /** Options of the commands that talk to a service; see `withServiceOptions`. */
 export interface ServiceOptions {
   readonly url?: string | undefined;
-  readonly directUrl?: string | undefined;
   readonly visa?: string | undefined;
   readonly username?: string | undefined;
   readonly passwordFile?: string | undefined;
@@ -34,10 +33,8 @@ export interface KeyOptions {
  * name a setting's source and never its value.
  */
 export interface Settings {
-  /** Base URL of the proxy API: listing, download, export. */
+  /** Base URL of the proxy API. */
   readonly proxyUrl: URL | undefined;
-  /** Base URL of the data-out API: direct access. */
-  readonly directUrl: URL | undefined;
   /** The visa or passport. A file is read each time, because visas are renewed. */
   readonly visa: (() => Promise<string>) | undefined;
   /** The file that the visa comes from, absolute. */
@@ -64,7 +61,6 @@ export interface Settings {
  */
 export const variables = {
   url: ['DATA_OUT_URL', 'LOCAL_EGA_INSTANCE_URL'],
-  direct_url: ['DATA_OUT_DIRECT_URL'],
   visa_file: ['DATA_OUT_VISA_FILE', 'DATA_OUT_VISA', 'ELIXIR_AAI_TOKEN'],
   username: ['DATA_OUT_USERNAME', 'CENTRAL_EGA_USERNAME'],
   password_file: ['DATA_OUT_PASSWORD_FILE', 'DATA_OUT_PASSWORD', 'CENTRAL_EGA_PASSWORD'],
@@ -106,7 +102,6 @@ export function settingsFrom(sources: Sources, options: ServiceOptions & KeyOpti
   const givenKeys = options.key?.map((file) => resolve(terminal.folder, file));
   return {
     proxyUrl: urlOf(find('--url', options.url, 'url')),
-    directUrl: urlOf(find('--direct-url', options.directUrl, 'direct_url')),
     visa: secretOf(...visa, checkedVisa),
     visaFile: visaFile && pathOf(visaFile),
     basic: basicOf(username, password, terminal),

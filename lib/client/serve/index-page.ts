@@ -36,13 +36,9 @@ export function indexPage(path: readonly string[], folder: Folder): string {
   ].join('\n');
 }
 
-/** The same as JSON, with what is known of each file. */
+/** The same as JSON. */
 export function indexJson(path: readonly string[], folder: Folder): string {
-  const shown = sorted(folder);
-  const files = shown.flatMap(([name]) => {
-    const found = folder.get(name);
-    return found === undefined || isFolder(found) ? [] : [{ name, ...found.facts }];
-  });
-  const folders = shown.flatMap(([name, isInner]) => (isInner ? [name] : []));
+  const namesOf = (wanted: boolean) => sorted(folder).flatMap(([name, isInner]) => (isInner === wanted ? [name] : []));
+  const [folders, files] = [namesOf(true), namesOf(false)];
   return `${JSON.stringify({ path: `/${path.join('/')}`, folders, files })}\n`;
 }

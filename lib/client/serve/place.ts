@@ -1,17 +1,24 @@
-import type { PlainFile } from './plain-file.ts';
+/** A file that is read at any position. */
+export interface OpenFile {
+  readonly size: number;
+  /** Strong entity tag (RFC 9110 § 8.8.3). */
+  readonly etag: string;
+  /** When the file was last changed, as HTTP writes it. */
+  readonly lastModified: string;
+  /** Bytes [start, end), in memory alone. @throws DamagedBodyError; errors of the file system */
+  stream(start: number, end: number): AsyncGenerator<Uint8Array, void, undefined>;
+}
 
 /** A file that is shown. Nothing of it is read before it is opened. */
 export interface ServedFile {
-  /** Facts for the index in JSON: `fileId`, `size`, `sha256`. */
-  readonly facts: Readonly<Record<string, string | number | undefined>>;
   /** @throws ClientError, Crypt4ghError, errors of the file system */
-  open(): Promise<PlainFile>;
+  open(): Promise<OpenFile>;
 }
 
 /** Files and folders by their names. */
 export type Folder = ReadonlyMap<string, Folder | ServedFile>;
 
-/** A tree of folders and files, from a service or a disk. */
+/** A tree of folders and files. */
 export interface Place {
   /** What is at a path; `undefined`: nothing. @param path names, none of them `.` or `..` or with a slash */
   find(path: readonly string[]): Promise<Folder | ServedFile | undefined>;

@@ -1,6 +1,6 @@
 import type { Recent } from '../../common/recent.ts';
 import { type ContainerReader, SEGMENT_BYTES } from '../../crypt4gh/index.ts';
-import type { PlainSource } from '../../regions/index.ts';
+import type { OpenFile } from './place.ts';
 
 /** Bytes of plaintext that are kept, of all files: 32 MiB. */
 export const mostBlocks = 512;
@@ -9,19 +9,15 @@ export const mostBlocks = 512;
 const firstBlocks = 2;
 /** Bytes of one later read. */
 const largestRead = 4 * 1024 * 1024;
-/** Reads of that size that are under way while one goes out: storage gives more over several connections. */
-const mostAhead = 3;
 
 /**
  * The plaintext of one container, read at any position. A read begins with few bytes, and each further one takes twice as
  * many: tools ask for all from a position on, and give up after a block or two. Only first reads are kept.
  */
-export class PlainFile implements PlainSource {
+export class PlainFile implements OpenFile {
   readonly size: number;
-  /** Strong entity tag (RFC 9110 § 8.8.3). */
   readonly etag: string;
-  /** When the container was last changed, as HTTP writes it; `undefined`: not known before its first bytes. */
-  readonly lastModified: () => string | undefined;
+  readonly lastModified: string;
   readonly #reader: ContainerReader;
   readonly #blocks: Recent<Uint8Array>;
 
@@ -39,34 +35,27 @@ export class PlainFile implements PlainSource {
     this.#blocks = blocks;
   }
 
-  /** Bytes [start, end), in memory alone. @throws DamagedBodyError; errors of the source */
   async *stream(start: number, end: number): AsyncGenerator<Uint8Array, void, undefined> {
     const last = Math.min(end, this.size);
     let position = Math.min(last, (Math.floor(start / SEGMENT_BYTES) + firstBlocks) * SEGMENT_BYTES);
     if (start < position) yield await this.#fromBlocks(start, position);
     let length = firstBlocks * SEGMENT_BYTES;
-    const ahead: Promise<Uint8Array>[] = [];
-    const fill = () => {
-      while (position < last && ahead.length < (length < largestRead ? 1 : mostAhead)) {
-        length = Math.min(length * 2, largestRead);
-        const from = position;
-        position = Math.min(last, from + length);
-        const read = this.#reader.read(from, position - from);
-        // Awaited below, unless the client goes away before.
-        read.catch(() => undefined);
-        ahead.push(read);
-      }
+    const next = () => {
+      if (position >= last) return undefined;
+      length = Math.min(length * 2, largestRead);
+      const from = position;
+      position = Math.min(last, from + length);
+      const read = this.#reader.read(from, position - from);
+      // Awaited below, unless the client goes away before.
+      read.catch(() => undefined);
+      return read;
     };
-    fill();
-    for (let current = ahead.shift(); current !== undefined; current = ahead.shift()) {
-      fill();
-      yield await current;
+    for (let current = next(); current !== undefined; ) {
+      const piece = await current;
+      // The next read is under way while this one goes out.
+      current = next();
+      yield piece;
     }
-  }
-
-  /** The same in one piece. */
-  async read(start: number, end: number): Promise<Uint8Array> {
-    return Buffer.concat(await Array.fromAsync(this.stream(start, end)));
   }
 
   /** @param end at most {@link firstBlocks} blocks from `start` on */

@@ -1,25 +1,18 @@
-import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { namesEtag, selectedRange } from '../../common/http-ranges.ts';
-import { isError } from '../../errors.ts';
-import { htsgetErrorNames, htsgetType } from '../../regions/index.ts';
 import { exitCodes } from '../../terminal/exit-codes.ts';
 import type { Failure } from '../../terminal/failure.ts';
 import { type Admission, Gatekeeper } from './admission.ts';
-import { Htsget } from './htsget.ts';
 import { indexJson, indexPage } from './index-page.ts';
 import { type Folder, isFolder, type Place, type ServedFile } from './place.ts';
-import type { PlainFile } from './plain-file.ts';
 
 export interface ServeOptions {
   /** 0: the system chooses a free one. */
   readonly port: number;
-  /** The folders at the root, by their names. */
-  readonly places: ReadonlyMap<string, Place>;
+  readonly place: Place;
   readonly admission: Admission;
-  /** Of this program. */
-  readonly version: string;
   /** The words for an error. */
   readonly failureOf: (error: unknown) => Failure;
   /** Called with a path and what went wrong with it. */
@@ -44,8 +37,6 @@ const commonHeaders = {
 } as const;
 
 const methods = 'GET, HEAD, OPTIONS';
-/** Of tickets of htsget. */
-const ticketMethods = `${methods}, POST`;
 
 /** The status for a failure that a tool should see; every other is 500. */
 const statuses: Readonly<Record<number, number>> = {
@@ -55,10 +46,7 @@ const statuses: Readonly<Record<number, number>> = {
   [exitCodes.unavailable]: 503,
 };
 
-/** The status for an error of a request to htsget; every other is 400. */
-const htsgetStatuses: Readonly<Record<string, number>> = { not_found: 404, request_too_large: 413 };
-
-/** Shows places as plain HTTP on the loopback. @throws errors of the system, such as a port in use */
+/** Shows a place as plain HTTP on the loopback. @throws errors of the system, such as a port in use */
 export async function serve(options: ServeOptions): Promise<Served> {
   const server = createServer();
   await new Promise<void>((resolve, reject) => {
@@ -66,8 +54,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
   });
   const { port } = server.address() as { port: number };
   const gate = new Gatekeeper(options.admission, port);
-  const htsget = new Htsget((path) => findIn(options.places, path), options.version);
-  const site = { ...options, gate, htsget };
+  const site = { ...options, gate };
   server.on('request', (request, response) => void new Exchange(request, response, site).answer());
   return {
     url: `http://127.0.0.1:${port}/${options.admission.token}/`,
@@ -81,7 +68,6 @@ export async function serve(options: ServeOptions): Promise<Served> {
 
 interface Site extends ServeOptions {
   readonly gate: Gatekeeper;
-  readonly htsget: Htsget;
 }
 
 /** One request and its reply. */
@@ -89,8 +75,6 @@ class Exchange {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #site: Site;
-  /** Whether errors have the form of htsget. */
-  #isHtsget = false;
 
   constructor(request: IncomingMessage, response: ServerResponse, site: Site) {
     this.#request = request;
@@ -108,15 +92,12 @@ class Exchange {
       const refusal = await this.#site.gate.refusal(request, segments ?? []);
       if (refusal) return this.#problem(refusal.status, refusal);
       this.#allowOrigin();
-      const isTicket = path[0] === 'htsget' && path[1] !== 'parts';
-      const allow = isTicket ? ticketMethods : methods;
-      if (request.method === 'OPTIONS') return void response.writeHead(204, { Allow: allow }).end();
-      if (!allow.split(', ').includes(request.method ?? '')) {
-        response.setHeader('Allow', allow);
+      if (request.method === 'OPTIONS') return void response.writeHead(204, { Allow: methods }).end();
+      if (!methods.split(', ').includes(request.method ?? '')) {
+        response.setHeader('Allow', methods);
         return this.#problem(405, { code: 'method_not_allowed', detail: 'Files here can only be read.' });
       }
-      if (path[0] === 'htsget') await this.#answerHtsget(path.slice(1));
-      else await this.#show(path);
+      await this.#show(path);
     } catch (error) {
       this.#fail(`/${path.join('/')}`, error);
     }
@@ -124,7 +105,7 @@ class Exchange {
 
   async #show(path: readonly string[]): Promise<void> {
     const isSlashed = path.at(-1) === '';
-    const found = await findIn(this.#site.places, isSlashed ? path.slice(0, -1) : path);
+    const found = await findIn(this.#site.place, isSlashed ? path.slice(0, -1) : path);
     if (found === undefined || (isSlashed && !isFolder(found))) {
       return this.#problem(404, { code: 'not_found', detail: 'There is nothing at this path.' });
     }
@@ -134,17 +115,6 @@ class Exchange {
     // Relative, so that the address stays that of the client.
     const location = name === undefined ? `/${this.#site.admission.token}/` : `./${encodeURIComponent(name)}/`;
     this.#response.writeHead(308, { Location: location }).end();
-  }
-
-  async #answerHtsget(path: readonly string[]): Promise<void> {
-    const { url = '', headers, method } = this.#request;
-    this.#isHtsget = true;
-    const base = `http://${headers.host}/${this.#site.admission.token}/htsget/`;
-    const query = new URLSearchParams(url.replace(/^[^?]*\??/, ''));
-    const body = method === 'POST' ? this.#request : undefined;
-    const reply = await this.#site.htsget.answer({ base, path, query, body });
-    if ('document' in reply) return this.#text(200, htsgetType, reply.document);
-    await this.#send(200, { 'Content-Length': reply.part.size }, reply.part.stream());
   }
 
   #index(path: readonly string[], folder: Folder): void {
@@ -178,30 +148,17 @@ class Exchange {
       return this.#problem(416, { code: 'range_not_satisfiable', detail: `The file has ${size} bytes.` });
     }
     const { start, end } = range ?? { start: 0, end: size };
-    await this.#send(
-      range ? 206 : 200,
-      { 'Content-Length': end - start, ...(range && { 'Content-Range': `bytes ${start}-${end - 1}/${size}` }) },
-      opened.stream(start, end),
-      opened,
-    );
-  }
-
-  async #send(
-    status: number,
-    headers: OutgoingHttpHeaders,
-    content: AsyncGenerator<Uint8Array>,
-    file?: PlainFile,
-  ): Promise<void> {
+    const content = opened.stream(start, end);
     // An error of the first bytes still has a status.
-    const first = this.#request.method === 'HEAD' ? undefined : await content.next();
-    const lastModified = file?.lastModified();
-    this.#response.writeHead(status, {
+    const first = method === 'HEAD' ? undefined : await content.next();
+    response.writeHead(range ? 206 : 200, {
       'Content-Type': 'application/octet-stream',
-      ...headers,
-      ...(lastModified && { 'Last-Modified': lastModified }),
+      'Content-Length': end - start,
+      ...(range && { 'Content-Range': `bytes ${start}-${end - 1}/${size}` }),
+      'Last-Modified': opened.lastModified,
     });
-    if (first === undefined || first.done) return void this.#response.end();
-    await pipeline(Readable.from(following(first.value, content), { highWaterMark: 1 }), this.#response);
+    if (first === undefined || first.done) return void response.end();
+    await pipeline(Readable.from(following(first.value, content), { highWaterMark: 1 }), response);
   }
 
   /** CORS (Fetch § 3.2), for the origins that the user has named alone. */
@@ -210,8 +167,8 @@ class Exchange {
     if (origin === undefined) return;
     this.#response
       .setHeader('Access-Control-Allow-Origin', origin)
-      .setHeader('Access-Control-Allow-Methods', ticketMethods)
-      .setHeader('Access-Control-Allow-Headers', 'Range, If-Range, If-Match, If-None-Match, Content-Type')
+      .setHeader('Access-Control-Allow-Methods', methods)
+      .setHeader('Access-Control-Allow-Headers', 'Range, If-Range, If-Match, If-None-Match')
       .setHeader('Access-Control-Expose-Headers', 'Accept-Ranges, Content-Length, Content-Range, ETag')
       .setHeader('Vary', 'Origin');
     // A page of the public network asks once more before it may reach this machine (Private Network Access § 3.2).
@@ -224,23 +181,12 @@ class Exchange {
     const response = this.#response;
     // To go away is how tools end a read.
     if ((error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE') return;
-    if (isError(error) && !response.headersSent) {
-      const { code, message } = error;
-      this.#htsgetError(htsgetStatuses[code] ?? 400, htsgetErrorNames[code], message);
-      return;
-    }
     const failure = this.#site.failureOf(error);
     this.#site.failed(path, failure);
     // A reply that has begun can only break off.
     if (response.headersSent) return void response.destroy();
     const { exitCode, code, message, remedy } = failure;
-    const status = statuses[exitCode] ?? 500;
-    if (this.#isHtsget) this.#htsgetError(status, status === 403 ? 'PermissionDenied' : 'InternalError', message);
-    else this.#problem(status, { code, detail: message, remedy });
-  }
-
-  #htsgetError(status: number, error: string, message: string): void {
-    this.#text(status, htsgetType, `${JSON.stringify({ htsget: { error, message } })}\n`);
+    this.#problem(statuses[exitCode] ?? 500, { code, detail: message, remedy });
   }
 
   /** RFC 9457. */
@@ -259,14 +205,10 @@ class Exchange {
 }
 
 /** What is at a path below the root. */
-async function findIn(
-  places: ReadonlyMap<string, Place>,
-  [place, ...path]: readonly string[],
-): Promise<Folder | ServedFile | undefined> {
-  if (place === undefined) return new Map([...places.keys()].map((name) => [name, new Map()]));
+async function findIn(place: Place, path: readonly string[]): Promise<Folder | ServedFile | undefined> {
   // No name of a file is one of these.
   if (path.some((name) => name === '' || name === '.' || name === '..' || /[/\0]/.test(name))) return undefined;
-  return await places.get(place)?.find(path);
+  return await place.find(path);
 }
 
 /** The names in a path, decoded; `undefined` if it cannot be decoded. */

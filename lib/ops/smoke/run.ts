@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { basicAuthorization, connect } from '../../client/api/connection.ts';
-import { DataOutApi } from '../../client/api/data-out.ts';
 import { type ListedFile, ProxyApi } from '../../client/api/proxy.ts';
 import { Transport, type TransportReply, type TransportRequest } from '../../client/api/transport.ts';
 import type { Connection } from '../../contract/connection.ts';
@@ -9,6 +8,7 @@ import { stackNames } from '../../contract/outputs.ts';
 import { generateKeyPair } from '../../crypt4gh/index.ts';
 import { findResource } from '../stores/stacks.ts';
 import type { Deployment, Target } from '../target.ts';
+import { DirectReader } from './direct-reader.ts';
 import type { ArchivedFile } from './files.ts';
 import { expectThat, quietSteps, type Steps } from './steps.ts';
 
@@ -91,6 +91,10 @@ export function startRun(parts: RunParts) {
   const { proxyUrl, dataOutUrl, admin, archiveUser } = access;
   const transport = new Transport({ userAgent: 'data-out-smoke' });
   const found: Found = { files: [], hidden: undefined, requestId: '', listed: [] };
+  const directUrl = () => {
+    if (dataOutUrl === undefined) throw new Error('the deployment has no data-out API');
+    return dataOutUrl;
+  };
   return {
     ...{ steps: quietSteps, ...parts, ...found, transport, recipient: generateKeyPair() },
     /** Those that the deployment has, whatever the settings say. */
@@ -106,7 +110,7 @@ export function startRun(parts: RunParts) {
     researcher: (token = visa) =>
       new ProxyApi(connect({ proxyUrl, basic: async () => archiveUser, visa: async () => token, transport })),
     /** Direct access. */
-    program: () => new DataOutApi(connect({ dataOutUrl, visa: async () => visa, transport })),
+    program: () => new DirectReader(directUrl(), connect({ visa: async () => visa, transport }), signal),
 
     /** A resource of the stacks: see {@link findResource}. */
     resource: (type: string, begin: string) =>
@@ -129,8 +133,7 @@ export function startRun(parts: RunParts) {
 
     /** Send one request, once. */
     send({ api, path, ...request }: ApiRequest): Promise<TransportReply> {
-      const base = api === 'proxy' ? proxyUrl : dataOutUrl;
-      if (base === undefined) throw new Error('the deployment has no data-out API');
+      const base = api === 'proxy' ? proxyUrl : directUrl();
       const url = new URL(`${base.replace(/\/$/, '')}/${path}`);
       return transport.send({ ...request, url, signal });
     },

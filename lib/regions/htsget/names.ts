@@ -13,10 +13,6 @@ export const formatsOf: Readonly<Record<Datatype, readonly DataFormat[]>> = {
   variants: ['VCF', 'BCF'],
 };
 
-export function isDatatype(name: string): name is Datatype {
-  return Object.hasOwn(formatsOf, name);
-}
-
 /** The kind of data that a file has, by its name; `undefined`: htsget cannot serve it. */
 export function datatypeOf(path: string): Datatype | undefined {
   const format = formatOf(path);

@@ -1,10 +1,13 @@
 import { createReadStream } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { formatPrivateKey, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
 import { addFile } from '../../../lib/ops/archive/add-file.ts';
 import { readArchiveKeys } from '../../../lib/ops/secrets/archive-keys.ts';
 import { localTarget } from '../../../lib/ops/target.ts';
+import { containerOf } from '../../helpers/client-world.ts';
+import { type RunningServe, startServe } from '../../helpers/running-serve.ts';
 import { Service } from '../../helpers/service.ts';
 import { genomes, makeGenomes } from './genomes.ts';
 
@@ -46,6 +49,19 @@ export class ArchivedGenomes {
   /** URL of a ticket. */
   ticket({ kind, data }: { readonly kind: string; readonly data: string }): string {
     return `${this.service.connection.dataOutUrl.replace(/\/$/, '')}/htsget/${kind}/${this.fileId(data)}`;
+  }
+
+  /** `data-out serve` on a folder with containers of the files and their indexes. */
+  async serve(...options: readonly string[]): Promise<RunningServe> {
+    const keys = generateKeyPair();
+    const containers = join(this.folder, 'containers');
+    await mkdir(containers);
+    await writeFile(join(this.folder, 'me.sec.pem'), await formatPrivateKey(keys.privateKey), { mode: 0o600 });
+    for (const name of this.#fileIds.keys()) {
+      const container = await containerOf(await readFile(join(this.folder, name)), keys.publicKey);
+      await writeFile(join(containers, `${name}.c4gh`), container);
+    }
+    return await startServe(['containers', '--key', 'me.sec.pem', ...options], { folder: this.folder });
   }
 
   async remove(): Promise<void> {

@@ -1,34 +1,48 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../../lib/local/http.ts';
-import { type RunningServe, startServe } from '../../helpers/running-serve.ts';
+import type { RunningServe } from '../../helpers/running-serve.ts';
 import { until } from '../../helpers/service.ts';
 import { ArchivedGenomes } from './archived-genomes.ts';
 import { type Genome, genomes, htsjdk, recordsOf, regions, shell } from './genomes.ts';
 import { joined } from './joined.ts';
 import { tools } from './tools.ts';
 
-/** Programs that know no Crypt4GH and send no credentials read at the address of `data-out serve`; htsget-rs is an oracle. */
+/**
+ * Programs that send no credentials read tickets of the service through a server that adds them, and files at the address of
+ * `data-out serve`; htsget-rs is an oracle.
+ */
 
 let archived: ArchivedGenomes;
 let visa: string;
 let served: RunningServe;
+let authorizing: Server;
 
 beforeAll(async () => {
   archived = await ArchivedGenomes.make();
   visa = await archived.service.visa();
-  await writeFile(join(archived.folder, 'visa.jwt'), visa);
-  const env = { DATA_OUT_DIRECT_URL: archived.service.connection.dataOutUrl, DATA_OUT_VISA_FILE: 'visa.jwt' };
-  served = await startServe([], { folder: archived.folder, env });
+  authorizing = createServer(async ({ url = '' }, response) => {
+    const asked = `${archived.service.connection.dataOutUrl.replace(/\/$/, '')}${url}`;
+    const reply = await fetch(asked, { headers: { Authorization: `Bearer ${visa}` } });
+    const type = reply.headers.get('content-type') ?? '';
+    response.writeHead(reply.status, { 'Content-Type': type }).end(await reply.text());
+  }).listen(0, '127.0.0.1');
+  await once(authorizing, 'listening');
+  served = await archived.serve();
 });
 afterAll(async () => {
+  authorizing?.close();
   await served?.end();
   await archived?.remove();
 });
 
-const pathOf = ({ data }: Genome) => `datasets/EGAD1/study/${data}`;
+/** Of tickets, without credentials. */
+const htsget = () => `http://127.0.0.1:${(authorizing.address() as AddressInfo).port}/htsget/`;
 const names = (lines: string) => lines.trim().split('\n').filter(Boolean).sort();
 const bams = genomes.filter(({ format }) => format === 'BAM');
 const region = 'chr1:500001-600000';
@@ -38,14 +52,14 @@ describe.skipIf(!tools.htsjdk)('htsjdk', () => {
     names(await shell(archived.folder, `samtools view ${data} ${region} | cut -f 1`));
 
   test.each(bams)('reads a region of $data by htsget', async (genome) => {
-    const found = await htsjdk(archived.folder, `htsget '${served.url}htsget/reads/${pathOf(genome)}' ${region}`);
+    const found = await htsjdk(archived.folder, `htsget '${htsget()}reads/${archived.fileId(genome.data)}' ${region}`);
     expect(names(found)).toEqual(await wanted(genome));
   });
 
   test.each(bams.filter(({ index }) => index.endsWith('.bam.bai')))(
     'reads a region of $data by ranges',
     async (genome) => {
-      const found = await htsjdk(archived.folder, `http '${served.url}${pathOf(genome)}' ${region}`);
+      const found = await htsjdk(archived.folder, `http '${served.url}${genome.data}' ${region}`);
       expect(names(found)).toEqual(await wanted(genome));
     },
   );
@@ -54,8 +68,8 @@ describe.skipIf(!tools.htsjdk)('htsjdk', () => {
 describe.skipIf(!tools.noodles)('noodles', () => {
   test.each(bams)('joins a region of $data', async (genome) => {
     const file = `noodles-${genome.data}`;
-    const base = `${served.url}htsget/`;
-    await shell(archived.folder, `${tools.noodles} ${base} ${pathOf(genome)} ${region} > ${file}`);
+    const id = archived.fileId(genome.data);
+    await shell(archived.folder, `${tools.noodles} ${htsget()} ${id} ${region} > ${file}`);
     expect(await recordsOf(archived.folder, file, genome, region)).toBe(
       await recordsOf(archived.folder, genome.data, genome, region),
     );

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { decrypt, formatPublicKey, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
-import { type RunningServe, startServe } from '../../helpers/running-serve.ts';
+import type { RunningServe } from '../../helpers/running-serve.ts';
 import { ArchivedGenomes } from './archived-genomes.ts';
 import { type Genome, genomes, recordsOf, shell } from './genomes.ts';
 import { fetchedParts } from './joined.ts';
@@ -27,9 +27,7 @@ let archived: ArchivedGenomes;
 let served: RunningServe;
 beforeAll(async () => {
   archived = await ArchivedGenomes.make();
-  await writeFile(join(archived.folder, 'visa.jwt'), await archived.service.visa());
-  const env = { DATA_OUT_DIRECT_URL: archived.service.connection.dataOutUrl, DATA_OUT_VISA_FILE: 'visa.jwt' };
-  served = await startServe([], { folder: archived.folder, env });
+  served = await archived.serve();
 });
 afterAll(async () => {
   await served?.end();
@@ -68,8 +66,7 @@ test.each(run)('the commands of the page, $kind: $text', async ({ language, kind
     SERVED: served.url,
     FILE_ID: archived.fileId('bai.bam'),
     VARIANTS_ID: archived.fileId('tbi.vcf.gz'),
-    DATASET: 'EGAD1',
-    FILE: 'study/bai.bam',
+    FILE: 'bai.bam',
     HTS_AUTH_LOCATION: 'visa.jwt',
     // The engine speaks HTTP.
     HTS_ALLOW_UNENCRYPTED_AUTHORIZATION_HEADER: 'I understand the risks',

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCli } from '../../helpers/cli-run.ts';
-import { bytesOf } from '../../helpers/made-files.ts';
 import { Service } from '../../helpers/service.ts';
 
 /** A passport with 200 visas, which no header can hold as a whole, with the commands that a researcher gives. */
@@ -11,15 +10,12 @@ import { Service } from '../../helpers/service.ts';
 let service: Service;
 let folder: string;
 let env: Record<string, string>;
-let fileId: string;
 let passport: string;
 const staged = 'EGAF1-first.bam.c4gh';
 
 beforeAll(async () => {
   service = await Service.shared();
   folder = await mkdtemp(join(tmpdir(), 'data-out-client-passport-'));
-  ({ fileId } = await service.archive('EGAD150', 'study/sample.bam', 5000));
-  await service.setDataset('EGAD150', 'released');
   await service.putStaged('researcher', staged, 'content');
   const ids = Array.from({ length: 200 }, (_, index) => `EGAD${index}`);
   passport = await service.passport(
@@ -27,10 +23,9 @@ beforeAll(async () => {
     await Promise.all(ids.map((datasetId) => service.visa({ datasetId }))),
   );
   await writeFile(join(folder, 'passport.jwt'), passport, { mode: 0o600 });
-  const { proxyUrl, dataOutUrl, archiveUser } = service.connection;
+  const { proxyUrl, archiveUser } = service.connection;
   env = {
     DATA_OUT_URL: proxyUrl,
-    DATA_OUT_DIRECT_URL: dataOutUrl,
     DATA_OUT_VISA_FILE: 'passport.jwt',
     DATA_OUT_USERNAME: archiveUser.username,
     DATA_OUT_PASSWORD: archiveUser.password,
@@ -57,27 +52,5 @@ describe('a passport with 200 visas', () => {
     expect(stderr.match(told)).toHaveLength(1);
     expect((await run('download', '--all')).exitCode).toBe(0);
     expect(await readFile(join(folder, staged), 'utf8')).toBe('content');
-  });
-
-  test('shows the files of a dataset, and fetches one', async () => {
-    expect((await run('files', 'EGAD150', '--json')).stdout.toString()).toContain(fileId);
-    const { exitCode, stderr } = await run('fetch', fileId, '-o', 'sample.bam');
-    expect({ exitCode, notes: stderr.match(told)?.length }).toEqual({ exitCode: 0, notes: 1 });
-    const plaintext: Uint8Array[] = [];
-    for await (const piece of bytesOf({ path: 'study/sample.bam', size: 5000 })) plaintext.push(piece);
-    expect((await readFile(join(folder, 'sample.bam'))).equals(Buffer.concat(plaintext))).toBe(true);
-  });
-
-  test('shows the datasets that are granted and released', async () => {
-    const { exitCode, stdout, stderr } = await run('datasets');
-    expect({ exitCode, stdout: stdout.toString() }).toEqual({ exitCode: 0, stdout: 'EGAD150\n' });
-    expect(stderr).toContain('one after the other');
-  });
-
-  test('is refused before anything is sent if none of its visas fits', async () => {
-    const { exitCode, stderr } = await run('files', 'EGAD777');
-    expect(exitCode).toBe(2);
-    expect(stderr).toMatch(/authorization has \d+/);
-    expect(stderr).toContain('name it with --visa');
   });
 });

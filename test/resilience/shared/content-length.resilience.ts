@@ -2,9 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { generateKeyPair } from '../../../lib/crypt4gh/index.ts';
 import { runCli } from '../../helpers/cli-run.ts';
-import { bytesOf } from '../../helpers/made-files.ts';
 import { rawRequest } from '../../helpers/raw-http.ts';
 import { basic, Service } from '../../helpers/service.ts';
 
@@ -31,12 +29,11 @@ afterAll(async () => {
 });
 
 const run = (...argv: readonly string[]) => {
-  const { proxyUrl, dataOutUrl, archiveUser } = service.connection;
+  const { proxyUrl, archiveUser } = service.connection;
   return runCli(argv, {
     folder,
     env: {
       DATA_OUT_URL: proxyUrl,
-      DATA_OUT_DIRECT_URL: dataOutUrl,
       DATA_OUT_VISA_FILE: join(folder, 'visa.jwt'),
       DATA_OUT_USERNAME: archiveUser.username,
       DATA_OUT_PASSWORD: archiveUser.password,
@@ -80,31 +77,9 @@ describe.each(['kept', 'dropped', 'renamed', 'zero'] as const)('the length of a 
     expect([unchanged.status, unchanged.text, unchanged.headers['x-file-size']]).toEqual([304, '', String(size)]);
   });
 
-  test('data-out fetch: the whole, a range, and a container', async () => {
-    const whole = await run('fetch', fileId, '-o', `${fate}.bam`);
-    expect([whole.stderr, whole.exitCode]).toEqual([expect.any(String), 0]);
-    const plaintext = await collected(bytesOf({ path: 'dir/sample.bam', size }));
-    expect((await readFile(join(folder, `${fate}.bam`))).equals(plaintext)).toBe(true);
-    const part = await run('fetch', fileId, '--range', '70000-140000', '-o', '-');
-    expect(part.stdout.equals(plaintext.subarray(70_000, 140_000))).toBe(true);
-    const key = join(folder, 'key.pub');
-    await writeFile(key, Buffer.from(generateKeyPair().publicKey).toString('base64'));
-    const container = await run('fetch', fileId, '--crypt4gh', '--public-key', key, '-o', `${fate}.c4gh`);
-    expect(container.exitCode, container.stderr).toBe(0);
-    expect((await readFile(join(folder, `${fate}.c4gh`))).subarray(0, 8).toString()).toBe('crypt4gh');
-  });
-
-  test('data-out files and download', async () => {
-    const files = await run('files', 'EGAD1', '--json');
-    expect(files.stdout.toString()).toContain(fileId);
+  test('data-out download', async () => {
     const download = await run('download', staged, '-o', `staged-${fate}`);
     expect(download.exitCode, download.stderr).toBe(0);
     expect(await readFile(join(folder, `staged-${fate}`, staged), 'utf8')).toBe('a staged container');
   });
 });
-
-async function collected(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of bytes) chunks.push(chunk);
-  return Buffer.concat(chunks);
-}

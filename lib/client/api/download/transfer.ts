@@ -174,11 +174,10 @@ export class Transfer {
   }
 
   #pieceBytes(): number {
-    const { connections, remote, wholeBytes = defaultWholeBytes } = this.#options;
-    const most = remote.maximumRangeBytes ?? Number.MAX_SAFE_INTEGER;
-    if (connections === 1) return most;
+    const { connections, wholeBytes = defaultWholeBytes } = this.#options;
+    if (connections === 1) return Number.MAX_SAFE_INTEGER;
     const even = Math.ceil(this.#size / (connections * piecesPerConnection));
-    return Math.min(most, Math.max(wholeBytes, Math.min(mostPieceBytes, even)));
+    return Math.max(wholeBytes, Math.min(mostPieceBytes, even));
   }
 
   async #fetch(range: ByteRange, signal: AbortSignal): Promise<void> {

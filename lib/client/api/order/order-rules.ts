@@ -1,5 +1,4 @@
 import { formatDuration } from '../../../common/text.ts';
-import { namesDataset } from '../visa-choice.ts';
 import { type DecodedToken, datasetsOf, expiryOf } from './decoded-visa.ts';
 
 /**
@@ -67,4 +66,10 @@ export function doubtsOf(
       ? [`the visa names ${granted.join(', ')}: this is right only if that is another name of ${id}`]
       : []),
   ];
+}
+
+/** Whether `value` of a visa names the dataset: by its id alone, or by an address or URN that ends with the id. */
+function namesDataset(value: string, datasetId: string): boolean {
+  const text = value.replace(/\/$/, '');
+  return text.endsWith(datasetId) && /(?:^|[/:#=?])$/.test(text.slice(0, text.length - datasetId.length));
 }

@@ -3,55 +3,48 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { Recent } from '../../../common/recent.ts';
-import { generateKeyPair } from '../../../crypt4gh/index.ts';
 import { usageError } from '../../../terminal/errors.ts';
 import { failureOf } from '../../../terminal/failure.ts';
 import { printable } from '../../../terminal/output.ts';
-import { DataOutApi } from '../../api/data-out.ts';
 import { isFolder } from '../../api/download/disk/local-disk.ts';
 import { ClientError } from '../../api/errors.ts';
 import { connectionOwner } from '../../serve/connection-owner.ts';
-import { Datasets } from '../../serve/datasets.ts';
 import { DiskFolder } from '../../serve/disk-folder.ts';
-import type { Place } from '../../serve/place.ts';
 import { mostBlocks } from '../../serve/plain-file.ts';
 import { serve } from '../../serve/server.ts';
 import { clientFailure } from '../failure.ts';
 import { readPrivateKeys } from '../key-files.ts';
-import { collect, parseCount, withKeyOptions, withServiceOptions } from '../options.ts';
+import { collect, parseCount, withKeyOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
-/** A tool waits for its answer, so a lost network is reported after two seconds. */
-const retries = { attempts: 4, firstMs: 250, longestMs: 1_000 };
-
 const afterHelp = `
-Tools on this machine read the files decrypted, at the printed address: datasets/ has what you may fetch directly, under the
-paths that submitters gave; folder/ has the .c4gh files of FOLDER, without .c4gh. ?format=json after a folder lists it as JSON.
-No plaintext is written to the disk, and nothing is prepared at the service. Ctrl-C ends it.
+Tools on this machine read the .c4gh files of FOLDER decrypted, at the printed address, under their names without .c4gh.
+?format=json after a folder lists it as JSON. With --plain the other files of FOLDER are shown as they are, so that tools find
+an index beside its file. No plaintext is written to the disk. Ctrl-C ends it.
 
 The address contains a secret that is new at each start: keep it to yourself. Only this machine can connect, and on Linux only
-you. Files of datasets are encrypted for a key that is made at the start and never written. Those of FOLDER need your private
-key.
+you.
 
 Examples:
-  data-out serve
-  data-out serve --port 8080 data --key me.sec.pem
-  data-out serve --allow-origin https://igv.org`;
+  data-out serve data --key me.sec.pem
+  data-out serve data --key me.sec.pem --plain --port 8080
+  data-out serve data --key me.sec.pem --allow-origin https://igv.org`;
 
-/** `serve [folder]`: what the caller may read, as plain HTTP on this machine. */
+/** `serve <folder>`: the containers of a folder, decrypted, as plain HTTP on this machine. */
 export function registerServe(program: Command, context: CommandContext): void {
   const serving = program
     .command('serve')
-    .description('show files decrypted to tools on this machine, over HTTP')
-    .argument('[folder]', 'a folder of .c4gh files to also show')
+    .description('show a folder decrypted to tools on this machine, over HTTP')
+    .argument('<folder>', 'a folder of .c4gh files')
+    .option('--plain', 'also show files that are not containers, as they are')
     .option('--port <n>', 'port on 127.0.0.1; 0: a free one', '0')
     .option('--allow-origin <origin>', 'web pages that may read, such as https://igv.org; repeatable', collect);
-  withServiceOptions(withKeyOptions(serving))
+  withKeyOptions(serving)
     .addHelpText('after', afterHelp)
-    .action(async (folder, { port: text, allowOrigin = [] }, command) => {
+    .action(async (folder, { plain = false, port: text, allowOrigin = [] }, command) => {
       const port = parseCount('--port', text, { from: 0, to: 65_535 });
       const origins = allowOrigin.map(checkedOrigin);
-      await using session = await openSession(context, command, retries);
+      await using session = await openSession(context, command);
       const { output, terminal } = session;
       const { signal } = terminal;
       // Other systems reveal the owner of a connection only to privileged processes.
@@ -63,8 +56,7 @@ export function registerServe(program: Command, context: CommandContext): void {
       let last = '';
       const served = await serve({
         port,
-        version: context.version,
-        places: await placesOf(session, folder),
+        place: await placeOf(session, folder, plain),
         admission: { token: randomBytes(24).toString('base64url'), origins, ownerOf, user: process.getuid?.() ?? -1 },
         failureOf: (error) => failureOf(error, clientFailure),
         failed: (path, { code, message }) => {
@@ -85,21 +77,13 @@ export function registerServe(program: Command, context: CommandContext): void {
 }
 
 /** @throws UsageError, ClientError */
-async function placesOf(session: Session, folder: string | undefined): Promise<ReadonlyMap<string, Place>> {
-  const { terminal, settings } = session;
-  const now = () => terminal.now().getTime();
+async function placeOf(session: Session, folder: string, plain: boolean): Promise<DiskFolder> {
+  const { terminal } = session;
+  const root = resolve(terminal.folder, folder);
+  if (!(await isFolder(root))) throw new ClientError('not_found', `there is no folder ${printable(folder)}`);
+  const { raw: privateKeys } = await readPrivateKeys(session);
   const blocks = new Recent<Uint8Array>({ most: mostBlocks });
-  const places = new Map<string, Place>();
-  if (folder === undefined || settings.directUrl !== undefined) {
-    places.set('datasets', new Datasets(new DataOutApi(await session.service()), generateKeyPair(), blocks, now));
-  }
-  if (folder !== undefined) {
-    const root = resolve(terminal.folder, folder);
-    if (!(await isFolder(root))) throw new ClientError('not_found', `there is no folder ${printable(folder)}`);
-    const keys = await readPrivateKeys(session);
-    places.set('folder', new DiskFolder(root, keys.raw, blocks, now));
-  }
-  return places;
+  return new DiskFolder(root, { privateKeys, plain, blocks, now: () => terminal.now().getTime() });
 }
 
 function checkedOrigin(text: string): string {

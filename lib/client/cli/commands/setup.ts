@@ -41,7 +41,6 @@ export function registerSetup(program: Command, context: CommandContext): void {
     .command('setup')
     .description('start here: enter your settings, make a key, check both')
     .option('--url <url>', 'address of the service')
-    .option('--direct-url <url>', 'address for direct access, if any')
     .option('--visa <file>', 'your visa or passport')
     .option('--username <name>', 'user name for the service')
     .option('--password-file <file>', 'the password; the file stays in place')
@@ -70,8 +69,8 @@ async function setUp(
   const { path } = configPath(terminal, named === undefined ? undefined : String(named));
   const isReplaced = await exists(path);
   const old = oldSettings(terminal, path, await readConfigFile(path, { mustExist: isReplaced }));
-  const { ca, insecureHttp, directUrl, passphraseFile } = options;
-  const settings = settingsFrom(old.sources, { ca, insecureHttp, directUrl, passphraseFile }, terminal);
+  const { ca, insecureHttp, passphraseFile } = options;
+  const settings = settingsFrom(old.sources, { ca, insecureHttp, passphraseFile }, terminal);
   const own = { ...context, terminal };
   if (isAsking) output.note(introduction(path, isReplaced));
   const answers = await askAll({

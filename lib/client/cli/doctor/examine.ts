@@ -1,5 +1,4 @@
 import type { ServiceConnection } from '../../api/connection.ts';
-import { DataOutApi } from '../../api/data-out.ts';
 import type { Probe } from '../../api/probe.ts';
 import { ProxyApi } from '../../api/proxy.ts';
 import { PrivateKeys } from '../key-files.ts';
@@ -7,7 +6,7 @@ import { pinnedKeys, receiptKeys } from '../receipt-keys.ts';
 import type { Session } from '../session.ts';
 import { type CheckResult, failed, ok, skipped, warning, wrong } from './check.ts';
 import { checkHeader, checkKeys, readLocalHeader, readStagedHeader } from './key-checks.ts';
-import { checkApi, checkClock, directApi, proxyApi } from './service-checks.ts';
+import { checkClock, checkService } from './service-checks.ts';
 import { checkVisa } from './visa-check.ts';
 
 /** Files whose header is also examined. */
@@ -34,8 +33,6 @@ export async function* examine(
   const proxy = seen && service && new ProxyApi(service);
   if (proxy) yield* checkCredentials(session, proxy);
   else yield skipped('credentials', 'not tried: the address of the service does not work');
-  if (service?.dataOutUrl) yield* direct(session, service, service.dataOutUrl);
-  else yield skipped('direct', 'no address for direct access is set: --direct-url');
   if (proxy) yield* receipts(session, proxy);
   yield* keysAndHeaders(session, options, proxy);
 }
@@ -50,7 +47,7 @@ export async function* checkAddress(
     yield wrong('address', 'no address of the service is set', remedy);
     return undefined;
   }
-  const seen = yield* checkApi(proxyApi(proxyUrl), service, session.terminal.signal);
+  const seen = yield* checkService(proxyUrl, service, session.terminal.signal);
   if (seen) yield checkClock(seen);
   return seen;
 }
@@ -84,19 +81,6 @@ export async function* checkCredentials(
   const outbox = page.files.length === 0 ? 'which is empty' : 'which has files';
   const user = settings.basic ? 'visa, user name and password are' : 'the visa is';
   yield ok(check, `${user} accepted: the service shows your outbox, ${outbox}`);
-}
-
-async function* direct(session: Session, service: ServiceConnection, url: URL): AsyncGenerator<CheckResult, void> {
-  const seen = yield* checkApi(directApi(url), service, session.terminal.signal);
-  if (seen === undefined || session.settings.visa === undefined) return;
-  const api = new DataOutApi(service);
-  const ids = yield* attempt('datasets', () => api.datasets({ signal: session.terminal.signal }));
-  if (ids === undefined) return;
-  const details = { datasets: ids };
-  const remedy = 'Ask the data access committee whether the dataset is released.';
-  yield ids.length > 0
-    ? ok('datasets', `granted and released: ${ids.join(', ')}`, details)
-    : warning('datasets', 'no dataset is both granted and released', remedy, details);
 }
 
 /** Which receipt keys are trusted; at the first use of the service they are pinned here. */

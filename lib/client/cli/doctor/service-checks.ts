@@ -13,43 +13,19 @@ const skewMs = 30_000;
 
 const unreachable = 'Check the address, then the network, firewalls, and HTTPS_PROXY.';
 
-/** One of the service's two APIs, and a document that it serves without credentials. */
-export interface Api {
-  readonly check: 'address' | 'direct';
-  readonly url: URL;
-  /** Path below the address. */
-  readonly document: string;
-  /** Whether the answer is this document of a data-out service. */
-  readonly isExpected: (json: Readonly<Record<string, unknown>>) => boolean;
-}
-
-export const proxyApi = (url: URL): Api => ({
-  check: 'address',
-  url,
-  document: 'openapi.json',
-  isExpected: ({ openapi, paths }) =>
-    typeof openapi === 'string' && typeof paths === 'object' && paths !== null && '/files' in paths,
-});
-
-export const directApi = (url: URL): Api => ({
-  check: 'direct',
-  url,
-  document: 'service-info',
-  isExpected: ({ id, type }) => typeof id === 'string' && typeof type === 'object',
-});
-
 /**
- * Checks the address and the certificate of an API. @returns its answer; `undefined` if it does not come from a data-out
+ * Checks the address and the certificate of the service. @returns its answer; `undefined` if it does not come from a data-out
  * service
  */
-export async function* checkApi(
-  { check, url, document, isExpected }: Api,
+export async function* checkService(
+  url: URL,
   { transport }: ServiceConnection,
   signal: AbortSignal,
 ): AsyncGenerator<CheckResult, Probe | undefined> {
+  const check = 'address';
   let seen: Probe;
   try {
-    seen = await probe(transport, new URL(document, url), signal);
+    seen = await probe(transport, new URL('openapi.json', url), signal);
   } catch (error) {
     const message = error instanceof ClientError ? error.message : '';
     const isOfProxy = message.includes('your forward proxy');
@@ -58,7 +34,7 @@ export async function* checkApi(
     return undefined;
   }
   const { status, json, elapsedMs } = seen;
-  const isRight = status === 200 && typeof json === 'object' && json !== null && isExpected({ ...json });
+  const isRight = status === 200 && isDescription(json);
   if (isRight) {
     yield ok(check, `${url.href} answers after ${formatDuration(elapsedMs)}`, { url: url.href });
   } else {
@@ -69,6 +45,12 @@ export async function* checkApi(
   }
   yield checkCertificate(url, seen);
   return isRight ? seen : undefined;
+}
+
+/** Whether this is the OpenAPI document of the proxy API. */
+function isDescription(json: unknown): boolean {
+  const { openapi, paths } = Object(json) as Readonly<Record<string, unknown>>;
+  return typeof openapi === 'string' && typeof paths === 'object' && paths !== null && '/files' in paths;
 }
 
 function checkCertificate(url: URL, { certificate, date, localDate }: Probe): CheckResult {

@@ -51,19 +51,18 @@ export async function lostKeysOf({ keyFiles }: OldSettings, { keyFile }: Answers
 export function changedConfig(
   old: OldSettings,
   { url, visaFile, username, password, keyFile }: Answers,
-  options: Pick<UnaskedOptions, 'directUrl' | 'passphraseFile' | 'ca' | 'insecureHttp'> & { readonly folder: string },
+  options: Pick<UnaskedOptions, 'passphraseFile' | 'ca' | 'insecureHttp'> & { readonly folder: string },
   lostKeys: readonly string[],
 ): ConfigFile {
   const { config, answers, keyFiles } = old;
   const { key_files: keys = [] } = config;
-  const { directUrl, passphraseFile, ca, insecureHttp, folder } = options;
+  const { passphraseFile, ca, insecureHttp, folder } = options;
   const passwordPath = password && (password.file ?? passwordFile(old.path));
   const fromHere = (path: string | undefined) => path && resolve(folder, path);
   const otherKeys = keys.filter((_, index) => ![keyFile, ...lostKeys].includes(keyFiles[index] ?? ''));
   return {
     ...config,
     url,
-    direct_url: directUrl ?? config.direct_url,
     visa_file: visaFile === answers.visaFile ? config.visa_file : visaFile,
     username,
     password_file: passwordPath === answers.passwordFile ? config.password_file : passwordPath,
@@ -76,7 +75,6 @@ export function changedConfig(
 
 /** Options of `setup` that answer no question. */
 export interface UnaskedOptions {
-  readonly directUrl?: string;
   readonly passphraseFile?: string;
   readonly ca?: string;
   readonly insecureHttp?: boolean;

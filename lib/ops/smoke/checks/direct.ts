@@ -1,6 +1,4 @@
 import { buffer } from 'node:stream/consumers';
-import { directContainer } from '../../../client/api/download/remote/direct-file.ts';
-import { StagedFile } from '../../../client/api/download/remote/staged-file.ts';
 import { formatBytes } from '../../../terminal/output.ts';
 import type { Check } from '../check.ts';
 import { type ArchivedFile, expectContainer, sha256 } from '../files.ts';
@@ -31,28 +29,32 @@ export const direct: Check = {
   },
 };
 
-async function listDirectly({ program, steps, signal, ids, files }: Run): Promise<void> {
+async function listDirectly({ program, steps, ids, files }: Run): Promise<void> {
   await steps('list the datasets directly', async () => {
-    const granted = await program().datasets({ signal });
+    const granted = await program().datasets();
     const right = granted.includes(ids.datasetId) && !granted.includes(ids.hiddenId);
     expectThat(right, `the visa gives access to ${granted.join()}`);
     return granted.join();
   });
   await steps('list its files directly', async () => {
-    const listed = await program().files(ids.datasetId, { signal });
+    const listed = await program().files(ids.datasetId);
     expectThat(listed.length === files.length, `${listed.length} files are listed, not ${files.length}`);
     for (const file of files) {
       const found = listed.find(({ fileId }) => fileId === file.fileId);
-      const right = found?.checksum?.value === file.sha256 && found.size === file.decryptedSize;
+      const right = found?.decryptedFileChecksum === file.sha256 && found.decryptedFileSize === file.decryptedSize;
       expectThat(right, `size or checksum of ${file.fileId} is another one`);
     }
     return `${listed.length} files, sizes and checksums are right`;
   });
 }
 
-async function fetchPlaintext({ program, steps, signal }: Run, file: ArchivedFile): Promise<void> {
+function pathOf({ fileId }: ArchivedFile): string {
+  return `files/${encodeURIComponent(fileId)}`;
+}
+
+async function fetchPlaintext({ program, steps }: Run, file: ArchivedFile): Promise<void> {
   await steps(`fetch ${file.path} decrypted`, async () => {
-    const reply = await program().request(file.fileId, {}, { signal });
+    const reply = await program().get(pathOf(file));
     const plaintext = await buffer(reply.body);
     expectThat(reply.header('content-length') === String(plaintext.length), 'Content-Length is another one');
     expectThat(sha256(plaintext) === file.sha256, 'the SHA-256 of the plaintext is another one');
@@ -60,12 +62,11 @@ async function fetchPlaintext({ program, steps, signal }: Run, file: ArchivedFil
   });
 }
 
-async function fetchRange({ program, steps, signal }: Run, file: ArchivedFile): Promise<void> {
+async function fetchRange({ program, steps }: Run, file: ArchivedFile): Promise<void> {
   const start = Math.floor(file.decryptedSize / 2) + 1;
   const end = start + mebibyte;
   await steps(`fetch 1 MiB of ${file.path}`, async () => {
-    const headers = { range: `bytes=${start}-${end - 1}` };
-    const reply = await program().request(file.fileId, {}, { headers, signal });
+    const reply = await program().get(pathOf(file), { range: `bytes=${start}-${end - 1}` });
     const got = await buffer(reply.body);
     const contentRange = `bytes ${start}-${end - 1}/${file.decryptedSize}`;
     expectThat(reply.status === 206, `the range was answered with ${reply.status}`);
@@ -75,13 +76,11 @@ async function fetchRange({ program, steps, signal }: Run, file: ArchivedFile): 
   });
 }
 
-async function fetchContainer({ program, steps, signal, recipient }: Run, file: ArchivedFile): Promise<void> {
+async function fetchContainer({ program, steps, recipient }: Run, file: ArchivedFile): Promise<void> {
   await steps(`fetch ${file.path} as Crypt4GH`, async () => {
-    const query = { publicKey: Buffer.from(recipient.publicKey).toString('base64') };
-    const remote = await directContainer(program(), { fileId: file.fileId, query }, { signal });
-    const container = await buffer((await remote.get({ signal })).bytes);
-    await expectContainer(container, file, recipient.privateKey);
-    return `${remote instanceof StagedFile ? 'assembled by S3' : 'streamed'}, SHA-256 is right`;
+    const { by, reply } = await program().container(file.fileId, recipient.publicKey);
+    await expectContainer(await buffer(reply.body), file, recipient.privateKey);
+    return `${by === 'storage' ? 'assembled by S3' : 'streamed'}, SHA-256 is right`;
   });
 }
 

@@ -3,34 +3,22 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { connect, type ServiceConnection } from '../../../../lib/client/api/connection.ts';
-import { DataOutApi } from '../../../../lib/client/api/data-out.ts';
 import type { ClientError } from '../../../../lib/client/api/errors.ts';
 import { ProxyApi } from '../../../../lib/client/api/proxy.ts';
 import { Transport } from '../../../../lib/client/api/transport.ts';
 import { unverifiedToken, visaClaims } from '../../../helpers/unverified-token.ts';
 
-interface Seen {
-  readonly headers: IncomingHttpHeaders;
-  /** Without the slash before it. */
-  readonly path: string;
-  readonly body: string;
-}
-
 /** What a server got that answers `reply`, and what the user was told. */
 async function exchange(
   token: string,
   use: (service: ServiceConnection) => Promise<unknown>,
-  reply: (seen: Seen) => { status?: number; body: string } = () => ({ body: '{"files":[]}' }),
+  { status = 200, body = '{"files":[]}' }: { readonly status?: number; readonly body?: string } = {},
 ) {
-  const seen: Seen[] = [];
+  const seen: IncomingHttpHeaders[] = [];
   const notes: string[] = [];
-  const server = createServer(async (request, response) => {
-    let body = '';
-    for await (const chunk of request) body += chunk;
-    const got = { headers: request.headers, path: (request.url ?? '').slice(1), body };
-    seen.push(got);
-    const { status = 200, body: text } = reply(got);
-    response.writeHead(status, { 'Content-Type': 'application/json' }).end(text);
+  const server = createServer((request, response) => {
+    seen.push(request.headers);
+    response.writeHead(status, { 'Content-Type': 'application/json' }).end(body);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
@@ -39,8 +27,8 @@ async function exchange(
   const visa = async () => token;
   const note = (text: string) => notes.push(text);
   try {
-    const result = await use(connect({ proxyUrl: url, dataOutUrl: url, visa, basic, note, transport }));
-    return { seen, notes, result };
+    await use(connect({ proxyUrl: url, visa, basic, note, transport }));
+    return { seen, notes };
   } catch (error) {
     return { seen, notes, error: error as ClientError };
   } finally {
@@ -53,7 +41,7 @@ const list = (service: ServiceConnection) => new ProxyApi(service).listPage({ pe
 /** Headers of a listing with a visa of so many bytes. */
 async function headersWith(visaBytes: number): Promise<IncomingHttpHeaders> {
   const { seen } = await exchange('v'.repeat(visaBytes), list);
-  return seen[0]?.headers ?? {};
+  return seen[0] ?? {};
 }
 
 const bytesOf = (headers: IncomingHttpHeaders) =>
@@ -74,7 +62,6 @@ test.each([4_500, 4_501, 9_000])('with a visa of %i bytes all headers fit the 10
 
 describe('a passport that does not fit the headers', () => {
   const visas = ['EGAD1', 'EGAD2', 'EGAD3'].map((id) => unverifiedToken(visaClaims(id, { padding: 'x'.repeat(3000) })));
-  const [first, second] = visas;
   const passport = unverifiedToken({ iss: 'https://b.example.org/', sub: 'b', ga4gh_passport_v1: visas });
 
   test('is not sent: the listing has one of its visas, and the user is told once', async () => {
@@ -82,55 +69,16 @@ describe('a passport that does not fit the headers', () => {
       await list(service);
       await list(service);
     });
-    expect(seen.map(({ headers }) => visas.includes(String(headers['x-ga4gh-visa'])))).toEqual([true, true]);
+    expect(seen.map((headers) => visas.includes(String(headers['x-ga4gh-visa'])))).toEqual([true, true]);
     expect(notes).toEqual([expect.stringContaining(`The passport has ${passport.length} bytes`)]);
   });
 
-  test('goes as the visa of the dataset that is asked for', async () => {
-    const files = (service: ServiceConnection) => new DataOutApi(service).files('EGAD2');
-    const { seen } = await exchange(passport, files, () => ({ body: '[]' }));
-    expect(seen.map(({ headers }) => headers.authorization)).toEqual([`Bearer ${second}`]);
-  });
-
-  test('goes as the visa that the service names for a file, asked for once, in a body', async () => {
-    const fetching = async (service: ServiceConnection) => {
-      const api = new DataOutApi(service);
-      await (await api.request('EGAF/1', {}, {})).discard();
-      await (await api.request('EGAF/1', {}, {})).discard();
-    };
-    const { seen, notes } = await exchange(passport, fetching, ({ path }) => ({
-      body: path.startsWith('ga4gh')
-        ? JSON.stringify({ url: 'x', headers: [`Authorization: Bearer ${first}`] })
-        : 'file',
-    }));
-    expect(seen.map(({ path }) => path)).toEqual([
-      'ga4gh/drs/v1/objects/EGAF%2F1/access/plaintext',
-      'files/EGAF%2F1',
-      'files/EGAF%2F1',
-    ]);
-    expect(JSON.parse(seen[0]?.body ?? '')).toEqual({ passports: [passport] });
-    expect(seen[0]?.headers.authorization).toBeUndefined();
-    expect(seen[2]?.headers.authorization).toBe(`Bearer ${first}`);
-    expect(notes).toHaveLength(1);
-  });
-
-  test('goes visa by visa for the list of datasets; one that is refused takes nothing from the others', async () => {
-    const datasets = (service: ServiceConnection) => new DataOutApi(service).datasets();
-    const { seen, result, notes } = await exchange(passport, datasets, ({ headers }) =>
-      headers.authorization === `Bearer ${first}` ? { status: 401, body: '{}' } : { body: '["EGAD3","EGAD2"]' },
-    );
-    expect(new Set(seen.map(({ headers }) => headers.authorization))).toEqual(new Set(visas.map((v) => `Bearer ${v}`)));
-    expect(result).toEqual(['EGAD2', 'EGAD3']);
-    expect(notes).toHaveLength(1);
-    const refused = await exchange(passport, datasets, () => ({ status: 401, body: '{}' }));
-    expect(refused.error).toMatchObject({ code: 'unauthenticated' });
-  });
-
   test('and of which no visa will do is not sent at all', async () => {
-    const { seen, error } = await exchange(passport, (service) => new DataOutApi(service).files('EGAD4'));
+    const large = unverifiedToken(visaClaims('EGAD1', { padding: 'x'.repeat(8000) }));
+    const { seen, error } = await exchange(unverifiedToken({ ga4gh_passport_v1: [large] }), list);
     expect(seen).toEqual([]);
     expect(error).toMatchObject({ code: 'usage', remedy: expect.stringContaining('--visa') });
-    expect(error?.message).toMatch(/^the files of "EGAD4": \d+ bytes of headers .* 10240 .*; authorization has \d+$/);
+    expect(error?.message).toMatch(/^the listing: \d+ bytes of headers .* 10240 .*; x-ga4gh-visa has \d+$/);
   });
 });
 
@@ -140,17 +88,10 @@ test('a visa too large for the headers is not sent, and the text says which head
   expect(error?.message).toMatch(/^the listing: .*; x-ga4gh-visa has 10300$/);
 });
 
-test('a visa too large for the headers is not shown to DRS either', async () => {
-  const single = unverifiedToken(visaClaims('EGAD1', { padding: 'x'.repeat(8000) }));
-  const { seen, error } = await exchange(single, (service) => new DataOutApi(service).request('EGAF1', {}, {}));
-  expect(seen).toEqual([]);
-  expect(error?.message).toMatch(/; authorization has \d+$/);
-});
-
 test.each(['{"title":"Request refused","detail":"The request was refused.","code":"invalid_request"}', '{}'])(
   'a gateway that takes less answers 431: the user learns what is too large, and what to do',
   async (body) => {
-    const { error } = await exchange('v'.repeat(1000), list, () => ({ status: 431, body }));
+    const { error } = await exchange('v'.repeat(1000), list, { status: 431, body });
     expect(error).toMatchObject({ code: 'usage', remedy: expect.stringContaining('--visa') });
     expect(error?.message).toContain('refused the headers as too large');
   },

@@ -13,8 +13,6 @@ import { unverifiedToken, visaClaims } from '../../../helpers/unverified-token.t
 const now = 1_795_255_200;
 const replies: Readonly<Record<string, unknown>> = {
   '/v1/files': { files: [] },
-  '/v1/metadata/datasets': [],
-  '/v1/metadata/datasets/EGAD1/files': [],
   '/v1/export/fega': { requestId: 'request-1' },
 };
 const sent: string[] = [];
@@ -35,7 +33,6 @@ beforeAll(async () => {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/`;
   env = {
     DATA_OUT_URL: url,
-    DATA_OUT_DIRECT_URL: url,
     DATA_OUT_VISA_FILE: join(folder, 'jane.jwt'),
     DATA_OUT_ADMIN_USERNAME: 'admin',
     DATA_OUT_ADMIN_PASSWORD: 'password',
@@ -61,9 +58,6 @@ describe.each([
   ['list', ['list']],
   ['list --quiet', ['list', '--quiet']],
   ['download', ['download', '--all']],
-  ['datasets', ['datasets']],
-  ['files', ['files', 'EGAD1']],
-  ['fetch', ['fetch', 'EGAF1']],
   ['export', ['export', 'EGAD1', '--visa', 'jane.jwt', '--public-key', 'jane.pub']],
 ])('%s with a visa', (_, argv) => {
   test('that expires now is warned of once, and sent', async () => {

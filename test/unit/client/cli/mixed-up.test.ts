@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 const run = (...argv: string[]) =>
-  runCli(argv, { folder, env: { DATA_OUT_DIRECT_URL: 'http://127.0.0.1:1/', DATA_OUT_VISA_FILE: 'visa.jwt' } });
+  runCli(argv, { folder, env: { DATA_OUT_URL: 'http://127.0.0.1:1/', DATA_OUT_VISA_FILE: 'visa.jwt' } });
 
 describe('a private key in the place of a public one', () => {
   test.each([
@@ -32,7 +32,6 @@ describe('a private key in the place of a public one', () => {
     ['encrypt, of OpenSSH', ['encrypt', '-r', 'ssh', '-o', 'out', 'input 😀']],
     ['reencrypt', ['reencrypt', '--key', 'me.sec.pem', '-r', 'me.sec.pem', '-o', 'out', 'input 😀.c4gh']],
     ['decrypt', ['decrypt', '--key', 'me.sec.pem', '--sender', 'me.sec.pem', '-o', 'out', 'input 😀.c4gh']],
-    ['fetch', ['fetch', 'EGAF1', '--crypt4gh', '--public-key', 'me.sec.pem']],
   ])('%s: refuses it, and says that it is compromised if it was sent', async (_what, argv) => {
     const { exitCode, stderr } = await run(...argv);
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 2 });
@@ -82,11 +81,11 @@ describe('files in the place of others are named', () => {
     ],
     [
       'a private key as a visa',
-      ['datasets', '--visa', 'me.sec.pem'],
+      ['list', '--visa', 'me.sec.pem'],
       /--visa: expected a visa or passport, got a private key/,
     ],
-    ['a public key as a visa', ['datasets', '--visa', 'me.pub.pem'], /got a public key/],
-    ['a container as a visa', ['datasets', '--visa', 'input 😀.c4gh'], /got a Crypt4GH file/],
+    ['a public key as a visa', ['list', '--visa', 'me.pub.pem'], /got a public key/],
+    ['a container as a visa', ['list', '--visa', 'input 😀.c4gh'], /got a Crypt4GH file/],
   ])('%s', async (_what, argv, reason) => {
     const { exitCode, stderr } = await run(...argv);
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(reason) });
@@ -98,7 +97,6 @@ describe('without settings', () => {
     ['list', 'no address of the service is set'],
     ['download --all', 'no address of the service is set'],
     ['list --url https://data-out.example.org/v1/', 'no visa is set'],
-    ['datasets', 'no address for direct access is set'],
     ['decrypt x.c4gh', 'no private key is set'],
   ])('%s points to setup', async (line, reason) => {
     await writeFile(join(folder, 'x.c4gh'), 'crypt4gh');

@@ -29,7 +29,11 @@ async function opened({ most = 512, editList }: { most?: number; editList?: read
     ? await openContainer(bytesSource(container.subarray(124)), { header, privateKeys: [keys.privateKey] })
     : await openContainer(counting, { privateKeys: [keys.privateKey], segmentsPerFetch: 64 });
   reads.length = 0;
-  const file = new PlainFile(reader, { etag: '"v1"', lastModified: () => undefined }, new Recent({ most }));
+  const file = new PlainFile(
+    reader,
+    { etag: '"v1"', lastModified: 'Wed, 01 Jan 2025 12:00:00 GMT' },
+    new Recent({ most }),
+  );
   return { file, reads };
 }
 

@@ -24,10 +24,10 @@ let owner: number | undefined;
 let looked: number;
 let served: Served;
 
-const file = (open: ServedFile['open']): ServedFile => ({ facts: { fileId: 'EGAF1' }, open });
+const file = (open: ServedFile['open']): ServedFile => ({ open });
 async function plainFile(bytes: Buffer): Promise<PlainFile> {
   const reader = await openContainer(bytesSource(bytes), { privateKeys: [keys.privateKey], segmentsPerFetch: 1 });
-  return new PlainFile(reader, { etag: '"v1"', lastModified: () => changed }, new Recent({ most: 4 }));
+  return new PlainFile(reader, { etag: '"v1"', lastModified: changed }, new Recent({ most: 4 }));
 }
 function damaged(at: number): Buffer {
   const bytes = Buffer.from(container);
@@ -55,8 +55,7 @@ async function start(admission: Partial<Admission> = {}): Promise<Served> {
   };
   return await serve({
     port: 0,
-    version: '1.2.3',
-    places: new Map([['datasets', place]]),
+    place,
     admission: { token, origins: ['https://igv.example'], ownerOf: undefined, user: 1000, ...admission },
     failureOf,
     failed: (path, { code }) => void failures.push([path, code]),
@@ -83,7 +82,7 @@ const ask = (path: string, init: RawRequest = {}) => {
   return rawRequest(`http://${host}/`, path, { ...init, headers: { host, ...init.headers } });
 };
 const get = (path: string, init?: RawRequest) => ask(`${token}/${path}`, init);
-const sample = 'datasets/run%201/s%2541%20%23%3F.bam';
+const sample = 'run%201/s%2541%20%23%3F.bam';
 const codeOf = ({ status, text }: { status: number; text: string }) => [status, JSON.parse(text).code];
 
 describe('a file', () => {
@@ -137,18 +136,18 @@ describe('a file', () => {
   });
 
   test('that is damaged gives a problem at its start, and breaks off later', async () => {
-    expect(codeOf(await get('datasets/run%201/first.bam'))).toEqual([502, 'damaged']);
-    const late = await get('datasets/run%201/late.bam');
+    expect(codeOf(await get('run%201/first.bam'))).toEqual([502, 'damaged']);
+    const late = await get('run%201/late.bam');
     expect([late.status, late.complete]).toEqual([200, false]);
     expect(late.bytes.equals(plaintext.subarray(0, late.bytes.length))).toBe(true);
     expect(failures).toEqual([
-      ['/datasets/run 1/first.bam', 'damaged'],
-      ['/datasets/run 1/late.bam', 'damaged'],
+      ['/run 1/first.bam', 'damaged'],
+      ['/run 1/late.bam', 'damaged'],
     ]);
   });
 
   test('without a network gives a problem with what to do', async () => {
-    const reply = await get('datasets/run%201/gone.bam');
+    const reply = await get('run%201/gone.bam');
     expect([reply.status, reply.headers['content-type']]).toEqual([503, 'application/problem+json']);
     expect(JSON.parse(reply.text)).toEqual({ status: 503, code: 'unavailable', detail: 'no network', remedy: 'Wait.' });
   });
@@ -162,7 +161,7 @@ describe('a file', () => {
 
 describe('an index', () => {
   test('is a page of links with every name escaped', async () => {
-    const { headers, text } = await get('datasets/run%201/');
+    const { headers, text } = await get('run%201/');
     expect(headers['content-type']).toBe('text/html; charset=utf-8');
     expect(text).not.toContain('<script>');
     const links = [...text.matchAll(/<a href="([^"]*)">([^<]*)<\/a>/g)].map(([, href, shown]) => [href, shown]);
@@ -170,22 +169,22 @@ describe('an index', () => {
       './%22%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E%26amp%3B.txt',
       '&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&amp;amp;.txt',
     ]);
-    const base = new URL(`${served.url}datasets/run%201/`);
+    const base = new URL(`${served.url}run%201/`);
     const target = new URL(links.find(([, shown]) => shown === 's%41 #?.bam')?.[0] ?? '', base);
     expect(target.href).toBe(`${served.url}${sample}`);
   });
 
   test('is JSON for those who ask for it', async () => {
-    const byQuery = await get('datasets/run%201/?format=json');
-    const byHeader = await get('datasets/run%201/', { headers: { accept: 'application/json' } });
+    const byQuery = await get('run%201/?format=json');
+    const byHeader = await get('run%201/', { headers: { accept: 'application/json' } });
     expect(JSON.parse(byQuery.text)).toEqual(JSON.parse(byHeader.text));
-    expect(JSON.parse(byQuery.text)).toMatchObject({ path: '/datasets/run 1', folders: [] });
-    expect(JSON.parse(byQuery.text).files).toContainEqual({ name: hostile, fileId: 'EGAF1' });
-    expect(JSON.parse((await get('?format=json')).text)).toEqual({ path: '/', folders: ['datasets'], files: [] });
+    expect(JSON.parse(byQuery.text)).toMatchObject({ path: '/run 1', folders: [] });
+    expect(JSON.parse(byQuery.text).files).toContainEqual(hostile);
+    expect(JSON.parse((await get('?format=json')).text)).toEqual({ path: '/', folders: ['run 1'], files: [] });
   });
 
   test('has its slash at the end', async () => {
-    const reply = await ask(`${token}/datasets/run%201`);
+    const reply = await ask(`${token}/run%201`);
     expect([reply.status, reply.headers.location]).toEqual([308, './run%201/']);
     expect((await ask(token)).headers.location).toBe(`/${token}/`);
     expect((await get(`${sample}/`)).status).toBe(404);
@@ -238,12 +237,12 @@ describe('a request that is refused', () => {
   });
 
   test.each([
-    'datasets/../../etc/passwd',
-    'datasets/%2e%2e/',
-    'datasets/run%201/..%2f..%2fx',
-    'datasets//',
-    'datasets/%00',
-    'datasets/run%201/.',
+    'run%201/../../etc/passwd',
+    'run%201/%2e%2e/',
+    'run%201/..%2f..%2fx',
+    'run%201//',
+    '%00',
+    'run%201/.',
     'no/',
   ])('leads nowhere: %s', async (path) => {
     expect(codeOf(await get(path))).toEqual([404, 'not_found']);
@@ -258,7 +257,7 @@ describe('a page that the user has named', () => {
     expect(preflight.status).toBe(204);
     expect(preflight.headers).toMatchObject({
       'access-control-allow-origin': origin,
-      'access-control-allow-methods': 'GET, HEAD, OPTIONS, POST',
+      'access-control-allow-methods': 'GET, HEAD, OPTIONS',
       'access-control-allow-headers': expect.stringContaining('Range'),
       'access-control-allow-private-network': 'true',
       vary: 'Origin',

@@ -4,7 +4,7 @@ import type { Transport } from '../../transport.ts';
 import type { ObjectVersion, RemoteFile } from './remote-file.ts';
 
 /** Bytes of one request. A piece is held in memory until those before it are taken. */
-const defaultPieceBytes = 5 * 1024 * 1024;
+const pieceBytes = 5 * 1024 * 1024;
 
 interface FetchOptions {
   readonly transport: Transport;
@@ -49,7 +49,6 @@ export async function* inOrder(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const abort = new AbortController();
   const signal = options.signal ? AbortSignal.any([options.signal, abort.signal]) : abort.signal;
-  const pieceBytes = Math.min(defaultPieceBytes, remote.maximumRangeBytes ?? defaultPieceBytes);
   let version: ObjectVersion | undefined;
   const fetchPiece = async (range: ByteRange): Promise<readonly Uint8Array[]> => {
     const piece = await fetchRange(remote, { range, known: version }, { ...options, signal });

@@ -25,8 +25,6 @@ export interface RemoteFile {
   readonly size: number;
   /** Time of the last change in the listing. */
   readonly modified?: Date | undefined;
-  /** Most bytes of one request; default: no limit. */
-  readonly maximumRangeBytes?: number;
   /** @throws ChangedError; UnavailableError; ClientError */
   get(request: RangeRequest): Promise<RemoteReply>;
 }

@@ -51,6 +51,18 @@ describe('doubts', () => {
     expect(doubtsOf({ id: 'EGAD1', type: 'datasetId' }, token, now)).toEqual([]);
   });
 
+  test.each([
+    ['EGAD1', true],
+    ['https://x.example.org/EGAD1', true],
+    ['https://x.example.org/EGAD1/', true],
+    ['urn:example:EGAD1', true],
+    ['https://x.example.org/d?id=EGAD1', true],
+    ['XEGAD1', false],
+  ])('a visa for %s names EGAD1: %s', (value, isNamed) => {
+    const visa = decodeVisaOrPassport(unverifiedToken(visaClaims(value)))!;
+    expect(doubtsOf({ id: 'EGAD1', type: 'datasetId' }, visa, now)).toHaveLength(isNamed ? 0 : 1);
+  });
+
   test('are about the expiry first, then about the dataset', () => {
     const doubts = doubtsOf({ id: 'EGAD2', type: 'datasetId' }, token, new Date('2026-11-21T10:00:00Z'));
     expect(doubts).toEqual([

@@ -318,18 +318,3 @@ test('an export without files says so in one line', async () => {
   expect(stdout).not.toContain('FILE');
   expect(stderr).toMatch(/^The export has no files\.\nnot_released: .*\n$/);
 });
-
-test('a dataset without files says so in one line', async () => {
-  const files = createServer((_, response) => response.setHeader('content-type', 'application/json').end('[]'));
-  await new Promise<void>((resolve) => files.listen(0, '127.0.0.1', resolve));
-  const { port } = files.address() as AddressInfo;
-  const direct = { DATA_OUT_DIRECT_URL: `http://127.0.0.1:${port}/v1/`, DATA_OUT_VISA: 'a.b.c' };
-  const { exitCode, stdout, stderr } = await runCli(['files', 'EGAD1'], { folder, env: direct });
-  files.closeAllConnections();
-  files.close();
-  expect({ exitCode, stdout: stdout.toString(), stderr }).toEqual({
-    exitCode: 0,
-    stdout: '',
-    stderr: 'The dataset has no files.\n',
-  });
-});

@@ -16,21 +16,19 @@ beforeAll(async () => {
   container = Buffer.from(await collect(encrypt([plaintext], { recipients: [me.publicKey] })));
   await writeFile(join(folder, 'me.sec'), await formatPrivateKey(me.privateKey), { mode: 0o600 });
   await writeFile(join(folder, 'me.pub'), formatPublicKey(me.publicKey));
-  await writeFile(join(folder, 'visa.jwt'), 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJtZSJ9.c2lnbmF0dXJl', { mode: 0o600 });
   await writeFile(join(folder, 'sample'), plaintext);
   await writeFile(join(folder, 'sample.c4gh'), container);
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-const env = { DATA_OUT_DIRECT_URL: 'http://127.0.0.1:9/', DATA_OUT_VISA_FILE: 'visa.jwt' };
 const run = (argv: readonly string[], input?: Uint8Array) =>
-  runCli(argv, { folder, env, ...(input && { input: inputOf(input) }) });
+  runCli(argv, { folder, ...(input && { input: inputOf(input) }) });
 
 const encrypting = ['encrypt', '-r', 'me.pub', '-o', '-'];
 const decrypting = ['decrypt', '--key', 'me.sec', '-o', '-'];
 
 describe.each(['5-5', '9-3', 'a-b', '-5', '1', '0-99999999999999999'])('--range=%s is refused alike by', (range) => {
-  test.each([[encrypting], [decrypting], [['fetch', 'EGAF1']]])('%j', async (argv) => {
+  test.each([[encrypting], [decrypting]])('%j', async (argv) => {
     const before = await readdir(folder);
     const { exitCode, stdout, stderr } = await run([...argv, `--range=${range}`]);
     expect({ exitCode, stdout: stdout.toString(), stderr }).toEqual({
@@ -78,7 +76,7 @@ test.each([
   expect((await opened((await run([...encrypting, ...option, 'sample'])).stdout)).equals(expected)).toBe(true);
 });
 
-test.each([[encrypting], [decrypting], [['fetch', 'EGAF1']]])('%j takes one range', async (argv) => {
+test.each([[encrypting], [decrypting]])('%j takes one range', async (argv) => {
   const { exitCode, stderr } = await run([...argv, '--range', '0-5', '--range', '7-9']);
   expect({ exitCode, stderr }).toEqual({
     exitCode: 2,
@@ -92,5 +90,5 @@ test('the help of --range is the same everywhere', async () => {
     return /--range <a-b>((?:.|\n {10})*)/.exec(stdout.toString())?.[1]?.replace(/\s+/g, ' ');
   };
   const said = ' only bytes a to b-1 of the plaintext, from 0; a- to the end';
-  for (const command of ['encrypt', 'decrypt', 'fetch']) expect(await help(command), command).toBe(said);
+  for (const command of ['encrypt', 'decrypt']) expect(await help(command), command).toBe(said);
 });

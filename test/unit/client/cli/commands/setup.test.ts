@@ -405,8 +405,8 @@ describe('without a person', () => {
   test('takes what is not given from the settings that exist', async () => {
     await world.script(['setup', '--no-input', ...(await options())]);
     const before = await config();
-    expect((await world.script(['setup', '--no-input', '--direct-url', world.url])).exitCode).toBe(0);
-    expect(await config()).toEqual({ ...before, direct_url: world.url });
+    expect((await world.script(['setup', '--no-input', '--insecure-http'])).exitCode).toBe(0);
+    expect(await config()).toEqual({ ...before, insecure_http: true });
   });
 
   test.each([
