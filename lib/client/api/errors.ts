@@ -91,18 +91,6 @@ export class ServiceError extends ClientError {
   }
 }
 
-/** Some segments of a container do not authenticate, even after a second fetch. All others are kept. */
-export class DamagedFileError extends ClientError {
-  /** @param segments indices from 0, ascending */
-  constructor(fileName: string, segments: readonly number[]) {
-    const named = segments.slice(0, 5).join(', ') + (segments.length > 5 ? ', …' : '');
-    const what = segments.length === 1 ? `segment ${named} does` : `${segments.length} segments (${named}) do`;
-    super('damaged', `${fileName}: ${what} not authenticate, even after a second fetch`, {
-      remedy: 'Run the command again: it fetches only what is missing. If that also fails, ask for a new export.',
-    });
-  }
-}
-
 /** What a delivery receipt says of a file, for the error of a file that differs. */
 export interface ReceiptClaim {
   /** Such as `delivery receipt 0b5c… lists`. */

@@ -69,14 +69,13 @@ export class Claims {
 
   /**
    * What a file must be when it is downloaded.
-   * @param form that is kept: the container, or its plaintext
    * @param isOwn whether the receipt is for a known key of the caller
    * @returns `undefined` if no receipt names it
    */
-  expected(name: string, form: 'container' | 'plaintext', isOwn = true): Expected | undefined {
+  expected(name: string, isOwn = true): Expected | undefined {
     const claim = this.of(name);
     if (claim === undefined) return undefined;
-    const { size, crc64nvme, header_sha256: headerSha256, plaintext_sha256: sha256 } = claim.file;
+    const { size, crc64nvme, header_sha256: headerSha256 } = claim.file;
     const { jti, iat } = claim.receipt;
     const receipt = {
       source: `delivery receipt ${jti} lists`,
@@ -88,7 +87,6 @@ export class Claims {
           ? ''
           : ' The receipt is for a key that is not known to be yours: name your key in key_files, or save its public key beside it.'),
     };
-    if (form === 'plaintext' && sha256 !== undefined) return { sha256, editHeaderSha256: headerSha256, receipt };
     return { size, headerSha256, crc64nvme, receipt };
   }
 }

@@ -1,5 +1,4 @@
 import type { ReceiptClaim } from '../errors.ts';
-import type { Target } from './disk/part-file.ts';
 
 /** What a file must be, from a source that the user trusts. */
 export type Expected = (ExpectedPlaintext | ExpectedContainer) & {
@@ -11,10 +10,8 @@ export type Expected = (ExpectedPlaintext | ExpectedContainer) & {
 export type Expectation = Expected | undefined | Promise<Expected | undefined>;
 
 export interface ExpectedPlaintext {
-  /** SHA-256 in lower-case hex of the whole local file, or of the plaintext before an edit list if it is decrypted here. */
+  /** SHA-256 in lower-case hex of the whole local file. */
   readonly sha256: string;
-  /** SHA-256 in lower-case hex of the header that an edit list may stand in; default: in any header. */
-  readonly editHeaderSha256?: string;
 }
 
 export interface ExpectedContainer {
@@ -31,9 +28,3 @@ export interface ExpectedContainer {
  * which show accidents but no forgery.
  */
 export type Verified = 'plaintext' | 'bytes';
-
-/** Digests a file while it is written. */
-export interface Digest extends Target {
-  /** What the file is; call it once, after the last write. @throws LocalDiskError; ClientError `interrupted` */
-  found(signal: AbortSignal | undefined): Promise<ExpectedPlaintext | ExpectedContainer>;
-}

@@ -3,7 +3,7 @@ import { usageError } from '../../../terminal/errors.ts';
 import type { AwaitedDelivery } from '../../api/delivery/await-delivery.ts';
 import type { WantedDownload } from '../download/listed-download.ts';
 import { runDownload } from '../download/run-download.ts';
-import { existingOf, parseCount, parseDuration, parseTime, withKeyOptions, withServiceOptions } from '../options.ts';
+import { existingOf, parseCount, parseDuration, parseTime, withServiceOptions } from '../options.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
 const defaultTimeout = '24h';
@@ -11,8 +11,7 @@ const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 const afterHelp = `
 A file is NAME.part until it is complete. After Ctrl-C, a lost network, a full disk or a crash, the same command resumes it,
-unless the file was replaced: then its download restarts. With --decrypt, only authenticated bytes are written. A damaged
-segment is fetched again once, then reported.
+unless the file was replaced: then its download restarts. The files stay encrypted: data-out decrypt opens them.
 
 An existing file with the same bytes is kept, as after a repeated export. If its time differs, it is read and compared with the
 remote file. A file with other content is not touched.
@@ -35,7 +34,7 @@ the awaited delivery is not complete, and 11 if --timeout has passed.
 Examples:
   data-out download --all -o data
   data-out download 'EGAF0001*' '*-study*.{bam,cram}.c4gh'
-  data-out download --all --decrypt --key me.sec.pem --skip-existing
+  data-out download --all -o data --skip-existing
   data-out download --wait --request 0b5c0f4e-8a53-4d0e-9a44-0d5f3c1e7a10 -o data
   data-out download --wait --dataset EGAD00000000001 --since 2026-11-22T09:00:00Z -o data`;
 
@@ -48,13 +47,12 @@ export function registerDownload(program: Command, context: CommandContext): voi
     .option('-a, --all', 'every file')
     .option('-o, --output <folder>', 'folder; created if missing', '.')
     .option('--parallel <n>', 'files at once', '8')
-    .option('--connections <n>', 'connections per file', '4')
-    .option('--decrypt', 'save plaintext, without .c4gh in the name');
+    .option('--connections <n>', 'connections per file', '4');
   withServiceOptions(
-    withKeyOptions(download)
+    download
       .option('--original-paths', "save files under the submitters' paths")
       .option('--require-receipt', 'refuse files without a delivery receipt')
-      .option('--overwrite', 'replace existing files')
+      .option('--force', 'replace existing files')
       .option('--skip-existing', 'keep existing files of the right size')
       .option('--no-sync', 'faster, but a power cut can lose bytes')
       .option('--wait', 'wait for an export, then download it')
@@ -65,24 +63,17 @@ export function registerDownload(program: Command, context: CommandContext): voi
   )
     .addHelpText('after', afterHelp)
     .action(async (names, options, command) => {
-      const { all = false, decrypt = false, overwrite, skipExisting, key, output: folder, sync } = options;
+      const { all = false, force, skipExisting, output: folder, sync } = options;
       const wait = checkedWait(options);
       if (names.length > 0 && all) throw usageError('--all', 'give names or --all, not both');
       if (names.length === 0 && !all && !wait) {
         throw usageError('names', 'say what to download', 'Give names, patterns in quotes, or --all.');
       }
-      const existing = existingOf({ overwrite, skipExisting });
-      if (key && !decrypt) {
-        throw usageError(
-          '--key',
-          'a key is used with --decrypt only',
-          'Give --decrypt, or run data-out decrypt later.',
-        );
-      }
+      const existing = existingOf({ force, skipExisting });
       const parallel = parseCount('--parallel', options.parallel, { from: 1, to: 64 });
       const connections = parseCount('--connections', options.connections, { from: 1, to: 32 });
       const { requireReceipt = false, originalPaths = false } = options;
-      const wanted = { names, all, wait, folder, parallel, connections, decrypt, existing, sync };
+      const wanted = { names, all, wait, folder, parallel, connections, existing, sync };
       await using session = await openSession(context, command);
       await runDownload(session, { ...wanted, requireReceipt, originalPaths });
     });

@@ -88,7 +88,5 @@ function remarkOn(event: Exclude<DownloadEvent, { type: 'started' | 'progress' |
       return `${event.error.message}; trying again`;
     case 'restarted':
       return 'the file was replaced; starting again';
-    case 'refetching':
-      return `segment ${event.segment} does not authenticate; fetching it again`;
   }
 }

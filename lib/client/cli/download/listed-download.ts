@@ -15,8 +15,6 @@ import { downloadFiles } from '../../api/download/download-files.ts';
 import type { Expectation, Expected } from '../../api/download/expected.ts';
 import { ClientError, UnavailableError } from '../../api/errors.ts';
 import type { ListedFile, ProxyApi } from '../../api/proxy.ts';
-import { threadsFor } from '../files/threads.ts';
-import type { PrivateKeys } from '../key-files.ts';
 import { findOwnKeys, type OwnKeys, recipientsOf, warnOfReceipts } from '../own-keys.ts';
 import { isPinned, pinnedKeys, receiptKeys } from '../receipt-keys.ts';
 import type { Session } from '../session.ts';
@@ -34,7 +32,6 @@ export interface WantedDownload {
   readonly folder: string;
   readonly parallel: number;
   readonly connections: number;
-  readonly decrypt: boolean;
   /** Whether files that no receipt names are refused. */
   readonly requireReceipt: boolean;
   /** Whether files are saved under the paths that their submitters gave them. */
@@ -48,8 +45,6 @@ export interface BegunDownload {
   readonly session: Session;
   readonly proxy: ProxyApi;
   readonly wanted: WantedDownload;
-  /** Those to decrypt with. */
-  readonly keys: PrivateKeys | undefined;
   /** The receipts read so far. Receipts of downloaded files are also copied beside them. */
   readonly scratch: ReceiptFolder;
   /** The outbox. */
@@ -63,7 +58,7 @@ interface Run extends BegunDownload {
 
 /** Downloads files and receipts, compares them, and reports. @throws ClientError unless every file is whole */
 export async function downloadListed(begun: BegunDownload): Promise<void> {
-  const run = { ...begun, own: await findOwnKeys(begun.session, begun.keys?.files) };
+  const run = { ...begun, own: await findOwnKeys(begun.session) };
   const delivery = await awaited(run);
   const { files, receipts, gone } = await listed(run, await run.list(), delivery);
   // The files are downloaded meanwhile.
@@ -159,7 +154,7 @@ async function read(run: Run, { toRead, keep }: NeededReceipts): Promise<ReadRec
 
 /** @returns the failure of the run */
 async function download(
-  { session, proxy, wanted, own, keys }: Run,
+  { session, proxy, wanted, own }: Run,
   files: readonly ListedFile[],
   reading: Promise<{ readonly claims: Claims }>,
 ): Promise<ClientError | undefined> {
@@ -169,18 +164,16 @@ async function download(
   const bytes = files.reduce((sum, { size }) => sum + size, 0);
   progress.expect(bytes, files.length);
   const reporter = downloadReporter(output, progress, files.length);
-  const { decrypt, requireReceipt, folder, parallel, connections, existing, sync } = wanted;
-  await using workers = decrypt ? threadsFor(bytes, signal) : undefined;
+  const { requireReceipt, folder, parallel, connections, existing, sync } = wanted;
   const expected = expectations(reading, (claims, name) => {
     const isOwn = own.known.has(claims.of(name)?.receipt.key_fingerprint ?? '');
-    const found = claims.expected(name, decrypt ? 'plaintext' : 'container', isOwn);
+    const found = claims.expected(name, isOwn);
     if (found === undefined && requireReceipt) throw unnamedError(name);
     return found;
   });
-  const place = wanted.originalPaths ? originalPlaces(files, (await reading).claims, wanted, output) : undefined;
+  const place = wanted.originalPaths ? originalPlaces(files, (await reading).claims, output) : undefined;
   const report = await downloadFiles({
     ...{ proxy, files, folder, parallel, connections, existing, sync, expected, place, signal },
-    decrypt: decrypt ? { privateKeys: keys?.raw ?? [], ...(workers && { cipher: workers }) } : undefined,
     onEvent: reporter.onEvent,
   });
   const read = await reading.catch((error: unknown) => {
@@ -213,12 +206,11 @@ async function download(
 function originalPlaces(
   files: readonly ListedFile[],
   claims: Claims,
-  { decrypt }: WantedDownload,
   output: Output,
 ): (file: ListedFile) => readonly string[] | undefined {
   const placeOf = ({ name }: ListedFile) => {
     const claim = claims.of(name);
-    return claim && originalPath(claim.file.path, decrypt ? 'plaintext' : 'container');
+    return claim && originalPath(claim.file.path, 'container');
   };
   const without = files.filter((file) => placeOf(file) === undefined).length;
   if (without > 0) {

@@ -35,7 +35,7 @@ export async function finish(
       remedy: 'Run the same command again: the file is downloaded again.',
     });
   }
-  if (existing !== 'overwrite' && existing !== 'renew') await refuseExisting(paths.final);
+  if (existing !== 'force' && existing !== 'renew') await refuseExisting(paths.final);
   await onDisk(paths.final, () => rename(part.path, paths.final));
   if (!checkpoints.exists) return;
   if (sync) await syncFolder(dirname(paths.final));

@@ -8,8 +8,6 @@ export const privateMode = 0o600;
 export const publicMode = 0o666;
 /** Windows has no such flag. */
 const noFollow = constants.O_NOFOLLOW ?? 0;
-/** Bytes that are moved at once. */
-const movedBytes = 1024 * 1024;
 /**
  * A disk is slow if each of so many writes took longer than this, and brought fewer bytes in a millisecond, as on a network. Calls
  * to it had better wait on a thread.
@@ -22,13 +20,6 @@ export type Target = Pick<PartFile, 'write'>;
 
 /** The same, and gives them back. */
 export type ReadableTarget = Pick<PartFile, 'write' | 'read'>;
-
-/** Bytes [start, end) that a file keeps, each with its new place, in ascending order. */
-export interface KeptRanges {
-  readonly ranges: readonly { readonly start: number; readonly end: number; readonly at: number }[];
-  /** Bytes of all of them. */
-  readonly size: number;
-}
 
 /** A file that is written by position, in any order, until it is whole. */
 export class PartFile implements AsyncDisposable {
@@ -103,20 +94,6 @@ export class PartFile implements AsyncDisposable {
     const bytes = Buffer.allocUnsafe(length);
     const { bytesRead } = await onDisk(this.path, () => this.#handle.read(bytes, 0, length, position));
     return bytes.subarray(0, bytesRead);
-  }
-
-  /** Moves the ranges to their places at the front, one after the other, and cuts off the rest. @throws LocalDiskError */
-  async keep({ ranges, size }: KeptRanges): Promise<void> {
-    for (const { start, end, at } of ranges) {
-      for (let from = start; from < end && at !== start; ) {
-        const bytes = await this.read(from, Math.min(movedBytes, end - from));
-        // Another program has cut the file: the check of its size finds that later.
-        if (bytes.length === 0) break;
-        await this.write([bytes], at + from - start);
-        from += bytes.length;
-      }
-    }
-    await onDisk(this.path, () => this.#handle.truncate(size));
   }
 
   /** Resolves when all bytes written so far are on the disk. @throws LocalDiskError */
