@@ -1,4 +1,4 @@
-import { readdir, stat } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { isReceiptName } from '../../../contract/delivery.ts';
@@ -11,6 +11,7 @@ import { plaintextName } from '../../api/download/disk/local-name.ts';
 import { ClientError } from '../../api/errors.ts';
 import { clientFailure } from '../failure.ts';
 import { type ContainerInput, openContainerInput } from '../files/container.ts';
+import { guardOutputs } from '../files/guard.ts';
 import { filesHelp, type OutputFileOptions, outputOf, reportWritten, withOutputOptions } from '../files/options.ts';
 import { type Sink, writeOutput } from '../files/output-file.ts';
 import { counted, sliced } from '../files/streams.ts';
@@ -68,7 +69,12 @@ export function registerDecrypt(program: Command, context: CommandContext): void
         if (isReceipt) session.output.note(skipped);
         return !isReceipt;
       });
-      if (options.force) await keepInputs(wanted, options, session);
+      const read = [...wanted.map(({ input }) => input), options.header, options.sender, options.passphraseFile];
+      await guardOutputs(
+        session,
+        wanted.map(({ output }) => output),
+        read,
+      );
       if (isMany) await decryptMany(session, wanted, options);
       else for (const file of wanted) await decryptOne(session, file, options);
     });
@@ -133,26 +139,6 @@ async function containersBelow(name: string, { terminal, output }: Session): Pro
     }
   }
   return found;
-}
-
-/** @throws UsageError if --force would replace a file that is read */
-async function keepInputs(
-  files: readonly FileToDecrypt[],
-  { header, sender }: DecryptOptions,
-  { settings, terminal: { folder } }: Session,
-): Promise<void> {
-  const identityOf = async (name: string) => {
-    const found = await stat(resolve(folder, name), { bigint: true }).catch(() => undefined);
-    return found?.isFile() ? `${found.dev} ${found.ino}` : undefined;
-  };
-  const others = [header, sender].filter((name) => name !== undefined);
-  const names = [...files.map(({ input }) => input), ...others, ...settings.ownKeyFiles];
-  const read = new Set(await Promise.all(names.map(identityOf)));
-  for (const { output } of files) {
-    const identity = await identityOf(output);
-    if (identity === undefined || !read.has(identity)) continue;
-    throw usageError('--force', `${printable(output)} is an input, so it is not replaced`, 'Choose another --output.');
-  }
 }
 
 /** Decrypts each file, whatever happens to the others. @throws the failure, if any file failed */

@@ -54,6 +54,32 @@ describe('a failed command says why, and leaves no file', () => {
   });
 });
 
+describe('no output replaces what the command reads, or a private key, even with --force', () => {
+  test.each([
+    ['the input', ['encrypt', '-r', 'me.pub.pem', '-o', 'sample.bam', 'sample.bam']],
+    ['the input, by a link', ['encrypt', '-r', 'me.pub.pem', '-o', 'linked', 'sample.bam']],
+    ["a reader's key", ['encrypt', '-r', 'me.pub.pem', '-o', 'me.pub.pem', 'sample.bam']],
+    ["the writer's key", ['encrypt', '-r', 'me.pub.pem', '--key', 'me.sec.pem', '-o', 'me.sec.pem', 'sample.bam']],
+    ['a key that it does not read', ['encrypt', '-r', 'me.pub.pem', '-o', 'me.sec.pem', 'sample.bam']],
+    ['a key by the header', ['encrypt', '-r', 'me.pub.pem', '-o', 'x', '--header', 'me.sec.pem', 'sample.bam']],
+    ['the container', ['reencrypt', '-r', 'me.pub.pem', '--key', 'me.sec.pem', '-o', 'mine.c4gh', 'mine.c4gh']],
+    ['the key', ['reencrypt', '-r', 'me.pub.pem', '--key', 'me.sec.pem', '-o', 'me.sec.pem', 'mine.c4gh']],
+    ['another key', ['decrypt', '--key', 'me.sec.pem', '-o', 'other.sec.pem', 'mine.c4gh']],
+  ])('%s', async (_what, argv) => {
+    await symlink('sample.bam', join(folder, 'linked'));
+    await copyFile(join(folder, 'me.sec.pem'), join(folder, 'other.sec.pem'));
+    const all = async () => Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name))));
+    const before = await all();
+    const { exitCode, stderr } = await runCli([...argv, '--force'], { folder });
+    expect({ exitCode, stderr }).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('so it is not replaced'),
+    });
+    expect(await all()).toEqual(before);
+    for (const name of ['linked', 'other.sec.pem']) await rm(join(folder, name));
+  });
+});
+
 describe('decrypt takes several files, and folders', () => {
   const other = generateKeyPair();
   let tree: string;
