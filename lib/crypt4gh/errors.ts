@@ -1,3 +1,5 @@
+import { ENCRYPTED_SEGMENT_BYTES } from './sizes.ts';
+
 /** What is wrong with a header (Crypt4GH § 3.2, § 3.3.3). Ask for the file again; another key does not help. */
 export type HeaderErrorCode =
   | 'bad-magic'
@@ -92,7 +94,7 @@ export class NoMatchingKeyError extends Crypt4ghError {
 
 const bodyProblems: Readonly<Record<BodyErrorCode, string>> = {
   'segment-authentication-failed': 'does not authenticate with any data key',
-  'truncated-segment': 'is cut short',
+  'truncated-segment': 'is cut off',
   'truncated-body': 'is missing: the body ends too early',
   'oversized-body': 'should not be there: the body is longer than it should be',
 };
@@ -109,7 +111,10 @@ export class DamagedBodyError extends Crypt4ghError {
   readonly start: number;
   readonly end: number;
   constructor(code: BodyErrorCode, segment: number, start: number, end: number) {
-    super(`segment ${segment} (bytes ${start} to ${end} of the body) ${bodyProblems[code]}`);
+    const isShort = code === 'segment-authentication-failed' && end - start < ENCRYPTED_SEGMENT_BYTES;
+    // Only the last segment is shorter, so the file most likely ended earlier than its writer meant.
+    const problem = isShort ? 'is cut off, or was changed: it does not authenticate' : bodyProblems[code];
+    super(`segment ${segment} (bytes ${start} to ${end} of the body) ${problem}`);
     this.code = code;
     this.segment = segment;
     this.start = start;

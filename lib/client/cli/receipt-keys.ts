@@ -57,10 +57,14 @@ async function pinsIn(path: string): Promise<Readonly<Record<string, PinnedKeys>
  * keys are pinned.
  * @throws ClientError
  */
-export async function receiptKeys(session: Session, proxy: ProxyApi): Promise<ReceiptKeys> {
-  const { terminal, output } = session;
+export async function receiptKeys(
+  session: Session,
+  proxy: ProxyApi,
+  signal = session.terminal.signal,
+): Promise<ReceiptKeys> {
+  const { output } = session;
   let pinned = await pinnedKeys(session);
-  const text = await proxy.keySet({ signal: terminal.signal });
+  const text = await proxy.keySet({ signal });
   const source = 'the keys of the service';
   const pin = async (changed: (pins: PinnedKeys) => PinnedKeys) => {
     try {

@@ -1,4 +1,6 @@
+import { basename, join } from 'node:path';
 import type { DeliveredFile, MissingFile } from '../../../contract/delivery.ts';
+import { originalPath } from '../download/disk/local-name.ts';
 import type { Expected } from '../download/expected.ts';
 import type { Receipt } from './combine.ts';
 
@@ -19,6 +21,7 @@ export class Claims {
   /** Oldest request first. */
   readonly receipts: readonly Receipt[];
   readonly #byName = new Map<string, Claim>();
+  #byPath: ReadonlyMap<string, Claim> | undefined;
 
   /** @param receipts one per request */
   constructor(receipts: readonly Receipt[]) {
@@ -36,6 +39,17 @@ export class Claims {
   /** @param name of the container, as in the outbox */
   of(name: string): Claim | undefined {
     return this.#byName.get(name);
+  }
+
+  /** @param path of a container in the folder of its download: its name, or where `originalPath` puts it; folders may be added */
+  at(path: string): Claim | undefined {
+    this.#byPath ??= new Map(
+      [...this.#byName.values()].map((claim) => [
+        join(...(originalPath(claim.file.path, 'container') ?? ['.'])),
+        claim,
+      ]),
+    );
+    return this.of(path) ?? this.#byPath.get(path) ?? this.of(basename(path));
   }
 
   /** In the order of the names. */
