@@ -1,5 +1,3 @@
-import { ENCRYPTED_SEGMENT_BYTES } from './sizes.ts';
-
 /** What is wrong with a header (Crypt4GH § 3.2, § 3.3.3). Ask for the file again; another key does not help. */
 export type HeaderErrorCode =
   | 'bad-magic'
@@ -110,10 +108,10 @@ export class DamagedBodyError extends Crypt4ghError {
   /** Its bytes [start, end), counted from the start of the body. */
   readonly start: number;
   readonly end: number;
-  constructor(code: BodyErrorCode, segment: number, start: number, end: number) {
-    const isShort = code === 'segment-authentication-failed' && end - start < ENCRYPTED_SEGMENT_BYTES;
-    // Only the last segment is shorter, so the file most likely ended earlier than its writer meant.
-    const problem = isShort ? 'is cut off, or was changed: it does not authenticate' : bodyProblems[code];
+  /** @param isShort whether only the last segment of a body is so short */
+  constructor(code: BodyErrorCode, segment: number, start: number, end: number, isShort = false) {
+    const isCut = isShort && code === 'segment-authentication-failed';
+    const problem = isCut ? 'is cut off, or was changed: it does not authenticate' : bodyProblems[code];
     super(`segment ${segment} (bytes ${start} to ${end} of the body) ${problem}`);
     this.code = code;
     this.segment = segment;

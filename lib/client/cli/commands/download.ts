@@ -21,6 +21,9 @@ that differs is not kept, and the exit code is 10. A file whose export is still 
 comes last: run the command again once the receipt is listed. --require-receipt refuses files that no receipt names. The last line says how many
 files are verified, and by which receipt.
 
+With -o -, one file goes to standard output, in order. Its last byte comes once the file matches its receipt, so a container that
+is interrupted or differs never looks whole to the next program.
+
 With --original-paths, files get the paths that their submitters gave them, below the folder: sample.bam and sample.bam.bai lie
 side by side. Characters that a file system might not accept become "_". A file without a receipt keeps its staged name.
 
@@ -35,6 +38,7 @@ Examples:
   data-out download --all -o data
   data-out download 'EGAF0001*' '*-study*.{bam,cram}.c4gh'
   data-out download --all -o data --skip-existing
+  data-out download EGAF00000000001-x.bam.c4gh -o - | data-out decrypt --key me.sec.pem -o x.bam
   data-out download --wait --request 0b5c0f4e-8a53-4d0e-9a44-0d5f3c1e7a10 -o data
   data-out download --wait --dataset EGAD00000000001 --since 2026-11-22T09:00:00Z -o data`;
 
@@ -45,7 +49,7 @@ export function registerDownload(program: Command, context: CommandContext): voi
     .description('download files of your outbox')
     .argument('[names...]', 'names as data-out list shows them, or patterns in quotes')
     .option('-a, --all', 'every file')
-    .option('-o, --output <folder>', 'folder; created if missing', '.')
+    .option('-o, --output <folder>', 'folder, created if missing; - writes one file to standard output', '.')
     .option('--parallel <n>', 'files at once', '8')
     .option('--connections <n>', 'connections per file', '4');
   withServiceOptions(

@@ -21,6 +21,7 @@ import type { Session } from '../session.ts';
 import { nothingStaged } from '../submitted-paths.ts';
 import { incompleteError, incompleteText, summaryOf } from './delivery-summary.ts';
 import { downloadReporter } from './download-reporter.ts';
+import { pipeDownload } from './pipe-download.ts';
 import { selectFiles } from './select-files.ts';
 
 /** What a user asks `download` for. */
@@ -29,6 +30,7 @@ export interface WantedDownload {
   readonly names: readonly string[];
   readonly all: boolean;
   readonly wait: { readonly delivery: AwaitedDelivery; readonly timeoutMs: number } | undefined;
+  /** `-`: one file goes to standard output. */
   readonly folder: string;
   readonly parallel: number;
   readonly connections: number;
@@ -63,7 +65,13 @@ export async function downloadListed(begun: BegunDownload): Promise<void> {
   const { files, receipts, gone } = await listed(run, await run.list(), delivery);
   // The files are downloaded meanwhile.
   const reading = read(run, receipts);
-  const error = await download(run, files, reading);
+  reading.catch(() => undefined);
+  const expected = expectationsOf(run, reading);
+  if (run.wanted.folder === '-') {
+    await pipeDownload(files, { ...run, connections: run.wanted.connections, expected, reading });
+    return;
+  }
+  const error = await download(run, files, expected, reading);
   if (error?.code === 'interrupted')
     run.session.output.note('Downloaded bytes are kept: run the same command again to resume.');
   if (error) throw error;
@@ -130,14 +138,16 @@ async function listed(
   const files = selected.filter(({ name }) => !isReceiptName(name));
   const isSelected = new Set(selected);
   const mayName = mayNameOneOf(files);
-  if (selected.length > files.length && files.length === 0) {
+  if (folder !== '-' && selected.length > files.length && files.length === 0) {
     output.note(`The delivery receipts of your outbox are in ${printable(folder)}.`);
   }
   return {
     files,
     receipts: {
       toRead: receipts.filter((receipt) => isSelected.has(receipt) || mayName(receipt.name)),
-      keep: (claims) => keepReceipts(run, receipts, selected, claims, delivery),
+      keep: async (claims) => {
+        if (folder !== '-') await keepReceipts(run, receipts, selected, claims, delivery);
+      },
     },
     gone: lost > 0 ? goneError(lost, delivered?.size ?? 0) : undefined,
   };
@@ -154,8 +164,9 @@ async function read(run: Run, { toRead, keep }: NeededReceipts): Promise<ReadRec
 
 /** @returns the failure of the run */
 async function download(
-  { session, proxy, wanted, own }: Run,
+  { session, proxy, wanted }: Run,
   files: readonly ListedFile[],
+  expected: (file: ListedFile) => Expectation,
   reading: Promise<{ readonly claims: Claims }>,
 ): Promise<ClientError | undefined> {
   const { terminal, output, progress } = session;
@@ -164,13 +175,7 @@ async function download(
   const bytes = files.reduce((sum, { size }) => sum + size, 0);
   progress.expect(bytes, files.length);
   const reporter = downloadReporter(output, progress, files.length);
-  const { requireReceipt, folder, parallel, connections, existing, sync } = wanted;
-  const expected = expectations(reading, (claims, name) => {
-    const isOwn = own.known.has(claims.of(name)?.receipt.key_fingerprint ?? '');
-    const found = claims.expected(name, isOwn);
-    if (found === undefined && requireReceipt) throw unnamedError(name);
-    return found;
-  });
+  const { folder, parallel, connections, existing, sync } = wanted;
   const place = wanted.originalPaths ? originalPlaces(files, (await reading).claims, output) : undefined;
   const report = await downloadFiles({
     ...{ proxy, files, folder, parallel, connections, existing, sync, expected, place, signal },
@@ -278,11 +283,17 @@ function unnamedError(name: string): ClientError {
   });
 }
 
-/** What receipts say of files, once they are read. @param expectedBy can throw a ClientError */
-function expectations(
+/** What receipts say of files, once they are read. */
+function expectationsOf(
+  { own, wanted }: Run,
   reading: Promise<{ readonly claims: Claims }>,
-  expectedBy: (claims: Claims, name: string) => Expected | undefined,
 ): (file: ListedFile) => Expectation {
+  const expectedBy = (claims: Claims, name: string): Expected | undefined => {
+    const isOwn = own.known.has(claims.of(name)?.receipt.key_fingerprint ?? '');
+    const found = claims.expected(name, isOwn);
+    if (found === undefined && wanted.requireReceipt) throw unnamedError(name);
+    return found;
+  };
   let known: Claims | undefined;
   let failure: unknown;
   reading.then(

@@ -17,7 +17,7 @@ export async function runDownload(session: Session, asked: WantedDownload): Prom
   const listing = asked.wait ? undefined : list();
   listing?.catch(() => undefined);
   await using scratch = await ReceiptFolder.open(cachePath(terminal), terminal.now);
-  const wanted = { ...asked, folder: resolve(terminal.folder, asked.folder) };
+  const wanted = { ...asked, folder: asked.folder === '-' ? '-' : resolve(terminal.folder, asked.folder) };
   const { downloadListed } = await import('./listed-download.ts');
   await downloadListed({ session, proxy, wanted, scratch, list: () => listing ?? list() });
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
 import { calculateJwkThumbprint } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { DeliveryReceipt } from '../../../../../lib/contract/delivery.ts';
@@ -56,15 +57,16 @@ function deliverLater(): void {
   server.put(`EGAD00000000001-${requestId(2)}.delivery.jws`, signer.sign(later));
 }
 
+const credentials = () => ({
+  DATA_OUT_URL: server.url,
+  DATA_OUT_VISA: 'a.b.c',
+  DATA_OUT_USERNAME: 'user',
+  DATA_OUT_PASSWORD: server.password,
+});
+
 /** Runs the client as the researcher. */
 async function run(argv: readonly string[], choices: Partial<Terminal> = {}) {
-  const env = {
-    DATA_OUT_URL: server.url,
-    DATA_OUT_VISA: 'a.b.c',
-    DATA_OUT_USERNAME: 'user',
-    DATA_OUT_PASSWORD: server.password,
-    ...choices.env,
-  };
+  const env = { ...credentials(), ...choices.env };
   const ended = await runCli(argv, { folder, ...choices, env });
   return { ...ended, stdout: ended.stdout.toString() };
 }
@@ -258,6 +260,63 @@ describe('download', () => {
       deliver();
       await writeFile(join(folder, 'cache'), 'a file');
       expect((await run(['download', '--all', '-o', 'data'], { env: env() })).exitCode).toBe(0);
+    });
+  });
+
+  describe('to standard output', () => {
+    const toOutput = (...argv: string[]) => runCli(['download', '-o', '-', ...argv], { folder, env: credentials() });
+
+    test('gives one file, in order, compared with its receipt', async () => {
+      deliver();
+      const { exitCode, stdout, stderr } = await toOutput(names[0]);
+      expect({ exitCode, stderr }).toMatchObject({
+        exitCode: 0,
+        stderr: expect.stringMatching(/, 1 verified; receipt/),
+      });
+      expect(stdout.equals(containers[0]!)).toBe(true);
+      expect(await readdir(folder)).toEqual(['me.sec.pem']);
+    });
+
+    test('says that it is not verified without a receipt', async () => {
+      const { exitCode, stderr } = await toOutput(names[1]);
+      expect({ exitCode, stderr }).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('none verified') });
+    });
+
+    test('withholds the last byte of one that differs, or whose receipt is not genuine', async () => {
+      deliver({ files: [{ ...files[0]!, crc64nvme: 'rosUhgp5mIg=' }] });
+      const differs = await toOutput(names[0]);
+      expect({ ...differs, stdout: differs.stdout.length }).toMatchObject({
+        exitCode: 10,
+        stdout: containers[0]!.length - 1,
+      });
+      deliver({}, new ReceiptSigner());
+      const refused = await toOutput(names[0]);
+      expect({ ...refused, stdout: refused.stdout.length }).toMatchObject({
+        exitCode: 10,
+        stdout: containers[0]!.length - 1,
+      });
+    });
+
+    test('takes one file', async () => {
+      expect(await toOutput('--all')).toMatchObject({
+        exitCode: 2,
+        stderr: expect.stringContaining('one file, not 2'),
+      });
+    });
+
+    test('whose reader ends before the file fails', async () => {
+      const output = new Writable({
+        write: (_chunk, _encoding, done) => done(Object.assign(new Error('broken pipe'), { code: 'EPIPE' })),
+      });
+      const { exitCode, stderr } = await runCli(['download', names[0], '-o', '-'], {
+        folder,
+        env: credentials(),
+        output,
+      });
+      expect({ exitCode, stderr }).toMatchObject({
+        exitCode: 5,
+        stderr: expect.stringContaining('ended before the file'),
+      });
     });
   });
 
