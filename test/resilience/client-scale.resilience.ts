@@ -28,9 +28,9 @@ afterAll(() => client?.remove());
 /** Its period is that of no piece and no write, so bytes in a wrong place are other bytes. */
 const repeat = randomBytes(mebibyte + 4093).toString('base64');
 
-async function fetchMeasured(file: ServedFile, folder: string, options: readonly string[] = []) {
+async function fetchMeasured(file: ServedFile, output: string, within: readonly string[] = []) {
   server = await RangeServer.start([file]);
-  const { child, ended } = client.start(server.url, ['download', file.name, '-o', folder, ...options]);
+  const { child, ended } = client.start(server.url, ['download', file.name, '-o', output], { within });
   const peak = peakOf(child, ended);
   const run = await ended;
   expect(run, run.stderr).toMatchObject({ exitCode: 0 });
@@ -74,6 +74,12 @@ test('a file of 2 GiB takes hardly more memory than one of 64 MiB', async () => 
     await rm(join(folder, file.name));
   }
   expect(Math.max(...peaks)).toBeLessThan(mostMemory);
+}, 300_000);
+
+test('nor does one that goes to a pipe', async () => {
+  const within = ['bash', '-c', 'exec "$@" > >(cat > /dev/null)', 'bash'];
+  const file = { name: 'piped.c4gh', size: 2048 * mebibyte + 1, repeat };
+  expect(await fetchMeasured(file, '-', within)).toBeLessThan(mostMemory);
 }, 300_000);
 
 test('5,000 small files come whole, each under its name', async () => {
