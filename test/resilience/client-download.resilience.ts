@@ -75,10 +75,6 @@ async function sha256(chunks: AsyncIterable<Uint8Array>): Promise<string> {
   return hash.digest('hex');
 }
 const expected = () => Promise.all(sources.map((source) => sha256(bytesOf(source)))).then((sums) => sums.sort());
-const sumOf = async (name: string) =>
-  createHash('sha256')
-    .update(await readFile(join(folder, name)))
-    .digest('hex');
 
 const plaintextSumOf = async (name: string) =>
   (await receive(once(await readFile(join(folder, name))), reader.privateKey)).plaintextSha256;

@@ -98,25 +98,16 @@ export interface ReceiptClaim {
   readonly remedy: string;
 }
 
-/** A whole file is not what it was expected to be. Nothing of it can be used. */
+/** A whole file is not what its receipt says. Nothing of it can be used. */
 export class ChecksumError extends ClientError {
-  /**
-   * @param sums in hex or base64: of the bytes received, and as they are listed
-   * @param kind such as `SHA-256`
-   * @param receipt what lists them; default: the service
-   */
+  /** @param sums numbers, hex or base64: of the bytes received, and as they are listed; `kind`, such as `size` */
   constructor(
     fileName: string,
-    sums: { readonly found: string; readonly listed: string },
-    kind = 'SHA-256',
-    receipt?: ReceiptClaim,
+    { kind, found, listed }: { readonly kind: string; readonly found: string; readonly listed: string },
+    { source, remedy }: ReceiptClaim,
   ) {
-    const {
-      source = 'the service lists',
-      remedy = 'Run the same command again. If the checksum is wrong again, tell the operator.',
-    } = receipt ?? {};
-    const message = `${fileName}: the file received has the ${kind} ${sums.found}, but ${source} ${sums.listed}`;
-    super(receipt ? 'not_verified' : 'damaged', message, { remedy });
+    const message = `${fileName}: the file received has the ${kind} ${found}, but ${source} ${listed}`;
+    super('not_verified', message, { remedy });
   }
 }
 

@@ -44,10 +44,7 @@ export class Claims {
   /** @param path of a container in the folder of its download: its name, or where `originalPath` puts it; folders may be added */
   at(path: string): Claim | undefined {
     this.#byPath ??= new Map(
-      [...this.#byName.values()].map((claim) => [
-        join(...(originalPath(claim.file.path, 'container') ?? ['.'])),
-        claim,
-      ]),
+      [...this.#byName.values()].map((claim) => [join(...(originalPath(claim.file.path) ?? ['.'])), claim]),
     );
     return this.of(path) ?? this.#byPath.get(path) ?? this.of(basename(path));
   }

@@ -1,10 +1,9 @@
 import { ChecksumError } from '../errors.ts';
 import { ContainerDigest, loadCrc } from './disk/container-digest.ts';
-import { PartDigest } from './disk/part-digest.ts';
 import type { ReadableTarget, Target } from './disk/part-file.ts';
 import type { Expectation, Verified } from './expected.ts';
 
-/** Compares a file with what is expected of it, while it is written. */
+/** Compares a container with what is expected of it, while it is written. */
 export interface Check extends Target {
   /**
    * Call it once, after the last write.
@@ -21,26 +20,24 @@ export async function checkOf(
   expectation: Expectation,
 ): Promise<Check | undefined> {
   if (expectation === undefined) return undefined;
-  const isPlain = !(expectation instanceof Promise) && 'sha256' in expectation;
-  const digest = isPlain ? new PartDigest(part) : new ContainerDigest(part, await loadCrc());
+  const digest = new ContainerDigest(part, await loadCrc());
   return {
     write: (buffers, position) => digest.write(buffers, position),
     async verdict(signal) {
       const expected = await expectation;
       if (expected === undefined) return undefined;
       const different = firstDifference(expected, await digest.found(signal));
-      if (different) throw new ChecksumError(name, different, different.kind, expected.receipt);
-      if ('sha256' in expected) return 'plaintext';
+      if (different) throw new ChecksumError(name, different, expected.receipt);
       return expected.crc64nvme === undefined ? undefined : 'bytes';
     },
   };
 }
 
-const kinds = { sha256: 'SHA-256', size: 'size', headerSha256: 'header SHA-256', crc64nvme: 'CRC-64/NVME' } as const;
+const kinds = { size: 'size', headerSha256: 'header SHA-256', crc64nvme: 'CRC-64/NVME' } as const;
 type Sums = { readonly [Name in keyof typeof kinds]?: string | number | undefined };
 
 function firstDifference(expected: Sums, found: Sums) {
-  for (const name of ['sha256', 'size', 'headerSha256', 'crc64nvme'] as const) {
+  for (const name of ['size', 'headerSha256', 'crc64nvme'] as const) {
     const [listed, got] = [expected[name], found[name]];
     if (listed !== undefined && listed !== got) {
       return { kind: kinds[name], listed: String(listed), found: String(got || 'none') };

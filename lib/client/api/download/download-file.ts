@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises';
 import { ChecksumError, type ClientError } from '../errors.ts';
 import { giveBack } from '../read-memory.ts';
 import type { Transport } from '../transport.ts';
@@ -8,10 +7,9 @@ import { ComparedFile, DifferentError } from './disk/compared-file.ts';
 import { type Existing, isWhole } from './disk/existing.ts';
 import { checkSpace, discard, finish } from './disk/finish.ts';
 import { leftOver } from './disk/journal.ts';
-import { onDisk } from './disk/local-disk.ts';
 import type { LocalPaths } from './disk/local-name.ts';
 import { FileLock } from './disk/lock.ts';
-import { PartFile, privateMode, publicMode, type ReadableTarget, type Target } from './disk/part-file.ts';
+import { PartFile, type ReadableTarget, type Target } from './disk/part-file.ts';
 import type { SmallFiles } from './disk/small-files.ts';
 import type { DownloadEvent } from './events.ts';
 import type { Expectation, Verified } from './expected.ts';
@@ -25,8 +23,6 @@ export interface DownloadFileOptions {
   readonly connections: number;
   readonly wholeBytes?: TransferOptions['wholeBytes'];
   readonly existing: Existing;
-  /** Whether only its owner may read the file; default: no. */
-  readonly isPrivate?: boolean;
   /** Whether the file is on the disk before it gets its name; default: yes. */
   readonly sync?: boolean | undefined;
   /** Writes small files of the run; default: they are written as large ones. */
@@ -91,7 +87,7 @@ async function restarted<T>(
 
 /** Downloads a small new file into memory, then writes it. @returns `undefined` if it did not */
 async function downloadAtOnce(options: DownloadFileOptions): Promise<Compared | undefined> {
-  const { remote, paths, smallFiles, written, isPrivate, transport, onEvent, signal } = options;
+  const { remote, paths, smallFiles, written, transport, onEvent, signal } = options;
   const { name, size } = remote;
   if (!smallFiles?.suits(size, paths)) return undefined;
   onEvent({ type: 'started', name, size, kept: 0 });
@@ -109,8 +105,7 @@ async function downloadAtOnce(options: DownloadFileOptions): Promise<Compared | 
   await check?.write([bytes], 0);
   const verified = await check?.verdict(signal);
   const modified = modifiedOf(version);
-  const mode = isPrivate ? privateMode : publicMode;
-  const isWritten = await smallFiles.write(paths, bytes, { mode, modified }, written);
+  const isWritten = await smallFiles.write(paths, bytes, modified, written);
   return isWritten ? { verified } : undefined;
 }
 
@@ -153,9 +148,7 @@ function transferTo(
 async function downloadVersion(options: DownloadFileOptions): Promise<Compared> {
   const { remote, paths, transport, onEvent, signal, sync = true } = options;
   const { name } = remote;
-  // This process has just made the lock, so it shows the owner of new files on this disk.
-  const { uid } = await onDisk(paths.lock, () => stat(paths.lock));
-  await using part = await PartFile.open(paths.part, options.isPrivate ? privateMode : publicMode, uid);
+  await using part = await PartFile.open(paths.part);
   const { resumed, exists, synced } = await leftOver(part, paths, { name, size: remote.size });
   const { timing } = transport;
   const checkpoints = new Checkpoints({ part, path: paths.journal, timing, name, exists, synced, sync });

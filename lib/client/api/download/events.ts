@@ -22,8 +22,6 @@ export interface FileResult {
   /** Its local path, also if it failed. */
   readonly path: string;
   readonly outcome: 'downloaded' | 'skipped' | 'failed';
-  /** With `downloaded`: SHA-256 in hex, if it was compared with the checksum of the catalogue. */
-  readonly sha256?: string | undefined;
   /** How it was compared with its delivery receipt in this run; absent if it was not. */
   readonly verified?: Verified | undefined;
   /** With `failed`. */

@@ -9,7 +9,6 @@ import { type Claim, Claims } from '../../api/delivery/claims.ts';
 import { receiptNames } from '../../api/delivery/receipt-files.ts';
 import { readHeader } from '../../api/download/disk/container-digest.ts';
 import { ifThere, syncFolder } from '../../api/download/disk/local-disk.ts';
-import type { Verified } from '../../api/download/expected.ts';
 import { ClientError, throwIfInterrupted } from '../../api/errors.ts';
 import { type ContainerInput, openContainerInput } from '../files/container.ts';
 import { type OutputFileOptions, outputOf, reportWritten } from '../files/options.ts';
@@ -44,7 +43,7 @@ export interface FileToDecrypt {
 export interface Opened {
   readonly outcome: 'decrypted' | 'skipped';
   /** How its receipt proves it; `undefined`: not verified. */
-  readonly verified: Verified | undefined;
+  readonly verified: 'plaintext' | 'bytes' | undefined;
 }
 
 interface Opening {

@@ -215,7 +215,7 @@ function originalPlaces(
 ): (file: ListedFile) => readonly string[] | undefined {
   const placeOf = ({ name }: ListedFile) => {
     const claim = claims.of(name);
-    return claim && originalPath(claim.file.path, 'container');
+    return claim && originalPath(claim.file.path);
   };
   const without = files.filter((file) => placeOf(file) === undefined).length;
   if (without > 0) {

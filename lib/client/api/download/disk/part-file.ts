@@ -2,10 +2,6 @@ import { constants, writevSync } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { onDisk } from './local-disk.ts';
 
-/** Only the owner may read and write. */
-export const privateMode = 0o600;
-/** The user's mask says who may read. */
-export const publicMode = 0o666;
 /** Windows has no such flag. */
 const noFollow = constants.O_NOFOLLOW ?? 0;
 /**
@@ -24,33 +20,18 @@ export type ReadableTarget = Pick<PartFile, 'write' | 'read'>;
 /** A file that is written by position, in any order, until it is whole. */
 export class PartFile implements AsyncDisposable {
   readonly path: string;
-  readonly #mode: number;
   #handle: FileHandle;
   /** Writes in a row that took long. */
   #slowWrites = 0;
 
-  private constructor(path: string, mode: number, handle: FileHandle) {
+  private constructor(path: string, handle: FileHandle) {
     this.path = path;
-    this.#mode = mode;
     this.#handle = handle;
   }
 
-  /**
-   * Opens the file, or makes it. It never follows a symbolic link. If the file is to be private but belongs to another user, who
-   * could read it, it is replaced by a new one.
-   * @param mode of a new file, before the user's mask
-   * @param owner user id of new files on this disk
-   * @throws LocalDiskError
-   */
-  static async open(path: string, mode: number, owner: number): Promise<PartFile> {
-    return await onDisk(path, async () => {
-      const part = new PartFile(path, mode, await open(path, flags, mode));
-      if (mode !== privateMode) return part;
-      // An existing file may be readable by others. Some disks have no modes.
-      if ((await part.#handle.stat()).uid === owner) await part.#handle.chmod(mode).catch(() => undefined);
-      else await part.renew();
-      return part;
-    });
+  /** Opens the file, or makes it. It never follows a symbolic link. @throws LocalDiskError */
+  static async open(path: string): Promise<PartFile> {
+    return await onDisk(path, async () => new PartFile(path, await open(path, flags)));
   }
 
   /** Restarts in a new file. A process that has opened the old one cannot read it. @throws LocalDiskError */
@@ -58,7 +39,7 @@ export class PartFile implements AsyncDisposable {
     await onDisk(this.path, async () => {
       await this.#handle.close();
       await rm(this.path, { force: true });
-      this.#handle = await open(this.path, flags | constants.O_EXCL, this.#mode);
+      this.#handle = await open(this.path, flags | constants.O_EXCL);
     });
   }
 
