@@ -58,7 +58,7 @@ export function quickStart({ files, connectionPath, admin, released, hasKey }: Q
       'npx data-out list',
       `npx data-out download --all --force -o ${quoted(downloadsDir)}`,
       `npx data-out verify ${quoted(downloadsDir)}`,
-      `for file in ${quoted(downloadsDir)}/*.c4gh; do npx data-out decrypt --force "$file"; done`,
+      `npx data-out decrypt --force ${quoted(downloadsDir)}`,
     ],
   ];
   const script = paragraphs

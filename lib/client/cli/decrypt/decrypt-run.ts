@@ -237,7 +237,7 @@ const otherSum: FileVerdict = { state: 'differs', size: 0, detail: 'its plaintex
 function checkSize({ input: name }: FileToDecrypt, { input }: ContainerInput, claim: Claim | undefined): void {
   if (claim === undefined || input.size === undefined || input.size >= claim.file.size) return;
   throw new ClientError('damaged', `${printable(name)} is cut off: ${input.size} of ${claim.file.size} bytes`, {
-    remedy: 'Download it again: data-out download fetches what is missing.',
+    remedy: 'Delete it, and download it again.',
   });
 }
 
