@@ -25,7 +25,7 @@ plaintext that exists and is right is skipped. If a file fails, the others are s
 code of the failure if all failed alike.
 
 Each plaintext is compared with the delivery receipts (NAME.delivery.jws) beside the files, as data-out verify does. One that
-differs is not kept. If no receipt names a file of a folder, it is decrypted all the same, and the exit code is 10.
+differs is not kept. If no receipt names a file of a folder, it is decrypted anyway, and the exit code is 10.
 
 With --delete, a container is removed once its plaintext is on the disk and has the SHA-256 of its receipt, so the disk needs
 room for one file more, not for all files twice.

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { open, realpath, rm } from 'node:fs/promises';
+import { open, realpath, rm, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { decrypt, decryptFile, openContainer, openHeader } from '../../../crypt4gh/index.ts';
 import { UsageError } from '../../../terminal/errors.ts';
@@ -51,7 +51,7 @@ interface Opening {
   readonly sender?: Uint8Array;
 }
 
-/** Milliseconds to wait for the service's keys: without them files are decrypted all the same. */
+/** Milliseconds to wait for the service's keys: without them files are decrypted, but not verified. */
 const keySetMs = 10_000;
 
 /** Decrypts the files of one command, with the same keys and receipts. Its disposal overwrites the keys. */
@@ -146,8 +146,9 @@ export class DecryptRun implements Disposable {
    * @throws ClientError `local_disk` if it is not right
    */
   async #kept(file: FileToDecrypt, container: ContainerInput, target: string) {
-    await using existing = await ifThere(open(target, 'r'));
-    if (existing === undefined) return undefined;
+    // Opening a named pipe would wait for its writer.
+    if (!(await ifThere(stat(target)))?.isFile()) return undefined;
+    await using existing = await open(target, 'r');
     const claim = await this.#claimOf(file, container);
     if (claim?.file.plaintext_sha256 !== undefined) {
       const verdict = await this.#check(target, claim, 'plaintext');

@@ -14,7 +14,7 @@ const [headerBytes, segmentBytes] = [124, 65_564];
 const container = await containerOf(randomBytes(3 * 65_536), publicKey);
 const listed = await deliveredFile('a.c4gh', container);
 
-/** A file whose bytes come in chunks that end at these places, too. */
+/** A file whose chunks also end at these places. */
 function remoteOf(ends: readonly number[]): RemoteFile {
   const size = container.length;
   return {

@@ -75,7 +75,7 @@ describe('a folder', () => {
     expect((await read(`open/${largePlain}`)).equals(plaintexts[0])).toBe(true);
   });
 
-  test('resumes: what is there and right is skipped, anything else is not touched', async () => {
+  test('resumes: a plaintext that is right is skipped, anything else is not touched', async () => {
     await toOpen();
     const before = await stat(join(folder, 'open', largePlain));
     await rm(join(folder, 'open', smallPlain));
