@@ -91,7 +91,8 @@ export class MainJob {
   }
 
   async download(log: Log): Promise<string> {
-    await this.client(log, 'download --all --decrypt --key me.sec.pem -o delivery');
+    await this.client(log, 'download --all -o delivery');
+    await this.client(log, 'decrypt delivery --key me.sec.pem');
     const listed = objects<{ readonly name: string; readonly path: string }>(await this.client(log, 'list --json'));
     for (const [name, bytes] of Object.entries(this.#files)) {
       const { name: container = '' } = listed.find(({ path }) => path === name) ?? {};

@@ -92,7 +92,7 @@ export class NoMatchingKeyError extends Crypt4ghError {
 
 const bodyProblems: Readonly<Record<BodyErrorCode, string>> = {
   'segment-authentication-failed': 'does not authenticate with any data key',
-  'truncated-segment': 'is cut short',
+  'truncated-segment': 'is cut off',
   'truncated-body': 'is missing: the body ends too early',
   'oversized-body': 'should not be there: the body is longer than it should be',
 };
@@ -108,8 +108,11 @@ export class DamagedBodyError extends Crypt4ghError {
   /** Its bytes [start, end), counted from the start of the body. */
   readonly start: number;
   readonly end: number;
-  constructor(code: BodyErrorCode, segment: number, start: number, end: number) {
-    super(`segment ${segment} (bytes ${start} to ${end} of the body) ${bodyProblems[code]}`);
+  /** @param isShort whether only the last segment of a body is so short */
+  constructor(code: BodyErrorCode, segment: number, start: number, end: number, isShort = false) {
+    const isCut = isShort && code === 'segment-authentication-failed';
+    const problem = isCut ? 'is cut off, or was changed: it does not authenticate' : bodyProblems[code];
+    super(`segment ${segment} (bytes ${start} to ${end} of the body) ${problem}`);
     this.code = code;
     this.segment = segment;
     this.start = start;

@@ -56,9 +56,9 @@ export function quickStart({ files, connectionPath, admin, released, hasKey }: Q
     [
       'As the researcher, list, download, verify and decrypt it:',
       'npx data-out list',
-      `npx data-out download --all --overwrite -o ${quoted(downloadsDir)}`,
+      `npx data-out download --all --force -o ${quoted(downloadsDir)}`,
       `npx data-out verify ${quoted(downloadsDir)}`,
-      `for file in ${quoted(downloadsDir)}/*.c4gh; do npx data-out decrypt --force "$file"; done`,
+      `npx data-out decrypt --force ${quoted(downloadsDir)}`,
     ],
   ];
   const script = paragraphs

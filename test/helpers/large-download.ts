@@ -5,32 +5,28 @@ import { expect } from 'vitest';
 import { ClientWorld, namesIn } from './client-world.ts';
 import type { FaultProxy } from './fault-proxy.ts';
 
-/** The names under which the container is saved. */
-export const forms = [
-  { form: 'container', name: 'large.bam.c4gh', options: [] },
-  { form: 'plaintext', name: 'large.bam', options: ['--decrypt'] },
-] as const;
+/** The name of {@link LargeDownload}'s file. */
+const name = 'large.bam.c4gh';
 
 /** One large file in the outbox, to be downloaded by a client that is stopped on the way. */
 export class LargeDownload {
   readonly world: ClientWorld;
-  /** The bytes that must be there in the end, by the form in which the container is saved. */
-  readonly expected: Readonly<Record<'container' | 'plaintext', Buffer>>;
+  /** The bytes that must be there in the end. */
+  readonly container: Buffer;
 
-  private constructor(world: ClientWorld, expected: LargeDownload['expected']) {
+  private constructor(world: ClientWorld, container: Buffer) {
     this.world = world;
-    this.expected = expected;
+    this.container = container;
   }
 
   /** @param size of the plaintext; more than 8 MiB come in several pieces */
   static async start(size: number): Promise<LargeDownload> {
     const world = await ClientWorld.start();
-    return new LargeDownload(world, await world.stageContainer('large.bam.c4gh', size));
+    return new LargeDownload(world, (await world.stageContainer(name, size)).container);
   }
 
-  command(folder: string, options: readonly string[] = []): readonly string[] {
-    const key = options.includes('--decrypt') ? ['--key', this.world.keyPath] : [];
-    return ['download', 'large.bam.c4gh', '-o', folder, '--connections', '3', ...options, ...key];
+  command(folder: string): readonly string[] {
+    return ['download', name, '-o', folder, '--connections', '3'];
   }
 
   /** Holds that the final name is that of the whole file or of nothing. @returns whether it exists */

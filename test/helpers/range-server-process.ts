@@ -11,13 +11,11 @@ const modified = new Date('2026-01-02T03:04:05.000Z');
 
 class Content {
   readonly size: number;
-  readonly #head: Buffer;
   readonly #period: number;
   readonly #repeated: Buffer;
 
-  constructor({ size, head = '', repeat }: ServedFile) {
+  constructor({ size, repeat }: ServedFile) {
     this.size = size;
-    this.#head = Buffer.from(head, 'base64');
     const pattern = Buffer.from(repeat, 'base64');
     this.#period = pattern.length;
     // From any place in the first period on, one whole chunk.
@@ -26,8 +24,7 @@ class Content {
 
   /** Bytes from `at` on: no more than one chunk, none behind `end`. */
   from(at: number, end: number): Buffer {
-    if (at < this.#head.length) return this.#head.subarray(at, end);
-    const start = (at - this.#head.length) % this.#period;
+    const start = at % this.#period;
     return this.#repeated.subarray(start, start + Math.min(chunkBytes, end - at));
   }
 }

@@ -2,12 +2,11 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-/** A file that the server makes while it is read: what is in `head`, then `repeat` again and again. */
+/** A file that the server makes while it is read: `repeat` again and again. */
 export interface ServedFile {
   readonly name: string;
   readonly size: number;
   /** Base64. */
-  readonly head?: string;
   readonly repeat: string;
 }
 
@@ -41,13 +40,12 @@ export class RangeServer {
 }
 
 /** The content of a served file, for comparison: bytes [start, end). */
-export function servedBytes({ head = '', repeat }: ServedFile, start: number, end: number): Buffer {
-  const [first, pattern] = [Buffer.from(head, 'base64'), Buffer.from(repeat, 'base64')];
+export function servedBytes({ repeat }: ServedFile, start: number, end: number): Buffer {
+  const pattern = Buffer.from(repeat, 'base64');
   const bytes = Buffer.alloc(end - start);
   let at = start;
   while (at < end) {
-    const isHead = at < first.length;
-    const source = isHead ? first.subarray(at) : pattern.subarray((at - first.length) % pattern.length);
+    const source = pattern.subarray(at % pattern.length);
     at += source.copy(bytes, at - start, 0, Math.min(source.length, end - at));
   }
   return bytes;

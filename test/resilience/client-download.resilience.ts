@@ -75,10 +75,9 @@ async function sha256(chunks: AsyncIterable<Uint8Array>): Promise<string> {
   return hash.digest('hex');
 }
 const expected = () => Promise.all(sources.map((source) => sha256(bytesOf(source)))).then((sums) => sums.sort());
-const sumOf = async (name: string) =>
-  createHash('sha256')
-    .update(await readFile(join(folder, name)))
-    .digest('hex');
+
+const plaintextSumOf = async (name: string) =>
+  (await receive(once(await readFile(join(folder, name))), reader.privateKey)).plaintextSha256;
 
 async function* once(bytes: Uint8Array) {
   yield bytes;
@@ -88,27 +87,20 @@ describe('the outbox of the whole service', () => {
   test('is downloaded whole', async () => {
     expect((await download()).error).toBeUndefined();
     const sums = [];
-    for (const name of await readdir(folder)) {
-      const container = await readFile(join(folder, name));
-      sums.push((await receive(once(container), reader.privateKey)).plaintextSha256);
-    }
+    for (const name of await readdir(folder)) sums.push(await plaintextSumOf(name));
     expect(sums.sort()).toEqual(await expected());
   });
 
-  test('is decrypted while it comes, through cuts, expiry and damage on the way', async () => {
+  test('is downloaded whole through cuts and expiry on the way', async () => {
     let progress = 0;
-    faults.break(
-      { on: 'storage', path: /large/, fault: { kind: 'cut', bytes: 3_000_000 }, skip: 1, times: 2 },
-      { on: 'storage', path: /large/, fault: { kind: 'corrupt', at: 9_000_000 }, times: 4 },
-    );
+    faults.break({ on: 'storage', path: /large/, fault: { kind: 'cut', bytes: 3_000_000 }, skip: 1, times: 2 });
     const report = await download({
-      decrypt: { privateKeys: [reader.privateKey] },
       onEvent: ({ type }) => {
         if (type === 'progress' && ++progress === 5) faults.break({ on: 'storage', fault: { kind: 'expire' } });
       },
     });
     expect(report.error).toBeUndefined();
-    expect((await Promise.all((await readdir(folder)).map(sumOf))).sort()).toEqual(await expected());
+    expect((await Promise.all((await readdir(folder)).map(plaintextSumOf))).sort()).toEqual(await expected());
   });
 
   test('is kept as it is when the same export was repeated', async () => {

@@ -15,8 +15,7 @@ beforeAll(async () => {
 afterAll(() => download?.world.stop());
 
 test('a download that is killed again and again comes to its end, and never loses what it had', async () => {
-  const { world } = download;
-  const { container } = download.expected;
+  const { world, container } = download;
   const folder = await world.folder();
   const faults = await world.faults();
   const argv = download.command(folder);

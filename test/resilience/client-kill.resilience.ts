@@ -1,8 +1,12 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { publicKeyFingerprint } from '../../lib/crypt4gh/index.ts';
+import { containerOf } from '../helpers/client-world.ts';
 import { type Ending, killSwitch } from '../helpers/kill-switch.ts';
-import { forms, inLanes, LargeDownload } from '../helpers/large-download.ts';
+import { inLanes, LargeDownload } from '../helpers/large-download.ts';
+import { deliveredFile, ReceiptSigner, receiptOf, requestId } from '../helpers/receipts.ts';
 
 /**
  * The client is killed at every kind of step that it takes on the disk, and run again by the same command. The final
@@ -15,14 +19,13 @@ beforeAll(async () => {
 });
 afterAll(() => download?.world.stop());
 
-test.for(forms)('killed before and after every step on the disk: $form', { timeout: 150_000 }, async (kept) => {
-  const { form, name, options } = kept;
-  const { world } = download;
-  const bytes = download.expected[form];
-  const stepsFile = join(world.root, `steps-${form}.json`);
+test('killed before and after every step on the disk', { timeout: 150_000 }, async () => {
+  const { world, container: bytes } = download;
+  const name = 'large.bam.c4gh';
+  const stepsFile = join(world.root, 'steps.json');
   const whole = await dataFolder();
   const env = killSwitch({ stepsFile, fastClock: true });
-  const undisturbed = await world.run(download.command(whole, options), { env });
+  const undisturbed = await world.run(download.command(whole), { env });
   expect(undisturbed, undisturbed.stderr).toMatchObject({ exitCode: 0 });
   expect(await download.expectNothingHalf(whole, name, bytes)).toBe(true);
   const points = pointsOf(JSON.parse(await readFile(stepsFile, 'utf8')) as string[]);
@@ -30,7 +33,7 @@ test.for(forms)('killed before and after every step on the disk: $form', { timeo
   let kills = 0;
   await inLanes(2, points, async ({ step, ending }) => {
     const folder = await dataFolder();
-    const argv = download.command(folder, options);
+    const argv = download.command(folder);
     const killed = await world.run(argv, { env: killSwitch({ at: { step, ending }, fastClock: true }) });
     // The number of steps depends on the order of arrival. A run that never came to this step is whole.
     if (killed.signal === 'SIGKILL') kills += 1;
@@ -82,6 +85,34 @@ test('with --no-sync no file waits for the disk; without it, large and small one
   expect(usual).toContain('datasync large.bam.c4gh.part 1');
   expect(usual).toContain('fdatasync  1');
   expect(await syncs(['--no-sync'])).toEqual([]);
+});
+
+test('decrypt --delete: the container goes when the verified plaintext and its name are on the disk', async () => {
+  const { world } = download;
+  const folder = await world.folder();
+  const plaintext = randomBytes(100_000);
+  const container = await containerOf(plaintext, world.keys.publicKey);
+  const signer = new ReceiptSigner();
+  const listed = await deliveredFile('a.bam.c4gh', container, { plaintext });
+  const receipt = receiptOf([listed], { key_fingerprint: publicKeyFingerprint(world.keys.publicKey) });
+  await writeFile(join(folder, 'a.bam.c4gh'), container);
+  await writeFile(join(folder, `EGAD1-${requestId(1)}.delivery.jws`), signer.sign(receipt));
+  await writeFile(join(folder, 'jwks.json'), JSON.stringify(signer.keySet));
+  const stepsFile = join(world.root, 'steps-decrypt.json');
+  const argv = ['decrypt', folder, '--key', world.keyPath, '--keys', join(folder, 'jwks.json'), '--delete'];
+  const run = await world.run(argv, { env: killSwitch({ stepsFile }) });
+  expect(run, run.stderr).toMatchObject({ exitCode: 0 });
+  const steps = (JSON.parse(await readFile(stepsFile, 'utf8')) as string[]).map((step) =>
+    step.replace(/\.data-out-\w+\.part/, 'TEMPORARY'),
+  );
+  expect(steps.filter((step) => /^(datasync|link|sync|rm a)/.test(step))).toEqual([
+    'datasync TEMPORARY 1',
+    'link TEMPORARY 1',
+    'sync a.bam 1',
+    `sync ${basename(folder)} 1`,
+    'rm a.bam.c4gh 1',
+  ]);
+  expect((await readFile(join(folder, 'a.bam'))).equals(plaintext)).toBe(true);
 });
 
 /** Always of the same name, and made by the client. */

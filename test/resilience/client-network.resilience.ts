@@ -69,16 +69,6 @@ describe('download', () => {
     expect(await readFile(join(folder, 'EGAF1-a.bam.c4gh'))).toEqual(content.container);
   });
 
-  test('decrypting, with one file that is not a container: the others are whole, the exit code says partial', async () => {
-    const folder = await world.folder();
-    const argv = ['download', '--all', '--decrypt', '--key', world.keyPath, '-o', folder];
-    const { exitCode, stderr } = await world.run(argv);
-    expect(exitCode).toBe(5);
-    expect(stderr).toContain('1 of 3 files are not whole: EGAF2-broken.bam.c4gh: this is not a Crypt4GH container');
-    expect(await namesIn(folder)).toEqual(['EGAF1-a.bam', 'EGAF3-c.txt']);
-    expect(await readFile(join(folder, 'EGAF1-a.bam'))).toEqual(content.plaintext);
-  });
-
   test('a reader of its output that goes away stops nothing', async () => {
     const folder = await world.folder();
     const within = ['bash', '-c', 'set -o pipefail; "$@" | head -n 1 > /dev/null', 'bash'];

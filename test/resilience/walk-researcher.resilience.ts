@@ -201,7 +201,7 @@ const stages: Readonly<Record<string, Stage>> = {
     before: () => writeFile(study(container), 'notes of mine'),
     choices: () => ({ exitCode: 5, anyOrder: true }),
     after: async () => expect(await readFile(study(container), 'utf8')).toBe('notes of mine'),
-    restore: () => walk.run('data-out download --all -o data --overwrite'),
+    restore: () => walk.run('data-out download --all -o data --force'),
   },
   'plaintext exists': {
     before: () => writeFile(study('data/EGAF00000000001-sample.bam'), 'notes of mine'),

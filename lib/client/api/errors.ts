@@ -98,18 +98,6 @@ export class ServiceError extends ClientError {
   }
 }
 
-/** Some segments of a container do not authenticate, even after a second fetch. All others are kept. */
-export class DamagedFileError extends ClientError {
-  /** @param segments indices from 0, ascending */
-  constructor(fileName: string, segments: readonly number[]) {
-    const named = segments.slice(0, 5).join(', ') + (segments.length > 5 ? ', …' : '');
-    const what = segments.length === 1 ? `segment ${named} does` : `${segments.length} segments (${named}) do`;
-    super('damaged', `${fileName}: ${what} not authenticate, even after a second fetch`, {
-      remedy: 'Run the command again: it fetches only what is missing. If that also fails, ask for a new export.',
-    });
-  }
-}
-
 /** What a delivery receipt says of a file, for the error of a file that differs. */
 export interface ReceiptClaim {
   /** Such as `delivery receipt 0b5c… lists`. */
@@ -117,25 +105,16 @@ export interface ReceiptClaim {
   readonly remedy: string;
 }
 
-/** A whole file is not what it was expected to be. Nothing of it can be used. */
+/** A whole file is not what its receipt says. Nothing of it can be used. */
 export class ChecksumError extends ClientError {
-  /**
-   * @param sums in hex or base64: of the bytes received, and as they are listed
-   * @param kind such as `SHA-256`
-   * @param receipt what lists them; default: the service
-   */
+  /** @param sums numbers, hex or base64: of the bytes received, and as they are listed; `kind`, such as `size` */
   constructor(
     fileName: string,
-    sums: { readonly found: string; readonly listed: string },
-    kind = 'SHA-256',
-    receipt?: ReceiptClaim,
+    { kind, found, listed }: { readonly kind: string; readonly found: string; readonly listed: string },
+    { source, remedy }: ReceiptClaim,
   ) {
-    const {
-      source = 'the service lists',
-      remedy = 'Run the same command again. If the checksum is wrong again, tell the operator.',
-    } = receipt ?? {};
-    const message = `${fileName}: the file received has the ${kind} ${sums.found}, but ${source} ${sums.listed}`;
-    super(receipt ? 'not_verified' : 'damaged', message, { remedy });
+    const message = `${fileName}: the file received has the ${kind} ${found}, but ${source} ${listed}`;
+    super('not_verified', message, { remedy });
   }
 }
 

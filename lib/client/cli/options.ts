@@ -50,12 +50,10 @@ export function collect(value: string, before: readonly string[] | undefined): r
 }
 
 /** What to do with existing files. @throws UsageError */
-export function existingOf(
-  options: { readonly [Name in 'overwrite' | 'skipExisting']?: boolean | undefined },
-): Existing {
-  const { overwrite, skipExisting } = options;
-  if (overwrite && skipExisting) throw usageError('--overwrite', 'give this or --skip-existing, not both');
-  return overwrite ? 'overwrite' : skipExisting ? 'skip' : 'fail';
+export function existingOf(options: { readonly [Name in 'force' | 'skipExisting']?: boolean | undefined }): Existing {
+  const { force, skipExisting } = options;
+  if (force && skipExisting) throw usageError('--force', 'give this or --skip-existing, not both');
+  return force ? 'force' : skipExisting ? 'skip' : 'fail';
 }
 
 /** Parses a whole number. @throws UsageError */

@@ -57,5 +57,5 @@ export function truncatedBody(present: number, end: number): DamagedBodyError {
 
 export function damagedSegment(code: DamagedBodyError['code'], index: number, length: number): DamagedBodyError {
   const start = index * ENCRYPTED_SEGMENT_BYTES;
-  return new DamagedBodyError(code, index, start, start + length);
+  return new DamagedBodyError(code, index, start, start + length, length < ENCRYPTED_SEGMENT_BYTES);
 }

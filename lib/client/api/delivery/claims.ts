@@ -1,4 +1,6 @@
+import { basename, join } from 'node:path';
 import type { DeliveredFile, MissingFile } from '../../../contract/delivery.ts';
+import { originalPath } from '../download/disk/local-name.ts';
 import type { Expected } from '../download/expected.ts';
 import type { Receipt } from './combine.ts';
 
@@ -19,6 +21,7 @@ export class Claims {
   /** Oldest request first. */
   readonly receipts: readonly Receipt[];
   readonly #byName = new Map<string, Claim>();
+  #byPath: ReadonlyMap<string, Claim> | undefined;
 
   /** @param receipts one per request */
   constructor(receipts: readonly Receipt[]) {
@@ -36,6 +39,14 @@ export class Claims {
   /** @param name of the container, as in the outbox */
   of(name: string): Claim | undefined {
     return this.#byName.get(name);
+  }
+
+  /** @param path of a container in the folder of its download: its name, or where `originalPath` puts it; folders may be added */
+  at(path: string): Claim | undefined {
+    this.#byPath ??= new Map(
+      [...this.#byName.values()].map((claim) => [join(...(originalPath(claim.file.path) ?? ['.'])), claim]),
+    );
+    return this.of(path) ?? this.#byPath.get(path) ?? this.of(basename(path));
   }
 
   /** In the order of the names. */
@@ -69,14 +80,13 @@ export class Claims {
 
   /**
    * What a file must be when it is downloaded.
-   * @param form that is kept: the container, or its plaintext
    * @param isOwn whether the receipt is for a known key of the caller
    * @returns `undefined` if no receipt names it
    */
-  expected(name: string, form: 'container' | 'plaintext', isOwn = true): Expected | undefined {
+  expected(name: string, isOwn = true): Expected | undefined {
     const claim = this.of(name);
     if (claim === undefined) return undefined;
-    const { size, crc64nvme, header_sha256: headerSha256, plaintext_sha256: sha256 } = claim.file;
+    const { size, crc64nvme, header_sha256: headerSha256 } = claim.file;
     const { jti, iat } = claim.receipt;
     const receipt = {
       source: `delivery receipt ${jti} lists`,
@@ -88,7 +98,6 @@ export class Claims {
           ? ''
           : ' The receipt is for a key that is not known to be yours: name your key in key_files, or save its public key beside it.'),
     };
-    if (form === 'plaintext' && sha256 !== undefined) return { sha256, editHeaderSha256: headerSha256, receipt };
     return { size, headerSha256, crc64nvme, receipt };
   }
 }

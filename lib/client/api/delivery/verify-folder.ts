@@ -125,10 +125,12 @@ interface Form {
   readonly form: 'container' | 'plaintext';
 }
 
-/** Where `download --original-paths` puts a file. */
+/** Where `download --original-paths` puts a file, and `decrypt` its plaintext. */
 function originalsOf({ path }: DeliveredFile): readonly Form[] {
-  return (['container', 'plaintext'] as const).flatMap((form) => {
-    const segments = originalPath(path, form);
-    return segments ? [{ name: join(...segments), form }] : [];
-  });
+  const name = join(...(originalPath(path) ?? []));
+  if (name === '.') return [];
+  return [
+    { name, form: 'container' },
+    { name: plaintextName(name), form: 'plaintext' },
+  ];
 }

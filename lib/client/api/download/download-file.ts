@@ -1,33 +1,21 @@
-import { stat } from 'node:fs/promises';
-import { Crypt4ghError, decryptSegments, NoMatchingKeyError, type SegmentCipher } from '../../../crypt4gh/index.ts';
-import { ChecksumError, ClientError } from '../errors.ts';
+import { ChecksumError, type ClientError } from '../errors.ts';
 import { giveBack } from '../read-memory.ts';
 import type { Transport } from '../transport.ts';
-import { checkEdit, checkOf, isPassing, UnseenError } from './check.ts';
-import { DecryptingSink, type DecryptingSinkOptions } from './decrypting-sink.ts';
+import { checkOf } from './check.ts';
 import { Checkpoints } from './disk/checkpoints.ts';
 import { ComparedFile, DifferentError } from './disk/compared-file.ts';
 import { type Existing, isWhole } from './disk/existing.ts';
 import { checkSpace, discard, finish } from './disk/finish.ts';
-import { type Form, leftOver } from './disk/journal.ts';
-import { onDisk } from './disk/local-disk.ts';
+import { leftOver } from './disk/journal.ts';
 import type { LocalPaths } from './disk/local-name.ts';
 import { FileLock } from './disk/lock.ts';
-import { PartFile, privateMode, publicMode, type ReadableTarget, type Target } from './disk/part-file.ts';
+import { PartFile, type ReadableTarget, type Target } from './disk/part-file.ts';
 import type { SmallFiles } from './disk/small-files.ts';
 import type { DownloadEvent } from './events.ts';
 import type { Expectation, Verified } from './expected.ts';
 import { fetchRange } from './remote/in-order.ts';
 import { ChangedError, type ObjectVersion, type RemoteFile } from './remote/remote-file.ts';
-import { ContainerSink } from './sink.ts';
 import { Transfer, type TransferOptions } from './transfer.ts';
-
-/** Decrypts containers while they are downloaded. */
-export interface Decryption {
-  readonly privateKeys: readonly Uint8Array[];
-  /** Such as `SegmentWorkers`; default: this thread. */
-  readonly cipher?: Pick<SegmentCipher, 'decryptSegments'>;
-}
 
 export interface DownloadFileOptions {
   readonly remote: RemoteFile;
@@ -35,9 +23,6 @@ export interface DownloadFileOptions {
   readonly connections: number;
   readonly wholeBytes?: TransferOptions['wholeBytes'];
   readonly existing: Existing;
-  readonly decrypt?: Decryption | undefined;
-  /** Whether only its owner may read the file; default: no. Files that are decrypted here are always private. */
-  readonly isPrivate?: boolean;
   /** Whether the file is on the disk before it gets its name; default: yes. */
   readonly sync?: boolean | undefined;
   /** Writes small files of the run; default: they are written as large ones. */
@@ -92,27 +77,19 @@ async function restarted<T>(
   const { name } = options.remote;
   for (let restarts = 0; ; restarts += 1) {
     try {
-      return await work({ ...options, ...(await known(options.expected)) });
+      return await work(options);
     } catch (error) {
-      if (!(error instanceof ChangedError) || restarts >= mostRestarts) throw described(error, name);
-      if (!(error instanceof UnseenError)) options.onEvent({ type: 'restarted', name });
+      if (!(error instanceof ChangedError) || restarts >= mostRestarts) throw error;
+      options.onEvent({ type: 'restarted', name });
     }
   }
 }
 
-/** What is expected, if it is known by now; else the promise. @throws errors of the expectation */
-async function known(expected: Expectation): Promise<{ readonly expected: Expectation }> {
-  if (!(expected instanceof Promise)) return { expected };
-  const notYet = Symbol();
-  const value = await Promise.race([expected, Promise.resolve(notYet)]);
-  return { expected: typeof value === 'symbol' ? expected : value };
-}
-
 /** Downloads a small new file into memory, then writes it. @returns `undefined` if it did not */
 async function downloadAtOnce(options: DownloadFileOptions): Promise<Compared | undefined> {
-  const { remote, paths, smallFiles, written, decrypt, isPrivate, transport, onEvent, signal } = options;
+  const { remote, paths, smallFiles, written, transport, onEvent, signal } = options;
   const { name, size } = remote;
-  if (decrypt !== undefined || !smallFiles?.suits(size, paths)) return undefined;
+  if (!smallFiles?.suits(size, paths)) return undefined;
   onEvent({ type: 'started', name, size, kept: 0 });
   const retrying = (error: ClientError) => onEvent({ type: 'retrying', name, error });
   const whole = { range: { start: 0, end: size }, known: undefined };
@@ -124,12 +101,11 @@ async function downloadAtOnce(options: DownloadFileOptions): Promise<Compared | 
     write: async () => undefined,
     read: async (position, length) => bytes.subarray(position, position + length),
   };
-  const check = await checkOf(memory, options);
+  const check = await checkOf(memory, name, options.expected);
   await check?.write([bytes], 0);
   const verified = await check?.verdict(signal);
   const modified = modifiedOf(version);
-  const mode = isPrivate ? privateMode : publicMode;
-  const isWritten = await smallFiles.write(paths, bytes, { mode, modified }, written);
+  const isWritten = await smallFiles.write(paths, bytes, modified, written);
   return isWritten ? { verified } : undefined;
 }
 
@@ -139,8 +115,7 @@ function modifiedOf(version: ObjectVersion | undefined): Date | undefined {
 }
 
 /** Reads all of the remote file and writes nothing. @returns `undefined` if the local file has other bytes */
-async function compareWithRemote(whole: DownloadFileOptions): Promise<Compared | undefined> {
-  const options = { ...whole, expected: await whole.expected };
+async function compareWithRemote(options: DownloadFileOptions): Promise<Compared | undefined> {
   const { remote, paths, onEvent, signal } = options;
   const { name } = remote;
   await using file = await ComparedFile.open(paths.final);
@@ -148,125 +123,64 @@ async function compareWithRemote(whole: DownloadFileOptions): Promise<Compared |
   onEvent({ type: 'comparing', name });
   onEvent({ type: 'started', name, size: remote.size, kept: 0 });
   const kept = (bytes: number) => onEvent({ type: 'progress', name, bytes });
-  const check = await checkOf(file, options);
-  const transfer = transferTo(check ?? file, options, {
-    resumed: undefined,
-    kept,
-    edited: true,
-    passing: check?.passing,
-  });
+  const check = await checkOf(file, name, options.expected);
+  const transfer = transferTo(check ?? file, options, { resumed: undefined, kept });
   try {
     if ((await transfer.run()) !== (await file.size())) return undefined;
   } catch (error) {
     if (error instanceof DifferentError) return undefined;
-    throw described(error, name);
+    throw error;
   }
-  await checkEdit(options, transfer.edit);
-  // The local file lacks a part of an edited plaintext, and the listed digest covers the whole.
-  const isComparable = transfer.edit === undefined || isPassing(options);
-  const verified = isComparable ? await check?.verdict(signal) : undefined;
+  const verified = await check?.verdict(signal);
   await file.setModified(modifiedOf(transfer.state?.version));
   return { verified };
 }
 
 function transferTo(
   part: Target,
-  { remote, connections, wholeBytes, decrypt, transport, onEvent, signal }: DownloadFileOptions,
-  {
-    edited,
-    passing,
-    ...more
-  }: Pick<TransferOptions, 'resumed' | 'kept'> & Pick<DecryptingSinkOptions, 'edited' | 'passing'>,
+  { remote, connections, wholeBytes, transport, onEvent, signal }: DownloadFileOptions,
+  more: Pick<TransferOptions, 'resumed' | 'kept'>,
 ): Transfer {
-  const { name } = remote;
-  return new Transfer({
-    remote,
-    connections,
-    wholeBytes,
-    transport,
-    signal,
-    ...more,
-    makeSink: (size, damaged) =>
-      decrypt
-        ? new DecryptingSink({ part, size, damaged, edited, passing, cipher: { decryptSegments }, ...decrypt })
-        : new ContainerSink(part, size),
-    retrying: (error) => onEvent({ type: 'retrying', name, error }),
-    refetching: (segment) => onEvent({ type: 'refetching', name, segment }),
-  });
+  const retrying = (error: ClientError) => onEvent({ type: 'retrying', name: remote.name, error });
+  return new Transfer({ remote, part, connections, wholeBytes, transport, signal, retrying, ...more });
 }
 
 async function downloadVersion(options: DownloadFileOptions): Promise<Compared> {
-  const { remote, paths, decrypt, transport, onEvent, signal, sync = true } = options;
+  const { remote, paths, transport, onEvent, signal, sync = true } = options;
   const { name } = remote;
-  const form: Form = decrypt ? 'plaintext' : 'container';
-  // This process has just made the lock, so it shows the owner of new files on this disk.
-  const { uid } = await onDisk(paths.lock, () => stat(paths.lock));
-  await using part = await PartFile.open(paths.part, decrypt || options.isPrivate ? privateMode : publicMode, uid);
-  const left = await leftOver(part, paths, { name, form, size: remote.size });
-  const { resumed, exists, synced } = isPassing(options) ? { ...left, resumed: undefined, synced: [] } : left;
-  const checkpoints = new Checkpoints({
-    part,
-    path: paths.journal,
-    timing: transport.timing,
-    name,
-    form,
-    exists,
-    synced,
-    sync,
-  });
+  await using part = await PartFile.open(paths.part);
+  const { resumed, exists, synced } = await leftOver(part, paths, { name, size: remote.size });
+  const { timing } = transport;
+  const checkpoints = new Checkpoints({ part, path: paths.journal, timing, name, exists, synced, sync });
   if (resumed === undefined) {
     await checkpoints.forget();
     if (exists) await part.renew();
   }
-  const check = await checkOf(part, options);
+  const check = await checkOf(part, name, options.expected);
   const transfer = transferTo(check ?? part, options, {
     resumed,
-    passing: check?.passing,
     kept(bytes, version, done) {
       onEvent({ type: 'progress', name, bytes });
       checkpoints.note(bytes, version, done);
     },
   });
   const kept = transfer.state?.done.size ?? 0;
-  let isCut = false;
   try {
     await checkSpace(paths.part, remote.size - kept);
     onEvent({ type: 'started', name, size: remote.size, kept });
-    let size = await transfer.run();
+    const size = await transfer.run();
     await checkpoints.written();
     const modified = modifiedOf(transfer.state?.version);
     const verified = await check?.verdict(signal);
-    const { edit } = transfer;
-    await checkEdit(options, edit);
-    if (edit) {
-      isCut = true;
-      await checkpoints.forget();
-      await part.keep(edit);
-      size = edit.size;
-    }
     await finish(part, { size, modified }, { ...options, sync }, checkpoints);
     return { verified };
   } catch (error) {
     const { state } = transfer;
     const isWrong = error instanceof ChangedError || error instanceof ChecksumError;
-    const isOfUse = !isWrong && !isCut && state !== undefined && state.done.size > 0;
+    const isOfUse = !isWrong && state !== undefined && state.done.size > 0;
     // The first failure tells more than a failure to clean up after it.
     const left = isOfUse ? checkpoints.save(state.version, state.done) : discard(part, checkpoints);
     await left.catch(() => undefined);
     throw error;
   }
-}
-
-function described(error: unknown, name: string): unknown {
-  if (!(error instanceof Crypt4ghError)) return error;
-  if (error instanceof NoMatchingKeyError) {
-    return new ClientError('forbidden', `${name}: ${error.message}`, {
-      remedy: 'Give the private key of the public key that the export was made for; data-out doctor tries your keys.',
-      cause: error,
-    });
-  }
-  return new ClientError('damaged', `${name}: ${error.message}`, {
-    remedy: 'Ask for a new export of this file.',
-    cause: error,
-  });
 }

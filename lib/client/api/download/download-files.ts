@@ -1,11 +1,10 @@
-import { isReceiptName } from '../../../contract/delivery.ts';
 import { ClientError, interrupted, UnavailableError } from '../errors.ts';
 import { fileNamesPerRequest, type ListedFile, type ProxyApi } from '../proxy.ts';
 import { type Existing, wouldSkip } from './disk/existing.ts';
 import { LocalDiskError, makeFolder, makeFoldersIn } from './disk/local-disk.ts';
-import { type LocalPaths, localPaths, NameClashes, plaintextName } from './disk/local-name.ts';
+import { type LocalPaths, localPaths, NameClashes } from './disk/local-name.ts';
 import { SmallFiles } from './disk/small-files.ts';
-import { type Decryption, downloadFile } from './download-file.ts';
+import { downloadFile } from './download-file.ts';
 import type { DownloadEvent, FileResult } from './events.ts';
 import type { Expectation } from './expected.ts';
 import { Locations } from './remote/locations.ts';
@@ -24,8 +23,6 @@ export interface DownloadFilesOptions {
   /** A file up to this size is fetched by one request, a larger one in pieces that are not smaller. Default: 8 MiB. */
   readonly wholeBytes?: number | undefined;
   readonly existing: Existing;
-  /** Keeps the plaintext, under the name without `.c4gh`. Default: keeps the container. Delivery receipts stay as they are. */
-  readonly decrypt?: Decryption | undefined;
   /** What a file must be; default: no file is compared. A ClientError that it throws, or rejects with, refuses the file. */
   readonly expected?: ((file: ListedFile) => Expectation) | undefined;
   /** Where a file lies in the folder: folders, made if they do not exist, and its name. Default: its name at the service. */
@@ -132,14 +129,13 @@ class Run {
 
   async #prepared(file: ListedFile): Promise<Job> {
     const { folder, existing, signal } = this.#options;
-    const decrypt = this.#decryptionOf(file);
-    const place = this.#options.place?.(file) ?? [decrypt ? plaintextName(file.name) : file.name];
+    const place = this.#options.place?.(file) ?? [file.name];
     try {
       const paths = localPaths(await makeFoldersIn(folder, place.slice(0, -1)), place.at(-1) ?? '');
       this.#clashes.claim(file.name, paths);
       if (this.stopped === undefined && file.size <= aheadBytes) {
         const isNew = this.smallFiles.suits(file.size, paths);
-        const isNeeded = isNew || !(await wouldSkip({ paths, existing, remote: file, decrypt }));
+        const isNeeded = isNew || !(await wouldSkip({ paths, existing, remote: file }));
         if (isNeeded) this.#locations.prepare(file.name, signal);
       }
       return { file, paths, problem: undefined };
@@ -161,12 +157,11 @@ class Run {
     try {
       if (problem ?? this.stopped) throw problem ?? this.stopped;
       const { smallFiles } = this;
-      const decrypt = this.#decryptionOf(file);
       const expected = this.#options.expected?.(file);
       // The file may fail before it is compared.
       if (expected instanceof Promise) expected.catch(() => undefined);
       const common = { remote, paths, connections, wholeBytes, existing, sync, transport, onEvent, signal };
-      const downloaded = await downloadFile({ ...common, smallFiles, written, decrypt, expected });
+      const downloaded = await downloadFile({ ...common, smallFiles, written, expected });
       this.#unavailable = 0;
       result = { name, size: remote.size, path: paths.final, ...downloaded };
     } catch (thrown) {
@@ -176,10 +171,6 @@ class Run {
     }
     this.#results.set(file, result);
     onEvent({ type: 'finished', result });
-  }
-
-  #decryptionOf({ name }: ListedFile): Decryption | undefined {
-    return isReceiptName(name) ? undefined : this.#options.decrypt;
   }
 
   #stopsAll(error: ClientError): boolean {

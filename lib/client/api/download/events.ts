@@ -1,7 +1,7 @@
 import type { ClientError } from '../errors.ts';
 import type { Verified } from './expected.ts';
 
-/** Progress of one file. Sizes are bytes of the remote file, even if its plaintext is kept. */
+/** Progress of one file. */
 export type DownloadEvent =
   /** A local file has the name, but another time: its bytes are compared. */
   | { readonly type: 'comparing'; readonly name: string }
@@ -12,8 +12,6 @@ export type DownloadEvent =
   | { readonly type: 'retrying'; readonly name: string; readonly error: ClientError }
   /** The remote file has changed: the download restarts. */
   | { readonly type: 'restarted'; readonly name: string }
-  /** A segment did not authenticate and is fetched again. */
-  | { readonly type: 'refetching'; readonly name: string; readonly segment: number }
   | { readonly type: 'finished'; readonly result: FileResult };
 
 /** The outcome of one file. */
@@ -24,8 +22,6 @@ export interface FileResult {
   /** Its local path, also if it failed. */
   readonly path: string;
   readonly outcome: 'downloaded' | 'skipped' | 'failed';
-  /** With `downloaded`: SHA-256 in hex, if it was compared with the checksum of the catalogue. */
-  readonly sha256?: string | undefined;
   /** How it was compared with its delivery receipt in this run; absent if it was not. */
   readonly verified?: Verified | undefined;
   /** With `failed`. */

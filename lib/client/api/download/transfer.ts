@@ -1,15 +1,14 @@
-import { type ByteRange, Crypt4ghError, MalformedHeaderError } from '../../../crypt4gh/index.ts';
-import { type ClientError, DamagedFileError, throwIfInterrupted, UnavailableError } from '../errors.ts';
+import type { ByteRange } from '../../../crypt4gh/index.ts';
+import { type ClientError, throwIfInterrupted, UnavailableError } from '../errors.ts';
 import type { Backoff } from '../retry.ts';
 import type { Transport } from '../transport.ts';
+import type { Target } from './disk/part-file.ts';
 import { RangeSet } from './disk/range-set.ts';
 import type { ObjectVersion, RemoteFile, RemoteReply } from './remote/remote-file.ts';
-import type { Edit, Sink } from './sink.ts';
+import { writeBytes } from './write-bytes.ts';
 
 const defaultWholeBytes = 8 * 1024 * 1024;
 const mostPieceBytes = 64 * 1024 * 1024;
-/** First guess at what holds a header; that of one recipient has 124 bytes. */
-const defaultHeadBytes = 64 * 1024;
 /** Pieces for each connection, so that all of them end at about the same time. */
 const piecesPerConnection = 4;
 /** How long the open connections show what they bring before another one is opened. */
@@ -19,7 +18,7 @@ const enoughBytes = 30e6;
 
 export interface TransferOptions {
   readonly remote: RemoteFile;
-  readonly makeSink: (size: number, damaged: (segment: number, start: number, end: number) => void) => Sink;
+  readonly part: Target;
   readonly connections: number;
   /** A file up to this size is fetched by one request, a larger one in pieces that are not smaller. Default: 8 MiB. */
   readonly wholeBytes?: number | undefined;
@@ -30,23 +29,16 @@ export interface TransferOptions {
   /** Called after bytes of the remote file are written. */
   readonly kept: (bytes: number, version: ObjectVersion, done: RangeSet) => void;
   readonly retrying: (error: ClientError) => void;
-  readonly refetching: (segment: number) => void;
 }
 
 /** Fetches the missing bytes of one remote file, over several connections at once. */
 export class Transfer {
   readonly #options: TransferOptions;
   readonly #size: number;
-  readonly #sink: Sink;
   /** Bytes that are written. */
   readonly #done: RangeSet;
-  /** Bytes that are written, under way or given up. */
+  /** Bytes that are written or under way. */
   readonly #claimed: RangeSet;
-  /** Segments that failed to authenticate once. */
-  readonly #suspects = new Set<number>();
-  /** Segments that failed twice: they are not fetched again. */
-  readonly #damaged = new Set<number>();
-  readonly #givenUp = new RangeSet();
   #version: ObjectVersion | undefined;
   /** Settles when the first request has its answer, which tells the version. */
   #pioneer: Promise<void> | undefined;
@@ -58,7 +50,6 @@ export class Transfer {
     this.#size = resumed?.version.size ?? remote.size;
     this.#done = new RangeSet(resumed?.done);
     this.#claimed = this.#done.copy();
-    this.#sink = options.makeSink(this.#size, (...segment) => this.#noteDamage(...segment));
   }
 
   /** The bytes that are written, and their version; `undefined` before the first reply. */
@@ -66,56 +57,16 @@ export class Transfer {
     return this.#version && { version: this.#version, done: this.#done };
   }
 
-  /** As `Sink.edit`, after {@link run}. */
-  get edit(): Edit | undefined {
-    return this.#sink.edit;
-  }
-
-  /**
-   * @returns size that the part must have, in bytes
-   * @throws DamagedFileError, ChangedError, ClientError; MalformedHeaderError, NoMatchingKeyError
-   */
+  /** @returns size that the part must have, in bytes @throws ChangedError, ClientError */
   async run(): Promise<number> {
-    const { remote } = this.#options;
     const abort = new AbortController();
     const signal = AbortSignal.any([abort.signal, ...(this.#options.signal ? [this.#options.signal] : [])]);
-    try {
-      await this.#fetchHead(signal);
-      const ended = await this.#lanes(signal, abort);
-      throwIfInterrupted(this.#options.signal);
-      // Of several failures, throw the one that stopped the others.
-      if (abort.signal.aborted) throw abort.signal.reason;
-      for (const lane of ended) if (lane.status === 'rejected') throw lane.reason;
-    } finally {
-      this.#sink.close();
-    }
-    if (this.#damaged.size === 0) return this.#sink.partSize;
-    throw new DamagedFileError(
-      remote.name,
-      [...this.#damaged].sort((one, other) => one - other),
-    );
-  }
-
-  /** Fetches what is needed first, by one connection: the header of a container to decrypt, or an empty file. */
-  async #fetchHead(signal: AbortSignal): Promise<void> {
-    const backoff = this.#options.transport.backoff(signal);
-    const { wholeBytes = defaultWholeBytes } = this.#options;
-    let headBytes = defaultHeadBytes;
-    let unreadable = false;
-    while (this.#sink.needsHead || (this.#size === 0 && this.#version === undefined)) {
-      const end = this.#size <= wholeBytes ? this.#size : Math.min(this.#size, headBytes);
-      try {
-        await this.#fetch({ start: 0, end }, signal);
-        if (this.#sink.needsHead && end === this.#size) {
-          throw new MalformedHeaderError('truncated-header', 'the file ends inside the header');
-        }
-        headBytes *= 2;
-      } catch (error) {
-        // A byte may have changed on the way: try once more.
-        if (error instanceof Crypt4ghError && !unreadable) unreadable = true;
-        else await this.#wait(backoff, error);
-      }
-    }
+    const ended = await this.#lanes(signal, abort);
+    throwIfInterrupted(this.#options.signal);
+    // Of several failures, throw the one that stopped the others.
+    if (abort.signal.aborted) throw abort.signal.reason;
+    for (const lane of ended) if (lane.status === 'rejected') throw lane.reason;
+    return this.#size;
   }
 
   /** Opens one connection after the other, while those that are open do not bring enough. */
@@ -164,11 +115,11 @@ export class Transfer {
   }
 
   #next(): ByteRange | undefined {
-    const { unit, start } = this.#sink;
-    const gap = this.#claimed.firstGap(start, this.#size);
+    // An empty file is asked for as well: its reply has its time.
+    if (this.#size === 0 && this.#version === undefined) return { start: 0, end: 0 };
+    const gap = this.#claimed.firstGap(0, this.#size);
     if (gap === undefined) return undefined;
-    const piece = Math.max(unit, this.#pieceBytes() - (this.#pieceBytes() % unit));
-    const range = { start: gap.start, end: Math.min(gap.end, gap.start + piece) };
+    const range = { start: gap.start, end: Math.min(gap.end, gap.start + this.#pieceBytes()) };
     this.#claimed.add(range.start, range.end);
     return range;
   }
@@ -191,7 +142,7 @@ export class Transfer {
       }
       const reply = await opening;
       try {
-        await this.#sink.take(range.start, reply.bytes, (start, end) => this.#keep(start, end));
+        await writeBytes(this.#options.part, range.start, reply.bytes, (start, end) => this.#keep(start, end));
       } finally {
         await reply.discard();
       }
@@ -217,18 +168,8 @@ export class Transfer {
   /** Frees the bytes of a range that have not come, for any lane. */
   #release({ start, end }: ByteRange): void {
     this.#claimed.remove(start, end);
-    for (const range of [...this.#done.ranges, ...this.#givenUp.ranges]) {
+    for (const range of this.#done.ranges) {
       this.#claimed.add(Math.max(start, range.start), Math.min(end, range.end));
     }
-  }
-
-  #noteDamage(segment: number, start: number, end: number): void {
-    if (!this.#suspects.has(segment)) {
-      this.#suspects.add(segment);
-      this.#options.refetching(segment);
-      return;
-    }
-    this.#damaged.add(segment);
-    this.#givenUp.add(start, end);
   }
 }

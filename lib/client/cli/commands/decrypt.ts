@@ -1,36 +1,34 @@
-import { readdir, stat } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { isReceiptName } from '../../../contract/delivery.ts';
-import { decrypt, decryptFile, openContainer } from '../../../crypt4gh/index.ts';
 import { usageError } from '../../../terminal/errors.ts';
 import { failureOf } from '../../../terminal/failure.ts';
 import { printable } from '../../../terminal/output.ts';
 import { isFolder, makeFolder } from '../../api/download/disk/local-disk.ts';
 import { plaintextName } from '../../api/download/disk/local-name.ts';
 import { ClientError } from '../../api/errors.ts';
+import { DecryptRun, type FileToDecrypt, type Opened } from '../decrypt/decrypt-run.ts';
 import { clientFailure } from '../failure.ts';
-import { type ContainerInput, openContainerInput } from '../files/container.ts';
-import { filesHelp, type OutputFileOptions, outputOf, reportWritten, withOutputOptions } from '../files/options.ts';
-import { type Sink, writeOutput } from '../files/output-file.ts';
-import { counted, sliced } from '../files/streams.ts';
-import { threadsFor, whileGrowing } from '../files/threads.ts';
-import { type PrivateKeys, readPrivateKeys, readPublicKey } from '../key-files.ts';
-import { withKeyOptions } from '../options.ts';
-import { type ByteRangeOption, checkWithin, rangeOption } from '../range.ts';
+import { guardOutputs } from '../files/guard.ts';
+import { filesHelp, withOutputOptions } from '../files/options.ts';
+import { keySetOption } from '../folder-receipts.ts';
+import { withConnectionOptions, withKeyOptions } from '../options.ts';
+import { rangeOption } from '../range.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
-
-interface DecryptOptions extends OutputFileOptions {
-  readonly range?: ByteRangeOption | undefined;
-  readonly header?: string;
-  readonly sender?: string;
-}
 
 const afterHelp = `${filesHelp}
 
 In a folder, every file that ends in .c4gh is decrypted, also in folders below it; symbolic links are skipped. For several
-files, or a folder, --output names a folder, which is created if missing. If a file fails, the others are still decrypted: the
-exit code is then 5, or the code of the failure if all failed alike. A delivery receipt (NAME.delivery.jws) is skipped.
+files, or a folder, --output names a folder, which is created if missing. Run the same command again after an interruption: a
+plaintext that exists and is right is skipped. If a file fails, the others are still decrypted: the exit code is then 5, or the
+code of the failure if all failed alike.
+
+Each plaintext is compared with the delivery receipts (NAME.delivery.jws) beside the files, as data-out verify does. One that
+differs is not kept. If no receipt names a file of a folder, it is decrypted anyway, and the exit code is 10.
+
+With --delete, a container is removed once its plaintext is on the disk and has the SHA-256 of its receipt, so the disk needs
+room for one file more, not for all files twice.
 
 A damaged segment is reported. Nothing after it is written, and no file is left behind.
 
@@ -39,7 +37,7 @@ writes it. This does not sign the content: every reader of the file has its data
 
 Examples:
   data-out decrypt --key me.sec.pem sample.bam.c4gh                (writes sample.bam)
-  data-out decrypt --key me.sec.pem -o open data                   (all of the folder data)
+  data-out decrypt --key me.sec.pem data -o open --delete          (all of the folder data)
   data-out decrypt --key me.sec.pem - < sample.bam.c4gh | samtools view -
   data-out decrypt --key me.sec.pem --sender alice.pub.pem sample.bam.c4gh
   data-out decrypt --key me.sec.pem --range 0-65536 -o head.bin sample.bam.c4gh
@@ -51,38 +49,48 @@ export function registerDecrypt(program: Command, context: CommandContext): void
     .command('decrypt')
     .description('decrypt Crypt4GH files with your private key')
     .argument('[files...]', 'files, or folders with .c4gh files (default: standard input)');
-  withOutputOptions(
-    withKeyOptions(decrypt),
-    'file, or folder for several (default: the names without .c4gh; standard output for standard input)',
+  withConnectionOptions(
+    withOutputOptions(
+      withKeyOptions(decrypt),
+      'file, or folder for several (default: the names without .c4gh; standard output for standard input)',
+    )
+      .addOption(rangeOption())
+      .option('--delete', 'remove each container once its plaintext is verified')
+      .option('--sender <file>', 'public key of the sender; refuse files of others (default: any sender)')
+      .option('--header <file>', 'the header, if the input is a body alone')
+      .option(...keySetOption)
+      .option('--url <url>', 'address of the service (DATA_OUT_URL)'),
   )
-    .addOption(rangeOption())
-    .option('--sender <file>', 'public key of the sender; refuse files of others (default: any sender)')
-    .option('--header <file>', 'the header, if the input is a body alone')
     .addHelpText('after', afterHelp)
-    .action(async (files, options, command) => {
+    .action(async (names, options, command) => {
       await using session = await openSession(context, command);
-      const { files: found, isMany } = await filesToDecrypt(files, options, session);
-      const wanted = found.filter(({ input }) => {
+      const { files: found, isMany } = await filesToDecrypt(names, options, session);
+      const files = found.filter(({ input }) => {
         const isReceipt = isReceiptName(input);
         const skipped = `${printable(input)} is a delivery receipt, which is not encrypted: skipped. data-out verify reads it.`;
         if (isReceipt) session.output.note(skipped);
         return !isReceipt;
       });
-      if (options.force) await keepInputs(wanted, options, session);
-      if (isMany) await decryptMany(session, wanted, options);
-      else for (const file of wanted) await decryptOne(session, file, options);
+      const { header, sender, passphraseFile, range } = options;
+      if (options.delete && (header ?? range ?? files.find((file) => [file.input, file.output].includes('-')))) {
+        throw usageError('--delete', 'this needs whole files as input and output');
+      }
+      const read = [...files.map(({ input }) => input), header, sender, passphraseFile];
+      await guardOutputs(
+        session,
+        files.map(({ output }) => output),
+        read,
+      );
+      using run = new DecryptRun(session, options, isMany);
+      if (isMany) await decryptMany(session, files, run);
+      else for (const file of files) await run.decrypt(file);
     });
-}
-
-interface FileToDecrypt {
-  readonly input: string;
-  readonly output: string;
 }
 
 /** @throws UsageError; ClientError `not_found` for a folder without containers */
 async function filesToDecrypt(
   names: readonly string[],
-  { output, range, header }: DecryptOptions,
+  { output, range, header }: { readonly output?: string; readonly range?: unknown; readonly header?: string },
   session: Session,
 ): Promise<{ readonly files: readonly FileToDecrypt[]; readonly isMany: boolean }> {
   const { folder } = session.terminal;
@@ -93,12 +101,14 @@ async function filesToDecrypt(
       isMany = true;
       const inside = await containersBelow(name, session);
       if (inside.length === 0) throw new ClientError('not_found', `no file below ${printable(name)} ends in .c4gh`);
-      for (const each of inside.sort()) {
-        files.push({ input: join(name, each), output: join(output ?? name, plaintextName(each)) });
+      for (const path of inside.sort()) {
+        const place = join(output ?? name, plaintextName(path));
+        files.push({ input: join(name, path), output: place, root: name, path, isOfFolder: true });
       }
     } else {
       const place = isMany && output !== undefined ? join(output, plaintextName(basename(name))) : output;
-      files.push({ input: name, output: place ?? (isReceiptName(name) ? '' : defaultName(name)) });
+      const named = place ?? (isReceiptName(name) ? '' : defaultName(name));
+      files.push({ input: name, output: named, root: dirname(name), path: basename(name), isOfFolder: false });
     }
   }
   if (!isMany) return { files, isMany };
@@ -135,71 +145,45 @@ async function containersBelow(name: string, { terminal, output }: Session): Pro
   return found;
 }
 
-/** @throws UsageError if --force would replace a file that is read */
-async function keepInputs(
-  files: readonly FileToDecrypt[],
-  { header, sender }: DecryptOptions,
-  { settings, terminal: { folder } }: Session,
-): Promise<void> {
-  const identityOf = async (name: string) => {
-    const found = await stat(resolve(folder, name), { bigint: true }).catch(() => undefined);
-    return found?.isFile() ? `${found.dev} ${found.ino}` : undefined;
-  };
-  const others = [header, sender].filter((name) => name !== undefined);
-  const names = [...files.map(({ input }) => input), ...others, ...settings.ownKeyFiles];
-  const read = new Set(await Promise.all(names.map(identityOf)));
-  for (const { output } of files) {
-    const identity = await identityOf(output);
-    if (identity === undefined || !read.has(identity)) continue;
-    throw usageError('--force', `${printable(output)} is an input, so it is not replaced`, 'Choose another --output.');
-  }
-}
-
-/** Decrypts each file, whatever happens to the others. @throws the failure, if any file failed */
-async function decryptMany(session: Session, files: readonly FileToDecrypt[], options: DecryptOptions): Promise<void> {
+/** Decrypts each file, whatever happens to the others. @throws the failure, if any file failed or is not verified */
+async function decryptMany(session: Session, files: readonly FileToDecrypt[], run: DecryptRun): Promise<void> {
   const { terminal, output } = session;
   // A wrong key or passphrase fails before the first file, and is asked for once.
-  using keys = await readPrivateKeys(session);
+  await run.keys();
+  const opened: (Opened & FileToDecrypt)[] = [];
   const errors: { readonly error: unknown; readonly code: string; readonly message: string }[] = [];
   for (const file of files) {
     try {
       await makeFolder(dirname(resolve(terminal.folder, file.output)));
-      await decryptOne(session, file, options, keys);
+      opened.push({ ...file, ...(await run.decrypt(file)) });
     } catch (error) {
       const { code, message } = failureOf(error, clientFailure);
       if (code === 'unexpected' || terminal.signal.aborted) throw error;
-      output.warn(printable(`${file.input}: ${message}`));
+      output.warn(printable(message.includes(file.input) ? message : `${file.input}: ${message}`));
       errors.push({ error, code, message });
     }
   }
-  const [first] = errors;
-  output.note(`${files.length - errors.length} of ${files.length} files decrypted`);
-  if (first === undefined) return;
-  if (errors.length === files.length && errors.every(({ code }) => code === first.code)) throw first.error;
-  throw new ClientError('partial', `${errors.length} of ${files.length} files are not decrypted: ${first.message}`, {
-    cause: first.error,
+  const before = opened.filter(({ outcome }) => outcome === 'skipped').length;
+  const verified = opened.filter((each) => each.verified !== undefined).length;
+  output.note(
+    `${opened.length} of ${files.length} files decrypted${before > 0 ? ` (${before} before)` : ''}, ${verified || 'none'} verified`,
+  );
+  // A file that must not be relied on matters more than one that can still come.
+  const first = errors.find(({ code }) => code === 'not_verified') ?? errors[0];
+  if (first) {
+    const isAlike = errors.length === files.length && errors.every(({ code }) => code === first.code);
+    if (isAlike) throw first.error;
+    throw new ClientError(
+      first.code === 'not_verified' ? 'not_verified' : 'partial',
+      `${errors.length} of ${files.length} files are not decrypted: ${first.message}`,
+      { cause: first.error },
+    );
+  }
+  const doubtful = opened.filter((each) => each.isOfFolder && each.verified === undefined).length;
+  if (doubtful === 0) return;
+  throw new ClientError('not_verified', `${doubtful} of ${files.length} files are not verified`, {
+    remedy: "data-out download '*.delivery.jws' -o FOLDER fetches the receipts of your outbox.",
   });
-}
-
-async function decryptOne(
-  session: Session,
-  { input, output: name }: FileToDecrypt,
-  options: DecryptOptions,
-  known?: PrivateKeys,
-): Promise<void> {
-  const { terminal } = session;
-  const { range } = options;
-  const sender =
-    options.sender === undefined ? {} : { sender: await readPublicKey('--sender', options.sender, terminal) };
-  await using container = await openContainerInput(input, options.header, terminal);
-  // Only the owner can read the plaintext, as with download --decrypt.
-  const output = { ...outputOf(name, options, terminal), mode: 0o600 };
-  await writeOutput(output, async (sink) => {
-    using own = known ? undefined : await readPrivateKeys(session);
-    const privateKeys = (known ?? own)?.raw ?? [];
-    await decryptTo(sink, { session, container, range, opening: { privateKeys, ...sender } });
-  });
-  reportWritten(session.output, { file: input, output: name });
 }
 
 function defaultName(file: string): string {
@@ -207,36 +191,4 @@ function defaultName(file: string): string {
   const name = plaintextName(file);
   if (name !== file) return name;
   throw usageError('--output', 'name the output: the name of the input does not end in .c4gh');
-}
-
-interface Job {
-  readonly session: Session;
-  readonly container: ContainerInput;
-  readonly range: ByteRangeOption | undefined;
-  readonly opening: { readonly privateKeys: readonly Uint8Array[]; readonly sender?: Uint8Array };
-}
-
-async function decryptTo(sink: Sink, { session, container, range, opening }: Job): Promise<void> {
-  const { progress, terminal } = session;
-  const { input, header } = container;
-  const source = range && (await container.source());
-  if (source) {
-    const reader = await openContainer(source, opening);
-    if (reader.size !== undefined) checkWithin(range, reader.size);
-    await sink.write(reader.stream(range.start, range.end));
-    return;
-  }
-  await using workers = threadsFor(input.size, terminal.signal, input.isPipe);
-  if (workers && input.handle && sink.handle && !header && !range) {
-    const { handle } = input;
-    const target = sink.handle;
-    await whileGrowing(target, { progress, label: input.label, total: input.size ?? 0 }, () =>
-      decryptFile(handle, target, { ...opening, workers }),
-    );
-    return;
-  }
-  using task = progress.task(input.label, input.size);
-  const how = { ...opening, ...(workers && { workers }), reuseMemory: true };
-  const plaintext = decrypt(counted(container.stream(), task.add), how);
-  await sink.write(range ? sliced(plaintext, range) : plaintext);
 }

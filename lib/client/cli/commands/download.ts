@@ -3,7 +3,7 @@ import { usageError } from '../../../terminal/errors.ts';
 import type { AwaitedDelivery } from '../../api/delivery/await-delivery.ts';
 import type { WantedDownload } from '../download/listed-download.ts';
 import { runDownload } from '../download/run-download.ts';
-import { existingOf, parseCount, parseDuration, parseTime, withKeyOptions, withServiceOptions } from '../options.ts';
+import { existingOf, parseCount, parseDuration, parseTime, withServiceOptions } from '../options.ts';
 import { type CommandContext, openSession } from '../session.ts';
 
 const defaultTimeout = '24h';
@@ -11,8 +11,7 @@ const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 const afterHelp = `
 A file is NAME.part until it is complete. After Ctrl-C, a lost network, a full disk or a crash, the same command resumes it,
-unless the file was replaced: then its download restarts. With --decrypt, only authenticated bytes are written. A damaged
-segment is fetched again once, then reported.
+unless the file was replaced: then its download restarts. The files stay encrypted: data-out decrypt opens them.
 
 An existing file with the same bytes is kept, as after a repeated export. If its time differs, it is read and compared with the
 remote file. A file with other content is not touched.
@@ -21,6 +20,9 @@ Delivery receipts are also downloaded, and kept between runs. Each file is compa
 that differs is not kept, and the exit code is 10. A file whose export is still in progress also differs, because the receipt
 comes last: run the command again once the receipt is listed. --require-receipt refuses files that no receipt names. The last line says how many
 files are verified, and by which receipt.
+
+With -o -, one file goes to standard output, in order. Its last byte comes once the file matches its receipt, so a container that
+is interrupted or differs never looks whole to the next program.
 
 With --original-paths, files get the paths that their submitters gave them, below the folder: sample.bam and sample.bam.bai lie
 side by side. Characters that a file system might not accept become "_". A file without a receipt keeps its staged name.
@@ -35,7 +37,8 @@ the awaited delivery is not complete, and 11 if --timeout has passed.
 Examples:
   data-out download --all -o data
   data-out download 'EGAF0001*' '*-study*.{bam,cram}.c4gh'
-  data-out download --all --decrypt --key me.sec.pem --skip-existing
+  data-out download --all -o data --skip-existing
+  data-out download EGAF00000000001-x.bam.c4gh -o - | data-out decrypt --key me.sec.pem -o x.bam
   data-out download --wait --request 0b5c0f4e-8a53-4d0e-9a44-0d5f3c1e7a10 -o data
   data-out download --wait --dataset EGAD00000000001 --since 2026-11-22T09:00:00Z -o data`;
 
@@ -46,15 +49,14 @@ export function registerDownload(program: Command, context: CommandContext): voi
     .description('download files of your outbox')
     .argument('[names...]', 'names as data-out list shows them, or patterns in quotes')
     .option('-a, --all', 'every file')
-    .option('-o, --output <folder>', 'folder; created if missing', '.')
+    .option('-o, --output <folder>', 'folder, created if missing; - writes one file to standard output', '.')
     .option('--parallel <n>', 'files at once', '8')
-    .option('--connections <n>', 'connections per file', '4')
-    .option('--decrypt', 'save plaintext, without .c4gh in the name');
+    .option('--connections <n>', 'connections per file', '4');
   withServiceOptions(
-    withKeyOptions(download)
+    download
       .option('--original-paths', "save files under the submitters' paths")
       .option('--require-receipt', 'refuse files without a delivery receipt')
-      .option('--overwrite', 'replace existing files')
+      .option('--force', 'replace existing files')
       .option('--skip-existing', 'keep existing files of the right size')
       .option('--no-sync', 'faster, but a power cut can lose bytes')
       .option('--wait', 'wait for an export, then download it')
@@ -65,24 +67,17 @@ export function registerDownload(program: Command, context: CommandContext): voi
   )
     .addHelpText('after', afterHelp)
     .action(async (names, options, command) => {
-      const { all = false, decrypt = false, overwrite, skipExisting, key, output: folder, sync } = options;
+      const { all = false, force, skipExisting, output: folder, sync } = options;
       const wait = checkedWait(options);
       if (names.length > 0 && all) throw usageError('--all', 'give names or --all, not both');
       if (names.length === 0 && !all && !wait) {
         throw usageError('names', 'say what to download', 'Give names, patterns in quotes, or --all.');
       }
-      const existing = existingOf({ overwrite, skipExisting });
-      if (key && !decrypt) {
-        throw usageError(
-          '--key',
-          'a key is used with --decrypt only',
-          'Give --decrypt, or run data-out decrypt later.',
-        );
-      }
+      const existing = existingOf({ force, skipExisting });
       const parallel = parseCount('--parallel', options.parallel, { from: 1, to: 64 });
       const connections = parseCount('--connections', options.connections, { from: 1, to: 32 });
       const { requireReceipt = false, originalPaths = false } = options;
-      const wanted = { names, all, wait, folder, parallel, connections, decrypt, existing, sync };
+      const wanted = { names, all, wait, folder, parallel, connections, existing, sync };
       await using session = await openSession(context, command);
       await runDownload(session, { ...wanted, requireReceipt, originalPaths });
     });

@@ -1,6 +1,7 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { encrypt, encryptedBodySize, encryptFile } from '../../../crypt4gh/index.ts';
 import { usageError } from '../../../terminal/errors.ts';
+import { guardOutputs } from '../files/guard.ts';
 import { type Input, openInput } from '../files/input.ts';
 import {
   filesHelp,
@@ -55,6 +56,8 @@ export function registerEncrypt(program: Command, context: CommandContext): void
       const recipients = await readRecipients(options.recipient, terminal);
       await using input = await openInput(file, terminal);
       const name = options.output ?? (file === '-' ? '-' : `${file}.c4gh`);
+      const read = [file, ...(options.recipient ?? []), options.passphraseFile];
+      await guardOutputs(session, [name, ...(header === undefined ? [] : [header])], read);
       const output = outputOf(name, options, terminal);
       const headerOutput = header === undefined ? undefined : { ...output, name: header, toTerminal: false };
       // Only --key: a key in the settings must not reveal the writer by accident.

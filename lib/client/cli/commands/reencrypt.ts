@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type CommandUnknownOpts as Command, Option } from '@commander-js/extra-typings';
 import { addRecipients, reencryptHeader, splitContainer } from '../../../crypt4gh/index.ts';
+import { guardOutputs } from '../files/guard.ts';
 import { openInput } from '../files/input.ts';
 import {
   filesHelp,
@@ -46,6 +47,7 @@ export function registerReencrypt(program: Command, context: CommandContext): vo
       const recipients = await readRecipients(options.recipient, terminal);
       await using input = await openInput(file, terminal);
       const name = options.output ?? '-';
+      await guardOutputs(session, [name], [file, ...(options.recipient ?? []), options.passphraseFile]);
       const output = outputOf(name, options, terminal);
       await writeOutput(output, async (sink) => {
         using keys = await readPrivateKeys(session);

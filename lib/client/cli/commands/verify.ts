@@ -1,9 +1,8 @@
 import { resolve } from 'node:path';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { type Columns, formatBytes, printable } from '../../../terminal/output.ts';
-import { Claims } from '../../api/delivery/claims.ts';
-import { parseKeySet, type ReceiptKeys } from '../../api/delivery/key-set.ts';
-import { readReceipts, receiptNames } from '../../api/delivery/receipt-files.ts';
+import type { Claims } from '../../api/delivery/claims.ts';
+import { receiptNames } from '../../api/delivery/receipt-files.ts';
 import {
   isAbsent,
   isVerified,
@@ -15,15 +14,10 @@ import { ClientError } from '../../api/errors.ts';
 import { ProxyApi } from '../../api/proxy.ts';
 import { incompleteError, incompleteText } from '../download/delivery-summary.ts';
 import { threadsFor } from '../files/threads.ts';
+import { keySetOption, keysOf, readFolder } from '../folder-receipts.ts';
 import { PrivateKeys, readPrivateKeys } from '../key-files.ts';
 import { withKeyOptions, withServiceOptions } from '../options.ts';
-import { findOwnKeys, recipientsOf, warnOfReceipts } from '../own-keys.ts';
-import { receiptKeys } from '../receipt-keys.ts';
-import { readSmallFile } from '../secrets.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
-
-/** Bytes of the largest key set. */
-const maxKeySetBytes = 1024 * 1024;
 
 const afterHelp = `
 A delivery receipt (NAME.delivery.jws) comes with every export; data-out download fetches it. Its signature is verified first,
@@ -63,7 +57,7 @@ export function registerVerify(program: Command, context: CommandContext): void 
     .command('verify')
     .description('compare downloaded files with their delivery receipts')
     .argument('[folder]', 'folder with the files and the receipts', '.')
-    .option('--keys <file>', 'JWK set from /.well-known/jwks.json of the service, to work offline')
+    .option(...keySetOption)
     .option('--issuer <id>', 'service id that the receipts must name (default: any)')
     .option('--partial', 'missing files are not an error');
   withServiceOptions(
@@ -80,10 +74,8 @@ export function registerVerify(program: Command, context: CommandContext): void 
       }
       const keys = await keysOf(session, keySet);
       using keyFiles = key ? await readPrivateKeys(session) : new PrivateKeys();
-      const own = await findOwnKeys(session, keyFiles.files);
-      const read = await readReceipts(folder, names, keys, { issuer, ownKeys: recipientsOf(own) });
-      warnOfReceipts(session, read, own);
-      const claims = new Claims(read.receipts);
+      const read = await readFolder(session, folder, { names, keys, opened: keyFiles.files, issuer });
+      const { claims } = read;
       const isOffline = keySet !== undefined;
       const files = await filesOf(session, folder, claims, { isOffline, privateKeys: keyFiles.raw });
       const unusable = read.refused[0] ?? read.notWhole[0];
@@ -99,12 +91,6 @@ export function registerVerify(program: Command, context: CommandContext): void 
 function noReceipt(where: string): ClientError {
   const remedy = "data-out download '*.delivery.jws' fetches the receipts of your outbox.";
   return new ClientError('not_found', `there is no delivery receipt ${where}`, { remedy });
-}
-
-async function keysOf(session: Session, keySet: string | undefined): Promise<ReceiptKeys> {
-  if (keySet === undefined) return await receiptKeys(session, new ProxyApi(await session.service()));
-  const text = await readSmallFile('--keys', resolve(session.terminal.folder, keySet), maxKeySetBytes);
-  return parseKeySet(text.toString('utf8'), '--keys');
 }
 
 async function filesOf(

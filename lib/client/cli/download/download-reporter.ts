@@ -25,14 +25,14 @@ export function downloadReporter(output: Output, progress: Progress, files: numb
     task?.set(kept);
     if (task === undefined) tasks.set(name, progress.task(printable(name), size, kept));
   };
-  const finished = ({ name, size, path, outcome, sha256, verified, error }: FileResult) => {
+  const finished = ({ name, size, path, outcome, verified, error }: FileResult) => {
     counts.files += 1;
     counts[outcome] += 1;
     if (outcome === 'downloaded') counts.bytes += size;
     const task = tasks.get(name) ?? progress.task(printable(name), size, outcome === 'skipped' ? size : 0);
     task.end();
     tasks.delete(name);
-    const record = { name, outcome, size, path, sha256, verified, ...(error && { error: problemOf(error) }) };
+    const record = { name, outcome, size, path, verified, ...(error && { error: problemOf(error) }) };
     if (outcome !== 'failed' || output.json) {
       output.result(record, `${outcome === 'skipped' ? 'kept ' : ''}${printable(path)}`);
     } else if (error && !isSingle && error.code !== 'interrupted' && !shownErrors.has(error)) {
@@ -88,7 +88,5 @@ function remarkOn(event: Exclude<DownloadEvent, { type: 'started' | 'progress' |
       return `${event.error.message}; trying again`;
     case 'restarted':
       return 'the file was replaced; starting again';
-    case 'refetching':
-      return `segment ${event.segment} does not authenticate; fetching it again`;
   }
 }

@@ -15,14 +15,13 @@ import { downloadFiles } from '../../api/download/download-files.ts';
 import type { Expectation, Expected } from '../../api/download/expected.ts';
 import { ClientError, UnavailableError } from '../../api/errors.ts';
 import type { ListedFile, ProxyApi } from '../../api/proxy.ts';
-import { threadsFor } from '../files/threads.ts';
-import type { PrivateKeys } from '../key-files.ts';
 import { findOwnKeys, type OwnKeys, recipientsOf, warnOfReceipts } from '../own-keys.ts';
 import { isPinned, pinnedKeys, receiptKeys } from '../receipt-keys.ts';
 import type { Session } from '../session.ts';
 import { nothingStaged } from '../submitted-paths.ts';
 import { incompleteError, incompleteText, summaryOf } from './delivery-summary.ts';
 import { downloadReporter } from './download-reporter.ts';
+import { pipeDownload } from './pipe-download.ts';
 import { selectFiles } from './select-files.ts';
 
 /** What a user asks `download` for. */
@@ -31,10 +30,10 @@ export interface WantedDownload {
   readonly names: readonly string[];
   readonly all: boolean;
   readonly wait: { readonly delivery: AwaitedDelivery; readonly timeoutMs: number } | undefined;
+  /** `-`: one file goes to standard output. */
   readonly folder: string;
   readonly parallel: number;
   readonly connections: number;
-  readonly decrypt: boolean;
   /** Whether files that no receipt names are refused. */
   readonly requireReceipt: boolean;
   /** Whether files are saved under the paths that their submitters gave them. */
@@ -48,8 +47,6 @@ export interface BegunDownload {
   readonly session: Session;
   readonly proxy: ProxyApi;
   readonly wanted: WantedDownload;
-  /** Those to decrypt with. */
-  readonly keys: PrivateKeys | undefined;
   /** The receipts read so far. Receipts of downloaded files are also copied beside them. */
   readonly scratch: ReceiptFolder;
   /** The outbox. */
@@ -63,12 +60,18 @@ interface Run extends BegunDownload {
 
 /** Downloads files and receipts, compares them, and reports. @throws ClientError unless every file is whole */
 export async function downloadListed(begun: BegunDownload): Promise<void> {
-  const run = { ...begun, own: await findOwnKeys(begun.session, begun.keys?.files) };
+  const run = { ...begun, own: await findOwnKeys(begun.session) };
   const delivery = await awaited(run);
   const { files, receipts, gone } = await listed(run, await run.list(), delivery);
   // The files are downloaded meanwhile.
   const reading = read(run, receipts);
-  const error = await download(run, files, reading);
+  reading.catch(() => undefined);
+  const expected = expectationsOf(run, reading);
+  if (run.wanted.folder === '-') {
+    await pipeDownload(files, { ...run, connections: run.wanted.connections, expected, reading });
+    return;
+  }
+  const error = await download(run, files, expected, reading);
   if (error?.code === 'interrupted')
     run.session.output.note('Downloaded bytes are kept: run the same command again to resume.');
   if (error) throw error;
@@ -135,14 +138,16 @@ async function listed(
   const files = selected.filter(({ name }) => !isReceiptName(name));
   const isSelected = new Set(selected);
   const mayName = mayNameOneOf(files);
-  if (selected.length > files.length && files.length === 0) {
+  if (folder !== '-' && selected.length > files.length && files.length === 0) {
     output.note(`The delivery receipts of your outbox are in ${printable(folder)}.`);
   }
   return {
     files,
     receipts: {
       toRead: receipts.filter((receipt) => isSelected.has(receipt) || mayName(receipt.name)),
-      keep: (claims) => keepReceipts(run, receipts, selected, claims, delivery),
+      keep: async (claims) => {
+        if (folder !== '-') await keepReceipts(run, receipts, selected, claims, delivery);
+      },
     },
     gone: lost > 0 ? goneError(lost, delivered?.size ?? 0) : undefined,
   };
@@ -159,8 +164,9 @@ async function read(run: Run, { toRead, keep }: NeededReceipts): Promise<ReadRec
 
 /** @returns the failure of the run */
 async function download(
-  { session, proxy, wanted, own, keys }: Run,
+  { session, proxy, wanted }: Run,
   files: readonly ListedFile[],
+  expected: (file: ListedFile) => Expectation,
   reading: Promise<{ readonly claims: Claims }>,
 ): Promise<ClientError | undefined> {
   const { terminal, output, progress } = session;
@@ -169,18 +175,10 @@ async function download(
   const bytes = files.reduce((sum, { size }) => sum + size, 0);
   progress.expect(bytes, files.length);
   const reporter = downloadReporter(output, progress, files.length);
-  const { decrypt, requireReceipt, folder, parallel, connections, existing, sync } = wanted;
-  await using workers = decrypt ? threadsFor(bytes, signal) : undefined;
-  const expected = expectations(reading, (claims, name) => {
-    const isOwn = own.known.has(claims.of(name)?.receipt.key_fingerprint ?? '');
-    const found = claims.expected(name, decrypt ? 'plaintext' : 'container', isOwn);
-    if (found === undefined && requireReceipt) throw unnamedError(name);
-    return found;
-  });
-  const place = wanted.originalPaths ? originalPlaces(files, (await reading).claims, wanted, output) : undefined;
+  const { folder, parallel, connections, existing, sync } = wanted;
+  const place = wanted.originalPaths ? originalPlaces(files, (await reading).claims, output) : undefined;
   const report = await downloadFiles({
     ...{ proxy, files, folder, parallel, connections, existing, sync, expected, place, signal },
-    decrypt: decrypt ? { privateKeys: keys?.raw ?? [], ...(workers && { cipher: workers }) } : undefined,
     onEvent: reporter.onEvent,
   });
   const read = await reading.catch((error: unknown) => {
@@ -213,12 +211,11 @@ async function download(
 function originalPlaces(
   files: readonly ListedFile[],
   claims: Claims,
-  { decrypt }: WantedDownload,
   output: Output,
 ): (file: ListedFile) => readonly string[] | undefined {
   const placeOf = ({ name }: ListedFile) => {
     const claim = claims.of(name);
-    return claim && originalPath(claim.file.path, decrypt ? 'plaintext' : 'container');
+    return claim && originalPath(claim.file.path);
   };
   const without = files.filter((file) => placeOf(file) === undefined).length;
   if (without > 0) {
@@ -286,11 +283,17 @@ function unnamedError(name: string): ClientError {
   });
 }
 
-/** What receipts say of files, once they are read. @param expectedBy can throw a ClientError */
-function expectations(
+/** What receipts say of files, once they are read. */
+function expectationsOf(
+  { own, wanted }: Run,
   reading: Promise<{ readonly claims: Claims }>,
-  expectedBy: (claims: Claims, name: string) => Expected | undefined,
 ): (file: ListedFile) => Expectation {
+  const expectedBy = (claims: Claims, name: string): Expected | undefined => {
+    const isOwn = own.known.has(claims.of(name)?.receipt.key_fingerprint ?? '');
+    const found = claims.expected(name, isOwn);
+    if (found === undefined && wanted.requireReceipt) throw unnamedError(name);
+    return found;
+  };
   let known: Claims | undefined;
   let failure: unknown;
   reading.then(

@@ -9,8 +9,6 @@ import type { WantedDownload } from './listed-download.ts';
 export async function runDownload(session: Session, asked: WantedDownload): Promise<void> {
   const { terminal } = session;
   const proxy = new ProxyApi(await session.service());
-  // A wrong key or passphrase fails before the first download.
-  using keys = asked.decrypt ? await (await import('../key-files.ts')).readPrivateKeys(session) : undefined;
   const failure = new AbortController();
   using _ = { [Symbol.dispose]: () => failure.abort() };
   const signal = AbortSignal.any([terminal.signal, failure.signal]);
@@ -19,7 +17,7 @@ export async function runDownload(session: Session, asked: WantedDownload): Prom
   const listing = asked.wait ? undefined : list();
   listing?.catch(() => undefined);
   await using scratch = await ReceiptFolder.open(cachePath(terminal), terminal.now);
-  const wanted = { ...asked, folder: resolve(terminal.folder, asked.folder) };
+  const wanted = { ...asked, folder: asked.folder === '-' ? '-' : resolve(terminal.folder, asked.folder) };
   const { downloadListed } = await import('./listed-download.ts');
-  await downloadListed({ session, proxy, wanted, keys, scratch, list: () => listing ?? list() });
+  await downloadListed({ session, proxy, wanted, scratch, list: () => listing ?? list() });
 }

@@ -34,11 +34,18 @@ export async function readRecipients(files: readonly string[] | undefined, termi
   return await Promise.all(files.map((file) => readPublicKey('--recipient', file, terminal)));
 }
 
-/** Reports the written file. Only with --json is there a record on standard output: the file itself is the result. */
-export function reportWritten(output: Output, record: { readonly output: string } & Record<string, unknown>): void {
+/**
+ * Reports the written file. Only with --json is there a record on standard output: the file itself is
+ * the result. @param doubt why it is not verified
+ */
+export function reportWritten(
+  output: Output,
+  record: { readonly output: string } & Record<string, unknown>,
+  doubt?: string,
+): void {
   if (record.output === '-') return;
   if (output.json) output.result(record, '');
-  else output.note(`wrote ${printable(record.output)}`);
+  else output.note(printable(`wrote ${record.output}${doubt === undefined ? '' : ` (not verified: ${doubt})`}`));
 }
 
 /** Help on input and output, for every command on files. */

@@ -22,6 +22,8 @@ export interface OutputOptions {
 export interface Sink {
   /** Open for writing at any position; `undefined` for pipes and devices. */
   readonly handle: FileHandle | undefined;
+  /** The file's name until it is complete; `undefined` for pipes and devices. */
+  readonly path: string | undefined;
   /** Writes everything, at the pace of the reader: each chunk before the next is requested. */
   write(source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void>;
 }
@@ -39,13 +41,13 @@ export async function writeOutput<T>(options: OutputOptions, work: (sink: Sink) 
     if (terminal.outputIsTerminal && !options.toTerminal) {
       throw usageError('--output', 'standard output is a terminal', 'Redirect it, or give --output FILE.');
     }
-    return await work({ handle: undefined, write: (source) => writePipe(source, terminal) });
+    return await work({ handle: undefined, path: undefined, write: (source) => writePipe(source, terminal) });
   }
   const target = await resolveTarget(resolve(terminal.folder, name));
   const kind = await kindOf(target);
   if (kind === 'folder') throw usageError('--output', `${printable(name)} is a folder`, 'Give the name of a file.');
   if (kind === 'device') return await writeDevice(target, signal, work);
-  if (kind === 'file' && !options.force) throw exists(name);
+  if (kind === 'file' && !options.force) throw existsAlready(name);
   return await writeFile(target, options, work);
 }
 
@@ -92,7 +94,7 @@ async function kindOf(path: string): Promise<'none' | 'file' | 'folder' | 'devic
 async function writeDevice<T>(path: string, signal: AbortSignal, work: (sink: Sink) => Promise<T>): Promise<T> {
   const handle = await open(path, 'w');
   try {
-    return await work({ handle: undefined, write: (source) => writeAll(handle, source, signal) });
+    return await work({ handle: undefined, path: undefined, write: (source) => writeAll(handle, source, signal) });
   } finally {
     await handle.close();
   }
@@ -110,7 +112,7 @@ async function writeFile<T>(target: string, options: OutputOptions, work: (sink:
   try {
     let result: T;
     try {
-      result = await work({ handle, write: (source) => writeAll(handle, source, signal) });
+      result = await work({ handle, path: temporary, write: (source) => writeAll(handle, source, signal) });
       signal.throwIfAborted();
       await handle.datasync();
     } finally {
@@ -139,14 +141,14 @@ async function publish(temporary: string, target: string, name: string): Promise
   try {
     await link(temporary, target);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw exists(name);
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw existsAlready(name);
     // Not every file system has hard links.
-    if ((await kindOf(target)) !== 'none') throw exists(name);
+    if ((await kindOf(target)) !== 'none') throw existsAlready(name);
     await rename(temporary, target);
   }
 }
 
-function exists(name: string): ClientError {
+export function existsAlready(name: string, how = ''): ClientError {
   const remedy = 'Choose another name, or replace it with --force.';
-  return new ClientError('local_disk', `${printable(name)} exists already`, { remedy });
+  return new ClientError('local_disk', `${printable(name)} exists already${how}`, { remedy });
 }

@@ -1,7 +1,7 @@
 import type { Timing } from '../../../../common/timing.ts';
 import type { ByteRange } from '../../../../crypt4gh/index.ts';
 import { isRecognizable, type ObjectVersion } from '../remote/remote-file.ts';
-import { type Form, removeJournal, writeJournal } from './journal.ts';
+import { removeJournal, writeJournal } from './journal.ts';
 import type { PartFile } from './part-file.ts';
 import { bootId } from './processes.ts';
 import type { RangeSet } from './range-set.ts';
@@ -18,7 +18,6 @@ interface CheckpointsOptions {
   readonly path: string;
   readonly timing: Timing;
   readonly name: string;
-  readonly form: Form;
   /** Whether an earlier run left a part or a journal. */
   readonly exists: boolean;
   /** Bytes that earlier runs have synced. */
@@ -88,7 +87,7 @@ export class Checkpoints {
   async #save(version: ObjectVersion, done: RangeSet, sync: boolean): Promise<void> {
     // A version that cannot be recognized is not resumed.
     if (!isRecognizable(version)) return;
-    const { part, path, name, form } = this.#options;
+    const { part, path, name } = this.#options;
     const { ranges } = done.copy();
     this.#bytes = 0;
     if (sync) {
@@ -97,7 +96,7 @@ export class Checkpoints {
       this.#synced = ranges;
     }
     this.#exists = true;
-    const journal = { name, form, version, done: ranges, synced: this.#synced, boot: bootId };
+    const journal = { name, version, done: ranges, synced: this.#synced, boot: bootId };
     await writeJournal(path, journal, { sync });
   }
 }

@@ -90,7 +90,9 @@ export function headerDigest(header: Uint8Array): string {
 }
 
 /** The Crypt4GH header of a file; `undefined` if it does not begin with one. @throws LocalDiskError */
-export async function readHeader(file: Pick<ReadableTarget, 'read'>): Promise<Uint8Array | undefined> {
+export async function readHeader(file: {
+  read(position: number, length: number): Promise<Uint8Array>;
+}): Promise<Uint8Array | undefined> {
   for (let size = headBytes; ; size = headerLimits.bytes) {
     const bytes = await file.read(0, size);
     const header = headerOf(bytes);

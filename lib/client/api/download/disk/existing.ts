@@ -5,14 +5,12 @@ import { ifThere, LocalDiskError, onDisk } from './local-disk.ts';
 import type { LocalPaths } from './local-name.ts';
 
 /** What to do with an existing file of the same name. `renew`: it is replaced unless it has the size and time of the remote file. */
-export type Existing = 'fail' | 'skip' | 'overwrite' | 'renew';
+export type Existing = 'fail' | 'skip' | 'force' | 'renew';
 
 interface Wanted {
   readonly paths: LocalPaths;
   readonly existing: Existing;
   readonly remote: { readonly name: string; readonly size: number; readonly modified?: Date | undefined };
-  /** If set, the local size differs from that of the remote file. */
-  readonly decrypt?: unknown;
 }
 
 /**
@@ -22,12 +20,12 @@ interface Wanted {
  * @throws LocalDiskError if the existing file must not be touched; errors of `isCopy`
  */
 export async function isWhole(wanted: Wanted, isCopy: () => Promise<boolean>): Promise<boolean> {
-  const { paths, existing, remote, decrypt } = wanted;
+  const { paths, existing, remote } = wanted;
   const found = await statOf(paths.final);
   if (found === undefined) return false;
-  const isPlausible = decrypt !== undefined || found.size === remote.size;
+  const isPlausible = found.size === remote.size;
   if (isPlausible && (await wasFinishedBefore(wanted))) return true;
-  if (existing === 'overwrite') return false;
+  if (existing === 'force') return false;
   if (isPlausible && hasTimeOf(found, remote.modified)) return true;
   if (existing === 'renew') return false;
   if (existing === 'fail') {
@@ -38,16 +36,16 @@ export async function isWhole(wanted: Wanted, isCopy: () => Promise<boolean>): P
   }
   if (isPlausible) return true;
   throw new LocalDiskError(`${paths.final} has ${found.size} bytes, but the file to download has ${remote.size}`, {
-    remedy: 'It is another file or incomplete: give --overwrite to replace it, or move it away.',
+    remedy: 'It is another file or incomplete: give --force to replace it, or move it away.',
   });
 }
 
 /** Whether the file would probably be skipped. Changes nothing and throws nothing. */
 export async function wouldSkip(wanted: Wanted): Promise<boolean> {
-  const { paths, existing, remote, decrypt } = wanted;
-  if (existing === 'overwrite') return false;
+  const { paths, existing, remote } = wanted;
+  if (existing === 'force') return false;
   const found = await statOf(paths.final).catch(() => undefined);
-  if (found === undefined || (decrypt === undefined && found.size !== remote.size)) return false;
+  if (found?.size !== remote.size) return false;
   return existing === 'skip' || hasTimeOf(found, remote.modified);
 }
 
@@ -81,6 +79,6 @@ async function wasFinishedBefore({ paths, remote }: Wanted): Promise<boolean> {
 
 function alreadyThere(path: string, how = ''): LocalDiskError {
   return new LocalDiskError(`${path} exists already${how}`, {
-    remedy: 'Give --skip-existing to keep it, --overwrite to replace it, or another folder with --output.',
+    remedy: 'Give --skip-existing to keep it, --force to replace it, or another folder with --output.',
   });
 }

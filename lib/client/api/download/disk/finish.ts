@@ -1,9 +1,9 @@
-import { open, rename, rm, statfs } from 'node:fs/promises';
+import { rename, rm, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Checkpoints } from './checkpoints.ts';
 import { type Existing, refuseExisting } from './existing.ts';
 import { removeJournal } from './journal.ts';
-import { LocalDiskError, onDisk } from './local-disk.ts';
+import { LocalDiskError, onDisk, syncFolder } from './local-disk.ts';
 import type { LocalPaths } from './local-name.ts';
 import type { PartFile } from './part-file.ts';
 
@@ -35,23 +35,11 @@ export async function finish(
       remedy: 'Run the same command again: the file is downloaded again.',
     });
   }
-  if (existing !== 'overwrite' && existing !== 'renew') await refuseExisting(paths.final);
+  if (existing !== 'force' && existing !== 'renew') await refuseExisting(paths.final);
   await onDisk(paths.final, () => rename(part.path, paths.final));
   if (!checkpoints.exists) return;
   if (sync) await syncFolder(dirname(paths.final));
   await removeJournal(paths.journal);
-}
-
-/**
- * Windows and some network file systems cannot sync a folder. A crash may then leave the journal behind, which is harmless.
- */
-async function syncFolder(folder: string): Promise<void> {
-  try {
-    await using handle = await open(folder, 'r');
-    await handle.sync();
-  } catch {
-    // The rename itself is done.
-  }
 }
 
 /** @throws LocalDiskError if the disk says that it has too little room */

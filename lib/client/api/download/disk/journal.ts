@@ -8,15 +8,11 @@ import type { PartFile } from './part-file.ts';
 import { bootId } from './processes.ts';
 import { RangeSet } from './range-set.ts';
 
-/** Whether the part file becomes the container as it is, or its plaintext. */
-export type Form = 'container' | 'plaintext';
-
 /** Which bytes of a part file are written. Holds no URL, no credentials and no key. */
 export interface Journal {
   readonly name: string;
-  readonly form: Form;
   readonly version: ObjectVersion;
-  /** All bytes that are written, as ranges of the remote file, even if the part is its plaintext. */
+  /** All bytes that are written. */
   readonly done: readonly ByteRange[];
   /** The part of `done` that was synced: it survives a crash of the machine. */
   readonly synced: readonly ByteRange[];
@@ -35,9 +31,9 @@ const mostRanges = 1_000_000;
  * @throws LocalDiskError
  */
 export async function writeJournal(path: string, journal: Journal, options: { readonly sync: boolean }): Promise<void> {
-  const { name, form, version, boot } = journal;
+  const { name, version, boot } = journal;
   const [done, synced] = [journal.done, journal.synced].map((ranges) => ranges.map(({ start, end }) => [start, end]));
-  const text = `${JSON.stringify({ format: currentFormat, name, form, ...version, boot, synced, done })}\n`;
+  const text = `${JSON.stringify({ format: currentFormat, name, ...version, boot, synced, done })}\n`;
   const next = `${path}.new`;
   await onDisk(path, async () => {
     {
@@ -74,17 +70,17 @@ const size = z.int().check(z.nonnegative());
 const ranges = z.array(z.tuple([size, size])).check(z.maxLength(mostRanges));
 
 const saved = z.object({
-  ...{ format: z.literal(currentFormat), name: z.string(), form: z.enum(['container', 'plaintext']), size },
+  ...{ format: z.literal(currentFormat), name: z.string(), size },
   ...{ etag: z.optional(z.string()), lastModified: z.optional(z.string()), boot: z.optional(z.string()) },
   ...{ done: ranges, synced: ranges },
 });
 
 function parseJournal(text: string): Journal | undefined {
   try {
-    const { name, form, size, etag, lastModified, boot, ...lists } = saved.parse(JSON.parse(text));
+    const { name, size, etag, lastModified, boot, ...lists } = saved.parse(JSON.parse(text));
     const [done, synced] = [rangesIn(lists.done, size), rangesIn(lists.synced, size)];
     if (done === undefined || synced === undefined) return undefined;
-    return { name, form, version: { size, etag, lastModified }, done, synced, boot };
+    return { name, version: { size, etag, lastModified }, done, synced, boot };
   } catch {
     return undefined;
   }
@@ -99,11 +95,11 @@ function rangesIn(list: z.infer<typeof ranges>, size: number): readonly ByteRang
   return found.ranges;
 }
 
-/** The rest of an earlier run, if it is of the same file in the same form; `exists`: whether there is any rest. */
+/** The rest of an earlier run, if it is of the same file; `exists`: whether there is any rest. */
 export async function leftOver(
   part: PartFile,
   paths: LocalPaths,
-  wanted: { readonly name: string; readonly form: Form; readonly size: number },
+  wanted: { readonly name: string; readonly size: number },
 ): Promise<{
   readonly resumed: { readonly version: ObjectVersion; readonly done: readonly ByteRange[] } | undefined;
   readonly exists: boolean;
@@ -113,11 +109,11 @@ export async function leftOver(
   const partSize = await part.size();
   const exists = journal !== 'absent' || partSize > 0;
   if (journal === 'absent' || journal === 'unusable') return { resumed: undefined, exists, synced: [] };
-  const { name, form, version } = journal;
+  const { name, version } = journal;
   const done = partDone(journal, bootId);
-  const isSame = name === wanted.name && form === wanted.form && version.size === wanted.size;
+  const isSame = name === wanted.name && version.size === wanted.size;
   // A truncated part file invalidates the journal.
-  const reach = form === 'container' ? (done.at(-1)?.end ?? 0) : Math.min(1, done.length);
+  const reach = done.at(-1)?.end ?? 0;
   const isUsable = isSame && isRecognizable(version) && partSize >= reach;
   return isUsable
     ? { resumed: { version, done }, exists, synced: journal.synced }

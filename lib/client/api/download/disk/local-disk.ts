@@ -1,4 +1,4 @@
-import { lstat, mkdir, stat } from 'node:fs/promises';
+import { lstat, mkdir, open, stat } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
 import { ClientError } from '../../errors.ts';
 
@@ -122,6 +122,18 @@ export async function makeFoldersIn(folder: string, names: readonly string[]): P
     });
   }
   return path;
+}
+
+/**
+ * Brings the names of a folder to the disk. Windows and some network file systems cannot: there, a crash can take a name back.
+ */
+export async function syncFolder(folder: string): Promise<void> {
+  try {
+    await using handle = await open(folder, 'r');
+    await handle.sync();
+  } catch {
+    // The names themselves are changed.
+  }
 }
 
 export async function isFolder(path: string): Promise<boolean> {

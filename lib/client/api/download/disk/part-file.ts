@@ -2,14 +2,8 @@ import { constants, writevSync } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { onDisk } from './local-disk.ts';
 
-/** Only the owner may read and write. */
-export const privateMode = 0o600;
-/** The user's mask says who may read. */
-export const publicMode = 0o666;
 /** Windows has no such flag. */
 const noFollow = constants.O_NOFOLLOW ?? 0;
-/** Bytes that are moved at once. */
-const movedBytes = 1024 * 1024;
 /**
  * A disk is slow if each of so many writes took longer than this, and brought fewer bytes in a millisecond, as on a network. Calls
  * to it had better wait on a thread.
@@ -23,43 +17,21 @@ export type Target = Pick<PartFile, 'write'>;
 /** The same, and gives them back. */
 export type ReadableTarget = Pick<PartFile, 'write' | 'read'>;
 
-/** Bytes [start, end) that a file keeps, each with its new place, in ascending order. */
-export interface KeptRanges {
-  readonly ranges: readonly { readonly start: number; readonly end: number; readonly at: number }[];
-  /** Bytes of all of them. */
-  readonly size: number;
-}
-
 /** A file that is written by position, in any order, until it is whole. */
 export class PartFile implements AsyncDisposable {
   readonly path: string;
-  readonly #mode: number;
   #handle: FileHandle;
   /** Writes in a row that took long. */
   #slowWrites = 0;
 
-  private constructor(path: string, mode: number, handle: FileHandle) {
+  private constructor(path: string, handle: FileHandle) {
     this.path = path;
-    this.#mode = mode;
     this.#handle = handle;
   }
 
-  /**
-   * Opens the file, or makes it. It never follows a symbolic link. If the file is to be private but belongs to another user, who
-   * could read it, it is replaced by a new one.
-   * @param mode of a new file, before the user's mask
-   * @param owner user id of new files on this disk
-   * @throws LocalDiskError
-   */
-  static async open(path: string, mode: number, owner: number): Promise<PartFile> {
-    return await onDisk(path, async () => {
-      const part = new PartFile(path, mode, await open(path, flags, mode));
-      if (mode !== privateMode) return part;
-      // An existing file may be readable by others. Some disks have no modes.
-      if ((await part.#handle.stat()).uid === owner) await part.#handle.chmod(mode).catch(() => undefined);
-      else await part.renew();
-      return part;
-    });
+  /** Opens the file, or makes it. It never follows a symbolic link. @throws LocalDiskError */
+  static async open(path: string): Promise<PartFile> {
+    return await onDisk(path, async () => new PartFile(path, await open(path, flags)));
   }
 
   /** Restarts in a new file. A process that has opened the old one cannot read it. @throws LocalDiskError */
@@ -67,7 +39,7 @@ export class PartFile implements AsyncDisposable {
     await onDisk(this.path, async () => {
       await this.#handle.close();
       await rm(this.path, { force: true });
-      this.#handle = await open(this.path, flags | constants.O_EXCL, this.#mode);
+      this.#handle = await open(this.path, flags | constants.O_EXCL);
     });
   }
 
@@ -103,20 +75,6 @@ export class PartFile implements AsyncDisposable {
     const bytes = Buffer.allocUnsafe(length);
     const { bytesRead } = await onDisk(this.path, () => this.#handle.read(bytes, 0, length, position));
     return bytes.subarray(0, bytesRead);
-  }
-
-  /** Moves the ranges to their places at the front, one after the other, and cuts off the rest. @throws LocalDiskError */
-  async keep({ ranges, size }: KeptRanges): Promise<void> {
-    for (const { start, end, at } of ranges) {
-      for (let from = start; from < end && at !== start; ) {
-        const bytes = await this.read(from, Math.min(movedBytes, end - from));
-        // Another program has cut the file: the check of its size finds that later.
-        if (bytes.length === 0) break;
-        await this.write([bytes], at + from - start);
-        from += bytes.length;
-      }
-    }
-    await onDisk(this.path, () => this.#handle.truncate(size));
   }
 
   /** Resolves when all bytes written so far are on the disk. @throws LocalDiskError */

@@ -89,8 +89,7 @@ export class SmallFiles {
 
   /**
    * Writes a whole file and gives it its name.
-   * @param options.mode of the file, before the user's mask
-   * @param options.modified the time it gets; default: now
+   * @param modified the time it gets; default: now
    * @param written called when the next file can come, because this one only waits for its group. Without it, or if enough files
    * wait already, the file is synced alone
    * @returns whether the file was written; not if another process works on it or has just made it
@@ -99,7 +98,7 @@ export class SmallFiles {
   async write(
     paths: LocalPaths,
     bytes: Uint8Array,
-    options: { readonly mode: number; readonly modified: Date | undefined },
+    modified: Date | undefined,
     written?: () => void,
   ): Promise<boolean> {
     const begun = this.#stopwatch();
@@ -111,9 +110,9 @@ export class SmallFiles {
       if (lock === undefined) return false;
       this.#releaseIdle();
       this.#lock = lock;
-      file = openSync(paths.part, flags, options.mode);
+      file = openSync(paths.part, flags);
       for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, at);
-      if (options.modified) futimesSync(file, options.modified, options.modified);
+      if (modified) futimesSync(file, modified, modified);
       this.#slowFiles = this.#stopwatch() - begun > slow.milliseconds ? this.#slowFiles + 1 : 0;
       await this.#synced(file, bytes.length, written);
       const isFree = lstatSync(paths.final, { throwIfNoEntry: false }) === undefined;

@@ -369,7 +369,7 @@ describe('files that are on the disk already', () => {
     world.server.put('a.c4gh', small);
     await writeFile(path(), 'mine');
     const { error } = await world.download();
-    expect(error).toMatchObject({ code: 'local_disk', remedy: expect.stringContaining('--overwrite') });
+    expect(error).toMatchObject({ code: 'local_disk', remedy: expect.stringContaining('--force') });
     expect((await world.read('a.c4gh')).toString()).toBe('mine');
     expect(world.server.count(/bucket/)).toBe(0);
   });
@@ -390,12 +390,12 @@ describe('files that are on the disk already', () => {
     world.server.put('a.c4gh', small);
     await writeFile(path(), 'mine');
     const { ino } = await stat(path());
-    expect((await world.download({ existing: 'overwrite' })).error).toBeUndefined();
+    expect((await world.download({ existing: 'force' })).error).toBeUndefined();
     expect((await world.read('a.c4gh')).equals(small)).toBe(true);
     expect((await stat(path())).ino).not.toBe(ino);
   });
 
-  test.each(['fail', 'skip', 'overwrite'] as const)('a folder of that name is named (%s)', async (existing) => {
+  test.each(['fail', 'skip', 'force'] as const)('a folder of that name is named (%s)', async (existing) => {
     world.server.put('a.c4gh', small);
     await mkdir(path());
     const { error } = await world.download({ existing });

@@ -1,10 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
+import { rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { encrypt, generateKeyPair } from '../../../../../lib/crypt4gh/index.ts';
-import { collect } from '../../../../helpers/crypt4gh-vectors.ts';
-import { all, DownloadWorld } from '../../../../helpers/download-world.ts';
+import { DownloadWorld } from '../../../../helpers/download-world.ts';
 
 /** The same command resumes after a run that was stopped: files that are finished do not stop it. */
 let world: DownloadWorld;
@@ -83,24 +81,6 @@ describe('a repeated export of the same bytes', () => {
     const { files } = await world.download();
     expect(files[0]).toMatchObject({ outcome: 'failed', error: { code: 'local_disk' } });
     expect((await world.read('one.c4gh')).equals(copy)).toBe(true);
-  });
-
-  test('leaves the decrypted part, too', async () => {
-    const me = generateKeyPair();
-    const decrypt = { privateKeys: [me.privateKey] };
-    world.server.put('one.c4gh', await collect(encrypt([large], { recipients: [me.publicKey] })));
-    const [one] = await all(world.proxy().list());
-    const files = one ? [one] : [];
-    await world.download({ files, decrypt });
-    world.server.restage('one.c4gh');
-    const [again] = await all(world.proxy().list());
-    const restaged = again ? [again] : [];
-    expect((await world.download({ files: restaged, decrypt })).files).toMatchObject([{ outcome: 'skipped' }]);
-    await utimes(join(world.folder, 'one'), new Date(), new Date());
-    await truncate(join(world.folder, 'one'), large.length - 1);
-    expect((await world.download({ files: restaged, decrypt })).files).toMatchObject([{ outcome: 'failed' }]);
-    await writeFile(join(world.folder, 'one'), Buffer.concat([large, Buffer.from('more')]));
-    expect((await world.download({ files: restaged, decrypt })).files).toMatchObject([{ outcome: 'failed' }]);
   });
 
   test('does not follow a link, and waits for no pipe', async () => {

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import type { RangeRequest, RemoteFile } from '../../../../../lib/client/api/download/remote/remote-file.ts';
-import { ContainerSink } from '../../../../../lib/client/api/download/sink.ts';
 import { Transfer } from '../../../../../lib/client/api/download/transfer.ts';
 import { Transport } from '../../../../../lib/client/api/transport.ts';
 
@@ -54,10 +53,9 @@ async function mostConnections(mebibytesInTrial: number): Promise<number> {
     transport,
     signal: undefined,
     resumed: undefined,
-    makeSink: (bytes) => new ContainerSink({ write: async () => undefined }, bytes),
+    part: { write: async () => undefined },
     kept: () => undefined,
     retrying: () => undefined,
-    refetching: () => undefined,
   });
   const pump = setInterval(goOn, 5);
   try {

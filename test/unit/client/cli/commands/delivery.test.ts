@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
 import { calculateJwkThumbprint } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { DeliveryReceipt } from '../../../../../lib/contract/delivery.ts';
@@ -56,15 +57,16 @@ function deliverLater(): void {
   server.put(`EGAD00000000001-${requestId(2)}.delivery.jws`, signer.sign(later));
 }
 
+const credentials = () => ({
+  DATA_OUT_URL: server.url,
+  DATA_OUT_VISA: 'a.b.c',
+  DATA_OUT_USERNAME: 'user',
+  DATA_OUT_PASSWORD: server.password,
+});
+
 /** Runs the client as the researcher. */
 async function run(argv: readonly string[], choices: Partial<Terminal> = {}) {
-  const env = {
-    DATA_OUT_URL: server.url,
-    DATA_OUT_VISA: 'a.b.c',
-    DATA_OUT_USERNAME: 'user',
-    DATA_OUT_PASSWORD: server.password,
-    ...choices.env,
-  };
+  const env = { ...credentials(), ...choices.env };
   const ended = await runCli(argv, { folder, ...choices, env });
   return { ...ended, stdout: ended.stdout.toString() };
 }
@@ -149,15 +151,6 @@ describe('download', () => {
       expect((await download('--all', '--original-paths')).stderr).toContain('2 already present');
       await writeFile(join(folder, 'data/study/x.bam.c4gh'), Buffer.alloc(containers[0]!.length));
       expect(await verify()).toMatchObject({ exitCode: 10, stdout: expect.stringMatching(/x\.bam\.c4gh +differs/) });
-    });
-
-    test('and --decrypt, saves the plaintext there', async () => {
-      under(['x.bam', 'x.bam.bai']);
-      const { exitCode } = await download('--all', '--original-paths', '--decrypt', '--key', 'me.sec.pem');
-      expect(exitCode).toBe(0);
-      expect(await inFolder()).toEqual([receiptName, 'x.bam', 'x.bam.bai']);
-      expect((await readFile(join(folder, 'data', 'x.bam'))).equals(plaintexts[0]!)).toBe(true);
-      expect((await verify()).exitCode).toBe(0);
     });
 
     test('does not mix up two files of one path', async () => {
@@ -270,11 +263,68 @@ describe('download', () => {
     });
   });
 
+  describe('to standard output', () => {
+    const toOutput = (...argv: string[]) => runCli(['download', '-o', '-', ...argv], { folder, env: credentials() });
+
+    test('gives one file, in order, compared with its receipt', async () => {
+      deliver();
+      const { exitCode, stdout, stderr } = await toOutput(names[0]);
+      expect({ exitCode, stderr }).toMatchObject({
+        exitCode: 0,
+        stderr: expect.stringMatching(/, 1 verified; receipt/),
+      });
+      expect(stdout.equals(containers[0]!)).toBe(true);
+      expect(await readdir(folder)).toEqual(['me.sec.pem']);
+    });
+
+    test('says that it is not verified without a receipt', async () => {
+      const { exitCode, stderr } = await toOutput(names[1]);
+      expect({ exitCode, stderr }).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('none verified') });
+    });
+
+    test('withholds the last byte of one that differs, or whose receipt is not genuine', async () => {
+      deliver({ files: [{ ...files[0]!, crc64nvme: 'rosUhgp5mIg=' }] });
+      const differs = await toOutput(names[0]);
+      expect({ ...differs, stdout: differs.stdout.length }).toMatchObject({
+        exitCode: 10,
+        stdout: containers[0]!.length - 1,
+      });
+      deliver({}, new ReceiptSigner());
+      const refused = await toOutput(names[0]);
+      expect({ ...refused, stdout: refused.stdout.length }).toMatchObject({
+        exitCode: 10,
+        stdout: containers[0]!.length - 1,
+      });
+    });
+
+    test('takes one file', async () => {
+      expect(await toOutput('--all')).toMatchObject({
+        exitCode: 2,
+        stderr: expect.stringContaining('one file, not 2'),
+      });
+    });
+
+    test('whose reader ends before the file fails', async () => {
+      const output = new Writable({
+        write: (_chunk, _encoding, done) => done(Object.assign(new Error('broken pipe'), { code: 'EPIPE' })),
+      });
+      const { exitCode, stderr } = await runCli(['download', names[0], '-o', '-'], {
+        folder,
+        env: credentials(),
+        output,
+      });
+      expect({ exitCode, stderr }).toMatchObject({
+        exitCode: 5,
+        stderr: expect.stringContaining('ended before the file'),
+      });
+    });
+  });
+
   test('says that nothing is verified without a receipt, and which files have none', async () => {
     const first = await download(names[0]);
     expect(lastLine(first.stderr)).toMatch(/, none verified; 1 without a receipt$/);
     server.put(receiptName, signer.sign(receiptOf(files.slice(0, 1))));
-    const { stderr, exitCode } = await download('--all', '--overwrite');
+    const { stderr, exitCode } = await download('--all', '--force');
     expect(lastLine(stderr)).toMatch(/, 1 verified; receipt .*; 1 without a receipt$/);
     expect(exitCode).toBe(0);
   });
@@ -414,9 +464,7 @@ describe('a receipt for another key', () => {
 
     test('is known once it is read', async () => {
       deliver({ key_fingerprint: foreign });
-      const argv = ['download', '-o', 'data', '--all', '--decrypt', '--key', 'safe.sec.pem'];
-      const { exitCode, stderr } = await run(argv, typed);
-      expect({ exitCode, stderr }).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('none verified') });
+      await run(['download', '-o', 'data', '--all']);
       expect((await run(['verify', 'data', '--key', 'safe.sec.pem'], typed)).stderr).toContain(': ignored');
     });
 
@@ -455,7 +503,7 @@ describe('the keys of the service are pinned', () => {
   const endorsement = async (by: ReceiptSigner, next: ReceiptSigner, header: object = {}) =>
     by.sign({ jkt: await thumbprint(next) }, { typ: 'data-out-key+jwt', ...header }).toString();
   const home = () => ({ env: { HOME: folder } });
-  const fetched = (...argv: string[]) => run(['download', '-o', 'data', '--all', '--overwrite', ...argv], home());
+  const fetched = (...argv: string[]) => run(['download', '-o', 'data', '--all', '--force', ...argv], home());
   const keysOf = (...argv: string[]) => run(['receipt-keys', '--json', ...argv], home());
   const pins = async (): Promise<{ trusted: string[]; refused: string[] }> =>
     JSON.parse(await readFile(join(folder, '.config/data-out/receipt-keys.json'), 'utf8'))[server.url];

@@ -54,6 +54,32 @@ describe('a failed command says why, and leaves no file', () => {
   });
 });
 
+describe('no output replaces what the command reads, or a private key, even with --force', () => {
+  test.each([
+    ['the input', ['encrypt', '-r', 'me.pub.pem', '-o', 'sample.bam', 'sample.bam']],
+    ['the input, by a link', ['encrypt', '-r', 'me.pub.pem', '-o', 'linked', 'sample.bam']],
+    ["a reader's key", ['encrypt', '-r', 'me.pub.pem', '-o', 'me.pub.pem', 'sample.bam']],
+    ["the writer's key", ['encrypt', '-r', 'me.pub.pem', '--key', 'me.sec.pem', '-o', 'me.sec.pem', 'sample.bam']],
+    ['a key that it does not read', ['encrypt', '-r', 'me.pub.pem', '-o', 'me.sec.pem', 'sample.bam']],
+    ['a key by the header', ['encrypt', '-r', 'me.pub.pem', '-o', 'x', '--header', 'me.sec.pem', 'sample.bam']],
+    ['the container', ['reencrypt', '-r', 'me.pub.pem', '--key', 'me.sec.pem', '-o', 'mine.c4gh', 'mine.c4gh']],
+    ['the key', ['reencrypt', '-r', 'me.pub.pem', '--key', 'me.sec.pem', '-o', 'me.sec.pem', 'mine.c4gh']],
+    ['another key', ['decrypt', '--key', 'me.sec.pem', '-o', 'other.sec.pem', 'mine.c4gh']],
+  ])('%s', async (_what, argv) => {
+    await symlink('sample.bam', join(folder, 'linked'));
+    await copyFile(join(folder, 'me.sec.pem'), join(folder, 'other.sec.pem'));
+    const all = async () => Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name))));
+    const before = await all();
+    const { exitCode, stderr } = await runCli([...argv, '--force'], { folder });
+    expect({ exitCode, stderr }).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('so it is not replaced'),
+    });
+    expect(await all()).toEqual(before);
+    for (const name of ['linked', 'other.sec.pem']) await rm(join(folder, name));
+  });
+});
+
 describe('decrypt takes several files, and folders', () => {
   const other = generateKeyPair();
   let tree: string;
@@ -76,7 +102,7 @@ describe('decrypt takes several files, and folders', () => {
   test('a tree stays a tree', async () => {
     const { exitCode, stderr } = await run('-o', 'open', 'data');
     expect({ exitCode, stderr }).toMatchObject({
-      exitCode: 0,
+      exitCode: 10,
       stderr: expect.stringContaining('3 of 3 files decrypted'),
     });
     const written = ['open', 'open/a', 'open/study', 'open/study/b.bam', 'open/study/b.bam.bai'];
@@ -86,7 +112,7 @@ describe('decrypt takes several files, and folders', () => {
   });
 
   test('beside the files, without an output', async () => {
-    expect((await run('data', 'data/EGAD1-x.delivery.jws')).exitCode).toBe(0);
+    expect((await run('data', 'data/EGAD1-x.delivery.jws')).exitCode).toBe(10);
     expect(await text('data/study/b.bam.bai')).toBe('data/study/b.bam.bai.C4GH');
   });
 
@@ -96,7 +122,10 @@ describe('decrypt takes several files, and folders', () => {
     expect(stderr).toContain('warning: foreign.c4gh: ');
     expect((await readdir(join(tree, 'open'))).sort()).toEqual(['a', 'b.bam']);
     const again = await run('data/a.c4gh', 'data/study/b.bam.c4gh', '-o', 'open');
-    expect(again).toMatchObject({ exitCode: 6, stderr: expect.stringContaining('0 of 2 files decrypted') });
+    expect(again).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('2 of 2 files decrypted (2 before)') });
+    await writeFile(join(tree, 'open/a'), 'notes of mine');
+    expect((await run('data/a.c4gh', 'data/study/b.bam.c4gh', '-o', 'open')).exitCode).toBe(5);
+    expect(await text('open/a')).toBe('notes of mine');
     expect((await run('data/a.c4gh', 'data/study/b.bam.c4gh', '-o', 'open', '--force')).exitCode).toBe(0);
   });
 
@@ -106,7 +135,7 @@ describe('decrypt takes several files, and folders', () => {
     await symlink('study', join(tree, 'data/plain'));
     await symlink('nowhere', join(tree, 'data/notes'));
     const { exitCode, stderr } = await run('-o', 'open', 'data');
-    expect({ exitCode, stderr }).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('3 of 3 files') });
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 10, stderr: expect.stringContaining('3 of 3 files') });
     for (const name of ['link.c4gh', 'up', 'plain'])
       expect(stderr).toContain(`data/${name} is a symbolic link: skipped\n`);
     expect(stderr).not.toContain('notes');

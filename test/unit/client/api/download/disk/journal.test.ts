@@ -19,7 +19,6 @@ afterAll(() => rm(folder, { recursive: true }));
 
 const journal = {
   name: 'a.c4gh',
-  form: 'container',
   version: { size: 100, etag: '"tag"', lastModified: undefined },
   done: [
     { start: 0, end: 10 },
@@ -47,7 +46,6 @@ test('is read as it was written, and leaves nothing behind', async () => {
   expect(JSON.parse(await readFile(path, 'utf8'))).toEqual({
     format: 1,
     name: 'a.c4gh',
-    form: 'container',
     size: 100,
     etag: '"tag"',
     boot: 'since-monday',
@@ -67,18 +65,17 @@ test.each([
   'null',
   '[]',
   '{}',
-  '{"format":2,"name":"a","form":"container","size":9,"etag":"\\"x\\"","done":[],"synced":[]}',
-  '{"format":1,"name":"a","form":"other","size":9,"done":[],"synced":[]}',
-  '{"format":1,"name":"a","form":"container","size":-1,"done":[],"synced":[]}',
-  '{"format":1,"name":"a","form":"container","size":9,"etag":5,"done":[],"synced":[]}',
-  '{"format":1,"name":"a","form":"container","size":9,"synced":[],"done":[[0,10]]}',
-  '{"format":1,"name":"a","form":"container","size":9,"synced":[],"done":[[5,5]]}',
-  '{"format":1,"name":"a","form":"container","size":9,"synced":[],"done":[[5,4]]}',
-  '{"format":1,"name":"a","form":"container","size":9,"synced":[],"done":[[0.5,4]]}',
-  '{"format":1,"name":"a","form":"container","size":9,"synced":[],"done":[[0,4,9]]}',
-  '{"format":1,"name":"a","form":"container","size":9,"synced":[],"done":"all"}',
-  '{"format":1,"name":"a","form":"container","size":9,"done":[]}',
-  '{"format":1,"name":"a","form":"container","size":9,"boot":7,"synced":[],"done":[]}',
+  '{"format":2,"name":"a","size":9,"etag":"\\"x\\"","done":[],"synced":[]}',
+  '{"format":1,"name":"a","size":-1,"done":[],"synced":[]}',
+  '{"format":1,"name":"a","size":9,"etag":5,"done":[],"synced":[]}',
+  '{"format":1,"name":"a","size":9,"synced":[],"done":[[0,10]]}',
+  '{"format":1,"name":"a","size":9,"synced":[],"done":[[5,5]]}',
+  '{"format":1,"name":"a","size":9,"synced":[],"done":[[5,4]]}',
+  '{"format":1,"name":"a","size":9,"synced":[],"done":[[0.5,4]]}',
+  '{"format":1,"name":"a","size":9,"synced":[],"done":[[0,4,9]]}',
+  '{"format":1,"name":"a","size":9,"synced":[],"done":"all"}',
+  '{"format":1,"name":"a","size":9,"done":[]}',
+  '{"format":1,"name":"a","size":9,"boot":7,"synced":[],"done":[]}',
 ])('does not trust %s', async (text) => {
   await writeFile(path, text);
   expect(await readJournal(path)).toBe('unusable');

@@ -1,4 +1,4 @@
-import { type FileHandle, mkdtemp, open, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, open, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -8,7 +8,7 @@ import {
   makeFolder,
   onDisk,
 } from '../../../../../../lib/client/api/download/disk/local-disk.ts';
-import { PartFile, privateMode } from '../../../../../../lib/client/api/download/disk/part-file.ts';
+import { PartFile } from '../../../../../../lib/client/api/download/disk/part-file.ts';
 
 const systemError = (code: string) => Object.assign(new Error(code), { code, syscall: 'write' });
 
@@ -48,7 +48,7 @@ test('a part that is a symbolic link is not written through', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'data-out-part-'));
   try {
     await symlink(join(folder, 'elsewhere'), join(folder, 'a.part'));
-    await expect(PartFile.open(join(folder, 'a.part'), 0o666, process.getuid?.() ?? 0)).rejects.toMatchObject({
+    await expect(PartFile.open(join(folder, 'a.part'))).rejects.toMatchObject({
       code: 'local_disk',
     });
   } finally {
@@ -56,43 +56,20 @@ test('a part that is a symbolic link is not written through', async () => {
   }
 });
 
-describe('a part that another user has made', () => {
-  const me = process.getuid?.() ?? 0;
-  let path = '';
-  let theirs: FileHandle;
-  beforeEach(async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'data-out-part-'));
-    path = join(folder, 'a.part');
-    theirs = await open(path, 'w+');
-    await theirs.write('theirs');
-    return async () => {
-      await theirs.close();
-      await rm(folder, { recursive: true });
-    };
-  });
-
-  test.each([
-    ['private', me + 1, false],
-    ['written after it has begun again, were it our own and open to all', me, true],
-  ])('gets nothing that is %s', async (_, user, beginsAnew) => {
-    await using part = await PartFile.open(path, privateMode, user);
-    if (beginsAnew) await part.renew();
+test('a part that begins again is a new file: who has the old one open reads nothing of it', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'data-out-part-'));
+  const path = join(folder, 'a.part');
+  try {
+    await writeFile(path, 'theirs');
+    await using theirs = await open(path);
+    await using part = await PartFile.open(path);
+    await part.renew();
     await part.write([Buffer.from('a genome')], 0);
-    const { buffer, bytesRead } = await theirs.read(Buffer.alloc(100), 0, 100, 0);
-    expect(buffer.toString('utf8', 0, bytesRead)).toBe('theirs');
+    expect(await theirs.readFile('utf8')).toBe('theirs');
     expect(await readFile(path, 'utf8')).toBe('a genome');
-    expect((await stat(path)).mode & 0o777).toBe(0o600);
-  });
-
-  test('is gone on with when it is not private, as is one of ours', async () => {
-    for (const [mode, user] of [
-      [0o666, me + 1],
-      [privateMode, me],
-    ] as const) {
-      await using part = await PartFile.open(path, mode, user);
-      expect(await part.size()).toBe(6);
-    }
-  });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });
 
 describe('a folder is made with those above it', () => {

@@ -13,7 +13,7 @@ let paths: LocalPaths;
 const files = new SmallFiles({ sync: true });
 const bytes = Buffer.from('crypt4gh and more');
 const modified = new Date('2026-01-02T03:04:05.000Z');
-const write = () => files.write(paths, bytes, { mode: 0o600, modified });
+const write = () => files.write(paths, bytes, modified);
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'data-out-small-'));
@@ -24,19 +24,15 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-test.each([true, false])(
-  'a file comes whole, with its time and mode, and nothing else stays (sync: %s)',
-  async (sync) => {
-    const one = new SmallFiles({ sync });
-    expect(await one.write(paths, bytes, { mode: 0o600, modified })).toBe(true);
-    one.flush();
-    expect(await readdir(folder)).toEqual(['a.c4gh']);
-    expect(await readFile(paths.final, 'latin1')).toBe('crypt4gh and more');
-    const { mtime, mode } = await stat(paths.final);
-    expect(mtime).toEqual(modified);
-    expect(mode & 0o777).toBe(0o600);
-  },
-);
+test.each([true, false])('a file comes whole, with its time, and nothing else stays (sync: %s)', async (sync) => {
+  const one = new SmallFiles({ sync });
+  expect(await one.write(paths, bytes, modified)).toBe(true);
+  one.flush();
+  expect(await readdir(folder)).toEqual(['a.c4gh']);
+  expect(await readFile(paths.final, 'latin1')).toBe('crypt4gh and more');
+  const { mtime } = await stat(paths.final);
+  expect(mtime).toEqual(modified);
+});
 
 test('suits files of 1 B to 1 MiB', () => {
   const sizes = [0, 1, 1_048_576, 1_048_577];
@@ -86,7 +82,7 @@ test('after eight slow files in a row, and only then, a disk suits no more', asy
   const writeNext = async (index: number) => {
     const next = localPaths(folder, `${index}.c4gh`);
     expect(timed.suits(17, next)).toBe(true);
-    expect(await timed.write(next, bytes, { mode: 0o600, modified })).toBe(true);
+    expect(await timed.write(next, bytes, modified)).toBe(true);
   };
   for (let index = 0; index < 7; index += 1) await writeNext(index);
   step = 1;
@@ -102,9 +98,9 @@ const named = (index: number) => localPaths(folder, `${index}.c4gh`);
 test('the locks of a run are one file, of which one name at a time stays', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const many = new SmallFiles({ sync: false });
-  await many.write(named(0), bytes, { mode: 0o600, modified });
+  await many.write(named(0), bytes, modified);
   const { ino } = await stat(named(0).lock);
-  for (let index = 1; index < 20; index += 1) await many.write(named(index), bytes, { mode: 0o600, modified });
+  for (let index = 1; index < 20; index += 1) await many.write(named(index), bytes, modified);
   expect((await readdir(folder)).filter((name) => !/^\d+\.c4gh$/.test(name))).toEqual(['19.c4gh.part.lock']);
   expect(await stat(named(19).lock)).toMatchObject({ ino, nlink: 1 });
   await expect(FileLock.acquire(named(19).lock, async () => undefined)).rejects.toThrow('another process');
@@ -176,6 +172,6 @@ function writeMany(many: SmallFiles, amount: number, content: Uint8Array = bytes
   const written = () => {
     waiting += 1;
   };
-  const one = (_: unknown, index: number) => many.write(named(index), content, { mode: 0o600, modified }, written);
+  const one = (_: unknown, index: number) => many.write(named(index), content, modified, written);
   return { results: Array.from({ length: amount }, one), written: () => waiting };
 }

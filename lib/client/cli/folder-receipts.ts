@@ -1,0 +1,58 @@
+import { resolve } from 'node:path';
+import { Claims } from '../api/delivery/claims.ts';
+import { parseKeySet, type ReceiptKeys } from '../api/delivery/key-set.ts';
+import { type ReadReceipts, readReceipts } from '../api/delivery/receipt-files.ts';
+import { ProxyApi } from '../api/proxy.ts';
+import type { PrivateKeyFile } from './key-files.ts';
+import { findOwnKeys, recipientsOf, warnOfReceipts } from './own-keys.ts';
+import { receiptKeys } from './receipt-keys.ts';
+import { readSmallFile } from './secrets.ts';
+import type { Session } from './session.ts';
+
+/** Bytes of the largest key set. */
+const maxKeySetBytes = 1024 * 1024;
+
+/** The option of commands that verify receipts of a folder. */
+export const keySetOption = [
+  '--keys <file>',
+  'JWK set from /.well-known/jwks.json of the service, to work offline',
+] as const;
+
+/**
+ * The keys that receipts are verified with: those of a file, or the service's that are pinned.
+ * @param keySet name of the file
+ * @throws UsageError, ClientError
+ */
+export async function keysOf(
+  session: Session,
+  keySet: string | undefined,
+  signal = session.terminal.signal,
+): Promise<ReceiptKeys> {
+  if (keySet === undefined) return await receiptKeys(session, new ProxyApi(await session.service()), signal);
+  const text = await readSmallFile('--keys', resolve(session.terminal.folder, keySet), maxKeySetBytes);
+  return parseKeySet(text.toString('utf8'), '--keys');
+}
+
+/** Reads and verifies receipts of a folder, and warns of those that must not be relied on. @throws LocalDiskError */
+export async function readFolder(
+  session: Session,
+  folder: string,
+  {
+    names,
+    keys,
+    opened,
+    issuer,
+  }: {
+    /** Of the receipts. */
+    readonly names: readonly string[];
+    readonly keys: ReceiptKeys;
+    /** The private keys that the command has read. */
+    readonly opened: readonly PrivateKeyFile[];
+    readonly issuer?: string | undefined;
+  },
+): Promise<ReadReceipts & { readonly claims: Claims }> {
+  const own = await findOwnKeys(session, opened);
+  const read = await readReceipts(folder, names, keys, { issuer, ownKeys: recipientsOf(own) });
+  warnOfReceipts(session, read, own);
+  return { ...read, claims: new Claims(read.receipts) };
+}
