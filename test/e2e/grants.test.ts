@@ -206,8 +206,8 @@ describe('a queue', () => {
     ['SmallFileExportsQueueUrl', ['consume-export', 'sweep-deliveries'], ['export', 'stage-file', 'stream']],
     [
       'DeliveriesQueueUrl',
-      ['consume-export', 'stage-file', 'record-dead-letters', 'sweep-deliveries', 'withdraw'],
-      ['export', 'settle-delivery', 'stream', 'direct-file'],
+      ['stage-file', 'record-dead-letters', 'sweep-deliveries', 'withdraw'],
+      ['export', 'consume-export', 'settle-delivery', 'stream', 'direct-file'],
     ],
   ] as const)('%s takes messages of %s only', async (output, senders, others) => {
     const url = service.connection.outputs[output];

@@ -399,7 +399,7 @@ test('a delivery that is rejected after another one has staged the file leaves t
   expect(world.outbox.objects.has(key)).toBe(true);
 });
 
-test('a container that replaced an older one and is taken back leaves no row that says the older one is there', async () => {
+test('a container that replaced an older one and is taken back leaves no row of the older one that says it is staged', async () => {
   await sent();
   await world.stage();
   await world.deliverAll();
@@ -418,7 +418,7 @@ test('a container that replaced an older one and is taken back leaves no row tha
   expect(await world.requestRow(older.id)).toMatchObject({ state: 'withdrawn', revision: 2, settled_revision: 2 });
 });
 
-test('a container that is found has the digest of its own header, whatever the archive has by now', async () => {
+test('the digest of a container that is found is of the header that was written, whatever the archive has by now', async () => {
   const id = await sent();
   await dieBeforeRecord();
   const sha256 = createHash('sha256')
