@@ -15,9 +15,7 @@ export interface ReceivedMessage {
   readonly attributes: Readonly<Record<string, string | undefined>>;
 }
 
-const uuid = z.uuid();
 const archiveKind = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/);
-const instant = z.iso.datetime();
 
 /** How far a sender's clock may be ahead of the queue's. */
 const clockSkewMs = 60_000;
@@ -32,11 +30,11 @@ export type RequestIdentity = ReturnType<typeof identityOf>;
  * @throws request_rejected `malformed_message`
  */
 export function identityOf({ messageId, attributes, sentAt }: ReceivedMessage) {
-  const requestId = uuid.safeParse(attributes[exportRequestAttributes.requestId] ?? messageId);
+  const requestId = z.uuid().safeParse(attributes[exportRequestAttributes.requestId] ?? messageId);
   if (!requestId.success) throw rejection('malformed_message', 'the attribute requestId is not a UUID');
   const kind = archiveKind.optional().safeParse(attributes[exportRequestAttributes.archiveKind]);
   if (!kind.success) throw rejection('malformed_message', 'the attribute archiveKind is not a name');
-  const said = new Date(instant.safeParse(attributes[exportRequestAttributes.requestedAt]).data ?? sentAt);
+  const said = new Date(z.iso.datetime().safeParse(attributes[exportRequestAttributes.requestedAt]).data ?? sentAt);
   // A request from the future would win over every later one.
   const requestedAt = said.getTime() > sentAt.getTime() + clockSkewMs ? sentAt : said;
   return { requestId: requestId.data.toLowerCase(), requestedAt, archiveKind: kind.data };

@@ -4,8 +4,7 @@ import type { DeliveriesQueue } from '../stores/queues.ts';
 import { camelRow, optional } from '../stores/rds/columns.ts';
 import type { SqlExecutor, SqlParameters } from '../stores/rds/data-api.ts';
 
-// What several steps of an export say of `data_out.requests` (r) and `data_out.request_files`, in the words of their partial indexes.
-
+// In the words of the partial indexes of `data_out.requests` (r) and `data_out.request_files`.
 /** Whether a file has not ended. @param row alias of `data_out.request_files` */
 export const isOpen = (row: string) => `${row}.state in ('waiting', 'sent')`;
 export const isOpenState = (state: RowState | undefined) => state === 'waiting' || state === 'sent';

@@ -59,10 +59,8 @@ export async function sweep(
     const found = await unsettled(db, ago(hourMs), after);
     after = found.at(-1)?.request_id ?? after;
     overdue += found.filter((request) => request.is_overdue).length;
-    await sendToSettle(
-      found.map((request) => request.request_id),
-      dependencies,
-    );
+    const ids = found.map((request) => request.request_id);
+    await sendToSettle(ids, dependencies);
     return found.length;
   });
   const deleted = await all(async () => {

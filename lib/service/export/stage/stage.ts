@@ -92,12 +92,17 @@ function atOnce(orders: readonly (Order | undefined)[]): number {
   return Math.max(1, Math.floor(bytesInFlight / Math.max(...sizes, 1)));
 }
 
-/** Stage one file, unless its row has ended. A file that is not staged leaves no upload. */
+/** Stage one file, unless its row has ended. A file that is not staged leaves no upload, and one that is rejected no container. */
 async function endOf(order: Order, denied: DenyList, dependencies: StageDependencies, ...time: Time): Promise<End> {
   const { state, key, uploadId } = order;
   const end: End = isOpenState(state) ? await attempt(order, denied, dependencies, ...time) : { outcome: 'ended' };
   const isDone = end.outcome === 'staged' || end.outcome === 'continued';
   if (!isDone && key && uploadId) await dependencies.outbox.upload(key, {}, uploadId).abort();
+  if (end.outcome !== 'rejected') return end;
+  // Another delivery of this message may have staged the file meanwhile.
+  const [now] = await findOrders(dependencies.db, [order]);
+  if (now && keepsContainer(now.state)) return { outcome: 'ended' };
+  await removeContainer(order, dependencies);
   return end;
 }
 
@@ -119,16 +124,18 @@ async function attempt(order: Order, denied: DenyList, dependencies: StageDepend
 /**
  * Take the container of this request out of the outbox, if an invocation that died or was overtaken has left it there. It had replaced the
  * containers of older requests, so these are recorded as withdrawn before.
- *
- * @returns the older requests
  */
-async function removeContainer({ key, requestId, fileId }: Order, { outbox, db }: StageDependencies) {
-  const present = key === undefined ? undefined : await outbox.head(key);
-  if (key === undefined || present?.metadata[outboxMetadata.requestId] !== requestId) return [];
-  const removal = { requestId, fileId, key, end: 'withdrawn', bytes: present.size, owner: requestId } as const;
-  const older = await recordRemoval([removal], 'withdrawn', db);
-  await outbox.remove(key, present.etag);
-  return older;
+async function removeContainer(order: Order, dependencies: StageDependencies): Promise<void> {
+  const present = order.key === undefined ? undefined : await dependencies.outbox.head(order.key);
+  if (present?.metadata[outboxMetadata.requestId] !== order.requestId) return;
+  await recordWithdrawn(order, dependencies, present.size);
+  await dependencies.outbox.remove(order.key ?? '', present.etag);
+}
+
+async function recordWithdrawn(order: Order, dependencies: StageDependencies, bytes?: number): Promise<void> {
+  const { requestId, fileId, key = '' } = order;
+  const removal = { requestId, fileId, key, end: 'withdrawn', bytes, owner: requestId } as const;
+  await sendToSettle(await recordRemoval([removal], 'withdrawn', dependencies.db), dependencies);
 }
 
 /**
@@ -162,26 +169,30 @@ async function stageSmall(
 }
 
 /**
- * Record all ends by one statement. Only its answer says which containers have to go: those whose rows are withdrawn, rejected or deleted,
- * because another delivery may have staged the file meanwhile. Then requests without an open file are sent on, also those whose rows had
- * all ended before: who recorded them may have died. A message whose row was not written fails, and the next delivery finds its container.
+ * Record all ends by one statement, and take back what is staged by a row that was withdrawn, rejected or deleted meanwhile. Then requests
+ * without an open file are sent on, also those whose rows had all ended before: who recorded them may have died. A message whose row was
+ * not written fails, and the next delivery finds its container.
  */
 async function record(tasks: readonly Task[], dependencies: StageDependencies): Promise<void> {
-  const { db, filesInFlight } = dependencies;
+  const { db, outbox, filesInFlight } = dependencies;
   try {
     const recorded = await recordEnds(db, tasks, filesInFlight);
     const rowOf = (task: Task) => recorded.find(isSameFile(task));
-    const ids: string[] = [];
     for (const task of tasks) {
       const { order, end } = task;
       const was = rowOf(task)?.was ?? 'withdrawn';
-      if (!order || end.outcome === 'failed' || keepsContainer(was)) continue;
-      if (isOpenState(was) && end.outcome !== 'rejected') continue;
-      ids.push(...(await removeContainer(order, dependencies)));
-      if (end.outcome === 'staged') task.end = { outcome: 'ended' };
+      if (!order || end.outcome === 'failed') continue;
+      if (was === 'withdrawn' || was === 'rejected') {
+        await removeContainer(order, dependencies);
+        if (end.outcome === 'staged') task.end = { outcome: 'ended' };
+      } else if (end.outcome === 'rejected' && was === 'staged' && order.key && !(await outbox.head(order.key))) {
+        // Two deliveries crossed: the other one recorded the container that this one was removing.
+        await recordWithdrawn(order, dependencies);
+      }
     }
     const touched = tasks.filter((task) => task.end.outcome === 'ended' || rowOf(task)?.maySettle);
-    await sendToSettle([...ids, ...touched.map(({ requestId }) => requestId)], dependencies);
+    const ids = touched.map(({ requestId }) => requestId);
+    await sendToSettle(ids, dependencies);
   } catch (error) {
     for (const task of tasks) if (task.end.outcome !== 'failed') task.end = failed(error);
   }

@@ -429,3 +429,17 @@ test('the digest of a container that is found is of the header that was written,
   await world.stage();
   expect(await world.fileRow(id, 'EGAF1')).toMatchObject({ state: 'staged', header_sha256: sha256 });
 });
+
+test('two deliveries cross, of which one is refused and removes what the other one records: the row says so', async () => {
+  const id = await sent();
+  await dieBeforeRecord();
+  world.queues.smallFileExports.length = 0;
+  const message = { body: JSON.stringify({ requestId: id, fileId: 'EGAF1' }) };
+  world.calls.after('outbox.head', () => stageFiles([message], world.staging, () => 900_000));
+  const denied = async () => new Set([outboxPrefix(subject)]);
+  await stageFiles([message], { ...world.staging, denied }, () => 900_000);
+  expect(container()).toBeUndefined();
+  expect(await world.statesOf(id)).toEqual(['EGAF1: withdrawn']);
+  await world.deliverAll();
+  expect(await world.requestRow(id)).toMatchObject({ state: 'withdrawn', revision: 2, settled_revision: 2 });
+});
