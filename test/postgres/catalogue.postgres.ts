@@ -202,7 +202,7 @@ describe('an export', () => {
     await world.withdraw();
     await world.deliverAll();
     expect(await world.requestRow(id)).toMatchObject({ state: 'withdrawn', revision: 3, settled_revision: 3 });
-    expect(await world.sweep()).toEqual({ givenUp: [], sent: 0, settling: 0, deleted: 0 });
+    expect(await world.sweep()).toEqual({ givenUp: [], sent: 0, settling: 0, overdue: 0, deleted: 0 });
     const trail = new RdsAuditTrail(as(auditor));
     const events = (await all(trail.newest({ requestId: id.toUpperCase() }, 10))).map(({ event }) => event);
     expect(events.sort()).toEqual([

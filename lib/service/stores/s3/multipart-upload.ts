@@ -1,7 +1,7 @@
 import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
-  paginateListParts,
+  ListPartsCommand,
   type S3Client,
   UploadPartCommand,
   UploadPartCopyCommand,
@@ -95,12 +95,15 @@ export function s3MultipartUpload(options: MultipartUploadOptions): MultipartUpl
     async parts() {
       const found: UploadedPart[] = [];
       try {
-        for await (const { Parts: page = [] } of paginateListParts({ client }, address)) {
-          for (const { PartNumber: partNumber, ...part } of page) {
+        // The SDK's paginator follows a marker that is also given with the last page, and so would never end.
+        for (let marker: string | undefined; ; ) {
+          const page = await client.send(new ListPartsCommand({ ...address, PartNumberMarker: marker }));
+          for (const { PartNumber: partNumber, ...part } of page.Parts ?? []) {
             if (partNumber !== undefined) found.push(uploadedPart(partNumber, part));
           }
+          if (!page.IsTruncated) return found;
+          marker = page.NextPartNumberMarker;
         }
-        return found;
       } catch (error) {
         if (errorName(error) === 'NoSuchUpload') return undefined;
         throw storeFailure(error, what);
