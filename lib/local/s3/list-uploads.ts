@@ -57,7 +57,8 @@ export const listParts: Operation = (s3, _, { bucket }) => {
     {
       ...{ Bucket: bucket.name, Key: key, UploadId: upload.id, PartNumberMarker: marker },
       ...{ MaxParts: limit, IsTruncated: truncated },
-      NextPartNumberMarker: truncated ? (page.at(-1)?.number ?? 0) : undefined,
+      // S3 says it with the last page, too.
+      NextPartNumberMarker: page.at(-1)?.number ?? 0,
     },
     ...rows,
   ]);
