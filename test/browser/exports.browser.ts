@@ -79,7 +79,7 @@ describe('the table', () => {
     await expect.poll(() => details.count()).toBe(0);
   });
 
-  test('of 1,000 exports shows 100 at a time, and each once', async () => {
+  test('of 1,000 exports shows 100 at a time, and each once', { timeout: 180_000 }, async () => {
     await addComplete(1000);
     const tab = await world.signIn();
     const seen: string[] = [];

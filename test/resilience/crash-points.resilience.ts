@@ -56,7 +56,7 @@ async function run(at?: number, when: 'before' | 'after' = 'before') {
 
 // Some 210 databases are opened in turn.
 test('an export ends the same wherever an invocation dies, before and after each call of AWS', {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async () => {
   const { end, calls } = await run();
   expect(end).toMatchObject({ state: 'withdrawn', isSettled: true, outbox: [], uploads: 0, deadLetters: 0 });
