@@ -159,7 +159,7 @@ export class MainJob {
   async containers(subject?: string): Promise<{ readonly reply: Response; readonly names: readonly string[] }> {
     const reply = await this.outbox('files?inbox=false', subject);
     const { files = [] } = (reply.ok ? await reply.json() : {}) as { files?: readonly { fileName: string }[] };
-    // The base of an upgrade may list receipts, too.
+    // The base of an upgrade may also list receipts.
     return { reply, names: files.map(({ fileName }) => fileName).filter((name) => name.endsWith('.c4gh')) };
   }
 

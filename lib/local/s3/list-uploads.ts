@@ -57,7 +57,7 @@ export const listParts: Operation = (s3, _, { bucket }) => {
     {
       ...{ Bucket: bucket.name, Key: key, UploadId: upload.id, PartNumberMarker: marker },
       ...{ MaxParts: limit, IsTruncated: truncated },
-      // S3 says it with the last page, too.
+      // S3 also says it with the last page.
       NextPartNumberMarker: page.at(-1)?.number ?? 0,
     },
     ...rows,
