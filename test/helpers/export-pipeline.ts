@@ -2,11 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type DenyListEntry, denyListOf } from '../../lib/contract/deny-list.ts';
 import type { FileExportMessage } from '../../lib/contract/messages.ts';
 import { rdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
-import {
-  type ConsumeDependencies,
-  type ConsumeOutcome,
-  consumeExportRequest,
-} from '../../lib/service/export/accept.ts';
+import { type ConsumeDependencies, consumeExportRequest } from '../../lib/service/export/accept.ts';
 import { recordDeadLetter } from '../../lib/service/export/give-up.ts';
 import type { OutboxQuota } from '../../lib/service/export/quota.ts';
 import type { ReceivedMessage } from '../../lib/service/export/received.ts';
@@ -14,7 +10,7 @@ import { retryGivenUp } from '../../lib/service/export/retry.ts';
 import { settleRequest } from '../../lib/service/export/settle/settle.ts';
 import type { StageDependencies } from '../../lib/service/export/stage/order.ts';
 import { type StagedMessage, stageFiles } from '../../lib/service/export/stage/stage.ts';
-import { type Swept, sweep } from '../../lib/service/export/sweep.ts';
+import { sweep } from '../../lib/service/export/sweep.ts';
 import { type Withdrawal, withdrawDeprecated } from '../../lib/service/export/withdraw/withdraw.ts';
 import type { DataApi, SqlExecutor } from '../../lib/service/stores/rds/data-api.ts';
 import { type DatasetGrant, VisaError, type VisaErrorCode } from '../../lib/visas/index.ts';
@@ -142,7 +138,7 @@ export class ExportPipeline {
 
   // The functions. Each is one invocation; a message that fails comes back.
 
-  consume(): Promise<ConsumeOutcome | undefined> {
+  consume(): Promise<Awaited<ReturnType<typeof consumeExportRequest>> | undefined> {
     return this.#invoke('exportRequests', 1, async ([message]) => {
       if (!message) return undefined;
       return await consumeExportRequest(message, this.consuming, this.remainingMs);
@@ -196,7 +192,7 @@ export class ExportPipeline {
     return queue === 'deliveries' ? await this.settle() : await this.stage(queue);
   }
 
-  async sweep(): Promise<Swept> {
+  async sweep() {
     const failures: unknown[] = [];
     const swept = await sweep(this.sweeping, this.remainingMs, (error) => failures.push(error));
     if (failures.length > 0) throw failures[0];

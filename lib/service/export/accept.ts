@@ -16,19 +16,13 @@ import { identityOf, parseExportRequest, type ReceivedMessage, type RequestIdent
 import { audit, findRequest, lockRecipient, requestIds } from './requests.ts';
 import { type SendDependencies, sendWaiting } from './send.ts';
 
-export interface ConsumeDependencies extends Omit<SendDependencies, 'deliveries'> {
+export interface ConsumeDependencies extends SendDependencies {
   readonly db: Pick<DataApi, 'query' | 'execute' | 'transaction'>;
   readonly catalogue: Pick<Catalogue, 'evaluateAccess' | 'hasMoreFiles'>;
   readonly rules: Pick<VisaRules, 'verify'>;
   /** @default - every request fits */
   readonly quota?: OutboxQuota | undefined;
 }
-
-/** How a request was decided. Its message is deleted in both cases. */
-export type ConsumeOutcome = { readonly requestId: string } & (
-  | { readonly outcome: 'accepted'; readonly datasetId: string; readonly files: number }
-  | { readonly outcome: 'rejected'; readonly reason: string; readonly detail: string }
-);
 
 /** What is known of a request when it is decided: with `fileId`, one file was asked for, and otherwise the whole dataset. */
 type RequestFacts = RequestIdentity &
@@ -42,12 +36,13 @@ type AcceptedRequest = Awaited<ReturnType<typeof decide>>;
  * request exists is not judged again, so a visa that expires meanwhile cannot cut an export in half. Its files that wait are sent.
  *
  * @param remainingMs milliseconds until the invocation ends
+ * @returns how the request was decided. Its message is deleted in both cases.
  */
 export async function consumeExportRequest(
   received: ReceivedMessage,
   dependencies: ConsumeDependencies,
   remainingMs: () => number,
-): Promise<ConsumeOutcome> {
+) {
   const { db } = dependencies;
   let facts: RequestFacts = { requestId: received.messageId, requestedAt: received.sentAt, archiveKind: undefined };
   let detail = 'an earlier delivery of the message rejected it';
@@ -64,9 +59,10 @@ export async function consumeExportRequest(
   const { requestId } = facts;
   const request = await findRequest(db, requestId);
   if (!request) throw unavailable('the row of the request is gone');
-  if (request.state === 'rejected') return { outcome: 'rejected', requestId, reason: request.reason ?? '', detail };
+  if (request.state === 'rejected')
+    return { outcome: 'rejected' as const, requestId, reason: request.reason ?? '', detail };
   await sendWaiting(requestId, dependencies, () => remainingMs() > cleanUpMs);
-  return { outcome: 'accepted', requestId, datasetId: request.datasetId ?? '', files: request.files };
+  return { outcome: 'accepted' as const, requestId, datasetId: request.datasetId ?? '', files: request.files };
 }
 
 /** Why an error rejects the request. Every other error is thrown again, and brings the message back. */

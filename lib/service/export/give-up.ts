@@ -92,8 +92,7 @@ export async function recordDeadLetter(
   await reject(db, { ...identity, datasetId, fileId }, 'failed');
   const givenUp: GivenUp[] = [];
   for (let some: readonly GivenUp[] | undefined; some?.length !== 0; givenUp.push(...some)) {
-    const parameters = { request_id: { uuid: requestId } };
-    some = await giveUp(db, `${ofRequest} and f.state = 'waiting'`, 'not_sent', parameters);
+    some = await giveUp(db, `${ofRequest} and f.state = 'waiting'`, 'not_sent', { request_id: { uuid: requestId } });
   }
   await sendToSettle([requestId], dependencies);
   return { requestId, isRejected: (await findRequest(db, requestId))?.reason === 'failed', givenUp };

@@ -1,5 +1,8 @@
 import * as z from 'zod';
 import type { RowState } from '../../contract/delivery.ts';
+import type { DenyList } from '../../contract/deny-list.ts';
+import { outboxKey } from '../../contract/outbox-key.ts';
+import { outboxFileName } from '../archive/container-name.ts';
 import type { DeliveriesQueue } from '../stores/queues.ts';
 import { camelRow, optional } from '../stores/rds/columns.ts';
 import type { SqlExecutor, SqlParameters } from '../stores/rds/data-api.ts';
@@ -12,15 +15,24 @@ export const isOpenState = (state: RowState | undefined) => state === 'waiting' 
 /** The column `depends_on`, as text: hashes by which the deny list knows the visa, besides the recipient. */
 export const hashes = z.string().transform((text) => z.array(z.string()).parse(JSON.parse(text)));
 
+/** Whether the recipient of a request or its visa is denied. */
+export const isDenied = (recipient: string, dependsOn: readonly string[], denied: DenyList) =>
+  [recipient, ...dependsOn].some((hash) => denied.has(hash));
+
+/** Outbox key of a container: as its row has it, or as it follows from the path. `undefined`: the catalogue no longer has the file. */
+export const containerKey = (
+  recorded: string | undefined,
+  recipient: string,
+  fileId: string,
+  path: string | undefined,
+) => recorded ?? (path === undefined ? undefined : outboxKey(recipient, outboxFileName(fileId, path)));
+
 /** @param request expression for the id of a request */
 export const hasOpenFiles = (request: string) => `exists (
   select from data_out.request_files o where o.request_id = ${request} and ${isOpen('o')})`;
 
 /** Whether a request has an open file, or its receipt is not of its last revision. */
 export const isUnsettled = 'r.settled_revision < r.revision';
-
-/** The ids in the parameter `ids`: the Data API knows no arrays. */
-export const givenIds = 'select cast(id as uuid) from jsonb_array_elements_text(cast(:ids as jsonb)) as ids (id)';
 
 const auditColumns =
   'request_id, event, reason, archive_kind, dataset_id, file_id, recipient, key_fingerprint, bytes, checksum';
@@ -76,7 +88,8 @@ export async function sendToSettle(
   const settling = await requestIds(
     db,
     `select cast(r.request_id as text) as request_id from data_out.requests r
-     where r.request_id in (${givenIds}) and ${isUnsettled} and r.recipient is not null
+     where r.request_id in (select cast(id as uuid) from jsonb_array_elements_text(cast(:ids as jsonb)) as ids (id))
+       and ${isUnsettled} and r.recipient is not null
        and not ${hasOpenFiles('r.request_id')}`,
     { ids: { json: ids } },
   );

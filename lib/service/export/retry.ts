@@ -1,15 +1,17 @@
 import * as z from 'zod';
 import type { DenyList } from '../../contract/deny-list.ts';
 import { newestEvent } from '../catalogue/datasets.ts';
+import type { DeliveriesQueue } from '../stores/queues.ts';
 import { camelRow, count, optional } from '../stores/rds/columns.ts';
 import type { DataApi } from '../stores/rds/data-api.ts';
 import { fitsQuota, type OutboxQuota } from './quota.ts';
 import type { RejectionReason } from './received.ts';
-import { findRequest, hashes, lockRecipient, sendToSettle } from './requests.ts';
+import { findRequest, hashes, isDenied, lockRecipient, sendToSettle } from './requests.ts';
 import { type SendDependencies, sendWaiting } from './send.ts';
 
 export interface RetryDependencies extends SendDependencies {
   readonly db: Pick<DataApi, 'query' | 'execute' | 'transaction'>;
+  readonly deliveries: DeliveriesQueue;
   readonly denied: () => Promise<DenyList>;
   /** @default - every request fits */
   readonly quota?: OutboxQuota | undefined;
@@ -62,7 +64,7 @@ export async function retryGivenUp(requestId: string, fileId: string | undefined
     if (request?.recipient === undefined) return 'erased';
     const { recipient, dependsOn = [] } = request;
     if (request.hasExpired) return 'visa_expired';
-    if ([recipient, ...dependsOn].some((hash) => denied.has(hash))) return 'visa_denied';
+    if (isDenied(recipient, dependsOn, denied)) return 'visa_denied';
     if (!request.isReleased) return 'not_released';
     if (quota && !(await fitsQuota(transaction, recipient, wanted, quota))) return 'outbox_quota_exceeded';
     let files = 0;

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { unavailable } from '../../errors.ts';
 import { largestSmallBody } from '../archive/plan.ts';
-import type { DeliveriesQueue, FileExportsQueue } from '../stores/queues.ts';
+import type { FileExportsQueue } from '../stores/queues.ts';
 import { pageSize } from '../stores/rds/columns.ts';
 import type { SqlExecutor } from '../stores/rds/data-api.ts';
 
@@ -12,7 +12,6 @@ export interface SendDependencies {
   readonly fileExports: FileExportsQueue;
   /** All others, staged ten at a time. */
   readonly smallFileExports: FileExportsQueue;
-  readonly deliveries: DeliveriesQueue;
 }
 
 const waitingRow = z.object({ file_id: z.string(), recipient: z.string(), is_large: z.boolean() });
@@ -27,7 +26,7 @@ const waitingRow = z.object({ file_id: z.string(), recipient: z.string(), is_lar
  */
 export async function sendWaiting(
   requestId: string,
-  { db, fileExports, smallFileExports }: Omit<SendDependencies, 'deliveries'>,
+  { db, fileExports, smallFileExports }: SendDependencies,
   hasTime: () => boolean,
 ): Promise<number> {
   let sent = 0;

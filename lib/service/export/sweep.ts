@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Clock } from '../archive/ports.ts';
+import type { DeliveriesQueue } from '../stores/queues.ts';
 import { count, nilUuid } from '../stores/rds/columns.ts';
 import type { SqlExecutor } from '../stores/rds/data-api.ts';
 import { type GivenUp, giveUpExpired } from './give-up.ts';
@@ -16,10 +17,9 @@ const requestsAtOnce = 500;
 const mostDeleted = { requests: 100, events: 5000 };
 
 export interface SweepDependencies extends SendDependencies {
+  readonly deliveries: DeliveriesQueue;
   readonly now: Clock;
 }
-
-export type Swept = Awaited<ReturnType<typeof sweep>>;
 
 /**
  * End what no message will end: files whose messages are gone, files that were never sent, requests that nothing settles, and rows whose

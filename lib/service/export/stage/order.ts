@@ -3,9 +3,8 @@ import * as z from 'zod';
 import { rowStates } from '../../../contract/delivery.ts';
 import type { DenyList } from '../../../contract/deny-list.ts';
 import type { FileExportMessage } from '../../../contract/messages.ts';
-import { outboxKey, outboxMetadata } from '../../../contract/outbox-key.ts';
+import { outboxMetadata } from '../../../contract/outbox-key.ts';
 import { headerFor } from '../../archive/archived-file.ts';
-import { outboxFileName } from '../../archive/container-name.ts';
 import type { ArchivedFile, ArchiveKeys, Clock, ObjectHead } from '../../archive/ports.ts';
 import { archivedColumns, archivedFile } from '../../catalogue/catalogue.ts';
 import { newestEvent } from '../../catalogue/datasets.ts';
@@ -15,7 +14,7 @@ import type { SqlExecutor } from '../../stores/rds/data-api.ts';
 import type { S3Archive } from '../../stores/s3/archive.ts';
 import type { Outbox } from '../../stores/s3/outbox.ts';
 import { rejection } from '../received.ts';
-import { hashes, isOpenState } from '../requests.ts';
+import { containerKey, hashes, isDenied, isOpenState } from '../requests.ts';
 
 const orderRow = camelRow({
   request_id: z.string(),
@@ -72,7 +71,7 @@ export async function findOrders(
     const { recipient, fileId, datasetId, submissionFilePath: path } = row;
     const released = row.isReleased ? archivedFile(db, { fileId, datasetId }, columns) : undefined;
     const [file] = await Promise.allSettled([released]);
-    const key = row.knownKey ?? (path === undefined ? path : outboxKey(recipient, outboxFileName(fileId, path)));
+    const key = containerKey(row.knownKey, recipient, fileId, path);
     return { ...row, key, file };
   });
   const found = await Promise.all(orders);
@@ -89,7 +88,7 @@ export type DueOrder = Order & { readonly key: string; readonly archived: Archiv
 /** @throws request_rejected when the visa was denied, or the dataset is not released now; damage of the catalogue */
 export function dueOrder(order: Order, denied: DenyList): DueOrder {
   const { recipient, dependsOn, file, key } = order;
-  if ([recipient, ...dependsOn].some((hash) => denied.has(hash))) {
+  if (isDenied(recipient, dependsOn, denied)) {
     throw rejection('visa_denied', 'the visa or its subject was denied while the file waited');
   }
   if (file.status === 'rejected') throw file.reason;

@@ -126,10 +126,11 @@ async function attempt(order: Order, denied: DenyList, dependencies: StageDepend
  * containers of older requests, so these are recorded as withdrawn before.
  */
 async function removeContainer(order: Order, dependencies: StageDependencies): Promise<void> {
-  const present = order.key === undefined ? undefined : await dependencies.outbox.head(order.key);
-  if (present?.metadata[outboxMetadata.requestId] !== order.requestId) return;
+  const { key, requestId } = order;
+  const present = key === undefined ? undefined : await dependencies.outbox.head(key);
+  if (key === undefined || present?.metadata[outboxMetadata.requestId] !== requestId) return;
   await recordWithdrawn(order, dependencies, present.size);
-  await dependencies.outbox.remove(order.key ?? '', present.etag);
+  await dependencies.outbox.remove(key, present.etag);
 }
 
 async function recordWithdrawn(order: Order, dependencies: StageDependencies, bytes?: number): Promise<void> {

@@ -1,11 +1,10 @@
 import * as z from 'zod';
 import { directExpiryDays } from '../../../contract/direct-key.ts';
-import { outboxKey } from '../../../contract/outbox-key.ts';
-import { outboxFileName } from '../../archive/container-name.ts';
 import { newestEvent, newestEventFirst } from '../../catalogue/datasets.ts';
 import { camelRow, nilUuid, optional } from '../../stores/rds/columns.ts';
 import type { SqlExecutor } from '../../stores/rds/data-api.ts';
 import { lateDays, lifeOf, mayExist, mayHaveObjects } from '../quota.ts';
+import { containerKey } from '../requests.ts';
 
 /** A container that a request put into the outbox, as the rows have it. By now it may be gone or replaced. */
 export interface RecordedContainer {
@@ -126,8 +125,7 @@ function conditionOf(filter: ContainerFilter): readonly [condition: string, valu
 function containerOf(row: z.infer<typeof containerRow>): RecordedContainer[] {
   const { requestId, fileId, submissionFilePath: path, state } = row;
   if (!row.isWanted || fileId === undefined) return [];
-  const key =
-    row.outboxKey ?? (path === undefined ? undefined : outboxKey(row.recipient, outboxFileName(fileId, path)));
+  const key = containerKey(row.outboxKey, row.recipient, fileId, path);
   if (key === undefined) return [];
   return [{ requestId, fileId, key, state: state === 'staged' ? state : 'given_up' }];
 }

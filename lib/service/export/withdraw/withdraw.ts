@@ -1,12 +1,5 @@
 import { deprecatedDatasets, recordedContainers } from './containers.ts';
-import {
-  lookUp,
-  type OutboxContainer,
-  type RemovalDependencies,
-  remove,
-  removeUnrecorded,
-  unrecordedContainers,
-} from './remove.ts';
+import { lookUp, type RemovalDependencies, remove, removeUnrecorded, unrecordedContainers } from './remove.ts';
 
 export interface WithdrawalDependencies extends RemovalDependencies {
   /** Days after which the lifecycle rule of the bucket may remove a container. */
@@ -56,8 +49,8 @@ export async function withdrawDeprecated(
   }
   const recent = new Set(datasets.flatMap(({ datasetId, isRecent }) => (isRecent ? [datasetId] : [])));
   if (recent.size > 0 && !ends()) {
-    const isRecent = ({ facts }: OutboxContainer) => recent.has(facts.datasetId ?? '');
-    for await (const page of unrecordedContainers(outbox.directKeys(), isRecent, outbox)) {
+    const direct = unrecordedContainers(outbox.directKeys(), ({ facts }) => recent.has(facts.datasetId ?? ''), outbox);
+    for await (const page of direct) {
       for (const { facts } of page) count(facts.datasetId, 1, 0);
       const removed = deletes ? await removeUnrecorded(page, 'withdrawn', dependencies) : [];
       for (const { facts } of removed) count(facts.datasetId, 0, 1);
