@@ -10,7 +10,7 @@ import { findOwnKeys, recipientsOf, warnOfReceipts } from './own-keys.ts';
 import { receiptKeys } from './receipt-keys.ts';
 import type { Session } from './session.ts';
 import type { Settings } from './settings.ts';
-import { cachePath } from './sources.ts';
+import { cachePath } from './settings.ts';
 
 /** The most receipts that are read without `--paths`: each costs a request. */
 export const mostReceipts = 20;

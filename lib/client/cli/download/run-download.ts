@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { ReceiptFolder } from '../../api/delivery/receipt-folder.ts';
 import { ProxyApi } from '../../api/proxy.ts';
 import type { Session } from '../session.ts';
-import { cachePath } from '../sources.ts';
+import { cachePath } from '../settings.ts';
 import type { WantedDownload } from './listed-download.ts';
 
 /** Downloads as `downloadListed` does. @throws ClientError */
