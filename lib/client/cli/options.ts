@@ -16,9 +16,9 @@ export const withServiceOptions = optionGroup((command) =>
   withConnectionOptions(
     command
       .addOption(urlOption())
-      .addOption(new Option('--visa <file>', 'your visa or passport').env(variables.visa_file[0]))
+      .addOption(new Option('--visa <file>', 'your visa or passport').env(variables.visa_file[2]))
       .addOption(new Option('--username <name>', 'user name for the service').env(variables.username[0]))
-      .addOption(new Option('--password-file <file>', 'the password; default: ask').env(variables.password_file[0])),
+      .addOption(new Option('--password-file <file>', 'the password; default: ask').env(variables.password_file[2])),
   ),
 );
 
@@ -30,7 +30,7 @@ export const withAdministratorOptions = optionGroup((command) => {
       .option('--kind <kind>', 'archive kind, as the operator set it', 'fega')
       .addOption(urlOption())
       .addOption(new Option('--username <name>', 'user name of the administrator').env(username[0]))
-      .addOption(new Option('--password-file <file>', 'the password; default: ask').env(passwordFile[0])),
+      .addOption(new Option('--password-file <file>', 'the password; default: ask').env(passwordFile[1])),
   );
 });
 

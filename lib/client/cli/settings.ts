@@ -48,14 +48,14 @@ export interface Settings {
 }
 
 /**
- * Variables of the environment, by the setting of the configuration file that they override. Where the setting names a file,
- * those that do not end in `_FILE` hold the secret itself.
+ * Variables of the environment, by the setting of the configuration file that they override; the first that is set wins. Where
+ * the setting names a file, those that do not end in `_FILE` hold the secret itself.
  */
 export const variables = {
   url: ['DATA_OUT_URL', 'LOCAL_EGA_INSTANCE_URL'],
-  visa_file: ['DATA_OUT_VISA_FILE', 'DATA_OUT_VISA', 'ELIXIR_AAI_TOKEN'],
+  visa_file: ['DATA_OUT_VISA', 'ELIXIR_AAI_TOKEN', 'DATA_OUT_VISA_FILE'],
   username: ['DATA_OUT_USERNAME', 'CENTRAL_EGA_USERNAME'],
-  password_file: ['DATA_OUT_PASSWORD_FILE', 'DATA_OUT_PASSWORD', 'CENTRAL_EGA_PASSWORD'],
+  password_file: ['DATA_OUT_PASSWORD', 'CENTRAL_EGA_PASSWORD', 'DATA_OUT_PASSWORD_FILE'],
   key_files: ['DATA_OUT_KEY_FILE'],
   passphrase_file: ['DATA_OUT_PASSPHRASE', 'C4GH_PASSPHRASE'],
   ca_file: ['DATA_OUT_CA_FILE'],
@@ -64,7 +64,7 @@ export const variables = {
 /** The same for an administrator, whose credentials are in no configuration file. */
 export const administratorVariables = {
   username: ['DATA_OUT_ADMIN_USERNAME'],
-  password_file: ['DATA_OUT_ADMIN_PASSWORD_FILE', 'DATA_OUT_ADMIN_PASSWORD'],
+  password_file: ['DATA_OUT_ADMIN_PASSWORD', 'DATA_OUT_ADMIN_PASSWORD_FILE'],
 } as const;
 
 /** A setting, and where it was found. */
@@ -179,7 +179,7 @@ export function basicOf(
   terminal: Terminal,
   names: { readonly username: string; readonly password: string } = {
     username: variables.username[0],
-    password: variables.password_file[1],
+    password: variables.password_file[0],
   },
 ): Settings['basic'] {
   const read = secretOf(password);
@@ -202,10 +202,4 @@ export function checkedUsername(source: string, name: string): string {
   if (name.includes(':')) throw usageError(source, 'a user name cannot contain a colon (RFC 7617)');
   if (/\p{Cc}/u.test(name)) throw usageError(source, 'a user name cannot contain control characters (RFC 7617)');
   return name;
-}
-
-/** The user's folder for caches, which might not exist yet; `undefined` without a home. */
-export function cachePath({ env }: Pick<Terminal, 'env'>): string | undefined {
-  if (process.platform === 'win32') return env.LOCALAPPDATA || undefined;
-  return env.XDG_CACHE_HOME || join(env.HOME || homedir(), '.cache');
 }

@@ -30,17 +30,30 @@ export async function receiptNames(folder: string): Promise<readonly string[]> {
   return names.filter(isReceiptName).sort();
 }
 
+/** A receipt, and how to get it. */
+interface ReceiptSource {
+  readonly name: string;
+  /** @throws ReceiptError if it must not be relied on */
+  readonly read: () => Promise<Uint8Array>;
+}
+
+/** The receipts of a folder, for {@link readReceipts}. */
+export function receiptsIn(folder: string, names: readonly string[]): readonly ReceiptSource[] {
+  return names.map((name) => ({ name, read: () => bytesOf(join(folder, name)) }));
+}
+
 /**
  * Reads receipts, verifies each of them and combines the parts of each request.
- * @param ownKeys SHA-256 of the caller's public keys, hex; `undefined`: not known, so a receipt for any key is accepted
- * @throws LocalDiskError
+ * @param options.ownKeys SHA-256 of the caller's public keys, hex; `undefined`: not known, so a receipt for any key is accepted
+ * @param options.parallel how many are in memory at once
+ * @throws errors of `read`; LocalDiskError
  */
 export async function readReceipts(
-  folder: string,
-  names: readonly string[],
-  keys: ReceiptKeys,
-  ownKeys?: ReadonlySet<string> | undefined,
+  sources: readonly ReceiptSource[],
+  keys: ReceiptKeys | Promise<ReceiptKeys>,
+  options: { readonly ownKeys?: ReadonlySet<string> | undefined; readonly parallel?: number } = {},
 ): Promise<ReadReceipts> {
+  const { ownKeys, parallel = 1 } = options;
   const verified: { readonly name: string; readonly receipt: DeliveryReceipt }[] = [];
   const receipts: Receipt[] = [];
   const refused: ReceiptError[] = [];
@@ -55,10 +68,15 @@ export async function readReceipts(
       return undefined;
     }
   };
-  for (const name of names) {
-    const receipt = await orRefused(name, async () => verifyReceipt(await bytesOf(join(folder, name)), keys));
-    if (receipt) verified.push({ name, receipt });
-  }
+  const left = sources.values();
+  const reader = async () => {
+    for (const { name, read } of left) {
+      const receipt = await orRefused(name, async () => verifyReceipt(await read(), await keys));
+      if (receipt) verified.push({ name, receipt });
+    }
+  };
+  await Promise.all(Array.from({ length: parallel }, reader));
+  verified.sort((one, other) => (one.name < other.name ? -1 : 1));
   for (const parts of Map.groupBy(verified, ({ receipt }) => receipt.jti).values()) {
     const { name = '' } = parts[0] ?? {};
     const combined = await orRefused(name, () => combine(parts.map(({ receipt }) => receipt)));

@@ -97,7 +97,7 @@ test('a visa that a variable holds is not looked for in a file', async () => {
   await runWith(['list'], now + 60);
   await chmod(join(folder, 'jane.jwt'), 0o644);
   const visa = unverifiedToken(visaClaims('EGAD1', { exp: now + 60 }));
-  const { stderr } = await runCli(['list'], { folder, env: { ...env, DATA_OUT_VISA_FILE: '', DATA_OUT_VISA: visa } });
+  const { stderr } = await runCli(['list'], { folder, env: { ...env, DATA_OUT_VISA: visa } });
   await chmod(join(folder, 'jane.jwt'), 0o600);
   expect(stderr).not.toContain('warning');
 });

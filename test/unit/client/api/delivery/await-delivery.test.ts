@@ -2,7 +2,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type AwaitedDelivery, awaitDelivery } from '../../../../../lib/client/api/delivery/await-delivery.ts';
 import { fetchReceipts } from '../../../../../lib/client/api/delivery/fetch-receipts.ts';
 import { parseKeySet } from '../../../../../lib/client/api/delivery/key-set.ts';
-import { ReceiptFolder } from '../../../../../lib/client/api/delivery/receipt-folder.ts';
 import type { ClientError } from '../../../../../lib/client/api/errors.ts';
 import type { DeliveryReceipt } from '../../../../../lib/contract/delivery.ts';
 import { DownloadWorld } from '../../../../helpers/download-world.ts';
@@ -40,7 +39,6 @@ async function awaited(wanted: AwaitedDelivery, looks: readonly (() => void)[] =
   retried.length = 0;
   fetched = [];
   const left = [...looks];
-  await using folder = await ReceiptFolder.open(undefined, () => new Date(clock));
   const proxy = world.proxy({
     retries: { attempts: 1, firstMs: 1, longestMs: 1 },
     timing: {
@@ -60,7 +58,7 @@ async function awaited(wanted: AwaitedDelivery, looks: readonly (() => void)[] =
     timeoutMs,
     fetch: async (files) => {
       fetched.push(...files.map(({ name }) => name));
-      return await fetchReceipts({ proxy, files, folder, keys, ownKeys });
+      return await fetchReceipts({ proxy, files, keys, ownKeys });
     },
     retrying: (error) => retried.push(error),
     signal: undefined,
