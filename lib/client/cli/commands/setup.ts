@@ -178,7 +178,7 @@ async function examineAll(
   const passphrase = keyFiles[0] === newKey?.privateKey ? newKey?.passphrase : undefined;
   const known = passphrase === undefined ? settings.passphrase : async () => passphrase;
   await using session = sessionOf(context, command, { ...settings, keyFiles, passphrase: known }, quickRetries);
-  const error = await showChecks(examine(session, {}), session.output);
+  const error = await showChecks(examine(session), session.output);
   if (error === undefined) return;
   throw new ClientError(error.code, `your settings are stored, but ${error.message}`, {
     remedy: 'Follow the remedy below that check. data-out setup changes an answer, data-out doctor checks again.',
