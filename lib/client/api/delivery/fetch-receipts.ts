@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ifThere, onDisk } from '../download/disk/local-disk.ts';
 import { localPaths } from '../download/disk/local-name.ts';
@@ -8,7 +8,7 @@ import type { ListedFile, ProxyApi } from '../proxy.ts';
 import { retryAfterMs } from '../retry.ts';
 import type { ReceiptKeys } from './key-set.ts';
 import { ReceiptError } from './receipt.ts';
-import { noReceipts, type ReadReceipts, readReceipts } from './receipt-files.ts';
+import { bytesOf, inParallel, noReceipts, type ReadReceipts, readReceipts } from './receipt-files.ts';
 import { largestReceipt } from './verify-receipt.ts';
 
 export interface FetchReceiptsOptions {
@@ -37,17 +37,28 @@ export async function fetchReceipts(options: FetchReceiptsOptions): Promise<Read
   const asked = keys();
   // Awaited below, with the first receipt.
   asked.catch(() => undefined);
-  if (folder !== undefined) await onDisk(join(folder, '.'), () => mkdir(folder, { recursive: true }));
+  const parallel = files.some(({ size }) => size > smallReceipt) ? 1 : 16;
+  const isTooLarge = ({ size }: ListedFile) => size > largestReceipt;
+  if (folder !== undefined) {
+    await onDisk(join(folder, '.'), () => mkdir(folder, { recursive: true }));
+    // First all of them: they stay there, also if the keys cannot be had.
+    await inParallel(files, parallel, async (file) => {
+      if (!isTooLarge(file) && !(await isKept(folder, file)))
+        await save(folder, file.name, await fetched(options, file));
+      counter?.add(1);
+    });
+  }
   const sources = files.map((file) => ({
     name: file.name,
     async read() {
-      const jws = (await kept(folder, file)) ?? (await fetched(options, file));
+      if (isTooLarge(file)) throw new ReceiptError(`the receipt is larger than ${largestReceipt} bytes`);
+      if (folder !== undefined) return await bytesOf(join(folder, file.name));
+      const jws = await fetched(options, file);
       counter?.add(1);
       return jws;
     },
   }));
-  const parallel = files.some(({ size }) => size > smallReceipt) ? 1 : 16;
-  const found = await readReceipts(sources, asked, { ownKeys, parallel });
+  const found = await readReceipts(sources, asked, { ownKeys, parallel: folder === undefined ? parallel : 1 });
   if (folder === undefined) return found;
   const refused = new Set(found.refused.map(({ file }) => file));
   for (const { name, modified } of files) {
@@ -59,20 +70,17 @@ export async function fetchReceipts(options: FetchReceiptsOptions): Promise<Read
   return found;
 }
 
-/** @returns `undefined` unless the folder has this version */
-async function kept(folder: string | undefined, { name, size, modified }: ListedFile): Promise<Uint8Array | undefined> {
-  if (folder === undefined) return undefined;
+/** Whether the folder has this version. */
+async function isKept(folder: string, { name, size, modified }: ListedFile): Promise<boolean> {
   const { final: path } = localPaths(folder, name);
   const found = await onDisk(path, () => ifThere(stat(path)));
-  const isSame = found?.isFile() && found.size === size && found.mtimeMs === modified?.getTime();
-  return isSame ? await onDisk(path, () => readFile(path)) : undefined;
+  return found?.isFile() === true && found.size === size && found.mtimeMs === modified?.getTime();
 }
 
 async function fetched(
-  { proxy, folder, signal }: FetchReceiptsOptions,
-  { name, size }: ListedFile,
+  { proxy, signal }: FetchReceiptsOptions,
+  { name }: Pick<ListedFile, 'name'>,
 ): Promise<Uint8Array> {
-  if (size > largestReceipt) throw new ReceiptError(`the receipt is larger than ${largestReceipt} bytes`);
   const { transport } = proxy.connection;
   const backoff = transport.backoff(signal);
   for (;;) {
@@ -90,7 +98,6 @@ async function fetched(
       // A JWS is ASCII.
       const jws = Buffer.from(await reply.text(largestReceipt), 'latin1');
       if (jws.length !== location.size) throw new UnavailableError(`${name}: storage sent another number of bytes`);
-      if (folder !== undefined) await save(folder, name, jws);
       return jws;
     } catch (error) {
       await backoff.failed(error);

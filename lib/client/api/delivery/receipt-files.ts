@@ -68,14 +68,10 @@ export async function readReceipts(
       return undefined;
     }
   };
-  const left = sources.values();
-  const reader = async () => {
-    for (const { name, read } of left) {
-      const receipt = await orRefused(name, async () => verifyReceipt(await read(), await keys));
-      if (receipt) verified.push({ name, receipt });
-    }
-  };
-  await Promise.all(Array.from({ length: parallel }, reader));
+  await inParallel(sources, parallel, async ({ name, read }) => {
+    const receipt = await orRefused(name, async () => verifyReceipt(await read(), await keys));
+    if (receipt) verified.push({ name, receipt });
+  });
   verified.sort((one, other) => (one.name < other.name ? -1 : 1));
   for (const parts of Map.groupBy(verified, ({ receipt }) => receipt.jti).values()) {
     const { name = '' } = parts[0] ?? {};
@@ -99,7 +95,21 @@ function errorOf(name: string, message: string, remedy: string | undefined): Rec
   return new ReceiptError(`${name}: ${message}`, { ...(remedy !== undefined && { remedy }), file: name });
 }
 
-async function bytesOf(path: string): Promise<Uint8Array> {
+/** Works on so many at once. */
+export async function inParallel<T>(
+  items: readonly T[],
+  count: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const left = items.values();
+  const worker = async () => {
+    for (const item of left) await work(item);
+  };
+  await Promise.all(Array.from({ length: count }, worker));
+}
+
+/** The file of a receipt. @throws ReceiptError if it cannot be one; LocalDiskError */
+export async function bytesOf(path: string): Promise<Uint8Array> {
   return await onDisk(path, async () => {
     const found = await stat(path);
     if (found.isFile() && found.size <= largestReceipt) return await readFile(path);
