@@ -1,10 +1,16 @@
-import { type CryptoKey, calculateJwkThumbprint, importJWK } from 'jose';
+import {
+  type CompactJWSHeaderParameters,
+  type CryptoKey,
+  calculateJwkThumbprint,
+  compactVerify,
+  errors,
+  importJWK,
+} from 'jose';
 import * as z from 'zod/mini';
 import { parseJson } from '../../../common/untrusted-json.ts';
 import { endorsementType } from '../../../contract/delivery.ts';
 import { ClientError } from '../errors.ts';
 import { ReceiptError } from './receipt.ts';
-import { payloadOf } from './verify-receipt.ts';
 
 /** The keys of a service that a user trusts, by fingerprint: SHA-256 thumbprint (RFC 7638), base64url. */
 export type PinnedKeys = readonly string[];
@@ -88,6 +94,20 @@ export class ReceiptKeys {
     });
     return z.object({ jkt: z.string() }).parse(JSON.parse(payload)).jkt;
   }
+}
+
+/** The payload of a compact JWS, signed by ES256. @throws JOSEError; errors of `keyOf` */
+export async function payloadOf(
+  jws: string,
+  type: string,
+  keyOf: (header: CompactJWSHeaderParameters) => CryptoKey | Promise<CryptoKey>,
+): Promise<string> {
+  const { payload, protectedHeader } = await compactVerify(jws, async (header) => keyOf(header), {
+    algorithms: ['ES256'],
+  });
+  if (protectedHeader.typ === type)
+    return Buffer.from(payload.buffer).toString('utf8', payload.byteOffset, payload.byteOffset + payload.length);
+  throw new errors.JWSInvalid(`its type is not ${type}`);
 }
 
 const keySet = z.object({ keys: z.array(z.unknown()) });

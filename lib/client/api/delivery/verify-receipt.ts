@@ -1,6 +1,6 @@
-import { type CompactJWSHeaderParameters, type CryptoKey, compactVerify, errors } from 'jose';
+import { type CompactJWSHeaderParameters, errors } from 'jose';
 import { type DeliveryReceipt, receiptType } from '../../../contract/delivery.ts';
-import type { ReceiptKeys } from './key-set.ts';
+import { payloadOf, type ReceiptKeys } from './key-set.ts';
 import { parseReceipt, ReceiptError } from './receipt.ts';
 
 /** Bytes of the largest receipt that is read: one of 100,000 files has some 55 MB, and more where paths are long. */
@@ -27,18 +27,4 @@ export async function verifyReceipt(jws: Uint8Array, keys: ReceiptKeys): Promise
     throw cause;
   });
   return parseReceipt(payload);
-}
-
-/** The payload of a compact JWS, signed by ES256. @throws JOSEError; errors of `keyOf` */
-export async function payloadOf(
-  jws: string,
-  type: string,
-  keyOf: (header: CompactJWSHeaderParameters) => CryptoKey | Promise<CryptoKey>,
-): Promise<string> {
-  const { payload, protectedHeader } = await compactVerify(jws, async (header) => keyOf(header), {
-    algorithms: ['ES256'],
-  });
-  if (protectedHeader.typ === type)
-    return Buffer.from(payload.buffer).toString('utf8', payload.byteOffset, payload.byteOffset + payload.length);
-  throw new errors.JWSInvalid(`its type is not ${type}`);
 }
