@@ -13,7 +13,7 @@ import { ReceiptSigner, receiptOf } from './receipts.ts';
  */
 const parts = Number(process.argv[2]);
 const signer = new ReceiptSigner();
-const keys = parseKeySet(JSON.stringify(signer.keySet), 'test');
+const keys = await parseKeySet(JSON.stringify(signer.keySet), 'test');
 let bytes = 0;
 
 function fileOf(index: number) {

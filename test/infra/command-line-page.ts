@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { Help, type Option } from 'commander';
 import { variables } from '../../lib/client/cli/settings.ts';
-import { exitCodesHelp } from '../../lib/terminal/exit-codes.ts';
+import { exitCodeLines } from '../../lib/terminal/exit-codes.ts';
 import { client, ops } from '../helpers/command-lines.ts';
 
 export const commandLinePagePath = join(import.meta.dirname, '../../docs/command-line.md');
@@ -34,10 +34,7 @@ function settings(): string {
 }
 
 function exitCodes(): string {
-  // The help has them in two columns.
-  const codes = [...exitCodesHelp.matchAll(/(\d+) ([a-z](?:\S| (?! ))*)/g)];
-  const lines = codes.map(([, code = '', text]) => `${code.padStart(3)} ${text}`);
-  return `\n${block(lines.sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10)).join('\n'))}\n`;
+  return `\n${block(exitCodeLines.map((line) => line.replace(/^\d+/, (code) => code.padStart(3))).join('\n'))}\n`;
 }
 
 function commandsOf(program: Command): string {

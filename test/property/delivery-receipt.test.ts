@@ -5,7 +5,7 @@ import { verifyReceipt } from '../../lib/client/api/delivery/verify-receipt.ts';
 import { deliveredFile, ReceiptSigner, receiptOf } from '../helpers/receipts.ts';
 
 const signer = new ReceiptSigner();
-const keys = parseKeySet(JSON.stringify(signer.keySet), 'test');
+const keys = await parseKeySet(JSON.stringify(signer.keySet), 'test');
 const jws = signer.sign(receiptOf([await deliveredFile('EGAF1-a.c4gh', Buffer.alloc(2000))])).toString('latin1');
 const alphabet = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=.+/ \n\u0000'];
 

@@ -68,7 +68,7 @@ test('a receipt of 100,000 files is read by the client', { timeout: 60_000 }, as
     path: `/submitted/${'folder/'.repeat(20)}${index}.bam`,
   }));
   const signer = new ReceiptSigner();
-  const keys = parseKeySet(JSON.stringify(signer.keySet), 'test');
+  const keys = await parseKeySet(JSON.stringify(signer.keySet), 'test');
   const jws = signer.sign(receiptOf(files));
   expect(jws.length).toBeGreaterThan(70_000_000);
   const receipt = await verifyReceipt(jws, keys);

@@ -38,15 +38,13 @@ describe('data-out setup', () => {
       ['Address of the service: ', service()],
       ['File with your visa: ', `visa.jwt${enter}`],
       ['User name: ', `${user.username}${enter}`],
-      ['Password (not shown', `wrong${enter}`],
-      ['Type the password again', `${user.password}${enter}`],
+      ['Password (not shown', `${user.password}${enter}`],
       ['private key, or new to make one [new]: ', enter],
       ['Name of the new key [me]: ', enter],
       ['New passphrase of the key (not shown): ', `horse${enter}`],
       ['again: ', `horse${enter}`],
     ]);
     expect({ exitCode, shown }).toMatchObject({ exitCode: 0, shown: expect.stringContaining('Next: send me.pub.pem') });
-    expect(shown).toContain("the central archive's user name or password is wrong");
     for (const secret of [user.password, 'horse', world.visa]) expect(shown).not.toContain(secret);
     const text = await readFile(join(folder, '.config/data-out/config.toml'), 'utf8');
     expect(parse(text)).toMatchObject({ username: user.username, visa_file: join(folder, 'visa.jwt') });
@@ -60,21 +58,36 @@ describe('data-out setup', () => {
     expect(listing.exitCode).toBe(0);
   });
 
-  test('says at once that the visa has expired, and that the service does not take it', async () => {
-    const folder = await home('expired');
-    await writeFile(join(folder, 'old.jwt'), await world.service.visa({ claims: { exp: 1_577_836_800 } }));
-    await writeFile(join(folder, 'denied.jwt'), await world.service.visa({ claims: { ga4gh_visa_v1: 'nonsense' } }));
+  test('stores a wrong password, says so at the end, and keeps the other answers for the next time', async () => {
+    const folder = await home('wrong');
+    const given = ['setup', '--generate-key', 'me', '--no-passphrase'];
+    const wrong = await dataOut(given, folder, [
+      ['Address of the service: ', service()],
+      ['File with your visa: ', `visa.jwt${enter}`],
+      ['User name: ', `${user.username}${enter}`],
+      ['Password (not shown', `wrong${enter}`],
+    ]);
+    expect({ ...wrong, exitCode: 3 }).toEqual(wrong);
+    expect(wrong.shown).toContain("the central archive's user name or password is wrong");
+    const right = await dataOut(['setup'], folder, [
+      ['Address of the service [', enter],
+      ['File with your visa [', enter],
+      [`User name [${user.username}]: `, enter],
+      ['Password (not shown; Enter: keep', `${user.password}${enter}`],
+      ['File with your private key', enter],
+    ]);
+    expect({ ...right, exitCode: 0 }).toEqual(right);
+  });
+
+  test('changes nothing when Ctrl-C is pressed', async () => {
+    const folder = await home('interrupted');
     const { exitCode, shown } = await dataOut(['setup'], folder, [
       ['Address of the service: ', service()],
-      ['File with your visa: ', `old.jwt${enter}`],
-      ['File with your visa [old.jwt]: ', `denied.jwt${enter}`],
-      ['File with your visa [denied.jwt]: ', `visa.jwt${enter}`],
+      ['File with your visa: ', `visa.jwt${enter}`],
       ['User name: ', '\x03'],
     ]);
     expect({ exitCode, shown }).toMatchObject({ exitCode: 130, shown: expect.stringContaining('interrupted') });
-    expect(shown).toContain('expired at 2020-01-01T00:00:00.000Z');
-    expect(shown).toContain('neither a GA4GH visa nor a passport');
-    expect((await readdir(folder)).sort()).toEqual(['denied.jwt', 'old.jwt', 'visa.jwt']);
+    expect(await readdir(folder)).toEqual(['visa.jwt']);
   });
 });
 

@@ -1,5 +1,6 @@
 import { UnavailableError } from './errors.ts';
 import type { ForwardProxy } from './forward-proxy.ts';
+import { trustSystemStore } from './system-store.ts';
 
 const certificateCodes = new Set([
   'CERT_HAS_EXPIRED',
@@ -49,7 +50,7 @@ export function networkError(
   const code = codeOf(error);
   if (certificateCodes.has(code)) {
     return new UnavailableError(`the certificate of ${url.host} is not trusted (${code})`, {
-      retryable: false,
+      retryable: trustSystemStore(code),
       remedy:
         'If your network or service has its own certificate authority, name its PEM file with --ca or ' +
         'NODE_EXTRA_CA_CERTS. If not, the connection may be intercepted: ask the operator.',

@@ -40,10 +40,7 @@ export async function probe(transport: Transport, url: URL, signal: AbortSignal 
   };
   subscribe(connected, onConnected);
   try {
-    const sent = transport.timing.now().getTime();
-    const reply = await transport.send({ url, signal });
-    const received = transport.timing.now().getTime();
-    const text = await reply.text(probeBytes);
+    const { reply, text, sent, received } = await answer(transport, url, signal);
     const date = new Date(reply.header('date') ?? '');
     return {
       status: reply.status,
@@ -55,6 +52,20 @@ export async function probe(transport: Transport, url: URL, signal: AbortSignal 
     };
   } finally {
     unsubscribe(connected, onConnected);
+  }
+}
+
+async function answer(transport: Transport, url: URL, signal: AbortSignal | undefined) {
+  const backoff = transport.backoff(signal);
+  for (;;) {
+    try {
+      const sent = transport.timing.now().getTime();
+      const reply = await transport.send({ url, signal });
+      const received = transport.timing.now().getTime();
+      return { reply, text: await reply.text(probeBytes), sent, received };
+    } catch (error) {
+      await backoff.failed(error);
+    }
   }
 }
 

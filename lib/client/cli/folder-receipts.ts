@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { Claims } from '../api/delivery/claims.ts';
 import { parseKeySet, type ReceiptKeys } from '../api/delivery/key-set.ts';
-import { type ReadReceipts, readReceipts } from '../api/delivery/receipt-files.ts';
+import { type ReadReceipts, readReceipts, receiptsIn } from '../api/delivery/receipt-files.ts';
 import { ProxyApi } from '../api/proxy.ts';
 import type { PrivateKeyFile } from './key-files.ts';
 import { findOwnKeys, recipientsOf, warnOfReceipts } from './own-keys.ts';
@@ -30,7 +30,7 @@ export async function keysOf(
 ): Promise<ReceiptKeys> {
   if (keySet === undefined) return await receiptKeys(session, new ProxyApi(await session.service()), signal);
   const text = await readSmallFile('--keys', resolve(session.terminal.folder, keySet), maxKeySetBytes);
-  return parseKeySet(text.toString('utf8'), '--keys');
+  return await parseKeySet(text.toString('utf8'), '--keys');
 }
 
 /** Reads and verifies receipts of a folder, and warns of those that must not be relied on. @throws LocalDiskError */
@@ -50,7 +50,7 @@ export async function readFolder(
   },
 ): Promise<ReadReceipts & { readonly claims: Claims }> {
   const own = await findOwnKeys(session, opened);
-  const read = await readReceipts(folder, names, keys, recipientsOf(own));
+  const read = await readReceipts(receiptsIn(folder, names), keys, { ownKeys: recipientsOf(own) });
   warnOfReceipts(session, read, own);
   return { ...read, claims: new Claims(read.receipts) };
 }

@@ -1,11 +1,13 @@
+import { type CommandUnknownOpts, Option } from '@commander-js/extra-typings';
 import { usageError } from '../../terminal/errors.ts';
 import { optionGroup } from '../../terminal/program.ts';
 import type { Existing } from '../api/download/disk/existing.ts';
+import { administratorVariables, type SettingOptions, variables } from './settings.ts';
 
 /** Options of commands that open connections. */
 export const withConnectionOptions = optionGroup((command) =>
   command
-    .option('--ca <file>', 'also trust this certificate authority, PEM (DATA_OUT_CA_FILE)')
+    .addOption(new Option('--ca <file>', 'also trust this certificate authority, PEM').env(variables.ca_file[0]))
     .option('--insecure-http', 'allow http:// to other machines: the network can read visa and files'),
 );
 
@@ -13,23 +15,26 @@ export const withConnectionOptions = optionGroup((command) =>
 export const withServiceOptions = optionGroup((command) =>
   withConnectionOptions(
     command
-      .option('--url <url>', 'address of the service (DATA_OUT_URL)')
-      .option('--visa <file>', 'your visa or passport (DATA_OUT_VISA_FILE; DATA_OUT_VISA: the token itself)')
-      .option('--username <name>', 'user name for the service (DATA_OUT_USERNAME)')
-      .option('--password-file <file>', 'the password (DATA_OUT_PASSWORD_FILE; default: ask)'),
+      .addOption(urlOption())
+      .addOption(new Option('--visa <file>', 'your visa or passport').env(variables.visa_file[2]))
+      .addOption(new Option('--username <name>', 'user name for the service').env(variables.username[0]))
+      .addOption(new Option('--password-file <file>', 'the password; default: ask').env(variables.password_file[2])),
   ),
 );
 
 /** Options of commands for administrators: the archive kind, the address and the administrator's credentials. */
-export const withAdministratorOptions = optionGroup((command) =>
-  withConnectionOptions(
+export const withAdministratorOptions = optionGroup((command) => {
+  const { username, password_file: passwordFile } = administratorVariables;
+  return withConnectionOptions(
     command
       .option('--kind <kind>', 'archive kind, as the operator set it', 'fega')
-      .option('--url <url>', 'address of the service (DATA_OUT_URL)')
-      .option('--username <name>', 'user name of the administrator (DATA_OUT_ADMIN_USERNAME)')
-      .option('--password-file <file>', 'the password (DATA_OUT_ADMIN_PASSWORD_FILE; default: ask)'),
-  ),
-);
+      .addOption(urlOption())
+      .addOption(new Option('--username <name>', 'user name of the administrator').env(username[0]))
+      .addOption(new Option('--password-file <file>', 'the password; default: ask').env(passwordFile[1])),
+  );
+});
+
+export const urlOption = () => new Option('--url <url>', 'address of the service').env(variables.url[0]);
 
 /** The key files that users may give, for help texts. */
 const privateKeyForms = 'Crypt4GH or OpenSSH ed25519';
@@ -37,12 +42,22 @@ export const publicKeyForms = 'Crypt4GH, OpenSSH ed25519 or X25519';
 
 const readerKey = `your private key: ${privateKeyForms}; repeatable`;
 
-/** Options of commands that use a private key. @param text help for `--key`, if it is not a reader's key */
-export const withKeyOptions = optionGroup((command, text: string = readerKey) =>
-  command
-    .option('--key <file>', text, collect)
-    .option('--passphrase-file <file>', 'passphrase of the key (DATA_OUT_PASSPHRASE; default: ask)'),
-);
+/** Options of commands that use a private key. @param text help for `--key`, if only the option names the key */
+export const withKeyOptions = optionGroup((command, text?: string) => {
+  const key = new Option('--key <file>', text ?? readerKey).argParser(collect);
+  return command
+    .addOption(text === undefined ? key.env(variables.key_files[0]) : key)
+    .option('--passphrase-file <file>', `passphrase of the key; default: ${variables.passphrase_file[0]}, else ask`);
+});
+
+/**
+ * The options that were typed. Of the others, commander has read the variables of this process: settings come from those of
+ * the terminal.
+ */
+export function typedOptions(command: CommandUnknownOpts): SettingOptions {
+  const isTyped = ([name]: [string, unknown]) => command.getOptionValueSourceWithGlobals(name) === 'cli';
+  return Object.fromEntries(Object.entries(command.optsWithGlobals()).filter(isTyped));
+}
 
 /** For a repeatable option. */
 export function collect(value: string, before: readonly string[] | undefined): readonly string[] {

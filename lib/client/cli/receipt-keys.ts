@@ -1,5 +1,7 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import * as z from 'zod/mini';
+import { parseJson } from '../../common/untrusted-json.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
 import { withSlash } from '../api/connection.ts';
@@ -11,52 +13,24 @@ import type { ProxyApi } from '../api/proxy.ts';
 import { writeOutput } from './files/output-file.ts';
 import type { Session } from './session.ts';
 
-const fingerprintForm = /^[\w-]{43}$/;
+const fingerprints = z.array(z.string().check(z.regex(/^[\w-]{43}$/)));
+/** The file beside the configuration file: pinned keys by the address of the service. */
+const pinsFile = z.record(z.string(), fingerprints);
 
 /**
  * The pinned keys of the service; none before its first use.
  * @throws UsageError if no address is set, or the file of the keys is malformed; LocalDiskError
  */
 export async function pinnedKeys(session: Session): Promise<PinnedKeys> {
-  return (await pinsIn(session.settings.receiptKeysFile))[addressOf(session)] ?? [];
+  return (await allPins(session))[addressOf(session)] ?? [];
 }
 
 /** Pins these keys and no others. @param list fingerprints, with commas between them @throws as {@link pinnedKeys} */
 export async function pinKeys(session: Session, list: string): Promise<PinnedKeys> {
-  const pins = list.split(',');
-  if (pins.every((each) => fingerprintForm.test(each))) return await changePins(session, () => pins);
+  const { data: pins } = fingerprints.safeParse(list.split(','));
+  if (pins) return await changePins(session, () => pins);
   const form = 'expected fingerprints of receipt keys with commas between them: 43 letters, digits, - and _ each';
   throw usageError('--receipt-keys', form);
-}
-
-/** Changes the pinned keys, under a lock. @returns the keys pinned then @throws as {@link pinnedKeys} */
-async function changePins(session: Session, changed: (pins: PinnedKeys) => PinnedKeys): Promise<PinnedKeys> {
-  const { terminal, settings } = session;
-  const { receiptKeysFile: path } = settings;
-  const service = addressOf(session);
-  await onDisk(path, () => mkdir(dirname(path), { recursive: true, mode: 0o700 }));
-  await using _lock = await FileLock.acquire(`${path}.lock`);
-  const all = await pinsIn(path);
-  const pins = changed(all[service] ?? []);
-  const text = `${JSON.stringify({ ...all, [service]: pins }, undefined, 2)}\n`;
-  await onDisk(path, () =>
-    writeOutput({ name: path, terminal, force: true, mode: 0o600 }, (sink) => sink.write([Buffer.from(text)])),
-  );
-  return pins;
-}
-
-/** The file beside the configuration file: pins by the address of the service. */
-async function pinsIn(path: string): Promise<Readonly<Record<string, PinnedKeys>>> {
-  const text = await onDisk(path, () => ifThere(readFile(path, 'utf8')));
-  if (text === undefined) return {};
-  try {
-    const services = JSON.parse(text) as Record<string, PinnedKeys>;
-    const lists = Object.values(services);
-    if (lists.every((list) => Array.isArray(list) && list.every((each) => fingerprintForm.test(each)))) return services;
-  } catch {
-    // Handled like any other malformed file.
-  }
-  throw usageError(path, 'this file does not list receipt keys', 'Move it away, and pin the keys again.');
 }
 
 /**
@@ -69,36 +43,48 @@ export async function receiptKeys(
   proxy: ProxyApi,
   signal = session.terminal.signal,
 ): Promise<ReceiptKeys> {
-  const { output } = session;
-  let pinned = await pinnedKeys(session);
-  const text = await proxy.keySet({ signal });
-  const source = 'the keys of the service';
-  const pin = async (changed: (pins: PinnedKeys) => PinnedKeys) => {
+  const before = await pinnedKeys(session);
+  const keys = await parseKeySet(await proxy.keySet({ signal }), 'the keys of the service');
+  const change = async (changed: (pins: PinnedKeys) => PinnedKeys) => {
     try {
-      pinned = await changePins(session, changed);
+      return await changePins(session, changed);
     } catch (error) {
       if (!(error instanceof ClientError) || error.code === 'interrupted') throw error;
-      output.warn(printable(`the receipt keys cannot be remembered: ${error.message}`));
-      pinned = changed(pinned);
+      session.output.warn(printable(`the receipt keys cannot be remembered: ${error.message}`));
+      return changed(before);
     }
-    return pinned;
   };
-  const learn = (known: PinnedKeys) => {
-    const by = pinned;
-    // If the user has removed a pinned key meanwhile, its endorsements no longer hold.
-    return pin((pins) => (by.every((each) => pins.includes(each)) ? [...new Set([...pins, ...known])] : pins));
-  };
-  if (!isPinned(pinned)) {
-    const { fingerprints } = parseKeySet(text, source);
-    // Another command might have pinned keys meanwhile.
-    await pin((pins) => (isPinned(pins) ? pins : fingerprints));
-  }
-  return parseKeySet(text, source, { trusted: pinned, learn });
+  // Another command might have pinned keys meanwhile.
+  const first = () => change((pins) => (pins.length > 0 ? pins : keys.fingerprints));
+  const trusted = before.length > 0 ? before : await first();
+  // If the user has removed a pinned key meanwhile, its endorsements no longer hold.
+  const isHeld = (pins: PinnedKeys) => trusted.every((each) => pins.includes(each));
+  keys.pin({ trusted, learn: (known) => change((pins) => (isHeld(pins) ? known : pins)) });
+  return keys;
 }
 
-/** Whether the service was used before. */
-export function isPinned(pins: PinnedKeys): boolean {
-  return pins.length > 0;
+/** Changes the pinned keys, under a lock. @returns the keys pinned then @throws as {@link pinnedKeys} */
+async function changePins(session: Session, changed: (pins: PinnedKeys) => PinnedKeys): Promise<PinnedKeys> {
+  const { terminal, settings } = session;
+  const { receiptKeysFile: name } = settings;
+  const service = addressOf(session);
+  await onDisk(name, () => mkdir(dirname(name), { recursive: true, mode: 0o700 }));
+  await using _lock = await FileLock.acquire(`${name}.lock`);
+  const all = await allPins(session);
+  const pins = changed(all[service] ?? []);
+  const text = `${JSON.stringify({ ...all, [service]: pins }, undefined, 2)}\n`;
+  const write = () =>
+    writeOutput({ name, terminal, force: true, mode: 0o600 }, (sink) => sink.write([Buffer.from(text)]));
+  await onDisk(name, write);
+  return pins;
+}
+
+async function allPins({ settings }: Session): Promise<z.infer<typeof pinsFile>> {
+  const { receiptKeysFile: path } = settings;
+  const text = await onDisk(path, () => ifThere(readFile(path, 'utf8')));
+  const { data } = pinsFile.safeParse(text === undefined ? {} : parseJson(text));
+  if (data) return data;
+  throw usageError(path, 'this file does not list receipt keys', 'Move it away, and pin the keys again.');
 }
 
 /** The address, ending in a slash. @throws UsageError if no address is set */

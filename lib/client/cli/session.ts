@@ -7,6 +7,7 @@ import { decodeVisaOrPassport } from '../api/order/decoded-visa.ts';
 import { expiryWarning } from '../api/order/order-rules.ts';
 import type { RetryPolicy } from '../api/retry.ts';
 import type { Transport } from '../api/transport.ts';
+import { typedOptions } from './options.ts';
 import { readSmallFile, warnWhenOthersCanRead } from './secrets.ts';
 import { readSettings, type Settings } from './settings.ts';
 
@@ -31,7 +32,7 @@ const maxAuthorityBytes = 4 * 1024 * 1024;
  * @throws UsageError for a wrong setting
  */
 export async function openSession(context: CommandContext, command: Command, retries?: RetryPolicy): Promise<Session> {
-  return sessionOf(context, command, await readSettings(command.optsWithGlobals(), context.terminal), retries);
+  return sessionOf(context, command, await readSettings(typedOptions(command), context.terminal), retries);
 }
 
 /** The same with other settings than the command line's. */
@@ -45,12 +46,12 @@ export function sessionOf(
   const { output, progress } = session;
   const { visa: readVisa, visaFile } = settings;
   let looked: Promise<void> | undefined;
-  const read = async (from: () => Promise<string>) => {
+  const read = async () => {
     looked ??= visaFile === undefined ? Promise.resolve() : warnWhenOthersCanRead('visa', visaFile, output);
     await looked;
-    return await from();
+    return (await readVisa?.()) ?? '';
   };
-  const visa = readVisa && warningOfExpiry(() => read(readVisa), output.warn, terminal.now);
+  const visa = readVisa && warningOfExpiry(read, output.warn, terminal.now);
   let transport: Transport | undefined;
   return {
     ...session,

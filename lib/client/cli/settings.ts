@@ -1,31 +1,23 @@
-import { resolve } from 'node:path';
+import { homedir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
 import { UsageError, usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
 import { askSecret } from '../../terminal/prompts.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
-import type { ConfigFile } from './config-file.ts';
-import { checkedVisa } from './secrets.ts';
-import { type Found, pathOf, Sources, secretFile, secretOf } from './sources.ts';
+import { type ConfigFile, readConfigFile } from './config-file.ts';
+import { checkedVisa, readSecretFile, refuseToken } from './secrets.ts';
 
-/** Options of every command. */
-export interface GlobalOptions {
-  readonly config?: string;
-}
-
-/** Options of the commands that talk to a service; see `withServiceOptions`. */
-export interface ServiceOptions {
+/** Settings that are options of the command line. */
+export interface SettingOptions {
+  readonly config?: string | undefined;
   readonly url?: string | undefined;
   readonly visa?: string | undefined;
   readonly username?: string | undefined;
   readonly passwordFile?: string | undefined;
-  readonly ca?: string | undefined;
-  readonly insecureHttp?: boolean | undefined;
-}
-
-/** Options of the commands that open something with a key of the user; see `withKeyOptions`. */
-export interface KeyOptions {
   readonly key?: readonly string[] | undefined;
   readonly passphraseFile?: string | undefined;
+  readonly ca?: string | undefined;
+  readonly insecureHttp?: boolean | undefined;
 }
 
 /**
@@ -56,66 +48,115 @@ export interface Settings {
 }
 
 /**
- * Variables of the environment, by the setting of the configuration file that they override. Where the setting names a file,
- * those that do not end in `_FILE` hold the secret itself.
+ * Variables of the environment, by the setting of the configuration file that they override; the first that is set wins. Where
+ * the setting names a file, those that do not end in `_FILE` hold the secret itself.
  */
 export const variables = {
   url: ['DATA_OUT_URL', 'LOCAL_EGA_INSTANCE_URL'],
-  visa_file: ['DATA_OUT_VISA_FILE', 'DATA_OUT_VISA', 'ELIXIR_AAI_TOKEN'],
+  visa_file: ['DATA_OUT_VISA', 'ELIXIR_AAI_TOKEN', 'DATA_OUT_VISA_FILE'],
   username: ['DATA_OUT_USERNAME', 'CENTRAL_EGA_USERNAME'],
-  password_file: ['DATA_OUT_PASSWORD_FILE', 'DATA_OUT_PASSWORD', 'CENTRAL_EGA_PASSWORD'],
+  password_file: ['DATA_OUT_PASSWORD', 'CENTRAL_EGA_PASSWORD', 'DATA_OUT_PASSWORD_FILE'],
   key_files: ['DATA_OUT_KEY_FILE'],
   passphrase_file: ['DATA_OUT_PASSPHRASE', 'C4GH_PASSPHRASE'],
   ca_file: ['DATA_OUT_CA_FILE'],
 } as const satisfies Partial<Record<keyof ConfigFile, readonly string[]>>;
 
-/** Reads the settings. @throws UsageError that names the wrong option, variable or file */
-export async function readSettings(
-  options: GlobalOptions & ServiceOptions & KeyOptions,
-  terminal: Terminal,
-): Promise<Settings> {
-  return settingsFrom(await Sources.open(terminal, options.config), options, terminal);
+/** The same for an administrator, whose credentials are in no configuration file. */
+export const administratorVariables = {
+  username: ['DATA_OUT_ADMIN_USERNAME'],
+  password_file: ['DATA_OUT_ADMIN_PASSWORD', 'DATA_OUT_ADMIN_PASSWORD_FILE'],
+} as const;
+
+/** A setting, and where it was found. */
+interface Found {
+  /** Its name for the user, in errors: `--url`, `DATA_OUT_URL`, `/home/…/config.toml: url`. */
+  readonly source: string;
+  readonly value: string;
+  /** Folder of relative paths. */
+  readonly folder: string;
+  /** Of a secret: whether `value` is the name of its file. */
+  readonly isFile: boolean;
 }
 
-/** The settings from these sources. @throws UsageError that names the wrong option, variable or file */
-export function settingsFrom(sources: Sources, options: ServiceOptions & KeyOptions, terminal: Terminal): Settings {
-  const { config } = sources;
-  type Name = keyof typeof variables;
-  const isOfFile = (name: string) => name.endsWith('_FILE');
-  /** A setting that is the same in option, environment and file. */
-  const find = (flag: string, value: string | undefined, key: Name) => {
-    const names = key.endsWith('_file') ? variables[key].filter(isOfFile) : variables[key];
-    return sources.option(flag, value) ?? sources.variable(names) ?? sources.configured(key);
-  };
-  /** A file, and a variable that can hold the secret itself. */
-  const secret = (flag: string, value: string | undefined, key: Name) =>
-    [find(flag, value, key), sources.variable(variables[key].filter((name) => !isOfFile(name)))] as const;
+/** A configuration file and its content. */
+interface ConfigAt {
+  readonly path: string;
+  readonly config: ConfigFile;
+}
 
-  const username = find('--username', options.username, 'username');
-  const password = secretOf(...secret('--password-file', options.passwordFile, 'password_file'));
-  const visa = secret('--visa', options.visa, 'visa_file');
-  const visaFile = secretFile(...visa);
-  const caFile = find('--ca', options.ca, 'ca_file');
-  const keyFile = sources.variable(variables.key_files);
-  const variableKeys = keyFile ? [pathOf(keyFile)] : [];
-  const configuredKeys = (config.key_files ?? []).map((file) => pathOf(sources.inConfig('key_files', file)));
+/** The configuration file. @param named by the user; default: `DATA_OUT_CONFIG`, else the file in the usual place */
+export function configPath(
+  { env, folder }: Pick<Terminal, 'env' | 'folder'>,
+  named: string | undefined,
+): { readonly path: string; readonly isNamed: boolean } {
+  const name = named ?? (env.DATA_OUT_CONFIG || undefined);
+  if (name !== undefined) return { path: resolve(folder, name), isNamed: true };
+  const base = env.XDG_CONFIG_HOME || join(env.HOME || homedir(), '.config');
+  return { path: join(base, 'data-out', 'config.toml'), isNamed: false };
+}
+
+/** Reads the settings. @throws UsageError that names the wrong option, variable or file */
+export async function readSettings(options: SettingOptions, terminal: Terminal): Promise<Settings> {
+  // A file that the user names must exist; the default one need not.
+  const { path, isNamed } = configPath(terminal, options.config);
+  const config = await readConfigFile(path, { mustExist: isNamed });
+  const find = finder(terminal, { path, config });
+  const url = find('--url', options.url, variables.url, 'url');
+  const visa = find('--visa', options.visa, variables.visa_file, 'visa_file');
+  const username = find('--username', options.username, variables.username, 'username');
+  const password = find('--password-file', options.passwordFile, variables.password_file, 'password_file');
+  const passphrase = find('--passphrase-file', options.passphraseFile, variables.passphrase_file, 'passphrase_file');
+  const ca = find('--ca', options.ca, variables.ca_file, 'ca_file');
+  const keyOfVariable = find('--key', undefined, variables.key_files);
+  const variableKeys = keyOfVariable ? [pathOf(keyOfVariable)] : [];
+  const configuredKeys = (config.key_files ?? []).map((value) => pathOf({ value, folder: dirname(path) }));
   const givenKeys = options.key?.map((file) => resolve(terminal.folder, file));
   return {
-    proxyUrl: urlOf(find('--url', options.url, 'url')),
-    visa: secretOf(...visa, checkedVisa),
-    visaFile: visaFile && pathOf(visaFile),
+    proxyUrl: url && serviceUrl(url.source, url.value),
+    visa: secretOf(visa, checkedVisa),
+    visaFile: visa?.isFile ? pathOf(visa) : undefined,
     basic: basicOf(username, password, terminal),
-    keyFiles: givenKeys ?? (keyFile ? variableKeys : configuredKeys),
+    keyFiles: givenKeys ?? (keyOfVariable ? variableKeys : configuredKeys),
     ownKeyFiles: [...new Set([...(givenKeys ?? []), ...variableKeys, ...configuredKeys])],
-    receiptKeysFile: sources.beside('receipt-keys.json'),
-    passphrase: secretOf(...secret('--passphrase-file', options.passphraseFile, 'passphrase_file')),
-    caFile: caFile && pathOf(caFile),
+    receiptKeysFile: join(dirname(path), 'receipt-keys.json'),
+    passphrase: secretOf(passphrase),
+    caFile: ca && pathOf(ca),
     insecureHttp: options.insecureHttp ?? config.insecure_http ?? false,
   };
 }
 
-function urlOf(found: Found | undefined): URL | undefined {
-  return found && serviceUrl(found.source, found.value);
+/** Finds settings: an option, else the first variable that is set and not empty, else the configuration file. */
+export function finder({ env, folder }: Pick<Terminal, 'env' | 'folder'>, file?: ConfigAt) {
+  return (
+    flag: string,
+    given: string | undefined,
+    names: readonly string[],
+    key?: keyof ConfigFile,
+  ): Found | undefined => {
+    if (given !== undefined) return { source: flag, value: given, folder, isFile: true };
+    const source = names.find((name) => env[name]);
+    if (source !== undefined) return { source, value: env[source] ?? '', folder, isFile: source.endsWith('_FILE') };
+    const value = key && file?.config[key];
+    if (file === undefined || typeof value !== 'string') return undefined;
+    return { source: `${file.path}: ${key}`, value, folder: dirname(file.path), isFile: true };
+  };
+}
+
+/** The path that a setting names. `~` is expanded in configuration files and answers, which no shell has read. */
+export function pathOf({ value, folder }: Pick<Found, 'value' | 'folder'>): string {
+  return /^~[/\\]/.test(value) ? join(homedir(), value.slice(2)) : resolve(folder, value);
+}
+
+/** A secret. Its file is read each time. @param check throws an error that names the source and never the value */
+export function secretOf(
+  found: Found | undefined,
+  check: (source: string, value: string) => string | Promise<string> = (_source, value) => value,
+): (() => Promise<string>) | undefined {
+  if (found === undefined) return undefined;
+  const { source, value, isFile } = found;
+  if (!isFile) return async () => check(source, value);
+  refuseToken(source, value);
+  return async () => check(source, await readSecretFile(source, pathOf(found)));
 }
 
 /** The address of a service. @throws UsageError that names `source` */
@@ -131,20 +172,20 @@ export function serviceUrl(source: string, value: string): URL {
   return url;
 }
 
-/**
- * Credentials of HTTP Basic. A password without a setting is asked for once.
- * @param names of the variables that users set them with, for errors
- */
+/** Credentials of HTTP Basic. @param names of the variables that users set them with, for errors */
 export function basicOf(
   username: Found | undefined,
-  password: (() => Promise<string>) | undefined,
+  password: Found | undefined,
   terminal: Terminal,
-  names = { username: 'DATA_OUT_USERNAME', password: 'DATA_OUT_PASSWORD' },
+  names: { readonly username: string; readonly password: string } = {
+    username: variables.username[0],
+    password: variables.password_file[0],
+  },
 ): Settings['basic'] {
+  const read = secretOf(password);
   if (username === undefined) {
-    if (password === undefined) return undefined;
     const remedy = `Give it with --username or ${names.username}.`;
-    return () => Promise.reject(new UsageError('there is a password, but no user name', { remedy }));
+    return read && (() => Promise.reject(new UsageError('there is a password, but no user name', { remedy })));
   }
   const name = checkedUsername(username.source, username.value);
   const remedy = `Give it with --password-file FILE or ${names.password}.`;
@@ -153,7 +194,7 @@ export function basicOf(
     asked ??= askSecret(terminal, `Password of ${printable(name)}: `, remedy);
     return asked;
   };
-  return async () => ({ username: name, password: await (password ?? ask)() });
+  return async () => ({ username: name, password: await (read ?? ask)() });
 }
 
 /** A user name as HTTP Basic takes it (RFC 7617 § 2). @throws UsageError that names `source` */

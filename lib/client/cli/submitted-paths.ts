@@ -2,7 +2,6 @@ import { isReceiptName } from '../../contract/delivery.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
 import { Claims } from '../api/delivery/claims.ts';
 import { fetchReceipts } from '../api/delivery/fetch-receipts.ts';
-import { ReceiptFolder } from '../api/delivery/receipt-folder.ts';
 import { ClientError } from '../api/errors.ts';
 import { decodeVisaOrPassport, subjectOf } from '../api/order/decoded-visa.ts';
 import type { ListedFile, ProxyApi } from '../api/proxy.ts';
@@ -10,7 +9,6 @@ import { findOwnKeys, recipientsOf, warnOfReceipts } from './own-keys.ts';
 import { receiptKeys } from './receipt-keys.ts';
 import type { Session } from './session.ts';
 import type { Settings } from './settings.ts';
-import { cachePath } from './sources.ts';
 
 /** The most receipts that are read without `--paths`: each costs a request. */
 export const mostReceipts = 20;
@@ -42,11 +40,10 @@ export async function submittedPaths(
     const limited = AbortSignal.any([terminal.signal, AbortSignal.timeout(timeoutMs)]);
     const signal = wanted ? terminal.signal : limited;
     try {
-      await using folder = await ReceiptFolder.open(cachePath(terminal), terminal.now);
       const counter = progress.counter('reading receipts', receipts.length);
       const keys = () => receiptKeys(session, proxy, limited);
       const own = await findOwnKeys(session);
-      const options = { proxy, files: receipts, folder, counter, signal, keys, ownKeys: recipientsOf(own) };
+      const options = { proxy, files: receipts, counter, signal, keys, ownKeys: recipientsOf(own) };
       const found = await fetchReceipts(options).finally(counter.end);
       warnOfReceipts(session, found, own);
       claims = new Claims(found.receipts);

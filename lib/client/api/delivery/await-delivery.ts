@@ -40,10 +40,9 @@ export async function awaitDelivery(options: AwaitDeliveryOptions): Promise<Rece
   const { proxy, timeoutMs, signal } = options;
   const { timing } = proxy.connection.transport;
   const end = timing.now().getTime() + timeoutMs;
-  const outbox = new Outbox(options);
   for (let asked = 0; ; asked += 1) {
     try {
-      const receipt = await outbox.delivery();
+      const receipt = await delivered(options);
       if (receipt !== undefined) return receipt;
     } catch (error) {
       if (!(error instanceof UnavailableError) || !error.retryable) throw error;
@@ -57,34 +56,16 @@ export async function awaitDelivery(options: AwaitDeliveryOptions): Promise<Rece
   }
 }
 
-/** Finds the receipt in the listing. */
-class Outbox {
-  readonly #options: AwaitDeliveryOptions;
-  /** The versions in which the receipts of each request were of no use. */
-  readonly #stale = new Map<string, string>();
-
-  constructor(options: AwaitDeliveryOptions) {
-    this.#options = options;
-  }
-
-  async delivery(): Promise<Receipt | undefined> {
-    const { proxy, wanted, fetch, signal } = this.#options;
-    const listed: ListedFile[] = [];
-    for await (const file of proxy.list({ signal })) if (mayBe(wanted, file)) listed.push(file);
-    const requests = [...Map.groupBy(listed, ({ name }) => requestOf(name))];
-    const found = requests.filter(([requestId, parts]) => this.#stale.get(requestId) !== versionOf(parts));
-    const { receipts, refused, foreign } = await fetch(found.flatMap(([, parts]) => parts));
-    if (refused[0]) throw refused[0];
-    // No other receipt of that request will come.
-    if ('requestId' in wanted && foreign[0]) throw foreign[0];
-    for (const [requestId, parts] of found) this.#stale.set(requestId, versionOf(parts));
-    // Of several, the newest request wins.
-    return new Claims(receipts.filter((receipt) => isWanted(wanted, receipt))).receipts.at(-1);
-  }
-}
-
-function versionOf(parts: readonly ListedFile[]): string {
-  return parts.map(({ name, size, modified }) => `${name} ${size} ${modified?.getTime()}`).join();
+/** The delivery, if the outbox has its receipt. */
+async function delivered(options: AwaitDeliveryOptions): Promise<Receipt | undefined> {
+  const { proxy, wanted, fetch, signal } = options;
+  const listed = await Array.fromAsync(proxy.list({ signal }));
+  const { receipts, refused, foreign } = await fetch(listed.filter((file) => mayBe(wanted, file)));
+  if (refused[0]) throw refused[0];
+  // No other receipt of that request will come.
+  if ('requestId' in wanted && foreign[0]) throw foreign[0];
+  // Of several, the newest request wins.
+  return new Claims(receipts.filter((receipt) => isWanted(wanted, receipt))).receipts.at(-1);
 }
 
 /** Whether a row of the listing can be the receipt. */

@@ -1,4 +1,13 @@
-import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
+import {
+  type CompactJWSHeaderParameters,
+  type CryptoKey,
+  calculateJwkThumbprint,
+  compactVerify,
+  errors,
+  importJWK,
+} from 'jose';
+import * as z from 'zod/mini';
+import { parseJson } from '../../../common/untrusted-json.ts';
 import { endorsementType } from '../../../contract/delivery.ts';
 import { ClientError } from '../errors.ts';
 import { ReceiptError } from './receipt.ts';
@@ -18,28 +27,27 @@ export function pinCommand(trusted: PinnedKeys, fingerprint: string): string {
 }
 
 interface UsableKey {
-  readonly kid: string;
-  readonly key: KeyObject;
+  readonly key: CryptoKey;
   readonly fingerprint: string;
 }
 
 /** The public keys that a service signs its receipts with. */
 export class ReceiptKeys {
   readonly #byKid: ReadonlyMap<string, UsableKey>;
-  /** Ids of keys of other types. */
-  readonly #others: ReadonlySet<string>;
   #pins: KeyPins | undefined;
 
-  /** @param pins which of the keys are trusted; `undefined`: all of them */
-  constructor(keys: ReadonlyMap<string, UsableKey>, others: ReadonlySet<string>, pins: KeyPins | undefined) {
+  constructor(keys: ReadonlyMap<string, UsableKey>) {
     this.#byKid = keys;
-    this.#others = others;
-    this.#pins = pins;
   }
 
   /** In the order of the set. */
   get fingerprints(): readonly string[] {
     return [...this.#byKid.values()].map(({ fingerprint }) => fingerprint);
+  }
+
+  /** Trusts pinned keys, and those that they endorse. Before, all keys of the set are trusted. */
+  pin(pins: KeyPins): void {
+    this.#pins = pins;
   }
 
   /**
@@ -48,25 +56,23 @@ export class ReceiptKeys {
    * @param endorsements as its header says: statements of older keys, oldest first
    * @throws ReceiptError if the set does not have it, or if it is not pinned and no pinned key has endorsed it
    */
-  async find(kid: string, endorsements: readonly string[]): Promise<KeyObject> {
-    const found = this.#byKid.get(kid);
-    if (found === undefined && this.#others.has(kid)) {
-      throw new ReceiptError(`the key of the receipt is of another type: ${typeWanted}`);
-    }
+  async find(kid: unknown, endorsements: unknown): Promise<CryptoKey> {
+    const found = this.#byKid.get(String(kid));
     if (found === undefined) {
       throw new ReceiptError('the receipt is signed by a key that is not in the key set', {
         remedy: 'Get the keys of the service that made it: its /.well-known/jwks.json also lists old ones.',
       });
     }
-    if (this.#pins) await this.#admit(found.fingerprint, endorsements, this.#pins);
+    if (this.#pins && !this.#pins.trusted.includes(found.fingerprint)) {
+      await this.#admit(found.fingerprint, Array.isArray(endorsements) ? endorsements : [], this.#pins);
+    }
     return found.key;
   }
 
-  async #admit(fingerprint: string, endorsements: readonly string[], { trusted, learn }: KeyPins): Promise<void> {
-    if (trusted.includes(fingerprint)) return;
+  async #admit(fingerprint: string, endorsements: readonly unknown[], { trusted, learn }: KeyPins): Promise<void> {
     const known = new Set(trusted);
     for (const jws of endorsements) {
-      const next = this.#endorsed(jws, known);
+      const next = await this.#endorsed(String(jws), known).catch(() => undefined);
       if (next !== undefined) known.add(next);
     }
     const pinned = known.has(fingerprint) ? await learn([...known]) : trusted;
@@ -79,79 +85,65 @@ export class ReceiptKeys {
     });
   }
 
-  /** The fingerprint that a key of `known` endorses by a compact JWS; `undefined` if none does. */
-  #endorsed(jws: string, known: ReadonlySet<string>): string | undefined {
-    const [header = '', payload = '', signature = '', ...more] = jws.split('.');
-    const { alg, typ, kid } = membersOf(header);
-    const { jkt } = membersOf(payload);
-    const by = this.#byKid.get(String(kid));
-    if (alg !== 'ES256' || typ !== endorsementType || typeof jkt !== 'string' || more.length > 0) return undefined;
-    if (by === undefined || !known.has(by.fingerprint)) return undefined;
-    return isSigned(`${header}.${payload}`, by.key, signature) ? jkt : undefined;
+  /** The fingerprint that a key of `known` endorses by a compact JWS. @throws unless one does */
+  async #endorsed(jws: string, known: ReadonlySet<string>): Promise<string> {
+    const payload = await payloadOf(jws, endorsementType, ({ kid }) => {
+      const by = this.#byKid.get(String(kid));
+      if (by && known.has(by.fingerprint)) return by.key;
+      throw new Error('the endorsing key is not trusted');
+    });
+    return z.object({ jkt: z.string() }).parse(JSON.parse(payload)).jkt;
   }
 }
 
-const typeWanted = 'ES256 needs an EC key on P-256 for signatures';
-
-/** Whether `signature`, base64url, is an ES256 signature of `text` (RFC 7518 § 3.4). */
-export function isSigned(text: string, key: KeyObject, signature: string): boolean {
-  const bytes = Buffer.from(signature, 'base64url');
-  return verify('sha256', Buffer.from(text, 'latin1'), { key, dsaEncoding: 'ieee-p1363' }, bytes);
+/** The payload of a compact JWS, signed by ES256. @throws JOSEError; errors of `keyOf` */
+export async function payloadOf(
+  jws: string,
+  type: string,
+  keyOf: (header: CompactJWSHeaderParameters) => CryptoKey | Promise<CryptoKey>,
+): Promise<string> {
+  const { payload, protectedHeader } = await compactVerify(jws, async (header) => keyOf(header), {
+    algorithms: ['ES256'],
+  });
+  if (protectedHeader.typ === type)
+    return Buffer.from(payload.buffer).toString('utf8', payload.byteOffset, payload.byteOffset + payload.length);
+  throw new errors.JWSInvalid(`its type is not ${type}`);
 }
 
-/** The members of a JSON object in base64url; none if it is not one. */
-export function membersOf(encoded: string): Readonly<Record<string, unknown>> {
-  try {
-    return Object(JSON.parse(Buffer.from(encoded, 'base64url').toString('utf8')));
-  } catch {
-    return {};
-  }
-}
+const keySet = z.object({ keys: z.array(z.unknown()) });
+const es256Key = z.looseObject({
+  kty: z.literal('EC'),
+  crv: z.literal('P-256'),
+  kid: z.string(),
+  alg: z.optional(z.literal('ES256')),
+  use: z.optional(z.literal('sig')),
+});
 
 /**
  * Keys of a JWK set (RFC 7517 § 5). Only keys for ES256 are used: `EC`, `P-256`, with a `kid`. Others, and private members, are
  * ignored.
  * @param source names the set in errors
- * @param pins which of them are trusted; default: all
  * @throws ClientError `usage` if it is not a JWK set, has no usable key, a key that is not a point of the curve, or two with one `kid`
  */
-export function parseKeySet(text: string, source: string, pins?: KeyPins): ReceiptKeys {
-  const members = (parsed(text, source) as { readonly keys?: unknown } | null)?.keys;
-  if (!Array.isArray(members)) throw refused(source, 'it is not a JWK set: it has no list "keys"');
+export async function parseKeySet(text: string, source: string): Promise<ReceiptKeys> {
+  const { data } = keySet.safeParse(parseJson(text));
+  if (data === undefined) throw refused(source, 'it is not a JWK set: it has no list "keys"');
   const usable = new Map<string, UsableKey>();
-  const others = new Set<string>();
-  for (const member of members as unknown[]) {
-    const { kty, crv, x, y, kid, alg = 'ES256', use = 'sig' } = Object(member) as Readonly<Record<string, unknown>>;
-    if (typeof kid !== 'string') continue;
-    if (kty !== 'EC' || crv !== 'P-256' || alg !== 'ES256' || use !== 'sig') {
-      others.add(kid);
-      continue;
-    }
+  for (const member of data.keys) {
+    const jwk = es256Key.safeParse(member).data;
+    if (jwk === undefined) continue;
+    const { kty, crv, x, y, kid } = jwk;
     if (usable.has(kid)) throw refused(source, 'two of its keys have the same id');
-    usable.set(kid, { kid, ...pointOf({ kty, crv, x, y }, kid, source) });
+    try {
+      const point = { kty, crv, x: String(x), y: String(y) };
+      const key = (await importJWK(point, 'ES256')) as CryptoKey;
+      usable.set(kid, { key, fingerprint: await calculateJwkThumbprint(point) });
+    } catch (cause) {
+      throw refused(source, `its key ${JSON.stringify(kid)} is not a point of the curve P-256`, cause);
+    }
   }
-  if (usable.size > 0) return new ReceiptKeys(usable, others, pins);
-  throw refused(source, `it has no key for ES256 with a key id: ${typeWanted}`);
-}
-
-function pointOf(jwk: Readonly<Record<string, unknown>>, kid: string, source: string): Omit<UsableKey, 'kid'> {
-  try {
-    const key = createPublicKey({ key: { ...jwk }, format: 'jwk' });
-    // Exported again: a coordinate can come in another form, and the thumbprint belongs to the key.
-    const { x, y } = key.export({ format: 'jwk' });
-    const members = JSON.stringify({ crv: 'P-256', kty: 'EC', x, y });
-    return { key, fingerprint: createHash('sha256').update(members).digest('base64url') };
-  } catch (cause) {
-    throw refused(source, `its key ${JSON.stringify(kid)} is not a point of the curve P-256`, cause);
-  }
-}
-
-function parsed(text: string, source: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw refused(source, 'it is not JSON', cause);
-  }
+  if (usable.size > 0) return new ReceiptKeys(usable);
+  throw refused(source, 'it has no key for ES256 with a key id: that is an EC key on P-256 for signatures');
 }
 
 function refused(source: string, why: string, cause?: unknown): ClientError {

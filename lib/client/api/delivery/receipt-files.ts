@@ -30,17 +30,30 @@ export async function receiptNames(folder: string): Promise<readonly string[]> {
   return names.filter(isReceiptName).sort();
 }
 
+/** A receipt, and how to get it. */
+interface ReceiptSource {
+  readonly name: string;
+  /** @throws ReceiptError if it must not be relied on */
+  readonly read: () => Promise<Uint8Array>;
+}
+
+/** The receipts of a folder, for {@link readReceipts}. */
+export function receiptsIn(folder: string, names: readonly string[]): readonly ReceiptSource[] {
+  return names.map((name) => ({ name, read: () => bytesOf(join(folder, name)) }));
+}
+
 /**
  * Reads receipts, verifies each of them and combines the parts of each request.
- * @param ownKeys SHA-256 of the caller's public keys, hex; `undefined`: not known, so a receipt for any key is accepted
- * @throws LocalDiskError
+ * @param options.ownKeys SHA-256 of the caller's public keys, hex; `undefined`: not known, so a receipt for any key is accepted
+ * @param options.parallel how many are in memory at once
+ * @throws errors of `read`; LocalDiskError
  */
 export async function readReceipts(
-  folder: string,
-  names: readonly string[],
-  keys: ReceiptKeys,
-  ownKeys?: ReadonlySet<string> | undefined,
+  sources: readonly ReceiptSource[],
+  keys: ReceiptKeys | Promise<ReceiptKeys>,
+  options: { readonly ownKeys?: ReadonlySet<string> | undefined; readonly parallel?: number } = {},
 ): Promise<ReadReceipts> {
+  const { ownKeys, parallel = 1 } = options;
   const verified: { readonly name: string; readonly receipt: DeliveryReceipt }[] = [];
   const receipts: Receipt[] = [];
   const refused: ReceiptError[] = [];
@@ -55,10 +68,11 @@ export async function readReceipts(
       return undefined;
     }
   };
-  for (const name of names) {
-    const receipt = await orRefused(name, async () => verifyReceipt(await bytesOf(join(folder, name)), keys));
+  await inParallel(sources, parallel, async ({ name, read }) => {
+    const receipt = await orRefused(name, async () => verifyReceipt(await read(), await keys));
     if (receipt) verified.push({ name, receipt });
-  }
+  });
+  verified.sort((one, other) => (one.name < other.name ? -1 : 1));
   for (const parts of Map.groupBy(verified, ({ receipt }) => receipt.jti).values()) {
     const { name = '' } = parts[0] ?? {};
     const combined = await orRefused(name, () => combine(parts.map(({ receipt }) => receipt)));
@@ -81,7 +95,21 @@ function errorOf(name: string, message: string, remedy: string | undefined): Rec
   return new ReceiptError(`${name}: ${message}`, { ...(remedy !== undefined && { remedy }), file: name });
 }
 
-async function bytesOf(path: string): Promise<Uint8Array> {
+/** Works on so many at once. */
+export async function inParallel<T>(
+  items: readonly T[],
+  count: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const left = items.values();
+  const worker = async () => {
+    for (const item of left) await work(item);
+  };
+  await Promise.all(Array.from({ length: count }, worker));
+}
+
+/** The file of a receipt. @throws ReceiptError if it cannot be one; LocalDiskError */
+export async function bytesOf(path: string): Promise<Uint8Array> {
   return await onDisk(path, async () => {
     const found = await stat(path);
     if (found.isFile() && found.size <= largestReceipt) return await readFile(path);

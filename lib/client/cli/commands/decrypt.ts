@@ -13,7 +13,7 @@ import { clientFailure } from '../failure.ts';
 import { guardOutputs } from '../files/guard.ts';
 import { filesHelp, withOutputOptions } from '../files/options.ts';
 import { keySetOption } from '../folder-receipts.ts';
-import { withConnectionOptions, withKeyOptions } from '../options.ts';
+import { urlOption, withConnectionOptions, withKeyOptions } from '../options.ts';
 import { rangeOption } from '../range.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
@@ -57,7 +57,7 @@ export function registerDecrypt(program: Command, context: CommandContext): void
       .option('--delete', 'remove each container once its plaintext is verified')
       .option('--sender <file>', 'public key of the sender; refuse files of others (default: any sender)')
       .option(...keySetOption)
-      .option('--url <url>', 'address of the service (DATA_OUT_URL)'),
+      .addOption(urlOption()),
   )
     .addHelpText('after', afterHelp)
     .action(async (names, options, command) => {

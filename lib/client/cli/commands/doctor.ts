@@ -6,25 +6,20 @@ import { type CommandContext, openSession } from '../session.ts';
 
 const afterHelp = `
 Each line has a verdict, the check and its finding; the line below says what to do. Visas are decoded, not verified: only the
-service knows which issuers it trusts. The exit code is that of the first failed check, or 0.
+service knows which issuers it trusts. The exit code is that of the first failed check, or 0. data-out inspect says which key opens a file.
 
 Examples:
   data-out doctor
-  data-out doctor --key me.sec.pem --key old.sec.pem --header sample.bam.c4gh
-  data-out doctor --key me.sec.pem --staged EGAF00000000001-sample.bam.c4gh`;
+  data-out doctor --key me.sec.pem --key old.sec.pem`;
 
 /** `doctor`: checks the settings, the service and the keys, and says what to do about each failure. */
 export function registerDoctor(program: Command, context: CommandContext): void {
   const doctor = program.command('doctor').description('check the settings, the service and your keys');
-  withServiceOptions(
-    withKeyOptions(doctor)
-      .option('--header <file>', 'show which key opens this Crypt4GH file or header')
-      .option('--staged <name>', 'the same for a staged file, without downloading it'),
-  )
+  withServiceOptions(withKeyOptions(doctor))
     .addHelpText('after', afterHelp)
-    .action(async (options, command) => {
+    .action(async (_options, command) => {
       await using session = await openSession(context, command, quickRetries);
-      const error = await showChecks(examine(session, options), session.output);
+      const error = await showChecks(examine(session), session.output);
       if (error) throw error;
     });
 }

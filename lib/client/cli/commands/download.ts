@@ -16,7 +16,7 @@ unless the file was replaced: then its download restarts. The files stay encrypt
 An existing file with the same bytes is kept, as after a repeated export. If its time differs, it is read and compared with the
 remote file. A file with other content is not touched.
 
-Delivery receipts are also downloaded, and kept between runs. Each file is compared with the newest receipt that names it; one
+Delivery receipts are also downloaded into the folder. Each file is compared with the newest receipt that names it; one
 that differs is not kept, and the exit code is 10. A file whose export is still in progress also differs, because the receipt
 comes last: run the command again once the receipt is listed. --require-receipt refuses files that no receipt names. The last line says how many
 files are verified, and by which receipt.

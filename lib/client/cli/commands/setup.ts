@@ -1,4 +1,4 @@
-import { relative, resolve } from 'node:path';
+import { dirname, relative, resolve } from 'node:path';
 import { type CommandUnknownOpts as Command, Option } from '@commander-js/extra-typings';
 import { UsageError } from '../../../terminal/errors.ts';
 import { warnOfCommit } from '../../../terminal/git-warning.ts';
@@ -9,26 +9,18 @@ import { ClientError } from '../../api/errors.ts';
 import { type ConfigFile, readConfigFile } from '../config-file.ts';
 import { showChecks } from '../doctor/check.ts';
 import { examine, quickRetries } from '../doctor/examine.ts';
-import { withConnectionOptions } from '../options.ts';
+import { notEmpty } from '../key-pair.ts';
+import { typedOptions, withConnectionOptions } from '../options.ts';
 import { pinKeys } from '../receipt-keys.ts';
 import { type CommandContext, openSession as openServiceSession, sessionOf } from '../session.ts';
-import { readSettings, settingsFrom, variables } from '../settings.ts';
-import { type Answers, askAll, exists, type GivenAnswers, type PlannedKey } from '../setup/questions.ts';
-import {
-  backupOf,
-  changedConfig,
-  lostKeysOf,
-  oldSettings,
-  passwordFile,
-  store,
-  type UnaskedOptions,
-} from '../setup/store.ts';
-import { configPath } from '../sources.ts';
+import { configPath, finder, pathOf, readSettings, secretOf, variables } from '../settings.ts';
+import { type Answers, askAll, exists, type GivenAnswers, type PlannedKey } from '../setup/answers.ts';
+import { backupOf, passwordFile, store } from '../setup/store.ts';
 
 const afterHelp = `
-Each answer is checked when you give it. Enter takes the value in brackets. Nothing is written before the last answer, so Ctrl-C
-changes nothing. Run it again to change a setting: the old configuration file is kept as config.toml.bak, and no key is ever
-replaced. At the end it checks everything, as data-out doctor does.
+Enter takes the value in brackets, or leaves a setting out: a service for which you have no user name asks for none. Nothing is
+written before the last answer, so Ctrl-C changes nothing. At the end it checks everything, as data-out doctor does. Run it again to
+change a setting: the old configuration file is kept as config.toml.bak, and no key is ever replaced.
 
 The first command that reads a receipt of a service pins the receipt keys that the service publishes, and a key that a pinned one
 endorses is pinned later, as after a rotation by the operator. data-out doctor shows the fingerprints of the pinned keys. Receipts
@@ -74,56 +66,85 @@ export function registerSetup(program: Command, context: CommandContext): void {
     });
 }
 
-async function setUp(
-  context: CommandContext,
-  command: Command,
-  options: GivenAnswers & UnaskedOptions & { readonly passphrase: boolean; readonly input: boolean },
-): Promise<void> {
-  const isAsking = options.input;
-  const terminal = isAsking ? context.terminal : withoutPerson(context.terminal);
+/** The answers of the command line that are typed options. */
+type SetupOptions = GivenAnswers & {
+  readonly passphraseFile?: string;
+  readonly passphrase: boolean;
+  readonly input: boolean;
+  readonly insecureHttp?: boolean;
+};
+
+async function setUp(context: CommandContext, command: Command, options: SetupOptions): Promise<void> {
+  const { input: isAsking, passphraseFile, insecureHttp } = options;
+  const nobody = { ask: undefined, askAside: undefined, askShown: undefined };
+  const terminal: Terminal = isAsking ? context.terminal : { ...context.terminal, ...nobody };
   if (isAsking && !(terminal.ask && terminal.askShown)) throw noTerminal();
   const { output } = openSession(terminal, command);
-  const { config: named } = command.optsWithGlobals();
-  const { path } = configPath(terminal, named === undefined ? undefined : String(named));
+  const { config: named, ca } = typedOptions(command);
+  const { path } = configPath(terminal, named);
   const isReplaced = await exists(path);
-  const old = oldSettings(terminal, path, await readConfigFile(path, { mustExist: isReplaced }));
-  const { ca, insecureHttp, passphraseFile } = options;
-  const settings = settingsFrom(old.sources, { ca, insecureHttp, passphraseFile }, terminal);
-  const own = { ...context, terminal };
+  const config = await readConfigFile(path, { mustExist: isReplaced });
+  const absolute = (value: string | undefined) => value && pathOf({ value, folder: dirname(path) });
+  const keys = (config.key_files ?? []).map((written) => ({ written, file: absolute(written) ?? '' }));
   if (isAsking) output.note(introduction(path, isReplaced));
+  const find = finder(terminal, { path, config });
   const answers = await askAll({
     terminal,
     output,
-    isAsking,
-    open: (tried) => sessionOf(own, command, { ...settings, visaFile: undefined, ...tried }, quickRetries),
     given: options,
-    old: old.answers,
-    passwordPath: passwordFile(path),
-    passphrase: settings.passphrase,
-    isUnprotected: !options.passphrase,
+    old: {
+      // An address with a password in it must not be shown.
+      url: config.url?.includes('@') ? undefined : config.url,
+      visaFile: absolute(config.visa_file),
+      username: config.username,
+      passwordFile: absolute(config.password_file),
+      keyFile: keys[0]?.file,
+    },
+    passphrase: options.passphrase
+      ? secretOf(find('--passphrase-file', passphraseFile, variables.passphrase_file, 'passphrase_file'), passphraseOf)
+      : async () => undefined,
   });
-  const lostKeys = await lostKeysOf(old, answers);
-  const config = changedConfig(old, answers, { ...options, folder: terminal.folder }, lostKeys);
-  const { password, newKey } = answers;
-  const typed = password?.file === undefined ? password?.value : undefined;
-  await store({ path, config, isReplaced, password: typed, newKey, terminal });
+  const { typedPassword, newKey, keyFile } = answers;
+  const passwordPath = typedPassword === undefined ? answers.passwordFile : passwordFile(path);
+  /** A path that did not change keeps its form. */
+  const written = (file: string | undefined, before: string | undefined) => (file === absolute(before) ? before : file);
+  const found = await Promise.all(keys.map(async (key) => ({ ...key, isHere: await exists(key.file) })));
+  // Older keys are kept, because older files were made for them. One that is gone would stop every command that decrypts.
+  const others = found.filter(({ file, isHere }) => isHere && file !== keyFile);
+  const lost = found.filter(({ file, isHere }) => !isHere && file !== keyFile);
+  const first = keys.find(({ file }) => file === keyFile)?.written ?? keyFile;
+  const fromHere = (file: string | undefined) => file && resolve(terminal.folder, file);
+  const changed: ConfigFile = {
+    ...config,
+    url: answers.url,
+    visa_file: written(answers.visaFile, config.visa_file),
+    username: answers.username,
+    password_file: written(passwordPath, config.password_file),
+    ...(first !== undefined && { key_files: [first, ...others.map((each) => each.written)] }),
+    passphrase_file: fromHere(passphraseFile) ?? config.passphrase_file,
+    ca_file: fromHere(ca) ?? config.ca_file,
+    insecure_http: insecureHttp ?? config.insecure_http,
+  };
+  const replacesPassword = absolute(config.password_file) === passwordFile(path);
+  await store({ path, config: changed, answers, replacesPassword, terminal });
   output.note(`Settings: ${printable(path)}${isReplaced ? `; the old ones: ${printable(backupOf(path))}` : ''}`);
-  const secrets = [...(typed === undefined ? [] : [passwordFile(path)]), ...(newKey ? [newKey.privateKey] : [])];
+  const secrets = [
+    ...(typedPassword === undefined ? [] : [passwordFile(path)]),
+    ...(newKey ? [newKey.privateKey] : []),
+  ];
   for (const secret of secrets) await warnOfCommit(resolve(terminal.folder, secret), output);
-  for (const path of lostKeys) {
-    output.warn(`${printable(path)} no longer exists, and is removed from the settings`);
+  for (const { file } of first === undefined ? [] : lost) {
+    output.warn(`${printable(file)} no longer exists, and is removed from the settings`);
   }
-  for (const name of shadowing(config, terminal)) {
+  for (const name of shadowing(changed, terminal)) {
     output.warn(`${name} is set in the environment, and overrides the configuration file`);
   }
-  await examineAll(own, command, path, newKey);
+  await examineAll({ ...context, terminal }, command, path, newKey);
   const next = nextStep(answers, terminal);
   output.result({ config: path, ...next.record }, next.text);
 }
 
-function withoutPerson(terminal: Terminal): Terminal {
-  return { ...terminal, ask: undefined, askAside: undefined, askShown: undefined };
-}
+const passphraseOf = (_source: string, passphrase: string) => notEmpty(passphrase);
 
 function noTerminal(): UsageError {
   return new UsageError('setup asks questions, but there is no terminal to ask on', {
@@ -157,7 +178,7 @@ async function examineAll(
   const passphrase = keyFiles[0] === newKey?.privateKey ? newKey?.passphrase : undefined;
   const known = passphrase === undefined ? settings.passphrase : async () => passphrase;
   await using session = sessionOf(context, command, { ...settings, keyFiles, passphrase: known }, quickRetries);
-  const error = await showChecks(examine(session, {}), session.output);
+  const error = await showChecks(examine(session), session.output);
   if (error === undefined) return;
   throw new ClientError(error.code, `your settings are stored, but ${error.message}`, {
     remedy: 'Follow the remedy below that check. data-out setup changes an answer, data-out doctor checks again.',

@@ -1,76 +1,63 @@
-import { Crypt4ghError, MalformedHeaderError, PassphraseError } from '../../../crypt4gh/index.ts';
+import { Crypt4ghError, PassphraseError } from '../../../crypt4gh/index.ts';
 import { UsageError } from '../../../terminal/errors.ts';
 import { failureOf } from '../../../terminal/failure.ts';
-import type { Output } from '../../../terminal/output.ts';
-import { printable } from '../../../terminal/output.ts';
-import { ClientError, type ClientErrorCode, type RefusedHalf, ServiceError } from '../../api/errors.ts';
+import { type Output, printable } from '../../../terminal/output.ts';
+import { ClientError, type ClientErrorCode } from '../../api/errors.ts';
 import { clientFailure } from '../failure.ts';
-
-export type Verdict = 'ok' | 'warning' | 'failed' | 'skipped';
 
 /** The result of one check. */
 export interface CheckResult {
   /** Such as `certificate`. */
   readonly check: string;
-  readonly verdict: Verdict;
+  readonly verdict: 'ok' | 'warning' | 'failed' | 'skipped';
   /** One line for people. */
   readonly text: string;
   /** What to do, in a sentence. */
   readonly remedy?: string | undefined;
   /** With `failed`: code of the command's error. */
   readonly code?: ClientErrorCode;
-  /** With `failed`: the half of the credentials that the service refuses. */
-  readonly refused?: RefusedHalf | undefined;
   /** What was found, for programs. */
-  readonly details?: Details;
+  readonly details?: Readonly<Record<string, unknown>> | undefined;
 }
 
-type Details = Readonly<Record<string, unknown>> | undefined;
+type Details = CheckResult['details'];
 
-export const ok = (check: string, text: string, details?: Details): CheckResult => ({
-  check,
-  verdict: 'ok',
-  text,
-  details,
-});
-export const skipped = (check: string, text: string): CheckResult => ({ check, verdict: 'skipped', text });
-export const warning = (check: string, text: string, remedy: string, details?: Details): CheckResult => ({
-  check,
-  verdict: 'warning',
-  text,
-  remedy,
-  details,
-});
+export function ok(check: string, text: string, details?: Details): CheckResult {
+  return { check, verdict: 'ok', text, details };
+}
+
+export function skipped(check: string, text: string): CheckResult {
+  return { check, verdict: 'skipped', text };
+}
+
+export function warning(check: string, text: string, remedy: string, details?: Details): CheckResult {
+  return { check, verdict: 'warning', text, remedy, details };
+}
+
 /** A check that failed without an error. */
-export const wrong = (
+export function wrong(
   check: string,
   text: string,
   remedy: string,
   code: ClientErrorCode = 'usage',
   details?: Details,
-): CheckResult => ({ check, verdict: 'failed', code, text, remedy, details });
+): CheckResult {
+  return { check, verdict: 'failed', code, text, remedy, details };
+}
 
 /**
  * The result of a check that failed or could not be made. Rethrows defects and interruptions.
- * @param remedies instead of the errors' own, which suggest this very command. If the service says which half of the
- * credentials it refused, the error's own remedy wins.
+ * @param ownRemedy instead of the error's, which may suggest this very command
  */
-export function failed(
-  check: string,
-  error: unknown,
-  remedies: Partial<Record<ClientErrorCode, string>> = {},
-): CheckResult {
+export function failed(check: string, error: unknown, ownRemedy?: string): CheckResult {
   const code = codeOf(error);
   if (code === undefined || code === 'interrupted') throw error;
   const { message, remedy } = failureOf(error, clientFailure);
-  const refused = error instanceof ServiceError ? error.refused : undefined;
-  const own = refused ? undefined : remedies[code];
-  return { check, verdict: 'failed', text: message, remedy: own ?? remedy, code, refused };
+  return { check, verdict: 'failed', text: message, remedy: ownRemedy ?? remedy, code };
 }
 
 function codeOf(error: unknown): ClientErrorCode | undefined {
   if (error instanceof ClientError || error instanceof UsageError) return error.code;
-  if (error instanceof MalformedHeaderError) return 'damaged';
   if (error instanceof PassphraseError) return 'forbidden';
   return error instanceof Crypt4ghError ? 'usage' : undefined;
 }

@@ -1,14 +1,14 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { isReceiptName } from '../../../contract/delivery.ts';
 import { counted, type Output, printable } from '../../../terminal/output.ts';
 import type { Counter } from '../../../terminal/progress.ts';
 import { type AwaitedDelivery, awaitDelivery } from '../../api/delivery/await-delivery.ts';
 import { Claims } from '../../api/delivery/claims.ts';
 import type { Receipt } from '../../api/delivery/combine.ts';
-import { copyReceipts, fetchReceipts } from '../../api/delivery/fetch-receipts.ts';
+import { fetchReceipts } from '../../api/delivery/fetch-receipts.ts';
 import { ReceiptError } from '../../api/delivery/receipt.ts';
 import { mayNameOneOf, noReceipts, type ReadReceipts, requestOf } from '../../api/delivery/receipt-files.ts';
-import type { ReceiptFolder } from '../../api/delivery/receipt-folder.ts';
 import type { Existing } from '../../api/download/disk/existing.ts';
 import { originalPath } from '../../api/download/disk/local-name.ts';
 import { downloadFiles } from '../../api/download/download-files.ts';
@@ -16,7 +16,7 @@ import type { Expectation, Expected } from '../../api/download/expected.ts';
 import { ClientError, UnavailableError } from '../../api/errors.ts';
 import type { ListedFile, ProxyApi } from '../../api/proxy.ts';
 import { findOwnKeys, type OwnKeys, recipientsOf, warnOfReceipts } from '../own-keys.ts';
-import { isPinned, pinnedKeys, receiptKeys } from '../receipt-keys.ts';
+import { pinnedKeys, receiptKeys } from '../receipt-keys.ts';
 import type { Session } from '../session.ts';
 import { nothingStaged } from '../submitted-paths.ts';
 import { incompleteError, incompleteText, summaryOf } from './delivery-summary.ts';
@@ -47,8 +47,6 @@ export interface BegunDownload {
   readonly session: Session;
   readonly proxy: ProxyApi;
   readonly wanted: WantedDownload;
-  /** The receipts read so far. Receipts of downloaded files are also copied beside them. */
-  readonly scratch: ReceiptFolder;
   /** The outbox. */
   readonly list: () => Promise<readonly ListedFile[]>;
 }
@@ -115,10 +113,10 @@ async function expectKeys({ session, proxy }: Run): Promise<void> {
 
 /** Receipts of the outbox that a download needs. */
 interface NeededReceipts {
-  /** Receipts to read, because they can name a file of the download. */
+  /** Receipts to fetch, because they can name a file of the download, or because the folder has them. */
   readonly toRead: readonly ListedFile[];
-  /** Copies receipts beside the files, once their content is known. */
-  readonly keep: (claims: Claims) => Promise<void>;
+  /** Says of each receipt whether it stays in the folder, once the content of all is known. */
+  readonly keeps: (claims: Claims) => (name: string) => boolean;
 }
 
 /** The files to download, their receipts, and an error if files of the delivery are no longer there. */
@@ -136,7 +134,8 @@ async function listed(
   if (present.length === 0) output.note(`Your outbox is empty: ${await nothingStaged(settings)}.`);
   const receipts = present.filter(({ name }) => isReceiptName(name));
   const files = selected.filter(({ name }) => !isReceiptName(name));
-  const isSelected = new Set(selected);
+  const here = folder === '-' ? [] : await readdir(folder).catch(() => []);
+  const kept = new Set([...selected.map(({ name }) => name), ...here]);
   const mayName = mayNameOneOf(files);
   if (folder !== '-' && selected.length > files.length && files.length === 0) {
     output.note(`The delivery receipts of your outbox are in ${printable(folder)}.`);
@@ -144,21 +143,25 @@ async function listed(
   return {
     files,
     receipts: {
-      toRead: receipts.filter((receipt) => isSelected.has(receipt) || mayName(receipt.name)),
-      keep: async (claims) => {
-        if (folder !== '-') await keepReceipts(run, receipts, selected, claims, delivery);
+      toRead: receipts.filter(({ name }) => kept.has(name) || mayName(name)),
+      keeps: (claims) => {
+        const requests = new Set(selected.flatMap(({ name }) => claims.of(name)?.receipt.jti ?? []));
+        if (delivery) requests.add(delivery.jti);
+        return (name) => kept.has(name) || requests.has(requestOf(name));
       },
     },
     gone: lost > 0 ? goneError(lost, delivered?.size ?? 0) : undefined,
   };
 }
 
-/** Reads the receipts of a download, verifies them and copies them beside the files. @throws ClientError */
-async function read(run: Run, { toRead, keep }: NeededReceipts): Promise<ReadReceipts & { readonly claims: Claims }> {
+/** Fetches the receipts of a download into its folder, and verifies them. @throws ClientError */
+async function read(run: Run, { toRead, keeps }: NeededReceipts): Promise<ReadReceipts & { readonly claims: Claims }> {
   const counter = run.session.progress.counter('reading receipts', toRead.length);
   const found = await checkable(run, toRead, counter).finally(counter.end);
   const claims = new Claims(found.receipts);
-  await keep(claims);
+  const { folder } = run.wanted;
+  const isKept = keeps(claims);
+  for (const { name } of folder === '-' ? [] : toRead) if (!isKept(name)) await rm(join(folder, name), { force: true });
   return { ...found, claims };
 }
 
@@ -225,22 +228,6 @@ function originalPlaces(
   return placeOf;
 }
 
-/** Copies receipts beside the files: of these files, of the delivery, those that were named, and newer versions of present ones. */
-async function keepReceipts(
-  { session, proxy, wanted: { folder, sync }, scratch }: Run,
-  receipts: readonly ListedFile[],
-  selected: readonly ListedFile[],
-  claims: Claims,
-  delivery: Receipt | undefined,
-): Promise<void> {
-  const here = await readdir(folder).catch(() => []);
-  const wanted = new Set([...selected.map(({ name }) => name), ...here]);
-  const requests = new Set(selected.flatMap(({ name }) => claims.of(name)?.receipt.jti ?? []));
-  if (delivery) requests.add(delivery.jti);
-  const files = receipts.filter(({ name }) => wanted.has(name) || requests.has(requestOf(name)));
-  await copyReceipts({ proxy, files, from: scratch.path, folder, sync, signal: session.terminal.signal });
-}
-
 /** The receipts; none if the service has no keys to verify them with. */
 async function checkable(run: Run, files: readonly ListedFile[], counter: Counter): Promise<ReadReceipts> {
   const { session, own } = run;
@@ -253,19 +240,20 @@ async function checkable(run: Run, files: readonly ListedFile[], counter: Counte
     const message = `the delivery receipts cannot be verified: ${error.message}`;
     session.output.warn(printable(message));
     // A service never withdraws its keys. If this were accepted, an attacker who hides them could change files.
-    const refused = isPinned(await pinnedKeys(session)) ? [new ReceiptError(message, { cause: error })] : [];
+    const refused = (await pinnedKeys(session)).length > 0 ? [new ReceiptError(message, { cause: error })] : [];
     return { ...noReceipts, refused };
   }
 }
 
 async function fetched(
-  { session, proxy, scratch, own }: Run,
+  { session, proxy, wanted, own }: Run,
   files: readonly ListedFile[],
   counter?: Counter,
 ): Promise<ReadReceipts> {
   const keys = () => receiptKeys(session, proxy);
   const { signal } = session.terminal;
-  return await fetchReceipts({ proxy, files, folder: scratch, counter, signal, keys, ownKeys: recipientsOf(own) });
+  const folder = wanted.folder === '-' ? undefined : wanted.folder;
+  return await fetchReceipts({ proxy, files, folder, counter, signal, keys, ownKeys: recipientsOf(own) });
 }
 
 /** Errors of a service without usable keys. */

@@ -1,8 +1,6 @@
 import { resolve } from 'node:path';
-import { ReceiptFolder } from '../../api/delivery/receipt-folder.ts';
 import { ProxyApi } from '../../api/proxy.ts';
 import type { Session } from '../session.ts';
-import { cachePath } from '../sources.ts';
 import type { WantedDownload } from './listed-download.ts';
 
 /** Downloads as `downloadListed` does. @throws ClientError */
@@ -16,8 +14,7 @@ export async function runDownload(session: Session, asked: WantedDownload): Prom
   // Requested before the receipts are opened and most code is loaded. If something fails before it is awaited, it is given up.
   const listing = asked.wait ? undefined : list();
   listing?.catch(() => undefined);
-  await using scratch = await ReceiptFolder.open(cachePath(terminal), terminal.now);
   const wanted = { ...asked, folder: asked.folder === '-' ? '-' : resolve(terminal.folder, asked.folder) };
   const { downloadListed } = await import('./listed-download.ts');
-  await downloadListed({ session, proxy, wanted, scratch, list: () => listing ?? list() });
+  await downloadListed({ session, proxy, wanted, list: () => listing ?? list() });
 }

@@ -4,37 +4,31 @@ import type { Terminal } from '../../../terminal/terminal.ts';
 import type { ServiceConnection } from '../../api/connection.ts';
 import { ClientError } from '../../api/errors.ts';
 import { ProxyApi } from '../../api/proxy.ts';
+import { typedOptions } from '../options.ts';
 import type { Session } from '../session.ts';
-import { basicOf } from '../settings.ts';
-import { Sources, secretOf } from '../sources.ts';
-
-const variables = { username: 'DATA_OUT_ADMIN_USERNAME', password: 'DATA_OUT_ADMIN_PASSWORD' };
+import { administratorVariables, basicOf, finder } from '../settings.ts';
 
 /**
  * The administrator's credentials, from the options, else from the environment. The configuration file and a researcher's
  * variables are ignored: they hold a researcher's credentials.
  * @throws UsageError when there is no user name
  */
-async function administratorOf(
-  options: { readonly username?: string; readonly passwordFile?: string; readonly config?: string },
-  terminal: Terminal,
-): Promise<NonNullable<ServiceConnection['basic']>> {
-  const sources = await Sources.open(terminal, options.config);
-  const username = sources.option('--username', options.username) ?? sources.variable([variables.username]);
-  const password = secretOf(
-    sources.option('--password-file', options.passwordFile) ?? sources.variable([`${variables.password}_FILE`]),
-    sources.variable([variables.password]),
-  );
-  const basic = username && basicOf(username, password, terminal, variables);
+function administratorOf(command: Command, terminal: Terminal): NonNullable<ServiceConnection['basic']> {
+  const { username: user, passwordFile } = typedOptions(command);
+  const find = finder(terminal);
+  const username = find('--username', user, administratorVariables.username);
+  const password = find('--password-file', passwordFile, administratorVariables.password_file);
+  const names = { username: administratorVariables.username[0], password: administratorVariables.password_file[0] };
+  const basic = username && basicOf(username, password, terminal, names);
   if (basic) return basic;
   throw new UsageError('there is no user name of an administrator', {
-    remedy: `Give it with --username or ${variables.username}.`,
+    remedy: `Give it with --username or ${names.username}.`,
   });
 }
 
 /** The service, with an administrator's credentials. @throws UsageError when there is no user name or no address */
 export async function administratorApi(session: Session, command: Command): Promise<ProxyApi> {
-  const basic = await administratorOf(command.optsWithGlobals(), session.terminal);
+  const basic = administratorOf(command, session.terminal);
   const service = await session.service();
   if (service.proxyUrl === undefined) {
     // Not by setup, which asks for a visa.

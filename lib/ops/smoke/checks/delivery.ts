@@ -106,7 +106,7 @@ const receipt: Check = {
     });
     const { url } = await proxy.location(name, { signal });
     const jws = await buffer((await transport.send({ url, signal })).body);
-    const keys = parseKeySet(await proxy.keySet({ signal }), 'the keys of the service');
+    const keys = await parseKeySet(await proxy.keySet({ signal }), 'the keys of the service');
     const { jti, complete, files: claimed } = await verifyReceipt(jws, keys);
     expectThat(jti === requestId && complete, 'it is not of this request, or says that files are missing');
     expectThat(claimed.length === run.files.length, `it lists ${claimed.length} files, not ${run.files.length}`);

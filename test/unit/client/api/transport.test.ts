@@ -73,8 +73,10 @@ describe('TLS', () => {
     expect(seen[0]?.headers).toMatchObject({ 'user-agent': 'data-out/test', 'accept-encoding': 'identity' });
   });
 
-  test('any other is not, and waiting would not help', async () => {
-    await expect(transport({ extraAuthorities: undefined }).send({ url: url() })).rejects.toMatchObject({
+  test('any other is not, and waiting would not help once the store of the system was tried', async () => {
+    const send = () => transport({ extraAuthorities: undefined }).send({ url: url() });
+    await expect(send()).rejects.toThrow('is not trusted');
+    await expect(send()).rejects.toMatchObject({
       code: 'unavailable',
       retryable: false,
       remedy: expect.stringContaining('NODE_EXTRA_CA_CERTS'),

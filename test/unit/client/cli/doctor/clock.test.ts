@@ -1,14 +1,10 @@
 import { expect, test } from 'vitest';
-import { checkClock } from '../../../../../lib/client/cli/doctor/service-checks.ts';
+import { checkClock } from '../../../../../lib/client/cli/doctor/examine.ts';
 
 const at = (local: string, date: string | undefined) =>
   checkClock({
-    status: 200,
     date: date === undefined ? undefined : new Date(date),
     localDate: new Date(local),
-    elapsedMs: 10,
-    certificate: undefined,
-    json: {},
   });
 
 test.each([

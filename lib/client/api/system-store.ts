@@ -1,0 +1,26 @@
+import tls from 'node:tls';
+
+/** How Node.js names a certificate whose authority it does not have. */
+const unknownAuthority = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+let isTrusted = false;
+
+/**
+ * Trusts the authorities in the system's store, as curl does. Node.js has its own authorities, and to load these takes 0.1 seconds,
+ * so it waits for a certificate that needs them.
+ * @param code of the failed connection
+ * @returns whether a new connection can succeed
+ */
+export function trustSystemStore(code: string): boolean {
+  // Node.js before 22.19 cannot.
+  if (isTrusted || !unknownAuthority.has(code) || typeof tls.setDefaultCACertificates !== 'function') return false;
+  isTrusted = true;
+  tls.setDefaultCACertificates([...tls.getCACertificates('default'), ...tls.getCACertificates('system')]);
+  return true;
+}
