@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
 import type { AddedFile } from '../../lib/ops/archive/add-file.ts';
 import { bytesOf } from '../helpers/made-files.ts';
-import { expectProblem, type RawReply } from '../helpers/raw-http.ts';
-import { basic, Service } from '../helpers/service.ts';
+import type { RawReply } from '../helpers/raw-http.ts';
+import { Service } from '../helpers/service.ts';
 
 /** `GET /metadata/datasets` and `…/{datasetId}/files`, and the authorizer before every route of the data-out API. */
 
@@ -111,99 +111,6 @@ describe('the files of a dataset', () => {
     expect([reply.status, reply.complete]).toEqual([200, false]);
     expect(() => JSON.parse(reply.text)).toThrow(SyntaxError);
   });
-});
-
-describe('what a caller may not see', () => {
-  test('is refused alike: unknown, not released, not granted, impossible', async () => {
-    const token = await passportFor('EGAD1', 'EGAD2', 'EGAD404');
-    const ids = [
-      'EGAD404',
-      'EGAD2',
-      'EGAD100',
-      'EGAD405',
-      '%00',
-      '%ED%A0%80',
-      '%',
-      'x'.repeat(257),
-      '..%2FEGAD1',
-      'egad1',
-    ];
-    const replies = await Promise.all(ids.map((id) => service.direct(`metadata/datasets/${id}/files`, token)));
-    const bodies = replies.map((reply) => {
-      const { requestId, ...problem } = expectProblem(reply, 403, 'forbidden');
-      return JSON.stringify(problem);
-    });
-    expect(new Set(bodies).size).toBe(1);
-  });
-});
-
-describe('without a good token, on every route behind the authorizer', () => {
-  const routes = [
-    'metadata/datasets',
-    'metadata/datasets/EGAD1/files',
-    'files/EGAF1',
-    'files/EGAF1/header',
-    'files/EGAF1/content',
-    'ga4gh/drs/v1/objects/EGAF1',
-  ];
-  const tokens: readonly (readonly [string, () => Promise<Record<string, string | readonly string[]>>])[] = [
-    ['none', async () => ({})],
-    ['another scheme', async () => ({ Authorization: basic(service.connection.archiveUser) })],
-    ['no token', async () => ({ Authorization: 'Bearer' })],
-    ['no JWT', async () => ({ Authorization: 'Bearer abc' })],
-    ['a forged visa', async () => ({ Authorization: `Bearer ${visa.slice(0, -4)}AAAA` })],
-    ['an expired visa', async () => ({ Authorization: `Bearer ${await service.visa({ claims: { exp: 1000 } })}` })],
-    [
-      'a visa of another issuer',
-      async () => ({
-        Authorization: `Bearer ${await service.visa({ claims: { iss: 'https://elsewhere.example.org' } })}`,
-      }),
-    ],
-    ['a visa in another header', async () => ({ 'X-GA4GH-Visa': visa })],
-  ];
-
-  test.each(tokens)('%s: 401 with a challenge, before anything is asked', async (_, headers) => {
-    service.engine.traffic.resetCounters();
-    for (const route of routes) {
-      const reply = await service.direct(route, undefined, { headers: await headers() });
-      expectProblem(reply, 401, 'unauthenticated');
-      expect(reply.headers['www-authenticate']).toBe('Bearer realm="data-out"');
-    }
-    expect(service.engine.traffic.counters()).toEqual({});
-  });
-
-  test('HEAD is refused with the same headers and no body', async () => {
-    const reply = await service.direct('files/EGAF1', undefined, { method: 'HEAD' });
-    expect([reply.status, reply.text]).toEqual([401, '']);
-    expect(reply.headers['www-authenticate']).toBe('Bearer realm="data-out"');
-  });
-
-  test('the proxy asks for what it takes', async () => {
-    const response = await service.export({}, { headers: {} });
-    expect(response.status).toBe(401);
-    expect(response.headers.get('www-authenticate')).toBe('Basic realm="data-out", charset="UTF-8"');
-  });
-
-  test('the scheme is read whatever its case', async () => {
-    const reply = await service.direct('metadata/datasets', undefined, {
-      headers: { Authorization: `bEARER ${visa}` },
-    });
-    expect(json(reply)).toEqual(['EGAD1']);
-  });
-});
-
-test('routes and methods that are not there are 404, service-info needs no token', async () => {
-  for (const path of ['metadata', 'metadata/datasets/EGAD1', 'files', 'nothing']) {
-    expectProblem(await service.direct(path, visa), 404, 'not_found');
-  }
-  expectProblem(await service.direct('metadata/datasets', visa, { method: 'POST' }), 404, 'not_found');
-  expect((await service.direct('service-info')).status).toBe(200);
-});
-
-test('no log line holds a token', () => {
-  expect(service.logs.length).toBeGreaterThan(10);
-  const signature = visa.split('.').at(-1) ?? visa;
-  expect(service.logs.filter(({ line }) => line.includes(signature))).toEqual([]);
 });
 
 function sqlOf(call: AwsCall): string {

@@ -24,6 +24,22 @@ const posted = (passports: readonly string[], path = `${objects}/${fileId}`) =>
 /** AWS calls of the function since the test began. */
 const calls = () => Object.keys(service.engine.traffic.counters()).filter((name) => name.startsWith('drs '));
 
+test.each(['GET', 'POST'])(
+  'a client that knows nothing of this service gets the bytes: %s of object, access id, URL with its headers',
+  async (method) => {
+    const ask = async (path: string) =>
+      JSON.parse((await (method === 'GET' ? service.direct(path, visa) : posted([visa], path))).text);
+    const { access_methods, size, checksums, self_uri } = await ask(`${objects}/${fileId}`);
+    expect([access_methods[0].type, self_uri]).toEqual(['https', `drs://127.0.0.1/${fileId}`]);
+    const { url, headers } = await ask(`${objects}/${fileId}/access/${access_methods[0].access_id}`);
+    const sent = headers.map((line: string) => line.split(/: (.*)/s, 2));
+    const bytes = Buffer.from(await (await fetch(url, { headers: sent })).arrayBuffer());
+    expect(bytes).toHaveLength(size);
+    const { checksum } = checksums.find(({ type }: { type: string }) => type === 'sha-256') ?? {};
+    expect(createHash('sha256').update(bytes).digest('hex')).toBe(checksum);
+  },
+);
+
 describe('the function that strangers reach', () => {
   test('has no key of the archive and sees no bucket', async () => {
     const secrets = new Set<unknown>();
@@ -49,19 +65,6 @@ describe('the function that strangers reach', () => {
     expect((await posted(passports, `${objects}/${fileId}/access/plaintext`)).status).toBe(200);
     expect(service.calls('drs rds-data ExecuteStatement')).toBe(2);
     expect(calls()).toEqual(['drs rds-data ExecuteStatement']);
-  });
-
-  test('answers no bulk request, by the function and by API Gateway', async () => {
-    const known = await posted([visa], `${objects}/access`);
-    expect([known.status, known.headers['content-type']]).toEqual([404, 'application/json']);
-    expect(JSON.parse(known.text)).toMatchObject({
-      status_code: 404,
-      code: 'not_found',
-      requestId: expect.any(String),
-    });
-    const unknown = await posted([visa], objects);
-    expect([unknown.status, unknown.headers['content-type']]).toEqual([404, 'application/problem+json']);
-    expect(JSON.parse(unknown.text)).toMatchObject({ status: 404, code: 'not_found', requestId: expect.any(String) });
   });
 
   test('asks the catalogue nothing about a file without access to it', async () => {

@@ -31,20 +31,16 @@ test('what smoke tests leave in the database is found and removed; the rest stay
      ('${id}', 'accepted', 'SMOKE-1', 'r1'), ('${id}', 'staged', 'EGAD1', 'r2')`,
   );
 
-  expect(await rows.datasets(0)).toEqual(['SMOKE-1']);
-  expect(await rows.datasets(3600)).toEqual([]);
-  expect(await rows.recipients('SMOKE-1')).toEqual(['r1']);
-  expect(await rows.recentRecipients()).toEqual(['r1']);
-  expect(await rows.users(0)).toEqual(['smoke-a']);
-  expect(await rows.users(3600)).toEqual([]);
-  expect(await rows.isSettled(id)).toBe(false);
+  expect(await rows.datasets()).toEqual(['SMOKE-1']);
+  expect(await rows.recipients()).toEqual(['r1']);
+  expect(await rows.areUnderWay('')).toBe(true);
   await service.sql("update data_out.requests set state = 'complete'");
-  expect(await rows.isSettled(id)).toBe(true);
-  expect(await rows.isSettled(id.replace(/1$/, '2'))).toBe(false);
+  expect(await rows.areUnderWay('')).toBe(false);
+  expect(await rows.areUnderWay(id)).toBe(false);
+  expect(await rows.areUnderWay(id.replace(/1$/, '2'))).toBe(true);
 
-  await rows.removeUser('alice');
   await rows.remove('EGAD1');
-  await rows.removeUser('smoke-a');
+  expect(await rows.removeUsers()).toEqual(['smoke-a']);
   await rows.remove('SMOKE-1');
   expect((await service.sql('select stable_id from sda.datasets order by id')).flat()).toEqual([
     'EGAD1',

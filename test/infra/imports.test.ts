@@ -88,9 +88,9 @@ const reserved: readonly { readonly packages: RegExp; readonly areas: readonly s
   { packages: /^@aws-lambda-powertools\//, areas: ['lambdas'] },
   { packages: /^(fauxqs|@electric-sql\/)/, areas: ['local'] },
   // Visas are verified without a network call. Outside the local engine no area can open a socket,
-  // but for files that the client shows on the loopback.
-  { packages: /^(node:)?http$/, areas: ['local', 'client/serve'] },
-  { packages: /^(node:)?(http|https|http2|dgram|dns)(\/|$)/, areas: ['local'] },
+  // but for files that the client shows on the loopback, and for requests that the client's HTTP library refuses to send.
+  { packages: /^(node:)?http$/, areas: ['local', 'client/serve', 'ops/smoke'] },
+  { packages: /^(node:)?(http|https|http2|dgram|dns)(\/|$)/, areas: ['local', 'ops/smoke'] },
   // The client sets how its HTTP library opens a connection: which authorities it trusts, how much it reads at once.
   { packages: /^(node:)?tls(\/|$)/, areas: ['local', 'client/api'] },
   // A pipe on standard input is a socket to Node.js.

@@ -85,7 +85,7 @@ describe('the demonstration fails, and names the step', () => {
   const attempt = (change: Partial<Demonstration>) =>
     demonstrate({
       connection: engine.connection,
-      expected: { archiveKind: 'fega', deliveryReceipt: true },
+      expected: { archiveKind: 'fega', deliveryReceipt: true, needsPassword: true },
       stagingCost: () => ({ bytesRead: 0, partsCopied: 1 }),
       steps: createSteps(
         () => {},

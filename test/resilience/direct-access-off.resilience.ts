@@ -44,7 +44,7 @@ test('an export reaches its recipient, step by step', async () => {
   const stagingCost = () => ({ bytesRead: 0, partsCopied: 1 });
   await demonstrate({
     connection,
-    expected: { archiveKind: 'fega', deliveryReceipt: true },
+    expected: { archiveKind: 'fega', deliveryReceipt: true, needsPassword: true },
     stagingCost,
     steps,
     signal: AbortSignal.timeout(50_000),
@@ -57,15 +57,15 @@ test('the smoke test believes what is deployed, and not the settings', async () 
   const { terminal, said } = makeTerminal({ now: () => new Date() });
   const argv = ['--json', '--connection', service.engine.connectionPath];
   // The deployment writes receipts.
-  const expected = { archiveKind: 'fega', deliveryReceipt: false };
+  const expected = { archiveKind: 'fega', deliveryReceipt: false, needsPassword: true };
   const exitCode = await runSmoke(argv, terminal, { local: expected, deployed: expected });
   expect(exitCode, said.stdout).toBe(0);
   const lines = said.stdout.trim().split('\n');
   const results = new Map(lines.map((line) => JSON.parse(line)).map((result) => [result.id, result]));
-  for (const id of ['paused-database', 'receipt', 'challenges', 'openapi', 'path-encodings']) {
+  for (const id of ['paused-database', 'receipt', 'openapi', 'proxy GET /stream/{file}', 'unknown-routes']) {
     expect([id, results.get(id)?.result]).toEqual([id, 'passed']);
   }
-  for (const id of ['direct', 'stream', 'data-out GET /files/{fileId}']) {
+  for (const id of ['direct', 'ticket', 'data-out GET /files/{fileId}']) {
     expect(results.get(id)).toMatchObject({ result: 'skipped', found: 'the deployment has no direct access' });
   }
 });

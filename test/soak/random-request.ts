@@ -1,6 +1,8 @@
+import type { ApiName } from '../../lib/ops/smoke/run.ts';
+import type { WireRequest } from '../../lib/ops/smoke/wire.ts';
 import { mutated } from '../fuzz/mutations.ts';
 import type { Seeded } from '../fuzz/seeded.ts';
-import { type ApiName, apis, type GoodCall } from '../helpers/documented-calls.ts';
+import { OpenApi } from '../helpers/openapi.ts';
 
 /** A request as it goes out. */
 export interface SoakRequest {
@@ -15,7 +17,7 @@ export interface SoakRequest {
 /** What requests are put together from. */
 export interface Ingredients {
   /** By operation: `proxy GET /files`. */
-  readonly good: Readonly<Record<string, GoodCall>>;
+  readonly good: Readonly<Record<string, WireRequest>>;
   /** Tokens of the caller, and tokens that are good for nothing. */
   readonly tokens: readonly string[];
   /** Ids and names of the caller and of others. */
@@ -39,7 +41,8 @@ const texts = ['é', '😀', "' or 1=1 --", '%{x}', '<script>', 'a'.repeat(257),
 export function randomRequest(random: Seeded, number: number, ingredients: Ingredients): SoakRequest {
   const operations = Object.keys(ingredients.good);
   const operation = operations[number % operations.length] ?? '';
-  const { api, method, path, headers = {}, body } = ingredients.good[operation]!;
+  const { method, path, headers, body } = ingredients.good[operation]!;
+  const [api] = operation.split(' ') as [ApiName];
   const draft = new Draft(random, ingredients, api, operation.slice(api.length + 1), {
     method,
     path,
@@ -166,7 +169,9 @@ class Draft {
 
   /** A documented parameter of the operation, mostly. */
   #parameter(place: 'query' | 'header'): string | undefined {
-    const documented = apis[this.#api].parameters(this.#operation).filter((parameter) => parameter.in === place);
+    const documented = OpenApi.read(this.#api)
+      .parameters(this.#operation)
+      .filter((parameter) => parameter.in === place);
     return documented.length === 0 || this.#random.oneIn(5) ? undefined : this.#random.pick(documented).name;
   }
 }

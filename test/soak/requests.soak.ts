@@ -1,8 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { operations, rightCase } from '../../lib/ops/smoke/conformance/operations.ts';
+import type { ApiName, Run } from '../../lib/ops/smoke/run.ts';
+import type { WireRequest } from '../../lib/ops/smoke/wire.ts';
 import { forEachConcurrently } from '../../lib/service/archive/concurrency.ts';
 import { Seeded } from '../fuzz/seeded.ts';
-import { type ApiName, apis, documentedService, good } from '../helpers/documented-calls.ts';
+import { conformanceRun } from '../helpers/conformance-run.ts';
+import { OpenApi } from '../helpers/openapi.ts';
 import { type RawReply, rawRequest } from '../helpers/raw-http.ts';
 import { Service } from '../helpers/service.ts';
 import { MemoryWatch } from './memory.ts';
@@ -18,26 +22,30 @@ const patienceMs = 10_000;
 /** Statuses of the gateway for a request that reaches no documented operation. */
 const refusals: readonly number[] = [400, 403, 404, 413, 414, 431];
 
+const apis = { proxy: OpenApi.read('proxy'), 'data-out': OpenApi.read('data-out') };
 let service: Service;
+let run: Run;
 let others: Others;
 let ingredients: Ingredients;
 
 beforeAll(async () => {
   service = await Service.start();
-  const visa = await documentedService(service);
+  ({ run } = await conformanceRun(service));
   others = await Others.make(service, ['bertha', 'clara']);
-  ingredients = { good, tokens: await tokens(visa), names: [...others.names, ...ownNames()] };
+  const good: Record<string, WireRequest> = {};
+  for (const operation of operations) good[operation] = await rightCase(operation).request(run);
+  const names = [...others.names, ...Object.values(good).flatMap(({ path }) => path.split(/[/?]/))];
+  ingredients = { good, tokens: await tokens(run.visa), names };
   // Each function has its processes, so that a cold start on a busy machine does not count as a hang.
-  const { proxyUrl, dataOutUrl } = service.connection;
-  await forEachConcurrently([...Object.values(good), ...Object.values(good)], 6, async ({ api, path, ...init }) => {
-    await rawRequest(api === 'proxy' ? proxyUrl : dataOutUrl, path, init);
+  const calls = Object.entries(good);
+  await forEachConcurrently([...calls, ...calls], 6, async ([operation, request]) => {
+    await run.send(operation.split(' ')[0] as ApiName, request);
   });
 });
-afterAll(() => service?.stop());
-
-function ownNames(): readonly string[] {
-  return Object.values(good).flatMap(({ path }) => path.split(/[/?]/));
-}
+afterAll(async () => {
+  await run?.[Symbol.asyncDispose]();
+  await service?.stop();
+});
 
 /** The caller's tokens, and those of no use: expired, and with another's claims under the caller's signature. */
 async function tokens(visa: string): Promise<readonly string[]> {
@@ -45,8 +53,8 @@ async function tokens(visa: string): Promise<readonly string[]> {
   const foreign = await service.visa({ subject: 'bertha', datasetId: 'EGAD00000099000' });
   const unsigned = Buffer.from('{"alg":"none","typ":"vnd.ga4gh.visa+jwt"}').toString('base64url');
   const expired = await service.visa({ claims: { iat: 1, exp: 2 } });
-  const passport = await service.passport('researcher', [visa, expired]);
-  const mixed = await service.passport('researcher', [visa, foreign.replace(/[^.]+$/, signature ?? '')]);
+  const passport = await service.passport(run.ids.username, [visa, expired]);
+  const mixed = await service.passport(run.ids.username, [visa, foreign.replace(/[^.]+$/, signature ?? '')]);
   const [, claims] = foreign.split('.');
   return [visa, passport, mixed, expired, `${header}.${claims}.${signature}`, `${unsigned}.${claims}.`, 'x'];
 }
@@ -124,7 +132,7 @@ test('no request gets a 5xx, hangs, or gets data of others; each reply fits the 
   const statuses = new Map<number, number>();
   const wrong: string[] = [];
   let done = 0;
-  const run = (from: number, to: number) => {
+  const ask = (from: number, to: number) => {
     const numbers = Array.from({ length: to - from }, (_, index) => from + index);
     return forEachConcurrently(numbers, 6, async (number) => {
       const request = randomRequest(new Seeded(`${seed} request ${number}`), number, ingredients);
@@ -143,9 +151,9 @@ test('no request gets a 5xx, hangs, or gets data of others; each reply fits the 
   };
   const started = performance.now();
   const half = Math.ceil(requests.count / 2);
-  await run(0, half);
+  await ask(0, half);
   const undo = service.engine.traffic.addFault(faults.rule);
-  await run(half, requests.count).finally(undo);
+  await ask(half, requests.count).finally(undo);
   const seconds = (performance.now() - started) / 1_000;
   print(`${seconds.toFixed(0)} s, ${(done / seconds).toFixed(1)} requests/s`);
   print(
@@ -159,6 +167,6 @@ test('no request gets a 5xx, hangs, or gets data of others; each reply fits the 
   if (wrong.length > 0)
     throw new Error(`${wrong.length} requests with seed ${seed}:\n${wrong.slice(0, 20).join('\n')}`);
   const reached = new Set([...apis.proxy.seen, ...apis['data-out'].seen].map((name) => name.replace(/ \d+$/, '')));
-  const operations = [...apis.proxy.operations, ...apis['data-out'].operations];
-  expect(operations.filter((operation) => !reached.has(operation))).toEqual([]);
+  const documented = [...apis.proxy.operations, ...apis['data-out'].operations];
+  expect(documented.filter((operation) => !reached.has(operation))).toEqual([]);
 });

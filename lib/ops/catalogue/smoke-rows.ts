@@ -15,46 +15,37 @@ export class RdsSmokeRows {
     this.#db = db;
   }
 
-  /** Datasets of smoke tests that began so many seconds ago or earlier, by the clock of the database. */
-  datasets(olderThanSeconds: number): Promise<readonly string[]> {
+  /** Datasets of smoke tests. */
+  datasets(): Promise<readonly string[]> {
     return this.#names(
-      `select dataset_id as name from (
-         select stable_id as dataset_id, created_at as since from sda.datasets
-         union all
-         select dataset_id, requested_at from data_out.requests) known
-       where starts_with(dataset_id, :prefix)
-       group by dataset_id
-       having max(since) <= now() - make_interval(secs => cast(:seconds as integer))
-       order by dataset_id limit 500`,
-      { prefix: smokeIdPrefix, seconds: olderThanSeconds },
-    );
-  }
-
-  /** Whether the request was consumed, and each of its files is settled. */
-  async isSettled(requestId: string): Promise<boolean> {
-    const [state] = await this.#names(
-      'select state as name from data_out.requests where request_id = cast(:request_id as uuid)',
-      { request_id: requestId },
-    );
-    return state !== undefined && state !== 'accepted';
-  }
-
-  /** Outbox prefixes to which smoke tests staged within the last seven days, as the audit trail has them. */
-  recentRecipients(): Promise<readonly string[]> {
-    return this.#names(
-      `select distinct recipient as name from data_out.export_log
-       where starts_with(dataset_id, :prefix) and recipient is not null and recorded_at > now() - interval '7 days'
-       limit 500`,
+      `select stable_id as name from sda.datasets where starts_with(stable_id, :prefix)
+       union select dataset_id from data_out.requests where starts_with(dataset_id, :prefix)
+       order by name limit 500`,
       { prefix: smokeIdPrefix },
     );
   }
 
-  /** Outbox prefixes of those who exported a dataset. */
-  recipients(datasetId: string): Promise<readonly string[]> {
+  /** Whether requests of smoke tests are not settled, or this one was not consumed. @param requestId may be empty */
+  async areUnderWay(requestId: string): Promise<boolean> {
+    const found = await this.#names(
+      `select 'x' as name where
+         exists (select from data_out.requests where starts_with(dataset_id, :prefix) and state = 'accepted')
+         or :request_id <> ''
+           and not exists (select from data_out.requests where cast(request_id as text) = :request_id)`,
+      { prefix: smokeIdPrefix, request_id: requestId },
+    );
+    return found.length > 0;
+  }
+
+  /** Outbox prefixes to which smoke tests staged, as the requests and seven days of the audit trail have them. */
+  recipients(): Promise<readonly string[]> {
     return this.#names(
-      `select distinct recipient as name from data_out.requests
-       where dataset_id = :dataset_id and starts_with(dataset_id, :prefix) and recipient is not null`,
-      { dataset_id: datasetId, prefix: smokeIdPrefix },
+      `select recipient as name from data_out.requests
+       where starts_with(dataset_id, :prefix) and recipient is not null
+       union select recipient from data_out.export_log
+       where starts_with(dataset_id, :prefix) and recipient is not null and recorded_at > now() - interval '7 days'
+       limit 500`,
+      { prefix: smokeIdPrefix },
     );
   }
 
@@ -78,24 +69,15 @@ export class RdsSmokeRows {
     );
   }
 
-  /** Users of the central archive that smoke tests made so many seconds ago or earlier. */
-  users(olderThanSeconds: number): Promise<readonly string[]> {
+  /** Delete the users of the central archive that smoke tests made. @returns their names */
+  removeUsers(): Promise<readonly string[]> {
     return this.#names(
-      `select username as name from data_out.archive_users
-       where starts_with(username, :prefix) and created_at <= now() - make_interval(secs => cast(:seconds as integer))
-       order by username limit 500`,
-      { prefix: smokeUserPrefix, seconds: olderThanSeconds },
+      'delete from data_out.archive_users where starts_with(username, :prefix) returning username as name',
+      { prefix: smokeUserPrefix },
     );
   }
 
-  async removeUser(username: string): Promise<void> {
-    await this.#db.execute(
-      'delete from data_out.archive_users where username = :username and starts_with(username, :prefix)',
-      { username, prefix: smokeUserPrefix },
-    );
-  }
-
-  async #names(statement: string, parameters: Readonly<Record<string, string | number>>): Promise<readonly string[]> {
+  async #names(statement: string, parameters: Readonly<Record<string, string>>): Promise<readonly string[]> {
     return (await this.#db.query(named, statement, parameters)).map(({ name }) => name);
   }
 }

@@ -36,6 +36,11 @@ export class NotApplicable extends Error {
   override readonly name = 'NotApplicable';
 }
 
+/** @throws NotApplicable when the deployment has no direct API */
+export function needsDirectApi({ apis }: Run): void {
+  if (!apis.includes('data-out')) throw new NotApplicable('the deployment has no direct access');
+}
+
 /**
  * Run checks one after the other. A check that fails ends none but those that need it.
  *
@@ -89,7 +94,7 @@ export function messageOf(error: unknown): string {
     .replace(/^(OpsError|Error): /, '')
     .replaceAll(/\?\S*X-Amz-\S*/g, '?…')
     .replaceAll(/\s+/g, ' ')
-    .slice(0, 300);
+    .slice(0, 20000);
 }
 
 /** Ask until there is an answer. @throws OpsError `verification_failed` after so many seconds */

@@ -3,7 +3,7 @@ import { counted, formatBytes } from '../../terminal/output.ts';
 import { localDeployment, targetOf } from '../target.ts';
 import { type Check, NotApplicable } from './check.ts';
 import { archiveChecks, deliveryChecks } from './checks/delivery.ts';
-import { exportChecks } from './checks/routes.ts';
+import { exportChecks } from './checks/export.ts';
 import { visaFor } from './issuer.ts';
 import { type Expected, type IssueVisa, type Run, runIds, startRun } from './run.ts';
 import { expectThat, type Steps } from './steps.ts';

@@ -11,7 +11,7 @@ import type { Terminal } from '../../terminal/terminal.ts';
 import { OpsError, opsFailure } from '../errors.ts';
 import { type Deployment, findDeployment, targetOf } from '../target.ts';
 import { type Check, type CheckResult, runCheck, runChecks } from './check.ts';
-import { removeLeftovers } from './clean-up.ts';
+import { removeRuns } from './clean-up.ts';
 import { makeIssuer, smokeVisa, visaFor } from './issuer.ts';
 import { type Expected, type IssueVisa, type RunIds, runIds, startRun } from './run.ts';
 import { removal, suite } from './suite.ts';
@@ -88,7 +88,7 @@ export async function runSmoke(
           '--make-issuer <file>',
           'make a test issuer: write its private key, and print its entry in the trust list',
         )
-        .option('--clean-up', 'only remove what runs have left, also those that are under way'),
+        .option('--clean-up', 'only remove what runs have left, also one that is under way'),
   );
   program.action(async ({ makeIssuer: name, json = false, quiet = false, ...options }) => {
     const output = createOutput(terminal, { json, quiet });
@@ -118,7 +118,7 @@ async function test(
   const deployment = await findDeployment({ ...options, ...(isDeployed && { aws: true }) }, terminal);
   output.note(`target: ${deployment.description}`);
   if (options.cleanUp) {
-    const found = await removeLeftovers(deployment, 0, terminal.now());
+    const found = await removeRuns(deployment);
     output.result({ removed: found }, found.length === 0 ? 'nothing was left' : `removed ${found.join(', ')}`);
     return;
   }

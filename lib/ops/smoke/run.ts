@@ -1,25 +1,35 @@
 import { randomBytes } from 'node:crypto';
+import { buffer } from 'node:stream/consumers';
+import { setTimeout as pause } from 'node:timers/promises';
 import { basicAuthorization, connect } from '../../client/api/connection.ts';
 import { type ListedFile, ProxyApi } from '../../client/api/proxy.ts';
-import { Transport, type TransportReply, type TransportRequest } from '../../client/api/transport.ts';
+import { Transport } from '../../client/api/transport.ts';
 import type { Connection } from '../../contract/connection.ts';
 import { smokeIdPrefix } from '../../contract/messages.ts';
 import { stackNames } from '../../contract/outputs.ts';
 import { generateKeyPair } from '../../crypt4gh/index.ts';
 import { findResource } from '../stores/stacks.ts';
 import type { Deployment, Target } from '../target.ts';
-import { DirectReader } from './direct-reader.ts';
 import type { ArchivedFile } from './files.ts';
 import { expectThat, quietSteps, type Steps } from './steps.ts';
+import { sendOverWire, type WireReply, type WireRequest } from './wire.ts';
+
+/** Requests until a throttled one is given up. */
+const throttledAttempts = 8;
 
 /** Where the service is, and who may use it. */
-export type Access = Pick<Connection, 'proxyUrl' | 'dataOutUrl' | 'admin' | 'archiveUser'>;
+export type Access = Pick<Connection, 'proxyUrl' | 'dataOutUrl' | 'admin' | 'archiveUser'> & {
+  /** A user of the administrators' secret that is not one. @default - none is known */
+  readonly withoutRole?: Connection['admin'];
+};
 
 /** What the operator's settings promise of the deployment. */
 export interface Expected {
   /** Last segment of `POST /export/{archive_kind}`. */
   readonly archiveKind: string;
   readonly deliveryReceipt: boolean;
+  /** Whether list and stream ask for the central archive's password. */
+  readonly needsPassword: boolean;
 }
 
 export type IssueVisa = (subject: string, datasetId: string, issuedAt: Date) => Promise<string>;
@@ -42,18 +52,7 @@ export function runIds(now: Date, datasetId?: string): RunIds {
   return { datasetId: id, hiddenId: `${id}-hidden`, username: `smoke-${unique.toLowerCase()}` };
 }
 
-/** A request as it goes over the wire; paths are relative to the API. */
-export type ApiRequest = Omit<TransportRequest, 'url' | 'signal'> & {
-  readonly api: 'proxy' | 'data-out';
-  readonly path: string;
-};
-
-/** A small reply. */
-export interface Answer {
-  readonly status: number;
-  readonly text: string;
-  header(name: string): string | undefined;
-}
+export type ApiName = 'proxy' | 'data-out';
 
 /** What a run begins with. */
 interface RunParts {
@@ -70,6 +69,8 @@ interface RunParts {
   readonly signal: AbortSignal;
   /** Suffix of the stack names. */
   readonly stage?: string | undefined;
+  /** Called with each reply that a row of the conformance suite got. */
+  readonly onReply?: (operation: string, request: WireRequest, reply: WireReply) => void;
 }
 
 /** What checks hand on to later ones. */
@@ -81,6 +82,8 @@ interface Found {
   requestId: string;
   /** Set by the check `outbox`: the containers. */
   listed: readonly ListedFile[];
+  /** Set by the check `ticket`. */
+  part: { readonly id: string; readonly part: string } | undefined;
 }
 
 /** One run of the suite on one deployment. Dispose of it at the end: it ends connections. */
@@ -90,15 +93,19 @@ export function startRun(parts: RunParts) {
   const { access, visa, signal, deployment } = parts;
   const { proxyUrl, dataOutUrl, admin, archiveUser } = access;
   const transport = new Transport({ userAgent: 'data-out-smoke' });
-  const found: Found = { files: [], hidden: undefined, requestId: '', listed: [] };
-  const directUrl = () => {
-    if (dataOutUrl === undefined) throw new Error('the deployment has no data-out API');
-    return dataOutUrl;
+  const found: Found = { files: [], hidden: undefined, requestId: '', listed: [], part: undefined };
+  const urlOf = (api: ApiName) => {
+    const url = api === 'proxy' ? proxyUrl : dataOutUrl;
+    if (url === undefined) throw new Error('the deployment has no direct API');
+    return url.replace(/\/$/, '');
   };
   return {
     ...{ steps: quietSteps, ...parts, ...found, transport, recipient: generateKeyPair() },
     /** Those that the deployment has, whatever the settings say. */
-    apis: (dataOutUrl === undefined ? ['proxy'] : ['proxy', 'data-out']) as readonly ApiRequest['api'][],
+    apis: (dataOutUrl === undefined ? ['proxy'] : ['proxy', 'data-out']) as readonly ApiName[],
+    urlOf,
+    /** What no refusal may repeat. */
+    secrets: [visa, admin.password, archiveUser.password],
     /** Headers of a researcher at the proxy. */
     asResearcher: { authorization: basicAuthorization(archiveUser), 'x-ga4gh-visa': visa },
     asAdministrator: { authorization: basicAuthorization(admin) },
@@ -109,46 +116,64 @@ export function startRun(parts: RunParts) {
     /** Lists and downloads. */
     researcher: (token = visa) =>
       new ProxyApi(connect({ proxyUrl, basic: async () => archiveUser, visa: async () => token, transport })),
-    /** Direct access. */
-    program: () => new DirectReader(directUrl(), connect({ visa: async () => visa, transport }), signal),
-
     /** A resource of the stacks: see {@link findResource}. */
     resource: (type: string, begin: string) =>
       findResource(Object.values(stackNames(parts.stage)), { type, begin }, deployment.clientOptions('cloudFormation')),
 
-    /** The largest file of the run: more than 8 MiB. */
+    /** More than 8 MiB. */
     get large(): ArchivedFile {
-      return this.files.reduce((best, each) => (each.decryptedSize >= best.decryptedSize ? each : best));
+      return fileAt(this.files, 'genome.bam');
     },
-
-    /** The small BAM, which lies beside its index. */
-    get reads(): ArchivedFile | undefined {
-      return this.files.find(({ path }) => path === 'reads.bam');
+    /** 6,000 bytes. */
+    get notes(): ArchivedFile {
+      return fileAt(this.files, 'prøve (1)/notes.txt');
     },
-
-    /** The file whose id needs every kind of encoding in a path. */
+    /** Its id needs every kind of encoding in a path. */
     get awkward(): ArchivedFile {
-      return this.files.reduce((best, each) => (each.fileId.length >= best.fileId.length ? each : best));
+      return fileAt(this.files, 'prøve (2)/notes.txt');
+    },
+    /** A small BAM, beside its index. */
+    get reads(): ArchivedFile {
+      return fileAt(this.files, 'reads.bam');
     },
 
-    /** Send one request, once. */
-    send({ api, path, ...request }: ApiRequest): Promise<TransportReply> {
-      const base = api === 'proxy' ? proxyUrl : directUrl();
-      const url = new URL(`${base.replace(/\/$/, '')}/${path}`);
-      return transport.send({ ...request, url, signal });
+    /** Send one request, and again after the wait that a throttled API asks for. */
+    async send(api: ApiName, request: WireRequest): Promise<WireReply> {
+      for (let attempt = 1; ; attempt += 1) {
+        const reply = await sendOverWire(urlOf(api), request, signal);
+        if (reply.status !== 429 || attempt === throttledAttempts) return reply;
+        await pause(1000 * Number(reply.headers['retry-after'] ?? 1), undefined, { signal });
+      }
     },
 
-    /** Send one request, and read its reply, which is small. @throws OpsError for another status than these */
-    async ask(request: ApiRequest, ...statuses: readonly number[]): Promise<Answer> {
-      const reply = await this.send(request);
-      const text = await reply.text();
-      // The code of a problem document: its sentences may be long.
-      const [, code] = /"code":"(\w+)"/.exec(text) ?? [];
+    /** Send a GET or, with a body, a POST. @throws OpsError for another status than these */
+    async ask(
+      api: ApiName,
+      path: string,
+      { headers, body }: Asked,
+      ...statuses: readonly number[]
+    ): Promise<WireReply> {
+      const reply = await this.send(api, { method: body === undefined ? 'GET' : 'POST', path, headers, body });
+      const [, code] = /"code":"(\w+)"/.exec(reply.text) ?? [];
       const what = `${reply.status}, expected ${statuses.join(' or ')}${code === undefined ? '' : ` (${code})`}`;
       expectThat(statuses.includes(reply.status), what);
-      return { status: reply.status, text, header: (name) => reply.header(name) };
+      return reply;
+    },
+
+    /** What is behind a presigned address. */
+    async download(url: string): Promise<Buffer> {
+      return await buffer((await transport.send({ url: new URL(url), signal })).body);
     },
 
     [Symbol.asyncDispose]: () => transport.close(),
   };
+}
+
+type Asked = Pick<WireRequest, 'headers' | 'body'>;
+
+/** Of the files that the check `archive` made. */
+function fileAt(files: readonly ArchivedFile[], path: string): ArchivedFile {
+  const found = files.find((file) => file.path === path);
+  if (found === undefined) throw new Error(`${path} was not archived`);
+  return found;
 }

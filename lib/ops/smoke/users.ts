@@ -1,68 +1,41 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
 import { hashPassword } from '../../common/password-hash.ts';
-import type { AdministratorsDocument } from '../../contract/secrets.ts';
 import { smokeUserPrefix } from '../catalogue/smoke-rows.ts';
 import { readAdministrators } from '../commands/admin.ts';
 import { addArchiveUser } from '../commands/user.ts';
-import { OpsError } from '../errors.ts';
-import { type EditableSecret, SecretChangedError } from '../stores/json-secret.ts';
+import type { EditableSecret } from '../stores/json-secret.ts';
 import type { Target } from '../target.ts';
 import type { Access } from './run.ts';
 
-/** Attempts to change the secret while others also change it. */
-const attempts = 8;
-/** Milliseconds that keep two runs apart. */
-const jitterMs = 500;
+type Users = Required<Pick<Access, 'admin' | 'archiveUser' | 'withoutRole'>>;
 
 /** Users for one run, which no deployment knows yet. Their passwords are random. */
-export function newUsers(username: string): Pick<Access, 'admin' | 'archiveUser'> {
-  const user = () => ({ username, password: randomBytes(24).toString('base64url') });
-  return { admin: user(), archiveUser: user() };
+export function newUsers(username: string): Users {
+  const user = (name: string) => ({ username: name, password: randomBytes(24).toString('base64url') });
+  return { admin: user(username), archiveUser: user(username), withoutRole: user(`${username}-other`) };
 }
 
-/** Make the users of a run known: an administrator and a user of the central archive. */
+/** Make the users of a run known: two of the administrators' secret, and one of the central archive. */
 export async function saveUsers(
   { administrators, archiveUsers }: Pick<Target, 'administrators' | 'archiveUsers'>,
-  { admin, archiveUser }: Pick<Access, 'admin' | 'archiveUser'>,
+  { admin, archiveUser, withoutRole }: Pick<Access, keyof Users>,
 ): Promise<void> {
   await addArchiveUser({ archiveUsers }, archiveUser);
-  const password = await hashPassword(admin.password);
-  await changed(administrators, (users) => [...users, { username: admin.username, password, roles: ['ADMIN'] }]);
+  const { users } = await readAdministrators(administrators);
+  const entry = async ({ username, password }: Users['admin'], roles: 'ADMIN'[]) => ({
+    ...{ username, password: await hashPassword(password), roles },
+  });
+  const made = [await entry(admin, ['ADMIN']), ...(withoutRole ? [await entry(withoutRole, [])] : [])];
+  await administrators.write({ users: [...users, ...made] });
 }
 
-/** Remove the administrator of a run. Removing one that is not there is no error. */
-export async function removeAdministrator(secret: EditableSecret, username: string): Promise<void> {
-  await changed(secret, (users) => users.filter((user) => user.username !== username));
-}
+/** A name of {@link newUsers}: nobody's own name is taken for one. */
+const ofRun = new RegExp(`^${smokeUserPrefix}\\d{8}t\\d{6}z-[0-9a-f]{8}(-other)?$`);
 
-/** Administrators of runs that began before a time, which their names hold. */
-export async function leftAdministrators(secret: EditableSecret, before: Date): Promise<readonly string[]> {
-  const form = new RegExp(`^${smokeUserPrefix}(\\d{4})(\\d\\d)(\\d\\d)t(\\d\\d)(\\d\\d)(\\d\\d)z-[0-9a-f]{8}$`);
+/** Remove the users of all runs from the administrators' secret. @returns their names */
+export async function removeAdministrators(secret: EditableSecret): Promise<readonly string[]> {
   const { users } = await readAdministrators(secret);
-  return users
-    .map(({ username }) => username)
-    .filter((username) => {
-      const [, year, month, day, hour, minute, second] = form.exec(username) ?? [];
-      return (
-        year !== undefined && Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`) <= before.getTime()
-      );
-    });
-}
-
-type Users = AdministratorsDocument['users'];
-
-/** Change the secret. When others change it at the same moment, it is read and changed again. */
-async function changed(secret: EditableSecret, change: (users: Users) => Users): Promise<void> {
-  for (let attempt = 1; attempt <= attempts; attempt += 1) {
-    const { users } = await readAdministrators(secret);
-    try {
-      await secret.write({ users: change(users) });
-      return;
-    } catch (error) {
-      if (!(error instanceof SecretChangedError)) throw error;
-    }
-    await pause(jitterMs * Math.random());
-  }
-  throw new OpsError('conflict', "another process keeps changing the administrators' secret: run the suite again");
+  const found = users.map(({ username }) => username).filter((username) => ofRun.test(username));
+  if (found.length > 0) await secret.write({ users: users.filter(({ username }) => !found.includes(username)) });
+  return found;
 }

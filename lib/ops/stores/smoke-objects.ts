@@ -6,20 +6,18 @@ import { abortAll, uploadsBelow } from './unfinished-uploads.ts';
  * Delete the objects of a bucket whose keys begin with `prefix`, and abort the uploads to such keys.
  *
  * @param prefix of a smoke test. An empty one is refused: it would mean the whole bucket
- * @param before objects and uploads that are younger stay
  * @returns how many were removed
  * @throws RangeError for a prefix that names no smoke test
  */
 export async function removeSmokeObjects(
   client: S3Client,
-  { bucket, prefix, before }: { readonly bucket: string; readonly prefix: string; readonly before: Date },
+  { bucket, prefix }: { readonly bucket: string; readonly prefix: string },
 ): Promise<number> {
   if (!/^([0-9a-f]{64}\/SMOKE_2d|SMOKE-)/.test(prefix)) throw new RangeError(`${prefix} names no smoke test`);
-  const isOld = (time: Date | undefined) => time !== undefined && time < before;
   let removed = 0;
   try {
     for await (const page of paginateListObjectsV2({ client }, { Bucket: bucket, Prefix: prefix })) {
-      const objects = (page.Contents ?? []).flatMap(({ Key, LastModified }) => (isOld(LastModified) ? [{ Key }] : []));
+      const objects = (page.Contents ?? []).map(({ Key }) => ({ Key }));
       if (objects.length === 0) continue;
       const { Errors = [] } = await client.send(
         new DeleteObjectsCommand({ Bucket: bucket, Delete: { Objects: objects, Quiet: true } }),
@@ -28,8 +26,7 @@ export async function removeSmokeObjects(
       if (refused) throw Object.assign(new Error(`${refused.Key}: ${refused.Message}`), { name: refused.Code });
       removed += objects.length;
     }
-    const uploads = (await uploadsBelow(client, bucket, prefix)).filter(({ begun }) => isOld(begun));
-    return removed + (await abortAll(client, bucket, uploads));
+    return removed + (await abortAll(client, bucket, await uploadsBelow(client, bucket, prefix)));
   } catch (error) {
     throw storeFailure(error, `the bucket ${bucket}`);
   }

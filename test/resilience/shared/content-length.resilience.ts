@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCli } from '../../helpers/cli-run.ts';
-import { rawRequest } from '../../helpers/raw-http.ts';
-import { basic, Service } from '../../helpers/service.ts';
+import { Service } from '../../helpers/service.ts';
 
 const size = 200_000;
 let service: Service;
@@ -40,17 +39,6 @@ const run = (...argv: readonly string[]) => {
     },
   });
 };
-
-test('HEAD /stream: the gateway counts the length again, and the size has its own header', async () => {
-  const { proxyUrl, archiveUser } = service.connection;
-  const headers = { Authorization: basic(archiveUser), 'X-GA4GH-Visa': visa };
-  const reply = await rawRequest(proxyUrl, `stream/${staged}`, { method: 'HEAD', headers });
-  expect(reply.headers).toMatchObject({
-    'content-length': '0',
-    'x-amzn-remapped-content-length': '18',
-    'x-file-size': '18',
-  });
-});
 
 describe.each(['kept', 'dropped', 'renamed', 'zero'] as const)('the length of a reply without a body is %s', (fate) => {
   beforeAll(() => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { hashPassword } from '../../../../lib/common/password-hash.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { authorizerEvent } from '../../../helpers/gateway-event.ts';
@@ -76,20 +76,10 @@ test('a known user without the role is let through as one, so that the function 
   );
 });
 
-describe('a refusal with its reason, which the gateway makes a 401, for', () => {
-  test.each([
-    ['no header', undefined, 'administrator credentials are missing or sent twice: send one Authorization: Basic'],
-    ['a wrong password', basic('admin', 'wrong'), 'user name or password is wrong'],
-    ['an unknown user', basic('root', 'correct:horse'), 'user name or password is wrong'],
-    [
-      'a repeated header',
-      [basic('admin', 'correct:horse'), basic('admin', 'correct:horse')],
-      'administrator credentials are missing or sent twice: send one Authorization: Basic',
-    ],
-  ])('%s', async (_, authorization, detail) => {
-    const handler = await coldHandler();
-    expect(await handler(authorizerEvent(authorization))).toEqual(answer('Deny', 'refused', { detail }));
-  });
+test('a refusal has its reason, which the gateway makes a 401', async () => {
+  const handler = await coldHandler();
+  const detail = 'user name or password is wrong';
+  expect(await handler(authorizerEvent(basic('admin', 'wrong')))).toEqual(answer('Deny', 'refused', { detail }));
 });
 
 test.each([

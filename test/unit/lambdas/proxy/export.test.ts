@@ -71,25 +71,6 @@ test('a body that the gateway hands over in base64 is the same body', async () =
   expect(reply.statusCode).toBe(200);
 });
 
-test.each([
-  ['a bad body', { body: '{' }, 400, 'invalid_request'],
-  ['another kind', { body, path: '/export/gdi' }, 404, 'not_found'],
-  ['no role', { body, authorizer: { isAdministrator: 'false' } }, 403, 'forbidden'],
-  ['a web page of another origin', { body, headers: { Origin: 'https://elsewhere.example' } }, 403, 'foreign_origin'],
-  ['a web page of another site', { body, headers: { 'Sec-Fetch-Site': 'cross-site' } }, 403, 'foreign_origin'],
-])('%s: %o is %i, no message, no metric', async (_, parts, status, code) => {
-  const reply = await post(parts);
-  expect(reply.statusCode).toBe(status);
-  expect(reply.headers).toMatchObject({
-    'Content-Type': 'application/problem+json',
-    'X-Request-Id': 'gateway-request',
-  });
-  expect(JSON.parse(reply.body)).toMatchObject({ status, code, requestId: 'gateway-request' });
-  expect(messages()).toEqual([]);
-  expect(output.text()).not.toMatch(/ExportRequested|elsewhere/);
-  expect(output.documents()).toContainEqual(expect.objectContaining({ status, code }));
-});
-
 test('the log has the outcome of a request, and nothing else of it', async () => {
   await post({ body });
   await post({ body: { ...body, id: 5 } });

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { operations } from '../../../../lib/ops/smoke/checks/routes.ts';
+import { operations } from '../../../../lib/ops/smoke/conformance/operations.ts';
 import { makeIssuer, smokeVisa } from '../../../../lib/ops/smoke/issuer.ts';
 import { runSmoke } from '../../../../lib/ops/smoke/program.ts';
 import { runIds } from '../../../../lib/ops/smoke/run.ts';
 import { suite } from '../../../../lib/ops/smoke/suite.ts';
-import { leftAdministrators, newUsers, removeAdministrator, saveUsers } from '../../../../lib/ops/smoke/users.ts';
+import { newUsers, removeAdministrators, saveUsers } from '../../../../lib/ops/smoke/users.ts';
 import { parseTrustedIssuers, verifyVisaOrPassport } from '../../../../lib/visas/index.ts';
 import { denied } from '../../../helpers/issuer.ts';
 import { makeOpsWorld, makeTerminal } from '../../../helpers/ops-world.ts';
@@ -83,7 +83,7 @@ describe('the test issuer', () => {
   test('--make-issuer prints the entry, and tells where the key is', async () => {
     await mkdir(join(folder, '.git'));
     const { terminal, said } = makeTerminal({ folder });
-    const settings = { archiveKind: 'fega', deliveryReceipt: true };
+    const settings = { archiveKind: 'fega', deliveryReceipt: true, needsPassword: true };
     expect(await runSmoke(['--make-issuer', 'made.json'], terminal, { local: settings, deployed: settings })).toBe(0);
     expect(JSON.parse(said.stdout)).toMatchObject({ purpose: 'smoke-test', jwks: { keys: [{ kty: 'EC' }] } });
     expect(said.stdout).not.toContain('"d"');
@@ -100,30 +100,29 @@ describe('the test issuer', () => {
 });
 
 describe('users of a run', () => {
-  test('two runs at once change the secret of the administrators, and none is lost', async () => {
-    const { target, secrets, secret } = await makeOpsWorld();
-    const people = { users: [{ username: 'alice', password: 'hash', roles: ['ADMIN'] }] };
-    secrets.administrators = people;
-    const users = [1, 2, 3].map((second) => newUsers(runIds(new Date(2026, 0, 1, 0, 0, second)).username));
-    const process = () => ({ ...target, administrators: secret('administrators') });
-    await Promise.all(users.map((each) => saveUsers(process(), each)));
-    const names = () => (secrets.administrators as typeof people).users.map(({ username }) => username).sort();
-    expect(names()).toEqual(['alice', ...users.map(({ admin }) => admin.username)].sort());
-    await Promise.all(users.map(({ admin }) => removeAdministrator(secret('administrators'), admin.username)));
-    expect(secrets.administrators).toEqual(people);
-  }, 30_000);
-
-  test('only those of older runs are left-overs', async () => {
+  test('are made beside those that exist, and are all that is removed', async () => {
     const { target, secrets } = await makeOpsWorld();
-    const names = ['smoke-20261122t100000z-0123abcd', 'smoke-20261122t120000z-0123abcd', 'smoke-alarm', 'alice'];
-    secrets.administrators = { users: names.map((username) => ({ username, password: 'hash', roles: ['ADMIN'] })) };
-    const before = new Date('2026-11-22T11:00:00Z');
-    expect(await leftAdministrators(target.administrators, before)).toEqual([names[0]]);
+    const names = ['alice', 'smoke-alarm', 'smoke-20261122t100000z-0123abcd'];
+    const people = names.map((username) => ({ username, password: 'hash', roles: ['ADMIN'] }));
+    secrets.administrators = { users: people };
+    const made = newUsers(runIds(new Date()).username);
+    await saveUsers(target, made);
+    const { users } = secrets.administrators as { users: { username: string; roles: string[] }[] };
+    expect(users.slice(3).map(({ username, roles }) => [username, roles])).toEqual([
+      [made.admin.username, ['ADMIN']],
+      [made.withoutRole.username, []],
+    ]);
+    expect(await removeAdministrators(target.administrators)).toEqual([
+      names[2],
+      made.admin.username,
+      made.withoutRole.username,
+    ]);
+    expect(secrets.administrators).toEqual({ users: people.slice(0, 2) });
   });
 });
 
 describe('the command line', () => {
-  const settings = { archiveKind: 'fega', deliveryReceipt: true };
+  const settings = { archiveKind: 'fega', deliveryReceipt: true, needsPassword: true };
   const run = async (...argv: string[]) => {
     const { terminal, said } = makeTerminal({ folder });
     return { exitCode: await runSmoke(argv, terminal, { local: settings, deployed: settings }), ...said };

@@ -1,0 +1,173 @@
+import { directChallenge, proxyChallenge } from '../../../contract/http.ts';
+import { counted } from '../../../terminal/output.ts';
+import { type Check, messageOf, NotApplicable, needsDirectApi } from '../check.ts';
+import type { ApiName, Run } from '../run.ts';
+import { expectThat } from '../steps.ts';
+import type { Headers, WireReply, WireRequest } from '../wire.ts';
+
+/** What a request has instead of what the right request of its operation has. */
+export interface Change {
+  readonly method?: string;
+  /** Below the API, without a query. */
+  readonly path?: string;
+  /** What the braces of the operation's path mean. */
+  readonly of?: Readonly<Record<string, string>>;
+  readonly query?: string;
+  /** Names in small letters, besides those of the right request. An empty list removes one. */
+  readonly headers?: Headers;
+  readonly body?: string | Uint8Array;
+}
+
+export interface Answer {
+  readonly status: number;
+  /** Of the problem document. @default - what docs/api.md has for the status */
+  readonly code?: string;
+  /** Names in small letters. */
+  readonly headers?: Readonly<Record<string, string | RegExp>>;
+  /** The fields that `violations` names. */
+  readonly fields?: readonly string[];
+  /** The answers of all rows of an operation with the same word are the same, except for their request ids. */
+  readonly alike?: string;
+  /** @throws OpsError when the reply is not the promised one */
+  readonly inspect?: (reply: WireReply, run: Run) => void;
+}
+
+/** A request, and the answer that docs/api.md promises. A request throws NotApplicable if the deployment cannot show it. */
+export type Row = readonly [name: string, request: Making<Change>, answer: number | Answer];
+
+/** A value, or what makes it for a run. @param right sends the right request of the operation */
+export type Making<T> = T | ((run: Run, right: () => Promise<WireReply>) => T | Promise<T>);
+
+/** A request of one operation, and what it should be answered. */
+export interface Case {
+  /** As in docs/openapi: `proxy GET /files`. */
+  readonly operation: string;
+  readonly name: string;
+  readonly request: (run: Run) => Promise<WireRequest>;
+  readonly answer: Answer;
+}
+
+/** Of docs/api.md. */
+const codes: Readonly<Record<number, string>> = {
+  ...{ 400: 'invalid_request', 401: 'unauthenticated', 403: 'forbidden', 404: 'not_found', 412: 'precondition_failed' },
+  ...{ 413: 'request_too_large', 414: 'invalid_request', 416: 'range_not_satisfiable', 429: 'throttled' },
+  ...{ 431: 'invalid_request', 500: 'internal_error', 503: 'temporarily_unavailable' },
+};
+/** Requests that are under way at the same time. The limits of docs/api.md allow more. */
+const atOnce = 6;
+
+/** A line of the suite for these rows. It fails with each row that does not hold. */
+export function caseCheck(check: Omit<Check, 'run'>, cases: readonly Case[]): Check & { readonly cases: readonly Case[] } {
+  return {
+    ...check,
+    cases,
+    async run(run) {
+      if (cases.every(({ operation }) => apiOf(operation) === 'data-out')) needsDirectApi(run);
+      const asked = cases.filter(({ operation }) => run.apis.includes(apiOf(operation)));
+      const wrong: string[] = [];
+      const alike = new Map<string, string>();
+      let notShown = 0;
+      const queue = asked.values();
+      const work = async () => {
+        for (const each of queue) {
+          try {
+            const reply = await ask(each, run);
+            const word = each.answer.alike;
+            if (word === undefined) continue;
+            const text = withoutIds(reply);
+            expectThat((alike.get(word) ?? text) === text, `it differs from the other answers that are ${word}: ${text}`);
+            alike.set(word, text);
+          } catch (error) {
+            run.signal.throwIfAborted();
+            if (error instanceof NotApplicable) notShown += 1;
+            else wrong.push(`${each.operation}, ${each.name}: ${messageOf(error)}`);
+          }
+        }
+      };
+      await Promise.all(Array.from({ length: atOnce }, work));
+      expectThat(wrong.length === 0, `${wrong.length} of ${asked.length} answers are wrong. ${wrong.join('; ')}`);
+      return `${counted(asked.length - notShown, 'answer')}${notShown === 0 ? '' : `, ${notShown} not shown here`}`;
+    },
+  };
+}
+
+/** Send the request of a case. @throws OpsError with what was expected and what came */
+export async function ask({ operation, request, answer }: Case, run: Run): Promise<WireReply> {
+  const asked = await request(run);
+  const reply = await run.send(apiOf(operation), asked);
+  const { status, code = codes[status] } = answer;
+  const seen = problemOf(reply);
+  const wanted = status < 400 || asked.method === 'HEAD' ? `${status}` : `${status} ${code}`;
+  const came = `${reply.status}${seen.code === undefined ? '' : ` ${seen.code}`}`;
+  expectThat(came === wanted, `expected ${wanted}, got ${came} for ${asked.method} /${asked.path.slice(0, 100)}`);
+  for (const [name, value] of Object.entries(answer.headers ?? {})) expectHeader(reply, name, value);
+  expectEveryReply(reply, { operation, asked, seen, run });
+  if (answer.fields) {
+    const fields = seen.violations
+      ?.map(({ field }) => field)
+      .sort()
+      .join();
+    expectThat(fields === answer.fields.toSorted().join(), `expected violations of ${answer.fields}, got ${fields}`);
+  }
+  answer.inspect?.(reply, run);
+  run.onReply?.(operation, asked, reply);
+  return reply;
+}
+
+/** What docs/api.md says of every reply. */
+function expectEveryReply(reply: WireReply, { operation, asked, seen, run }: { operation: string; asked: WireRequest; seen: Problem; run: Run }): void {
+  const { status, headers, text } = reply;
+  expectHeader(reply, 'x-amzn-requestid', /^[0-9a-f-]{20,}$/i);
+  if (!operation.endsWith('jwks.json') || status >= 400) expectHeader(reply, 'cache-control', 'no-store');
+  expectHeader(reply, 'x-frame-options', 'DENY');
+  const shared = Object.keys(headers).filter((name) => name.startsWith('access-control-'));
+  expectThat(shared.length === 0, `a page of another origin may read it: ${shared}`);
+  if (status === 429 || status === 503) expectHeader(reply, 'retry-after', /^\d+$/);
+  // DRS and htsget write their own challenge, which API Gateway renames.
+  const challenge = headers['www-authenticate'];
+  const isRenamed = headers['x-amzn-remapped-www-authenticate'] !== undefined;
+  const expected = apiOf(operation) === 'proxy' ? proxyChallenge : directChallenge;
+  if (status !== 401 || isRenamed) expectThat(challenge === undefined, `${status} with the challenge ${challenge}`);
+  else expectThat(challenge === expected, `expected the challenge ${expected}, got ${challenge}`);
+  if (asked.method === 'HEAD') expectThat(text === '', 'the reply to HEAD has a body');
+  if (status < 400) return;
+  expectThat(!run.secrets.some((secret) => text.includes(secret)), 'it repeats a secret of the request');
+  if (asked.method === 'HEAD') return;
+  expectHeader(reply, 'content-type', seen.type);
+  expectThat(seen.requestId === headers['x-amzn-requestid'], `the document has the request id ${seen.requestId}`);
+}
+
+interface Problem {
+  /** Media type of the form of error that this is. */
+  readonly type: string | RegExp;
+  readonly code?: string;
+  readonly requestId?: string;
+  readonly violations?: readonly { readonly field: string }[];
+}
+
+/** A problem document, or the error of DRS or htsget. */
+function problemOf({ status, text }: WireReply): Problem {
+  const type = 'application/problem+json';
+  if (status < 400) return { type };
+  try {
+    const document = JSON.parse(text);
+    if (document.htsget) return { ...document.htsget, type: /^application\/vnd\.ga4gh\.htsget\.v1\.\d\.\d\+json/ };
+    return { ...document, type: document.status_code === status ? 'application/json' : type };
+  } catch {
+    return { type };
+  }
+}
+
+function expectHeader({ headers }: WireReply, name: string, expected: string | RegExp): void {
+  const value = String(headers[name] ?? 'absent');
+  const fits = typeof expected === 'string' ? value === expected : expected.test(value);
+  expectThat(fits, `expected ${name} ${expected}, got ${value}`);
+}
+
+function withoutIds({ status, text }: WireReply): string {
+  return `${status} ${text.replace(/"requestId":"[^"]*"/, '')}`;
+}
+
+export function apiOf(operation: string): ApiName {
+  return operation.startsWith('proxy ') ? 'proxy' : 'data-out';
+}
