@@ -37,12 +37,6 @@ export interface ExportOrder {
 /** The order was sent, and its answer did not come. */
 export class LostAnswerError extends ClientError {}
 
-/** Where the user names the files: options, or columns of a batch. */
-export interface ExportSources {
-  readonly visa: string;
-  readonly publicKey: string;
-}
-
 /** What to do when a recipient has sent a private key. */
 const recipientsPrivateKey =
   'Delete it, and ask the recipient to make new keys and send only ….pub.pem: anyone who has seen a private key ' +
@@ -50,24 +44,24 @@ const recipientsPrivateKey =
 
 /**
  * Reads the files of an order and checks visa and key, because the service answers before it checks them.
+ * @param sources what names the files: options, or columns of a batch
  * @throws UsageError for an unusable key, or an unusable or expired visa; ClientError `not_found`
  */
-export async function readOrder(words: ExportWords, sources: ExportSources, terminal: Terminal): Promise<ExportOrder> {
+export async function readOrder(
+  words: ExportWords,
+  sources: Pick<ExportWords, 'visa' | 'publicKey'>,
+  terminal: Terminal,
+): Promise<ExportOrder> {
   const { id, type, kind } = words;
-  if (!isIdentifier(id)) {
-    throw usageError('id', 'expected an identifier of 1 to 256 characters');
-  }
+  if (!isIdentifier(id)) throw usageError('id', 'expected an identifier of 1 to 256 characters');
   refuseToken(sources.visa, words.visa);
   const path = resolve(terminal.folder, words.visa);
   const visa = await checkedVisa(sources.visa, await readSecretFile(sources.visa, path));
   const publicKey = await readPublicKey(sources.publicKey, words.publicKey, terminal, recipientsPrivateKey);
   const token = decodeVisaOrPassport(visa);
   if (token === undefined) {
-    throw usageError(
-      sources.visa,
-      `${path} holds neither a GA4GH visa nor a passport`,
-      'Ask the recipient for theirs.',
-    );
+    const what = `${path} holds neither a GA4GH visa nor a passport`;
+    throw usageError(sources.visa, what, 'Ask the recipient for theirs.');
   }
   const expires = expiryOf(token);
   if (expires && isLongExpired(token, terminal.now())) {

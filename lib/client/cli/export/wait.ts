@@ -7,10 +7,7 @@ import { administered } from './administrator.ts';
 /** The service checks a password for each poll. */
 const pauses = { firstMs: 2_000, longestMs: 30_000, factor: 1.5 } as const;
 
-export interface WatchedExport {
-  readonly requestId: string;
-  readonly kind: string;
-}
+type WatchedExport = Readonly<{ requestId: string; kind: string }>;
 
 /** The state of an export; `undefined` if the service has no record of it. @throws ClientError */
 export async function recordedState(
