@@ -97,7 +97,7 @@ function showPage(hasOlder: boolean): void {
   show(element('page', HTMLElement), `Page ${page + 1}`);
 }
 
-/** Says what became of the request, for readers who do not see the table. The form keeps an order that is rejected. */
+/** Says how the request ended, for readers who do not see the table. The form keeps an order that is rejected. */
 function followAwaited(): void {
   const reached = table.listed().find(({ requestId }) => requestId === awaited);
   if (reached === undefined) return;

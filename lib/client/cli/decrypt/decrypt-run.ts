@@ -103,16 +103,16 @@ export function decryption(
     return { file, container, opening, claim: (await claims).at(file.path) };
   };
 
-  /** Compares a local file with the receipt. @throws ClientError `not_verified` if it differs */
-  const check = async ({ file, claim }: Job, path: string, form: 'container' | 'plaintext') => {
+  /** Compares a local file with the receipt. */
+  const compare = async ({ claim }: Job, path: string, form: 'container' | 'plaintext') => {
     if (claim === undefined) return undefined;
     const size = form === 'container' ? claim.file.size : claim.file.plaintext_size;
     using task = progress.task(`${printable(claim.file.name)}, comparing`, size);
     const privateKeys = (await readKeys()).raw;
     const about = { path, claim: claim.file, form, privateKeys };
-    return accepted(file, claim, await checkFile({ ...about, onBytes: task.add, signal }));
+    return await checkFile({ ...about, onBytes: task.add, signal });
   };
-  const checkContainer = (job: Job) => check(job, pathOf(job.file.input), 'container');
+  const checkContainer = async (job: Job) => accepted(job, await compare(job, pathOf(job.file.input), 'container'));
 
   /**
    * What the receipt says of a plaintext that exists and is right.
@@ -124,7 +124,7 @@ export function decryption(
     if (!(await ifThere(stat(target)))?.isFile()) return undefined;
     const { container, claim, file } = job;
     if (claim?.file.plaintext_sha256 !== undefined) {
-      const verdict = await check(job, target, 'plaintext').catch(otherwise('not_verified'));
+      const verdict = await compare(job, target, 'plaintext');
       if (verdict?.state === 'plaintext') return { verdict };
     }
     // With an edit list, or without a receipt, only the container shows what is right.
@@ -162,7 +162,7 @@ export function decryption(
 
   /** @returns what the receipt says of it */
   const decryptTo = async (sink: Sink, job: Job): Promise<FileVerdict | undefined> => {
-    const { claim, file } = job;
+    const { claim } = job;
     checkSize(job);
     const isCompared = claim !== undefined && range === undefined;
     const hasSum = isCompared && claim.file.plaintext_sha256 !== undefined && !(await hasEditList(job));
@@ -171,9 +171,9 @@ export function decryption(
     await write(sink, job, (bytes) => hasSum && isPiped && hash.update(bytes));
     if (!isCompared) return undefined;
     if (!hasSum) return await checkContainer(job);
-    if (sink.path !== undefined) return await check(job, sink.path, 'plaintext');
+    if (sink.path !== undefined) return accepted(job, await compare(job, sink.path, 'plaintext'));
     const isRight = hash.digest('hex') === claim.file.plaintext_sha256;
-    return accepted(file, claim, isRight ? { state: 'plaintext', size: 0 } : otherSum);
+    return accepted(job, isRight ? { state: 'plaintext', size: 0 } : otherSum);
   };
 
   /** @throws ClientError `damaged`, `not_verified`, `local_disk`; Crypt4ghError; UsageError */
@@ -202,13 +202,6 @@ export function decryption(
 
 const otherSum: FileVerdict = { state: 'differs', size: 0, detail: 'its plaintext has another SHA-256' };
 
-/** Turns errors of one code into no value. */
-function otherwise(code: string) {
-  return (error: unknown): undefined => {
-    if (!(error instanceof ClientError) || error.code !== code) throw error;
-  };
-}
-
 /** @throws ClientError `damaged` if the receipt lists more bytes than the container has */
 function checkSize({ file: { input }, container: { size }, claim }: Job): void {
   if (claim === undefined || size === undefined || size >= claim.file.size) return;
@@ -218,9 +211,9 @@ function checkSize({ file: { input }, container: { size }, claim }: Job): void {
 }
 
 /** @throws ClientError `not_verified` if a file is not what its receipt says */
-function accepted({ input }: FileToDecrypt, { receipt }: Claim, verdict: FileVerdict | undefined) {
+function accepted({ file: { input }, claim }: Job, verdict: FileVerdict | undefined) {
   if (verdict?.state !== 'differs') return verdict;
-  const message = `${printable(input)} differs from delivery receipt ${receipt.jti}: ${verdict.detail}`;
+  const message = `${printable(input)} differs from delivery receipt ${claim?.receipt.jti}: ${verdict.detail}`;
   throw new ClientError('not_verified', message, {
     remedy: 'The plaintext is not kept. Download the file again. If it differs again, tell the operator.',
   });

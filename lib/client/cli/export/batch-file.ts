@@ -17,8 +17,6 @@ export interface BatchRow {
 }
 
 const required = ['id', 'visa', 'public_key'] as const;
-const optional = ['type', 'comment'] as const;
-
 /** Bytes; far more than 100,000 rows need. */
 const maxBytes = 32 * 1024 * 1024;
 
@@ -29,7 +27,7 @@ const maxBytes = 32 * 1024 * 1024;
  */
 export async function readBatch(path: string): Promise<readonly BatchRow[]> {
   const bytes = await readSmallFile('--batch', path, maxBytes);
-  return parseCsv(bytes, { source: '--batch', path, required, optional }).map(batchRow);
+  return parseCsv(bytes, { source: '--batch', path, required, optional: ['type', 'comment'] }).map(batchRow);
 }
 
 function batchRow({ line, values, fault }: CsvRow): BatchRow {

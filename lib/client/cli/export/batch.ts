@@ -3,30 +3,16 @@ import type { ShownExport } from '../../../contract/export-state.ts';
 import { UsageError } from '../../../terminal/errors.ts';
 import type { Progress } from '../../../terminal/progress.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
-import { ClientError } from '../../api/errors.ts';
+import { ClientError, UnavailableError } from '../../api/errors.ts';
 import type { ProxyApi } from '../../api/proxy.ts';
 import { type BatchRow, readBatch } from './batch-file.ts';
 import { openResults, type ResultRow } from './batch-results.ts';
-import { type ExportOrder, findOrder, LostAnswerError, orderDigest, readOrder, sendOrder } from './export-order.ts';
+import { type ExportOrder, findOrder, orderDigest, readOrder, sendOrder } from './export-order.ts';
 import { shortfallOf } from './export-state.ts';
 import { recordedState } from './wait.ts';
 
-export interface BatchOptions {
-  readonly path: string;
-  readonly kind: string;
-  /** Whether nothing is sent, and nothing is written. */
-  readonly dryRun: boolean;
-  /** Connects to the service. A dry run does so only for rows that an earlier run sent. */
-  readonly connect: () => Promise<ProxyApi>;
-  readonly proxyUrl: URL | undefined;
-  readonly terminal: Terminal;
-  readonly progress: Pick<Progress, 'counter'>;
-  /** Called with the outcome of each row, in their order. */
-  readonly onResult: (result: BatchResult) => void;
-}
-
 /** Why a row failed. */
-export type RowError = ClientError | UsageError;
+type RowError = ClientError | UsageError;
 
 /** The outcome of a row. */
 export interface BatchResult {
@@ -51,10 +37,21 @@ const stopping = new Set('unauthenticated forbidden not_found unavailable interr
 /**
  * Sends the orders of a batch, one after the other, and writes the results as CSV beside the batch. What an earlier run sent is
  * sent again only if the service says that it came to less than complete.
+ * @param options.dryRun whether nothing is sent or written; it connects only for rows that an earlier run sent
+ * @param options.onResult called with the outcome of each row, in their order
  * @returns the error of the whole run; `undefined` when every row is accepted
  * @throws UsageError, ClientError about the batch itself
  */
-export async function runBatch(options: BatchOptions): Promise<RowError | undefined> {
+export async function runBatch(options: {
+  readonly path: string;
+  readonly kind: string;
+  readonly dryRun: boolean;
+  readonly connect: () => Promise<ProxyApi>;
+  readonly proxyUrl: URL | undefined;
+  readonly terminal: Terminal;
+  readonly progress: Pick<Progress, 'counter'>;
+  readonly onResult: (result: BatchResult) => void;
+}): Promise<RowError | undefined> {
   const { kind, dryRun, proxyUrl, terminal, progress, onResult } = options;
   const { signal } = terminal;
   const path = resolve(terminal.folder, options.path);
@@ -80,15 +77,16 @@ export async function runBatch(options: BatchOptions): Promise<RowError | undefi
     }
     const known = { row, order, former: shown };
     if (dryRun) return { ...known, outcome: 'would-send' };
-    const note = { ...rowOf(row, digest), outcome: 'sending', time: terminal.now().toISOString() };
+    const note = { ...rowOf(row, digest, 'sending'), time: terminal.now().toISOString() };
     await results.note(note);
     try {
       const answer = await sendOrder(await service(), order, signal);
       await results.note({ ...note, outcome: 'accepted', request_id: answer.requestId });
       return { ...known, outcome: 'accepted', requestId: answer.requestId };
     } catch (error) {
-      const isRefused = error instanceof ClientError && error.code !== 'interrupted';
-      if (isRefused && !(error instanceof LostAnswerError)) await results.note({ ...note, outcome: 'failed' });
+      const isLost = error instanceof UnavailableError && error.mayBeDone;
+      const isRefused = error instanceof ClientError && error.code !== 'interrupted' && !isLost;
+      if (isRefused) await results.note({ ...note, outcome: 'failed' });
       throw error;
     }
   };
@@ -126,43 +124,39 @@ export async function runBatch(options: BatchOptions): Promise<RowError | undefi
     counter.end();
   }
   await results.finish(table);
-  return stop?.error.code === 'interrupted' ? stop.error : summed(errors, rows.length, stop);
-}
-
-function rowOf({ line, id, type }: BatchRow, order: string): ResultRow {
-  const empty = { outcome: '', request_id: '', time: '', state: '', reason: '', error: '' };
-  return { line: String(line), id, type: type === 'fileId' ? 'file' : 'dataset', ...empty, order };
-}
-
-/** @param noted what is known of the order. An error leaves it: the order may have been sent before. */
-function tableRow(
-  { row, sameAs, outcome, shown, error, ...known }: BatchResult,
-  order: string,
-  noted?: ResultRow,
-): ResultRow {
-  if (sameAs !== undefined) return { ...rowOf(row, ''), outcome: `same as line ${sameAs}` };
-  const { request_id = known.requestId ?? '', time = known.time ?? '' } = noted ?? {};
-  const state = { state: shown?.state ?? '', reason: shown?.reason ?? '', error: error?.message ?? '' };
-  return {
-    ...{ ...rowOf(row, order), outcome: error && noted ? noted.outcome : outcome },
-    ...{ request_id: known.requestId ?? request_id, time, ...state },
-  };
-}
-
-function summed(
-  errors: readonly RowError[],
-  rows: number,
-  stop: { readonly line: number; readonly error: RowError } | undefined,
-): RowError | undefined {
   const [first] = errors;
-  if (first === undefined) return undefined;
+  if (first === undefined || stop?.error.code === 'interrupted') return stop?.error;
   if (stop) {
     const { code, message, remedy } = stop.error;
     return new ClientError(code, `stopped at line ${stop.line}: ${message}`, { remedy, cause: stop.error });
   }
-  const isAlike = errors.length === rows && errors.every(({ code }) => code === first.code);
-  return new ClientError(isAlike ? first.code : 'partial', `${errors.length} of ${rows} rows were not accepted`, {
-    remedy: 'Correct them and run the same command again: what is complete or in progress is not sent again.',
-    cause: first,
-  });
+  const isAlike = errors.length === rows.length && errors.every(({ code }) => code === first.code);
+  return new ClientError(
+    isAlike ? first.code : 'partial',
+    `${errors.length} of ${rows.length} rows were not accepted`,
+    {
+      remedy: 'Correct them and run the same command again: what is complete or in progress is not sent again.',
+      cause: first,
+    },
+  );
+}
+
+function rowOf({ line, id, type }: BatchRow, order: string, outcome: string): ResultRow {
+  const empty = { request_id: '', time: '', state: '', reason: '', error: '' };
+  return { line: String(line), id, type: type === 'fileId' ? 'file' : 'dataset', outcome, ...empty, order };
+}
+
+/** @param noted what is known of the order. An error leaves it: the order may have been sent before. */
+function tableRow(
+  { row, sameAs, outcome, requestId, time, shown, error }: BatchResult,
+  order: string,
+  noted?: ResultRow,
+) {
+  if (sameAs !== undefined) return rowOf(row, '', `same as line ${sameAs}`);
+  return {
+    ...rowOf(row, order, error && noted ? noted.outcome : outcome),
+    request_id: requestId ?? noted?.request_id ?? '',
+    time: noted?.time ?? time ?? '',
+    ...{ state: shown?.state ?? '', reason: shown?.reason ?? '', error: error?.message ?? '' },
+  };
 }
