@@ -79,7 +79,8 @@ const inState = (state: FileState) => `count(*) filter (where ${shownFileState} 
 const stagedBytes = "cast(coalesce(sum(f.bytes) filter (where f.state = 'staged'), 0) as bigint)";
 
 /** Of a settled request what its receipt lists, as the list of requests has it: also containers that a newer export wrote. */
-const settledOr = (column: string, counted: string) => `coalesce(case when not ${isUnsettled} then r.${column} end, ${counted})`;
+const settledOr = (column: string, counted: string) =>
+  `coalesce(case when not ${isUnsettled} then r.${column} end, ${counted})`;
 const delivered = settledOr('staged', inState('staged'));
 const countOf = (state: FileState) => {
   if (state === 'staged') return delivered;
