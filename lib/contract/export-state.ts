@@ -56,7 +56,10 @@ export interface ListedExport extends ExportRequestState {
 
 /** One request. */
 export interface ShownExport extends ExportRequestState {
-  /** Number of files in each state. */
+  /**
+   * Number of files in each state. Of a settled export, `staged` counts as {@link ListedExport} does, and `superseded` counts the
+   * other containers that newer exports wrote.
+   */
   readonly counts: Readonly<Record<FileState, number>> & { readonly total: number };
   /** Bytes of the staged containers. */
   readonly bytes: number;

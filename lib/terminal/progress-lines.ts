@@ -26,8 +26,8 @@ const timeCells = '99 min'.length;
 /** One line per task: name, bar, share, speed, time left. None is wider than `columns` - 1. */
 export function taskLines(tasks: readonly (Moment & { readonly label: string })[], columns: number): string[] {
   const isWide = columns >= barColumns;
-  const widest = Math.max(...tasks.map(({ label }) => stringWidth(label)));
-  return tasks.map((task) => {
+  const gap = isWide ? '  ' : ' ';
+  const parts = tasks.map((task) => {
     const { label, total, done } = task;
     const share = shareOf(task);
     const left = timeLeft(task);
@@ -36,14 +36,35 @@ export function taskLines(tasks: readonly (Moment & { readonly label: string })[
       speedText(task).padStart(speedCells),
       left === '' || !isWide ? left.padStart(timeCells) : `${left.padStart(timeCells)} left`,
     ];
-    const gap = isWide ? '  ' : ' ';
     const bar = isWide && share !== undefined ? `  ${barOf(done / (total || 1), columns)}` : '';
     const room = () => columns - 1 - bar.length - stringWidth(gap + facts.join(gap));
     while (facts.length > 1 && room() < shortestName) facts.splice(1, 1);
-    const name = shortened(label, room());
-    const padding = ' '.repeat(Math.max(0, Math.min(room(), widest) - stringWidth(name)));
-    return shortened(`${name}${padding}${bar}${gap}${facts.join(gap)}`.trimEnd(), columns - 1);
+    return { label, room: room(), end: `${bar}${gap}${facts.join(gap)}` };
   });
+  const widest = Math.max(...tasks.map(({ label }) => stringWidth(label)));
+  const names = parts.map(({ label, room }) => shortened(label, room));
+  return parts.map(({ label, room, end }, index) => {
+    const isAlike = names.indexOf(names[index] ?? '') !== names.lastIndexOf(names[index] ?? '');
+    const others = tasks.filter((_, at) => at !== index).map((task) => task.label);
+    const name = isAlike ? shortened(distinctPart(label, others), room) : (names[index] ?? '');
+    const padding = ' '.repeat(Math.max(0, Math.min(room, widest) - stringWidth(name)));
+    return shortened(`${name}${padding}${end}`.trimEnd(), columns - 1);
+  });
+}
+
+/** A name without the beginning and the end that it shares with others. */
+function distinctPart(name: string, others: readonly string[]): string {
+  const letters = [...name];
+  const shared = (from: readonly string[], of: (other: string) => readonly string[]) =>
+    Math.max(
+      ...others.map((other) => {
+        const at = from.findIndex((letter, index) => letter !== of(other)[index]);
+        return at < 0 ? 0 : at;
+      }),
+    );
+  const start = shared(letters, (other) => [...other]);
+  const end = shared(letters.toReversed(), (other) => [...other].toReversed());
+  return `…${letters.slice(start, Math.max(start + 1, letters.length - end)).join('')}…`;
 }
 
 /**

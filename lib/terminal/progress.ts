@@ -71,6 +71,8 @@ export function createProgress(terminal: Terminal): Progress {
   let speed: Speed | undefined;
   let shown = 0;
   const display = displayOn(terminal);
+  // A dumb terminal cannot replace a line: it would print each one below the last.
+  const isRedrawn = terminal.isTerminal && terminal.env.TERM !== 'dumb';
 
   const draw = (now: number) => {
     shown = now;
@@ -78,7 +80,7 @@ export function createProgress(terminal: Terminal): Progress {
     const counts = [...counters].map((counter) => countLine(counter, counter.speed.at(now)));
     // The count of many small files stays on the screen between two of them.
     const isBetween = tasks.length + counts.length === 0 && finished.tasks < (expected?.tasks ?? 0);
-    if (terminal.isTerminal && tasks.length + counts.length === 0 && !isBetween) {
+    if (isRedrawn && tasks.length + counts.length === 0 && !isBetween) {
       display.clear();
       return;
     }
@@ -87,7 +89,7 @@ export function createProgress(terminal: Terminal): Progress {
     const count = expected?.tasks ?? finished.tasks + tasks.length;
     const files = count > 1 ? `${finished.tasks} of ${count} files` : '';
     const sum = (width?: number) => sumLine(files, { done, total, speed: speed?.at(now) }, width);
-    if (!terminal.isTerminal) {
+    if (!isRedrawn) {
       for (const line of counts) terminal.report(`${line}\n`);
       if (tasks.length === 0 && counts.length > 0) return;
       const only = count === 1 ? tasks[0] : undefined;
@@ -101,7 +103,7 @@ export function createProgress(terminal: Terminal): Progress {
     display.show(lines.slice(Math.max(0, lines.length - rows + 1)));
   };
   const changed = (now: number) => {
-    if (now - shown >= (terminal.isTerminal ? terminalPeriod : logPeriod)) draw(now);
+    if (now - shown >= (isRedrawn ? terminalPeriod : logPeriod)) draw(now);
   };
 
   let timer: NodeJS.Timeout | undefined;
@@ -112,7 +114,7 @@ export function createProgress(terminal: Terminal): Progress {
 
   const begin = (among: Set<TaskState>, label: string, total: number | undefined, done = 0): ProgressTask => {
     const begun = terminal.now().getTime();
-    if (shown === 0) shown = begun + (terminal.isTerminal ? quietMilliseconds - terminalPeriod : 0);
+    if (shown === 0) shown = begun + (isRedrawn ? quietMilliseconds - terminalPeriod : 0);
     const state: TaskState = { label, total, done, speed: new Speed(begun) };
     among.add(state);
     timer ??= setInterval(() => changed(terminal.now().getTime()), heartbeat).unref();

@@ -52,7 +52,7 @@ test.each(texts)('in a visa, the names of files and the identifier: %s', async (
   await tab.field('Visa file').setInputFiles(file(visa));
   await tab.field('Public key file').setInputFiles(file(formatPublicKey(generateKeyPair().publicKey)));
   await tab.press('Check');
-  await expect.poll(() => tab.page.getByRole('region', { name: 'What will be sent' }).getByText(text).count()).toBe(3);
+  await expect.poll(() => tab.page.getByRole('region', { name: 'What will be sent' }).getByText(text).count()).toBe(5);
   await expectHarmless(tab);
 });
 

@@ -83,6 +83,18 @@ describe('an order', () => {
     expect(rows.map(({ event }) => event)).toContain('staged');
   });
 
+  test('of text and file, takes the last input, and names it', async () => {
+    await fill({});
+    await tab.field('Visa file').setInputFiles(file('other.txt', 'not a visa'));
+    await tab.press('Check');
+    await tab.alert('Visa from the file other.txt: this is neither a GA4GH visa nor a passport').waitFor();
+    await tab.field('Visa').fill(visa);
+    await tab.field('Public key file').setInputFiles(file('jane.pub', key));
+    await tab.press('Check');
+    expect(await summary().innerText()).toMatch(/Visa\s+pasted text.+Public key\s+jane\.pub/s);
+    expect(await tab.field('Visa file').inputValue()).toBe('');
+  });
+
   test('that is rejected says why in words', async () => {
     await fill({ visa: await world.service.visa({ datasetId: 'EGAD00000000002' }) });
     await tab.press('Check');
@@ -91,14 +103,17 @@ describe('an order', () => {
     await tab.press('Send');
     await sent();
     await expect.poll(() => tab.rows.first().innerText()).toContain('rejected');
-    await tab.page.getByRole('status').filter({ hasText: 'is rejected' }).waitFor();
+    const status = tab.page.getByRole('status').filter({ hasText: 'is rejected' });
+    expect(await status.innerText()).toMatch(/ not_entitled: .+ Check the id, and ask the recipient for the visa/);
+    expect(await tab.field('Identifier').inputValue()).toBe(dataset);
+    expect(await tab.field('Public key').inputValue()).toBe(key);
     expect(await tab.page.evaluate("getComputedStyle(document.getElementById('status')).borderLeftColor")).toBe(
       'rgb(164, 22, 26)',
     );
     await tab.rows.first().getByRole('button').click();
     const details = tab.page.getByRole('region', { name: `Export of ${dataset}` });
     await details.getByText('not_entitled: no visa of the request grants the dataset').waitFor();
-    await details.getByText('Nothing was staged. Remove the reason, then export again.').waitFor();
+    await details.getByText('Nothing was staged. Fix the cause, then export again.').waitFor();
   });
 
   test('is filled from the row of an earlier one, without its visa and key', async () => {

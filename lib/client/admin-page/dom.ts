@@ -19,32 +19,20 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** As {@link make}, if the text is another one: what the reader has selected stays selected. */
-export function setText(node: Node, text: string): void {
-  const shown = printable(text);
-  if (node.textContent !== shown) node.textContent = shown;
-}
-
-/** As {@link setText}, for one text a node. */
-export function setTexts(nodes: readonly Node[], texts: readonly string[]): void {
-  for (const [index, node] of nodes.entries()) setText(node, texts[index] ?? '');
+/** Shows a text, or other children, unless the same text is shown already: then what the reader has selected stays selected. */
+export function show(place: Element, ...children: readonly (Node | string)[]): void {
+  const made = make('div', {}, ...children);
+  if (place.textContent !== made.textContent) place.replaceChildren(...made.childNodes);
 }
 
 /** Names and values. What has no value is left out. */
 export function factList(facts: readonly (readonly [string, Node | string | null])[]): HTMLElement {
-  const entries = facts.flatMap(([name, value]) =>
-    value === null || value === '' ? [] : [make('dt', {}, name), make('dd', {}, value)],
-  );
-  return make('dl', {}, ...entries);
+  const shown = facts.filter((fact): fact is readonly [string, Node | string] => Boolean(fact[1]));
+  return make('dl', {}, ...shown.flatMap(([name, value]) => [make('dt', {}, name), make('dd', {}, value)]));
 }
 
-/** Shows an alert: what happened, and what to do. Without lines, none. */
-export function showAlert(place: HTMLElement, ...lines: readonly string[]): void {
-  // The same alert again is not read out again.
-  if (place.textContent === lines.map(printable).join('')) return;
-  place.replaceChildren(
-    ...(lines.length === 0
-      ? []
-      : [make('div', { role: 'alert', class: 'notice bad' }, ...lines.map((line) => make('p', {}, line)))]),
-  );
+/** Shows an alert: what happened, and what to do. Without lines it removes the last one. The same alert is not read out again. */
+export function showAlert(place: Element, ...lines: readonly string[]): void {
+  const alert = make('div', { role: 'alert', class: 'notice bad' }, ...lines.map((line) => make('p', {}, line)));
+  show(place, ...(lines.length === 0 ? [] : [alert]));
 }

@@ -1,14 +1,17 @@
-import { isUnderWay, type ListedExport } from '../../contract/export-state.ts';
-import { element, make, setText, showAlert } from './dom.ts';
-import { exportsTable, mayHaveMore, stateChoices, stateOf } from './exports-table.ts';
+import { exportStates, isUnderWay, type ListedExport } from '../../contract/export-state.ts';
+import { limits } from '../../contract/limits.ts';
+import { element, make, show, showAlert } from './dom.ts';
+import { exportsTable } from './exports-table.ts';
 import { orderForm } from './order-form.ts';
-import { browserStore, recipientLabels } from './recipients.ts';
-import { connectService, RefusedError } from './service.ts';
-import { explainState, moment } from './words.ts';
+import { recipientLabels } from './recipients.ts';
+import { connectService, linesOf, RefusedError } from './service.ts';
+import { moment, reasonInWords, stateInWords } from './words.ts';
 
 /** Milliseconds between refreshes while something is under way. Each call costs the service the check of a password. */
 const soonest = 2_000;
 const latest = 30_000;
+/** Milliseconds from the last letter until the service is asked. */
+const typingMs = 400;
 /** Pages that one search reads: a thousand exports. */
 const pagesPerSearch = 10;
 
@@ -22,73 +25,67 @@ const state = element('state', HTMLSelectElement);
 const find = element('find', HTMLInputElement);
 const newer = element('newer', HTMLButtonElement);
 const older = element('older', HTMLButtonElement);
-state.append(...stateChoices.map(([value, label]) => make('option', { value }, label)));
+const empty = element('empty', HTMLElement);
+state.append(make('option', { value: '' }, 'all'), ...exportStates.map((each) => make('option', {}, each)));
 
 let page = 0;
 let pause = soonest;
 let timer: ReturnType<typeof setTimeout> | undefined;
 /** The newest request that was sent from here, until it is settled. */
 let awaited: string | undefined;
-/** Whether a refresh waits until the reader comes back to this tab. */
-let isDue = false;
 /** The number of the newest refresh: answers of older ones come too late. */
 let newest = 0;
+
+/** The browser's own store, unless its user forbids it. */
+function browserStore(): Storage | undefined {
+  try {
+    return localStorage;
+  } catch {
+    return undefined;
+  }
+}
 
 async function refresh({ keep }: { readonly keep: boolean }): Promise<void> {
   newest += 1;
   const mine = newest;
   clearTimeout(timer);
-  isDue = false;
   try {
     const words = find.value.trim();
-    const { listed, hasOlder } = await (words === '' ? listPage() : search(words, () => mine === newest));
+    const { listed, hasOlder } = await read(words, () => mine === newest);
     if (mine !== newest) return;
     const isChanged = await table.show(listed, { keep });
     if (mine !== newest) return;
     pause = isChanged ? soonest : Math.min(pause * 1.5, latest);
-    announceAwaited();
+    followAwaited();
     showAlert(alertPlace);
     showPage(hasOlder);
-    const empty = element('empty', HTMLElement);
     empty.hidden = listed.length > 0;
-    setText(empty, nothingHere(words, hasOlder));
-    setText(element('freshness', HTMLElement), `as of ${moment(new Date())}`);
-    if (words === '' && (table.isUnderWay() || awaited !== undefined)) schedule(pause);
+    const further = hasOlder ? ' Older looks further back.' : '';
+    const none = state.value === '' ? 'There are no exports here.' : `No export here is ${state.value}.`;
+    show(empty, words === '' ? none : `Nothing here matches ${words}.${further}`);
+    show(element('freshness', HTMLElement), `as of ${moment(new Date())}`);
+    const isMoving = awaited !== undefined || table.listed().some((shown) => isUnderWay(shown.state));
+    if (words === '' && isMoving) schedule(pause);
   } catch (error) {
     if (mine !== newest) return;
-    if (!(error instanceof Error)) throw error;
-    const refusal = error instanceof RefusedError ? error.refusal : undefined;
-    showAlert(alertPlace, error.message, refusal?.remedy ?? 'Tell the operator.');
+    showAlert(alertPlace, ...linesOf(error));
     pause = Math.min(pause * 2, latest);
-    if (refusal?.isTemporary) schedule(Math.max(pause, (refusal.retryAfter ?? 0) * 1000));
+    const { isTemporary = false, retryAfter = 0 } = error instanceof RefusedError ? error.refusal : {};
+    if (isTemporary) schedule(Math.max(pause, retryAfter * 1000));
   }
 }
 
-interface Listing {
-  readonly listed: readonly ListedExport[];
-  readonly hasOlder: boolean;
-}
-
-async function listPage(): Promise<Listing> {
-  const listed = await service.list(stateOf(state.value), page);
-  return { listed, hasOlder: mayHaveMore(listed) };
-}
-
-/** What matches among the exports of {@link pagesPerSearch} pages. The service has no names to search for: the labels are here. */
-async function search(words: string, isWanted: () => boolean): Promise<Listing> {
-  const found: ListedExport[] = [];
-  const first = page * pagesPerSearch;
-  for (let at = first; at < first + pagesPerSearch && isWanted(); at += 1) {
-    const listed = await service.list(stateOf(state.value), at);
-    found.push(...listed.filter((one) => labels.matches(one, words)));
-    if (!mayHaveMore(listed)) return { listed: found, hasOlder: false };
+/** A page, or what matches among {@link pagesPerSearch} pages. The service has no names to search for: the labels are here. */
+async function read(words: string, isWanted: () => boolean) {
+  const count = words === '' ? 1 : pagesPerSearch;
+  const wanted = exportStates.find((each) => each === state.value);
+  const listed: ListedExport[] = [];
+  for (let at = page * count; at < (page + 1) * count && isWanted(); at += 1) {
+    const found = await service.list(wanted, at);
+    listed.push(...found.filter((shown) => labels.matches(shown, words)));
+    if (found.length < limits.exportsPerPage) return { listed, hasOlder: false };
   }
-  return { listed: found, hasOlder: true };
-}
-
-function nothingHere(words: string, hasOlder: boolean): string {
-  if (words !== '') return `Nothing here matches ${words}.${hasOlder ? ' Older looks further back.' : ''}`;
-  return state.value === '' ? 'There are no exports here.' : `No export here is ${state.value}.`;
+  return { listed, hasOlder: true };
 }
 
 function showPage(hasOlder: boolean): void {
@@ -97,21 +94,24 @@ function showPage(hasOlder: boolean): void {
   older.disabled = !hasOlder;
   // A disabled button loses the focus.
   if (focused instanceof HTMLButtonElement && focused.disabled) element('exports-heading', HTMLElement).focus();
-  setText(element('page', HTMLElement), `Page ${page + 1}`);
+  show(element('page', HTMLElement), `Page ${page + 1}`);
 }
 
-/** For readers who do not see the table. */
-function announceAwaited(): void {
-  const reached = awaited === undefined ? undefined : table.stateOf(awaited);
-  if (reached === undefined || isUnderWay(reached)) return;
-  say(`Request ${awaited} is ${reached}. ${explainState(reached)}`, reached);
+/** Says how the request ended, for readers who do not see the table. The form keeps an order that is rejected. */
+function followAwaited(): void {
+  const reached = table.listed().find(({ requestId }) => requestId === awaited);
+  if (reached === undefined) return;
+  if (reached.state !== 'rejected') form.accepted();
+  if (isUnderWay(reached.state)) return;
+  const why = reached.reason === null ? '' : ` ${reasonInWords(reached.reason)}`;
+  say(`Request ${awaited} is ${reached.state}.${why} ${stateInWords[reached.state]}`, reached.state);
   awaited = undefined;
 }
 
 /** @param about state that gives the text its colour */
 function say(text: string, about = ''): void {
   status.dataset.state = about;
-  setText(status, text);
+  show(status, text);
 }
 
 function sent(requestId: string): void {
@@ -130,10 +130,8 @@ function orderAgain({ dataset, file }: ListedExport): void {
 
 function schedule(milliseconds: number): void {
   clearTimeout(timer);
-  timer = setTimeout(() => {
-    if (document.hidden) isDue = true;
-    else void refresh({ keep: true });
-  }, milliseconds);
+  // A tab in the background asks when the reader comes back to it.
+  timer = setTimeout(() => (document.hidden ? schedule(soonest) : void refresh({ keep: true })), milliseconds);
 }
 
 function turn(to: number): void {
@@ -142,17 +140,23 @@ function turn(to: number): void {
   void refresh({ keep: false });
 }
 
-document.addEventListener('visibilitychange', () => {
-  if (!document.hidden && isDue) void refresh({ keep: true });
-});
-element('refresh', HTMLButtonElement).addEventListener('click', () => turn(page));
-newer.addEventListener('click', () => turn(page - 1));
-older.addEventListener('click', () => turn(page + 1));
-state.addEventListener('change', () => turn(0));
-find.addEventListener('change', () => turn(0));
-setInterval(() => {
-  if (!document.hidden) table.tick();
-}, 10_000);
+/** Shows which of the rows match, and asks for the others when the reader stops typing. */
+function filter(): void {
+  newest += 1;
+  clearTimeout(timer);
+  timer = setTimeout(() => turn(0), typingMs);
+  void table.show(
+    table.listed().filter((shown) => labels.matches(shown, find.value.trim())),
+    { keep: false },
+  );
+}
+
+element('refresh', HTMLButtonElement).onclick = () => turn(page);
+newer.onclick = () => turn(page - 1);
+older.onclick = () => turn(page + 1);
+state.onchange = () => turn(0);
+find.oninput = filter;
+setInterval(table.tick, 10_000);
 
 // Without https, every network on the way reads the password, and the browser computes no fingerprints.
 if (isSecureContext) void refresh({ keep: false });

@@ -3,7 +3,8 @@ import { looksLikePrivateKey } from '../../crypt4gh/keys/private-key-form.ts';
 import type { OrderType } from '../api/order/order-rules.ts';
 import { element, factList, make, showAlert } from './dom.ts';
 import { type CheckedOrder, checkOrder } from './order.ts';
-import { RefusedError, type Service } from './service.ts';
+import { labels } from './refusal.ts';
+import { linesOf, type Service } from './service.ts';
 import { relative } from './words.ts';
 
 const privateKeyLines = [
@@ -12,84 +13,90 @@ const privateKeyLines = [
 ];
 
 /**
- * The form of a new export. It shows what will be sent before it sends.
- * @returns `fill` begins another order. A visa and a key that still exist could be another person's
+ * The form of a new export. It shows what will be sent before it sends. Of text and file, the last input wins: text that is typed
+ * empties the choice of a file.
  */
 export function orderForm(service: Service, onSent: (requestId: string) => void) {
-  const fields = {
-    id: element('id', HTMLInputElement),
-    type: element('type', HTMLSelectElement),
-    visa: element('visa', HTMLTextAreaElement),
-    publicKey: element('key', HTMLTextAreaElement),
+  const id = element('id', HTMLInputElement);
+  const type = element('type', HTMLSelectElement);
+  const visaToken = element('visa', HTMLTextAreaElement);
+  const userPublicKey = element('key', HTMLTextAreaElement);
+  const fields = { id, type, visaToken, userPublicKey };
+  const files = {
+    visaToken: element('visa-file', HTMLInputElement),
+    userPublicKey: element('key-file', HTMLInputElement),
   };
-  const { id, type, visa, publicKey } = fields;
-  const texts = [id, visa, publicKey];
-  const visaFile = element('visa-file', HTMLInputElement);
-  const keyFile = element('key-file', HTMLInputElement);
+  const texts = [id, visaToken, userPublicKey];
   const alert = element('order-alert', HTMLElement);
   const summary = element('summary', HTMLElement);
   let checked: CheckedOrder | undefined;
   let isSending = false;
+  /** Whether the form holds what was sent. */
+  let isSent = false;
   /** The field from which a private key was removed. */
   let refused: HTMLInputElement | HTMLTextAreaElement | undefined;
 
   /** What was checked is no longer what the form holds. */
   const changed = () => {
     checked = undefined;
+    isSent = false;
     summary.hidden = true;
-    // That a private key was removed is said until something else stands in its place.
+    // That a private key was removed is said until something else is in its place.
     if (refused?.value !== '') {
       refused = undefined;
       showAlert(alert);
       for (const field of texts) field.removeAttribute('aria-invalid');
     }
-    for (const field of texts) if (looksLikePrivateKey(field.value)) refusePrivateKey(field);
+    for (const field of texts.filter(({ value }) => looksLikePrivateKey(value))) {
+      refused = field;
+      for (const emptied of [field, ...Object.values(files)]) emptied.value = '';
+      field.setAttribute('aria-invalid', 'true');
+      field.focus();
+      showAlert(alert, ...privateKeyLines);
+    }
   };
 
-  const refusePrivateKey = (field: HTMLInputElement | HTMLTextAreaElement) => {
-    refused = field;
-    for (const emptied of [field, visaFile, keyFile]) emptied.value = '';
-    field.setAttribute('aria-invalid', 'true');
-    field.focus();
-    showAlert(alert, ...privateKeyLines);
-  };
-
-  const read = async (input: HTMLInputElement, field: HTMLTextAreaElement) => {
+  const read = async (name: keyof typeof files) => {
+    const [input, field] = [files[name], fields[name]];
     const [file] = input.files ?? [];
     if (file === undefined) return;
     field.value = '';
     changed();
-    // The largest file that can be right is a passport.
-    if (file.size > limits.passportBytes) {
+    const refuse = (why: string) => {
       input.value = '';
-      showAlert(alert, `${file.name} is too large: it has ${file.size} bytes.`, 'Choose the right file.');
-      return;
-    }
+      showAlert(alert, `${file.name} ${why}.`, 'Choose the right file, or paste its text.');
+    };
+    // The largest file that can be right is a passport.
+    if (file.size > limits.passportBytes) return refuse(`is too large: it has ${file.size} bytes`);
     const buffer = await file.arrayBuffer().catch(() => undefined);
-    if (buffer === undefined) {
-      showAlert(alert, `${file.name} cannot be read.`, 'Choose it again, or paste what it holds.');
-      return;
-    }
+    // Something else was typed or chosen meanwhile.
+    if (input.files?.[0] !== file) return;
+    if (buffer === undefined) return refuse('cannot be read');
     // A key of 32 bytes is not text.
     const bytes = new Uint8Array(buffer);
     field.value = bytes.length === 32 ? btoa(String.fromCharCode(...bytes)) : new TextDecoder().decode(bytes);
     changed();
   };
 
+  const fileOf = (field: string) => files[field as keyof typeof files]?.files?.[0]?.name;
+
   const check = async () => {
     changed();
-    const isFile = type.value === 'fileId';
-    const words = { id: id.value, visa: visa.value, publicKey: publicKey.value };
-    const found = checkOrder({ ...words, type: isFile ? 'fileId' : 'datasetId' }, new Date());
+    const words = { id: id.value, visaToken: visaToken.value, userPublicKey: userPublicKey.value };
+    const found = checkOrder({ ...words, type: type.value === 'fileId' ? 'fileId' : 'datasetId' }, new Date());
     if ('faults' in found) {
+      const from = (file: string | undefined) => (file === undefined ? '' : ` from the file ${file}`);
+      showAlert(
+        alert,
+        ...found.faults.map(({ field, message }) => `${labels[field]}${from(fileOf(field))}: ${message}`),
+      );
       for (const { field } of found.faults) fields[field].setAttribute('aria-invalid', 'true');
-      showAlert(alert, ...found.faults.map(({ message }) => message));
-      const [first] = found.faults;
-      if (first) fields[first.field].focus();
+      fields[found.faults[0]?.field ?? 'id'].focus();
       return;
     }
     checked = found;
-    const facts = await factsOf(found, new Date());
+    const sources = Object.keys(files).map((field) => fileOf(field) ?? 'pasted text');
+    const facts = await factsOf(found, sources, new Date());
     if (checked !== found) return;
     element('facts', HTMLElement).replaceChildren(...facts);
     element('send', HTMLButtonElement).classList.toggle('doubted', found.doubts.length > 0);
@@ -98,9 +105,8 @@ export function orderForm(service: Service, onSent: (requestId: string) => void)
   };
 
   const clear = () => {
-    for (const field of [...texts, visaFile, keyFile]) field.value = '';
+    for (const field of [...texts, ...Object.values(files)]) field.value = '';
     changed();
-    id.focus();
   };
 
   const send = async () => {
@@ -110,58 +116,69 @@ export function orderForm(service: Service, onSent: (requestId: string) => void)
     isSending = true;
     try {
       const requestId = await service.send(sending.order);
-      // What was typed meanwhile stays.
-      if (checked === sending) clear();
+      // What was typed meanwhile has yet to be sent.
+      if (checked === sending) {
+        changed();
+        isSent = true;
+        id.focus();
+      }
       onSent(requestId);
     } catch (error) {
-      if (!(error instanceof RefusedError)) throw error;
-      const { what, violations, remedy } = error.refusal;
-      showAlert(alert, what, ...violations, remedy);
+      showAlert(alert, ...linesOf(error));
     } finally {
       isSending = false;
     }
   };
 
-  element('form', HTMLFormElement).addEventListener('submit', (event) => {
+  element('form', HTMLFormElement).onsubmit = (event) => {
     event.preventDefault();
     void check();
-  });
-  element('send', HTMLButtonElement).addEventListener('click', () => void send());
-  for (const field of Object.values(fields)) field.addEventListener('input', changed);
-  visaFile.addEventListener('change', () => void read(visaFile, visa));
-  keyFile.addEventListener('change', () => void read(keyFile, publicKey));
+  };
+  element('send', HTMLButtonElement).onclick = () => void send();
+  for (const field of [id, type]) field.oninput = changed;
+  for (const name of ['visaToken', 'userPublicKey'] as const) {
+    files[name].onchange = () => void read(name);
+    fields[name].oninput = () => {
+      files[name].value = '';
+      changed();
+    };
+  }
   return {
+    /** The service has accepted what was sent. An order that it rejects stays in the form, to be corrected. */
+    accepted(): void {
+      if (isSent) clear();
+    },
+
+    /** Begins another order. A visa and a key that still exist could be another person's. */
     fill(known: string, kind: OrderType): void {
       clear();
       id.value = known;
       type.value = kind;
-      visa.focus();
+      visaToken.focus();
     },
   };
 }
 
+/** @param sources where visa and key come from */
 async function factsOf(
   { order, token, datasets, expires, doubts, publicKey }: CheckedOrder,
+  [visa = '', key = '']: readonly string[],
   now: Date,
 ): Promise<Node[]> {
   const each = (values: readonly string[]) => [...new Set(values)].join(', ');
-  const warnings = doubts.map((doubt) => make('p', { class: 'notice doubtful' }, `Warning: ${doubt}`));
-  return [
-    factList([
-      [order.type === 'fileId' ? 'File' : 'Dataset', order.id],
-      ['Subject', each(token.visas.map(({ subject }) => subject))],
-      ['Issuer', each(token.visas.map(({ issuer }) => issuer))],
-      ['Datasets', datasets.join(', ') || 'none'],
-      ['Expires', expires === undefined ? 'the visa does not say' : relative(expires, now)],
-      ['Key fingerprint (SHA-256)', make('code', {}, await fingerprintOf(publicKey))],
-    ]),
-    make('p', { class: 'quiet' }, `The ${token.kind} was read in your browser. It is not verified.`),
-    ...warnings,
-  ];
-}
-
-/** As `data-out keys show` prints it. */
-async function fingerprintOf(publicKey: Uint8Array): Promise<string> {
-  const digest = await crypto.subtle.digest('SHA-256', Uint8Array.from(publicKey));
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
+  // As `data-out keys show` prints it.
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', Uint8Array.from(publicKey)));
+  const fingerprint = Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
+  const facts = factList([
+    [order.type === 'fileId' ? 'File' : 'Dataset', order.id],
+    ['Visa', visa],
+    ['Subject', each(token.visas.map(({ subject }) => subject))],
+    ['Issuer', each(token.visas.map(({ issuer }) => issuer))],
+    ['Datasets', datasets.join(', ') || 'none'],
+    ['Expires', expires === undefined ? 'the visa does not say' : relative(expires, now)],
+    ['Public key', key],
+    ['Key fingerprint (SHA-256)', make('code', {}, fingerprint)],
+  ]);
+  const note = make('p', { class: 'quiet' }, `The ${token.kind} was read in your browser. It is not verified.`);
+  return [facts, note, ...doubts.map((doubt) => make('p', { class: 'notice doubtful' }, `Warning: ${doubt}`))];
 }

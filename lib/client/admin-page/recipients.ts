@@ -1,23 +1,16 @@
 import type { ListedExport } from '../../contract/export-state.ts';
 
-/** Where labels are kept: a part of the browser's `Storage`. */
-export type LabelStore = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
-
-type Searched = Pick<ListedExport, 'requestId' | 'dataset' | 'file' | 'recipient'>;
-
 const prefix = 'data-out recipient ';
 
 /**
- * Names that an administrator gives to recipients, whom the service knows as hashes alone. They stay in this browser. A browser
- * that keeps nothing for this page has none.
+ * Names that an administrator gives to recipients, whom the service knows as hashes alone. They stay in this browser.
+ * @param store the browser's own; `undefined`: it keeps nothing for this page, so there are no labels
  */
-export function recipientLabels(store: LabelStore | undefined) {
+export function recipientLabels(store: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'> | undefined) {
   /** Empty: there is none. */
   const labelOf = (recipient: string | null) => (recipient !== null && store?.getItem(prefix + recipient)) || '';
   return {
-    /** Whether labels can be kept here. */
     isKept: store !== undefined,
-
     of: labelOf,
 
     /** An empty label removes the old one. */
@@ -27,21 +20,12 @@ export function recipientLabels(store: LabelStore | undefined) {
     },
 
     /** Whether an id, the recipient, or the recipient's label has these words in it, in any case. */
-    matches({ requestId, dataset, file, recipient }: Searched, words: string): boolean {
-      const sought = words.toLowerCase();
+    matches(shown: Pick<ListedExport, 'requestId' | 'dataset' | 'file' | 'recipient'>, words: string): boolean {
+      const { requestId, dataset, file, recipient } = shown;
       const texts = [requestId, dataset, file, recipient, labelOf(recipient)];
-      return texts.some((text) => text?.toLowerCase().includes(sought) === true);
+      return texts.some((text) => text?.toLowerCase().includes(words.toLowerCase()) === true);
     },
   };
 }
 
 export type RecipientLabels = ReturnType<typeof recipientLabels>;
-
-/** The browser's own store, unless its user forbids it. */
-export function browserStore(): LabelStore | undefined {
-  try {
-    return localStorage;
-  } catch {
-    return undefined;
-  }
-}

@@ -1,78 +1,67 @@
+import { counted } from '../../common/text.ts';
 import { problemIn } from '../api/json.ts';
 
-/** A reply of the service that is not an answer. */
-export interface RefusedReply {
-  /** 0: there was no reply. */
-  readonly status: number;
-  readonly text: string;
-  readonly retryAfter: string | null;
-}
+/** A reply of the service that is not an answer. Status 0: there was no reply. */
+export type RefusedReply = Readonly<{ status: number; text: string; retryAfter: string | null }>;
 
-/** For people: what happened, and what to do. */
-export interface Refusal {
-  readonly what: string;
-  readonly remedy: string;
-  /** Broken rules of an order, in the words of the form. */
-  readonly violations: readonly string[];
-  /** Whether the same call may succeed later. */
-  readonly isTemporary: boolean;
-  /** Seconds. */
-  readonly retryAfter: number | undefined;
-}
+/** For people. */
+export type Refusal = ReturnType<typeof readRefusal>;
 
 /** Labels of the form, by the names of the API. */
-const labels: Readonly<Record<string, string>> = {
-  id: 'Identifier',
-  type: 'Type',
-  visaToken: 'Visa',
-  userPublicKey: 'Public key',
-};
+export const labels = { id: 'Identifier', type: 'Type', visaToken: 'Visa', userPublicKey: 'Public key' } as const;
 
-/** Explains a reply with a status that refuses, or that is not JSON. @param isOrder whether the call was to send an order */
-export function readRefusal({ status, text, retryAfter }: RefusedReply, isOrder: boolean): Refusal {
+/**
+ * Explains a reply with a status that refuses, or that is not JSON: what happened, what to do, and which rules an order breaks.
+ * `isTemporary`: the same call can succeed later, after `retryAfter` seconds.
+ * @param isOrder whether the call was to send an order
+ */
+export function readRefusal({ status, text, retryAfter }: RefusedReply, isOrder: boolean) {
   const { code, detail, requestId, violations: broken } = problemIn(text);
-  const violations = broken.map(
-    ({ field, message }) => `${Object.hasOwn(labels, field) ? labels[field] : field}: ${message}`,
-  );
+  const labelOf = (field: string) => (Object.hasOwn(labels, field) ? labels[field as keyof typeof labels] : field);
+  const violations = broken.map(({ field, message }) => `${labelOf(field)}: ${message}`);
   const seconds = /^\d{1,5}$/.test(retryAfter ?? '') ? Number(retryAfter) : undefined;
-  const later = seconds === undefined ? 'in a minute' : `in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}`;
   const named = requestId === undefined ? '' : ` (request ${requestId})`;
-  const about = { violations, isTemporary: false, retryAfter: seconds };
-  if (status === 401) {
-    const remedy = 'Reload the page, and sign in with the user name and password of an administrator.';
-    return { ...about, what: 'The service refused your user name or password.', remedy };
-  }
-  if (status === 403) {
-    const remedy =
+  const later = seconds === undefined ? 'in a minute' : `in ${counted(seconds, 'second')}`;
+  const again = `Try again ${later}.${isOrder ? ' Nothing was sent.' : ''}`;
+  const what =
+    violations.length > 0 ? 'The service refused the order:' : `The service refused this: ${detail ?? status}`;
+  const wrong = [what, 'Correct it, and check it again.'] as const;
+  const byStatus: Readonly<Record<number, readonly [what: string, remedy: string]>> = {
+    400: wrong,
+    401: [
+      'The service refused your user name or password.',
+      'Reload the page, and sign in with the user name and password of an administrator.',
+    ],
+    403: [
+      detail ?? 'This user may not do this.',
       code === 'foreign_origin'
         ? 'Open this page at the address of the service itself, then try again.'
-        : 'Close the browser, open this page again, and sign in as a user who has the role ADMIN.';
-    return { ...about, what: detail ?? 'This user may not do this.', remedy };
-  }
-  if (status === 404) {
-    return { ...about, what: detail ?? 'The service has no record of this.', remedy: 'Refresh the table.' };
-  }
-  if (status === 429 || status === 503) {
-    const what =
-      status === 429
-        ? 'The service gets too many requests at the moment.'
-        : `The service cannot answer at the moment${named}.`;
-    const remedy = `Try again ${later}.${isOrder ? ' Nothing was sent.' : ''}`;
-    return { ...about, isTemporary: true, what, remedy };
-  }
-  if (status === 400 || status === 413) {
-    const what =
-      violations.length > 0 ? 'The service refused the order:' : `The service refused this: ${detail ?? status}`;
-    return { ...about, what, remedy: 'Correct it, and check it again.' };
-  }
-  if (status > 0 && status < 400) {
-    const remedy = 'Look at your network: you may have to sign in to it first. Then try again.';
-    return { ...about, what: 'Another server than this service has answered.', remedy };
-  }
+        : 'Close the browser, open this page again, and sign in as a user who has the role ADMIN.',
+    ],
+    404: [detail ?? 'The service has no record of this.', 'Refresh the table.'],
+    413: wrong,
+    429: ['The service gets too many requests at the moment.', again],
+    503: [`The service cannot answer at the moment${named}.`, again],
+  };
+  const known = byStatus[status] ?? (status > 0 && status < 400 ? stranger : undefined);
+  const about = {
+    violations,
+    retryAfter: seconds,
+    isTemporary: known === undefined || status === 429 || status === 503,
+  };
+  if (known) return { ...about, what: known[0], remedy: known[1] };
   const isSilent = status === 0 || status === 504;
-  const what = isSilent ? 'The service did not answer.' : `The service failed with status ${status}${named}.`;
   const help = isSilent ? 'Look at your network, then try again.' : 'Tell the operator the request and the time.';
-  const unknown =
-    'The order may have been sent or not: look for it in the table first. To send it twice does no harm: the same files are written again.';
-  return { ...about, isTemporary: true, what, remedy: isOrder ? `${unknown} ${help}` : help };
+  return {
+    ...about,
+    what: isSilent ? 'The service did not answer.' : `The service failed with status ${status}${named}.`,
+    remedy: isOrder ? `${unknown} ${help}` : help,
+  };
 }
+
+const stranger = [
+  'Another server than this service has answered.',
+  'Look at your network: you may have to sign in to it first. Then try again.',
+] as const;
+const unknown =
+  'The order may have been sent or not: look for it in the table first. To send it twice does no harm: the same files are written again.';

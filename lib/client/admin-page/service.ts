@@ -13,6 +13,14 @@ export class RefusedError extends Error {
   }
 }
 
+/** The lines of an alert: what went wrong, and what to do. @throws what is not an Error */
+export function linesOf(error: unknown): readonly string[] {
+  if (!(error instanceof Error)) throw error;
+  if (!(error instanceof RefusedError)) return [error.message, 'Tell the operator.'];
+  const { what, violations, remedy } = error.refusal;
+  return [what, ...violations, remedy];
+}
+
 /** What is sent. */
 export interface ExportRequestBody {
   readonly id: string;
@@ -47,21 +55,21 @@ export function connectService(
     }
     throw new RefusedError(readRefusal(reply, init.method === 'POST'));
   };
-  const get = (address: URL, page: number, search: Readonly<Record<string, string>> = {}) => {
+  const get = (address: string, page: number, state?: ExportState) => {
     const asked = new URL(address);
-    const parameters = { ...search, ...(page > 0 && { page: String(page) }) };
-    for (const [name, value] of Object.entries(parameters)) asked.searchParams.set(name, value);
+    if (state !== undefined) asked.searchParams.set('state', state);
+    if (page > 0) asked.searchParams.set('page', String(page));
     return call(asked);
   };
   return {
     /** @param page zero-based @throws RefusedError, ClientError */
     async list(state: ExportState | undefined, page: number): Promise<readonly ListedExport[]> {
-      return listedExports(await get(exports, page, state && { state }));
+      return listedExports(await get(exports.href, page, state));
     },
 
     /** @param page zero-based, of its files @throws RefusedError, ClientError */
     async show(requestId: string, page: number): Promise<ExportPage> {
-      return exportPage(await get(new URL(`${exports.href}/${encodeURIComponent(requestId)}`), page));
+      return exportPage(await get(`${exports.href}/${encodeURIComponent(requestId)}`, page));
     },
 
     /** @returns the request id @throws RefusedError */

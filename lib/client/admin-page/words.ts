@@ -2,22 +2,13 @@ import { counted } from '../../common/text.ts';
 import type { ExportState, ListedExport } from '../../contract/export-state.ts';
 import { explainReason } from '../../contract/reasons.ts';
 
-const minute = 60_000;
-const hour = 60 * minute;
-const day = 24 * hour;
+const second = [1000, 'second'] as const;
+const units = [[86_400_000, 'day'] as const, [3_600_000, 'hour'] as const, [60_000, 'minute'] as const, second];
 
 /** A span of time in its largest whole unit: `5 seconds`, `1 hour`, `29 days`. */
 export function span(milliseconds: number): string {
-  const [size, unit] =
-    milliseconds < minute
-      ? ([1000, 'second'] as const)
-      : milliseconds < hour
-        ? ([minute, 'minute'] as const)
-        : milliseconds < day
-          ? ([hour, 'hour'] as const)
-          : ([day, 'day'] as const);
-  const count = Math.max(0, Math.floor(milliseconds / size));
-  return counted(count, unit);
+  const [size, unit] = units.find(([least]) => milliseconds >= least) ?? second;
+  return counted(Math.max(0, Math.floor(milliseconds / size)), unit);
 }
 
 /** A time for people, in UTC as in the client: `2026-11-21 10:00:00 UTC`. Text that is not a time stays. */
@@ -38,18 +29,15 @@ export function stagedOf({ counts }: Pick<ListedExport, 'counts'>): string {
   return `${counts.staged ?? '?'} of ${counts.total}`;
 }
 
-const states: Readonly<Record<ExportState, string>> = {
+/** What each state means. */
+export const stateInWords: Readonly<Record<ExportState, string>> = {
   accepted: 'The visa and the dataset were right. No file has settled yet.',
   staging: 'Some files have settled. The others are being written to the outbox.',
   complete: 'Every file is in the outbox.',
   incomplete: 'Some files are not in the outbox. The list of its files says why.',
   withdrawn: 'Its containers were taken back, with the dataset or by the operator. Ask the operator.',
-  rejected: 'Nothing was staged. Remove the reason, then export again.',
+  rejected: 'Nothing was staged. Fix the cause, then export again.',
 };
-
-export function explainState(state: ExportState): string {
-  return states[state];
-}
 
 /** A reason code with what it means, and what to do. An unknown code stays alone. */
 export function reasonInWords(code: string): string {

@@ -52,16 +52,17 @@ type KeyReader = { readonly terminal: Terminal; readonly output: Output; readonl
 
 /**
  * The private keys that the settings name.
+ * @param keys filled by the first call; another call with them reads nothing again
  * @throws UsageError for no key, or an unusable one; ClientError `not_found`, or `forbidden` for a wrong passphrase
  */
-export async function readPrivateKeys(reader: KeyReader): Promise<PrivateKeys> {
+export async function readPrivateKeys(reader: KeyReader, keys = new PrivateKeys()): Promise<PrivateKeys> {
+  if (keys.files.length > 0) return keys;
   const { keyFiles } = reader.settings;
   if (keyFiles.length === 0) {
     throw new UsageError('no private key is set', {
       remedy: 'Run data-out setup, or give your key with --key FILE or DATA_OUT_KEY_FILE.',
     });
   }
-  const keys = new PrivateKeys();
   // One after the other: a person can answer one question at a time.
   for (const path of keyFiles) keys.files.push({ path, privateKey: await readPrivateKey(path, reader) });
   return keys;

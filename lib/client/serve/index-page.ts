@@ -1,4 +1,4 @@
-import { type Folder, isFolder } from './place.ts';
+import type { Names } from './folder.ts';
 
 const escapes: Readonly<Record<string, string>> = {
   '&': '&amp;',
@@ -9,36 +9,27 @@ const escapes: Readonly<Record<string, string>> = {
 };
 const escaped = (text: string) => text.replaceAll(/[&<>"']/g, (character) => escapes[character] ?? '');
 
-/** Folders first, each by name. */
-function sorted(folder: Folder): readonly (readonly [string, boolean])[] {
-  const names = [...folder].map(([name, found]) => [name, isFolder(found)] as const);
-  return names.sort(([one, isOne], [other, isOther]) => Number(isOther) - Number(isOne) || (one < other ? -1 : 1));
-}
-
-/** A folder as a page of links, relative to it; `rclone` and `wget` also read it. @param path of the folder, without the token */
-export function indexPage(path: readonly string[], folder: Folder): string {
+/**
+ * A folder as a page of links, relative to it, folders first; `rclone` and `wget` also read it.
+ * @param path of the folder, without the token
+ */
+export function indexPage(path: readonly string[], names: Names): string {
   const title = escaped(`/${path.join('/')}`);
-  const items = sorted(folder).map(([name, isInner]) => {
-    const end = isInner ? '/' : '';
-    return `<li><a href="${escaped(`./${encodeURIComponent(name)}${end}`)}">${escaped(name)}${end}</a></li>`;
+  const files = [...names].flatMap(([name, file]) => (file === undefined ? [] : [name]));
+  const folders = [...names.keys()].filter((name) => names.get(name) === undefined).map((name) => `${name}/`);
+  const links = [...folders.sort(), ...files.sort()].map((name) => {
+    const address = `./${encodeURIComponent(name).replace(/%2F$/, '/')}`;
+    return `<li><a href="${escaped(address)}">${escaped(name)}</a></li>`;
   });
-  const up = path.length > 0 ? ['<li><a href="../">../</a></li>'] : [];
   return [
     '<!doctype html>',
     `<html lang="en"><head><meta charset="utf-8"><title>${title}</title></head>`,
     `<body><h1>${title}</h1>`,
     '<ul>',
-    ...up,
-    ...items,
+    ...(path.length > 0 ? ['<li><a href="../">../</a></li>'] : []),
+    ...links,
     '</ul>',
     '</body></html>',
     '',
   ].join('\n');
-}
-
-/** The same as JSON. */
-export function indexJson(path: readonly string[], folder: Folder): string {
-  const namesOf = (wanted: boolean) => sorted(folder).flatMap(([name, isInner]) => (isInner === wanted ? [name] : []));
-  const [folders, files] = [namesOf(true), namesOf(false)];
-  return `${JSON.stringify({ path: `/${path.join('/')}`, folders, files })}\n`;
 }

@@ -78,6 +78,15 @@ const shownFileState = `case when ${isOpen('f')} then 'pending' else f.state end
 const inState = (state: FileState) => `count(*) filter (where ${shownFileState} = '${state}')`;
 const stagedBytes = "cast(coalesce(sum(f.bytes) filter (where f.state = 'staged'), 0) as bigint)";
 
+/** Of a settled request what its receipt lists, as the list of requests has it: also containers that a newer export wrote. */
+const settledOr = (column: string, counted: string) =>
+  `coalesce(case when not ${isUnsettled} then r.${column} end, ${counted})`;
+const delivered = settledOr('staged', inState('staged'));
+const countOf = (state: FileState) => {
+  if (state === 'staged') return delivered;
+  return state === 'superseded' ? `${inState('staged')} + ${inState(state)} - ${delivered}` : inState(state);
+};
+
 /** Which export requests; both conditions together. @default - all */
 export interface ExportFilter {
   readonly state?: ExportState | undefined;
@@ -95,8 +104,8 @@ export function exportRecords(db: SqlExecutor) {
          from data_out.requests r
          cross join lateral (
            select cast(json_build_object('total', count(*),
-               ${fileStates.map((state) => `'${state}', ${inState(state)}`).join(', ')}) as text) as counts,
-             ${stagedBytes} as bytes
+               ${fileStates.map((state) => `'${state}', ${countOf(state)}`).join(', ')}) as text) as counts,
+             ${settledOr('staged_bytes', stagedBytes)} as bytes
            from data_out.request_files f where f.request_id = r.request_id) c
          where r.request_id = cast(:request_id as uuid) and r.archive_kind = :kind`,
         { request_id: { uuid: requestId }, kind: archiveKind, ...timeFormat },

@@ -31,6 +31,13 @@ describe('progress', () => {
     return plain.split('\n').filter((line) => line !== '');
   }
 
+  test('a terminal that cannot replace a line gets one only now and then', () => {
+    const { progress, said, steps } = progressOn({ ...terminalOf(80), env: { TERM: 'dumb' } });
+    const task = progress.task('one', 40 * MiB);
+    steps(32, 500, (step) => task.set(step * MiB));
+    expect(said.stderr.match(/\n/g)).toHaveLength(1);
+  });
+
   test.each([200, 80, 40, 20, 12])('no line is wider than a terminal of %i columns', (width) => {
     const { progress, said, steps } = progressOn(terminalOf(width));
     const tasks = ['a very long name of a file that goes on and on.bam.c4gh', '标本-标本-标本-标本-标本.bam', 'x'].map(
@@ -130,8 +137,8 @@ describe('progress', () => {
     [
       40,
       [
-        'EGAF00…m.c4gh  60 %    5.0 MiB/s   16 s',
-        'EGAF00…m.c4gh   0 %   99.8 KiB/s 17 min',
+        '…1-sam…umour…  60 %    5.0 MiB/s   16 s',
+        '…2-标本…-q\u0303tq\u0303…   0 %   99.8 KiB/s 17 min',
         'stand…nput 39.0 KiB    9.8 KiB/s',
         '30 %, 5.1 MiB/s, 55 s left',
       ],

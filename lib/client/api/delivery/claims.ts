@@ -1,4 +1,5 @@
 import { basename, join } from 'node:path';
+import { safeFileName } from '../../../common/names.ts';
 import type { DeliveredFile, MissingFile } from '../../../contract/delivery.ts';
 import { originalPath } from '../download/disk/local-name.ts';
 import type { Expected } from '../download/expected.ts';
@@ -21,7 +22,9 @@ export class Claims {
   /** Oldest request first. */
   readonly receipts: readonly Receipt[];
   readonly #byName = new Map<string, Claim>();
-  #byPath: ReadonlyMap<string, Claim> | undefined;
+  #byPlace: ReadonlyMap<string, Claim> | undefined;
+  /** The containers of each submitted path. */
+  #twins: ReadonlyMap<string, readonly Claim[]> | undefined;
 
   /** @param receipts one per request */
   constructor(receipts: readonly Receipt[]) {
@@ -41,12 +44,24 @@ export class Claims {
     return this.#byName.get(name);
   }
 
-  /** @param path of a container in the folder of its download: its name, or where `originalPath` puts it; folders may be added */
+  /**
+   * Where `download --original-paths` puts a container, as segments: at the path that its submitter gave it. If several
+   * containers have one path, each has its name in the outbox, which begins with its file id.
+   * @returns `undefined` if no receipt names it, or its path has no name
+   */
+  place(name: string): readonly string[] | undefined {
+    const file = this.of(name)?.file;
+    const place = file && originalPath(file.path);
+    if (file === undefined || place === undefined) return undefined;
+    this.#twins ??= Map.groupBy(this.#byName.values(), (claim) => pathKey(claim.file.path));
+    const isAlone = this.#twins.get(pathKey(file.path))?.length === 1;
+    return isAlone ? place : place.with(-1, safeFileName(file.name));
+  }
+
+  /** @param path of a container in the folder of its download: its name, or its {@link place}; folders may be added */
   at(path: string): Claim | undefined {
-    this.#byPath ??= new Map(
-      [...this.#byName.values()].map((claim) => [join(...(originalPath(claim.file.path) ?? ['.'])), claim]),
-    );
-    return this.of(path) ?? this.#byPath.get(path) ?? this.of(basename(path));
+    this.#byPlace ??= new Map([...this.#byName].map(([name, claim]) => [join(...(this.place(name) ?? ['.'])), claim]));
+    return this.of(path) ?? this.#byPlace.get(path) ?? this.of(basename(path));
   }
 
   /** In the order of the names. */
@@ -100,6 +115,11 @@ export class Claims {
     };
     return { size, headerSha256, crc64nvme, receipt };
   }
+}
+
+/** One for all paths that are the same file on a disk that ignores case or Unicode forms. */
+function pathKey(submitted: string): string {
+  return originalPath(submitted)?.join('/').normalize('NFC').toLowerCase() ?? '';
 }
 
 export function requestedAt(receipt: Receipt): number {

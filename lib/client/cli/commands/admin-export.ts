@@ -30,9 +30,9 @@ exit code is 0 for complete, 3 for rejected or withdrawn, 5 for incomplete, 7 fo
 An id of EGAF and digits is a file, any other a dataset.
 
 A batch is a CSV file whose first line is id,visa,public_key. Paths are relative to its folder. In another column, type, a row
-can say "file" of an id of another form. The outcomes of a run are written to FILE.csv.results.csv, and what all runs have sent
-to FILE.csv.results.jsonl. A second run of the same command asks the service what happened to the rows that were sent, and sends
-the others, and those that were rejected, incomplete or withdrawn.
+can say "file" of an id of another form. The results are in FILE.csv.results.csv. A second run of the same command reads
+them, asks the service what happened to the rows that were sent, and sends the others, and those that were rejected, incomplete
+or withdrawn.
 
 Examples:
   data-out admin export EGAD00000000001 --visa jane.jwt --public-key jane.pub.pem --wait

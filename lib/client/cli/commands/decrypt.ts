@@ -5,14 +5,16 @@ import { isReceiptName } from '../../../contract/delivery.ts';
 import { usageError } from '../../../terminal/errors.ts';
 import { failureOf } from '../../../terminal/failure.ts';
 import { printable } from '../../../terminal/output.ts';
+import { receiptNames } from '../../api/delivery/receipt-files.ts';
 import { isFolder, makeFolder } from '../../api/download/disk/local-disk.ts';
 import { plaintextName } from '../../api/download/disk/local-name.ts';
 import { ClientError } from '../../api/errors.ts';
-import { DecryptRun, type FileToDecrypt, type Opened } from '../decrypt/decrypt-run.ts';
+import { type DecryptOptions, decryption, type FileToDecrypt, type Opened } from '../decrypt/decrypt-run.ts';
 import { clientFailure } from '../failure.ts';
 import { guardOutputs } from '../files/guard.ts';
 import { filesHelp, withOutputOptions } from '../files/options.ts';
 import { keySetOption } from '../folder-receipts.ts';
+import { PrivateKeys, readPrivateKeys } from '../key-files.ts';
 import { urlOption, withConnectionOptions, withKeyOptions } from '../options.ts';
 import { rangeOption } from '../range.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
@@ -28,7 +30,7 @@ Each plaintext is compared with the delivery receipts (NAME.delivery.jws) beside
 differs is not kept. If no receipt names a file of a folder, it is decrypted anyway, and the exit code is 10.
 
 With --delete, a container is removed once its plaintext is on the disk and has the SHA-256 of its receipt, so the disk needs
-room for one file more, not for all files twice.
+room for one file more, not for all files twice. Run again once everything is removed, the command says so and ends with 0.
 
 A damaged segment is reported. Nothing after it is written, and no file is left behind.
 
@@ -62,33 +64,31 @@ export function registerDecrypt(program: Command, context: CommandContext): void
     .addHelpText('after', afterHelp)
     .action(async (names, options, command) => {
       await using session = await openSession(context, command);
-      const { files: found, isMany } = await filesToDecrypt(names, options, session);
-      const files = found.filter(({ input }) => {
-        const isReceipt = isReceiptName(input);
-        const skipped = `${printable(input)} is a delivery receipt, which is not encrypted: skipped. data-out verify reads it.`;
-        if (isReceipt) session.output.note(skipped);
-        return !isReceipt;
-      });
+      const { files, isMany } = await filesToDecrypt(names, options, session);
       const { sender, passphraseFile, range } = options;
       if (options.delete && (range ?? files.find((file) => [file.input, file.output].includes('-')))) {
         throw usageError('--delete', 'this needs whole files as input and output');
       }
       const read = [...files.map(({ input }) => input), sender, passphraseFile];
-      await guardOutputs(
-        session,
-        files.map(({ output }) => output),
-        read,
-      );
-      using run = new DecryptRun(session, options, isMany);
-      if (isMany) await decryptMany(session, files, run);
-      else for (const file of files) await run.decrypt(file);
+      const written = files.map(({ output }) => output);
+      await guardOutputs(session, written, read);
+      using keys = new PrivateKeys();
+      const readKeys = () => readPrivateKeys(session, keys);
+      const decryptOne = decryption(session, options, readKeys, isMany);
+      if (!isMany) {
+        for (const file of files) await decryptOne(file);
+        return;
+      }
+      // A wrong key or passphrase fails before the first file, and is asked for once.
+      if (files.length > 0) await readKeys();
+      await decryptMany(session, files, decryptOne);
     });
 }
 
 /** @throws UsageError; ClientError `not_found` for a folder without containers */
 async function filesToDecrypt(
   names: readonly string[],
-  { output, range }: { readonly output?: string; readonly range?: unknown },
+  { output, range, ...options }: DecryptOptions,
   session: Session,
 ): Promise<{ readonly files: readonly FileToDecrypt[]; readonly isMany: boolean }> {
   const { folder } = session.terminal;
@@ -98,22 +98,26 @@ async function filesToDecrypt(
     if (name !== '-' && (await isFolder(resolve(folder, name)))) {
       isMany = true;
       const inside = await containersBelow(name, session);
-      if (inside.length === 0) throw new ClientError('not_found', `no file below ${printable(name)} ends in .c4gh`);
+      if (inside.length === 0) await explainEmpty(session, name, options);
       for (const path of inside.sort()) {
         const place = join(output ?? name, plaintextName(path));
         files.push({ input: join(name, path), output: place, root: name, path, isOfFolder: true });
       }
+    } else if (isReceiptName(name)) {
+      const what = `${printable(name)} is a delivery receipt, which is not encrypted`;
+      session.output.note(`${what}: skipped. data-out verify reads it.`);
     } else {
       const place = isMany && output !== undefined ? join(output, plaintextName(basename(name))) : output;
-      const named = place ?? (isReceiptName(name) ? '' : defaultName(name));
-      files.push({ input: name, output: named, root: dirname(name), path: basename(name), isOfFolder: false });
+      const about = { root: dirname(name), path: basename(name), isOfFolder: false };
+      files.push({ input: name, output: place ?? defaultName(name), ...about });
     }
   }
   if (!isMany) return { files, isMany };
   if (range !== undefined) throw usageError('--range', 'this is for a single file');
   if (names.includes('-')) throw usageError('files', 'standard input is decrypted alone', 'Omit "-" or the others.');
-  if (output === '-')
+  if (output === '-') {
     throw usageError('--output', 'several files cannot be written to standard output', 'Name a folder.');
+  }
   const outputs = new Set<string>();
   for (const each of files) {
     const path = resolve(folder, each.output).toLowerCase();
@@ -138,17 +142,26 @@ async function containersBelow(name: string, { terminal, output }: Session): Pro
   return found;
 }
 
+/** A folder of receipts alone is what --delete leaves. @throws ClientError `not_found` for any other without containers */
+async function explainEmpty({ terminal, output }: Session, name: string, { delete: deletes }: DecryptOptions) {
+  const isDone = deletes && (await receiptNames(resolve(terminal.folder, name))).length > 0;
+  const what = `no file below ${printable(name)} ends in .c4gh`;
+  if (!isDone) throw new ClientError('not_found', what);
+  output.note(`${what}: nothing is left to decrypt.`);
+}
+
 /** Decrypts each file, whatever happens to the others. @throws the failure, if any file failed or is not verified */
-async function decryptMany(session: Session, files: readonly FileToDecrypt[], run: DecryptRun): Promise<void> {
-  const { terminal, output } = session;
-  // A wrong key or passphrase fails before the first file, and is asked for once.
-  await run.keys();
+async function decryptMany(
+  { terminal, output }: Session,
+  files: readonly FileToDecrypt[],
+  decryptOne: (file: FileToDecrypt) => Promise<Opened>,
+): Promise<void> {
   const opened: (Opened & FileToDecrypt)[] = [];
   const errors: { readonly error: unknown; readonly code: string; readonly message: string }[] = [];
   for (const file of files) {
     try {
       await makeFolder(dirname(resolve(terminal.folder, file.output)));
-      opened.push({ ...file, ...(await run.decrypt(file)) });
+      opened.push({ ...file, ...(await decryptOne(file)) });
     } catch (error) {
       const { code, message } = failureOf(error, clientFailure);
       if (code === 'unexpected' || terminal.signal.aborted) throw error;
@@ -158,19 +171,15 @@ async function decryptMany(session: Session, files: readonly FileToDecrypt[], ru
   }
   const before = opened.filter(({ outcome }) => outcome === 'skipped').length;
   const verified = opened.filter((each) => each.verified !== undefined).length;
-  output.note(
-    `${opened.length} of ${files.length} files decrypted${before > 0 ? ` (${before} before)` : ''}, ${verified || 'none'} verified`,
-  );
+  const ofThem = `${before > 0 ? ` (${before} before)` : ''}, ${verified || 'none'} verified`;
+  if (files.length > 0) output.note(`${opened.length} of ${files.length} files decrypted${ofThem}`);
   // A file that must not be relied on matters more than one that can still come.
   const first = errors.find(({ code }) => code === 'not_verified') ?? errors[0];
   if (first) {
-    const isAlike = errors.length === files.length && errors.every(({ code }) => code === first.code);
-    if (isAlike) throw first.error;
-    throw new ClientError(
-      first.code === 'not_verified' ? 'not_verified' : 'partial',
-      `${errors.length} of ${files.length} files are not decrypted: ${first.message}`,
-      { cause: first.error },
-    );
+    if (errors.length === files.length && errors.every(({ code }) => code === first.code)) throw first.error;
+    const code = first.code === 'not_verified' ? 'not_verified' : 'partial';
+    const what = `${errors.length} of ${files.length} files are not decrypted: ${first.message}`;
+    throw new ClientError(code, what, { cause: first.error });
   }
   const doubtful = opened.filter((each) => each.isOfFolder && each.verified === undefined).length;
   if (doubtful === 0) return;

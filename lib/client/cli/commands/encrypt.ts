@@ -1,17 +1,9 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { encrypt, encryptedBodySize, encryptFile } from '../../../crypt4gh/index.ts';
 import { usageError } from '../../../terminal/errors.ts';
-import { guardOutputs } from '../files/guard.ts';
-import { type Input, openInput } from '../files/input.ts';
-import {
-  filesHelp,
-  outputOf,
-  readRecipients,
-  reportWritten,
-  withOutputOptions,
-  withRecipients,
-} from '../files/options.ts';
-import { type Sink, writeOutput } from '../files/output-file.ts';
+import type { Input } from '../files/input.ts';
+import { filesHelp, withOutputOptions, withRecipients, writeForReaders } from '../files/options.ts';
+import type { Sink } from '../files/output-file.ts';
 import { counted, sliced } from '../files/streams.ts';
 import { threadsFor, whileGrowing } from '../files/threads.ts';
 import { readPrivateKey, wiping } from '../key-files.ts';
@@ -48,65 +40,44 @@ export function registerEncrypt(program: Command, context: CommandContext): void
     .addHelpText('after', afterHelp)
     .action(async (file, options, command) => {
       await using session = await openSession(context, command);
-      const { terminal } = session;
       const { key, range } = options;
       if ((key?.length ?? 0) > 1) throw usageError('--key', 'a file has one sender: give one key');
-      const recipients = await readRecipients(options.recipient, terminal);
-      await using input = await openInput(file, terminal);
-      const name = options.output ?? (file === '-' ? '-' : `${file}.c4gh`);
-      await guardOutputs(session, [name], [file, ...(options.recipient ?? []), options.passphraseFile]);
       // Only --key: a key in the settings must not reveal the writer by accident.
       const [keyFile] = key === undefined ? [] : session.settings.keyFiles;
-      await writeOutput(outputOf(name, options, terminal), async (sink) => {
+      const name = options.output ?? (file === '-' ? '-' : `${file}.c4gh`);
+      await writeForReaders(session, { ...options, file, name }, async (sink, input, recipients) => {
         const senderKey = keyFile === undefined ? undefined : await readPrivateKey(keyFile, session);
         using _wiped = wiping(senderKey);
-        await encryptTo(sink, { session, input, range, recipients, senderKey });
+        await encryptTo(sink, session, input, range, { recipients, senderKey });
       });
-      reportWritten(session.output, { file, output: name, recipients: recipients.length });
     });
 }
 
-interface Part {
-  /** Bytes; `undefined` for a pipe. */
-  readonly size: number | undefined;
-  stream(): AsyncIterable<Uint8Array>;
-}
-
-/** The bytes of the input in `range`. @throws UsageError when the range begins after the end */
-function partOf(input: Input, range: ByteRangeOption | undefined): Part {
-  if (range === undefined) return { size: input.size, stream: () => input.stream() };
-  const { start, end } = range;
-  if (input.size === undefined) return { size: undefined, stream: () => sliced(input.stream(), range) };
+/** The bytes of the input in `range`, and how many; `undefined` for a pipe. @throws UsageError if it begins after the end */
+function partOf(input: Input, range: ByteRangeOption | undefined) {
+  if (range === undefined) return { size: input.size, bytes: input.stream() };
+  if (input.size === undefined) return { size: undefined, bytes: sliced(input.stream(), range) };
   checkWithin(range, input.size);
-  const size = Math.min(end ?? input.size, input.size) - start;
-  return { size, stream: () => sliced(input.stream(start), { start: 0, end: size }) };
+  const size = Math.min(range.end ?? input.size, input.size) - range.start;
+  return { size, bytes: sliced(input.stream(range.start), { start: 0, end: size }) };
 }
 
 async function encryptTo(
   sink: Sink,
-  job: {
-    readonly session: Session;
-    readonly input: Input;
-    readonly range: ByteRangeOption | undefined;
-    readonly recipients: readonly Uint8Array[];
-    readonly senderKey: Uint8Array | undefined;
-  },
+  { progress, terminal }: Session,
+  input: Input,
+  range: ByteRangeOption | undefined,
+  keys: { readonly recipients: readonly Uint8Array[]; readonly senderKey: Uint8Array | undefined },
 ): Promise<void> {
-  const { session, input, range, recipients, senderKey } = job;
-  const { progress, terminal } = session;
-  const part = partOf(input, range);
-  await using workers = threadsFor(part.size, terminal.signal, input.isPipe);
-  if (workers && input.handle && sink.handle && !range) {
-    const { handle } = input;
+  const { handle, label, isPipe } = input;
+  const { size, bytes } = partOf(input, range);
+  await using workers = threadsFor(size, terminal.signal, isPipe);
+  if (workers && handle && sink.handle && !range) {
     const target = sink.handle;
-    const total = encryptedBodySize(input.size ?? 0);
-    await whileGrowing(target, { progress, label: input.label, total }, () =>
-      encryptFile(handle, target, { recipients, senderKey, workers }),
-    );
-    return;
+    const work = () => encryptFile(handle, target, { ...keys, workers });
+    return await whileGrowing(target, { progress, label, total: encryptedBodySize(size ?? 0) }, work);
   }
-  using task = progress.task(input.label, part.size);
-  const plaintext = counted(part.stream(), task.add);
-  const how = { recipients, senderKey, ...(workers && { workers }), reuseMemory: true };
-  await sink.write(encrypt(plaintext, how));
+  using task = progress.task(label, size);
+  const how = { ...keys, ...(workers && { workers }), reuseMemory: true };
+  await sink.write(encrypt(counted(bytes, task.add), how));
 }

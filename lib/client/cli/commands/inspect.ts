@@ -23,26 +23,6 @@ Examples:
   data-out inspect --key me.sec.pem --key old.sec.pem sample.bam.c4gh
   curl -s https://... | data-out inspect --key me.sec.pem -`;
 
-/** What `inspect` found. Sizes in bytes. `null`: not known, because the input is a pipe or no key opens the header. */
-interface Inspection extends Readonly<Record<string, unknown>> {
-  readonly file: string;
-  readonly headerBytes: number;
-  readonly packets: number;
-  /** The most readers that the header can be for: one reader can have several packets. */
-  readonly recipientsAtMost: number | null;
-  readonly bodyBytes: number | null;
-  readonly segments: number | null;
-  readonly plaintextBytes: number | null;
-  readonly keysTried: number;
-  /** The files of the keys that open the header. */
-  readonly opensWith: readonly string[];
-  readonly dataKeys: number | null;
-  /** Lengths to skip and to keep in turn, in decimal, because a JSON number is too small for some. */
-  readonly editList: readonly string[] | null;
-  /** Bytes of the plaintext after the edit list. */
-  readonly visibleBytes: number | null;
-}
-
 /** `inspect [file]`. */
 export function registerInspect(program: Command, context: CommandContext): void {
   withKeyOptions(program.command('inspect'))
@@ -56,17 +36,13 @@ export function registerInspect(program: Command, context: CommandContext): void
       await body.return?.();
       const bodySize = input.size === undefined ? undefined : input.size - header.length;
       using keys = session.settings.keyFiles.length > 0 ? await readPrivateKeys(session) : new PrivateKeys();
-      const inspection = inspect(file, header, bodySize, keys.files);
-      session.output.result(inspection, describe(inspection).join('\n'));
+      const found = inspect(file, header, bodySize, keys.files);
+      session.output.result(found, describe(found).join('\n'));
     });
 }
 
-function inspect(
-  file: string,
-  header: Uint8Array,
-  bodySize: number | undefined,
-  keys: readonly PrivateKeyFile[],
-): Inspection {
+/** What `inspect` shows. Sizes in bytes. `null`: not known, because the input is a pipe or no key opens the header. */
+function inspect(file: string, header: Uint8Array, bodySize: number | undefined, keys: readonly PrivateKeyFile[]) {
   const opened = keys.flatMap(({ path, privateKey }) => {
     const result = tryOpen(header, [privateKey]);
     return result instanceof NoMatchingKeyError ? [] : [{ path, ...result }];
@@ -79,6 +55,7 @@ function inspect(
     file,
     headerBytes: headerLength(header) ?? header.length,
     packets: closed.packetCount,
+    // One reader can have several packets.
     recipientsAtMost: closed instanceof NoMatchingKeyError ? closed.recipientCount : null,
     bodyBytes: bodySize ?? null,
     segments: bodySize === undefined ? null : Math.ceil(bodySize / ENCRYPTED_SEGMENT_BYTES),
@@ -86,6 +63,7 @@ function inspect(
     keysTried: keys.length,
     opensWith: opened.map(({ path }) => path),
     dataKeys: first?.dataKeys.length ?? null,
+    // Lengths to skip and to keep in turn, in decimal, because a JSON number is too small for some.
     editList: first?.editList?.map(String) ?? null,
     visibleBytes: first === undefined || plaintext === null ? null : editedSize(plaintext, first.editList ?? []),
   };
@@ -100,20 +78,20 @@ function tryOpen(header: Uint8Array, privateKeys: readonly Uint8Array[]): Opened
   }
 }
 
-function describe(found: Inspection): string[] {
+function describe(found: ReturnType<typeof inspect>): string[] {
   const { editList, opensWith, keysTried, segments, recipientsAtMost } = found;
   const size = (bytes: number | null) =>
     bytes === null ? 'not known' : bytes < 1024 ? `${bytes} B` : `${bytes} B (${formatBytes(bytes)})`;
   const readers = recipientsAtMost === null ? '' : `, for at most ${counted(recipientsAtMost, 'reader')}`;
+  const tried = keysTried === 0 ? 'no key was given; try one with --key FILE' : undefined;
+  const none = `none of the ${counted(keysTried, 'key')} given`;
   const lines: [string, string][] = [
     ['File', found.file === '-' ? 'standard input' : printable(found.file)],
     ['Header', `${size(found.headerBytes)}, ${counted(found.packets, 'packet')}${readers}`],
     ['Body', `${size(found.bodyBytes)}${segments === null ? '' : `, ${counted(segments, 'segment')}`}`],
     ['Plaintext', size(found.plaintextBytes)],
+    ['Opens with', tried ?? (opensWith.map(printable).join(', ') || none)],
   ];
-  if (keysTried === 0) lines.push(['Opens with', 'no key was given; try one with --key FILE']);
-  else if (opensWith.length === 0) lines.push(['Opens with', `none of the ${counted(keysTried, 'key')} given`]);
-  else lines.push(['Opens with', opensWith.map(printable).join(', ')]);
   if (found.dataKeys !== null) {
     lines.push(['Data keys', String(found.dataKeys)]);
     lines.push(['Edit list', editList === null ? 'none' : describeEditList(editList)]);

@@ -1,17 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { addRecipients, reencryptHeader, splitContainer } from '../../../crypt4gh/index.ts';
-import { guardOutputs } from '../files/guard.ts';
-import { openInput } from '../files/input.ts';
-import {
-  filesHelp,
-  outputOf,
-  readRecipients,
-  reportWritten,
-  withOutputOptions,
-  withRecipients,
-} from '../files/options.ts';
-import { writeOutput } from '../files/output-file.ts';
+import { filesHelp, withOutputOptions, withRecipients, writeForReaders } from '../files/options.ts';
 import { counted, joined } from '../files/streams.ts';
 import { readPrivateKeys } from '../key-files.ts';
 import { withKeyOptions } from '../options.ts';
@@ -40,30 +30,19 @@ export function registerReencrypt(program: Command, context: CommandContext): vo
     .addHelpText('after', afterHelp)
     .action(async (file, options, command) => {
       await using session = await openSession(context, command);
-      const { terminal, progress } = session;
-      const recipients = await readRecipients(options.recipient, terminal);
-      await using input = await openInput(file, terminal);
       const name = options.output ?? '-';
-      await guardOutputs(session, [name], [file, ...(options.recipient ?? []), options.passphraseFile]);
-      const output = outputOf(name, options, terminal);
-      await writeOutput(output, async (sink) => {
+      await writeForReaders(session, { ...options, file, name }, async (sink, input, recipients) => {
         using keys = await readPrivateKeys(session);
         const readerKeys = keys.raw;
-        using task = progress.task(input.label, input.size);
+        using task = session.progress.task(input.label, input.size);
         const { header: old, body } = await splitContainer(counted(input.stream(), task.add));
         // Otherwise a silent writer would keep the process after an error.
         await using _ = { [Symbol.asyncDispose]: async () => void (await body.return?.()) };
+        const about = { header: old, readerKeys, recipients };
         const header = options.add
-          ? addRecipients({ header: old, readerKeys, recipients })
-          : reencryptHeader({
-              header: old,
-              readerKeys,
-              recipients,
-              derivation: { random: randomBytes },
-              foreignPackets: 'keep',
-            });
+          ? addRecipients(about)
+          : reencryptHeader({ ...about, derivation: { random: randomBytes }, foreignPackets: 'keep' });
         await sink.write(joined(header, body));
       });
-      reportWritten(session.output, { file, output: name, recipients: recipients.length });
     });
 }

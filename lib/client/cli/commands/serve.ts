@@ -2,15 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
-import { Recent } from '../../../common/recent.ts';
 import { usageError } from '../../../terminal/errors.ts';
 import { failureOf } from '../../../terminal/failure.ts';
 import { printable } from '../../../terminal/output.ts';
 import { isFolder } from '../../api/download/disk/local-disk.ts';
 import { ClientError } from '../../api/errors.ts';
 import { connectionOwner } from '../../serve/connection-owner.ts';
-import { DiskFolder } from '../../serve/disk-folder.ts';
-import { mostBlocks } from '../../serve/plain-file.ts';
+import { type Find, folderBelow } from '../../serve/folder.ts';
 import { serve } from '../../serve/server.ts';
 import { clientFailure } from '../failure.ts';
 import { readPrivateKeys } from '../key-files.ts';
@@ -19,8 +17,8 @@ import { type CommandContext, openSession, type Session } from '../session.ts';
 
 const afterHelp = `
 Tools on this machine read the .c4gh files of FOLDER decrypted, at the printed address, under their names without .c4gh.
-?format=json after a folder lists it as JSON. With --plain the other files of FOLDER are shown as they are, so that tools find
-an index beside its file. No plaintext is written to the disk. Ctrl-C ends it.
+With --plain the other files of FOLDER are shown as they are, so that tools find an index beside its file. No plaintext is
+written to the disk. Ctrl-C ends it.
 
 The address contains a secret that is new at each start: keep it to yourself. Only this machine can connect, and on Linux only
 you.
@@ -56,7 +54,7 @@ export function registerServe(program: Command, context: CommandContext): void {
       let last = '';
       const served = await serve({
         port,
-        place: await placeOf(session, folder, plain),
+        find: await folderOf(session, folder, plain),
         admission: { token: randomBytes(24).toString('base64url'), origins, ownerOf, user: process.getuid?.() ?? -1 },
         failureOf: (error) => failureOf(error, clientFailure),
         failed: (path, { code, message }) => {
@@ -77,13 +75,12 @@ export function registerServe(program: Command, context: CommandContext): void {
 }
 
 /** @throws UsageError, ClientError */
-async function placeOf(session: Session, folder: string, plain: boolean): Promise<DiskFolder> {
+async function folderOf(session: Session, folder: string, plain: boolean): Promise<Find> {
   const { terminal } = session;
   const root = resolve(terminal.folder, folder);
   if (!(await isFolder(root))) throw new ClientError('not_found', `there is no folder ${printable(folder)}`);
   const { raw: privateKeys } = await readPrivateKeys(session);
-  const blocks = new Recent<Uint8Array>({ most: mostBlocks });
-  return new DiskFolder(root, { privateKeys, plain, blocks, now: () => terminal.now().getTime() });
+  return folderBelow(root, { privateKeys, plain, now: () => terminal.now().getTime() });
 }
 
 function checkedOrigin(text: string): string {

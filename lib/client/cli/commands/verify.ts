@@ -68,15 +68,12 @@ export function registerVerify(program: Command, context: CommandContext): void 
       const { terminal, output } = session;
       const folder = resolve(terminal.folder, name);
       const names = await receiptNames(folder);
-      if (names.length === 0) {
-        throw noReceipt(`in ${printable(folder)}`);
-      }
+      if (names.length === 0) throw noReceipt(`in ${printable(folder)}`);
       const keys = await keysOf(session, keySet);
       using keyFiles = key ? await readPrivateKeys(session) : new PrivateKeys();
       const read = await readFolder(session, folder, { names, keys, opened: keyFiles.files });
       const { claims } = read;
-      const isOffline = keySet !== undefined;
-      const files = await filesOf(session, folder, claims, { isOffline, privateKeys: keyFiles.raw });
+      const files = await filesOf(session, folder, claims, keyFiles.raw, keySet !== undefined);
       const unusable = read.refused[0] ?? read.notWhole[0];
       if (files.length === 0 && !unusable) throw noReceipt(`for your key in ${printable(folder)}`);
       output.table(columns, files.map(rowOf));
@@ -96,7 +93,8 @@ async function filesOf(
   session: Session,
   folder: string,
   claims: Claims,
-  { isOffline, privateKeys }: { readonly isOffline: boolean; readonly privateKeys: readonly Uint8Array[] },
+  privateKeys: readonly Uint8Array[],
+  isOffline: boolean,
 ) {
   const { terminal, progress } = session;
   const { signal } = terminal;
@@ -105,14 +103,13 @@ async function filesOf(
   progress.expect(bytes, claims.size);
   await using workers = privateKeys.length > 0 ? threadsFor(bytes, signal) : undefined;
   let outbox: Promise<ReadonlySet<string> | undefined> | undefined;
-  const inOutbox = () => {
+  const inOutbox = async () => {
     outbox ??= isOffline ? Promise.resolve(undefined) : namesInOutbox(session);
-    return outbox;
+    return await outbox;
   };
   const reading = (name: string, size: number) => progress.task(printable(name), size);
-  const files: VerifiedFile[] = [];
-  const verified = verifyFolder({ folder, claims, privateKeys, cipher: workers, inOutbox, reading, signal });
-  for await (const file of verified) files.push(file);
+  const about = { folder, claims, privateKeys, cipher: workers, inOutbox, reading, signal };
+  const files = await Array.fromAsync(verifyFolder(about));
   progress.end();
   return files;
 }
@@ -126,10 +123,8 @@ async function namesInOutbox(session: Session): Promise<ReadonlySet<string> | un
     return undefined;
   }
   try {
-    const names = new Set<string>();
-    for await (const { name } of new ProxyApi(await session.service()).list({ signal: terminal.signal }))
-      names.add(name);
-    return names;
+    const files = await Array.fromAsync(new ProxyApi(await session.service()).list({ signal: terminal.signal }));
+    return new Set(files.map(({ name }) => name));
   } catch (error) {
     if (!(error instanceof ClientError) || error.code === 'interrupted') throw error;
     why(error.message);
@@ -149,12 +144,11 @@ function conclude(
   { partial, problem }: { readonly partial: boolean; readonly problem: ClientError | undefined },
 ): void {
   const count = partial ? files.filter(({ state }) => !isAbsent(state)).length : files.length;
-  const counts = new Map<VerifiedState, number>();
-  for (const { state } of files) counts.set(state, (counts.get(state) ?? 0) + 1);
+  const groups = Map.groupBy(files, ({ state }) => state);
   const verified = files.filter(({ state }) => isVerified(state)).length;
-  if (counts.has('bytes')) output.note('"bytes" detects accidents, not forgery: give --key to compare the plaintext.');
-  const states = [...counts]
-    .map(([state, count]) => `${count} ${isVerified(state) ? 'by ' : ''}${wordsOf(state)}`)
+  if (groups.has('bytes')) output.note('"bytes" detects accidents, not forgery: give --key to compare the plaintext.');
+  const states = [...groups]
+    .map(([state, { length }]) => `${length} ${isVerified(state) ? 'by ' : ''}${wordsOf(state)}`)
     .join(', ');
   output.note(`${verified} of ${count} files verified${states === '' ? '' : `: ${states}`}`);
   if (verified < count) {

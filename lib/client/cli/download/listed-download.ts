@@ -10,7 +10,6 @@ import { fetchReceipts } from '../../api/delivery/fetch-receipts.ts';
 import { ReceiptError } from '../../api/delivery/receipt.ts';
 import { mayNameOneOf, noReceipts, type ReadReceipts, requestOf } from '../../api/delivery/receipt-files.ts';
 import type { Existing } from '../../api/download/disk/existing.ts';
-import { originalPath } from '../../api/download/disk/local-name.ts';
 import { downloadFiles } from '../../api/download/download-files.ts';
 import type { Expectation, Expected } from '../../api/download/expected.ts';
 import { ClientError, UnavailableError } from '../../api/errors.ts';
@@ -216,10 +215,7 @@ function originalPlaces(
   claims: Claims,
   output: Output,
 ): (file: ListedFile) => readonly string[] | undefined {
-  const placeOf = ({ name }: ListedFile) => {
-    const claim = claims.of(name);
-    return claim && originalPath(claim.file.path);
-  };
+  const placeOf = ({ name }: ListedFile) => claims.place(name);
   const without = files.filter((file) => placeOf(file) === undefined).length;
   if (without > 0) {
     const keeps = without === 1 ? 'keeps its staged name' : 'keep their staged names';

@@ -17,18 +17,6 @@ export interface BatchRow {
 }
 
 const required = ['id', 'visa', 'public_key'] as const;
-const optional = ['type', 'comment'] as const;
-
-/** Plain words, and the service's spellings: `DATASET_ID` and `datasetId` are the same. */
-const types: ReadonlyMap<string, OrderType> = new Map([
-  ['dataset', 'datasetId'],
-  ['datasetid', 'datasetId'],
-  ['dataset_id', 'datasetId'],
-  ['file', 'fileId'],
-  ['fileid', 'fileId'],
-  ['file_id', 'fileId'],
-]);
-
 /** Bytes; far more than 100,000 rows need. */
 const maxBytes = 32 * 1024 * 1024;
 
@@ -39,21 +27,18 @@ const maxBytes = 32 * 1024 * 1024;
  */
 export async function readBatch(path: string): Promise<readonly BatchRow[]> {
   const bytes = await readSmallFile('--batch', path, maxBytes);
-  return parseCsv(bytes, { source: '--batch', path, required, optional }).map(batchRow);
+  return parseCsv(bytes, { source: '--batch', path, required, optional: ['type', 'comment'] }).map(batchRow);
 }
 
 function batchRow({ line, values, fault }: CsvRow): BatchRow {
   const { id = '', visa = '', public_key: publicKey = '' } = values;
-  const type = values.type ? types.get(values.type.toLowerCase()) : typeOf(id);
+  // Plain words, and the service's spellings: `DATASET_ID` and `datasetId` are the same.
+  const [, word] = /^(dataset|file)(?:_?id)?$/i.exec(values.type ?? '') ?? [];
+  const named = word === undefined ? undefined : /^f/i.test(word) ? 'fileId' : 'datasetId';
+  const type = values.type ? named : typeOf(id);
   const problem = fault ?? problemOf(values, type);
-  return {
-    line,
-    id,
-    type: type ?? 'datasetId',
-    visa,
-    publicKey,
-    ...(problem !== undefined && { fault: new UsageError(problem) }),
-  };
+  const row = { line, id, type: type ?? 'datasetId', visa, publicKey } as const;
+  return problem === undefined ? row : { ...row, fault: new UsageError(problem) };
 }
 
 function problemOf(values: CsvRow['values'], type: OrderType | undefined): string | undefined {

@@ -4,7 +4,7 @@ import { outboxPrefix } from '../../../contract/outbox-key.ts';
 import { formatPublicKey, publicKeyFingerprint } from '../../../crypt4gh/index.ts';
 import { UsageError, usageError } from '../../../terminal/errors.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
-import { ClientError, UnavailableError } from '../../api/errors.ts';
+import { UnavailableError } from '../../api/errors.ts';
 import { decodeVisaOrPassport, expiryOf } from '../../api/order/decoded-visa.ts';
 import { doubtsOf, isIdentifier, isLongExpired, type OrderType } from '../../api/order/order-rules.ts';
 import { type ExportRequest, exportsPerPage, type ProxyApi } from '../../api/proxy.ts';
@@ -21,53 +21,34 @@ export interface ExportWords {
   readonly publicKey: string;
 }
 
-/** A checked order, and its facts for the administrator. */
-export interface ExportOrder {
-  readonly request: ExportRequest;
-  /** Hex SHA-256 of the recipient's public key. */
-  readonly fingerprint: string;
-  /** Subject of the visa. Not verified. */
-  readonly recipient: { readonly issuer: string; readonly subject: string } | undefined;
-  /** Not verified. */
-  readonly visaExpires: Date | undefined;
-  /** Warnings: why the service will probably refuse. */
-  readonly doubts: readonly string[];
-}
+/** A checked order, and its facts for the administrator. Nothing of the visa is verified. */
+export type ExportOrder = Awaited<ReturnType<typeof readOrder>>;
 
-/** The order was sent, and its answer did not come. */
-export class LostAnswerError extends ClientError {}
-
-/** Where the user names the files: options, or columns of a batch. */
-export interface ExportSources {
-  readonly visa: string;
-  readonly publicKey: string;
-}
-
-/** What to do when a recipient has sent a private key. */
-const recipientsPrivateKey =
+const ifPrivateKeyCame =
   'Delete it, and ask the recipient to make new keys and send only ….pub.pem: anyone who has seen a private key ' +
   'can read the files that are encrypted for it.';
 
 /**
  * Reads the files of an order and checks visa and key, because the service answers before it checks them.
+ * @param sources what names the files: options, or columns of a batch
+ * @returns the request, the SHA-256 of the recipient's key, and why the service will probably refuse it
  * @throws UsageError for an unusable key, or an unusable or expired visa; ClientError `not_found`
  */
-export async function readOrder(words: ExportWords, sources: ExportSources, terminal: Terminal): Promise<ExportOrder> {
+export async function readOrder(
+  words: ExportWords,
+  sources: Pick<ExportWords, 'visa' | 'publicKey'>,
+  terminal: Terminal,
+) {
   const { id, type, kind } = words;
-  if (!isIdentifier(id)) {
-    throw usageError('id', 'expected an identifier of 1 to 256 characters');
-  }
+  if (!isIdentifier(id)) throw usageError('id', 'expected an identifier of 1 to 256 characters');
   refuseToken(sources.visa, words.visa);
   const path = resolve(terminal.folder, words.visa);
   const visa = await checkedVisa(sources.visa, await readSecretFile(sources.visa, path));
-  const publicKey = await readPublicKey(sources.publicKey, words.publicKey, terminal, recipientsPrivateKey);
+  const publicKey = await readPublicKey(sources.publicKey, words.publicKey, terminal, ifPrivateKeyCame);
   const token = decodeVisaOrPassport(visa);
   if (token === undefined) {
-    throw usageError(
-      sources.visa,
-      `${path} holds neither a GA4GH visa nor a passport`,
-      'Ask the recipient for theirs.',
-    );
+    const what = `${path} holds neither a GA4GH visa nor a passport`;
+    throw usageError(sources.visa, what, 'Ask the recipient for theirs.');
   }
   const expires = expiryOf(token);
   if (expires && isLongExpired(token, terminal.now())) {
@@ -75,16 +56,12 @@ export async function readOrder(words: ExportWords, sources: ExportSources, term
       remedy: 'Ask the recipient for a new one; data-out doctor says whether this clock is right.',
     });
   }
-  return {
-    request: { id, type, kind, visa, publicKey: formatPublicKey(publicKey) },
-    fingerprint: publicKeyFingerprint(publicKey),
-    recipient: token.visas[0],
-    visaExpires: expires,
-    doubts: doubtsOf(words, token, terminal.now()),
-  };
+  const request: ExportRequest = { id, type, kind, visa, publicKey: formatPublicKey(publicKey) };
+  const about = { recipient: token.visas[0], visaExpires: expires, doubts: doubtsOf(words, token, terminal.now()) };
+  return { request, fingerprint: publicKeyFingerprint(publicKey), ...about };
 }
 
-/** Sends an order, once. The service can accept it now and reject it later. @throws LostAnswerError; ClientError */
+/** Sends an order, once. The service can accept it now and reject it later. @throws UnavailableError `mayBeDone` if its answer did not come; ClientError */
 export async function sendOrder(
   proxy: ProxyApi,
   { request }: ExportOrder,
@@ -94,15 +71,11 @@ export async function sendOrder(
     return await administered(proxy.export(request, { signal }));
   } catch (error) {
     if (!(error instanceof UnavailableError && error.mayBeDone)) throw error;
-    throw new LostAnswerError('unavailable', `${error.message}. It may have been taken`, {
-      remedy: `data-out admin list --kind ${request.kind} shows whether it was. Only if not, send it again.`,
-      cause: error,
-    });
+    const remedy = `data-out admin list --kind ${request.kind} shows whether it was. Only if not, send it again.`;
+    const how = { mayBeDone: true, remedy, cause: error };
+    throw new UnavailableError(`${error.message}. It may have been taken`, how);
   }
 }
-
-/** Difference of clocks, in milliseconds, that does not hide a request. */
-const skewMs = 300_000;
 
 /**
  * The request of an order whose answer was lost.
@@ -116,7 +89,8 @@ export async function findOrder(
   sentAt: string,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const since = new Date(Date.parse(sentAt) - skewMs).toISOString();
+  // Clocks differ.
+  const since = new Date(Date.parse(sentAt) - 300_000).toISOString();
   const owner = recipient && outboxPrefix({ iss: recipient.issuer, sub: recipient.subject });
   for (let page = 0; ; page += 1) {
     const rows = await administered(proxy.exports({ kind, since, page, signal }));

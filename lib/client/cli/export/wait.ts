@@ -7,15 +7,10 @@ import { administered } from './administrator.ts';
 /** The service checks a password for each poll. */
 const pauses = { firstMs: 2_000, longestMs: 30_000, factor: 1.5 } as const;
 
-export interface WatchedExport {
-  readonly requestId: string;
-  readonly kind: string;
-}
-
 /** The state of an export; `undefined` if the service has no record of it. @throws ClientError */
 export async function recordedState(
   proxy: ProxyApi,
-  { requestId, kind }: WatchedExport,
+  { requestId, kind }: { readonly requestId: string; readonly kind: string },
   signal: AbortSignal,
 ): Promise<ShownExport | undefined> {
   try {
@@ -34,7 +29,7 @@ export async function recordedState(
  */
 export async function waitForExport(
   proxy: ProxyApi,
-  watched: WatchedExport,
+  watched: Parameters<typeof recordedState>[1],
   signal: AbortSignal,
   onState: (shown: ShownExport) => void,
 ): Promise<ShownExport> {
@@ -43,8 +38,7 @@ export async function waitForExport(
     const shown = await recordedState(proxy, watched, signal);
     if (shown) onState(shown);
     if (shown && !isUnderWay(shown.state)) return shown;
-    const pauseMs = growingPause(asked, pauses);
-    await timing.sleep(pauseMs, signal).catch((cause: unknown) => {
+    await timing.sleep(growingPause(asked, pauses), signal).catch((cause: unknown) => {
       throw interrupted(cause);
     });
   }

@@ -13,8 +13,6 @@ const chunkBytes = 512 * 1024;
 export interface Input extends AsyncDisposable {
   /** For people. */
   readonly label: string;
-  /** Absolute; `undefined` for standard input. */
-  readonly path: string | undefined;
   /** Open at its start; `undefined` for pipes and devices, which have no positions. */
   readonly handle: FileHandle | undefined;
   /** Whether another program writes the bytes, at its own pace. */
@@ -33,7 +31,6 @@ export async function openInput(name: string, terminal: Terminal): Promise<Input
   if (name === '-') {
     return {
       label: 'standard input',
-      path: undefined,
       handle: undefined,
       // Of a shell's `< file` Node.js makes a stream of a file.
       isPipe: !(terminal.input instanceof ReadStream),
@@ -43,7 +40,12 @@ export async function openInput(name: string, terminal: Terminal): Promise<Input
     };
   }
   const path = resolve(terminal.folder, name);
-  const handle = await opened(path);
+  const handle = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
+    const { code, message } = error;
+    const shown = printable(path);
+    if (code === 'ENOENT') throw new ClientError('not_found', `there is no file ${shown}`, { cause: error });
+    throw new ClientError('local_disk', `${shown} cannot be read (${code ?? message})`, { cause: error });
+  });
   const status = await handle.stat();
   if (status.isDirectory()) {
     await handle.close();
@@ -52,7 +54,6 @@ export async function openInput(name: string, terminal: Terminal): Promise<Input
   const regular = status.isFile();
   return {
     label: printable(name),
-    path,
     handle: regular ? handle : undefined,
     isPipe: !regular,
     size: regular ? status.size : undefined,
@@ -61,7 +62,7 @@ export async function openInput(name: string, terminal: Terminal): Promise<Input
   };
 }
 
-/** @param start position in a regular file; `null` for a pipe or device, which has no positions */
+/** @param start `null`: a pipe or device */
 async function* chunksOf(handle: FileHandle, start: number | null): AsyncGenerator<Uint8Array> {
   const memory = Buffer.allocUnsafeSlow(chunkBytes);
   for (let position = start; ; ) {
@@ -69,16 +70,5 @@ async function* chunksOf(handle: FileHandle, start: number | null): AsyncGenerat
     if (bytesRead === 0) return;
     if (position !== null) position += bytesRead;
     yield memory.subarray(0, bytesRead);
-  }
-}
-
-async function opened(path: string): Promise<FileHandle> {
-  try {
-    return await open(path, 'r');
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const shown = printable(path);
-    if (code === 'ENOENT') throw new ClientError('not_found', `there is no file ${shown}`, { cause: error });
-    throw new ClientError('local_disk', `${shown} cannot be read (${code ?? message})`, { cause: error });
   }
 }

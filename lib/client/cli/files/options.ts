@@ -5,7 +5,10 @@ import { optionGroup } from '../../../terminal/program.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
 import { readPublicKey } from '../key-files.ts';
 import { collect } from '../options.ts';
-import type { OutputOptions } from './output-file.ts';
+import type { Session } from '../session.ts';
+import { guardOutputs } from './guard.ts';
+import { type Input, openInput } from './input.ts';
+import { type OutputOptions, type Sink, writeOutput } from './output-file.ts';
 
 /** Options of commands that write one file. */
 export interface OutputFileOptions {
@@ -27,11 +30,30 @@ export const withRecipients = optionGroup((command, text: string) =>
   command.option('-r, --recipient <file>', text, collect),
 );
 
-/** The public keys that `--recipient` names. @throws UsageError when there is none */
-export async function readRecipients(files: readonly string[] | undefined, terminal: Terminal) {
-  if (!files?.length)
-    throw usageError('--recipient', 'no reader is given', 'Name the public key of each reader with --recipient.');
-  return await Promise.all(files.map((file) => readPublicKey('--recipient', file, terminal)));
+/**
+ * Reads one file and writes another for the readers that `--recipient` names.
+ * @param file a path, or `-` for standard input
+ * @param name of the output
+ * @throws UsageError without a reader, or for an output that must not be replaced; errors of `work`
+ */
+export async function writeForReaders(
+  session: Session,
+  {
+    file,
+    name,
+    ...options
+  }: OutputFileOptions & { file: string; name: string; recipient?: readonly string[]; passphraseFile?: string },
+  work: (sink: Sink, input: Input, recipients: readonly Uint8Array[]) => Promise<void>,
+): Promise<void> {
+  const { terminal, output } = session;
+  const { recipient: files = [], passphraseFile } = options;
+  const remedy = 'Name the public key of each reader with --recipient.';
+  if (files.length === 0) throw usageError('--recipient', 'no reader is given', remedy);
+  const recipients = await Promise.all(files.map((each) => readPublicKey('--recipient', each, terminal)));
+  await using input = await openInput(file, terminal);
+  await guardOutputs(session, [name], [file, ...files, passphraseFile]);
+  await writeOutput(outputOf(name, options, terminal), (sink) => work(sink, input, recipients));
+  reportWritten(output, { file, output: name, recipients: recipients.length });
 }
 
 /**

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { type FileHandle, link, lstat, open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, link, lstat, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { usageError } from '../../../terminal/errors.ts';
 import { printable } from '../../../terminal/output.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
+import { hasCode, ifThere } from '../../api/download/disk/local-disk.ts';
 import { ClientError } from '../../api/errors.ts';
 
 export interface OutputOptions {
@@ -36,19 +38,25 @@ export interface Sink {
  */
 export async function writeOutput<T>(options: OutputOptions, work: (sink: Sink) => Promise<T>): Promise<T> {
   const { name, terminal } = options;
-  const { signal } = terminal;
   if (name === '-') {
     if (terminal.outputIsTerminal && !options.toTerminal) {
       throw usageError('--output', 'standard output is a terminal', 'Redirect it, or give --output FILE.');
     }
     return await work({ handle: undefined, path: undefined, write: (source) => writePipe(source, terminal) });
   }
-  const target = await resolveTarget(resolve(terminal.folder, name));
-  const kind = await kindOf(target);
-  if (kind === 'folder') throw usageError('--output', `${printable(name)} is a folder`, 'Give the name of a file.');
-  if (kind === 'device') return await writeDevice(target, signal, work);
-  if (kind === 'file' && !options.force) throw existsAlready(name);
-  return await writeFile(target, options, work);
+  const named = resolve(terminal.folder, name);
+  // A link stays a link: its target is replaced.
+  const isLink = (await lstat(named).catch(() => undefined))?.isSymbolicLink();
+  const target = isLink ? await realpath(named).catch(() => named) : named;
+  const found = await ifThere(stat(target));
+  if (found?.isDirectory()) {
+    throw usageError('--output', `${printable(name)} is a folder`, 'Give the name of a file.');
+  }
+  if (found?.isFile() && !options.force) throw existsAlready(name);
+  if (found === undefined || found.isFile()) return await writeFile(target, options, work);
+  await using device = await open(target, 'w');
+  const write: Sink['write'] = (source) => writeAll(device, source, terminal.signal);
+  return await work({ handle: undefined, path: undefined, write });
 }
 
 /** A reader that closes the pipe (head) is not an error: the writing stops. */
@@ -68,46 +76,23 @@ async function writePipe(source: Parameters<Sink['write']>[0], { output, signal 
       });
     }
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
+    if (!hasCode(error, 'EPIPE')) throw error;
   } finally {
     signal.removeEventListener('abort', onAbort);
     output.off('error', ignore);
   }
 }
 
-/** A link stays a link: its target is replaced. */
-async function resolveTarget(path: string): Promise<string> {
-  const link = await lstat(path).catch(() => undefined);
-  return link?.isSymbolicLink() ? await realpath(path).catch(() => path) : path;
-}
-
-async function kindOf(path: string): Promise<'none' | 'file' | 'folder' | 'device'> {
-  const status = await stat(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
-  });
-  if (status === undefined) return 'none';
-  if (status.isDirectory()) return 'folder';
-  return status.isFile() ? 'file' : 'device';
-}
-
-async function writeDevice<T>(path: string, signal: AbortSignal, work: (sink: Sink) => Promise<T>): Promise<T> {
-  const handle = await open(path, 'w');
-  try {
-    return await work({ handle: undefined, path: undefined, write: (source) => writeAll(handle, source, signal) });
-  } finally {
-    await handle.close();
-  }
-}
-
 async function writeFile<T>(target: string, options: OutputOptions, work: (sink: Sink) => Promise<T>): Promise<T> {
   const { terminal, name, force, mode = 0o666 } = options;
   const { signal } = terminal;
-  const temporary = join(dirname(target), `.data-out-${randomBytes(6).toString('hex')}.part`);
-  const handle = await open(temporary, 'wx+', mode).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error;
+  const folder = dirname(target);
+  await sweep(folder);
+  const temporary = join(folder, `${mark}${process.pid}-${randomBytes(6).toString('hex')}.part`);
+  const handle = await open(temporary, 'wx+', mode).catch((error: unknown) => {
+    if (!hasCode(error, 'ENOENT')) throw error;
     const remedy = 'Make it with mkdir -p, or choose another folder.';
-    throw new ClientError('local_disk', `there is no folder ${printable(dirname(target))}`, { remedy, cause: error });
+    throw new ClientError('local_disk', `there is no folder ${printable(folder)}`, { remedy, cause: error });
   });
   try {
     let result: T;
@@ -126,6 +111,29 @@ async function writeFile<T>(target: string, options: OutputOptions, work: (sink:
   }
 }
 
+/** How the temporary names of this machine begin. A process id follows. */
+const mark = `.data-out-${hostname().replace(/[^\w.]/g, '_')}-`;
+const swept = new Set<string>();
+
+/** Removes what killed processes of this machine have left in a folder, once per run. */
+async function sweep(folder: string): Promise<void> {
+  if (swept.has(folder)) return;
+  swept.add(folder);
+  for (const name of await readdir(folder).catch(() => [])) {
+    const [, pid] = (name.startsWith(mark) && /^(\d+)-[0-9a-f]+\.part$/.exec(name.slice(mark.length))) || [];
+    if (pid !== undefined && !isAlive(Number(pid)))
+      await rm(join(folder, name), { force: true }).catch(() => undefined);
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return !hasCode(error, 'ESRCH');
+  }
+}
+
 /** Writes at the file's current position. A stream would keep the handle from closing. */
 async function writeAll(handle: FileHandle, source: Parameters<Sink['write']>[0], signal: AbortSignal): Promise<void> {
   for await (const chunk of source) {
@@ -141,9 +149,8 @@ async function publish(temporary: string, target: string, name: string): Promise
   try {
     await link(temporary, target);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw existsAlready(name);
     // Not every file system has hard links.
-    if ((await kindOf(target)) !== 'none') throw existsAlready(name);
+    if (hasCode(error, 'EEXIST') || (await ifThere(stat(target))) !== undefined) throw existsAlready(name);
     await rename(temporary, target);
   }
 }

@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { checkOrder, type OrderWords } from '../../../../lib/client/admin-page/order.ts';
+import { checkOrder } from '../../../../lib/client/admin-page/order.ts';
+import type { ExportRequestBody } from '../../../../lib/client/admin-page/service.ts';
 import { keyVector, vectorFile } from '../../../helpers/crypt4gh-vectors.ts';
 import { unverifiedToken, visaClaims } from '../../../helpers/unverified-token.ts';
 
@@ -8,21 +9,21 @@ import { unverifiedToken, visaClaims } from '../../../helpers/unverified-token.t
 const now = new Date('2026-11-21T09:00:00Z');
 const visa = unverifiedToken(visaClaims('EGAD00000000001'));
 const publicKey = vectorFile('keys/alice.pub').toString();
-const good: OrderWords = { id: 'EGAD00000000001', type: 'datasetId', visa, publicKey };
+const good: ExportRequestBody = { id: 'EGAD00000000001', type: 'datasetId', visaToken: visa, userPublicKey: publicKey };
 
-const checked = (words: Partial<OrderWords>, at = now) => {
+const checked = (words: Partial<ExportRequestBody>, at = now) => {
   const result = checkOrder({ ...good, ...words }, at);
   if ('faults' in result) throw new Error(JSON.stringify(result.faults));
   return result;
 };
-const faults = (words: Partial<OrderWords>, at = now) => {
+const faults = (words: Partial<ExportRequestBody>, at = now) => {
   const result = checkOrder({ ...good, ...words }, at);
   return 'faults' in result ? result.faults.map(({ field, message }) => `${field} ${message}`) : [];
 };
 
 describe('an order that can be sent', () => {
   test('is sent as it was typed, without white space around it', () => {
-    const { order } = checked({ id: ' EGAD00000000001 ', visa: `${visa}\n`, publicKey: `  ${publicKey}` });
+    const { order } = checked({ id: ' EGAD00000000001 ', visaToken: `${visa}\n`, userPublicKey: `  ${publicKey}` });
     expect(order).toEqual({
       id: 'EGAD00000000001',
       type: 'datasetId',
@@ -43,8 +44,8 @@ describe('an order that can be sent', () => {
   test('takes a passport, and a key of OpenSSH', () => {
     const passport = unverifiedToken({ iss: 'https://broker.example.org/', ga4gh_passport_v1: [visa] });
     const { token, publicKey: key } = checked({
-      visa: passport,
-      publicKey: vectorFile('keys/ssh_plain.pub').toString(),
+      visaToken: passport,
+      userPublicKey: vectorFile('keys/ssh_plain.pub').toString(),
     });
     expect(token.kind).toBe('passport');
     expect(Buffer.from(key).toString('hex')).toBe(keyVector('ssh_plain').public_key_hex);
@@ -63,7 +64,7 @@ describe('an order that can be sent', () => {
     expect(doubt).toContain('the visa expired at 2026-11-21T10:00:00.000Z, 1 min 00 s ago by this clock');
     const other = { type: 'AffiliationAndRole', value: 'faculty@example.org', source: 'https://example.org' };
     const grantsNothing = unverifiedToken(visaClaims('', { ga4gh_visa_v1: other }));
-    expect(checked({ visa: grantsNothing }).doubts).toEqual(['the visa grants no dataset']);
+    expect(checked({ visaToken: grantsNothing }).doubts).toEqual(['the visa grants no dataset']);
   });
 });
 
@@ -72,24 +73,28 @@ describe('an order that cannot be sent', () => {
   const top = Buffer.from(keyVector('alice').public_key_hex!, 'hex');
   top[31] = 0xff;
 
-  test.each<[string, Partial<OrderWords>, RegExp]>([
-    ['no identifier', { id: ' ' }, /^id Identifier: give the id/],
-    ['a control character', { id: 'EGAD1\u0000' }, /^id Identifier: expected 1 to 256 characters/],
+  test.each<[string, Partial<ExportRequestBody>, RegExp]>([
+    ['no identifier', { id: ' ' }, /^id give the id/],
+    ['a control character', { id: 'EGAD1\u0000' }, /^id expected 1 to 256 characters/],
     ['a file as a dataset', { id: 'EGAF00000000001' }, /^id .*is the id of a file\. Choose the type File\.$/],
-    ['no visa', { visa: '' }, /^visa Visa: paste/],
-    ['a key instead of the visa', { visa: publicKey }, /^visa Visa: this is neither a GA4GH visa nor a passport/],
-    ['another token', { visa: unverifiedToken({ iss: 'https://issuer.example.org/' }) }, /^visa Visa: this is neither/],
-    ['no key', { publicKey: '' }, /^publicKey Public key: paste/],
-    ['a visa instead of the key', { publicKey: visa }, /^publicKey Public key: expected a public key as PEM/],
+    ['no visa', { visaToken: '' }, /^visaToken paste/],
+    ['a key instead of the visa', { visaToken: publicKey }, /^visaToken this is neither a GA4GH visa nor a passport/],
+    [
+      'another token',
+      { visaToken: unverifiedToken({ iss: 'https://issuer.example.org/' }) },
+      /^visaToken this is neither/,
+    ],
+    ['no key', { userPublicKey: '' }, /^userPublicKey paste/],
+    ['a visa instead of the key', { userPublicKey: visa }, /^userPublicKey expected a public key as PEM/],
     [
       'a key of another kind',
-      { publicKey: rsa.export({ format: 'pem', type: 'spki' }).toString() },
-      /^publicKey Public key: of the SPKI keys only X25519 can be used\. Ask the researcher/,
+      { userPublicKey: rsa.export({ format: 'pem', type: 'spki' }).toString() },
+      /^userPublicKey of the SPKI keys only X25519 can be used\. Ask the researcher/,
     ],
     [
       'a number that is not a key',
-      { publicKey: top.toString('base64') },
-      /^publicKey .*no private key has this public key/,
+      { userPublicKey: top.toString('base64') },
+      /^userPublicKey .*no private key has this public key/,
     ],
   ])('%s', (_, words, expected) => {
     expect(faults(words)).toEqual([expect.stringMatching(expected)]);
@@ -97,11 +102,11 @@ describe('an order that cannot be sent', () => {
 
   test('a visa that expired long ago', () => {
     expect(faults({}, new Date('2026-11-21T10:05:01Z'))).toEqual([
-      'visa Visa: it expired at 2026-11-21T10:00:00.000Z. Ask the researcher for a new one.',
+      'visaToken it expired at 2026-11-21T10:00:00.000Z. Ask the researcher for a new one.',
     ]);
   });
 
   test('is told of all its faults at once', () => {
-    expect(faults({ id: '', visa: '', publicKey: '' })).toHaveLength(3);
+    expect(faults({ id: '', visaToken: '', userPublicKey: '' })).toHaveLength(3);
   });
 });

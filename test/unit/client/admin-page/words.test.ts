@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import {
-  explainState,
   moment,
   reasonInWords,
   relative,
   span,
   stagedOf,
+  stateInWords,
 } from '../../../../lib/client/admin-page/words.ts';
 import { exportStates } from '../../../../lib/contract/export-state.ts';
 
@@ -37,7 +37,7 @@ test('files that were not counted are not taken for none', () => {
 });
 
 test('each state is a sentence', () => {
-  for (const state of exportStates) expect(explainState(state)).toMatch(/^[A-Z].+\.$/);
+  for (const state of exportStates) expect(stateInWords[state]).toMatch(/^[A-Z].+\.$/);
 });
 
 test.each([

@@ -77,6 +77,16 @@ describe('one request', () => {
     expect(await records.find('fega', second)).toBeUndefined();
   });
 
+  test('that is settled counts a file that a newer export wrote as the list does', async () => {
+    const receipt = { staged: 2, staged_bytes: 21 };
+    await add(first, settled('incomplete', receipt), { staged: 1, superseded: 2, rejected: 1 });
+    const [inList] = await records.newest('fega', {}, 0);
+    expect(inList).toMatchObject({ counts: { total: 4, staged: 2 }, bytes: 21 });
+    expect(await records.find('fega', first)).toMatchObject({
+      ...{ counts: { total: 4, staged: 2, superseded: 1, rejected: 1 }, bytes: 21 },
+    });
+  });
+
   test('that could not be read has neither dataset nor recipient', async () => {
     await database.sql(`insert into data_out.requests (request_id, requested_at, archive_kind, state, reason, settled_revision)
       values ('${first}', now(), 'fega', 'rejected', 'malformed_message', 1)`);

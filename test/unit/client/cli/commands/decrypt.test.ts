@@ -165,6 +165,18 @@ describe('--delete', () => {
     expect(await namesIn('open')).toEqual([largePlain, smallPlain]);
   });
 
+  test('run again at the end, says that nothing is left; a folder without receipts is still a mistake', async () => {
+    await toOpen('--delete');
+    const { exitCode, stderr } = await toOpen('--delete');
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 0,
+      stderr: 'no file below data ends in .c4gh: nothing is left to decrypt.\n',
+    });
+    expect((await toOpen()).exitCode).toBe(4);
+    await rm(join(folder, 'data', receiptName));
+    expect((await toOpen('--delete')).exitCode).toBe(4);
+  });
+
   test('also one that an earlier run has decrypted', async () => {
     await toOpen();
     expect(await toOpen('--delete')).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('(2 before)') });

@@ -151,12 +151,17 @@ describe('download', () => {
       expect(await verify()).toMatchObject({ exitCode: 10, stdout: expect.stringMatching(/x\.bam\.c4gh +differs/) });
     });
 
-    test('does not mix up two files of one path', async () => {
-      under(['x.bam', 'X.bam']);
-      const { exitCode, stderr } = await download('--all', '--original-paths');
-      expect(exitCode).toBe(5);
-      expect(stderr).toContain('may be the same local file');
-      expect((await readFile(join(folder, 'data', 'x.bam.c4gh'))).equals(containers[0]!)).toBe(true);
+    test('puts the ids before the names of two files of one path, and says which is not downloaded', async () => {
+      under(['in/x.bam', 'in/X.bam']);
+      expect(await download(names[0], '--original-paths')).toMatchObject({ exitCode: 0 });
+      expect((await readFile(join(folder, 'data/in', names[0]))).equals(containers[0]!)).toBe(true);
+      const partly = await verify();
+      expect(partly.stdout).toMatch(/^in\/EGAF00000000001-a\.bam\.c4gh +bytes /m);
+      expect(partly.stdout).toMatch(/^EGAF00000000002-b\.bam\.c4gh +not downloaded /m);
+      expect(partly.exitCode).toBe(10);
+      expect(await download('--all', '--original-paths')).toMatchObject({ exitCode: 0 });
+      expect((await readdir(join(folder, 'data/in'))).sort()).toEqual(names);
+      expect((await verify()).exitCode).toBe(0);
     });
 
     test('says which files have no receipt: they keep their names', async () => {

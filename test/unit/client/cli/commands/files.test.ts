@@ -1,5 +1,6 @@
+import { spawnSync } from 'node:child_process';
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { encrypt, formatPrivateKey, formatPublicKey, generateKeyPair } from '../../../../../lib/crypt4gh/index.ts';
@@ -209,6 +210,19 @@ test('plaintext is readable by its owner alone', async () => {
   const { mode } = await stat(join(folder, 'plain'));
   expect(mode & 0o077).toBe(0);
   await rm(join(folder, 'plain'));
+});
+
+test('what a killed run has left goes with the next one, and only that', async () => {
+  const ended = spawnSync(process.execPath, ['--version']).pid;
+  const nameOf = (host: string, pid: number) => `.data-out-${host.replace(/[^\w.]/g, '_')}-${pid}-0123456789ab.part`;
+  const left = nameOf(hostname(), ended);
+  const others = [nameOf(hostname(), process.pid), nameOf('elsewhere', ended), '.data-out-x.part'];
+  const place = join(folder, 'killed');
+  await mkdir(place);
+  for (const name of [left, ...others]) await writeFile(join(place, name), 'half');
+  await runCli(['decrypt', '--key', 'me.sec.pem', '-o', 'killed/plain', 'mine.c4gh'], { folder });
+  expect((await readdir(place)).sort()).toEqual([...others, 'plain'].sort());
+  await rm(place, { recursive: true });
 });
 
 describe('a terminal as standard output', () => {

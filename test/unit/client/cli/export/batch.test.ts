@@ -109,6 +109,14 @@ test('one order is not sent twice', async () => {
   expect(await readFile(`${path}.results.csv`, 'utf8')).toContain('4,EGAD1,dataset,same as line 2,,');
 });
 
+test('a run that is killed leaves what it has sent', async () => {
+  answer = ({ id }) => (id === 'EGAD2' ? new TypeError('killed') : undefined);
+  await expect(run()).rejects.toThrow('killed');
+  answer = () => undefined;
+  listed = () => [];
+  expect((await run()).outcomes).toEqual(['2 accepted-before', '3 accepted', '4 accepted']);
+});
+
 test('the outcomes of a run are a CSV file that a spreadsheet can open', async () => {
   await writeFile(
     path,
@@ -117,12 +125,13 @@ test('the outcomes of a run are a CSV file that a spreadsheet can open', async (
   answer = ({ id }) =>
     id === '=cmd()' ? new ServiceError('usage', 'id is "odd", or new', { status: 400 }) : undefined;
   await run();
-  const head = 'line,id,type,outcome,request_id,queued_before,state,reason,error';
-  expect((await readFile(`${path}.results.csv`, 'utf8')).split('\r\n')).toEqual([
+  const head = 'line,id,type,outcome,request_id,time,state,reason,error,order';
+  const table = (await readFile(`${path}.results.csv`, 'utf8')).replaceAll(/,[0-9a-f]{64}\r/g, ',DIGEST\r');
+  expect(table.split('\r\n')).toEqual([
     head,
-    '2,EGAD1,dataset,accepted,request-1,,,,',
-    '3,EGAF2,file,accepted,request-2,,,,',
-    `4,'=cmd(),dataset,failed,,,,,"id is ""odd"", or new"`,
+    '2,EGAD1,dataset,accepted,request-1,2026-11-21T10:00:00.000Z,,,,DIGEST',
+    '3,EGAF2,file,accepted,request-2,2026-11-21T10:00:00.000Z,,,,DIGEST',
+    `4,'=cmd(),dataset,failed,,2026-11-21T10:00:00.000Z,,,"id is ""odd"", or new",DIGEST`,
     '',
   ]);
   expect((await stat(`${path}.results.csv`)).mode & 0o077).toBe(0);
@@ -170,20 +179,18 @@ test.each([
 test('a dry run sends nothing and writes nothing', async () => {
   expect((await run({ dryRun: true })).outcomes).toEqual(['2 would-send', '3 would-send', '4 would-send']);
   expect({ sent, connections }).toEqual({ sent: [], connections: 0 });
-  for (const form of ['jsonl', 'csv']) {
-    await expect(stat(`${path}.results.${form}`)).rejects.toMatchObject({ code: 'ENOENT' });
-  }
+  await expect(stat(`${path}.results.csv`)).rejects.toMatchObject({ code: 'ENOENT' });
 });
 
 test('a dry run counts as the run does', async () => {
   await run();
   await appendFile(path, 'EGAD1,jane.jwt,jane.pub\nEGAD4,jane.jwt,jane.pub\nEGAD4,jane.jwt,jane.pub\n');
   const outcomes = ['2 accepted-before', '3 accepted-before', '4 accepted-before', '5 same', '6 accepted', '7 same'];
-  const journal = await readFile(`${path}.results.jsonl`, 'utf8');
+  const table = await readFile(`${path}.results.csv`, 'utf8');
   expect((await run({ dryRun: true })).outcomes).toEqual(
     outcomes.map((outcome) => outcome.replace(/accepted$/, 'would-send')),
   );
-  expect(await readFile(`${path}.results.jsonl`, 'utf8')).toBe(journal);
+  expect(await readFile(`${path}.results.csv`, 'utf8')).toBe(table);
   expect((await run()).outcomes).toEqual(outcomes);
 });
 
@@ -195,16 +202,16 @@ test('an expired visa is reported and not sent', async () => {
   expect(sent).toEqual([]);
 });
 
-test('the journal survives half a line, is its owner’s alone and holds no visa', async () => {
+test('the results survive half a line, are their owner’s alone and hold no visa', async () => {
   await run();
-  await appendFile(`${path}.results.jsonl`, '{"time":"2026-11-21T10:00:00.000Z","dig');
+  await appendFile(`${path}.results.csv`, '5,EGAD4,dataset,sending,,"2026-11-');
   await appendFile(path, 'EGAD4,jane.jwt,jane.pub\n');
   expect((await run()).outcomes.at(-1)).toBe('5 accepted');
   expect((await run()).outcomes.at(-1)).toBe('5 accepted-before');
-  const { mode } = await stat(`${path}.results.jsonl`);
+  const { mode } = await stat(`${path}.results.csv`);
   expect(mode & 0o077).toBe(0);
   const [, claims = ''] = (await readFile(join(folder, 'jane.jwt'), 'utf8')).split('.');
-  expect(await readFile(`${path}.results.jsonl`, 'utf8')).not.toContain(claims);
+  expect(await readFile(`${path}.results.csv`, 'utf8')).not.toContain(claims);
 });
 
 test.each(['rejected', 'incomplete', 'withdrawn'] as const)('a row that became %s is sent again', async (state) => {
@@ -219,7 +226,7 @@ test.each(['rejected', 'incomplete', 'withdrawn'] as const)('a row that became %
   expect(results[0]).toMatchObject({ shown: { state: 'staging' } });
   expect(results[1]).toMatchObject({ requestId: 'request-4', former: { requestId: 'request-2', state } });
   expect(sent).toEqual(['EGAD1', 'EGAD2', 'EGAD3', 'EGAD2']);
-  // The journal has the newest request of each row.
+  // The results have the newest request of each row.
   expect((await run()).results[1]).toMatchObject({ outcome: 'accepted-before', requestId: 'request-4' });
 });
 
@@ -272,6 +279,10 @@ test('a user without the role ADMIN learns that, and not that there is no record
   const { error, outcomes } = await run();
   expect(outcomes).toEqual(['2 failed']);
   expect(error).toMatchObject({ code: 'forbidden', remedy: expect.stringContaining('not an administrator') });
+  // It is still known that the rows were sent.
+  known = () => shownExport();
+  expect((await run()).outcomes).toEqual(['2 accepted-before', '3 accepted-before', '4 accepted-before']);
+  expect(sent).toHaveLength(3);
 });
 
 test('a row with a fault stops nothing but itself', async () => {
