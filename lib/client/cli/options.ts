@@ -1,6 +1,5 @@
 import { usageError } from '../../terminal/errors.ts';
 import { optionGroup } from '../../terminal/program.ts';
-import type { Existing } from '../api/download/disk/existing.ts';
 
 /** Options of commands that open connections. */
 export const withConnectionOptions = optionGroup((command) =>
@@ -47,13 +46,6 @@ export const withKeyOptions = optionGroup((command, text: string = readerKey) =>
 /** For a repeatable option. */
 export function collect(value: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), value];
-}
-
-/** What to do with existing files. @throws UsageError */
-export function existingOf(options: { readonly [Name in 'force' | 'skipExisting']?: boolean | undefined }): Existing {
-  const { force, skipExisting } = options;
-  if (force && skipExisting) throw usageError('--force', 'give this or --skip-existing, not both');
-  return force ? 'force' : skipExisting ? 'skip' : 'fail';
 }
 
 /** Parses a whole number. @throws UsageError */

@@ -1,4 +1,5 @@
 import { basename, join } from 'node:path';
+import { safeFileName } from '../../../common/names.ts';
 import type { DeliveredFile, MissingFile } from '../../../contract/delivery.ts';
 import { originalPath } from '../download/disk/local-name.ts';
 import type { Expected } from '../download/expected.ts';
@@ -21,6 +22,7 @@ export class Claims {
   /** Oldest request first. */
   readonly receipts: readonly Receipt[];
   readonly #byName = new Map<string, Claim>();
+  #places: ReadonlyMap<string, readonly string[]> | undefined;
   #byPath: ReadonlyMap<string, Claim> | undefined;
 
   /** @param receipts one per request */
@@ -41,11 +43,20 @@ export class Claims {
     return this.#byName.get(name);
   }
 
-  /** @param path of a container in the folder of its download: its name, or where `originalPath` puts it; folders may be added */
+  /**
+   * Where a container lies in a folder under the path that its submitter gave it. Of files that have one path, or paths that some
+   * disks take for one, each has its file id before its name.
+   * @param name of the container, as in the outbox
+   * @returns `undefined` if no receipt lists it, or its path has no name
+   */
+  placeOf(name: string): readonly string[] | undefined {
+    this.#places ??= placesOf([...this.#byName.values()]);
+    return this.#places.get(name);
+  }
+
+  /** @param path of a container in the folder of its download: its name, or {@link placeOf} it; folders may be added */
   at(path: string): Claim | undefined {
-    this.#byPath ??= new Map(
-      [...this.#byName.values()].map((claim) => [join(...(originalPath(claim.file.path) ?? ['.'])), claim]),
-    );
+    this.#byPath ??= new Map([...this.#byName].map(([name, claim]) => [join(...(this.placeOf(name) ?? ['.'])), claim]));
     return this.of(path) ?? this.#byPath.get(path) ?? this.of(basename(path));
   }
 
@@ -104,4 +115,19 @@ export class Claims {
 
 export function requestedAt(receipt: Receipt): number {
   return Date.parse(receipt.requested_at);
+}
+
+function placesOf(claims: readonly Claim[]): ReadonlyMap<string, readonly string[]> {
+  const places = new Map<string, readonly string[]>();
+  const onDisk = (path: readonly string[]) => path.join('/').normalize('NFC').toLowerCase();
+  for (const alike of Map.groupBy(claims, ({ file }) => onDisk(originalPath(file.path) ?? [])).values()) {
+    for (const { file } of alike) {
+      const path = originalPath(file.path);
+      const last = path?.at(-1);
+      if (!path || last === undefined) continue;
+      const own = alike.length > 1 ? safeFileName(`${file.file_id}-${last}`) : last;
+      places.set(file.name, [...path.slice(0, -1), own]);
+    }
+  }
+  return places;
 }

@@ -1,12 +1,9 @@
-import { createReadStream } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
+import { copyFile, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import { onDisk } from '../download/disk/local-disk.ts';
+import { ifThere, makeFolder, onDisk } from '../download/disk/local-disk.ts';
 import { localPaths } from '../download/disk/local-name.ts';
-import { downloadFile } from '../download/download-file.ts';
 import { type DownloadFilesOptions, downloadFiles } from '../download/download-files.ts';
 import type { DownloadEvent } from '../download/events.ts';
-import type { RemoteFile } from '../download/remote/remote-file.ts';
 import type { ListedFile, ProxyApi } from '../proxy.ts';
 import type { ReceiptKeys } from './key-set.ts';
 import { noReceipts, type ReadReceipts, readReceipts } from './receipt-files.ts';
@@ -29,9 +26,9 @@ const parallel = 16;
 
 /** Downloads receipts. One of another size or time in the folder is replaced. @throws ClientError */
 async function downloadReceipts(
-  options: Pick<DownloadFilesOptions, 'proxy' | 'files' | 'folder' | 'sync' | 'onEvent' | 'signal'>,
+  options: Pick<DownloadFilesOptions, 'proxy' | 'files' | 'folder' | 'onEvent' | 'signal'>,
 ): Promise<void> {
-  const { error } = await downloadFiles({ ...options, parallel, connections: 1, existing: 'renew' });
+  const { error } = await downloadFiles({ ...options, parallel, existing: 'renew' });
   if (error) throw error;
 }
 
@@ -51,7 +48,7 @@ export async function fetchReceipts(
   const lacking = await folder.lacking(files);
   counter?.add(files.length - lacking.length);
   const onEvent = ({ type }: DownloadEvent) => void (type === 'finished' && counter?.add(1));
-  await downloadReceipts({ proxy, files: lacking, folder: folder.path, sync: false, onEvent, signal });
+  await downloadReceipts({ proxy, files: lacking, folder: folder.path, onEvent, signal });
   const names = files.map(({ name }) => name);
   const read = await readReceipts(folder.path, names, await asked, ownKeys);
   const refused = new Set(read.refused.map(({ file }) => file));
@@ -66,35 +63,24 @@ export async function fetchReceipts(
  * @throws ClientError
  */
 export async function copyReceipts(
-  options: Pick<DownloadFilesOptions, 'proxy' | 'folder' | 'sync' | 'signal'> & {
+  options: Pick<DownloadFilesOptions, 'proxy' | 'folder' | 'signal'> & {
     readonly files: readonly ListedFile[];
     readonly from: string;
   },
 ): Promise<void> {
-  const { proxy, files, from, folder, sync = true, signal } = options;
-  const { transport } = proxy.connection;
+  const { proxy, files, from, folder, signal } = options;
   const fetched = new Set(await readdir(from));
-  await downloadReceipts({ proxy, files: files.filter(({ name }) => !fetched.has(name)), folder, sync, signal });
+  await downloadReceipts({ proxy, files: files.filter(({ name }) => !fetched.has(name)), folder, signal });
+  await makeFolder(folder);
   for (const { name } of files.filter((file) => fetched.has(file.name))) {
-    const remote = await fetchedReceipt(from, name);
-    const paths = localPaths(folder, name);
-    const onEvent = () => undefined;
-    await downloadFile({ remote, paths, connections: 1, existing: 'renew', sync, transport, onEvent, signal });
+    const [source, { final, part }] = [join(from, name), localPaths(folder, name)];
+    await onDisk(final, async () => {
+      const [wanted, found] = await Promise.all([stat(source), ifThere(stat(final))]);
+      if (found?.size === wanted.size && found.mtimeMs === wanted.mtimeMs) return;
+      await rm(part, { force: true });
+      await copyFile(source, part);
+      await utimes(part, wanted.atime, wanted.mtime);
+      await rename(part, final);
+    });
   }
-}
-
-/** A receipt on the disk, in the form of one on a server. */
-async function fetchedReceipt(folder: string, name: string): Promise<RemoteFile> {
-  const path = join(folder, name);
-  const { size, mtime } = await onDisk(path, () => stat(path));
-  return {
-    name,
-    size,
-    modified: mtime,
-    async get({ range }) {
-      const bytes = createReadStream(path, range && { start: range.start, end: range.end - 1 });
-      const version = { size, etag: undefined, lastModified: mtime.toUTCString() };
-      return { version, bytes, discard: async () => void bytes.destroy() };
-    },
-  };
 }

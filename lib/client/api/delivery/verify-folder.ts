@@ -1,9 +1,8 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
-import type { DeliveredFile } from '../../../contract/delivery.ts';
 import type { SegmentCipher } from '../../../crypt4gh/index.ts';
 import { onDisk } from '../download/disk/local-disk.ts';
-import { originalPath, partPath, plaintextName } from '../download/disk/local-name.ts';
+import { partPath, plaintextName } from '../download/disk/local-name.ts';
 import { checkFile, type FileState } from './check-file.ts';
 import type { Claim, Claims } from './claims.ts';
 
@@ -58,7 +57,7 @@ export function isAbsent(state: VerifiedState): boolean {
 
 /**
  * Compares the files of a folder with what verified receipts say of them: first each file that a receipt lists, under its name
- * or without `.c4gh`, else where `originalPath` puts it, then what was not delivered, then containers that no receipt lists.
+ * or without `.c4gh`, else where `Claims.placeOf` puts it, then what was not delivered, then containers that no receipt lists.
  * Other files are not looked at.
  * @throws LocalDiskError; ClientError `interrupted`
  */
@@ -83,7 +82,7 @@ export async function* verifyFolder(options: VerifyFolderOptions): AsyncGenerato
 }
 
 async function* verifyClaim(claim: Claim, here: ReadonlySet<string>, options: VerifyFolderOptions) {
-  const { folder, privateKeys, cipher, reading, signal } = options;
+  const { folder, claims, privateKeys, cipher, reading, signal } = options;
   const { file, receipt } = claim;
   const plain = plaintextName(file.name);
   const staged: readonly Form[] = [
@@ -95,7 +94,7 @@ async function* verifyClaim(claim: Claim, here: ReadonlySet<string>, options: Ve
     return (await stat(join(folder, path)).catch(() => undefined))?.isFile() === true;
   };
   const found = staged.filter(({ name }) => here.has(name));
-  const originals = originalsOf(file);
+  const originals = originalsOf(claims.placeOf(file.name));
   if (found.length === 0) {
     for (const each of originals) if (await isFile(each.name)) found.push(each);
   }
@@ -126,9 +125,9 @@ interface Form {
 }
 
 /** Where `download --original-paths` puts a file, and `decrypt` its plaintext. */
-function originalsOf({ path }: DeliveredFile): readonly Form[] {
-  const name = join(...(originalPath(path) ?? []));
-  if (name === '.') return [];
+function originalsOf(place: readonly string[] | undefined): readonly Form[] {
+  if (place === undefined) return [];
+  const name = join(...place);
   return [
     { name, form: 'container' },
     { name: plaintextName(name), form: 'plaintext' },

@@ -1,6 +1,5 @@
 import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { buffer } from 'node:stream/consumers';
 import {
   headerLength,
   headerLimits,
@@ -10,8 +9,7 @@ import {
   publicKeyOf,
 } from '../../../crypt4gh/index.ts';
 import { UsageError } from '../../../terminal/errors.ts';
-import { Locations } from '../../api/download/remote/locations.ts';
-import { StagedFile } from '../../api/download/remote/staged-file.ts';
+import { StagedFile } from '../../api/download/staged-file.ts';
 import { ClientError } from '../../api/errors.ts';
 import type { ProxyApi } from '../../api/proxy.ts';
 import { type PrivateKeyFile, type PrivateKeys, readPrivateKey } from '../key-files.ts';
@@ -80,13 +78,9 @@ export async function readLocalHeader(path: string, folder: string): Promise<Uin
 
 /** The start of a staged container, with its whole header. @throws ClientError; MalformedHeaderError */
 export async function readStagedHeader(proxy: ProxyApi, name: string, signal: AbortSignal): Promise<Uint8Array> {
-  const { transport } = proxy.connection;
   const { size } = await proxy.location(name, { signal });
-  const remote = new StagedFile({ name, size, locations: new Locations(proxy), transport });
-  return await growing(async (wanted) => {
-    const { bytes } = await remote.get({ range: wanted >= size ? undefined : { start: 0, end: wanted }, signal });
-    return await buffer(bytes);
-  });
+  const remote = new StagedFile(proxy, { name, size });
+  return await growing((wanted) => remote.read(0, Math.min(wanted, size), { signal }));
 }
 
 /**

@@ -1,106 +1,185 @@
-import { constants, writevSync } from 'node:fs';
-import { type FileHandle, open, rm } from 'node:fs/promises';
-import { onDisk } from './local-disk.ts';
+import { constants } from 'node:fs';
+import { type FileHandle, lstat, open, readFile, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import * as z from 'zod/mini';
+import { formatCrc, parseCrc } from '../../../../common/crc64nvme.ts';
+import { isRecognizable, type Version } from '../staged-file.ts';
+import { ifThere, LocalDiskError, onDisk, syncFolder } from './local-disk.ts';
+import type { LocalPaths } from './local-name.ts';
+
+/** Bytes of one piece; the last one of a file can be shorter. */
+export const pieceBytes = 8 * 1024 * 1024;
 
 /** Windows has no such flag. */
 const noFollow = constants.O_NOFOLLOW ?? 0;
+const making = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | noFollow;
+const appending = constants.O_WRONLY | constants.O_APPEND | noFollow;
+const currentFormat = 2;
+
+interface Wanted {
+  readonly name: string;
+  /** Bytes of the whole file. */
+  readonly size: number;
+}
+
 /**
- * A disk is slow if each of so many writes took longer than this, and brought fewer bytes in a millisecond, as on a network. Calls
- * to it had better wait on a thread.
+ * A file that is written piece by piece, in any order, until it is whole. A journal beside it notes each piece with its CRC: a
+ * line of JSON for the file, then one for each piece. Nothing waits for the disk, since after a crash a noted piece is read back
+ * and compared. The journal holds no address, no credentials and no key.
  */
-const slow = { writes: 8, milliseconds: 2, bytesPerMs: 100_000 } as const;
-const flags = constants.O_RDWR | constants.O_CREAT | noFollow;
+export class PartFile {
+  /** CRC-64/NVME of the pieces that an earlier run noted, by their numbers. */
+  readonly noted: ReadonlyMap<number, bigint>;
+  /** Their version. */
+  readonly version: Version | undefined;
+  readonly #paths: LocalPaths;
+  readonly #wanted: Wanted;
+  readonly #handle: FileHandle;
+  #journal: Promise<FileHandle> | undefined;
 
-/** Takes bytes by their position in a file. */
-export type Target = Pick<PartFile, 'write'>;
-
-/** The same, and gives them back. */
-export type ReadableTarget = Pick<PartFile, 'write' | 'read'>;
-
-/** A file that is written by position, in any order, until it is whole. */
-export class PartFile implements AsyncDisposable {
-  readonly path: string;
-  #handle: FileHandle;
-  /** Writes in a row that took long. */
-  #slowWrites = 0;
-
-  private constructor(path: string, handle: FileHandle) {
-    this.path = path;
+  private constructor(paths: LocalPaths, wanted: Wanted, handle: FileHandle, left: Left | undefined) {
+    this.#paths = paths;
+    this.#wanted = wanted;
     this.#handle = handle;
+    this.noted = left?.noted ?? new Map();
+    this.version = left?.version;
   }
 
-  /** Opens the file, or makes it. It never follows a symbolic link. @throws LocalDiskError */
-  static async open(path: string): Promise<PartFile> {
-    return await onDisk(path, async () => new PartFile(path, await open(path, flags)));
-  }
-
-  /** Restarts in a new file. A process that has opened the old one cannot read it. @throws LocalDiskError */
-  async renew(): Promise<void> {
-    await onDisk(this.path, async () => {
-      await this.#handle.close();
-      await rm(this.path, { force: true });
-      this.#handle = await open(this.path, flags | constants.O_EXCL);
+  /**
+   * Opens what an earlier run left, or makes a new file, so that a process that has opened the old one reads nothing of it. A
+   * part without a journal of the same file is of no use, nor is a journal without a part. No link is followed.
+   * @throws LocalDiskError
+   */
+  static async open(paths: LocalPaths, wanted: Wanted): Promise<PartFile> {
+    const left = await leftOver(paths.journal, wanted);
+    return await onDisk(paths.part, async () => {
+      const found = left && (await open(paths.part, constants.O_RDWR | noFollow).catch(() => undefined));
+      if (found) return new PartFile(paths, wanted, found, left);
+      // In this order: a journal must never be found beside a part that it does not describe.
+      await rm(paths.journal, { force: true });
+      await rm(paths.part, { force: true });
+      return new PartFile(paths, wanted, await open(paths.part, making), undefined);
     });
   }
 
   /** @throws LocalDiskError */
-  async size(): Promise<number> {
-    const { size } = await onDisk(this.path, () => this.#handle.stat());
-    return size;
-  }
-
-  /**
-   * Writes all of it, in one system call where the disk allows, and on this thread while the disk is fast: the bytes are still in
-   * the processor's cache, and handing them to another thread takes longer than the call. @throws LocalDiskError
-   */
-  async write(buffers: readonly Uint8Array[], position: number): Promise<void> {
-    await onDisk(this.path, async () => {
-      const { fd } = this.#handle;
-      let rest = buffers as Uint8Array[];
-      for (let at = position; rest.length > 0; ) {
-        const began = performance.now();
-        const isFast = this.#slowWrites < slow.writes;
-        const written = isFast ? writevSync(fd, rest, at) : (await this.#handle.writev(rest, at)).bytesWritten;
-        const tookMs = performance.now() - began;
-        const isSlow = tookMs > slow.milliseconds && written < tookMs * slow.bytesPerMs;
-        if (isFast) this.#slowWrites = isSlow ? this.#slowWrites + 1 : 0;
-        at += written;
-        rest = after(rest, written);
+  async write(bytes: Uint8Array, position: number): Promise<void> {
+    await onDisk(this.#paths.part, async () => {
+      for (let at = 0; at < bytes.length; ) {
+        at += (await this.#handle.write(bytes, at, bytes.length - at, position + at)).bytesWritten;
       }
     });
   }
 
-  /** Up to `length` bytes from `position` on; empty behind the end. @throws LocalDiskError */
-  async read(position: number, length: number): Promise<Buffer> {
-    const bytes = Buffer.allocUnsafe(length);
-    const { bytesRead } = await onDisk(this.path, () => this.#handle.read(bytes, 0, length, position));
-    return bytes.subarray(0, bytesRead);
+  /** Up to `length` bytes from `position` on. @param memory gets them @throws LocalDiskError */
+  async read(position: number, length: number, memory: Buffer = Buffer.allocUnsafe(length)): Promise<Buffer> {
+    const { bytesRead } = await onDisk(this.#paths.part, () => this.#handle.read(memory, 0, length, position));
+    return memory.subarray(0, bytesRead);
   }
 
-  /** Resolves when all bytes written so far are on the disk. @throws LocalDiskError */
-  async sync(): Promise<void> {
-    await onDisk(this.path, () => this.#handle.datasync());
+  /** Notes a piece that is written. A version that cannot be recognized is not resumed. @throws LocalDiskError */
+  async note(piece: number, crc: bigint, version: Version | undefined): Promise<void> {
+    if (!version || !isRecognizable(version)) return;
+    await onDisk(this.#paths.journal, async () => {
+      this.#journal ??= this.#openJournal(version);
+      // The first line of an earlier run that was cut gets its end.
+      await (await this.#journal).write(`\n${JSON.stringify([piece, formatCrc(crc)])}`);
+    });
   }
 
-  /** Sets the time of the last change, if the disk keeps one. */
-  async setModified(time: Date): Promise<void> {
+  /** Whether the next run has something to resume. */
+  get isOfUse(): boolean {
+    return this.noted.size > 0 || this.#journal !== undefined;
+  }
+
+  async #openJournal(version: Version): Promise<FileHandle> {
+    if (this.version) return await open(this.#paths.journal, appending);
+    const journal = await open(this.#paths.journal, making, 0o600);
+    await journal.write(JSON.stringify({ format: currentFormat, ...this.#wanted, ...version }));
+    return journal;
+  }
+
+  /**
+   * Gives the file its final name, in the order that survives a crash: sync, rename, remove the journal. The file gets the time
+   * of the remote file.
+   * @param replaces whether it can take the name of another file
+   * @throws LocalDiskError
+   */
+  async finish(modified: Date | undefined, { replaces }: { readonly replaces: boolean }): Promise<void> {
+    const { final, part, journal } = this.#paths;
     // A convenience: no reason to fail.
-    await this.#handle.utimes(time, time).catch(() => undefined);
+    if (modified) await this.#handle.utimes(modified, modified).catch(() => undefined);
+    await onDisk(part, async () => {
+      await this.#handle.datasync();
+      if ((await this.#handle.stat()).size === this.#wanted.size) return;
+      throw new LocalDiskError(`${part} was changed by another program`, {
+        remedy: 'Run the same command again: the file is downloaded again.',
+      });
+    });
+    if (!replaces && (await onDisk(final, () => ifThere(lstat(final))))) {
+      throw new LocalDiskError(`${final} exists already: another program made it meanwhile`, {
+        remedy: 'Run the same command again.',
+      });
+    }
+    await onDisk(final, () => rename(part, final));
+    await this.close();
+    if (!this.isOfUse) return;
+    await syncFolder(dirname(final));
+    await onDisk(journal, () => rm(journal, { force: true }));
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Ends the work and keeps what there is. */
+  async close(): Promise<void> {
+    await (await this.#journal?.catch(() => undefined))?.close();
     await this.#handle.close();
+  }
+
+  /** Ends the work and removes everything. @throws LocalDiskError */
+  async discard(): Promise<void> {
+    await this.close();
+    await onDisk(this.#paths.part, async () => {
+      await rm(this.#paths.journal, { force: true });
+      await rm(this.#paths.part, { force: true });
+    });
   }
 }
 
-function after(buffers: readonly Uint8Array[], bytes: number): Uint8Array[] {
-  let skip = bytes;
-  const from = buffers.findIndex((buffer) => {
-    if (buffer.length > skip) return true;
-    skip -= buffer.length;
-    return false;
-  });
-  if (from < 0) return [];
-  const [first, ...rest] = buffers.slice(from);
-  return first === undefined ? [] : [first.subarray(skip), ...rest];
+interface Left {
+  readonly version: Version;
+  readonly noted: ReadonlyMap<number, bigint>;
+}
+
+const count = z.int().check(z.nonnegative());
+const text = z.optional(z.string());
+const first = z.object({
+  format: z.literal(currentFormat),
+  name: z.string(),
+  size: count,
+  etag: text,
+  lastModified: text,
+});
+const line = z.tuple([count, z.string()]);
+
+/** What the journal of an earlier run says of the same file; `undefined` if it is of no use. Lines that were cut say nothing. */
+async function leftOver(path: string, { name, size }: Wanted): Promise<Left | undefined> {
+  const written = await onDisk(path, () => ifThere(readFile(path, 'utf8')));
+  const [head = '', ...lines] = written?.split('\n') ?? [];
+  const file = parsed(first, head);
+  if (file?.name !== name || file.size !== size) return undefined;
+  const noted = new Map<number, bigint>();
+  for (const each of lines) {
+    const [piece, crc] = parsed(line, each) ?? [];
+    if (piece === undefined || crc === undefined || piece * pieceBytes >= size) continue;
+    if (Buffer.from(crc, 'base64').length === 8) noted.set(piece, parseCrc(crc));
+  }
+  const { etag, lastModified } = file;
+  return { version: { etag, lastModified }, noted };
+}
+
+function parsed<T>(schema: z.ZodMiniType<T>, json: string): T | undefined {
+  try {
+    return schema.parse(JSON.parse(json));
+  } catch {
+    return undefined;
+  }
 }
