@@ -1,7 +1,7 @@
 /** Loaded into a process of the installed client, by `--import`: measures the parts of a download from outside. */
 import { createHash } from 'node:crypto';
 import { channel } from 'node:diagnostics_channel';
-import fs, { writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import promises, { open } from 'node:fs/promises';
 
 /** The parts, in the order in which a download begins them; `end`: from the last new name to the end of the process. */
@@ -93,13 +93,10 @@ if (report !== undefined) {
     if ('Hash_Update' in exported) timed('digest', exported, ['Hash_Update']);
     return { exports: exported };
   };
-  timed('write', fs, ['writevSync', 'writeSync']);
-  timed('sync', fs, ['fdatasync']);
-  timed('rename', fs, ['renameSync']);
   timed('rename', promises, ['rename']);
   await using handle = await open(import.meta.filename);
   const prototype: object = Object.getPrototypeOf(handle);
-  timed('write', prototype, ['writev']);
+  timed('write', prototype, ['write']);
   timed('sync', prototype, ['datasync', 'sync']);
   process.on('exit', () => {
     note('end', Math.max(...(intervals.get('rename') ?? []).map(([, end]) => end)));

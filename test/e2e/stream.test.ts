@@ -35,14 +35,6 @@ test('a path cannot put fields into the access log', async () => {
   }
 });
 
-function decoded(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return segment;
-  }
-}
-
 describe('GET and HEAD /stream', () => {
   const up = '%2e%2e%2f';
   const impossible = () => [
@@ -124,25 +116,6 @@ describe('GET and HEAD /stream', () => {
     expect((await get(`stream/${name}?fileName=`)).status).toBe(307);
     const twice = await get(`stream/${name}?fileName=${name}&fileName=${theirs}`);
     expect(expectProblem(twice, 400, 'invalid_request').violations).toMatchObject([{ field: 'fileName' }]);
-  });
-
-  test('POST gives URLs of the caller’s own files, many at once, and looks for no key outside of the caller’s part', async () => {
-    const keys: (string | undefined)[] = [];
-    const stop = service.engine.traffic.observe((call) => {
-      if (call.caller === 'stream' && call.service === 's3') keys.push(call.key);
-    });
-    const reply = await rawRequest(service.connection.proxyUrl, 'stream', {
-      method: 'POST',
-      headers: { ...credentials(), 'X-GA4GH-Visa': visa, 'Content-Type': 'application/json' },
-      body: JSON.stringify({ fileNames: [...impossible().map(decoded), name] }),
-    });
-    stop();
-    expect(reply).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } });
-    const { files } = JSON.parse(reply.text) as { files: { fileName: string; url: string; size: number }[] };
-    expect(files.map(({ fileName, size }) => [fileName, size])).toEqual([[name, content.length]]);
-    expect(await (await fetch(files[0]?.url ?? '')).text()).toBe(content);
-    expect(keys).toContain(`${service.prefix('researcher')}/${theirs}`);
-    for (const key of keys) expect(key).toMatch(new RegExp(`^${service.prefix('researcher')}/[A-Za-z0-9._-]+$`));
   });
 
   test('HEAD tells the size and does not redirect', async () => {

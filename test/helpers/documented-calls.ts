@@ -134,10 +134,6 @@ function goodCalls(): Record<string, GoodCall> {
   add('proxy', 'GET /export/{archive_kind}/{requestId}', `export/fega/${exported}`, administrator);
   add('proxy', 'GET /admin', 'admin', administrator);
   add('proxy', 'GET /files', 'files?inbox=false', outbox);
-  add('proxy', 'POST /stream', 'stream', {
-    headers: { ...outbox.headers, 'Content-Type': 'application/json' },
-    body: JSON.stringify({ fileNames: [staged, 'nothing.c4gh'] }),
-  });
   for (const method of ['GET', 'HEAD']) add('proxy', `${method} /stream/{file}`, `stream/${staged}`, outbox);
   add('proxy', 'GET /.well-known/jwks.json', '.well-known/jwks.json');
   add('data-out', 'GET /metadata/datasets', 'metadata/datasets', direct);

@@ -45,7 +45,9 @@ test('a download that is killed again and again comes to its end, and never lose
   await faults.stop();
 });
 
-test('many files: each is whole or not there, and the same command fetches the others', { timeout: 150_000 }, async () => {
+test('many files: each is whole or not there, and the same command fetches the others', {
+  timeout: 150_000,
+}, async () => {
   const { world } = download;
   const small = Array.from({ length: 30 }, (_, index) => ({
     name: `small-${index}.c4gh`,

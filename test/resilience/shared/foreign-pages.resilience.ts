@@ -30,7 +30,6 @@ test('the routes that are not safe are these', () => {
     'data-out POST /htsget/reads/{id}',
     'data-out POST /htsget/variants/{id}',
     'proxy POST /export/{archive_kind}',
-    'proxy POST /stream',
   ]);
 });
 

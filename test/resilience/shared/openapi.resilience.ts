@@ -81,13 +81,6 @@ describe('the proxy', () => {
     await expectStatus(400, list, { path: 'files' });
     await expectStatus(400, list, { path: 'files?inbox=false&page=x&per_page=y' });
     await expectStatus(401, list, headersOf(list, { 'X-GA4GH-Visa': [] }));
-    const many = 'proxy POST /stream';
-    const { files } = JSON.parse((await expectStatus(200, many)).text) as { files: { fileName: string }[] };
-    expect(files.map(({ fileName }) => fileName)).toEqual([staged]);
-    await expectStatus(400, many, { body: JSON.stringify({ fileNames: [] }) });
-    await expectStatus(401, many, headersOf(many, { 'X-GA4GH-Visa': 'a.b.c' }));
-    await expectStatus(403, many, headersOf(many, { Origin: 'http://localhost:1' }));
-    await expectStatus(413, many, { body: Buffer.alloc(10 * 1024 * 1024 + 1, 32) });
     await expectStatus(200, 'proxy GET /stream/{file}', { path: `stream/${staged}?redirect=false` });
     await expectStatus(307, 'proxy GET /stream/{file}');
     await expectStatus(200, 'proxy HEAD /stream/{file}');
@@ -285,12 +278,7 @@ describe('what goes wrong', () => {
   const fromS3 = ({ service: name, caller }: AwsCall) => name === 's3' && /^(files|stream)$/.test(caller);
   const fromCatalogue = ({ service: name, caller }: AwsCall) => name === 'rds-data' && caller !== 'authorize-outbox';
   const fromKms = ({ service: name }: AwsCall) => name === 'kms';
-  const outboxRoutes = [
-    'proxy GET /files',
-    'proxy POST /stream',
-    'proxy GET /stream/{file}',
-    'proxy HEAD /stream/{file}',
-  ];
+  const outboxRoutes = ['proxy GET /files', 'proxy GET /stream/{file}', 'proxy HEAD /stream/{file}'];
 
   test('the database, S3 or KMS refuses the function: 500', async () => {
     const denied = (code: string) => ({ error: { status: 403, code } });

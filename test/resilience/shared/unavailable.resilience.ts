@@ -33,12 +33,7 @@ async function asked<T>(fault: Fault, matches: (call: AwsCall) => boolean, ask: 
 describe('every operation of the documents that can say so', () => {
   test('says 503 while the database resumes, Secrets Manager, S3, SQS or KMS is down', async () => {
     const down = { error: { status: 500, code: 'InternalError' } };
-    const outboxRoutes = [
-      'proxy GET /files',
-      'proxy POST /stream',
-      'proxy GET /stream/{file}',
-      'proxy HEAD /stream/{file}',
-    ];
+    const outboxRoutes = ['proxy GET /files', 'proxy GET /stream/{file}', 'proxy HEAD /stream/{file}'];
     const fromS3 = ({ service: name, caller }: AwsCall) => name === 's3' && /^(files|stream)$/.test(caller);
     const fromCatalogue = ({ service: name, caller }: AwsCall) => name === 'rds-data' && caller !== 'authorize-outbox';
     // The authorizers keep what they have read.

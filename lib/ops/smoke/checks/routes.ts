@@ -33,10 +33,6 @@ type Routes = Readonly<Record<string, Route>>;
 
 const asAdministrator = (run: Run): Sent => ({ headers: run.asAdministrator });
 const asResearcher = (run: Run): Sent => ({ headers: run.asResearcher });
-const withFileName = ({ asResearcher: headers, listed: [file] }: Run): Sent => ({
-  headers: { ...headers, 'content-type': 'application/json' },
-  body: JSON.stringify({ fileNames: [file?.name] }),
-});
 const asReader = (run: Run): Sent => ({ headers: run.asReader });
 const ofTenBytes = (run: Run): Sent => ({ headers: { ...run.asReader, range: 'bytes=0-9' } });
 const withKey = ({ asReader, recipient }: Run): Sent => ({
@@ -89,16 +85,6 @@ const outboxRoutes: Routes = {
       expectThat(files.length === 1, `${files.length} rows came, 1 was asked for`);
       expectThat(files[0]?.fileName.endsWith('.c4gh') === true, `${files[0]?.fileName} is not a container`);
       return 'a page of one container';
-    },
-  },
-  'proxy POST /stream': {
-    send: withFileName,
-    needs: ['outbox'],
-    inspect: (run, { header, text }) => {
-      const { files } = json(text) as { files: { fileName: string }[] };
-      const isWhole = files.length === 1 && files[0]?.fileName === run.listed[0]?.name;
-      expectThat(isWhole, 'the reply does not name exactly the requested file');
-      return isUncached(header);
     },
   },
   'proxy GET /stream/{file}': {
