@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import { ClientError, interrupted, UnavailableError } from '../errors.ts';
 import type { ListedFile, ProxyApi } from '../proxy.ts';
 import { type Crc, loadCrc } from './disk/container-digest.ts';
-import type { Existing } from './disk/existing.ts';
 import { LocalDiskError, makeFolder } from './disk/local-disk.ts';
 import { localPaths, NameClashes } from './disk/local-name.ts';
 import type { DownloadEvent, FileResult } from './events.ts';
+import type { Existing } from './existing.ts';
 import type { Expected } from './expected.ts';
 import { PieceDownload, PieceMemory, piecesOf } from './piece-download.ts';
 

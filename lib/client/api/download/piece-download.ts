@@ -2,13 +2,13 @@ import { combinedCrc, emptyCrc, formatCrc } from '../../../common/crc64nvme.ts';
 import { ChecksumError, ClientError } from '../errors.ts';
 import type { ListedFile, ProxyApi } from '../proxy.ts';
 import { ContainerDigest, type Crc } from './disk/container-digest.ts';
-import { type Existing, keptFile } from './disk/existing.ts';
 import { checkSpace, makeFoldersIn } from './disk/local-disk.ts';
 import type { LocalPaths } from './disk/local-name.ts';
 import { FileLock } from './disk/lock.ts';
-import { PartFile, pieceBytes } from './disk/part-file.ts';
 import type { DownloadEvent, FileResult } from './events.ts';
+import { type Existing, keptFile } from './existing.ts';
 import { compared, type Expected, type Verified } from './expected.ts';
+import { PartFile, pieceBytes } from './part-file.ts';
 import { ChangedError, StagedFile } from './staged-file.ts';
 
 export interface PieceDownloadOptions {

@@ -2,8 +2,8 @@ import { combinedCrc, emptyCrc, formatCrc } from '../../../common/crc64nvme.ts';
 import { ENCRYPTED_SEGMENT_BYTES } from '../../../crypt4gh/index.ts';
 import type { ClientError } from '../errors.ts';
 import { headerDigest, loadCrc, readHeader } from './disk/container-digest.ts';
-import { pieceBytes } from './disk/part-file.ts';
 import { compared, type Expected, type Verified } from './expected.ts';
+import { pieceBytes } from './part-file.ts';
 import type { StagedFile } from './staged-file.ts';
 
 export interface StreamFileOptions {

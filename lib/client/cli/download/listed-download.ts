@@ -62,8 +62,8 @@ export async function downloadListed(session: Session, asked: WantedDownload): P
   const run = { session, proxy, wanted, scratch, own: await findOwnKeys(session) };
   const delivery = wanted.waitMs === undefined ? undefined : await awaited(run, wanted.waitMs);
   const present = await (listing ?? list());
-  if (present.length === 0) output.note(`Your outbox is empty: ${await nothingStaged(session.settings)}.`);
   const { files, claims, refused, gone } = await chosen(run, present, delivery);
+  if (present.length === 0) output.note(`Your outbox is empty: ${await nothingStaged(session.settings)}.`);
   const expected = ({ name }: ListedFile): Expected | undefined =>
     claims.expected(name, run.own.known.has(claims.of(name)?.receipt.key_fingerprint ?? ''));
   if (wanted.folder === '-') {

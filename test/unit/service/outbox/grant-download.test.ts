@@ -1,5 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { outboxPrefix } from '../../../../lib/contract/outbox-key.ts';
+import { unavailable } from '../../../../lib/errors.ts';
 import { problemReply } from '../../../../lib/service/http/problem.ts';
 import { type FileAccess, grantDownload } from '../../../../lib/service/outbox/grant-download.ts';
 import { FakeOutboxReader } from '../../../helpers/fake-outbox-reader.ts';

@@ -9,7 +9,7 @@ import {
   onDisk,
 } from '../../../../../../lib/client/api/download/disk/local-disk.ts';
 import { localPaths } from '../../../../../../lib/client/api/download/disk/local-name.ts';
-import { PartFile } from '../../../../../../lib/client/api/download/disk/part-file.ts';
+import { PartFile } from '../../../../../../lib/client/api/download/part-file.ts';
 
 const systemError = (code: string) => Object.assign(new Error(code), { code, syscall: 'write' });
 

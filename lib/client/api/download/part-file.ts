@@ -2,10 +2,10 @@ import { constants } from 'node:fs';
 import { type FileHandle, lstat, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import * as z from 'zod/mini';
-import { formatCrc, parseCrc } from '../../../../common/crc64nvme.ts';
-import { isRecognizable, type Version } from '../staged-file.ts';
-import { ifThere, LocalDiskError, onDisk, syncFolder } from './local-disk.ts';
-import type { LocalPaths } from './local-name.ts';
+import { formatCrc, parseCrc } from '../../../common/crc64nvme.ts';
+import { ifThere, LocalDiskError, onDisk, syncFolder } from './disk/local-disk.ts';
+import type { LocalPaths } from './disk/local-name.ts';
+import { isRecognizable, type Version } from './staged-file.ts';
 
 /** Bytes of one piece; the last one of a file can be shorter. */
 export const pieceBytes = 8 * 1024 * 1024;

@@ -1,10 +1,10 @@
 import { constants, type Stats } from 'node:fs';
 import { lstat, open, rm } from 'node:fs/promises';
-import { ChecksumError } from '../../errors.ts';
-import { compared, type Expected, type Verified } from '../expected.ts';
-import { ContainerDigest, loadCrc } from './container-digest.ts';
-import { ifThere, LocalDiskError, onDisk } from './local-disk.ts';
-import type { LocalPaths } from './local-name.ts';
+import { ChecksumError } from '../errors.ts';
+import { ContainerDigest, loadCrc } from './disk/container-digest.ts';
+import { ifThere, LocalDiskError, onDisk } from './disk/local-disk.ts';
+import type { LocalPaths } from './disk/local-name.ts';
+import { compared, type Expected, type Verified } from './expected.ts';
 
 /**
  * What to do with an existing file that does not match its receipt. `keep`: it is not touched, which is an error; `force`: it is
@@ -42,7 +42,7 @@ export async function keptFile(wanted: Wanted): Promise<{ readonly verified: Ver
     ? await matching(found, expected, wanted)
     : hasFactsOf(found, remote) && { verified: undefined };
   if (kept && (kept.verified || existing !== 'force')) {
-    // What an earlier run left beside it is of no use any more.
+    // What an earlier run left beside it is no longer of use.
     for (const left of [paths.journal, paths.part]) await onDisk(left, () => rm(left, { force: true }));
     return kept;
   }
