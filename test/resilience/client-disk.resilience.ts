@@ -81,6 +81,15 @@ test('a file larger than the limit is reported, and continues where the limit is
   expect(await namesIn(folder)).toEqual(['limited.c4gh']);
 });
 
+test('4 GB of address space, as on some login nodes, are enough', async () => {
+  const file = served('limited.c4gh', 20 * mebibyte);
+  const folder = await client.folder();
+  const within = ['sh', '-c', 'ulimit -v 4000000; exec "$@"', 'sh'];
+  const run = await client.run(await serve(file), ['download', '--all', '-o', folder], { within });
+  expect(run.exitCode, run.stderr).toBe(notVerified);
+  await expectWhole(folder, file);
+});
+
 test('a folder without the right to write is reported', async () => {
   const url = await serve(...Array.from({ length: 40 }, (_, index) => served(`${index}.c4gh`)));
   const folder = await client.folder();

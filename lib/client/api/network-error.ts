@@ -72,6 +72,13 @@ export function networkError(
       remedy: 'Check the address, and a proxy on the way. If that does not help, tell the operator.',
     });
   }
+  if (error instanceof RangeError && /wasm memory|allocate memory/i.test(error.message)) {
+    // The library's parser is WebAssembly, for which Node.js reserves address space.
+    return new UnavailableError('this program gets too little memory: its address space is limited', {
+      retryable: false,
+      remedy: 'Raise the limit to 4 GB or more, such as by ulimit -v unlimited.',
+    });
+  }
   const refusal = tunnelRefusal(error);
   if (refusal !== undefined && refusal < 500 && refusal !== 429) {
     const remedy =

@@ -4,6 +4,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer as createNetServer, connect as open, type Server, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { networkError } from '../../../../lib/client/api/network-error.ts';
 import { Transport, type TransportSettings } from '../../../../lib/client/api/transport.ts';
 import { testCertificate } from '../../../helpers/test-certificate.ts';
 
@@ -191,6 +192,17 @@ describe('a forward proxy', () => {
     expect(seen[0]?.headers['proxy-authorization']).toBe('Bearer visa');
     await expect(client.send({ url: named })).rejects.toMatchObject({ code: 'unavailable' });
     expect(tunnels).toEqual([]);
+  });
+});
+
+test('a limit of the address space is named, and is not taken for a failure of the network', () => {
+  const error = new RangeError(
+    'WebAssembly.instantiate(): Out of memory: Cannot allocate Wasm memory for new instance',
+  );
+  expect(networkError(error, url(), false, undefined)).toMatchObject({
+    retryable: false,
+    message: expect.stringContaining('address space'),
+    remedy: expect.stringContaining('ulimit -v'),
   });
 });
 
