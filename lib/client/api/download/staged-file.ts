@@ -56,7 +56,7 @@ export class StagedFile {
   readonly #proxy: Pick<ProxyApi, 'connection' | 'location'>;
   #location: Promise<TimedLocation> | undefined;
   #wholeReplies = 0;
-  /** A reply with the whole file, which is read on, where no ranges come. */
+  /** A reply with the whole file, which the next read takes over, where no ranges come. */
   #whole: Incoming | undefined;
 
   /** @param file `size` from the listing */
@@ -95,10 +95,9 @@ export class StagedFile {
           have += bytes.length;
           received?.(bytes.length);
         }
-        this.#whole = (await incoming.isOver()) ? undefined : incoming;
+        if (!(await incoming.isOver())) this.#whole = incoming;
         return memory.subarray(0, have);
       } catch (error) {
-        this.#whole = undefined;
         await incoming?.discard();
         if (have > before) backoff.progressed();
         if (!isRecognizable(this.version ?? {})) {
@@ -112,7 +111,11 @@ export class StagedFile {
   }
 
   async #open(start: number, end: number, signal: AbortSignal | undefined): Promise<Incoming> {
-    if (this.#whole && this.#whole.position <= start) return this.#whole;
+    // Another request that is still under way must not read from it as well.
+    const whole = this.#whole;
+    this.#whole = undefined;
+    if (whole && whole.position <= start) return whole;
+    await whole?.discard();
     const { transport } = this.#proxy.connection;
     for (let addresses = 1; ; addresses += 1) {
       const asked = this.#address(signal);
