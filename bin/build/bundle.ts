@@ -37,9 +37,12 @@ export function clientBundle(workerUrl: string) {
 const partsOfUndici = `
 exports.Agent = require('undici/lib/dispatcher/agent.js');
 exports.buildConnector = require('undici/lib/core/connect.js');
+exports.Pool = require('undici/lib/dispatcher/pool.js');
 exports.ProxyAgent = require('undici/lib/dispatcher/proxy-agent.js');
-// The package gives every dispatcher its methods; a proxy agent needs this one, to open a tunnel.
-require('undici/lib/dispatcher/dispatcher.js').prototype.connect = require('undici/lib/api/api-connect.js');
+// The package gives every dispatcher its methods; a proxy agent needs the first one, to open a tunnel.
+const { prototype } = require('undici/lib/dispatcher/dispatcher.js');
+prototype.connect = require('undici/lib/api/api-connect.js');
+prototype.request = require('undici/lib/api/api-request.js');
 `;
 
 /** The threads of the client run the given program; of the manifest the client needs its version alone. */

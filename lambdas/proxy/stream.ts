@@ -1,6 +1,6 @@
 import { environment } from '../../lib/contract/environment.ts';
 import { proxyChallenge } from '../../lib/contract/http.ts';
-import { type FileAccess, grantDownload, grantDownloads } from '../../lib/service/outbox/grant-download.ts';
+import { type FileAccess, grantDownload } from '../../lib/service/outbox/grant-download.ts';
 import { s3Client } from '../../lib/service/stores/clients.ts';
 import { s3OutboxReader } from '../../lib/service/stores/s3/outbox-reader.ts';
 import { bufferedHandler } from '../shared/http.ts';
@@ -18,10 +18,5 @@ const endpoint = {
   served: (access: FileAccess) => logger.info('stream granted', { ...access }),
 };
 
-/**
- * `GET|HEAD /stream/{file}`: the URL at which S3 serves the file, or its size; `POST /stream`: the URLs of several files. No byte
- * of them passes through here.
- */
-export const handler = bufferedHandler(proxyChallenge, (request) =>
-  request.method === 'POST' ? grantDownloads(request, endpoint) : grantDownload(request, endpoint),
-);
+/** `GET|HEAD /stream/{file}`: the URL at which S3 serves the file, or its size. No byte of it passes through here. */
+export const handler = bufferedHandler(proxyChallenge, (request) => grantDownload(request, endpoint));

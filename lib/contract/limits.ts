@@ -37,8 +37,6 @@ export const limits = {
   headerBytes: 1_500_000,
   /** Characters of an outbox file name. */
   fileNameLength: 255,
-  /** Files of one `POST /stream`. */
-  fileNamesPerRequest: 100,
   /** A reply that is streamed through a function: AWS Lambda breaks off at 200 MB. */
   streamedReplyBytes: 200_000_000,
   /** A Crypt4GH container that is streamed: AWS Lambda slows a reply down to 2 MB/s after its first 6 MB. */

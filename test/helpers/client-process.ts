@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { exitCodes } from '../../lib/terminal/exit-codes.ts';
 import { startOf } from './installed-program.ts';
 
 const script = join(import.meta.dirname, '../../bin/data-out.ts');
@@ -56,3 +57,6 @@ export function startClient(
 export function runClient(argv: readonly string[], choices: ClientChoices): Promise<ClientRun> {
   return startClient(argv, choices).ended;
 }
+
+/** The end of a download of files that no receipt names, as most of the tests have them: they are whole, but not verified. */
+export const { notVerified } = exitCodes;

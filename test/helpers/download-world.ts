@@ -23,9 +23,6 @@ export class DownloadWorld {
   readonly pauses: number[] = [];
   readonly #transports: Transport[] = [];
   visa = 'good-visa';
-  /** Milliseconds by which each look at the clock moves it on. */
-  clockStepMs = 0;
-  #clock = 0;
 
   private constructor(server: OutboxServer, faults: FaultProxy, folder: string) {
     this.server = server;
@@ -52,10 +49,6 @@ export class DownloadWorld {
       stallMs: 1_000,
       timing: {
         ...systemTiming,
-        now: () => {
-          this.#clock += this.clockStepMs;
-          return new Date(Date.now() + this.#clock);
-        },
         random: () => 0.5,
         sleep: async (milliseconds, signal) => {
           this.pauses.push(milliseconds);
@@ -77,10 +70,8 @@ export class DownloadWorld {
       proxy,
       files: rest.files ?? (await all(proxy.list())),
       folder: this.folder,
-      parallel: 2,
-      connections: 3,
-      wholeBytes: 2 ** 21,
-      existing: 'fail',
+      parallel: 3,
+      existing: 'keep',
       onEvent: (event) => this.events.push(event),
       ...rest,
     });
@@ -103,7 +94,6 @@ export class DownloadWorld {
     this.events.length = 0;
     this.pauses.length = 0;
     this.visa = 'good-visa';
-    this.clockStepMs = 0;
   }
 
   async names(): Promise<readonly string[]> {

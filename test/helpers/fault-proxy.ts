@@ -10,7 +10,14 @@ export type FaultKind =
   /** Every bit of one byte is turned, wherever a range has it. */
   | { readonly kind: 'corrupt'; readonly at: number }
   /** Answered by the proxy itself. */
-  | { readonly kind: 'answer'; readonly status: number; readonly headers?: Readonly<Record<string, string>> }
+  | {
+      readonly kind: 'answer';
+      readonly status: number;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly body?: string;
+    }
+  /** The range is removed from the request, as some proxies do. */
+  | { readonly kind: 'no range' }
   /** The connection is broken off before an answer. */
   | { readonly kind: 'refuse' }
   | { readonly kind: 'delay'; readonly milliseconds: number }
@@ -130,12 +137,14 @@ export class FaultProxy {
       if (fault.kind === 'refuse') return void incoming.socket.destroy();
       if (fault.kind === 'answer') return this.#answer(seen, outgoing, fault);
     }
+    const { range, ...others } = headers;
+    const isCut = faults.some(({ kind }) => kind === 'no range');
     const sent = request({
       hostname: target.hostname,
       port: target.port,
       path: rest ?? url,
       method,
-      headers: { ...headers, host: target.host, connection: 'close' },
+      headers: { ...others, ...(range && !isCut && { range }), host: target.host, connection: 'close' },
     });
     outgoing.on('close', () => sent.destroy());
     sent.on('error', () => incoming.socket.destroy());
@@ -146,7 +155,7 @@ export class FaultProxy {
   #answer(seen: SeenRequest, outgoing: ServerResponse, fault: Extract<FaultKind, { kind: 'answer' }>): void {
     seen.status = fault.status;
     outgoing.writeHead(fault.status, fault.headers);
-    outgoing.end();
+    outgoing.end(fault.body);
   }
 
   async #pass(
@@ -158,7 +167,7 @@ export class FaultProxy {
     seen.status = reply.statusCode ?? 0;
     const { connection: _hop, 'keep-alive': _hops, ...headers } = reply.headers;
     try {
-      if (seen.on === 'api' && /\/stream(\/|$)/.test(seen.path) && seen.status === 200) {
+      if (seen.on === 'api' && /\/stream\//.test(seen.path) && seen.status === 200) {
         return await this.#passLocations(reply, outgoing, headers);
       }
       outgoing.writeHead(seen.status, headers);

@@ -6,7 +6,7 @@ const source = `
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { basename } from 'node:path';
-const { KILL_AT: at, KILL_HOW: how, STEPS_FILE: stepsFile, FAST_CLOCK: fast } = process.env;
+const { KILL_AT: at, KILL_HOW: how, STEPS_FILE: stepsFile } = process.env;
 const counts = new Map();
 const steps = [];
 const die = () => process.kill(process.pid, 'SIGKILL');
@@ -22,9 +22,8 @@ const watch = (owner, name, pathOf) => {
     const isIt = step(name, pathOf.call(this, ...args));
     if (isIt && how === 'before') die();
     if (isIt && how === 'halfway') {
-      const [buffers, position] = args;
-      const half = buffers.map((buffer) => buffer.subarray(0, Math.ceil(buffer.length / 2))).slice(0, 1);
-      await original.call(this, half, position);
+      const [bytes, offset, length, position] = args;
+      await original.call(this, bytes, offset, Math.ceil((length ?? bytes.length) / 2), position);
       die();
     }
     const result = await original.apply(this, args);
@@ -66,35 +65,22 @@ fs.promises.open = async (path, flags, ...rest) => {
 };
 syncBuiltinESMExports();
 if (stepsFile) process.on('exit', () => writeFileSync(stepsFile, JSON.stringify(steps)));
-if (fast) {
-  const Clock = Date;
-  let late = 0;
-  globalThis.Date = class Date extends Clock {
-    constructor(...args) {
-      if (args.length === 0) super(Clock.now() + (late += 4000));
-      else super(...args);
-    }
-  };
-}
 `;
 
 export type Ending = 'before' | 'after' | 'halfway';
 
 export interface KillChoices {
-  /** The step, and when: before it, after it, or, for a write, when half of its first buffer is written. */
+  /** The step, and when: before it, after it, or, for a write, when half of it is written. */
   readonly at?: { readonly step: string; readonly ending: Ending };
   /** File for the steps, a JSON array, written at the end of a process that is not killed. */
   readonly stepsFile?: string;
-  /** Each look at the clock shows four more seconds, so periodic work is done every time. */
-  readonly fastClock?: boolean;
 }
 
 /** For the environment of the process. */
-export function killSwitch({ at, stepsFile, fastClock }: KillChoices): Readonly<Record<string, string>> {
+export function killSwitch({ at, stepsFile }: KillChoices): Readonly<Record<string, string>> {
   return {
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(source)}`,
     ...(at && { KILL_AT: at.step, KILL_HOW: at.ending }),
     ...(stepsFile !== undefined && { STEPS_FILE: stepsFile }),
-    ...(fastClock && { FAST_CLOCK: 'yes' }),
   };
 }

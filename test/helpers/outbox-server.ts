@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { text } from 'node:stream/consumers';
 import { stopServer } from '../../lib/local/http.ts';
 import { listenLocally } from './loopback.ts';
 
@@ -19,8 +18,6 @@ export class OutboxServer {
   readonly password = 'good-password';
   /** Requests, as method and path without query. */
   readonly requests: string[] = [];
-  /** The names of each request for several addresses. */
-  readonly askedTogether: string[][] = [];
   /** What each listing named as the row before its own; empty: none. */
   readonly listedAfter: string[] = [];
   /** Life of an address. */
@@ -29,8 +26,6 @@ export class OutboxServer {
   without: readonly string[] = [];
   /** Whether the listing has pages. */
   hasPages = true;
-  /** Whether it gives the addresses of several files at once. */
-  givesMany = true;
   /** Whether storage knows ranges. */
   ranges = true;
   /** The keys of the receipts, as a JWK set; `undefined`: there is no such path. */
@@ -93,10 +88,8 @@ export class OutboxServer {
     this.#files.clear();
     this.requests.length = 0;
     this.listedAfter.length = 0;
-    this.askedTogether.length = 0;
     this.without = [];
     this.ranges = true;
-    this.givesMany = true;
     this.hasPages = true;
     this.urlLifetimeMs = 900_000;
     this.keySet = undefined;
@@ -135,7 +128,6 @@ export class OutboxServer {
       return problem(outgoing, 401, 'unauthenticated', 'the visa has expired');
     }
     if (url.pathname === '/v1/files') return this.#list(outgoing, url);
-    if (url.pathname === '/v1/stream' && this.givesMany) return void this.#addresses(incoming, outgoing);
     if (url.pathname.startsWith('/v1/stream/')) return this.#location(outgoing, name);
     return problem(outgoing, 404, 'not_found', 'there is no such path');
   }
@@ -160,26 +152,11 @@ export class OutboxServer {
   }
 
   #location(outgoing: ServerResponse, name: string): unknown {
-    const address = this.#address(name);
-    if (!address) return problem(outgoing, 404, 'not_found', 'there is no such file in your outbox');
-    return json(outgoing, address);
-  }
-
-  async #addresses(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-    const { fileNames } = JSON.parse(await text(incoming)) as { fileNames: string[] };
-    this.askedTogether.push(fileNames);
-    const files = fileNames.flatMap((fileName) => {
-      const address = this.#address(fileName);
-      return address ? [{ fileName, ...address }] : [];
-    });
-    json(outgoing, { files });
-  }
-
-  #address(name: string): object | undefined {
     const file = this.#files.get(name);
+    if (!file) return problem(outgoing, 404, 'not_found', 'there is no such file in your outbox');
     const expires = Date.now() + this.urlLifetimeMs;
     const url = new URL(`/bucket/${encodeURIComponent(name)}?signature=very-secret&expires=${expires}`, this.url);
-    return file && { url, expiresAt: new Date(expires).toISOString(), size: file.content.length };
+    return json(outgoing, { url, expiresAt: new Date(expires).toISOString(), size: file.content.length });
   }
 
   #storage(incoming: IncomingMessage, outgoing: ServerResponse, name: string, url: URL): void {

@@ -2,7 +2,6 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { text } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
 import type { Line, ServedFile } from './range-server.ts';
 
@@ -38,23 +37,12 @@ let lineFreeMs = 0;
 const aheadMs = 10;
 
 const server = createServer(async (request, reply) => {
-  const { url: path = '', headers, method } = request;
+  const { url: path = '', headers } = request;
   if (line.delayMs > 0) await setTimeout(line.delayMs);
   const url = new URL(path, 'http://localhost');
   const name = decodeURIComponent(url.pathname.split('/').at(-1) ?? '');
   const content = contents.get(name);
   if (url.pathname === '/v1/files') return json(reply, { files: listing(url.searchParams) });
-  if (method === 'POST') {
-    const { fileNames } = JSON.parse(await text(request));
-    return json(reply, {
-      files: fileNames.map((fileName: string) => ({
-        fileName,
-        url: addressOf(fileName),
-        expiresAt: new Date(Date.now() + 900_000),
-        size: contents.get(fileName)?.size,
-      })),
-    });
-  }
   if (content === undefined) return reply.writeHead(404).end();
   if (url.pathname.startsWith('/v1/stream/')) {
     const location = addressOf(name);

@@ -174,7 +174,6 @@ describe('the alarms', () => {
       'DataOutService-Proxy GET /stream/{file}',
       'DataOutService-Proxy HEAD /stream/{file}',
       'DataOutService-Proxy POST /export/fega',
-      'DataOutService-Proxy POST /stream',
     ]);
     expect(routes('DataOutLatency')).not.toContain('DataOutService-DataOut GET /files/{fileId}');
     expect(routes('DataOutLatency')).not.toContain('DataOutService-DataOut GET /metadata/datasets');

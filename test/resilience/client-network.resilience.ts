@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatPublicKey } from '../../lib/crypt4gh/index.ts';
+import { notVerified } from '../helpers/client-process.ts';
 import { ClientWorld, namesIn } from '../helpers/client-world.ts';
 import { Service, until } from '../helpers/service.ts';
 
@@ -57,7 +58,10 @@ describe('download', () => {
   test('by pattern, with one JSON object per line, into a folder with spaces and letters of all kinds', async () => {
     const folder = join(world.root, 'my dåta ✓');
     const { exitCode, stdout, stderr } = await world.run(['download', '*.bam.*', '-o', folder, '--json']);
-    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect({ exitCode, errors: lines(stderr) }).toMatchObject({
+      exitCode: notVerified,
+      errors: [{ error: { code: 'not_verified' } }],
+    });
     expect(lines(stdout)).toContainEqual({
       name: 'EGAF1-a.bam.c4gh',
       outcome: 'downloaded',
@@ -74,7 +78,7 @@ describe('download', () => {
     const within = ['bash', '-c', 'set -o pipefail; "$@" | head -n 1 > /dev/null', 'bash'];
     const { exitCode, stderr } = await world.run(['download', '--all', '--parallel', '1', '-o', folder], { within });
     expect({ exitCode, stderr }).toMatchObject({
-      exitCode: 0,
+      exitCode: notVerified,
       stderr: expect.stringMatching(/^3 files: 3 downloaded/),
     });
     expect(await namesIn(folder)).toEqual(['EGAF1-a.bam.c4gh', 'EGAF2-broken.bam.c4gh', 'EGAF3-c.txt.c4gh']);
@@ -91,7 +95,7 @@ describe('download', () => {
   test('credentials do not reach storage', async () => {
     await using faults = await disposable();
     const { exitCode } = await world.run(['download', 'EGAF3*', '-o', await world.folder()], { url: faults.url });
-    expect(exitCode).toBe(0);
+    expect(exitCode).toBe(notVerified);
     const storage = faults.proxy.requests.filter(({ on }) => on === 'storage');
     expect(storage).not.toEqual([]);
     for (const { headers } of storage) {

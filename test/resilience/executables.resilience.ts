@@ -146,7 +146,7 @@ describe('the executable for Linux x64, in an empty environment', () => {
     await service.archive('EGAD1', 'a/one.bam', 70_000, 'EGAF1');
     await service.setDataset('EGAD1', 'released');
     const requestId = await service.exported({ id: 'EGAD1', visa, publicKey });
-    const waiting = run('download', '--wait', '--request', requestId, '-o', 'data', '--timeout', '5m');
+    const waiting = run('download', '--wait', '-o', 'data', '--timeout', '5m');
     await service.settled(requestId, 1);
     const keyFingerprint = publicKeyFingerprint(publicKey);
     const staged = { fileId: 'EGAF1', name: 'EGAF1-one.bam.c4gh', state: 'staged' } as const;

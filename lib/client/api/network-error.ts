@@ -17,6 +17,9 @@ const certificateCodes = new Set([
 /** How OpenSSL names bytes that are not TLS: in its code or, in older versions of Node.js, in its message. */
 const noTls = /wrong.version.number|packet.length.too.long|unknown.protocol|http.request/i;
 
+/** Codes of the parser for a reply that was cut. All others are for a reply that would be wrong again. */
+const cutReplies = new Set(['HPE_INVALID_EOF_STATE', 'HPE_CLOSED_CONNECTION']);
+
 /** Codes that a wrong address also causes. They are retried only for an origin that has answered before. */
 const addressCodes = new Set(['ENOTFOUND', 'ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
 
@@ -64,6 +67,19 @@ export function networkError(
         'password would travel unencrypted.',
     });
   }
+  if (code === 'UND_ERR_HEADERS_OVERFLOW' || (code.startsWith('HPE_') && !cutReplies.has(code))) {
+    return new UnavailableError(`${url.host}: the answer is not HTTP that this program can read (${code})`, {
+      retryable: false,
+      remedy: 'Check the address, and a proxy on the way. If that does not help, tell the operator.',
+    });
+  }
+  if (error instanceof RangeError && /wasm memory|allocate memory/i.test(error.message)) {
+    // The library's parser is WebAssembly, for which Node.js reserves address space.
+    return new UnavailableError('this program gets too little memory: its address space is limited', {
+      retryable: false,
+      remedy: 'Raise the limit to 4 GB or more, such as by ulimit -v unlimited.',
+    });
+  }
   const refusal = tunnelRefusal(error);
   if (refusal !== undefined && refusal < 500 && refusal !== 429) {
     const remedy =
@@ -94,7 +110,7 @@ export function networkError(
     retryable,
     mayBeDone,
     remedy: addressCodes.has(code)
-      ? 'Check the address, the network and HTTPS_PROXY; data-out doctor tries them one by one.'
+      ? `${known ? 'Run the same command again when the network works.' : 'Check the address, the network and HTTPS_PROXY.'} data-out doctor tries them one by one.`
       : isPlain
         ? 'Check the address: does the service speak https://? If not, run the same command again later.'
         : 'Run the same command again when the network works.',

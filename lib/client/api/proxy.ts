@@ -10,6 +10,7 @@ import {
 } from './connection.ts';
 import { ClientError } from './errors.ts';
 import type { ExportPage } from './export-state.ts';
+import { isLoopback } from './forward-proxy.ts';
 import { optional, parsed, readJson, text, wholeNumber } from './json.ts';
 import type { TransportReply } from './transport.ts';
 import { outboxVisa } from './visa-choice.ts';
@@ -49,8 +50,8 @@ export interface ExportRequest {
   readonly kind?: string;
 }
 
-/** Most rows of one page of exports, most files of one page of an export, and of one request for addresses. */
-export const { exportsPerPage, exportedFilesPerPage, fileNamesPerRequest } = limits;
+/** Most rows of one page of exports, and most files of one page of an export. */
+export const { exportsPerPage, exportedFilesPerPage } = limits;
 /** Rows of one request. */
 const rowsPerPage = 10_000;
 /** Most bytes of a page; a row has about 300. */
@@ -66,9 +67,7 @@ const asResearcher: Credentials = ({ visa, basic }) => ({
 });
 
 const accepted = z.object({ requestId: text, message: optional(z.string()) });
-const address = { url: text, expiresAt: text, size: wholeNumber };
-const locationReply = z.object(address);
-const locationsReply = z.object({ files: z.array(z.object({ fileName: text, ...address })) });
+const locationReply = z.object({ url: text, expiresAt: text, size: wholeNumber });
 
 /** The proxy API: administrators ask for exports, researchers read their outbox. */
 export class ProxyApi {
@@ -120,36 +119,19 @@ export class ProxyApi {
 
   /**
    * A URL that serves the container without credentials.
+   * @param options.attempts as of `AuthorizedRequest`
    * @throws ClientError `not_found` if there is no such file in this user's outbox
    */
-  async location(name: string, options: { signal?: AbortSignal | undefined } = {}): Promise<Location> {
+  async location(
+    name: string,
+    options: { readonly signal?: AbortSignal | undefined; readonly attempts?: number } = {},
+  ): Promise<Location> {
+    const { signal, attempts } = options;
     const url = this.#at(`stream/${encodeURIComponent(name)}`);
     url.search = 'redirect=false';
     const what = `the address of ${JSON.stringify(name)}`;
-    return await this.#read(what, { url, ...options }, (reply) => parseLocation(reply, name));
-  }
-
-  /**
-   * As {@link location}, of at most {@link fileNamesPerRequest} files at once. Files that are not in this user's outbox are left
-   * out. It is not tried again: each file can be asked for alone.
-   * @throws ClientError
-   */
-  async locations(
-    names: readonly string[],
-    options: { signal?: AbortSignal | undefined } = {},
-  ): Promise<ReadonlyMap<string, Location>> {
-    const request = {
-      method: 'POST' as const,
-      url: this.#at('stream'),
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ fileNames: names }),
-      ...options,
-    };
-    const read = async (reply: TransportReply) => {
-      const { files } = parsed(locationsReply, await readJson(reply));
-      return new Map(files.map((file) => [file.fileName, locationOf(file, reply, file.fileName)]));
-    };
-    return await this.#read(`the addresses of ${names.length} files`, request, read, { attempts: 1 });
+    const more = attempts === undefined ? {} : { attempts };
+    return await this.#read(what, { url, signal }, async (reply) => this.#locationIn(reply, name), more);
   }
 
   /**
@@ -223,6 +205,25 @@ export class ProxyApi {
     return listedExports(await readJson(await this.#asAdministrator('the list of exports', { url, signal })));
   }
 
+  /** From the body of a reply to `redirect=false`. @throws ClientError `protocol`; UnavailableError */
+  async #locationIn(reply: TransportReply, name: string): Promise<Location> {
+    const { url: address, expiresAt: expiry, size } = parsed(locationReply, await readJson(reply));
+    const expiresAt = new Date(expiry);
+    const url = URL.canParse(address) ? new URL(address) : undefined;
+    if (!url || Number.isNaN(expiresAt.getTime())) {
+      throw new ClientError('protocol', `${JSON.stringify(name)}: the service gave no address that can be used`);
+    }
+    // A service elsewhere could make this machine ask programs that trust whoever reaches them here.
+    if (url.protocol === 'http:' && isLoopback(url) && !isLoopback(this.#url)) {
+      throw new ClientError('protocol', `${JSON.stringify(name)}: the service gave an address on this machine`, {
+        remedy: 'Tell the operator: a service on another machine must give the address of its storage.',
+      });
+    }
+    const sentAt = Date.parse(reply.header('date') ?? '') || Date.now();
+    const lifetimeMs = expiresAt.getTime() - sentAt;
+    return { url, expiresAt, lifetimeMs, size };
+  }
+
   #asAdministrator(
     what: string,
     request: AuthorizedRequest['request'],
@@ -250,25 +251,6 @@ export class ProxyApi {
     const options = { what, needsVisa: true, request, credentials: asResearcher, choice: outboxVisa, ...more };
     return readAuthorized(this.connection, options, read);
   }
-}
-
-/** The body of a reply to `redirect=false`. @throws ClientError `protocol`; UnavailableError */
-async function parseLocation(reply: TransportReply, name: string): Promise<Location> {
-  return locationOf(parsed(locationReply, await readJson(reply)), reply, name);
-}
-
-function locationOf(
-  { url: address, expiresAt: expiry, size }: z.infer<typeof locationReply>,
-  reply: TransportReply,
-  name: string,
-): Location {
-  const expiresAt = new Date(expiry);
-  if (!URL.canParse(address) || Number.isNaN(expiresAt.getTime())) {
-    throw new ClientError('protocol', `${JSON.stringify(name)}: the service gave no address that can be used`);
-  }
-  const sentAt = Date.parse(reply.header('date') ?? '') || Date.now();
-  const lifetimeMs = expiresAt.getTime() - sentAt;
-  return { url: new URL(address), expiresAt, lifetimeMs, size };
 }
 
 function samePage(): ClientError {

@@ -1,16 +1,11 @@
 import type { Socket } from 'node:net';
 import tls from 'node:tls';
-import { Agent, buildConnector, type Dispatcher, ProxyAgent } from 'undici';
+import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { systemTiming, type Timing } from '../../common/timing.ts';
-import { fileSizeHeader } from '../../contract/http.ts';
 import { ClientError, interrupted, throwIfInterrupted } from './errors.ts';
 import { isLoopback, type ProxyVariables, proxyFor } from './forward-proxy.ts';
-import { IncomingReply, type TransportReply } from './incoming-reply.ts';
 import { networkError } from './network-error.ts';
-import { ReadMemory } from './read-memory.ts';
 import { Backoff, defaultRetryPolicy, type RetryPolicy } from './retry.ts';
-
-export type { TransportReply } from './incoming-reply.ts';
 
 export interface TransportSettings {
   /** Default: no proxies. */
@@ -39,10 +34,22 @@ export interface TransportRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
+export interface TransportReply {
+  readonly status: number;
+  /** Value of a header; several values are joined. */
+  header(name: string): string | undefined;
+  /** Read it to its end or give it up with `discard`: only then is the connection free again. */
+  readonly body: AsyncIterable<Uint8Array>;
+  text(maximumBytes?: number): Promise<string>;
+  /** Ends a reply whose rest is not wanted. */
+  discard(): Promise<void>;
+}
+
 const defaultStallMs = 30_000;
 const defaultConnectMs = 10_000;
 /** Shorter than the time for which storage and load balancers keep an idle connection. */
 const keepAliveMs = 15_000;
+const defaultTextBytes = 1024 * 1024;
 
 /**
  * HTTP for the whole client. It keeps connections and uses them again, and respects forward proxies and additional
@@ -55,6 +62,7 @@ export class Transport implements AsyncDisposable {
   readonly #dispatchers = new Map<string, Dispatcher>();
   /** Origins that have answered once: a later failure is more likely to pass. */
   readonly #known = new Set<string>();
+  readonly #connecting = new Set<Socket>();
 
   constructor(settings: TransportSettings) {
     this.#settings = settings;
@@ -81,20 +89,24 @@ export class Transport implements AsyncDisposable {
     const proxy = proxyFor(url, this.#settings.proxies ?? {});
     const failure = (error: unknown) =>
       signal?.aborted ? interrupted(error) : networkError(error, url, this.#known.has(url.origin), proxy);
-    const reply = await new Promise<TransportReply>((started, failed) => {
-      const incoming = new IncomingReply({ signal, started, failed, failure });
-      const path = `${url.pathname}${url.search}`;
-      const sent = {
-        origin: url.origin,
-        path,
-        method,
-        headers: this.#headersOf(request),
+    try {
+      const asked = this.#dispatcher(proxy?.url).request({
+        ...{ origin: url.origin, path: `${url.pathname}${url.search}`, method, headers: this.#headersOf(request) },
         ...(body !== undefined && { body }),
-      };
-      this.#dispatcher(proxy?.url).dispatch(sent, incoming);
-    });
-    this.#known.add(url.origin);
-    return reply;
+        signal,
+      });
+      const reply = await orStopped(asked, signal);
+      this.#known.add(url.origin);
+      return replyOf(reply, failure);
+    } catch (error) {
+      throw failure(error);
+    }
+  }
+
+  /** The proxy of the user's network, or the server, that answers requests to `url`: for messages. */
+  answererOf(url: URL): string {
+    const proxy = proxyFor(url, this.#settings.proxies ?? {});
+    return proxy ? `your forward proxy ${proxy.url.host} (${proxy.variable})` : url.host;
   }
 
   /** Bytes that count against a gateway's limit: the request line, and the names and values of all headers. */
@@ -129,10 +141,12 @@ export class Transport implements AsyncDisposable {
     );
   }
 
-  /** Ends every connection; requests under way fail. */
+  /** Ends every connection, also those that are being made; requests under way fail. */
   async close(): Promise<void> {
-    await Promise.all([...this.#dispatchers.values()].map((dispatcher) => dispatcher.destroy()));
+    const closed = [...this.#dispatchers.values()].map((dispatcher) => dispatcher.destroy());
     this.#dispatchers.clear();
+    for (const socket of this.#connecting) socket.destroy();
+    await Promise.all(closed);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -146,6 +160,7 @@ export class Transport implements AsyncDisposable {
     return made;
   }
 
+  /** The library's `EnvHttpProxyAgent` knows neither `ALL_PROXY` nor networks in `NO_PROXY`, and names no SOCKS proxy. */
   #makeDispatcher(proxy: URL | undefined): Dispatcher {
     const { stallMs = defaultStallMs, connectMs = defaultConnectMs, extraAuthorities } = this.#settings;
     const ca = extraAuthorities === undefined ? undefined : [...trustedAuthorities(), extraAuthorities];
@@ -157,43 +172,70 @@ export class Transport implements AsyncDisposable {
       // One request at a time on a connection: no request waits behind a large reply.
       pipelining: 1,
     };
-    return proxy === undefined
-      ? new Agent({ ...options, connect: largeReads(tls) })
-      : new ProxyAgent({ ...options, connect: tls, uri: proxy.href, requestTls: tls, proxyTls: tls });
+    if (proxy === undefined) return new Agent({ ...options, connect: this.#watched(buildConnector(tls)) });
+    const clientFactory = (origin: URL, { connect }: { connect?: buildConnector.connector }) =>
+      new Pool(origin, connect && { connect: this.#watched(connect) });
+    return new ProxyAgent({ ...options, uri: proxy.href, requestTls: tls, proxyTls: tls, clientFactory });
   }
+
+  /** The library ends no connection that is being made, and a process would wait for it. */
+  #watched(connect: buildConnector.connector): buildConnector.connector {
+    return (target, callback) => {
+      // The connector returns the socket, although its declaration does not say so.
+      const socket: unknown = connect(target, (...result: Parameters<buildConnector.Callback>) => {
+        this.#connecting.delete(socket as Socket);
+        callback(...result);
+      });
+      this.#connecting.add(socket as Socket);
+    };
+  }
+}
+
+function replyOf(
+  { statusCode, headers, body }: Dispatcher.ResponseData,
+  failure: (error: unknown) => unknown,
+): TransportReply {
+  async function* chunks(): AsyncGenerator<Uint8Array, void, undefined> {
+    try {
+      for await (const chunk of body as AsyncIterable<Uint8Array>) yield chunk;
+    } catch (error) {
+      throw failure(error);
+    }
+  }
+  return {
+    status: statusCode,
+    header(name) {
+      const value = headers[name.toLowerCase()];
+      return Array.isArray(value) ? value.join(', ') : value;
+    },
+    body: { [Symbol.asyncIterator]: chunks },
+    async text(maximumBytes = defaultTextBytes) {
+      const found: Uint8Array[] = [];
+      let size = 0;
+      for await (const chunk of chunks()) {
+        size += chunk.length;
+        if (size > maximumBytes) throw new ClientError('protocol', `the reply is longer than ${maximumBytes} bytes`);
+        found.push(chunk);
+      }
+      return Buffer.concat(found).toString('utf8');
+    },
+    async discard() {
+      // Its error is that of the reply that nobody wants.
+      body.on('error', () => undefined).destroy();
+    },
+  };
+}
+
+/** The library begins to look at the signal when it has a connection. */
+async function orStopped<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return await work;
+  const { promise, reject } = Promise.withResolvers<never>();
+  const stop = () => reject(signal.reason);
+  signal.addEventListener('abort', stop, { once: true });
+  return await Promise.race([work, promise]).finally(() => signal.removeEventListener('abort', stop));
 }
 
 function trustedAuthorities(): readonly string[] {
   // Node.js before 22.15 has only the second.
   return typeof tls.getCACertificates === 'function' ? tls.getCACertificates('default') : tls.rootCertificates;
-}
-
-/**
- * Bytes of the whole file of a reply with status 200; `undefined` if the reply does not say. The service's own header comes
- * first: a gateway on the way may rewrite `Content-Length` as 0 for a reply without a body.
- */
-export function fileSize(reply: Pick<TransportReply, 'header'>): number | undefined {
-  const text = reply.header(fileSizeHeader) ?? reply.header('content-length') ?? '';
-  return /^\d+$/.test(text) ? Number(text) : undefined;
-}
-
-/**
- * Makes connections that read up to 1 MiB at once. By default Node.js reads 64 KiB at once, each time into new memory; in a
- * large transfer that is most of the work.
- */
-export function largeReads(options: buildConnector.BuildOptions): buildConnector.connector {
-  return (target, callback) => {
-    let socket: Socket | undefined;
-    const memory = new ReadMemory();
-    const onread = {
-      buffer: () => memory.next(),
-      // False pauses the socket until the consumer has caught up.
-      callback: (bytes: number) => socket?.push(memory.read(bytes)) ?? false,
-    };
-    // The connector returns the socket, although its declaration does not say so.
-    socket = buildConnector({ ...options, onread } as buildConnector.BuildOptions)(
-      target,
-      callback,
-    ) as unknown as Socket;
-  };
 }

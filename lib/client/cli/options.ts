@@ -1,7 +1,6 @@
 import { type CommandUnknownOpts, Option } from '@commander-js/extra-typings';
 import { usageError } from '../../terminal/errors.ts';
 import { optionGroup } from '../../terminal/program.ts';
-import type { Existing } from '../api/download/disk/existing.ts';
 import { administratorVariables, type SettingOptions, variables } from './settings.ts';
 
 /** Options of commands that open connections. */
@@ -62,13 +61,6 @@ export function typedOptions(command: CommandUnknownOpts): SettingOptions {
 /** For a repeatable option. */
 export function collect(value: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), value];
-}
-
-/** What to do with existing files. @throws UsageError */
-export function existingOf(options: { readonly [Name in 'force' | 'skipExisting']?: boolean | undefined }): Existing {
-  const { force, skipExisting } = options;
-  if (force && skipExisting) throw usageError('--force', 'give this or --skip-existing, not both');
-  return force ? 'force' : skipExisting ? 'skip' : 'fail';
 }
 
 /** Parses a whole number. @throws UsageError */

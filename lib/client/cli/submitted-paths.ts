@@ -17,18 +17,15 @@ const mostBytes = 4 * 1024 * 1024;
 /** Milliseconds that the listing waits for the receipt keys and, without `--paths`, for receipts. */
 const timeoutMs = 10_000;
 
-/** The path that the submitter gave a staged file; `undefined` if no receipt says it. Untrusted text. */
-export type PathOf = (name: string) => string | undefined;
-
 /**
- * Reads the submitted paths of staged files from their delivery receipts. A receipt that cannot be read is not an error.
+ * Reads what the delivery receipts say of staged files, such as their submitted paths. A receipt that cannot be read is not an error.
  * @param wanted whether they are also read if they are many, or large
  * @throws ClientError `interrupted`
  */
-export async function submittedPaths(
+export async function listedClaims(
   session: Session,
   { proxy, files, wanted }: { proxy: ProxyApi; files: readonly ListedFile[]; wanted: boolean },
-): Promise<PathOf> {
+): Promise<Claims> {
   const { terminal, output, progress } = session;
   const receipts = files.filter(({ name }) => isReceiptName(name));
   const bytes = receipts.reduce((sum, { size }) => sum + size, 0);
@@ -56,7 +53,7 @@ export async function submittedPaths(
       );
     }
   }
-  return (name) => claims.of(name)?.file.path;
+  return claims;
 }
 
 /** Says that nothing is staged, and for whom, as the visa has it: with another person's visa, another outbox is empty. */

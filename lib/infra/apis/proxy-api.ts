@@ -75,12 +75,10 @@ export class ProxyApi extends ServiceApi {
         requestValidator,
       });
 
-    const files = root.addResource('stream');
-    const file = files.addResource('{file}');
+    const file = root.addResource('stream').addResource('{file}');
     const streaming = this.integrate(props.stream);
     for (const method of [
       listing,
-      files.addMethod('POST', streaming, behindOutbox),
       file.addMethod('GET', streaming, behindOutbox),
       file.addMethod('HEAD', streaming, behindOutbox),
     ]) {

@@ -1,8 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { Locations } from '../../client/api/download/remote/locations.ts';
-import { StagedFile } from '../../client/api/download/remote/staged-file.ts';
+import { StagedFile } from '../../client/api/download/staged-file.ts';
 import type { ListedFile, ProxyApi } from '../../client/api/proxy.ts';
 import { decrypt, encrypt, headerLength, type KeyPair } from '../../crypt4gh/index.ts';
 import { idPart } from '../../service/archive/container-name.ts';
@@ -47,10 +46,7 @@ export async function expectStaged(
 ): Promise<void> {
   const found = listed.find(({ name }) => name.startsWith(`${idPart(file.fileId)}-`));
   expectThat(found !== undefined, `no listed file is ${file.fileId}`);
-  const { transport } = proxy.connection;
-  const staged = new StagedFile({ ...found, locations: new Locations(proxy), transport });
-  const container = await buffer((await staged.get({ signal })).bytes);
-  expectThat(container.length === found.size, `${container.length} bytes came, ${found.size} were listed`);
+  const container = await new StagedFile(proxy, found).read(0, found.size, { signal });
   await expectContainer(container, file, recipient.privateKey);
 }
 

@@ -78,7 +78,7 @@ export function redirectWanted(request: HttpRequest): boolean {
 }
 
 /** A location as JSON replies have it. */
-export function shownLocation({ url, expiresAt, size, etag }: Location) {
+function shownLocation({ url, expiresAt, size, etag }: Location) {
   return { url, expiresAt: expiresAt.toISOString(), size, ...(etag && { etag }) };
 }
 

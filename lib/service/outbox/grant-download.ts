@@ -1,19 +1,10 @@
 import { isReceiptName, receiptMediaType } from '../../contract/delivery.ts';
 import { fileSizeHeader } from '../../contract/http.ts';
-import { limits } from '../../contract/limits.ts';
 import { isOutboxFileName } from '../../contract/outbox-key.ts';
-import { DataOutError, invalidRequest } from '../../errors.ts';
+import { DataOutError } from '../../errors.ts';
 import type { VisaRules } from '../../visas/index.ts';
-import { forEachConcurrently } from '../archive/concurrency.ts';
-import {
-  commonHeaders,
-  type HttpReply,
-  jsonReply,
-  locationReply,
-  redirectWanted,
-  shownLocation,
-} from '../http/reply.ts';
-import { decodedSegment, type HttpRequest, jsonBody, singleQuery } from '../http/request.ts';
+import { commonHeaders, type HttpReply, locationReply, redirectWanted } from '../http/reply.ts';
+import { decodedSegment, type HttpRequest, singleQuery } from '../http/request.ts';
 import { type Access, accessOf, callerOf, type Recipient } from './caller.ts';
 import type { OutboxReader, StagedFile } from './ports.ts';
 
@@ -24,7 +15,7 @@ export interface DownloadEndpoint {
   readonly served: (access: FileAccess) => void;
 }
 
-/** A file and its caller, for the log: GET and POST gave a URL of it, HEAD its size. */
+/** A file and its caller, for the log: GET gave a URL of it, HEAD its size. */
 export interface FileAccess extends Access {
   readonly method: string;
   readonly fileName: string;
@@ -70,52 +61,6 @@ export async function grantDownload(request: HttpRequest, endpoint: DownloadEndp
   const { url, expiresAt } = await outbox.presign(prefix, name);
   served();
   return locationReply(request.requestId, { url, expiresAt, size: file.size }, redirect);
-}
-
-/** Calls to S3 at once, for the files of one request. */
-const mostAtOnce = 16;
-/** The longest names, with quotes, commas and some space between them. */
-const mostBodyBytes = limits.fileNamesPerRequest * (limits.fileNameLength + 16) + 1024;
-
-/**
- * `POST /stream`: presigned URLs of up to 100 files, each as {@link grantDownload} gives it with `redirect=false`. Files for which
- * that would answer 404 are left out.
- */
-export async function grantDownloads(request: HttpRequest, endpoint: DownloadEndpoint): Promise<HttpReply> {
-  const { rules, outbox, served } = endpoint;
-  const caller = await callerOf(request, rules);
-  const names = requestedNames(request);
-  const granted = new Map<string, { readonly location: object; readonly prefix: string }>();
-  await forEachConcurrently(names, mostAtOnce, async (fileName) => {
-    const found = await findFile(outbox, caller.recipients, fileName);
-    if (!found) return;
-    const { prefix, file } = found;
-    const signed = await outbox.presign(prefix, fileName);
-    granted.set(fileName, { prefix, location: { fileName, ...shownLocation({ ...signed, size: file.size }) } });
-  });
-  const files = Array.from(names).flatMap((fileName) => {
-    const file = granted.get(fileName);
-    // Only now is it certain that the caller gets the URL.
-    if (file) served({ ...accessOf(request, caller, [file]), method: request.method, fileName });
-    return file?.location ?? [];
-  });
-  return jsonReply(request.requestId, { files });
-}
-
-/** The names of the body, each once. */
-function requestedNames(request: HttpRequest): ReadonlySet<string> {
-  const most = limits.fileNamesPerRequest;
-  const { fileNames, ...others } = Object(jsonBody(request, mostBodyBytes)) as Readonly<Record<string, unknown>>;
-  const names = Array.isArray(fileNames) ? (fileNames as unknown[]) : [];
-  const isUsable = names.length > 0 && names.length <= most && names.every((name) => typeof name === 'string');
-  const violations = [
-    ...(isUsable ? [] : [{ field: 'fileNames', message: `must be an array of 1 to ${most} names` }]),
-    ...(Object.keys(others).length === 0
-      ? []
-      : [{ field: 'body', message: 'must have no other field than fileNames' }]),
-  ];
-  if (violations.length > 0) throw invalidRequest(violations);
-  return new Set(names as string[]);
 }
 
 /** The container of that name, and the recipient's part of the outbox that holds it. The first recipient wins. */

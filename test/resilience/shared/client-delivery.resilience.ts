@@ -42,7 +42,7 @@ async function run(...argv: readonly string[]) {
 }
 
 test('the client waits for the receipt of the service, downloads, and verifies', async () => {
-  const waiting = run('download', '--wait', '--request', requestId, '-o', 'data', '--timeout', '5m');
+  const waiting = run('download', '--wait', '-o', 'data', '--timeout', '5m');
   const { exitCode, stderr } = await waiting;
   expect(stderr).toContain(`2 verified; receipt ${requestId} (generation 1, complete)`);
   expect(exitCode).toBe(0);

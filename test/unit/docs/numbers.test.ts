@@ -57,8 +57,6 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ['docs/api.md', 'rows of a listing page | #.', limits.filesPerPage],
   ['docs/api.md', 'all files, up to #;', limits.filesWithoutPages],
   ['docs/api.md', 'files of one export | #', limits.filesPerExport],
-  ['docs/api.md', 'Send 1 to # names of the listing', limits.fileNamesPerRequest],
-  ['docs/api.md', 'names of one `POST /stream` | #, else 400', limits.fileNamesPerRequest],
   ['docs/api.md', 'newest exports, # per `page`', limits.exportsPerPage],
   ['docs/api.md', 'with # files per `page`', limits.exportedFilesPerPage],
   ['docs/api.md', 'at most # files under way', constant('lib/service/export/export-records.ts', 'mostCounted')],

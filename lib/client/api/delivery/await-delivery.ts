@@ -2,18 +2,19 @@ import { growingPause } from '../../../common/timing.ts';
 import { isReceiptName } from '../../../contract/delivery.ts';
 import { ClientError, interrupted, UnavailableError } from '../errors.ts';
 import type { ListedFile, ProxyApi } from '../proxy.ts';
-import { Claims, requestedAt } from './claims.ts';
+import { Claims } from './claims.ts';
 import type { Receipt } from './combine.ts';
 import { type ReadReceipts, requestOf } from './receipt-files.ts';
 
-/** The delivery that is waited for: that of one request, or one of a dataset that was requested since a time. */
-export type AwaitedDelivery =
-  | {
-      readonly requestId: string;
-      /** The receipt must be signed since then: one that is older is of an earlier generation. Default: any will do. */
-      readonly since?: Date | undefined;
-    }
-  | { readonly dataset: string; readonly since: Date };
+/** The delivery that is waited for: the newest one that the target folder does not have. */
+export interface AwaitedDelivery {
+  /** Default: of any dataset. */
+  readonly dataset?: string | undefined;
+  /** Whether the target folder has this receipt. Asked before it is fetched. */
+  readonly has: (receipt: ListedFile) => Promise<boolean>;
+  /** Whether the target folder has all wanted files of a receipt that it has. Otherwise that delivery is waited for again. */
+  readonly isWhole: (receipt: Receipt) => Promise<boolean>;
+}
 
 export interface AwaitDeliveryOptions {
   readonly proxy: ProxyApi;
@@ -28,9 +29,6 @@ export interface AwaitDeliveryOptions {
 
 /** Pauses between two listings. */
 const pauses = { firstMs: 5_000, longestMs: 300_000, factor: 1.5 } as const;
-/** Clocks of the service and of storage differ by less. */
-const clockSkewMs = 300_000;
-
 /**
  * Waits until a delivery is settled, which its receipt in the outbox says.
  * @returns the receipt, verified
@@ -57,33 +55,28 @@ export async function awaitDelivery(options: AwaitDeliveryOptions): Promise<Rece
 }
 
 /** The delivery, if the outbox has its receipt. */
-async function delivered(options: AwaitDeliveryOptions): Promise<Receipt | undefined> {
-  const { proxy, wanted, fetch, signal } = options;
-  const listed = await Array.fromAsync(proxy.list({ signal }));
-  const { receipts, refused, foreign } = await fetch(listed.filter((file) => mayBe(wanted, file)));
+async function delivered({ proxy, wanted, fetch, signal }: AwaitDeliveryOptions): Promise<Receipt | undefined> {
+  const listed: ListedFile[] = [];
+  for await (const file of proxy.list({ signal })) if (isReceiptName(file.name)) listed.push(file);
+  const old = new Set<string>();
+  for (const [requestId, parts] of Map.groupBy(listed, ({ name }) => requestOf(name))) {
+    if (!(await Promise.all(parts.map(wanted.has))).includes(false)) old.add(requestId);
+  }
+  const { receipts, refused } = await fetch(listed);
   if (refused[0]) throw refused[0];
-  // No other receipt of that request will come.
-  if ('requestId' in wanted && foreign[0]) throw foreign[0];
+  const awaited: Receipt[] = [];
+  for (const receipt of receipts) {
+    const isOther = wanted.dataset !== undefined && receipt.dataset !== wanted.dataset;
+    if (!isOther && !(old.has(receipt.jti) && (await wanted.isWhole(receipt)))) awaited.push(receipt);
+  }
   // Of several, the newest request wins.
-  return new Claims(receipts.filter((receipt) => isWanted(wanted, receipt))).receipts.at(-1);
+  return new Claims(awaited).receipts.at(-1);
 }
 
-/** Whether a row of the listing can be the receipt. */
-function mayBe(wanted: AwaitedDelivery, { name, modified }: ListedFile): boolean {
-  if (!isReceiptName(name)) return false;
-  if ('requestId' in wanted) return requestOf(name) === wanted.requestId;
-  return modified === undefined || modified.getTime() >= wanted.since.getTime() - clockSkewMs;
-}
-
-function isWanted(wanted: AwaitedDelivery, receipt: Receipt): boolean {
-  const since = wanted.since?.getTime() ?? Number.NEGATIVE_INFINITY;
-  if ('requestId' in wanted) return receipt.jti === wanted.requestId && receipt.iat * 1000 >= since;
-  return receipt.kind === 'dataset' && receipt.dataset === wanted.dataset && requestedAt(receipt) >= since;
-}
-
-function tooLate(wanted: AwaitedDelivery): ClientError {
-  const what = 'requestId' in wanted ? `request ${wanted.requestId}` : `an export of ${wanted.dataset}`;
-  return new ClientError('timeout', `there is no delivery receipt of ${what} yet`, {
+function tooLate({ dataset }: AwaitedDelivery): ClientError {
+  const what =
+    dataset === undefined ? 'there is no new delivery receipt' : `there is no new delivery receipt of ${dataset}`;
+  return new ClientError('timeout', `${what} yet`, {
     remedy: 'Run the same command again to keep waiting, or ask the administrator for the state of the request.',
   });
 }

@@ -82,7 +82,7 @@ export async function* verifyFolder(options: VerifyFolderOptions): AsyncGenerato
 }
 
 async function* verifyClaim(claim: Claim, here: ReadonlySet<string>, options: VerifyFolderOptions) {
-  const { folder, privateKeys, cipher, reading, signal } = options;
+  const { folder, claims, privateKeys, cipher, reading, signal } = options;
   const { file, receipt } = claim;
   const plain = plaintextName(file.name);
   const staged: readonly Form[] = [
@@ -94,7 +94,7 @@ async function* verifyClaim(claim: Claim, here: ReadonlySet<string>, options: Ve
     return (await stat(join(folder, path)).catch(() => undefined))?.isFile() === true;
   };
   const found = staged.filter(({ name }) => here.has(name));
-  const originals = originalsOf(options.claims.place(file.name));
+  const originals = originalsOf(claims.place(file.name));
   if (found.length === 0) {
     for (const each of originals) if (await isFile(each.name)) found.push(each);
   }

@@ -3,15 +3,15 @@ import type { Verified } from './expected.ts';
 
 /** Progress of one file. */
 export type DownloadEvent =
-  /** A local file has the name, but another time: its bytes are compared. */
-  | { readonly type: 'comparing'; readonly name: string }
-  /** `kept` bytes were kept from an earlier run. */
+  /** `kept` bytes are noted from an earlier run. */
   | { readonly type: 'started'; readonly name: string; readonly size: number; readonly kept: number }
+  /** Bytes that came; negative: bytes that have to come again. */
   | { readonly type: 'progress'; readonly name: string; readonly bytes: number }
   /** A request failed and is repeated after a pause. */
   | { readonly type: 'retrying'; readonly name: string; readonly error: ClientError }
   /** The remote file has changed: the download restarts. */
   | { readonly type: 'restarted'; readonly name: string }
+  /** Not for files that were not begun before the user stopped the run. */
   | { readonly type: 'finished'; readonly result: FileResult };
 
 /** The outcome of one file. */

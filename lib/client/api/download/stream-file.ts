@@ -1,70 +1,91 @@
-import { ENCRYPTED_SEGMENT_BYTES, headerLength, MalformedHeaderError } from '../../../crypt4gh/index.ts';
-import { checkOf } from './check.ts';
-import type { ReadableTarget } from './disk/part-file.ts';
-import type { Expectation, Verified } from './expected.ts';
-import { type InOrderOptions, inOrder } from './remote/in-order.ts';
-import type { RemoteFile } from './remote/remote-file.ts';
+import { combinedCrc, emptyCrc, formatCrc } from '../../../common/crc64nvme.ts';
+import { ENCRYPTED_SEGMENT_BYTES } from '../../../crypt4gh/index.ts';
+import type { ClientError } from '../errors.ts';
+import { headerDigest, loadCrc, readHeader } from './disk/container-digest.ts';
+import { compared, type Expected, type Verified } from './expected.ts';
+import { pieceBytes } from './part-file.ts';
+import type { StagedFile } from './staged-file.ts';
 
-export interface StreamFileOptions extends InOrderOptions {
-  readonly remote: RemoteFile;
+export interface StreamFileOptions {
+  /** Requests at once; each piece of 8 MiB is in memory until those before it are taken. */
+  readonly parallel: number;
   /** What the file must be; default: it is not compared. */
-  readonly expected: Expectation;
-  /** Called before the last byte, once the file is compared; `undefined`: it is not verified. A rejection withholds that byte. */
-  readonly compared: (verified: Verified | undefined) => Promise<void> | void;
+  readonly expected: Expected | undefined;
+  /** Called before the last byte, once the file is compared; `undefined`: it is not verified. */
+  readonly verified: (verified: Verified | undefined) => void;
+  readonly retrying: (error: ClientError) => void;
+  readonly signal: AbortSignal | undefined;
 }
 
 /**
  * The bytes of one file in their order, for a pipe, in bounded memory. A Crypt4GH body can end after any segment, so a reader
  * would take what stops there for a whole file. Therefore the output never stops there before its end: a byte or two are held
  * back, and the last one comes when the file is compared with what is expected.
- * @throws ClientError
+ * @throws ClientError; ChangedError if the file was replaced meanwhile: the bytes given out cannot be continued
  */
-export async function* streamFile(options: StreamFileOptions): AsyncGenerator<Uint8Array, void, undefined> {
-  const { remote, expected, compared, ...more } = options;
-  const head = new Head();
-  const check = await checkOf(head, remote.name, expected);
-  let position = 0;
+export async function* streamFile(
+  remote: Pick<StagedFile, 'name' | 'size' | 'read'>,
+  options: StreamFileOptions,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const { name } = remote;
+  const crcOf = await loadCrc();
+  let crc = emptyCrc;
+  let end = 0;
+  let header: { readonly length: number; readonly sha256: string } | undefined;
   let held = Buffer.alloc(0);
-  for await (const chunk of inOrder(remote, more)) {
-    head.add(chunk);
-    await check?.write([chunk], position);
-    position += chunk.length;
-    const bytes = Buffer.concat([held, chunk]);
-    const keep = Math.min(bytes.length, head.isBorder(position - 1) ? 2 : 1);
-    held = bytes.subarray(bytes.length - keep);
+  for await (const memory of inOrder(remote, options)) {
+    const piece = memory.subarray(heldBytes);
+    const head = end === 0 ? await readHeader({ read: async (_, length) => piece.subarray(0, length) }) : undefined;
+    if (head) header = { length: head.length, sha256: headerDigest(head) };
+    crc = combinedCrc(crc, crcOf(piece), piece.length);
+    end += piece.length;
+    // So that no yield ends with the last piece.
+    memory.set(held, heldBytes - held.length);
+    const bytes = memory.subarray(heldBytes - held.length);
+    const keep = Math.min(bytes.length, isBorder(end - 1, header?.length) ? heldBytes : 1);
+    held = Buffer.from(bytes.subarray(bytes.length - keep));
     yield bytes.subarray(0, bytes.length - keep);
   }
-  await compared(await check?.verdict(more.signal));
+  const found = { size: end, headerSha256: header?.sha256 ?? '', crc64nvme: formatCrc(crc) };
+  options.verified(options.expected && compared(name, options.expected, found));
   yield held;
 }
 
-/** The header of a container that is not kept. */
-class Head implements ReadableTarget {
-  #bytes = Buffer.alloc(0);
-  /** Bytes of the header; `undefined` before it is complete, and for a file that is not a container. */
-  #length: number | undefined;
-  #isOver = false;
+/** Most bytes that are held back. */
+const heldBytes = 2;
 
-  add(chunk: Uint8Array): void {
-    if (this.#isOver) return;
-    this.#bytes = Buffer.concat([this.#bytes, chunk]);
-    try {
-      this.#length = headerLength(this.#bytes);
-      this.#isOver = this.#length !== undefined;
-    } catch (error) {
-      if (!(error instanceof MalformedHeaderError)) throw error;
-      this.#isOver = true;
+/** Whether a container that ended here would look whole. */
+function isBorder(position: number, header: number | undefined): boolean {
+  return header !== undefined && position >= header && (position - header) % ENCRYPTED_SEGMENT_BYTES === 0;
+}
+
+/** The pieces, each with room in front for what is held back. */
+async function* inOrder(
+  remote: Pick<StagedFile, 'size' | 'read'>,
+  { parallel, signal: stopped, retrying }: StreamFileOptions,
+): AsyncGenerator<Buffer, void, undefined> {
+  const abort = new AbortController();
+  const signal = stopped ? AbortSignal.any([stopped, abort.signal]) : abort.signal;
+  const fetched = async (start: number) => {
+    const end = Math.min(start + pieceBytes, remote.size);
+    const memory = Buffer.allocUnsafeSlow(heldBytes + end - start);
+    await remote.read(start, end, { signal, retrying, memory: memory.subarray(heldBytes) });
+    return memory;
+  };
+  const ahead: Promise<Buffer>[] = [];
+  try {
+    // The first reply shows the version that all others must have.
+    yield await fetched(0);
+    for (let next = pieceBytes; next < remote.size || ahead.length > 0; ) {
+      for (; ahead.length < parallel && next < remote.size; next += pieceBytes) {
+        const piece = fetched(next);
+        // Awaited in its turn, where its failure is thrown.
+        piece.catch(() => undefined);
+        ahead.push(piece);
+      }
+      yield (await ahead.shift()) as Buffer;
     }
-    if (this.#isOver) this.#bytes = Buffer.from(this.#bytes.subarray(0, this.#length ?? 0));
+  } finally {
+    abort.abort();
   }
-
-  /** Whether a container that ended here would look whole. */
-  isBorder(position: number): boolean {
-    const length = this.#length;
-    return length !== undefined && position >= length && (position - length) % ENCRYPTED_SEGMENT_BYTES === 0;
-  }
-
-  write = async () => undefined;
-
-  read = async (position: number, length: number) => this.#bytes.subarray(position, position + length);
 }

@@ -2,9 +2,10 @@ import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings'
 import { isReceiptName } from '../../../contract/delivery.ts';
 import { type Columns, counted, formatBytes } from '../../../terminal/output.ts';
 import { type ListedFile, ProxyApi } from '../../api/proxy.ts';
+import { ofDataset } from '../download/select-files.ts';
 import { withServiceOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
-import { mostReceipts, nothingStaged, type PathOf, submittedPaths } from '../submitted-paths.ts';
+import { listedClaims, mostReceipts, nothingStaged } from '../submitted-paths.ts';
 
 /** The listing warns of files that expire within so many days. */
 const warnedDays = 3;
@@ -19,23 +20,26 @@ counts the files that expire within ${warnedDays} days.
 Examples:
   data-out list
   data-out list --paths
+  data-out list --dataset EGAD00000000001
   data-out list --json | jq -r .name`;
 
 /** `list`: the caller's outbox. */
 export function registerList(program: Command, context: CommandContext): void {
   withServiceOptions(program.command('list'))
     .description('list your staged files')
+    .option('--dataset <id>', 'only files of this dataset, as the delivery receipts say')
     .option('--paths', 'read all delivery receipts for the submitted paths')
     .option('--receipts', 'also list delivery receipts')
     .addHelpText('after', afterHelp)
-    .action(async ({ paths: wanted = false, receipts: withReceipts = false }, command) => {
+    .action(async ({ dataset, paths = false, receipts: withReceipts = false }, command) => {
       await using session = await openSession(context, command);
       const proxy = new ProxyApi(await session.service());
       const { signal } = session.terminal;
       const files: ListedFile[] = [];
       for await (const file of proxy.list({ signal })) files.push(file);
-      const pathOf = await submittedPaths(session, { proxy, files, wanted });
-      await show(session, files, { pathOf, withReceipts });
+      const claims = await listedClaims(session, { proxy, files, wanted: paths || dataset !== undefined });
+      const shown = dataset === undefined ? files : ofDataset(files, claims, dataset);
+      await show(session, shown, { pathOf: (name) => claims.of(name)?.file.path, withReceipts });
     });
 }
 
@@ -60,7 +64,7 @@ const kindColumn: Columns<Row> = [['KIND', ({ receipt }) => (receipt ? 'receipt'
 async function show(
   { output, terminal, settings }: Session,
   listed: readonly ListedFile[],
-  { pathOf, withReceipts }: { readonly pathOf: PathOf; readonly withReceipts: boolean },
+  { pathOf, withReceipts }: { readonly pathOf: (name: string) => string | undefined; readonly withReceipts: boolean },
 ): Promise<void> {
   const receipts = listed.filter(({ name }) => isReceiptName(name)).length;
   const files = withReceipts ? listed : listed.filter(({ name }) => !isReceiptName(name));

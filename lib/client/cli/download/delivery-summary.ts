@@ -47,6 +47,22 @@ function receiptText({ jti, generation, complete }: Receipt): string {
   return `${jti} (generation ${generation}, ${complete ? 'complete' : 'incomplete'})`;
 }
 
+/** The failure of a download whose files are whole, but not verified; `undefined` if every file is verified. */
+export function unverifiedError(files: readonly FileResult[], claims: Claims): ClientError | undefined {
+  const unverified = files.filter(({ verified }) => verified === undefined);
+  const unlisted = unverified.filter(({ name }) => claims.of(name) === undefined);
+  const [first] = [...unlisted, ...unverified];
+  if (first === undefined) return undefined;
+  const more = unverified.length === 1 ? '' : ` and ${unverified.length - 1} more`;
+  const why = unlisted.length > 0 ? 'no valid delivery receipt names it' : 'its delivery receipt has no checksum of it';
+  return new ClientError('not_verified', `${first.name}${more}: downloaded, but not verified: ${why}`, {
+    remedy:
+      unlisted.length > 0
+        ? 'The receipt of an export comes last: run the same command again once it is listed.'
+        : 'data-out verify --key FILE compares the plaintext.',
+  });
+}
+
 /** The failure of an incomplete delivery. */
 export function incompleteError({ jti }: Receipt): ClientError {
   return new ClientError('not_verified', `the delivery of request ${jti} is not complete`, {

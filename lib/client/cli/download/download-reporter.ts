@@ -17,7 +17,7 @@ export function downloadReporter(output: Output, progress: Progress, files: numb
   const remarks = new Map<string, string>();
   const shownErrors = new Set<ClientError>();
   /** `bytes` of the files that were downloaded, as they are in storage. */
-  const counts = { files: 0, downloaded: 0, skipped: 0, failed: 0, bytes: 0 };
+  const counts = { downloaded: 0, skipped: 0, bytes: 0 };
   /** A file that starts again keeps its progress bar. */
   const started = (name: string, size: number, kept: number) => {
     const task = tasks.get(name);
@@ -26,16 +26,19 @@ export function downloadReporter(output: Output, progress: Progress, files: numb
     if (task === undefined) tasks.set(name, progress.task(printable(name), size, kept));
   };
   const finished = ({ name, size, path, outcome, verified, error }: FileResult) => {
-    counts.files += 1;
-    counts[outcome] += 1;
+    if (outcome !== 'failed') counts[outcome] += 1;
     if (outcome === 'downloaded') counts.bytes += size;
-    const task = tasks.get(name) ?? progress.task(printable(name), size, outcome === 'skipped' ? size : 0);
-    task.end();
+    const isStopped = error?.code === 'interrupted';
+    // A file that the user stopped is not one that is done.
+    if (!isStopped) {
+      const task = tasks.get(name) ?? progress.task(printable(name), size, outcome === 'skipped' ? size : 0);
+      task.end();
+    }
     tasks.delete(name);
     const record = { name, outcome, size, path, verified, ...(error && { error: problemOf(error) }) };
     if (outcome !== 'failed' || output.json) {
       output.result(record, `${outcome === 'skipped' ? 'kept ' : ''}${printable(path)}`);
-    } else if (error && !isSingle && error.code !== 'interrupted' && !shownErrors.has(error)) {
+    } else if (error && !isSingle && !isStopped && !shownErrors.has(error)) {
       // An error that stopped the run is the error of every file that did not start, so it is shown once.
       shownErrors.add(error);
       output.warn(about(name, error.message));
@@ -58,11 +61,14 @@ export function downloadReporter(output: Output, progress: Progress, files: numb
      * @param delivery what the receipts say of the files; absent without receipts
      */
     summarize(elapsed: number, delivery?: DeliverySummary): void {
+      const { downloaded, skipped, bytes } = counts;
+      // Files that were not begun have no result.
+      const failed = files - downloaded - skipped;
       if (output.json) {
-        output.result({ summary: { ...counts, ...(delivery && summaryRecord(delivery)) } }, '');
+        const summary = { files, downloaded, skipped, failed, bytes, ...(delivery && summaryRecord(delivery)) };
+        output.result({ summary }, '');
         return;
       }
-      const { files, downloaded, skipped, failed, bytes } = counts;
       // The command itself reports these.
       if (files === 0 || (isSingle && failed > 0)) return;
       const parts = [
@@ -82,8 +88,6 @@ function about(name: string, text: string): string {
 
 function remarkOn(event: Exclude<DownloadEvent, { type: 'started' | 'progress' | 'finished' }>): string {
   switch (event.type) {
-    case 'comparing':
-      return 'a file with another time exists; comparing it with the staged file';
     case 'retrying':
       return `${event.error.message}; trying again`;
     case 'restarted':

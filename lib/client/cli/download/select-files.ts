@@ -1,29 +1,53 @@
 import picomatch from 'picomatch';
+import { isReceiptName } from '../../../contract/delivery.ts';
 import { printable } from '../../../terminal/output.ts';
+import type { Claims } from '../../api/delivery/claims.ts';
 import { ClientError } from '../../api/errors.ts';
 import type { ListedFile } from '../../api/proxy.ts';
 
 /** The most names that an error shows. */
 const shown = 5;
+const fileId = /^EGAF\d+$/;
 /** The matcher refuses longer patterns. No name is that long. */
 const longestPattern = 65_536;
 
 /**
  * The files that names and patterns select, each once, in the order of the listing. A listed name selects that file, whatever
- * characters it has. Any other text is a pattern, such as `EGAF0001*` or `*.{bam,cram}.c4gh`. Upper and lower case differ.
+ * characters it has, and a file id selects its file. Any other text is a pattern, such as `EGAF0001*` or `*.{bam,cram}.c4gh`.
+ * Upper and lower case differ.
+ * @param need `each`: each name or pattern must select a file
  * @throws ClientError `not_found` when a name or pattern selects no file
  */
-export function selectFiles(files: readonly ListedFile[], wanted: readonly string[]): readonly ListedFile[] {
+export function selectFiles<File extends { readonly name: string }>(
+  files: readonly File[],
+  wanted: readonly string[],
+  need: 'each' | 'any' = 'each',
+): readonly File[] {
   const names = new Set(files.map(({ name }) => name));
   const selected = new Set<string>();
   const missing: string[] = [];
   for (const text of wanted) {
-    const found = names.has(text) ? [text] : matching(names, text);
+    const found = names.has(text) ? [text] : fileId.test(text) ? withId(names, text) : matching(names, text);
     if (found.length === 0) missing.push(text);
     for (const name of found) selected.add(name);
   }
-  if (missing.length > 0) throw nothingOf(missing, names);
+  if (missing.length > 0 && need === 'each') throw nothingOf(missing, names);
   return files.filter(({ name }) => selected.has(name));
+}
+
+/** Files whose receipt is of the dataset. @throws ClientError `not_found` if there is none */
+export function ofDataset(files: readonly ListedFile[], claims: Claims, dataset: string): readonly ListedFile[] {
+  const found = files.filter(({ name }) => claims.of(name)?.receipt.dataset === dataset);
+  if (found.length > 0) return found;
+  throw new ClientError('not_found', `no delivery receipt names a file of ${JSON.stringify(printable(dataset))}`, {
+    remedy: 'The dataset of a file comes from its receipt, which is listed last. data-out list shows all files.',
+  });
+}
+
+function withId(names: ReadonlySet<string>, id: string): readonly string[] {
+  return [...names].filter(
+    (name) => !isReceiptName(name) && name.startsWith(id) && /^[-.]/.test(name.slice(id.length)),
+  );
 }
 
 function matching(names: ReadonlySet<string>, pattern: string): readonly string[] {

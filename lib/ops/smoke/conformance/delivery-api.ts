@@ -83,7 +83,7 @@ function expectLocation(url: string | undefined): void {
   expectThat(/X-Amz-Signature=/.test(url ?? ''), 'there is no presigned address');
 }
 
-/** The delivery API. `POST /stream` is the last one. */
+/** The delivery API. */
 export const deliveryApi: Readonly<Record<string, Operation>> = {
   'proxy POST /export/{archive_kind}': {
     caller: 'administrator',
@@ -203,23 +203,6 @@ export const deliveryApi: Readonly<Record<string, Operation>> = {
     answer: { status: 200, headers: { 'cache-control': /max-age=3600/ }, inspect: (reply) => expectThat(parsed(reply).keys.length > 0, 'there is no key') },
   },
   'proxy GET /openapi.json': { caller: 'anyone', answer: { status: 200, inspect: servesOwnUrl('proxy') } },
-  'proxy POST /stream': {
-    caller: 'researcher',
-    right: ({ listed: [file] }) => posted({ fileNames: [file?.name, ...wrongNames.slice(0, 9)] }),
-    answer: {
-      status: 200,
-      inspect: (reply, { listed: [file] }) => {
-        const { files } = parsed(reply) as { files: { fileName: string; url: string }[] };
-        expectThat(files.length === 1 && files[0]?.fileName === file?.name, 'it does not have exactly the own file');
-        expectLocation(files[0]?.url);
-      },
-    },
-    rows: [
-      ['no name', posted({ fileNames: [] }), 400],
-      ['101 names', posted({ fileNames: Array(101).fill('x') }), 400],
-      ['half a document', { body: '{"fileNames"' }, 400],
-    ],
-  },
 };
 
 /** By the header that each reply about a file has. */

@@ -1,4 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect as open } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { connect } from '../../../../lib/client/api/connection.ts';
 import { ProxyApi } from '../../../../lib/client/api/proxy.ts';
 import { Transport } from '../../../../lib/client/api/transport.ts';
@@ -103,25 +106,37 @@ describe('replies that no such service gives', () => {
   });
 });
 
-describe('the addresses of several files', () => {
-  test('come by name, with a renewed visa if the first has expired', async () => {
-    world.server.put('one.c4gh', Buffer.from('one'));
-    world.server.put('other.c4gh', Buffer.from('other'));
-    const found = await connection(['expired', 'good-visa']).locations(['other.c4gh', 'none.c4gh', 'one.c4gh']);
-    expect(Array.from(found, ([name, { size }]) => [name, size])).toEqual([
-      ['other.c4gh', 5],
-      ['one.c4gh', 3],
-    ]);
-    expect(found.get('one.c4gh')?.url.pathname).toMatch(/one\.c4gh$/);
+test('the place of a file on this machine is only taken from a service on this machine', async () => {
+  world.server.put('a.c4gh', Buffer.from('one'));
+  // Requests to the service go through the loopback, although its address is that of another machine.
+  const { port } = new URL(world.faults.url);
+  const url = `http://service.test:${port}/v1/`;
+  await using transport = new Transport({
+    ...{ userAgent: 'test', insecureHttp: true, proxies: { http_proxy: `http://127.0.0.1:${await tunnelTo(port)}` } },
   });
-
-  test('are asked for once: an answer that says "later" is not waited for', async () => {
-    world.faults.break({ on: 'api', fault: { kind: 'answer', status: 503, headers: { 'retry-after': '9' } } });
-    await expect(world.proxy().locations(['a', 'b'])).rejects.toMatchObject({ code: 'unavailable' });
-    expect(world.pauses).toEqual([]);
-    expect(world.faults.requests).toHaveLength(1);
+  const basic = async () => ({ username: 'user', password: 'good-password' });
+  const elsewhere = new ProxyApi(connect({ proxyUrl: url, visa: async () => 'good-visa', basic, transport }));
+  await expect(elsewhere.location('a.c4gh')).rejects.toMatchObject({
+    code: 'protocol',
+    message: '"a.c4gh": the service gave an address on this machine',
   });
+  expect((await world.proxy().location('a.c4gh')).size).toBe(3);
 });
+
+/** A forward proxy whose tunnels all lead to one port of this machine. */
+async function tunnelTo(port: string): Promise<string> {
+  const server = createServer().on('connect', (_incoming, socket) => {
+    const target = open(Number(port), '127.0.0.1', () => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n');
+      target.pipe(socket).pipe(target);
+    });
+    target.on('error', () => socket.destroy());
+    socket.on('error', () => target.destroy());
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => void server.close());
+  return String((server.address() as AddressInfo).port);
+}
 
 describe('an address', () => {
   const transport = new Transport({ userAgent: 'test' });

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { type AddressInfo, connect as open, type Server } from 'node:net';
+import { type AddressInfo, createServer as createNetServer, connect as open, type Server, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { networkError } from '../../../../lib/client/api/network-error.ts';
 import { Transport, type TransportSettings } from '../../../../lib/client/api/transport.ts';
 import { testCertificate } from '../../../helpers/test-certificate.ts';
 
@@ -14,6 +16,7 @@ let connections = 0;
 const service = createTlsServer(testCertificate, (incoming, outgoing) => {
   seen.push({ path: incoming.url ?? '', headers: incoming.headers });
   if (incoming.url === '/large') outgoing.end(large);
+  else if (incoming.url === '/headers') outgoing.setHeader('x-large', 'x'.repeat(20_000)).end();
   else if (incoming.url === '/elsewhere') outgoing.writeHead(307, { location: 'https://elsewhere.test/' }).end();
   else outgoing.end('hello');
 });
@@ -96,6 +99,14 @@ describe('TLS', () => {
     await expect(transport().send({ url: new URL(`http://127.0.0.1:${portOf(service)}/`) })).rejects.toMatchObject({
       code: 'unavailable',
       remedy: expect.stringContaining('https://'),
+    });
+  });
+
+  test('an answer with headers larger than the client reads is final', async () => {
+    await expect(transport().send({ url: url('/headers') })).rejects.toMatchObject({
+      code: 'unavailable',
+      retryable: false,
+      message: expect.stringContaining('UND_ERR_HEADERS_OVERFLOW'),
     });
   });
 
@@ -186,6 +197,17 @@ describe('a forward proxy', () => {
   });
 });
 
+test('a limit of the address space is named, and is not taken for a failure of the network', () => {
+  const error = new RangeError(
+    'WebAssembly.instantiate(): Out of memory: Cannot allocate Wasm memory for new instance',
+  );
+  expect(networkError(error, url(), false, undefined)).toMatchObject({
+    retryable: false,
+    message: expect.stringContaining('address space'),
+    remedy: expect.stringContaining('ulimit -v'),
+  });
+});
+
 test('a redirection is a reply, not followed', async () => {
   const reply = await transport().send({ url: url('/elsewhere'), headers: { authorization: 'Basic secret' } });
   await reply.discard();
@@ -203,6 +225,28 @@ test('a request that the user stops is "interrupted", before and during the repl
     for await (const _chunk of reply.body) stop.abort();
   };
   await expect(read()).rejects.toMatchObject({ code: 'interrupted' });
+});
+
+test.each(['directly', 'to a proxy'])('a connect %s that hangs ends at once when the user stops', async (how) => {
+  // It takes connections and never answers.
+  const silent = createNetServer();
+  await once(silent.listen(0, '127.0.0.1'), 'listening');
+  const place = `https://127.0.0.1:${portOf(silent)}/`;
+  const connected = once(silent, 'connection') as Promise<[Socket]>;
+  const client = transport(how === 'directly' ? {} : { proxies: { HTTPS_PROXY: place } });
+  const stop = new AbortController();
+  const sent = client.send({ url: new URL(how === 'directly' ? place : 'https://service.test/'), signal: stop.signal });
+  sent.catch(() => undefined);
+  const [socket] = await connected;
+  const closed = once(socket.on('error', () => undefined).resume(), 'close');
+  const begun = performance.now();
+  stop.abort();
+  await expect(sent).rejects.toMatchObject({ code: 'interrupted' });
+  // A process would wait for the connection.
+  await client.close();
+  await closed;
+  expect(performance.now() - begun).toBeLessThan(3_000);
+  silent.close();
 });
 
 test('a reply that is longer than it should be is not read to its end', async () => {

@@ -1,8 +1,8 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { outboxPrefix } from '../../../../lib/contract/outbox-key.ts';
-import { isError, unavailable } from '../../../../lib/errors.ts';
+import { unavailable } from '../../../../lib/errors.ts';
 import { problemReply } from '../../../../lib/service/http/problem.ts';
-import { type FileAccess, grantDownload, grantDownloads } from '../../../../lib/service/outbox/grant-download.ts';
+import { type FileAccess, grantDownload } from '../../../../lib/service/outbox/grant-download.ts';
 import { FakeOutboxReader } from '../../../helpers/fake-outbox-reader.ts';
 import { httpRequest, type RequestParts } from '../../../helpers/http-request.ts';
 import { type AccessWorld, accessWorld, requestTime } from '../../../helpers/recipient-access.ts';
@@ -140,106 +140,6 @@ test.each([[{ redirect: 'no' }], [{ redirect: '' }], [{ redirect: ['true', 'fals
     await expect(stream(name, { query })).rejects.toThrow(expect.objectContaining({ code: 'invalid_request' }));
   },
 );
-
-describe('POST gives the URLs of several files', () => {
-  const many = async (body: unknown, parts: RequestParts = {}) => {
-    const request = httpRequest({
-      method: 'POST',
-      headers: await world.headers(),
-      authorizer: { isAdmitted: 'true' },
-      body,
-      ...parts,
-    });
-    return await grantDownloads(request, { rules: world.access.rules, outbox, served: (one) => served.push(one) });
-  };
-  const violationsOf = async (body: unknown) => {
-    const error: unknown = await many(body).catch((reason: unknown) => reason);
-    return isError(error, 'invalid_request') ? error.violations : error;
-  };
-
-  test('in the order of the request, each once, with its end and size; no cache may keep them', async () => {
-    outbox.stage(mine, { name: 'other.c4gh', size: 7 });
-    const reply = await many({ fileNames: [name, 'other.c4gh', name] });
-    expect(reply).toMatchObject({
-      status: 200,
-      headers: { 'Cache-Control': 'no-store', 'Content-Type': 'application/json' },
-    });
-    const expiresAt = '2026-11-21T10:15:00.000Z';
-    expect(JSON.parse(reply.body)).toEqual({
-      files: [
-        { fileName: name, url: `https://bucket.example/${mine}/${name}?signature=s`, expiresAt, size: 4096 },
-        { fileName: 'other.c4gh', url: `https://bucket.example/${mine}/other.c4gh?signature=s`, expiresAt, size: 7 },
-      ],
-    });
-  });
-
-  test('leaves out what the caller has not, whatever the name, and signs nothing of it', async () => {
-    const others = [
-      'nothing.c4gh',
-      'theirs.c4gh',
-      '..',
-      `../${name}`,
-      `${'0'.repeat(64)}/theirs.c4gh`,
-      '',
-      '\0',
-      'x'.repeat(256),
-    ];
-    const reply = await many({ fileNames: [...others, name] });
-    expect(JSON.parse(reply.body).files).toMatchObject([{ fileName: name }]);
-    expect(outbox.signed).toEqual([`${mine}/${name}`]);
-    expect(JSON.parse((await many({ fileNames: others })).body)).toEqual({ files: [] });
-  });
-
-  test('records each file that it gives', async () => {
-    outbox.stage(mine, { name: 'other.c4gh', size: 7 });
-    await many({ fileNames: [name, 'nothing.c4gh', 'other.c4gh'] });
-    const common = { requestId: 'gateway-request', method: 'POST', recipients: [mine] };
-    expect(served).toEqual([
-      { ...common, fileName: name },
-      { ...common, fileName: 'other.c4gh' },
-    ]);
-  });
-
-  test('takes 1 to 100 names and no other field', async () => {
-    const names = (count: number) => Array.from({ length: count }, (_, index) => `${'x'.repeat(250)}${index}`);
-    expect(JSON.parse((await many({ fileNames: names(100) })).body)).toEqual({ files: [] });
-    const field = [{ field: 'fileNames', message: 'must be an array of 1 to 100 names' }];
-    for (const fileNames of [[], names(101), 'name', [1], [name, null], { 0: name }]) {
-      expect(await violationsOf({ fileNames })).toEqual(field);
-    }
-    expect(await violationsOf({})).toEqual(field);
-    const other = { field: 'body', message: 'must have no other field than fileNames' };
-    expect(await violationsOf({ fileNames: [name], redirect: false })).toEqual([other]);
-    expect(await violationsOf([name])).toEqual([...field, other]);
-    expect(await violationsOf('no JSON')).toEqual([{ field: 'body', message: 'is not JSON in UTF-8' }]);
-    expect(await violationsOf({ fileNames: ['x'.repeat(30_000)] })).toMatchObject([{ field: 'body' }]);
-    expect(served).toEqual([]);
-  });
-
-  test('not without a valid visa whose holder was admitted', async () => {
-    await expect(many({ fileNames: [name] }, { headers: {} })).rejects.toThrow(
-      expect.objectContaining({ code: 'unauthenticated' }),
-    );
-    await expect(many({ fileNames: [name] }, { authorizer: {} })).rejects.toThrow(
-      expect.objectContaining({ code: 'unauthenticated' }),
-    );
-    expect(outbox.signed).toEqual([]);
-  });
-
-  test('all or none: if S3 fails for one of them, it is 503, and no file is recorded', async () => {
-    outbox.stage(mine, { name: 'other.c4gh', size: 7 });
-    const find = outbox.find.bind(outbox);
-    outbox.find = async (prefix, fileName) => {
-      if (fileName === 'other.c4gh') throw unavailable('S3');
-      return await find(prefix, fileName);
-    };
-    await expect(many({ fileNames: [name, 'other.c4gh'] })).rejects.toThrow(
-      expect.objectContaining({ code: 'temporarily_unavailable' }),
-    );
-    expect(outbox.signed).toEqual([`${mine}/${name}`]);
-    expect(served).toEqual([]);
-  });
-});
 
 test('an expired, a forged and a missing visa are 401, whatever the name', async () => {
   const expired = await world.headers({ exp: requestTime.getTime() / 1000 - 3600 });

@@ -1,4 +1,4 @@
-import { lstat, mkdir, open, stat } from 'node:fs/promises';
+import { lstat, mkdir, open, stat, statfs } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
 import { ClientError } from '../../errors.ts';
 
@@ -139,4 +139,20 @@ export async function syncFolder(folder: string): Promise<void> {
 export async function isFolder(path: string): Promise<boolean> {
   const found = await stat(path).catch(() => undefined);
   return found?.isDirectory() === true;
+}
+
+const mebibyte = 1024 * 1024;
+/** Space is checked before only if more than this is needed: a smaller download fails soon enough anyway. */
+const leastCheckedBytes = 8 * mebibyte;
+
+/** @throws LocalDiskError if the disk says that it has too little room for so many bytes */
+export async function checkSpace(path: string, needed: number): Promise<void> {
+  if (needed < leastCheckedBytes) return;
+  const { bavail, bsize, blocks } = await onDisk(path, () => statfs(dirname(path)));
+  const room = bavail * bsize;
+  if (blocks === 0 || room >= needed) return;
+  const [most, left] = [Math.ceil(needed / mebibyte), Math.floor(room / mebibyte)];
+  throw new LocalDiskError(`${path} needs ${most} MiB more, but the disk has room for ${left} MiB`, {
+    remedy: 'Make room there, or choose another disk with --output. The bytes downloaded so far are kept.',
+  });
 }

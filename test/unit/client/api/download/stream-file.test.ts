@@ -1,72 +1,65 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { Claims } from '../../../../../lib/client/api/delivery/claims.ts';
-import type { RangeRequest, RemoteFile } from '../../../../../lib/client/api/download/remote/remote-file.ts';
 import { streamFile } from '../../../../../lib/client/api/download/stream-file.ts';
-import { Transport } from '../../../../../lib/client/api/transport.ts';
+import type { DeliveredFile } from '../../../../../lib/contract/delivery.ts';
 import { decrypt, generateKeyPair } from '../../../../../lib/crypt4gh/index.ts';
 import { containerOf } from '../../../../helpers/client-world.ts';
 import { all } from '../../../../helpers/download-world.ts';
 import { deliveredFile, receiptOf } from '../../../../helpers/receipts.ts';
 
-const { privateKey, publicKey } = generateKeyPair();
-const [headerBytes, segmentBytes] = [124, 65_564];
-const container = await containerOf(randomBytes(3 * 65_536), publicKey);
-const listed = await deliveredFile('a.c4gh', container);
+const segmentBytes = 65_564;
+const pieceBytes = 8 * 2 ** 20;
+const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
-/** A file whose chunks also end at these places. */
-function remoteOf(ends: readonly number[]): RemoteFile {
-  const size = container.length;
-  return {
+/** Reads of a file in memory. */
+async function* streamed(container: Buffer, others: Partial<DeliveredFile>) {
+  const listed = await deliveredFile('a.c4gh', container);
+  const expected = new Claims([receiptOf([{ ...listed, ...others }])]).expected('a.c4gh');
+  const remote = {
     name: 'a.c4gh',
-    size,
-    async get({ range: { start, end } = { start: 0, end: size } }: RangeRequest) {
-      const places = [start, ...ends.filter((place) => place > start && place < end), end];
-      async function* bytes() {
-        for (const [index, place] of places.slice(1).entries()) yield container.subarray(places[index], place);
-      }
-      return {
-        version: { size, etag: '"v"', lastModified: undefined },
-        bytes: bytes(),
-        discard: async () => undefined,
-      };
+    size: container.length,
+    async read(start: number, end: number, { memory }: { readonly memory?: Buffer | undefined }) {
+      container.copy(memory as Buffer, 0, start, end);
+      return memory as Buffer;
     },
   };
+  const verified = (found: string | undefined) => expect(found).toBe('bytes');
+  yield* streamFile(remote, { parallel: 2, expected, verified, retrying: () => undefined, signal: undefined });
 }
 
-async function* streamed(ends: readonly number[], crc64nvme = listed.crc64nvme) {
-  const transport = new Transport({ userAgent: 'test' });
-  const expected = new Claims([receiptOf([{ ...listed, ...(crc64nvme && { crc64nvme }) }])]).expected('a.c4gh');
-  const compared = (verified: string | undefined) => expect(verified).toBe('bytes');
-  try {
-    yield* streamFile({ remote: remoteOf(ends), expected, compared, connections: 2, transport, signal: undefined });
-  } finally {
-    await transport.close();
-  }
+/** A header of one packet, so long that the first piece ends so many bytes behind a segment. */
+function fileWith(behind: number): { readonly file: Buffer; readonly header: number } {
+  const header = (pieceBytes - behind) % segmentBytes;
+  const file = Buffer.concat([Buffer.from('crypt4gh'), randomBytes(header - 8 + 130 * segmentBytes)]);
+  file.writeUInt32LE(1, 8);
+  file.writeUInt32LE(1, 12);
+  file.writeUInt32LE(header - 16, 16);
+  return { file, header };
 }
 
-const borders = [0, 1, 2, 3].map((segments) => headerBytes + segments * segmentBytes);
-
-test.each([
-  ['at borders', borders],
-  ['one byte behind them', borders.map((place) => place + 1)],
-  ['two bytes behind them', borders.map((place) => place + 2)],
-  ['byte by byte around one', Array.from({ length: 8 }, (_, index) => headerBytes + segmentBytes - 4 + index)],
-  ['byte by byte in the header', Array.from({ length: 130 }, (_, index) => index)],
-])('the output never stops where a container could end, whose chunks end %s', async (_where, ends) => {
-  const given: Uint8Array[] = [];
-  for await (const bytes of streamed(ends)) {
-    given.push(Buffer.from(bytes));
-    const size = given.reduce((sum, { length }) => sum + length, 0);
-    if (size < container.length) expect(borders).not.toContain(size);
-  }
-  expect(Buffer.concat(given).equals(container)).toBe(true);
-});
+test.each([0, 1, 2, 3])(
+  'the output never stops where a container could end: %d bytes behind a segment',
+  async (behind) => {
+    const { file, header } = fileWith(behind);
+    const given: Uint8Array[] = [];
+    let size = 0;
+    for await (const bytes of streamed(file, { header_sha256: sha256(file.subarray(0, header)) })) {
+      given.push(Buffer.from(bytes));
+      size += bytes.length;
+      if (size < file.length) expect((size - header) % segmentBytes).not.toBe(0);
+    }
+    expect(given.length).toBe(3);
+    expect(Buffer.concat(given).equals(file)).toBe(true);
+  },
+);
 
 test('a file that differs from its receipt never comes whole', async () => {
+  const { privateKey, publicKey } = generateKeyPair();
+  const container = await containerOf(randomBytes(3 * 65_536), publicKey);
   const given: Uint8Array[] = [];
   const reading = async () => {
-    for await (const bytes of streamed(borders, 'rosUhgp5mIg=')) given.push(Buffer.from(bytes));
+    for await (const bytes of streamed(container, { crc64nvme: 'rosUhgp5mIg=' })) given.push(Buffer.from(bytes));
   };
   await expect(reading()).rejects.toMatchObject({ code: 'not_verified' });
   expect(Buffer.concat(given)).toHaveLength(container.length - 1);

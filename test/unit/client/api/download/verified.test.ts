@@ -1,10 +1,10 @@
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { utimes, writeFile } from 'node:fs/promises';
+import { stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { Claims } from '../../../../../lib/client/api/delivery/claims.ts';
 import type { DownloadFilesOptions } from '../../../../../lib/client/api/download/download-files.ts';
-import { ClientError } from '../../../../../lib/client/api/errors.ts';
 import type { DeliveredFile } from '../../../../../lib/contract/delivery.ts';
 import { generateKeyPair } from '../../../../../lib/crypt4gh/index.ts';
 import { containerOf } from '../../../../helpers/client-world.ts';
@@ -14,8 +14,8 @@ import { deliveredFile, receiptOf } from '../../../../helpers/receipts.ts';
 const { publicKey } = generateKeyPair();
 const smallPlain = randomBytes(3000);
 const small = await containerOf(smallPlain, publicKey);
-const largePlain = randomBytes(6 * 2 ** 20 + 1);
-/** Four pieces. */
+const largePlain = randomBytes(16 * 2 ** 20 + 1);
+/** Three pieces. */
 const large = await containerOf(largePlain, publicKey);
 const [smallName, largeName] = ['EGAF1-small.c4gh', 'EGAF2-large.c4gh'];
 const smallListed = await deliveredFile(smallName, small, { plaintext: smallPlain });
@@ -45,8 +45,12 @@ async function outcomes(options: Partial<DownloadFilesOptions>) {
 
 /** A run whose connections all break. @returns the code of its error */
 async function broken(options: Partial<DownloadFilesOptions>): Promise<string | undefined> {
-  world.faults.break({ on: 'storage', fault: { kind: 'cut', bytes: 1_250_000 }, times: 100 });
-  const { error } = await world.download({ ...options, retries: { attempts: 1, firstMs: 1, longestMs: 1 } });
+  world.faults.break({ on: 'storage', fault: { kind: 'answer', status: 500 }, skip: 2, times: 100 });
+  const { error } = await world.download({
+    ...options,
+    parallel: 1,
+    retries: { attempts: 1, firstMs: 1, longestMs: 1 },
+  });
   return error?.code;
 }
 
@@ -59,41 +63,6 @@ describe('a download is compared with its receipt', () => {
       [largeName, 'downloaded', 'bytes'],
     ]);
     expect(world.storageBytes).toBe(small.length + large.length);
-  });
-
-  /** The receipt is read once so many bytes are here. */
-  function readAfter(bytes: number, listed: ReturnType<typeof expecting>): Partial<DownloadFilesOptions> {
-    let give = () => {};
-    const read = new Promise<void>((resolve) => {
-      give = resolve;
-    });
-    let here = 0;
-    return {
-      expected: (file) => read.then(() => listed.expected(file)),
-      onEvent(event) {
-        world.events.push(event);
-        if (event.type === 'progress') here += event.bytes;
-        if (here >= bytes) give();
-      },
-    };
-  }
-
-  test('that is read meanwhile: nothing waits but the last step', async () => {
-    world.server.put(smallName, small);
-    world.server.put(largeName, large);
-    const whole = small.length + large.length;
-    expect(await outcomes(readAfter(whole, expecting([smallListed, largeListed])))).toEqual([
-      [smallName, 'downloaded', 'bytes'],
-      [largeName, 'downloaded', 'bytes'],
-    ]);
-    expect(world.storageBytes).toBe(whole);
-  });
-
-  test('that cannot be read: the file is not kept', async () => {
-    world.server.put(smallName, small);
-    const expected = () => Promise.reject(new ClientError('unavailable', 'no receipts'));
-    expect(await outcomes({ expected })).toEqual([[smallName, 'failed', 'unavailable']]);
-    expect(await world.names()).toEqual([]);
   });
 
   test('after interruptions, with the bytes of the run before', async () => {
@@ -149,19 +118,55 @@ describe('a file that differs from its receipt', () => {
 });
 
 describe('a file that already exists', () => {
-  test('is not read again, and is not verified', async () => {
+  const listed = () => expecting([smallListed]);
+  const existing = (bytes: Uint8Array) => writeFile(join(world.folder, smallName), bytes);
+  const damaged = Buffer.from(small).fill(0, 500, 501);
+
+  test.each(['keep', 'force'] as const)('and matches its receipt is kept, whatever its time: %s', async (how) => {
     world.server.put(smallName, small);
-    await world.download(expecting([smallListed]));
-    world.faults.reset();
-    expect(await outcomes(expecting([smallListed]))).toEqual([[smallName, 'skipped', undefined]]);
+    await existing(small);
+    expect(await outcomes({ ...listed(), existing: how })).toEqual([[smallName, 'skipped', 'bytes']]);
     expect(world.storageBytes).toBe(0);
   });
 
-  test('is verified if it is compared with the staged file anyway', async () => {
+  test('and differs in one byte is not touched, unless it is to be replaced', async () => {
     world.server.put(smallName, small);
-    await writeFile(join(world.folder, smallName), small);
-    await utimes(join(world.folder, smallName), 1, 1);
-    expect(await outcomes(expecting([smallListed]))).toEqual([[smallName, 'skipped', 'bytes']]);
+    await world.download();
+    const { mtime } = await stat(join(world.folder, smallName));
+    await existing(damaged);
+    await utimes(join(world.folder, smallName), mtime, mtime);
+    expect(await outcomes(listed())).toEqual([[smallName, 'failed', 'local_disk']]);
+    expect((await world.read(smallName)).equals(damaged)).toBe(true);
+    expect(await outcomes({ ...listed(), existing: 'force' })).toEqual([[smallName, 'downloaded', 'bytes']]);
+    expect((await world.read(smallName)).equals(small)).toBe(true);
+  });
+
+  test('is kept, and not verified, by size and header if the receipt has no checksum', async () => {
+    world.server.put(smallName, small);
+    await existing(small);
+    const bare = expecting([withoutCrc(smallListed)]);
+    expect(await outcomes(bare)).toEqual([[smallName, 'skipped', undefined]]);
+    expect(await outcomes({ ...bare, existing: 'force' })).toEqual([[smallName, 'downloaded', undefined]]);
+    await existing(Buffer.from(small).fill(0, 0, 100));
+    expect(await outcomes(bare)).toEqual([[smallName, 'failed', 'local_disk']]);
+  });
+
+  test('of a repeated export is kept: the bytes are the same, time and tag are others', async () => {
+    world.server.put(largeName, large);
+    await world.download();
+    world.server.restage(largeName);
+    world.faults.reset();
+    expect(await outcomes(expecting([largeListed]))).toEqual([[largeName, 'skipped', 'bytes']]);
+    expect(world.storageBytes).toBe(0);
+  });
+
+  test('does not follow a link, and waits for no pipe', async () => {
+    for (const name of ['EGAF4-link.c4gh', 'EGAF5-pipe.c4gh']) world.server.put(name, small);
+    await writeFile(join(world.folder, 'elsewhere'), small);
+    await symlink('elsewhere', join(world.folder, 'EGAF4-link.c4gh'));
+    execFileSync('mkfifo', [join(world.folder, 'EGAF5-pipe.c4gh')]);
+    const named = ['EGAF4-link.c4gh', 'EGAF5-pipe.c4gh'].map((name) => ({ ...smallListed, name }));
+    expect((await outcomes(expecting(named))).map(([, outcome]) => outcome)).toEqual(['failed', 'failed']);
   });
 
   test('and is renewed has the bytes of the outbox, unless time and size are the same', async () => {

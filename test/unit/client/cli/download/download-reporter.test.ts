@@ -61,7 +61,18 @@ test('an error that stops thousands of files is reported once; Ctrl-C is not rep
   reporter.onEvent(failed('z', new ClientError('interrupted', 'interrupted')));
   expect(said.stderr).toBe('warning: 0: the disk is full\n');
   reporter.summarize(2000);
-  expect(said.stderr).toBe('warning: 0: the disk is full\n5001 files: 0 downloaded (0 B in 2.0 s), 5001 not whole\n');
+  expect(said.stderr).toBe('warning: 0: the disk is full\n5000 files: 0 downloaded (0 B in 2.0 s), 5000 not whole\n');
+});
+
+test('after Ctrl-C, files that were not begun, or were stopped, are neither done nor left out of the sum', () => {
+  const { reporter, said, told } = reporterOf({ files: 2000 });
+  reporter.onEvent({ type: 'started', name: 'a', size: 2048, kept: 0 });
+  reporter.onEvent({ type: 'finished', result: whole });
+  reporter.onEvent({ type: 'started', name: 'b', size: 10, kept: 0 });
+  reporter.onEvent(failed('b', new ClientError('interrupted', 'interrupted')));
+  expect(told).toEqual(['a 0/2048', 'end', 'b 0/10']);
+  reporter.summarize(2000);
+  expect(said.stderr).toBe('2000 files: 1 downloaded (2.0 KiB in 2.0 s), 1999 not whole\n');
 });
 
 test('a file that is begun again stays one piece of work', () => {

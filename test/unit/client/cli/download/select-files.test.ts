@@ -28,6 +28,13 @@ describe('names and patterns', () => {
     expect(select('EGAF3-[x].vcf.c4gh')).toEqual(['EGAF3']);
   });
 
+  test('a file id selects its file, and no receipt', () => {
+    const files = ['EGAF1.c4gh', 'EGAF1-a.delivery.jws', 'EGAF11-b.c4gh'].map((name) => ({ name }));
+    expect(selectFiles(files, ['EGAF1']).map(({ name }) => name)).toEqual(['EGAF1.c4gh']);
+    expect(selectFiles(files, ['EGAF11', 'EGAF1'])).toHaveLength(2);
+    expect(select('EGAF2')).toEqual(['EGAF2']);
+  });
+
   test('an exclamation mark is a character of the name', () => {
     expect(() => select('!EGAF1*')).toThrow('has no file that matches');
   });
@@ -52,7 +59,7 @@ describe('a pattern without a match', () => {
   });
 
   test('a part of a name is answered with the name', () => {
-    expect(() => select('EGAF2')).toThrow(
+    expect(() => select('EGAF2-')).toThrow(
       expect.objectContaining({ remedy: expect.stringContaining('Did you mean EGAF2-b.cram.c4gh?') }),
     );
   });

@@ -8,7 +8,8 @@ import {
   makeFolder,
   onDisk,
 } from '../../../../../../lib/client/api/download/disk/local-disk.ts';
-import { PartFile } from '../../../../../../lib/client/api/download/disk/part-file.ts';
+import { localPaths } from '../../../../../../lib/client/api/download/disk/local-name.ts';
+import { PartFile } from '../../../../../../lib/client/api/download/part-file.ts';
 
 const systemError = (code: string) => Object.assign(new Error(code), { code, syscall: 'write' });
 
@@ -44,29 +45,23 @@ describe('an error of the disk is reported with a remedy', () => {
   });
 });
 
-test('a part that is a symbolic link is not written through', async () => {
+test('a part that another program put there is not written through: the new one is a new file', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'data-out-part-'));
+  const paths = localPaths(folder, 'a');
   try {
-    await symlink(join(folder, 'elsewhere'), join(folder, 'a.part'));
-    await expect(PartFile.open(join(folder, 'a.part'))).rejects.toMatchObject({
-      code: 'local_disk',
-    });
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-});
-
-test('a part that begins again is a new file: who has the old one open reads nothing of it', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'data-out-part-'));
-  const path = join(folder, 'a.part');
-  try {
-    await writeFile(path, 'theirs');
-    await using theirs = await open(path);
-    await using part = await PartFile.open(path);
-    await part.renew();
-    await part.write([Buffer.from('a genome')], 0);
-    expect(await theirs.readFile('utf8')).toBe('theirs');
-    expect(await readFile(path, 'utf8')).toBe('a genome');
+    await writeFile(join(folder, 'elsewhere'), 'theirs');
+    await symlink(join(folder, 'elsewhere'), paths.part);
+    await (await PartFile.open(paths, { name: 'a', size: 8 })).close();
+    await writeFile(paths.part, 'theirs');
+    await using theirs = await open(paths.part);
+    const part = await PartFile.open(paths, { name: 'a', size: 8 });
+    await part.write(Buffer.from('a genome'), 0);
+    await part.finish(undefined, { replaces: false });
+    expect([await theirs.readFile('utf8'), await readFile(join(folder, 'elsewhere'), 'utf8')]).toEqual([
+      'theirs',
+      'theirs',
+    ]);
+    expect(await readFile(paths.final, 'utf8')).toBe('a genome');
   } finally {
     await rm(folder, { recursive: true });
   }

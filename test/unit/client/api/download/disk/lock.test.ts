@@ -57,57 +57,68 @@ test('of a process that was killed before it could write into it is soon taken o
   expect(await readdir(folder)).toEqual([]);
 });
 
-test('of another machine counts as long as it is touched', async () => {
-  await writeFile(path, JSON.stringify({ pid: 1, host: 'elsewhere', began: '', token: 'x' }));
-  await expect(FileLock.acquire(path, atOnce)).rejects.toMatchObject(busy);
-  const before = new Date(Date.now() - 120_000);
-  await utimes(path, before, before);
-  await (await FileLock.acquire(path)).release();
+const elsewhere = JSON.stringify({ pid: 1, host: 'elsewhere', began: '', token: 'x' });
+
+/** Sets the time of the lock, from the clock of the disk on. */
+async function setTime(milliseconds: number, at = path): Promise<void> {
+  const time = new Date((await stat(folder)).mtimeMs + milliseconds);
+  await utimes(at, time, time);
+}
+
+test('of another machine counts as long as it is touched, by the clock of the disk', async () => {
+  // The clock of this machine is two minutes ahead of, or behind, the one of the disk.
+  for (const off of [-120_000, 120_000]) {
+    await writeFile(path, elsewhere);
+    vi.useFakeTimers({ now: Date.now() + off, toFake: ['Date'] });
+    await expect(FileLock.acquire(path, atOnce)).rejects.toMatchObject(busy);
+    await setTime(-89_000);
+    await expect(FileLock.acquire(path, atOnce)).rejects.toMatchObject(busy);
+    await setTime(-91_000);
+    await (await FileLock.acquire(path)).release();
+    vi.useRealTimers();
+  }
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test('from the future is left over if nobody touches it, and held if somebody does', async () => {
+  await writeFile(path, elsewhere);
+  await setTime(3_600_000);
+  let slept = 0;
+  const touched = async (milliseconds: number) => {
+    slept += milliseconds;
+    if (slept === 15_000) await setTime(0);
+  };
+  await expect(FileLock.acquire(path, touched)).rejects.toMatchObject(busy);
+  await setTime(3_600_000);
+  await (await FileLock.acquire(path, atOnce)).release();
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test('is touched by the clock of the disk while it is held', async () => {
+  vi.useFakeTimers({ now: Date.now() + 3_600_000, toFake: ['Date', 'setInterval', 'clearInterval'] });
+  try {
+    await using _lock = await FileLock.acquire(path);
+    await setTime(-60_000);
+    await vi.advanceTimersByTimeAsync(15_000);
+    await vi.waitFor(async () => {
+      const { mtimeMs } = await stat(path);
+      expect(Math.abs(mtimeMs - performance.timeOrigin - performance.now())).toBeLessThan(10_000);
+    });
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test('that is empty is being written; later it is left over', async () => {
   await writeFile(path, '');
   await expect(FileLock.acquire(path, atOnce)).rejects.toMatchObject(busy);
-  const before = new Date(Date.now() - 20_000);
-  await utimes(path, before, before);
-  await (await FileLock.acquire(path)).release();
-});
-
-test('for a short time is a link to the one before, if that is young and on the same disk', async () => {
-  const [first, second, third, fourth] = ['b', 'c', 'd', 'e'].map((name) => join(folder, name)) as [
-    string,
-    string,
-    string,
-    string,
-  ];
-  vi.useFakeTimers({ now: Date.now() - 15_000, toFake: ['Date'] });
-  const old = FileLock.acquireNew(first);
-  vi.useRealTimers();
-  const young = FileLock.acquireNew(second, old);
-  const linked = FileLock.acquireNew(third, young);
-  expect((await stat(second)).ino).not.toBe((await stat(first)).ino);
-  expect((await stat(third)).ino).toBe((await stat(second)).ino);
-  expect(FileLock.acquireNew(third, young)).toBeUndefined();
-  young?.releaseNow();
-  await expect(FileLock.acquire(third, atOnce)).rejects.toMatchObject(busy);
-  // Another process may have taken the lock that was given back: a link to it would be that process's lock.
-  await writeFile(second, JSON.stringify({ pid: 1, host: 'elsewhere', began: '', token: 'x' }));
-  const alone = FileLock.acquireNew(fourth, young);
-  expect((await stat(fourth)).ino).not.toBe((await stat(second)).ino);
-  alone?.releaseNow();
-  await rm(second);
-  // A link fails from a file that is gone, as to another disk.
-  await rm(third);
-  FileLock.acquireNew(fourth, linked)?.releaseNow();
-  linked?.releaseNow();
-  old?.releaseNow();
-  expect(await readdir(folder)).toEqual([]);
+  await setTime(-20_000);
+  await (await FileLock.acquire(path, atOnce)).release();
 });
 
 async function leaveOver(): Promise<void> {
   await writeFile(path, JSON.stringify({ pid: 2 ** 30, host: 'x', began: '', token: 'left over' }));
-  const before = new Date(Date.now() - 120_000);
-  await utimes(path, before, before);
+  await setTime(-120_000);
 }
 
 test('is not taken away when it is no longer the one that was looked at', async () => {
@@ -122,8 +133,7 @@ test('is taken over by one at a time, also after one that was killed while it di
   await writeFile(`${path}.turn`, '');
   await expect(FileLock.acquire(path, atOnce)).rejects.toMatchObject(busy);
   expect(await readFile(path, 'utf8')).toContain('left over');
-  const before = new Date(Date.now() - 20_000);
-  await utimes(`${path}.turn`, before, before);
+  await setTime(-20_000, `${path}.turn`);
   await (await FileLock.acquire(path, atOnce)).release();
   expect(await readdir(folder)).toEqual([]);
 });

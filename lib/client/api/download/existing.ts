@@ -1,0 +1,80 @@
+import { constants, type Stats } from 'node:fs';
+import { lstat, open, rm } from 'node:fs/promises';
+import { ChecksumError } from '../errors.ts';
+import { ContainerDigest, loadCrc } from './disk/container-digest.ts';
+import { ifThere, LocalDiskError, onDisk } from './disk/local-disk.ts';
+import type { LocalPaths } from './disk/local-name.ts';
+import { compared, type Expected, type Verified } from './expected.ts';
+
+/**
+ * What to do with an existing file that does not match its receipt. `keep`: it is not touched, which is an error; `force`: it is
+ * replaced; `renew`: it is replaced unless it has the size and time of the remote file.
+ */
+export type Existing = 'keep' | 'force' | 'renew';
+
+interface Wanted {
+  readonly paths: LocalPaths;
+  readonly existing: Existing;
+  readonly remote: { readonly size: number; readonly modified?: Date | undefined };
+  readonly expected: Expected | undefined;
+  readonly signal: AbortSignal | undefined;
+  /** Called before the existing file is read, and with the bytes of each read. */
+  readonly reading: () => void;
+  readonly read: (bytes: number) => void;
+}
+
+/**
+ * Whether the file exists and needs no download, because it matches its receipt. Without a receipt, a file that has the size and
+ * time of the remote file is taken for that of an earlier run, and is not verified.
+ * @returns `undefined` if it must be downloaded
+ * @throws LocalDiskError if the existing file must not be touched; ClientError `interrupted`
+ */
+export async function keptFile(wanted: Wanted): Promise<{ readonly verified: Verified | undefined } | undefined> {
+  const { paths, existing, remote, expected } = wanted;
+  const found = await onDisk(paths.final, () => ifThere(lstat(paths.final)));
+  if (found === undefined) return undefined;
+  if (found.isDirectory()) {
+    throw new LocalDiskError(`${paths.final} is a folder`, {
+      remedy: 'Move it away, or choose another folder with --output.',
+    });
+  }
+  const kept = expected
+    ? await matching(found, expected, wanted)
+    : hasFactsOf(found, remote) && { verified: undefined };
+  if (kept && (kept.verified || existing !== 'force')) {
+    // What an earlier run left beside it is no longer of use.
+    for (const left of [paths.journal, paths.part]) await onDisk(left, () => rm(left, { force: true }));
+    return kept;
+  }
+  if (existing !== 'keep') return undefined;
+  const why = expected ? 'and is not what its receipt lists' : 'and no delivery receipt names it';
+  throw new LocalDiskError(`${paths.final} exists already, ${why}`, {
+    remedy: 'Give --force to replace it, or another folder with --output.',
+  });
+}
+
+async function matching(found: Stats, expected: Expected, { paths, signal, reading, read }: Wanted) {
+  if (!found.isFile() || found.size !== expected.size) return undefined;
+  const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0);
+  await using file = await onDisk(paths.final, () => open(paths.final, flags));
+  const source = {
+    async read(position: number, length: number) {
+      const bytes = Buffer.allocUnsafe(length);
+      const { bytesRead } = await onDisk(paths.final, () => file.read(bytes, 0, length, position));
+      return bytes.subarray(0, bytesRead);
+    },
+  };
+  reading();
+  try {
+    return { verified: compared('', expected, await new ContainerDigest(source, await loadCrc()).found(signal, read)) };
+  } catch (error) {
+    if (error instanceof ChecksumError) return undefined;
+    throw error;
+  }
+}
+
+/** A file of an earlier run has the time of its remote file, in whole seconds. */
+function hasFactsOf(found: Stats, { size, modified }: Wanted['remote']): boolean {
+  if (!found.isFile() || found.size !== size || modified === undefined) return false;
+  return Math.floor(found.mtimeMs / 1000) === Math.floor(modified.getTime() / 1000);
+}

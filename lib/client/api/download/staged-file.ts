@@ -1,0 +1,276 @@
+import { ClientError, UnavailableError } from '../errors.ts';
+import type { Location, ProxyApi } from '../proxy.ts';
+import { retryAfterMs } from '../retry.ts';
+import type { TransportReply } from '../transport.ts';
+
+/** Identifies the content of a staged file. Bytes of two versions must not be mixed. */
+export interface Version {
+  /** Strong entity tag (RFC 9110 § 8.8.3). */
+  readonly etag?: string | undefined;
+  readonly lastModified?: string | undefined;
+}
+
+/** Whether a later reply of another version would be noticed. */
+export function isRecognizable({ etag, lastModified }: Version): boolean {
+  return etag !== undefined || lastModified !== undefined;
+}
+
+/** The staged file was replaced under the download: restart. */
+export class ChangedError extends ClientError {
+  /** Bytes of the file as it is now, as far as known. */
+  readonly size: number;
+  constructor(name: string, size: number) {
+    super('unavailable', `${name}: the file was replaced while it was downloaded`, {
+      remedy: 'Wait for the end of the export, then run the same command again.',
+    });
+    this.size = size;
+  }
+}
+
+interface ReadOptions {
+  readonly signal: AbortSignal | undefined;
+  /** Gets the bytes, from its start on. Default: new memory. */
+  readonly memory?: Buffer | undefined;
+  /** Called with the number of bytes that came; negative: they come again. */
+  readonly received?: ((bytes: number) => void) | undefined;
+  /** Called when storage begins to send, so the version is known. */
+  readonly begun?: (() => void) | undefined;
+  readonly retrying?: ((error: ClientError) => void) | undefined;
+}
+
+/** Statuses that S3 gives when an address, or the session that signed it, has expired. The proxy knows whether the file exists. */
+const refusals = new Set([400, 401, 403, 404]);
+/** Most addresses in a row that storage may refuse. */
+const mostAddresses = 3;
+/** After so many replies with the whole file, something on the way is taken to remove ranges. */
+const mostWholeReplies = 2;
+/** No request begins this shortly before an address expires, or in the last quarter of a shorter life. */
+const marginMs = 30_000;
+
+/** A staged container, served by storage at addresses that the proxy gives. An address is asked for when it is needed. */
+export class StagedFile {
+  readonly name: string;
+  size: number;
+  /** Known from the first reply on, or from an earlier run. */
+  version: Version | undefined;
+  readonly #proxy: Pick<ProxyApi, 'connection' | 'location'>;
+  #location: Promise<TimedLocation> | undefined;
+  #wholeReplies = 0;
+  /** A reply with the whole file, which the next read takes over, where no ranges come. */
+  #whole: Incoming | undefined;
+
+  /** @param file `size` from the listing */
+  constructor(
+    proxy: Pick<ProxyApi, 'connection' | 'location'>,
+    file: { readonly name: string; readonly size: number },
+  ) {
+    this.name = file.name;
+    this.size = file.size;
+    this.#proxy = proxy;
+  }
+
+  /** Whether ranges can be asked for side by side. Otherwise ask for one after the other, in order. */
+  get givesRanges(): boolean {
+    return this.#wholeReplies < mostWholeReplies;
+  }
+
+  /**
+   * Bytes [start, end). A reply that breaks off is taken up where it broke, at a new address.
+   * @throws ChangedError; ClientError
+   */
+  async read(start: number, end: number, options: ReadOptions): Promise<Buffer> {
+    const { signal, memory = Buffer.allocUnsafe(end - start), received, retrying } = options;
+    const backoff = this.#proxy.connection.transport.backoff(signal);
+    let have = 0;
+    for (;;) {
+      const before = have;
+      let incoming: Incoming | undefined;
+      try {
+        incoming = await this.#open(start + have, end, signal);
+        options.begun?.();
+        await incoming.skipTo(start + have);
+        while (start + have < end) {
+          const bytes = await incoming.next(end - start - have);
+          memory.set(bytes, have);
+          have += bytes.length;
+          received?.(bytes.length);
+        }
+        if (!(await incoming.isOver())) this.#whole = incoming;
+        return memory.subarray(0, have);
+      } catch (error) {
+        await incoming?.discard();
+        if (have > before) backoff.progressed();
+        if (!isRecognizable(this.version ?? {})) {
+          received?.(-have);
+          have = 0;
+        }
+        if (error instanceof UnavailableError) retrying?.(error);
+        await backoff.failed(error);
+      }
+    }
+  }
+
+  async #open(start: number, end: number, signal: AbortSignal | undefined): Promise<Incoming> {
+    // Another request that is still under way must not read from it as well.
+    const whole = this.#whole;
+    this.#whole = undefined;
+    if (whole && whole.position <= start) return whole;
+    await whole?.discard();
+    const { transport } = this.#proxy.connection;
+    for (let addresses = 1; ; addresses += 1) {
+      const asked = this.#address(signal);
+      const location = await asked;
+      if (location.size !== this.size) throw new ChangedError(this.name, location.size);
+      try {
+        const headers = this.#headers(start, end);
+        // Storage gets no credentials of the user but those in the URL.
+        const reply = await transport.send({ url: location.url, headers, signal });
+        return await this.#checked(reply, location, { start, end }).catch(async (error: unknown) => {
+          await reply.discard();
+          throw error;
+        });
+      } catch (error) {
+        // Another request may have replaced it already. If the file was replaced, the next address says so.
+        if ((await this.#location?.catch(() => undefined)) === location) this.#location = undefined;
+        if (!(error instanceof RefusedError) || addresses >= mostAddresses) throw error;
+      }
+    }
+  }
+
+  /** Of a request for a range, on condition that the version is the known one (RFC 9110 § 13.1). */
+  #headers(start: number, end: number): Record<string, string> {
+    const { etag, lastModified } = this.version ?? {};
+    const condition =
+      etag === undefined ? lastModified && { 'if-unmodified-since': lastModified } : { 'if-match': etag };
+    const isWhole = start === 0 && end === this.size;
+    return { ...(!isWhole && { range: `bytes=${start}-${end - 1}` }), ...condition };
+  }
+
+  async #address(signal: AbortSignal | undefined): Promise<TimedLocation> {
+    const held = this.#location;
+    if (held && (await held.catch(() => undefined))?.isFresh()) return await held;
+    if (this.#location === held) this.#location = this.#ask(signal);
+    return await (this.#location ?? this.#ask(signal));
+  }
+
+  async #ask(signal: AbortSignal | undefined): Promise<TimedLocation> {
+    // The lifetime is by the service's clock, and is counted here by a stopwatch: this machine's clock may be wrong.
+    const asked = performance.now();
+    const location = await this.#proxy.location(this.name, { signal, attempts: 1 });
+    const end = asked + location.lifetimeMs - Math.min(marginMs, location.lifetimeMs / 4);
+    return { ...location, isFresh: () => performance.now() < end };
+  }
+
+  /** Checks that a reply has the bytes that were asked for, of the known version. @throws ChangedError; UnavailableError */
+  async #checked(
+    reply: TransportReply,
+    { url }: Location,
+    { start, end }: { readonly start: number; readonly end: number },
+  ): Promise<Incoming> {
+    const { name, size } = this;
+    const { status } = reply;
+    const { transport } = this.#proxy.connection;
+    const unusable = (what: string) => new UnavailableError(`${name}: ${what}`, { remedy: sameCommand });
+    if (status === 412) throw new ChangedError(name, size);
+    if (status !== 200 && status !== 206) {
+      const message = `${name}: storage answered with status ${status}`;
+      if (refusals.has(status)) throw new RefusedError(message, { remedy: refused });
+      const after = retryAfterMs(reply.header('retry-after'), transport.timing.now());
+      throw new UnavailableError(message, { retryAfterMs: after, remedy: sameCommand });
+    }
+    if (/^text\/html/i.test(reply.header('content-type') ?? '')) {
+      throw new UnavailableError(`${name}: ${transport.answererOf(url)} sent a web page instead of the file`, {
+        remedy: `Your network may ask you to log in: open a page in a browser. ${sameCommand}`,
+      });
+    }
+    if (status === 200) {
+      const length = Number(reply.header('content-length') ?? size);
+      if (length !== size)
+        throw unusable(length === 0 ? 'the reply was empty' : `${length} bytes came instead of ${size}`);
+      if (end - start < size) this.#wholeReplies += 1;
+      if (!this.givesRanges || end - start === size) {
+        this.#compareVersion(reply);
+        return new Incoming(reply, { name, position: 0, end: size });
+      }
+      throw unusable('storage sent the whole file instead of a part');
+    }
+    const [, first, last, total] = /^bytes (\d+)-(\d+)\/(\d+)$/i.exec(reply.header('content-range') ?? '') ?? [];
+    if (Number(first) !== start || Number(last) !== end - 1 || Number(total) !== size) {
+      throw unusable('storage sent other bytes than it was asked for');
+    }
+    this.#compareVersion(reply);
+    return new Incoming(reply, { name, position: start, end });
+  }
+
+  #compareVersion(reply: TransportReply): void {
+    const etag = reply.header('etag');
+    // A weak tag does not promise the same bytes (RFC 9110 § 8.8.1).
+    const now = { etag: etag?.startsWith('"') ? etag : undefined, lastModified: reply.header('last-modified') };
+    const known = this.version ?? now;
+    const isSame = known.etag === undefined ? known.lastModified === now.lastModified : known.etag === now.etag;
+    if (!isSame) throw new ChangedError(this.name, this.size);
+    this.version = known;
+  }
+}
+
+const sameCommand = 'Run the same command again: it resumes.';
+const refused = 'Tell the operator: storage refuses addresses that the service has just made.';
+
+/** An address that knows how long it can be used. */
+interface TimedLocation extends Location {
+  /** Whether there is time enough left for a request. */
+  isFresh(): boolean;
+}
+
+/** Storage refuses an address. */
+class RefusedError extends UnavailableError {}
+
+/** A reply that is read piece by piece. */
+class Incoming {
+  position: number;
+  readonly #name: string;
+  readonly #end: number;
+  readonly #reply: TransportReply;
+  readonly #chunks: AsyncIterator<Uint8Array>;
+  #rest: Uint8Array = new Uint8Array();
+
+  /** @param file of the bytes: where they begin and end */
+  constructor(reply: TransportReply, file: { readonly name: string; readonly position: number; readonly end: number }) {
+    this.position = file.position;
+    this.#name = file.name;
+    this.#end = file.end;
+    this.#reply = reply;
+    this.#chunks = reply.body[Symbol.asyncIterator]();
+  }
+
+  /** At least one byte. @throws UnavailableError at the end */
+  async next(most: number): Promise<Uint8Array> {
+    while (this.#rest.length === 0) {
+      const { done, value } = await this.#chunks.next();
+      if (done)
+        throw new UnavailableError(`${this.#name}: the reply ended ${this.#end - this.position} bytes too early`);
+      this.#rest = value;
+    }
+    const bytes = this.#rest.subarray(0, most);
+    this.#rest = this.#rest.subarray(bytes.length);
+    this.position += bytes.length;
+    return bytes;
+  }
+
+  async skipTo(position: number): Promise<void> {
+    while (this.position < position) await this.next(position - this.position);
+  }
+
+  /** Whether all of it has come. @throws UnavailableError if more comes than was asked for */
+  async isOver(): Promise<boolean> {
+    if (this.position < this.#end) return false;
+    // Only at its end the connection is free for the next request.
+    const isOver = this.#rest.length === 0 && (await this.#chunks.next()).done === true;
+    if (!isOver) throw new UnavailableError(`${this.#name}: more bytes came than were asked for`);
+    return true;
+  }
+
+  discard(): Promise<void> {
+    return this.#reply.discard();
+  }
+}
