@@ -47,7 +47,7 @@ const ofOperations = () =>
 test('each reply has the form that docs/openapi describes', async () => {
   for (const [operation, { method, path }, { status, headers, bytes }] of ofOperations()) {
     const [api] = operation.split(' ') as ['proxy' | 'data-out'];
-    // An id with a slash, and a path that the row wrote itself, is of the operation all the same.
+    // An id with a slash, and a path that the row wrote itself, is still of the operation.
     const [, , template = ''] = operation.split(' ');
     const entries = Object.entries(headers).map(([name, value]) => [name, String(value)] as const);
     await apis[api].check({ method, path: template, status, headers: entries, body: bytes }).catch((error: Error) => {

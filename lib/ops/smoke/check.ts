@@ -94,7 +94,7 @@ export function messageOf(error: unknown): string {
     .replace(/^(OpsError|Error): /, '')
     .replaceAll(/\?\S*X-Amz-\S*/g, '?…')
     .replaceAll(/\s+/g, ' ')
-    .slice(0, 20000);
+    .slice(0, 4000);
 }
 
 /** Ask until there is an answer. @throws OpsError `verification_failed` after so many seconds */

@@ -34,7 +34,7 @@ export async function removeRuns(deployment: Deployment, requestId = ''): Promis
   const datasets = await rows.datasets();
   // Nothing more is staged from now on.
   for (const id of datasets) if (await catalogue.findDataset(id)) await setDatasetEvent(target, id, 'deprecated');
-  // What is being staged appears all the same: the next run finds what is staged even later.
+  // What is being staged still appears. The next run finds what is staged even later.
   const giveUp = Date.now() + settleSeconds * 1000;
   while (Date.now() < giveUp && (await rows.areUnderWay(requestId))) await pause(1000);
   for (const recipient of await rows.recipients()) {

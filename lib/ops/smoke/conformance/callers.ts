@@ -1,10 +1,7 @@
 import { basicAuthorization } from '../../../client/api/connection.ts';
 import { NotApplicable } from '../check.ts';
 import type { ApiName, Run } from '../run.ts';
-import type { Change, Row } from './row.ts';
-
-/** Who asks. The rows about credentials are the same for all operations of a caller. */
-export type Caller = 'administrator' | 'researcher' | 'reader' | 'passport' | 'anyone';
+import type { Caller, Change, Row } from './row.ts';
 
 export const json = { 'content-type': 'application/json' };
 const hour = 3_600_000;

@@ -3,8 +3,7 @@ import type { Run } from '../run.ts';
 import { expectThat } from '../steps.ts';
 import type { WireReply } from '../wire.ts';
 import { json } from './callers.ts';
-import type { Operation } from './operations.ts';
-import type { Change, Row } from './row.ts';
+import type { Change, Operation, Row } from './row.ts';
 
 const invalid = (...fields: readonly string[]) => ({ status: 400, fields });
 export const parsed = ({ text }: WireReply) => JSON.parse(text);

@@ -4,8 +4,7 @@ import { expectThat } from '../steps.ts';
 import type { WireReply } from '../wire.ts';
 import { json, passports, signed } from './callers.ts';
 import { expectSize, parsed, servesOwnUrl } from './delivery-api.ts';
-import type { Operation } from './operations.ts';
-import type { Answer, Change, Row } from './row.ts';
+import type { Answer, Change, Operation, Row } from './row.ts';
 
 const drs = 'ga4gh/drs/v1';
 const keyOf = ({ recipient }: Run) => Buffer.from(recipient.publicKey).toString('base64');

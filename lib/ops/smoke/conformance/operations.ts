@@ -2,23 +2,10 @@ import { type Check, needsDirectApi } from '../check.ts';
 import type { ApiName, Run } from '../run.ts';
 import { expectThat } from '../steps.ts';
 import type { WireRequest } from '../wire.ts';
-import { type Caller, credentialRows, credentialsOf, pageRows } from './callers.ts';
+import { credentialRows, credentialsOf, pageRows } from './callers.ts';
 import { deliveryApi } from './delivery-api.ts';
 import { directApi } from './direct-api.ts';
-import { type Answer, apiOf, type Case, type Change, caseCheck, type Row } from './row.ts';
-
-/** How an operation of docs/openapi is asked for, and what it answers. */
-export interface Operation {
-  readonly caller: Caller;
-  /** Besides the credentials. */
-  readonly right?: Change | ((run: Run) => Change);
-  /** To the right request. @default 200 */
-  readonly answer?: number | Answer;
-  /** The right answer is 404 where a setting switches the operation off. */
-  readonly isOptional?: true;
-  /** Other requests and their answers, besides those that are the same for many operations. */
-  readonly rows?: readonly Row[];
-}
+import { apiOf, type Caller, type Case, type Change, caseCheck, type Operation, type Row } from './row.ts';
 
 const table: Readonly<Record<string, Operation>> = { ...deliveryApi, ...directApi };
 /** Every operation that the suite calls. */

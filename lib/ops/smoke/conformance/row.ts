@@ -38,6 +38,22 @@ export type Row = readonly [name: string, request: Making<Change>, answer: numbe
 /** A value, or what makes it for a run. @param right sends the right request of the operation */
 export type Making<T> = T | ((run: Run, right: () => Promise<WireReply>) => T | Promise<T>);
 
+/** Who asks. The rows about credentials are the same for all operations of a caller. */
+export type Caller = 'administrator' | 'researcher' | 'reader' | 'passport' | 'anyone';
+
+/** How an operation of docs/openapi is asked for, and what it answers. */
+export interface Operation {
+  readonly caller: Caller;
+  /** Besides the credentials. */
+  readonly right?: Change | ((run: Run) => Change);
+  /** To the right request. @default 200 */
+  readonly answer?: number | Answer;
+  /** The right answer is 404 where a setting switches the operation off. */
+  readonly isOptional?: true;
+  /** Other requests and their answers, besides those that are the same for many operations. */
+  readonly rows?: readonly Row[];
+}
+
 /** A request of one operation, and what it should be answered. */
 export interface Case {
   /** As in docs/openapi: `proxy GET /files`. */
