@@ -8,8 +8,6 @@ import {
   SecurityPolicy,
 } from 'aws-cdk-lib/aws-apigateway';
 import { Certificate } from 'aws-cdk-lib/aws-certificatemanager';
-import { ARecord, HostedZone, RecordTarget } from 'aws-cdk-lib/aws-route53';
-import { ApiGatewayDomain } from 'aws-cdk-lib/aws-route53-targets';
 import { Construct } from 'constructs';
 import type { Domain } from '../settings.ts';
 
@@ -18,10 +16,10 @@ import type { Domain } from '../settings.ts';
  * there, clients look for DRS objects (GA4GH DRS 1.5.0, hostname-based URIs).
  */
 export class OwnDomain extends Construct {
-  /** @param outputName output of the stack with the name that the host must point to, where no zone is given */
+  /** @param outputName output of the stack with the name that the operator's DNS record must point to */
   constructor(scope: Construct, id: string, api: RestApi, domain: Domain, outputName: string) {
     super(scope, id);
-    const { name, certificateArn, hostedZone } = domain;
+    const { name, certificateArn } = domain;
     const domainName = new DomainName(this, 'Name', {
       domainName: name,
       certificate: Certificate.fromCertificateArn(this, 'Certificate', certificateArn),
@@ -34,18 +32,6 @@ export class OwnDomain extends Construct {
       restApi: api,
       stage: api.deploymentStage,
     });
-    if (hostedZone === undefined) {
-      new CfnOutput(Stack.of(this), outputName, { value: domainName.domainNameAliasDomainName });
-      return;
-    }
-    const zone = HostedZone.fromHostedZoneAttributes(this, 'Zone', {
-      hostedZoneId: hostedZone.id,
-      zoneName: hostedZone.name,
-    });
-    new ARecord(this, 'Record', {
-      zone,
-      recordName: name,
-      target: RecordTarget.fromAlias(new ApiGatewayDomain(domainName)),
-    });
+    new CfnOutput(Stack.of(this), outputName, { value: domainName.domainNameAliasDomainName });
   }
 }

@@ -90,7 +90,7 @@ export class ServiceApi extends Construct {
       description: props.description,
       endpointTypes: [EndpointType.REGIONAL],
       cloudWatchRole: false,
-      ...(domain && { disableExecuteApiEndpoint: domain.defaultEndpoint !== 'on' }),
+      ...(domain && { disableExecuteApiEndpoint: true }),
       deployOptions: {
         stageName: 'v1',
         accessLogDestination: new LogGroupLogDestination(this.#accessLog),
@@ -108,18 +108,15 @@ export class ServiceApi extends Construct {
     resource.endpointAccessMode = EndpointAccessMode.STRICT;
     if (domain) new OwnDomain(this, 'Domain', this.api, domain, `${id}DomainTarget`);
     this.url = domain ? `https://${domain.name}/` : this.api.url;
-    const hasFirewall = settings.firewall !== undefined;
-    addGatewayResponses(this.api, { challenge: props.challenge, hasFirewall });
+    addGatewayResponses(this.api, props.challenge);
 
     acknowledge(this.api.deploymentStage, {
       apiExecutionLog: 'Execution logs would hold visas and passwords; the access log says what happened.',
       apiCache: 'Each reply depends on the caller, whose rights are looked up each time: no reply may be cached.',
       apiClientCertificate:
         'All integrations are Lambda functions, called by signed requests over TLS. A client certificate is for HTTP servers.',
-      ...(!hasFirewall && {
-        apiFirewall:
-          'Without `firewall`, the APIs have throttling for all callers together. They take signed tokens, and passwords that a person may choose, of ten characters or more. The setting adds limits for each address.',
-      }),
+      apiFirewall:
+        'The APIs have throttling for all callers together. They take signed tokens, and passwords that a person may choose, of ten characters or more. An operator can attach a web ACL with limits for each address.',
     });
   }
 

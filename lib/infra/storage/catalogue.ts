@@ -86,26 +86,21 @@ export class Catalogue extends Construct {
   readonly databaseName: string;
   readonly #isNew: boolean;
   readonly #owner: ReadableSecret;
-  /** Credentials of each role; the owner's where the operator gave no others for an existing cluster. */
+  /** Credentials of each role. */
   readonly #roles: ReadonlyMap<Role, ReadableSecret>;
 
   constructor(scope: Construct, id: string, { database, directAccess }: CatalogueProps) {
     super(scope, id);
     this.#isNew = !('clusterArn' in database);
     const names = (Object.keys(roles) as Role[]).filter((role) => directAccess || role !== 'reader');
-    const withSecrets = (secretOf: (role: Role) => ReadableSecret) =>
-      new Map(names.map((role) => [role, secretOf(role)]));
+    this.#roles = new Map(names.map((role) => [role, this.#makeRoleSecret(role)]));
     if ('clusterArn' in database) {
       this.clusterArn = database.clusterArn;
       this.clusterIdentifier = database.clusterArn.split(':').slice(6).join(':');
-      this.maxConnections = database.maxConnections ?? usualConnections;
+      this.maxConnections = usualConnections;
       this.secretArn = database.secretArn;
       this.databaseName = database.databaseName;
       this.#owner = { secretArn: database.secretArn, keyArn: database.secretKeyArn };
-      this.#roles = withSecrets((role) => {
-        const secretArn = database[`${role}SecretArn`];
-        return secretArn ? { secretArn, keyArn: database[`${role}SecretKeyArn`] } : this.#owner;
-      });
       return;
     }
     const key = newKey(this, 'CatalogueKey', 'Catalogue and its credentials');
@@ -117,7 +112,6 @@ export class Catalogue extends Construct {
     if (!cluster.secret) throw new Error('a new cluster has a secret');
     this.secretArn = cluster.secret.secretArn;
     this.#owner = { secretArn: this.secretArn, keyArn: key.keyArn };
-    this.#roles = withSecrets((role) => this.#makeRoleSecret(role));
   }
 
   /** Run statements as a role. @param options.transactions also several in one transaction */
@@ -132,7 +126,6 @@ export class Catalogue extends Construct {
   grantMigrate(grantee: Grantee): void {
     this.#grant(grantee, this.#owner, statementsAndTransactions);
     for (const [role, secret] of this.#roles) {
-      if (secret === this.#owner) continue;
       allowReading(grantee, this, secret);
       grantee.configure(roles[role].variable, secret.secretArn);
     }
