@@ -353,19 +353,6 @@ describe('a queue', () => {
 });
 
 describe('the limits of API Gateway', () => {
-  it('on requests per second count when they are asked for, each method separately', async () => {
-    const times = (count: number) => Promise.all(Array.from({ length: count }, () => get('/checked?inbox=no')));
-    const statuses = async (count: number) => (await times(count)).map(({ status }) => status).sort();
-    expect(await statuses(4)).toEqual([200, 200, 200, 200]);
-    engine.gateway.throttles = true;
-    try {
-      expect(await statuses(4)).toEqual([200, 200, 429, 429]);
-      expect((await get('/echo')).status).toBe(200);
-    } finally {
-      engine.gateway.throttles = false;
-    }
-  });
-
   it('on the length of a URL and of a method ARN are kept', async () => {
     expect((await get(`/echo/${'x'.repeat(10_300)}`)).status).toBe(414);
     const { status } = await rawRequest(engine.connection.proxyUrl, `guarded?${'x'.repeat(1700)}`, {

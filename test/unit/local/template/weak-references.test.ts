@@ -3,40 +3,12 @@ import { settings } from '../../../../bin/settings.ts';
 import type { Stack } from '../../../../lib/local/template/assembly.ts';
 import { deploy } from '../../../../lib/local/template/deployment.ts';
 import type { Template } from '../../../../lib/local/template/template.ts';
-import { updateSteps } from '../../../../lib/local/template/update.ts';
 import { existing } from '../../../helpers/settings.ts';
 import { templatesOf } from '../../../helpers/synthesized.ts';
 
 /** What docs/operations.md#from-new-to-existing says of outputs that another stack reads. */
 const addresses = { queueUrl: (name: string) => `http://local/0/${name}`, apiUrl: (id: string) => `http://api/${id}` };
 const stack = (name: string, template: Template): Stack => ({ name, template, region: undefined, assets: new Map() });
-const stepsOf = (before: readonly Stack[], after: readonly Stack[]) =>
-  [...updateSteps(before, after)].map(({ action, stackName, logicalId }) => `${action} ${stackName}/${logicalId}`);
-
-describe('an output whose value changes', () => {
-  const bucket = (name: string) => ({ It: { Type: 'AWS::S3::Bucket', Properties: { BucketName: name } } });
-  const storage = (name: string, output = 'Name') =>
-    stack('Storage', { Resources: bucket(name), Outputs: { [output]: { Value: { Ref: 'It' } } } });
-  const service = (output = 'Name') =>
-    stack('Service', {
-      Resources: {
-        Reader: {
-          Type: 'AWS::Lambda::Function',
-          Properties: { Environment: { 'Fn::GetStackOutput': { StackName: 'Storage', OutputName: output } } },
-        },
-      },
-    });
-
-  test('does not update its reader, whose text is the same', () => {
-    expect(stepsOf([storage('old'), service()], [storage('new'), service()])).toEqual(['put Storage/It']);
-  });
-
-  test('does so under another name', () => {
-    const after = [storage('new', 'NewName'), service('NewName')];
-    expect(stepsOf([storage('old'), service()], after)).toEqual(['put Storage/It', 'put Service/Reader']);
-    expect(deploy(after, addresses).resources('AWS::Lambda::Function')[0]?.property('Environment')).toBe('new');
-  });
-});
 
 describe('an output that goes', () => {
   const of = (change: Parameters<typeof templatesOf>[0]) => {
