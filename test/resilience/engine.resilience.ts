@@ -259,6 +259,12 @@ describe('a streamed reply', () => {
     expect((await process('/stream?bytes=1')) === before).toBe(fate === 'continues');
   });
 
+  it('takes a request of at most 6 MB', async () => {
+    const streamed = (size: number) => engine.functions.invokeStreaming('stream', { filler: 'x'.repeat(size) }).next();
+    await expect(streamed(7_000_000)).rejects.toThrow('RequestTooLargeException');
+    expect((await streamed(1_000)).done).toBe(false);
+  });
+
   it('waits for a slow client, and outlives one that goes away', async () => {
     const url = `${engine.connection.proxyUrl}/stream?bytes=50000000`;
     await new Promise<void>((resolve, reject) => {

@@ -211,7 +211,7 @@ async function runOnce(options: {
   expect(statSync(path).mode & 0o777).toBe(0o600);
   expect((await fetch(`${proxyUrl}/files?inbox=false`)).status).toBe(401);
   const children = descendants(pid);
-  expect(children.length).toBeGreaterThan(1);
+  expect(children.length).toBeGreaterThan(0);
   options.end(pid);
   expect(await ended).toEqual({ code: 0, stderr: '' });
   for (const each of children) {

@@ -33,28 +33,19 @@ function serverlessConnections({ minCapacity, maxCapacity }: NewDatabase): numbe
 /** The roles that functions have in the database, each with a secret that only they read. */
 const roles = {
   proxy: {
-    /** Part of the names of resources. */
-    id: 'Proxy',
-    secret: "Role of list and stream's authorizer in the catalogue: reads the archive users",
-    key: "Credentials of list and stream's authorizer for the catalogue",
+    says: "Role of list and stream's authorizer in the catalogue: reads the archive users",
     variable: environment.databaseProxySecretArn,
   },
   auditor: {
-    id: 'Auditor',
-    secret: 'Role of the state of exports in the catalogue: reads requests, their files and the audit trail',
-    key: 'Credentials of the state of exports for the catalogue',
+    says: 'Role of the state of exports in the catalogue: reads requests, their files and the audit trail',
     variable: environment.databaseAuditorSecretArn,
   },
   reader: {
-    id: 'Reader',
-    secret: 'Role of direct access in the catalogue: reads datasets and files',
-    key: "Direct access's credentials for the catalogue",
+    says: 'Role of direct access in the catalogue: reads datasets and files',
     variable: environment.databaseReaderSecretArn,
   },
   worker: {
-    id: 'Worker',
-    secret: 'Role of the export in the catalogue: reads datasets and files, records what happens to requests',
-    key: "The export's credentials for the catalogue",
+    says: 'Role of the export in the catalogue: reads datasets and files, records what happens to requests',
     variable: environment.databaseWorkerSecretArn,
   },
 } as const;
@@ -160,8 +151,10 @@ export class Catalogue extends Construct {
   }
 
   #makeRoleSecret(role: Role): ReadableSecret {
-    const { id, key: ofKey, secret: description } = roles[role];
-    const key = newKey(this, `Catalogue${id}Key`, ofKey);
+    // Part of the names of resources: `Proxy`.
+    const id = `${role[0]?.toUpperCase()}${role.slice(1)}`;
+    const description = roles[role].says;
+    const key = newKey(this, `Catalogue${id}Key`, description);
     const secret = new Secret(this, `${id}Secret`, {
       description,
       generateSecretString: {

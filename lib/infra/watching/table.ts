@@ -28,18 +28,15 @@ export interface Watched {
   readonly keyRules: readonly Rule[];
 }
 
-/** An alarm on what needs a person. It fires when the metric reaches the threshold. */
-export interface AlarmRow {
-  readonly metric: IMetric;
-  /** What has happened, in one sentence. */
-  readonly says: string;
-  /** @default 1 */
-  readonly threshold?: number;
-  /** Periods in a row. @default 1 */
-  readonly periods?: number;
-  /** How many of these periods must reach the threshold. @default - all */
-  readonly points?: number;
-}
+/**
+ * An alarm on what needs a person: the metric, what has happened in one sentence, and when the alarm fires. It fires when the metric
+ * reaches the threshold in all of so many periods in a row, or in `points` of them. By default one period of 1.
+ */
+export type AlarmRow = readonly [
+  metric: IMetric,
+  says: string,
+  limits?: { threshold?: number; periods?: number; points?: number },
+];
 
 /** A graph: its title, the metrics of its left axis, and those of its right one. */
 type Graph = readonly [title: string, left: IMetric[], right?: IMetric[]];
@@ -89,47 +86,32 @@ export function watched(
   const sum = { period, statistic: 'Sum' };
 
   /** An alarm on the errors of at most ten functions, and one on their throttles. */
-  const ofFunctions = (name: string, group: readonly ServiceFunction[]): Readonly<Record<string, AlarmRow>> => ({
-    [`${name}Errors`]: {
-      metric: total(
-        group.map((target) => target.function.metricErrors(sum)),
+  const ofFunctions = (name: string, group: readonly ServiceFunction[]): Readonly<Record<string, AlarmRow>> => {
+    const all = (metric: 'metricErrors' | 'metricThrottles') =>
+      total(
+        group.map((each) => each.function[metric](sum)),
         name,
-      ),
-      says: 'A function ended with an error or at its time limit.',
-    },
-    [`${name}Throttles`]: {
-      metric: total(
-        group.map((target) => target.function.metricThrottles(sum)),
-        name,
-      ),
-      says: "Invocations were refused because the account's or a function's concurrency is used up.",
-      periods: 3,
-    },
-  });
+      );
+    const refused = "Invocations were refused because the account's or a function's concurrency is used up.";
+    return {
+      [`${name}Errors`]: [all('metricErrors'), 'A function ended with an error or at its time limit.'],
+      [`${name}Throttles`]: [all('metricThrottles'), refused, { periods: 3 }],
+    };
+  };
   const { DeploymentFunctionsErrors } = ofFunctions('DeploymentFunctions', Object.values(functions.deployment));
 
   const ofQueues = Object.entries(queues).flatMap(([name, { node, queue, deadLetters }]): [string, AlarmRow][] => {
     const limit = longestWait[name as keyof WorkQueues];
+    // Each dead letter is either visible, or being tried again.
     const visible = deadLetters.metricApproximateNumberOfMessagesVisible(most);
     const held = deadLetters.metricApproximateNumberOfMessagesNotVisible(most);
+    const dead = 'The dead-letter queue has had messages for an hour, which the service cannot record.';
+    const late = `The oldest message has waited for more than ${limit.toHumanString()}.`;
     return [
-      [
-        // Each dead letter is either visible, or being tried again.
-        `${node.id}DeadLetters`,
-        {
-          metric: total([visible, held], 'dead letters'),
-          says: 'The dead-letter queue has had messages for an hour, which the service cannot record.',
-          periods: 12,
-        },
-      ],
+      [`${node.id}DeadLetters`, [total([visible, held], 'dead letters'), dead, { periods: 12 }]],
       [
         `${node.id}Age`,
-        {
-          metric: queue.metricApproximateAgeOfOldestMessage(most),
-          says: `The oldest message has waited for more than ${limit.toHumanString()}.`,
-          threshold: limit.toSeconds(),
-          periods: 3,
-        },
+        [queue.metricApproximateAgeOfOldestMessage(most), late, { threshold: limit.toSeconds(), periods: 3 }],
       ],
     ];
   });
@@ -138,56 +120,30 @@ export function watched(
     const { deploymentStage: stage } = target.api;
     const over = Duration.minutes(15);
     // API Gateway counts 429 among all 4xx. Scanners ask any public address for what it does not have: unknown paths do not count.
-    const refused = target.countReplies(
-      'ClientErrors',
-      '{ $.status = "4*" && $.status != "429" && $.gatewayResponse != "MISSING_AUTHENTICATION_TOKEN" }',
-    );
+    const refused = target
+      .countReplies(
+        'ClientErrors',
+        '{ $.status = "4*" && $.status != "429" && $.gatewayResponse != "MISSING_AUTHENTICATION_TOKEN" }',
+      )
+      .metric({ statistic: 'Sum', period: over });
+    const throttled = target.countReplies('Throttled', '{ $.status = "429" }').metric(sum);
+    const asked = stage.metricCount({ statistic: 'Sum', period: over });
+    const latencies = target.promptMethods.map((method) => method.metricLatency(stage, { statistic: 'p95', period }));
+    const slowest = combined(latencies, (all) => `MAX([${all.join(', ')}])`, name);
+    const says = {
+      errors: 'Requests were answered with a status of 500 or more.',
+      refused: 'Three quarters or more of at least 100 requests within 15 minutes were refused with a 4xx.',
+      throttled: 'A hundred requests or more were refused with 429 in each of three periods of 5 minutes.',
+      slow: 'The slowest 5 % of the replies of a route took 5 seconds or more for a quarter of an hour.',
+    };
     return [
-      [
-        `${name}ServerErrors`,
-        {
-          metric: stage.metricServerError(sum),
-          says: 'Requests were answered with a status of 500 or more.',
-          threshold: 5,
-        },
-      ],
-      [
-        // Guessed credentials, or a client that repeats a mistake. Half is normal: some clients send credentials only when asked.
-        `${name}ClientErrors`,
-        {
-          metric: percentage(
-            refused.metric({ statistic: 'Sum', period: over }),
-            stage.metricCount({ statistic: 'Sum', period: over }),
-            { least: 100, over },
-          ),
-          says: 'Three quarters or more of at least 100 requests within 15 minutes were refused with a 4xx.',
-          threshold: 75,
-        },
-      ],
-      [
-        // For longer than a burst lasts.
-        `${name}Throttled`,
-        {
-          metric: target.countReplies('Throttled', '{ $.status = "429" }').metric(sum),
-          says: 'A hundred requests or more were refused with 429 in each of three periods of 5 minutes.',
-          threshold: 100,
-          periods: 3,
-        },
-      ],
-      [
-        // A cold start takes about a second, and a database that wakes up is answered for after 8 seconds: neither lasts.
-        `${name}Latency`,
-        {
-          metric: combined(
-            target.promptMethods.map((method) => method.metricLatency(stage, { statistic: 'p95', period })),
-            (all) => `MAX([${all.join(', ')}])`,
-            name,
-          ),
-          says: 'The slowest 5 % of the replies of a route took 5 seconds or more for a quarter of an hour.',
-          threshold: 5000,
-          periods: 3,
-        },
-      ],
+      [`${name}ServerErrors`, [stage.metricServerError(sum), says.errors, { threshold: 5 }]],
+      // Guessed credentials, or a client that repeats a mistake. Half is normal: some clients send credentials only when asked.
+      [`${name}ClientErrors`, [percentage(refused, asked, { least: 100, over }), says.refused, { threshold: 75 }]],
+      // For longer than a burst lasts.
+      [`${name}Throttled`, [throttled, says.throttled, { threshold: 100, periods: 3 }]],
+      // A cold start takes about a second, and a database that wakes up is answered for after 8 seconds: neither lasts.
+      [`${name}Latency`, [slowest, says.slow, { threshold: 5000, periods: 3 }]],
     ];
   });
 
@@ -206,47 +162,45 @@ export function watched(
     DeploymentFunctionsErrors,
     ...Object.fromEntries(ofApis),
     // A cluster that is not serverless has no such metric, and no alarm.
-    DatabaseCapacity: {
-      metric: ofCluster('ACUUtilization', 'Average'),
-      says: 'The database has used 90 % or more of its highest capacity for half an hour.',
-      threshold: 90,
-      periods: 6,
-    },
-    DatabaseConnections: {
-      metric: ofCluster('DatabaseConnections'),
-      says: 'Two thirds or more of the connections that the database takes are open.',
-      threshold: Math.floor((2 * maxConnections) / 3),
-      periods: 3,
-    },
+    DatabaseCapacity: [
+      ofCluster('ACUUtilization', 'Average'),
+      'The database has used 90 % or more of its highest capacity for half an hour.',
+      { threshold: 90, periods: 6 },
+    ],
+    DatabaseConnections: [
+      ofCluster('DatabaseConnections'),
+      'Two thirds or more of the connections that the database takes are open.',
+      { threshold: Math.floor((2 * maxConnections) / 3), periods: 3 },
+    ],
     // A single rejection is between an administrator and a recipient. A band by anomaly detection would need weeks of exports.
-    ExportsRejected: {
-      metric: percentage(rejected, decided, { least: 10, over: hour }),
-      says: 'Half or more of at least ten export requests within an hour were rejected.',
-      threshold: 50,
-    },
-    FilesGivenUp: { metric: own(metrics.fileGivenUp), says: 'Files of accepted requests were given up.' },
-    DeliveryOverdue: {
-      metric: own(metrics.deliveryOverdue, 'Sum', day),
-      says: 'The daily sweep found requests without a receipt although all their files had ended.',
-    },
-    ArchiveDamaged: {
-      metric: own(metrics.archiveDamaged),
-      says: 'A body is missing or has the wrong size, or no archive key opens a header.',
-    },
-    WithdrawnInOutbox: withdrawInterval && {
+    ExportsRejected: [
+      percentage(rejected, decided, { least: 10, over: hour }),
+      'Half or more of at least ten export requests within an hour were rejected.',
+      { threshold: 50 },
+    ],
+    FilesGivenUp: [own(metrics.fileGivenUp), 'Files of accepted requests were given up.'],
+    DeliveryOverdue: [
+      own(metrics.deliveryOverdue, 'Sum', day),
+      'The daily sweep found requests without a receipt although all their files had ended.',
+    ],
+    ArchiveDamaged: [
+      own(metrics.archiveDamaged),
+      'A body is missing or has the wrong size, or no archive key opens a header.',
+    ],
+    WithdrawnInOutbox: withdrawInterval && [
       // Every period has a run, so that the alarm does not end between two of them.
-      metric: own(metrics.withdrawnInOutbox, 'Maximum', Duration.minutes(2 * withdrawInterval.toMinutes())),
-      says: 'The outbox has containers of a dataset that is deprecated.',
-    },
-    KeyDeletionUndelivered: {
-      metric: total(
+      own(metrics.withdrawnInOutbox, 'Maximum', Duration.minutes(2 * withdrawInterval.toMinutes())),
+      'The outbox has containers of a dataset that is deprecated.',
+    ],
+    KeyDeletionUndelivered: [
+      total(
         keyRules.map(({ ruleName }) => ofAws('Events', 'FailedInvocations', { RuleName: ruleName }, 'Sum')),
         'KeyDeletion',
       ),
-      says: 'A message about a KMS key could not be published.',
+      'A message about a KMS key could not be published.',
       // The newest point is a filled one as long as the metric is late.
-      ...{ periods: 3, points: 1 },
-    },
+      { periods: 3, points: 1 },
+    ],
   };
 
   const each = (metricName: string, statistic: Statistic) =>

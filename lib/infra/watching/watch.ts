@@ -32,7 +32,7 @@ export function watch(
   const action = new SnsAction(topic);
   for (const [name, row] of Object.entries(alarms)) {
     if (row === undefined) continue;
-    const { metric, says, threshold = 1, periods = 1, points } = row;
+    const [metric, says, { threshold = 1, periods = 1, points } = {}] = row;
     const alarm = new Alarm(alarmScope, name, {
       alarmName: `${stackName}-${name}`,
       alarmDescription: `${says} What to do: docs/runbook.md#${name.toLowerCase()}`,

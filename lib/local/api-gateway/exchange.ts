@@ -161,6 +161,7 @@ const integrateStreamed: Integration = async (
     // This ends the reading, not the invocation.
     void chunks.return();
     if (start === undefined) return gatewayError('INTEGRATION_TIMEOUT');
+    if (start === 'too large') return gatewayError('REQUEST_TOO_LARGE');
     // A function that does not begin with metadata and eight NUL bytes is a 500 (APIGW response-transfer-mode-lambda).
     return start === 'failed' ? gatewayError('DEFAULT_5XX') : gatewayError('DEFAULT_5XX', { status: 500 });
   }
