@@ -143,7 +143,6 @@ function toResource(
     type,
     path: typeof path === 'string' ? path : logicalId,
     property,
-    propertyNames: Object.keys(properties),
     get id() {
       return attributeOf(identity(), '') ?? name();
     },
