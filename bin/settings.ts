@@ -20,14 +20,12 @@ export const settings: Settings = {
   receiptKeys: 1,
   withdrawal: 'report',
   urlLifetimeSeconds: 900,
-  retryDelaysSeconds: [10, 60, 300, 900],
   throttling: { requestsPerSecond: 50, burst: 100, export: { requestsPerSecond: 5, burst: 10 } },
   concurrency: { exportRequests: 2, fileExports: 10 },
 
   database: { minCapacity: 0.5, maxCapacity: 8, backupDays: 14 },
 
   logRetentionDays: 90,
-  logsOnDestroy: 'keep',
   apiGatewayLogRole: 'create',
   bucketLogRetentionDays: 365,
 

@@ -82,21 +82,10 @@ export async function restore(checkout: Checkout, job: MainJob, log: Log): Promi
   return `${said}; ${await job.export(log)}; ${await job.download(log)}`;
 }
 
-/** The cluster and the secrets of the storage stack, as settings: step 5. */
+/** The cluster of the storage stack, as settings: step 5. */
 async function named({ cloud }: Checkout, variables: Readonly<Record<string, string>>): Promise<ExistingDatabase> {
   const { CLUSTER_ARN: clusterArn = '', SECRET_ARN: secretArn = '', DATABASE: databaseName = '' } = variables;
-  const secretKeyArn = await cloud.keyOf(secretArn);
-  const roles: Record<string, string> = {};
-  for (const { LogicalResourceId, PhysicalResourceId = '' } of await cloud.resources(
-    storage,
-    'AWS::SecretsManager::Secret',
-  )) {
-    const [, role] = /^Catalogue(Proxy|Auditor|Reader|Worker)Secret/.exec(LogicalResourceId ?? '') ?? [];
-    if (!role) continue;
-    roles[`${role.toLowerCase()}SecretArn`] = PhysicalResourceId;
-    roles[`${role.toLowerCase()}SecretKeyArn`] = await cloud.keyOf(PhysicalResourceId);
-  }
-  return { clusterArn, secretArn, secretKeyArn, databaseName, ...roles };
+  return { clusterArn, secretArn, secretKeyArn: await cloud.keyOf(secretArn), databaseName };
 }
 
 /** `docs/operations.md#passwords-of-the-database`, for the role of direct access. */

@@ -1,7 +1,6 @@
 import { inspect } from 'node:util';
-import type * as z from 'zod';
 import { operatorFiles } from '../contract/synth.ts';
-import { type Settings, settingsSchema } from './settings.ts';
+import { existingDatabase, newDatabase, type Settings, settingsSchema } from './settings.ts';
 
 /** Settings that cannot work. The message names every field that is wrong. */
 export class SettingsError extends Error {
@@ -10,29 +9,17 @@ export class SettingsError extends Error {
 
 /** Check every field, and report all mistakes at once. @throws SettingsError */
 export function checkSettings(settings: Settings): void {
-  const { error } = settingsSchema.safeParse(settings);
+  // One of its two kinds, so that an error is about the fields of the kind that is meant.
+  const database = Object.hasOwn(settings.database ?? {}, 'clusterArn') ? existingDatabase : newDatabase;
+  const { error } = settingsSchema.extend({ database }).safeParse(settings, { reportInput: true });
   const faults = [
-    ...(error?.issues ?? []).flatMap((issue) => faultsOf(issue, settings)),
+    ...(error?.issues ?? []).map((issue) => {
+      const got = issue.code === 'unrecognized_keys' ? '' : `, got ${shown(issue.input)}`;
+      return [nameOf(issue.path), `${issue.message}${got}`].filter(Boolean).join(': ');
+    }),
     ...contradictions(new Map(leaves(settings))),
   ];
   if (faults.length > 0) throw new SettingsError(`${operatorFiles.settings} cannot work:\n  ${faults.join('\n  ')}`);
-}
-
-function faultsOf(issue: z.core.$ZodIssue, settings: Settings): readonly string[] {
-  if (issue.code === 'invalid_union' && nameOf(issue.path) === 'database') {
-    const { database } = settings;
-    const isExisting = typeof database === 'object' && database !== null && 'clusterArn' in database;
-    const ofItsKind = issue.errors[isExisting ? 1 : 0] ?? [];
-    return ofItsKind.flatMap((inner) => faultsOf({ ...inner, path: [...issue.path, ...inner.path] }, settings));
-  }
-  if (issue.code !== 'unrecognized_keys') {
-    return [`${nameOf(issue.path)}: ${issue.message}, got ${shown(valueAt(settings, issue.path))}`];
-  }
-  return issue.keys.map((key) => `${nameOf([...issue.path, key])}: expected no such field`);
-}
-
-function valueAt(settings: unknown, path: readonly PropertyKey[]): unknown {
-  return path.reduce((value: unknown, key) => (value as Readonly<Record<PropertyKey, unknown>>)[key], settings);
 }
 
 /** A wrong value on one line, cut where it is long. */
@@ -41,7 +28,7 @@ function shown(value: unknown): string {
   return text.length > 80 ? `${text.slice(0, 79)}…` : text;
 }
 
-/** A field's name as an operator writes it: `retryDelaysSeconds[1]`, `database.secretArn`. */
+/** A field's name as an operator writes it: `otherArchiveBuckets[1].keyArn`, `database.secretArn`. */
 function nameOf(path: readonly PropertyKey[]): string {
   return path
     .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
@@ -61,24 +48,13 @@ function* leaves(value: unknown, path: readonly PropertyKey[] = []): Generator<r
 
 /** Contradictions between fields. */
 function contradictions(values: ReadonlyMap<string, unknown>): readonly string[] {
+  const [least, most] = [values.get('database.minCapacity'), values.get('database.maxCapacity')];
+  const isBelow = typeof least === 'number' && typeof most === 'number' && most < least;
   return [
-    ...(moreThan(values, 'database.minCapacity', 'database.maxCapacity')
-      ? ['database.maxCapacity: expected no less than database.minCapacity']
-      : []),
+    ...(isBelow ? ['database.maxCapacity: expected no less than database.minCapacity'] : []),
     ...keptTooShort(values),
-    ...['proxy', 'auditor', 'reader', 'worker'].flatMap((role) => {
-      const [secret, key] = [`database.${role}SecretArn`, `database.${role}SecretKeyArn`];
-      return values.has(key) && !values.has(secret) ? [`${key}: expected ${secret} beside it`] : [];
-    }),
-    ...(moreThan(values, 'firewall.exportRequestsPerFiveMinutes', 'firewall.requestsPerFiveMinutes')
-      ? ['firewall.exportRequestsPerFiveMinutes: expected no more than firewall.requestsPerFiveMinutes']
-      : []),
-    ...['proxy', 'dataOut'].flatMap((api) => outsideZone(values, `domains.${api}`)),
-    ...repeated(values, /^domains\.\w+\.name$/, 'another name than'),
-    ...(values.has('archiveVersioning') && values.has('archiveBucket.bucketName')
-      ? ['archiveVersioning: expected no such field beside archiveBucket']
-      : []),
     ...withoutDirectAccess(values),
+    ...repeated(values, /^domains\.\w+\.name$/, 'another name than'),
     ...repeated(values, /secretArn$/i, 'another secret than'),
     ...repeated(values, /rchiveBuckets?(\[\d+\])?\.bucketName$/, 'another bucket than'),
     ...elsewhere(values),
@@ -92,21 +68,8 @@ function keptTooShort(values: ReadonlyMap<string, unknown>): readonly string[] {
   return isTooShort ? ['auditRetentionDays: expected at least 30 more than outboxExpiryDays'] : [];
 }
 
-function moreThan(values: ReadonlyMap<string, unknown>, field: string, other: string): boolean {
-  const [value, limit] = [values.get(field), values.get(other)];
-  return typeof value === 'number' && typeof limit === 'number' && value > limit;
-}
-
-/** A name that its zone cannot hold. */
-function outsideZone(values: ReadonlyMap<string, unknown>, domain: string): readonly string[] {
-  const [name, zone] = [values.get(`${domain}.name`), values.get(`${domain}.hostedZone.name`)];
-  if (typeof name !== 'string' || typeof zone !== 'string') return [];
-  if (name === zone || name.endsWith(`.${zone}`)) return [];
-  return [`${domain}.name: expected a name in the zone ${domain}.hostedZone.name`];
-}
-
 /** Fields that are about direct access only. */
-const ofDirectAccess = ['concurrency.directFiles', 'domains.dataOut', 'database.readerSecretArn'];
+const ofDirectAccess = ['concurrency.directFiles', 'domains.dataOut', 'htsget'];
 
 function withoutDirectAccess(values: ReadonlyMap<string, unknown>): readonly string[] {
   if (values.get('directAccess') !== 'off') return [];

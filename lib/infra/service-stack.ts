@@ -1,4 +1,4 @@
-import { AspectPriority, CfnOutput, Duration, RemovalPolicies, Stack, type StackProps } from 'aws-cdk-lib';
+import { CfnOutput, Duration, Stack, type StackProps } from 'aws-cdk-lib';
 import { Rule, Schedule } from 'aws-cdk-lib/aws-events';
 import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
 import { Trigger } from 'aws-cdk-lib/triggers';
@@ -6,7 +6,6 @@ import type { Construct } from 'constructs';
 import { outputs } from '../contract/outputs.ts';
 import { trustedIssuersContext } from '../contract/synth.ts';
 import { DataOutApi } from './apis/data-out-api.ts';
-import { Firewall } from './apis/firewall.ts';
 import { ApiGatewayLogRole } from './apis/log-role.ts';
 import { ProxyApi } from './apis/proxy-api.ts';
 import { Functions } from './functions/functions.ts';
@@ -79,11 +78,6 @@ export class ServiceStack extends Stack {
       });
     const apis = [proxy, ...(dataOut ? [dataOut] : [])];
 
-    if (settings.firewall) {
-      const { logRetentionDays } = settings;
-      new Firewall(this, 'Firewall', { limits: settings.firewall, apis, logRetentionDays });
-    }
-
     if (settings.apiGatewayLogRole === 'create') {
       const logRole = new ApiGatewayLogRole(this, 'ApiGatewayLogs');
       for (const { api } of apis) api.deploymentStage.node.addDependency(logRole);
@@ -108,7 +102,6 @@ export class ServiceStack extends Stack {
     });
 
     if (storage.logKey) encryptLogs(this, storage.logKey, settings.logRetentionDays);
-    if (settings.logsOnDestroy === 'delete') this.#deleteLogs(functions);
 
     this.#output(outputs.proxyUrl, proxy.url);
     if (dataOut) this.#output(outputs.dataOutUrl, dataOut.url);
@@ -131,16 +124,6 @@ export class ServiceStack extends Stack {
     acknowledge(rule, {
       deadLettersOfEvents: 'The event of a schedule is always the same, and the next one starts the same work.',
     });
-  }
-
-  /** The CDK keeps log groups by default. Their names are generated, so a kept one never blocks a later deployment. */
-  #deleteLogs({ deployment }: Functions): void {
-    const logGroups = { applyToResourceTypes: ['AWS::Logs::LogGroup'] };
-    RemovalPolicies.of(this).destroy(logGroups);
-    // When one of these causes a rollback, its log says why.
-    for (const target of Object.values(deployment)) {
-      RemovalPolicies.of(target).retain({ ...logGroups, priority: AspectPriority.MUTATING + 1 });
-    }
   }
 
   #output(key: string, value: string): void {

@@ -2,9 +2,6 @@ import * as z from 'zod';
 import { bucketNameFault } from '../common/names.ts';
 import { archiveCredentialsPolicies, withdrawalPolicies } from '../contract/environment.ts';
 
-/** An object with these fields and no others. */
-const fields = <S extends Readonly<Record<string, z.ZodType>>>(shape: S) =>
-  z.strictObject(shape, { error: ({ code }) => (code === 'unrecognized_keys' ? undefined : 'expected an object') });
 /**
  * A field that can be left out. Its type has no `undefined`, which the check also accepts as left out.
  *
@@ -12,29 +9,21 @@ const fields = <S extends Readonly<Record<string, z.ZodType>>>(shape: S) =>
  */
 const optional = <T extends z.ZodType>(type: T, fallback?: string | number) =>
   type.optional().meta({ fallback }) as unknown as z.ZodExactOptional<T>;
-/** A type whose error and whose line in `docs/settings.md` have the same words for what it takes. */
-const expecting = <T extends z.ZodType>(expected: string, type: (error: string) => T): T =>
-  type(`expected ${expected}`).meta({ expected });
+/** @param expected what the text is, for the error and for `docs/settings.md` */
 const match = (pattern: RegExp, expected: string) =>
-  expecting(expected, (error) => z.string({ error }).regex(pattern, { error }));
-const number = (expected: string, holds: (value: number) => boolean) =>
-  expecting(expected, (error) => z.number({ error }).refine(holds, { error }));
-const whole = (from: number, to: number) =>
-  number(`a whole number from ${from} to ${to}`, (value) => Number.isInteger(value) && value >= from && value <= to);
+  z
+    .string()
+    .regex(pattern, { error: `Expected ${expected}` })
+    .meta({ expected });
+const whole = (from: number, to: number) => z.int().min(from).max(to);
 /** Aurora capacity units. */
-const capacity = (from: number) =>
-  number(`${from}-256 in steps of 0.5`, (value) => Number.isInteger(value * 2) && value >= from && value <= 256);
-const oneOf = <T extends string>(...values: readonly T[]) =>
-  expecting(values.map((value) => `'${value}'`).join(' or '), (error) => z.enum(values, { error }));
-const flag = () => expecting('true or false', (error) => z.boolean({ error }));
-const listOf = <T extends z.ZodType>(type: T, items: string) =>
-  expecting(`a list of ${items}`, (error) => z.array(type, { error }).readonly());
+const capacity = (from: number) => z.number().min(from).max(256).multipleOf(0.5);
 const arn = (service: string, resource: string, expected: string) =>
   match(new RegExp(`^arn:aws[a-z-]*:${service}:[a-z0-9-]+:\\d{12}:${resource}`), expected);
 
-const pattern = expecting('a regular expression from ^ to $', (error) =>
-  z.string({ error }).refine((text) => /^\^.*\$$/.test(text) && isRegularExpression(text), { error }),
-);
+const pattern = match(/^\^.*\$$/, 'a regular expression from ^ to $').refine(isRegularExpression, {
+  error: 'Expected a valid regular expression',
+});
 
 function isRegularExpression(text: string): boolean {
   try {
@@ -68,28 +57,14 @@ const throttling = {
   burst: whole(1, 5_000).describe('Requests at once.'),
 };
 
-const firewall = fields({
-  requestsPerFiveMinutes: whole(10, 2_000_000).describe('To both APIs together.'),
-  exportRequestsPerFiveMinutes: whole(10, 2_000_000).describe(
-    'To `/export` and below, and to `/admin`, where each attempt costs a password hash.',
-  ),
-});
-
-const domain = fields({
+const domain = z.strictObject({
   name: hostName,
   certificateArn: arn('acm', 'certificate/.+$', 'the ARN of a certificate').describe(
     'In the region of the deployment.',
   ),
-  hostedZone: optional(
-    fields({ id: match(/^Z[A-Z0-9]{1,31}$/, 'the id of a hosted zone'), name: hostName }),
-    'you make the DNS record',
-  ).describe('Public zone of Route 53 that gets the DNS record.'),
-  defaultEndpoint: optional(oneOf('off', 'on'), 'off').describe(
-    'Whether the name that API Gateway gave still answers, for the time of a move.',
-  ),
 });
 
-const newDatabase = fields({
+export const newDatabase = z.strictObject({
   minCapacity: capacity(0).describe(
     'Least capacity of a new Aurora Serverless cluster, in ACU. With 0 the cluster sleeps: cheaper, but the first request after a pause gets 503 for 15 seconds or more, and deprecated datasets are looked for every 12 hours only.',
   ),
@@ -97,12 +72,9 @@ const newDatabase = fields({
   backupDays: whole(1, 35).describe('Days of backups.'),
 });
 
-/** Of a role of an existing cluster. */
-const roleSecret = (role: string, users: string) =>
-  optional(secretArn, '`secretArn`, with all its rights').describe(`Secret of the role \`${role}\`, for ${users}.`);
 const keyOfSecret = optional(keyArn, 'the AWS managed key').describe('Customer key of the secret.');
 
-const existingDatabase = fields({
+export const existingDatabase = z.strictObject({
   clusterArn: arn('rds', 'cluster:.+$', 'the ARN of an RDS cluster').describe(
     'An existing cluster of Aurora PostgreSQL with the RDS Data API, instead of the three fields above.',
   ),
@@ -110,31 +82,21 @@ const existingDatabase = fields({
     'Secret with `username` and `password` of a role that can create schemas, for migrations.',
   ),
   secretKeyArn: keyOfSecret,
-  proxySecretArn: roleSecret('data_out_proxy', 'the authorizer of list and stream'),
-  proxySecretKeyArn: keyOfSecret,
-  readerSecretArn: roleSecret('data_out_reader', 'direct access'),
-  readerSecretKeyArn: keyOfSecret,
-  workerSecretArn: roleSecret('data_out_worker', 'functions that work on queues or by a schedule'),
-  workerSecretKeyArn: keyOfSecret,
-  auditorSecretArn: roleSecret('data_out_auditor', 'the state of exports'),
-  auditorSecretKeyArn: keyOfSecret,
   databaseName: match(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/, 'a PostgreSQL name'),
-  maxConnections: optional(whole(20, 262_143), 1800).describe(
-    'What `show max_connections` prints. An alarm fires at two thirds of it.',
-  ),
 });
 
-const existingBucket = fields({
-  bucketName: expecting('the name of a bucket', (error) =>
-    z.string({ error }).superRefine((name, context) => {
+const existingBucket = z.strictObject({
+  bucketName: z
+    .string()
+    .superRefine((name, context) => {
       const fault = bucketNameFault(name);
-      if (fault) context.addIssue({ code: 'custom', message: `${error}: ${fault}` });
-    }),
-  ),
+      if (fault) context.addIssue({ code: 'custom', message: `Invalid name of a bucket: ${fault}` });
+    })
+    .meta({ expected: 'the name of a bucket' }),
   keyArn: optional(keyArn, 'no key, SSE-S3').describe('Customer key of its objects.'),
 });
 
-const existingSecret = fields({
+const existingSecret = z.strictObject({
   secretArn,
   keyArn: keyOfSecret,
 });
@@ -143,16 +105,16 @@ const existingSecret = fields({
  * Everything an operator decides about one deployment. `bin/settings.ts` has the defaults, and `private/settings.ts` what an
  * operator sets. `checkSettings` refuses impossible values at synth. `npm run docs` writes `docs/settings.md` from this.
  */
-export const settingsSchema = fields({
+export const settingsSchema = z.strictObject({
   stage: optional(
     match(/^[a-z0-9](?:[a-z0-9-]{0,18}[a-z0-9])?$/, '1-20 of a-z, 0-9 and inner dashes'),
     'no suffix',
   ).describe('Suffix of both stack names (`DataOutStorage-test`), for several deployments in one account and region.'),
-  purpose: optional(oneOf('production', 'test'), 'production').describe(
+  purpose: optional(z.enum(['production', 'test']), 'production').describe(
     'Only a deployment for tests accepts [an issuer of smoke tests](smoke-test.md#the-visa).',
   ),
   target: optional(
-    fields({
+    z.strictObject({
       account: match(/^\d{12}$/, '12 digits'),
       region: match(/^[a-z]{2}(-[a-z]+)+-\d$/, 'a region such as eu-north-1'),
     }),
@@ -161,82 +123,81 @@ export const settingsSchema = fields({
   archiveKind: match(/^[a-z0-9_-]{1,64}$/, '1-64 of a-z, 0-9, - and _').describe(
     'Last segment of `POST /export/{archive_kind}`.',
   ),
-  archiveCredentials: oneOf(...archiveCredentialsPolicies).describe(
-    "Whether list and stream demand the central archive's password beside the visa. Some clients omit it. A wrong password is refused either way.",
-  ),
-  adminPage: optional(flag()).describe(
+  archiveCredentials: z
+    .enum(archiveCredentialsPolicies)
+    .describe(
+      "Whether list and stream demand the central archive's password beside the visa. Some clients omit it. A wrong password is refused either way.",
+    ),
+  adminPage: optional(z.boolean()).describe(
     'Whether `GET /admin` serves administrators a page ([what that means](../SECURITY.md#a-web-page-in-an-administrators-browser)).',
   ),
   outboxExpiryDays: whole(1, 365).describe('Days until a staged container is deleted from the outbox.'),
-  deliveryReceipt: optional(flag()).describe(
+  deliveryReceipt: optional(z.boolean()).describe(
     'Whether a settled export gets a signed [receipt](delivery.md). Otherwise only the database has its end.',
   ),
   receiptKeys: optional(whole(1, 20)).describe(
     'How many keys for receipts exist. The newest signs. [Raise it by one to rotate](operations.md#rotate-the-key-of-delivery-receipts), and never lower it.',
   ),
-  withdrawal: optional(oneOf(...withdrawalPolicies)).describe(
+  withdrawal: optional(z.enum(withdrawalPolicies)).describe(
     'What happens to [containers of a deprecated dataset](runbook.md#withdrawninoutbox): nothing until they expire, an alarm, or deletion.',
   ),
   outboxQuotaGib: optional(whole(1, 10_000_000), 'no limit').describe(
     'GiB that [one recipient can have in the outbox](operations.md#a-quota-of-the-outbox).',
   ),
   htsget: optional(
-    fields({
-      origins: optional(listOf(origin, 'origins such as https://genome.example.org'), 'none').describe(
-        '[Web pages that can use htsget](operations.md#htsget-for-web-pages).',
-      ),
+    z.strictObject({
+      origins: optional(
+        z.array(origin).readonly().meta({ expected: 'a list of origins such as https://genome.example.org' }),
+        'none',
+      ).describe('[Web pages that can use htsget](operations.md#htsget-for-web-pages).'),
     }),
     'none',
   ),
-  directAccess: optional(oneOf('on', 'off'), 'on').describe(
+  directAccess: optional(z.enum(['on', 'off']), 'on').describe(
     'Whether [the direct API](operations.md#direct-access-off) exists, with its functions and rights.',
   ),
   urlLifetimeSeconds: whole(60, 3_600).describe('Life of a presigned URL.'),
-  retryDelaysSeconds: expecting('a list of whole numbers from 1 to 3600', () =>
-    z
-      .array(whole(1, 3_600), { error: 'expected a list of delays' })
-      .min(1, { error: 'expected at least one delay' })
-      .readonly(),
-  ).describe('Delays before the second, third, … attempt of a message that failed. The last one repeats.'),
-  throttling: fields({
-    ...throttling,
-    export: fields(throttling).describe('The same for each method at and below `/export`, and for `/admin`.'),
-  }).describe('Limits of each method of the two APIs, for all callers together.'),
-  firewall: optional(firewall, 'none').describe(
-    '[Limits for each network address](operations.md#a-firewall) by AWS WAF, in requests within five minutes.',
-  ),
-  domains: optional(fields({ proxy: optional(domain), dataOut: optional(domain) }), 'names of API Gateway').describe(
-    '[Your own host names](operations.md#your-own-host-names) for the two APIs.',
-  ),
-  concurrency: fields({
-    exportRequests: whole(2, 1_000),
-    fileExports: whole(2, 1_000).describe('Files over 8 MiB, one per invocation.'),
-    smallFileExports: optional(whole(2, 1_000), 'as `fileExports`').describe(
-      'Smaller files, up to ten per invocation.',
-    ),
-    directFiles: optional(
-      expecting("a whole number from 1 to 1000, or 'off'", (error) =>
-        z.union([whole(1, 1_000), z.literal('off')], { error }),
+  throttling: z
+    .strictObject({
+      ...throttling,
+      export: z.strictObject(throttling).describe('The same for each method at and below `/export`, and for `/admin`.'),
+    })
+    .describe('Limits of each method of the two APIs, for all callers together.'),
+  domains: optional(
+    z.strictObject({ proxy: optional(domain), dataOut: optional(domain) }),
+    'names of API Gateway',
+  ).describe('[Your own host names](operations.md#your-own-host-names) for the two APIs.'),
+  concurrency: z
+    .strictObject({
+      exportRequests: whole(2, 1_000),
+      fileExports: whole(2, 1_000).describe('Files over 8 MiB, one per invocation.'),
+      smallFileExports: optional(whole(2, 1_000), 'as `fileExports`').describe(
+        'Smaller files, up to ten per invocation.',
       ),
-      100,
-    ).describe(
-      "Direct files that are streamed at once, and as many htsget requests. Both are reserved from the account's limit, of which 100 must stay unreserved. `'off'` reserves nothing, so one caller can use up the account.",
+      directFiles: optional(
+        z
+          .union([whole(1, 1_000), z.literal('off')], { error: "Expected a whole number from 1 to 1000, or 'off'" })
+          .meta({ expected: "1–1000, or 'off'" }),
+        100,
+      ).describe(
+        "Direct files that are streamed at once, and as many htsget requests. Both are reserved from the account's limit, of which 100 must stay unreserved. `'off'` reserves nothing, so one caller can use up the account.",
+      ),
+    })
+    .describe(
+      'Invocations that work on each queue at once. Leave the account room for the functions that answer requests.',
     ),
-  }).describe(
-    'Invocations that work on each queue at once. Leave the account room for the functions that answer requests.',
-  ),
   database: z.union([newDatabase, existingDatabase]),
   archiveBucket: optional(existingBucket, 'a new bucket and key').describe(
     'Bucket with the archived bodies, in the region of the deployment. `archive add` writes there.',
   ),
-  archiveVersioning: optional(oneOf('on', 'off'), 'on').describe(
-    'Whether a new archive bucket keeps [older versions](operations.md#older-versions-of-archived-bodies). Not for an existing one.',
-  ),
-  otherArchiveBuckets: optional(listOf(existingBucket, 'buckets'), 'none').describe(
+  otherArchiveBuckets: optional(
+    z.array(existingBucket).readonly().meta({ expected: 'a list of buckets' }),
+    'none',
+  ).describe(
     'More buckets with bodies. `sda.files.archive_location` names one, as `<endpoint>/<bucket>`, `s3://<bucket>` or `<bucket>`. Files in other buckets cannot be exported.',
   ),
   identifiers: optional(
-    fields({
+    z.strictObject({
       dataset: optional(pattern, String.raw`^EGAD\d{1,11}$`),
       file: optional(pattern, String.raw`^EGAF\d{1,11}$`),
     }),
@@ -247,42 +208,40 @@ export const settingsSchema = fields({
   alarmEmail: optional(match(/^[^\s@]+@[^\s@]+$/, 'an e-mail address'), 'none').describe(
     'Address for alarms. It must confirm a message from AWS. The topic in the output `AlarmTopicArn` takes other subscriptions.',
   ),
-  events: optional(oneOf('off', 'on'), 'off').describe(
+  events: optional(z.enum(['off', 'on']), 'off').describe(
     'Whether EventBridge gets [an event](operations.md#events-for-operators) when an export is accepted, rejected or settled.',
   ),
-  logRetentionDays: number('a period that CloudWatch Logs knows, such as 90', (days) =>
-    logPeriods.includes(days),
-  ).describe('Days to keep the logs of functions and APIs.'),
-  logsOnDestroy: optional(oneOf('keep', 'delete')).describe(
-    'Whether these logs outlive the service stack. Those of functions that run inside a deployment always do.',
-  ),
-  apiGatewayLogRole: oneOf('create', 'present').describe(
-    "The account's one role through which API Gateway writes logs: made, replacing an existing one, or left as it is.",
-  ),
-  logKeys: optional(oneOf('aws', 'customer'), 'aws').describe(
+  logRetentionDays: z
+    .literal(logPeriods)
+    .meta({ expected: 'a period that CloudWatch Logs knows, such as 90' })
+    .describe('Days to keep the logs of functions and APIs.'),
+  apiGatewayLogRole: z
+    .enum(['create', 'present'])
+    .describe(
+      "The account's one role through which API Gateway writes logs: made, replacing an existing one, or left as it is.",
+    ),
+  logKeys: optional(z.enum(['aws', 'customer']), 'aws').describe(
     '[Whose key](operations.md#keys-of-the-logs) encrypts the logs of the service stack.',
-  ),
-  dataEvents: optional(oneOf('off', 'on'), 'off').describe(
-    'Whether CloudTrail [records each read and write](operations.md#a-record-of-every-read-and-write) of archive and outbox.',
   ),
   auditRetentionDays: optional(whole(30, 36_500), 'for good').describe(
     'Days to keep the audit trail and settled requests: [at least 30 more than `outboxExpiryDays`](operations.md#retention-and-erasure).',
   ),
   bucketLogRetentionDays: whole(1, 3_650).describe(
-    'Days to keep the access logs of the buckets, which say who fetched what, and the records of `dataEvents`.',
+    'Days to keep the access logs of the buckets, which say who fetched what.',
   ),
-  service: fields({
-    id: match(/^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/, 'a reverse domain name').describe(
-      'Unique id, such as `org.example.data-out`. Receipts carry it.',
-    ),
-    organizationName: match(/./, 'a name'),
-    organizationUrl: match(/^https:\/\/\S+$/, 'an https:// address'),
-  }).describe('What `GET /service-info` says.'),
+  service: z
+    .strictObject({
+      id: match(/^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/, 'a reverse domain name').describe(
+        'Unique id, such as `org.example.data-out`. Receipts carry it.',
+      ),
+      organizationName: match(/./, 'a name'),
+      organizationUrl: match(/^https:\/\/\S+$/, 'an https:// address'),
+    })
+    .describe('What `GET /service-info` says.'),
 });
 
 export type Settings = Readonly<z.infer<typeof settingsSchema>>;
 export type Throttling = Settings['throttling']['export'];
-export type Firewall = Readonly<z.infer<typeof firewall>>;
 export type Domain = Readonly<z.infer<typeof domain>>;
 export type NewDatabase = Readonly<z.infer<typeof newDatabase>>;
 export type ExistingDatabase = Readonly<z.infer<typeof existingDatabase>>;

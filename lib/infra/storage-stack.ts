@@ -11,7 +11,6 @@ import { acknowledge } from './security/rules.ts';
 import type { Settings } from './settings.ts';
 import { ArchiveBodies } from './storage/archive-bodies.ts';
 import { Catalogue } from './storage/catalogue.ts';
-import { DataEvents } from './storage/data-events.ts';
 import { Outbox } from './storage/outbox.ts';
 import { ReceiptKeys } from './storage/receipt-keys.ts';
 import { OperatorSecret } from './storage/secrets.ts';
@@ -47,7 +46,6 @@ export class StorageStack extends Stack {
       existing: settings.archiveBucket,
       others: settings.otherArchiveBuckets ?? [],
       accessLogs,
-      versioned: settings.archiveVersioning !== 'off',
     });
     const { stage, outboxExpiryDays: expiryDays } = settings;
     this.outbox = new Outbox(this, 'Outbox', { expiryDays, stage, accessLogs });
@@ -87,15 +85,6 @@ export class StorageStack extends Stack {
       this.logKey = newKey(this, 'LogKey', 'Logs of the service');
       allowLogs(this.logKey);
     }
-    if (settings.dataEvents === 'on') {
-      new DataEvents(this, 'DataEvents', {
-        bucketArns: [...this.archive.bucketArns, this.outbox.bucketArn],
-        key: newKey(this, 'DataEventsKey', 'Record of reads and writes of objects'),
-        retentionDays: settings.bucketLogRetentionDays,
-        accessLogs,
-      });
-    }
-
     this.#output(outputs.archiveBucket, this.archive.bucketName);
     this.#output(outputs.outboxBucket, this.outbox.bucketName);
     this.#output(outputs.adminSecretArn, this.administrators.secretArn);

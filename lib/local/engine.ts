@@ -6,7 +6,7 @@ import { type LocalAccount, localAccount } from './account/account.ts';
 import { accountServices } from './account/services.ts';
 import { type Accounts, addArchiveUser, fillSecrets, prepareAccounts } from './accounts.ts';
 import type { GatewayBehaviour } from './api-gateway/exchange.ts';
-import { type RestApi, readApis, stageArn } from './api-gateway/model.ts';
+import { readApis } from './api-gateway/model.ts';
 import { listenForApis } from './api-gateway/server.ts';
 import { describeConnection, refuseSecondEngine, writeConnection } from './connection-file.ts';
 import { startAwsEndpoint } from './endpoint/endpoint.ts';
@@ -17,7 +17,7 @@ import { Credentials } from './iam/credentials.ts';
 import { fullAccess } from './iam/policy.ts';
 import { ResourcePolicies } from './iam/resource-policies.ts';
 import { prepareKeys, withLocalIssuer } from './keys.ts';
-import { type KeyUses, keyUses } from './kms/key-uses.ts';
+import { keyUses } from './kms/key-uses.ts';
 import { kms, SigningKeys } from './kms/kms.ts';
 import { EventSources } from './lambda/event-sources.ts';
 import { type DefinitionContext, defineFunctions } from './lambda/function-definition.ts';
@@ -37,9 +37,6 @@ import { sts } from './sts/sts.ts';
 import { loadAssembly } from './template/assembly.ts';
 import { type Addresses, deploy } from './template/deployment.ts';
 import { accountId } from './template/names.ts';
-import type { UpdateStep } from './template/update.ts';
-import { type RunningParts, update } from './update.ts';
-import { readWebAcls } from './waf/web-acl.ts';
 
 export interface EngineOptions {
   /** Cloud assembly, as `cdk synth` leaves it. */
@@ -84,15 +81,6 @@ export interface Engine {
   readonly account: LocalAccount;
   /** What EventBridge took, the last thousand events. */
   readonly events: readonly BusEvent[];
-  /**
-   * Update the running stacks to those of another assembly, as CloudFormation does: one resource at a time, while callers and
-   * queues are served. Each step is carried out when it is given; the next one waits until it is asked for. When a step
-   * fails, an update to the assembly before is the rollback. `connection` stays that of the start.
-   *
-   * @throws UnsupportedTemplateError before the first step, for an update that cannot be run locally
-   * @throws EngineError when a trigger fails
-   */
-  update(assemblyDir: string): AsyncGenerator<UpdateStep, void, void>;
   /** `host:port` of the inspector, when one was asked for. */
   readonly inspector: string | undefined;
   /** End everything and remove the connection file. Safe to call twice. */
@@ -161,10 +149,9 @@ async function start(
 
   const logs = new Logs(state.logsDir, { keep: state.dataDir !== undefined, onLog: options.onLog });
   cleanup.push(() => logs.close());
-  const emulatorDied = () => logs.write('engine', 'the embedded SQS engine has ended; start again');
   const inDir = (name: string) => (state.dataDir === undefined ? undefined : join(state.dataDir, name));
   const [queueServer, database, keys] = await Promise.all([
-    startQueueServer(deployment.region, inDir('queues'), emulatorDied).then((started) => {
+    startQueueServer(deployment.region, inDir('queues')).then((started) => {
       cleanup.push(() => started.stop());
       return started;
     }),
@@ -186,11 +173,9 @@ async function start(
   await fillSecrets(secrets, outputs, accounts, keys);
   const credentials = new Credentials();
   const signingKeys = new SigningKeys(deployment, inDir('kms.json'));
-  const readKeyUses = () => keyUses(deployment, options.existingBucketKeys);
-  let usesOfKeys = readKeyUses();
   const authority = {
     access: new AccessControl(new ResourcePolicies(deployment), options.onAccess),
-    keyUses: ((...call) => usesOfKeys(...call)) satisfies KeyUses,
+    keyUses: keyUses(deployment, options.existingBucketKeys),
   };
   const operator = credentials.issueForUser('operator', fullAccess);
 
@@ -240,23 +225,11 @@ async function start(
   cleanup.push(() => sources.stop(() => functions.stop()));
   const schedules = new Schedules(deployment, functions);
   cleanup.push(() => schedules.stop());
-  const gateway: GatewayBehaviour = { contentLengthWithoutBody: 'kept', throttles: false };
-  const webAcls = readWebAcls(deployment, now);
-  const serve = (api: RestApi) => {
-    const webAcl = webAcls.get(stageArn(api));
+  const gateway: GatewayBehaviour = { contentLengthWithoutBody: 'kept' };
+  for (const api of apis) {
     const onAccess = (line: string) => logs.write(`${api.name}-access`, line);
-    servers.get(api.id)?.open({ api, functions, now, onAccess, behaviour: gateway, webAcl });
-  };
-  for (const api of apis) serve(api);
-  const running: RunningParts = {
-    ...{ deployment, functions, credentials, access: authority.access, context, sources, schedules, serve },
-    readKeys: () => {
-      usesOfKeys = readKeyUses();
-      signingKeys.update(deployment);
-    },
-    createQueues: () => createQueues(deployment, queueServer),
-    createBuckets: () => createBuckets(deployment, s3, options.existingBucketKeys),
-  };
+    servers.get(api.id)?.open({ api, functions, now, onAccess, behaviour: gateway });
+  }
   const parts = {
     outputs,
     endpoint: aws.url,
@@ -266,7 +239,6 @@ async function start(
     keys,
     logsDir: logs.directory,
   };
-  state.tighten();
   const connection = describeConnection(parts);
   cleanup.push(writeConnection(state.connectionPath, connection));
   return {
@@ -283,7 +255,6 @@ async function start(
     access: authority.access,
     account,
     events: bus.events,
-    update: (assemblyDir) => update(running, assemblyDir),
     inspector: inspected && `127.0.0.1:${inspected.port}`,
   };
 }

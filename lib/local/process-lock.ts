@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto';
-import { constants, copyFileSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isCode } from './errors.ts';
 
 /** A lock file that this process holds, or the id of the running process that holds it. */
@@ -15,56 +14,21 @@ const held = new Set<string>();
  * @throws the system's error when the file cannot be written
  */
 export function takeLock(path: string): LockAttempt {
-  const written = `${path}.${randomUUID()}`;
-  writeFileSync(written, String(process.pid), { flag: 'wx' });
   try {
-    for (;;) {
-      try {
-        createWhole(written, path);
-        held.add(path);
-        return { release: () => release(path) };
-      } catch (error) {
-        if (!isCode(error, 'EEXIST')) throw error;
-        const owner = ownerOf(path);
-        if (owner === undefined) continue;
-        if (isRunning(owner, path)) return { owner };
-        // Another start may have judged the same file and put its own there. So one start at a time removes it, and only
-        // if it still is what was judged. That lock is of the same kind: a start that is killed here blocks no other.
-        const removal = takeLock(`${path}.${owner}`);
-        if ('owner' in removal) return removal;
-        if (Object.is(ownerOf(path), owner) && !isRunning(owner, path)) rmSync(path, { force: true });
-        removal.release();
-      }
-    }
-  } finally {
-    rmSync(written, { force: true });
-  }
-}
-
-/** Without a moment in which the file is empty: it would look left behind to another process. @throws EEXIST */
-function createWhole(written: string, path: string): void {
-  try {
-    linkSync(written, path);
+    writeFileSync(path, String(process.pid), { flag: 'wx' });
   } catch (error) {
-    // The file system has no links.
-    if (!isCode(error, 'EPERM', 'ENOTSUP', 'ENOSYS')) throw error;
-    copyFileSync(written, path, constants.COPYFILE_EXCL);
+    if (!isCode(error, 'EEXIST')) throw error;
+    const owner = Number(readFileSync(path, 'utf8'));
+    if (isRunning(owner, path)) return { owner };
+    writeFileSync(path, String(process.pid));
   }
-}
-
-function release(path: string): void {
-  held.delete(path);
-  rmSync(path, { force: true });
-}
-
-/** `undefined` when the file has gone meanwhile. */
-function ownerOf(path: string): number | undefined {
-  try {
-    return Number(readFileSync(path, 'utf8'));
-  } catch (error) {
-    if (isCode(error, 'ENOENT')) return undefined;
-    throw error;
-  }
+  held.add(path);
+  return {
+    release: () => {
+      held.delete(path);
+      rmSync(path, { force: true });
+    },
+  };
 }
 
 function isRunning(owner: number, path: string): boolean {

@@ -25,8 +25,6 @@ export interface State {
   readonly workDir: string;
   readonly connectionPath: string;
   readonly logsDir: string;
-  /** Take what has been written since the start away from other users. */
-  tighten(): void;
   /** Let another engine use the folder, and remove what was temporary. */
   release(): void;
 }
@@ -53,18 +51,10 @@ export function takeState(
       workDir,
       connectionPath,
       logsDir,
-      // The folder itself is its owner's alone.
-      tighten: () => undefined,
       release: () => rmSync(workDir, { recursive: true, force: true }),
     };
   }
-  const unlock = lock(dataDir, warn);
-  const tighten = () => tightenContent(dataDir);
-  const release = () => {
-    tighten();
-    unlock();
-  };
-  return { dataDir, workDir: dataDir, connectionPath, logsDir, tighten, release };
+  return { dataDir, workDir: dataDir, connectionPath, logsDir, release: lock(dataDir, warn) };
 }
 
 function lock(dataDir: string, warn: (text: string) => void): () => void {
@@ -81,18 +71,13 @@ function lock(dataDir: string, warn: (text: string) => void): () => void {
   }
 }
 
-/** The entries that the engine makes in its data folder. It leaves all others as they are. */
-const own = ['accounts.json', 'engine.lock', 'keys', 'kms.json', 'logs', 'postgres', 'queues', 'secrets.json', 'tasks'];
-/** It may hold very many files. As long as the folder itself is its owner's alone, others reach none of them. */
-const objects = 's3';
 const ofOthers = 0o077;
 const writableByOthers = 0o022;
 /** On a folder: only the owner of an entry may rename it. */
 const sticky = 0o1000;
 
 /**
- * Makes the data folder for its owner alone, or takes the rights of others away from one that exists and from what an
- * engine has put into it.
+ * Makes the data folder for its owner alone, or takes the rights of others away from one that exists: they then reach nothing in it.
  *
  * @param path absolute
  * @param warn called for each parent in which other users could replace the folder
@@ -107,8 +92,7 @@ export function prepareDataFolder(path: string, warn: (text: string) => void): v
   if (process.getuid === undefined) return;
   if (status.uid !== process.getuid())
     throw new EngineError(`the data folder ${path} belongs to another user: name your own folder`);
-  takeFromOthers(path);
-  tightenContent(path);
+  if ((status.mode & ofOthers) !== 0) chmodSync(path, status.mode & 0o7777 & ~ofOthers);
   for (let parent = dirname(path); ; parent = dirname(parent)) {
     const { mode } = statSync(parent);
     if ((mode & writableByOthers) !== 0 && (mode & sticky) === 0) {
@@ -116,29 +100,6 @@ export function prepareDataFolder(path: string, warn: (text: string) => void): v
     }
     if (parent === dirname(parent)) return;
   }
-}
-
-/**
- * Takes the rights of others from all that an engine has put into its data folder. The umask is not enough: copied
- * files keep the modes that they had, and the database sets some itself.
- */
-export function tightenContent(path: string): void {
-  for (const name of own) tighten(join(path, name));
-  const { mode = 0 } = lstatSync(join(path, objects), { throwIfNoEntry: false }) ?? {};
-  if ((mode & ofOthers) !== 0) tighten(join(path, objects));
-}
-
-/** A file or a folder with all that is in it; links are not followed. */
-function tighten(path: string): void {
-  const status = lstatSync(path, { throwIfNoEntry: false });
-  if (status === undefined || status.isSymbolicLink()) return;
-  takeFromOthers(path);
-  if (status.isDirectory()) for (const name of readdirSync(path)) tighten(join(path, name));
-}
-
-function takeFromOthers(path: string): void {
-  const { mode } = lstatSync(path);
-  if ((mode & ofOthers) !== 0) chmodSync(path, mode & 0o7777 & ~ofOthers);
 }
 
 /** One log file per function and API. They are kept with the other state; without kept state every start begins with empty files. */

@@ -20,7 +20,7 @@ interface Row {
 }
 
 /**
- * The table of docs/grants.md: a row for each function, resource and condition. Rows that all functions have by default come
+ * The table of test/grants/grants.md: a row for each function, resource and condition. Rows that all functions have by default come
  * first, once.
  *
  * @param originsOf who used a grant in a run. @default - no action is marked

@@ -11,7 +11,7 @@ import { stackTemplate } from './template.ts';
  */
 export async function destroyServiceStack(dataDir: string): Promise<readonly string[]> {
   const { all } = await stackTemplate('DataOutService');
-  const server = await startQueueServer('eu-north-1', join(dataDir, 'queues'), () => {});
+  const server = await startQueueServer('eu-north-1', join(dataDir, 'queues'));
   try {
     const kept: string[] = [];
     for (const { Properties, DeletionPolicy = 'Delete' } of all('AWS::SQS::Queue')) {

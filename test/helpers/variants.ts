@@ -22,29 +22,19 @@ export const everything: Required<Omit<Settings, Named>> = {
   outboxQuotaGib: 1000,
   htsget: { origins: ['https://genome.example.org'] },
   directAccess: 'on',
-  firewall: { requestsPerFiveMinutes: 10_000, exportRequestsPerFiveMinutes: 100 },
   domains: {
     proxy: { name: 'data.example.org', certificateArn: certificateArn('one') },
-    dataOut: {
-      name: 'direct.example.org',
-      certificateArn: certificateArn('two'),
-      hostedZone: { id: 'Z1', name: 'example.org' },
-    },
+    dataOut: { name: 'direct.example.org', certificateArn: certificateArn('two') },
   },
   concurrency: { exportRequests: 2, fileExports: 10, smallFileExports: 5, directFiles: 20 },
-  archiveVersioning: 'on',
   alarmEmail: 'operators@example.org',
   events: 'on',
-  logsOnDestroy: 'keep',
   logKeys: 'customer',
-  dataEvents: 'on',
   auditRetentionDays: 3650,
 };
 
 const otherArchiveBuckets = [{ bucketName: 'archive-2' }];
 const { target: _, ...existingAnywhere } = existing;
-/** A bucket that already exists keeps versions as its owner says. */
-const { archiveVersioning: __, ...everythingElse } = everything;
 
 /** Settings that together make every resource, and every exception from a rule. */
 export const variants: Readonly<Record<string, Partial<Settings>>> = {
@@ -54,11 +44,9 @@ export const variants: Readonly<Record<string, Partial<Settings>>> = {
     deliveryReceipt: false,
     withdrawal: 'off',
     directAccess: 'off',
-    archiveVersioning: 'off',
-    logsOnDestroy: 'delete',
   },
   existing: { ...existing, otherArchiveBuckets, events: 'on' },
-  'existing-switched-on': { ...everythingElse, ...existing, otherArchiveBuckets, apiGatewayLogRole: 'create' },
+  'existing-switched-on': { ...everything, ...existing, otherArchiveBuckets, apiGatewayLogRole: 'create' },
   'existing-anywhere': { ...existingAnywhere, otherArchiveBuckets, apiGatewayLogRole: 'create' },
 };
 

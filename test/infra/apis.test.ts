@@ -23,7 +23,7 @@ const methodOf = (verb: string, path: string) =>
     .Properties;
 
 const functionOf = (method: Resource['Properties']) =>
-  show(method.Integration.Uri).match(/(?:Functions|(?:Proxy|DataOut)OpenApi)(\w+)Function/)?.[1];
+  show(method.Integration.Uri).match(/Functions(\w+)Function/)?.[1];
 
 describe('routes', () => {
   test('are these and no others', () => {

@@ -1,180 +1,14 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { settings } from '../../bin/settings.ts';
+import { allGrants } from '../grants/roles.ts';
+import { grantsTable, tableIn, unmarked } from '../grants/table.ts';
 import { templatesOf } from '../helpers/synthesized.ts';
 import { show, stackTemplate } from '../helpers/template.ts';
 
-/** Every function writes its own log and traces. Beyond that: action, resource, condition, and nothing else. */
 const through = (service: string) =>
   `{"StringEquals":{"kms:ViaService":{"Fn::Join":["",["${service}.",{"Ref":"AWS::Region"},".amazonaws.com"]]}}}`;
-const throughSecretsManager = through('secretsmanager');
-/** Keys of recipients begin with the 64 characters of a hash, and nothing of direct access does. */
-const ofRecipients = `${'?'.repeat(64)}/*`;
-const containers = `${ofRecipients}.c4gh`;
-const receipts = `${ofRecipients}.delivery.jws`;
-const under = (prefix: string) => `{"StringLike":{"s3:prefix":"${prefix}"}}`;
-const cluster = 'arn:AWS::Partition:rds:AWS::Region:AWS::AccountId:cluster:CatalogueCluster';
-const catalogue = [
-  `kms:Decrypt CatalogueKey ${throughSecretsManager}`,
-  `rds-data:ExecuteStatement ${cluster}`,
-  'secretsmanager:GetSecretValue CatalogueCluster',
-];
-const proxySecret = [
-  `kms:Decrypt CatalogueProxyKey ${throughSecretsManager}`,
-  'secretsmanager:GetSecretValue CatalogueProxySecret',
-];
-const auditorSecret = [
-  `kms:Decrypt CatalogueAuditorKey ${throughSecretsManager}`,
-  'secretsmanager:GetSecretValue CatalogueAuditorSecret',
-];
-const readerSecret = [
-  `kms:Decrypt CatalogueReaderKey ${throughSecretsManager}`,
-  'secretsmanager:GetSecretValue CatalogueReaderSecret',
-];
-const denyList = [
-  `kms:Decrypt VisaDenyListKey ${throughSecretsManager}`,
-  'secretsmanager:GetSecretValue VisaDenyListSecret',
-];
-/** The token of a ticket is made by one function and checked by two. */
-const ticketKey = [
-  `kms:Decrypt FunctionsTicketKey ${throughSecretsManager}`,
-  'secretsmanager:GetSecretValue FunctionsTicketKeySecret',
-];
-const workerSecret = [
-  `kms:Decrypt CatalogueWorkerKey ${throughSecretsManager}`,
-  'secretsmanager:GetSecretValue CatalogueWorkerSecret',
-];
-const working = [`rds-data:ExecuteStatement ${cluster}`, ...workerSecret];
-const reading = [`rds-data:ExecuteStatement ${cluster}`, ...readerSecret];
-const transactions = ['BeginTransaction', 'CommitTransaction', 'RollbackTransaction'].map(
-  (action) => `rds-data:${action} ${cluster}`,
-);
-const datasetsAndFiles = [...reading, ...denyList];
-const archiveUsers = [`rds-data:ExecuteStatement ${cluster}`, ...proxySecret, ...denyList];
-const take = (queue: string) =>
-  ['DeleteMessage', 'GetQueueAttributes', 'ReceiveMessage'].map((action) => `sqs:${action} ${queue}`);
-/** The consumer of a work queue also delays the next receive of a message that failed. */
-const consume = (queue: string) => [...take(queue), `sqs:ChangeMessageVisibility ${queue}`];
-const expected: Readonly<Record<string, readonly string[]>> = {
-  AuthorizeAdmin: [
-    `kms:Decrypt AdministratorsKey ${throughSecretsManager}`,
-    'secretsmanager:GetSecretValue AdministratorsSecret',
-  ],
-  Export: [
-    `kms:Decrypt ExportRequestsKey ${through('sqs')}`,
-    `kms:GenerateDataKey ExportRequestsKey ${through('sqs')}`,
-    'sqs:SendMessage ExportRequestsQueue',
-  ],
-  // It reads what happened to exports, and nothing else.
-  ExportStatus: [`rds-data:ExecuteStatement ${cluster}`, ...auditorSecret],
-  AdminPage: [],
-  // It reads the archive users and nothing else.
-  AuthorizeOutbox: archiveUsers,
-  Files: [...denyList, `s3:ListBucket OutboxBucketArn ${under(ofRecipients)}`],
-  Stream: [
-    ...denyList,
-    `kms:Decrypt OutboxKey ${through('s3')}`,
-    `s3:GetObject OutboxBucketArn/${ofRecipients}`,
-    `s3:ListBucket OutboxBucketArn ${under(ofRecipients)}`,
-  ],
-  ServiceInfo: [],
-  AuthorizeVisa: [...denyList, ...ticketKey],
-  Datasets: datasetsAndFiles,
-  DirectFile: [
-    ...datasetsAndFiles,
-    `kms:Decrypt ArchiveBucketKey ${through('s3')}`,
-    `kms:Decrypt ArchiveKeysKey ${throughSecretsManager}`,
-    `kms:Decrypt OutboxKey ${through('s3')}`,
-    `kms:GenerateDataKey OutboxKey ${through('s3')}`,
-    's3:AbortMultipartUpload OutboxBucketArn/direct/*',
-    's3:GetObject ArchiveBucketArn/*',
-    's3:GetObject OutboxBucketArn/direct/*',
-    's3:ListBucket ArchiveBucketArn',
-    `s3:ListBucket OutboxBucketArn ${under('direct/*')}`,
-    's3:PutObject OutboxBucketArn/direct/*',
-    'secretsmanager:GetSecretValue ArchiveKeysSecret',
-  ],
-  // Anyone can call it, so it has no key of the archive and sees no bucket.
-  Drs: datasetsAndFiles,
-  // It decrypts, and has nothing to write.
-  Htsget: [
-    ...datasetsAndFiles,
-    ...ticketKey,
-    `kms:Decrypt ArchiveBucketKey ${through('s3')}`,
-    `kms:Decrypt ArchiveKeysKey ${throughSecretsManager}`,
-    's3:GetObject ArchiveBucketArn/*',
-    's3:ListBucket ArchiveBucketArn',
-    'secretsmanager:GetSecretValue ArchiveKeysSecret',
-  ],
-  ConsumeExport: [
-    ...working,
-    ...transactions,
-    ...denyList,
-    ...consume('ExportRequestsQueue'),
-    `kms:Decrypt ExportRequestsKey ${through('sqs')}`,
-    'sqs:SendMessage FileExportsQueue',
-    'sqs:SendMessage SmallFileExportsQueue',
-  ],
-  StageFile: [
-    ...working,
-    ...denyList,
-    ...consume('FileExportsQueue'),
-    ...consume('SmallFileExportsQueue'),
-    `kms:Decrypt ArchiveBucketKey ${through('s3')}`,
-    `kms:Decrypt ArchiveKeysKey ${throughSecretsManager}`,
-    `kms:Decrypt OutboxKey ${through('s3')}`,
-    `kms:GenerateDataKey OutboxKey ${through('s3')}`,
-    `s3:AbortMultipartUpload OutboxBucketArn/${containers}`,
-    `s3:DeleteObject OutboxBucketArn/${containers}`,
-    's3:GetObject ArchiveBucketArn/*',
-    `s3:GetObject OutboxBucketArn/${containers}`,
-    's3:ListBucket ArchiveBucketArn',
-    `s3:ListBucket OutboxBucketArn ${under(containers)}`,
-    `s3:ListMultipartUploadParts OutboxBucketArn/${containers}`,
-    `s3:PutObject OutboxBucketArn/${containers}`,
-    'secretsmanager:GetSecretValue ArchiveKeysSecret',
-    'sqs:SendMessage DeliveriesQueue',
-    'sqs:SendMessage FileExportsQueue',
-  ],
-  RecordDeadLetters: [
-    ...working,
-    ...['ExportRequests', 'FileExports', 'SmallFileExports', 'Deliveries'].flatMap((name) =>
-      take(`${name}DeadLettersQueue`),
-    ),
-    `kms:Decrypt ExportRequestsKey ${through('sqs')}`,
-    'sqs:SendMessage DeliveriesQueue',
-  ],
-  SweepDeliveries: [
-    ...working,
-    'sqs:SendMessage DeliveriesQueue',
-    'sqs:SendMessage FileExportsQueue',
-    'sqs:SendMessage SmallFileExportsQueue',
-  ],
-  // The only function that signs and writes receipts. It can write no container.
-  SettleDelivery: [
-    ...working,
-    ...consume('DeliveriesQueue'),
-    `kms:GenerateDataKey OutboxKey ${through('s3')}`,
-    'kms:GetPublicKey ReceiptKeysKey',
-    'kms:Sign ReceiptKeysKey',
-    `s3:GetObject OutboxBucketArn/${receipts}`,
-    `s3:ListBucket OutboxBucketArn ${under(receipts)}`,
-    `s3:PutObject OutboxBucketArn/${receipts}`,
-  ],
-  // Anyone can call it.
-  Jwks: ['kms:GetPublicKey ReceiptKeysKey'],
-  // It reads what metadata says, but may not use the key that reading a container takes. It deletes nothing by default.
-  Withdraw: [
-    ...working,
-    `s3:GetObject OutboxBucketArn/${ofRecipients}`,
-    's3:GetObject OutboxBucketArn/direct/*',
-    `s3:ListBucket OutboxBucketArn ${under(ofRecipients)}`,
-    `s3:ListBucket OutboxBucketArn ${under('direct/*')}`,
-    'sqs:SendMessage DeliveriesQueue',
-  ],
-  // It sets the protection of one stack and one cluster.
-  Protect: ['cloudformation:UpdateTerminationProtection AWSStackId', `rds:ModifyDBCluster ${cluster}`],
-  Migrate: [...catalogue, ...proxySecret, ...auditorSecret, ...readerSecret, ...workerSecret, ...transactions],
-};
 
 interface Statement {
   readonly Effect: string;
@@ -206,36 +40,24 @@ function lines(statements: readonly Statement[]): string[] {
     .sort();
 }
 
-describe('each function has the permissions it needs and no other', () => {
-  const documents = ['Proxy/OpenApi/ProxyOpenApi', 'DataOut/OpenApi/DataOutOpenApi'];
-  const all = [
-    ...Object.entries(expected).map(([name, permissions]) => [`Functions/${name}`, permissions] as const),
-    ...documents.map((path) => [path, []] as const),
-  ];
+test('the table of test/grants/grants.md is what the templates allow (npm run grants -- --write)', () => {
+  const { grants, deployment } = allGrants();
+  expect(grants.length).toBeGreaterThan(200);
+  const page = readFileSync(join(import.meta.dirname, '../grants/grants.md'), 'utf8');
+  // Who uses a grant is known after a run only.
+  expect(unmarked(tableIn(page))).toBe(unmarked(grantsTable(grants, deployment)));
+}, 120_000);
 
-  test.each(all)('%s', (path, permissions) => {
-    const { Properties } = service.at(`${path}/Role/DefaultPolicy`);
-    const name = path.replaceAll('/', '');
-    const basics = [
-      `logs:CreateLogStream ${name}Logs`,
-      `logs:PutLogEvents ${name}Logs`,
-      'xray:PutTelemetryRecords *',
-      'xray:PutTraceSegments *',
-    ];
-    expect(lines(Properties.PolicyDocument.Statement)).toEqual([...basics, ...permissions].sort());
-  });
-
-  test('no other function and no other way to a permission', () => {
-    const own = all.length;
-    // One more function and role for the trigger that runs the migration, one role for API Gateway's logs, one for operators.
-    expect(service.all('AWS::Lambda::Function')).toHaveLength(own + 1);
+describe('the functions', () => {
+  test('have a role with one policy each, and no other way to a permission', () => {
     const roles = service.all('AWS::IAM::Role');
-    expect(roles).toHaveLength(own + 3);
-    expect(service.all('AWS::IAM::Policy')).toHaveLength(own + 1);
-    for (const { Properties, Metadata } of roles) {
-      if (!Metadata?.['aws:cdk:path']?.match(/\/(Functions|OpenApi)\//)) continue;
-      const { Path: _, ...others } = Properties;
-      expect(Object.keys(others).sort()).toEqual(['AssumeRolePolicyDocument', 'Description', 'Tags']);
+    const own = roles.filter(({ Metadata }) => Metadata?.['aws:cdk:path']?.includes('/Functions/'));
+    // One more function and role for the trigger that runs the migration, one role for API Gateway's logs, one for operators.
+    expect(service.all('AWS::Lambda::Function')).toHaveLength(own.length + 1);
+    expect(roles).toHaveLength(own.length + 3);
+    expect(service.all('AWS::IAM::Policy')).toHaveLength(own.length + 1);
+    for (const { Properties } of own) {
+      expect(Object.keys(Properties).sort()).toEqual(['AssumeRolePolicyDocument', 'Description', 'Tags']);
     }
   });
 

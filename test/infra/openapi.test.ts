@@ -61,7 +61,7 @@ describe.each([
   });
 
   test('is beside the function that serves it', () => {
-    const { Properties } = service.at(`${construct}/OpenApi/${construct}OpenApi/Function`);
+    const { Properties } = service.at(`Functions/${construct}OpenApi/Function`);
     const asset = join(folder, `asset.${Properties.Code.S3Key.replace(/\.zip$/, '')}`);
     expect(JSON.parse(readFileSync(join(asset, 'openapi.json'), 'utf8'))).toEqual(api.document);
   });

@@ -22,7 +22,7 @@ interface Allowed {
   readonly grants: readonly string[];
 }
 
-/** The roles that serve no function of the service. Each has a row in docs/grants.md. */
+/** The roles that serve no function of the service. Each has a row in test/grants/grants.md. */
 const expected: Readonly<Record<string, Allowed>> = {
   Operators: {
     trusts: ['arn:AWS::Partition:iam::AWS::AccountId:root'],
@@ -60,8 +60,8 @@ describe('roles that serve no function of the service', () => {
     for (const { allowed, variant } of same) expect(allowed, variant).toStrictEqual(expected[name]);
   });
 
-  test.each(Object.keys(expected))('%s has a row in docs/grants.md', (name) => {
-    const page = readFileSync(join(import.meta.dirname, '../../docs/grants.md'), 'utf8');
+  test.each(Object.keys(expected))('%s has a row in test/grants/grants.md', (name) => {
+    const page = readFileSync(join(import.meta.dirname, '../../test/grants/grants.md'), 'utf8');
     expect(page).toContain(`\n| \`${name}\` | `);
   });
 });

@@ -301,7 +301,7 @@ describe('alarms', () => {
           : Expression,
       );
       expect(counted).toEqual([
-        'FILL(visible, 0) + FILL(held, 0)',
+        'FILL(m0, 0) + FILL(m1, 0)',
         ['ApproximateNumberOfMessagesVisible', `${name}DeadLettersQueue`, 300, 'Maximum'],
         ['ApproximateNumberOfMessagesNotVisible', `${name}DeadLettersQueue`, 300, 'Maximum'],
       ]);

@@ -47,9 +47,13 @@ function* rowsOf(name: string, type: z.ZodType, usual: unknown): Generator<Row> 
 }
 
 function takenBy(type: z.ZodType): string {
-  const { expected = '' } = said(type);
-  const short = expected.replace(/^a whole number from (\d+) to (\d+)/, '$1–$2');
-  return short.replaceAll(/\d{5,}/g, (digits) => Number(digits).toLocaleString('en'));
+  const { expected } = said(type);
+  if (expected !== undefined) return expected;
+  if (type instanceof z.ZodEnum) return type.options.map((value) => `'${value}'`).join(' or ');
+  if (type instanceof z.ZodBoolean) return 'true or false';
+  if (!(type instanceof z.ZodNumber)) return '';
+  const [from, to] = [type.minValue, type.maxValue].map((limit) => Number(limit).toLocaleString('en'));
+  return `${from}–${to}${type.isInt ? '' : ' in steps of 0.5'}`;
 }
 
 /** A default as code if it is a value, and as it stands if it is in words. */

@@ -21,8 +21,8 @@ describe('an operator who has an archive already', () => {
     stored.resourceCountIs('AWS::S3::Bucket', 2);
     stored.resourceCountIs('AWS::RDS::DBCluster', 0);
     stored.resourceCountIs('AWS::EC2::VPC', 0);
-    // Only this service's own keys: administrators, and the deny list.
-    stored.resourceCountIs('AWS::SecretsManager::Secret', 2);
+    // Only this service's own: administrators, the deny list, and the four roles of the database.
+    stored.resourceCountIs('AWS::SecretsManager::Secret', 6);
     stored.hasOutput('ArchiveBucketName', { Value: 'the-archive' });
     stored.hasOutput('ArchiveKeysSecretArn', { Value: existing.archiveKeysSecret.secretArn });
     stored.hasOutput('DatabaseClusterArn', { Value: existing.database.clusterArn });
@@ -71,56 +71,14 @@ describe('an operator who has an archive already', () => {
     expect(named).toEqual(Array(3).fill('the-archive,archive-2,archive-3'));
   });
 
-  describe('and the database secrets of the roles', () => {
-    const secretsOf = (template: Template, name: string) => {
-      const policies = Object.values(template.findResources('AWS::IAM::Policy'));
-      const policy = policies.find(({ Properties }) => Properties.PolicyName.includes(`Functions${name}`));
-      return JSON.stringify(policy?.Properties).match(/secret:[a-z]+-AbCdEf/g);
-    };
-
-    test('are those that the operator gives beside the owner’s', () => {
-      const proxySecretArn = `arn:aws:secretsmanager:eu-north-1:${account}:secret:proxy-AbCdEf`;
-      const proxySecretKeyArn = `arn:aws:kms:eu-north-1:${account}:key/proxy`;
-      const readerSecretArn = `arn:aws:secretsmanager:eu-north-1:${account}:secret:reader-AbCdEf`;
-      const workerSecretArn = `arn:aws:secretsmanager:eu-north-1:${account}:secret:worker-AbCdEf`;
-      const auditorSecretArn = `arn:aws:secretsmanager:eu-north-1:${account}:secret:auditor-AbCdEf`;
-      const roles = { auditorSecretArn, proxySecretArn, proxySecretKeyArn, readerSecretArn, workerSecretArn };
-      const database = { ...existing.database, ...roles };
-      const template = templatesOf({ ...settings, ...existing, database }).served;
-      expect(secretsOf(template, 'AuthorizeOutbox')).toEqual(['secret:proxy-AbCdEf']);
-      expect(secretsOf(template, 'ConsumeExport')).toEqual(['secret:worker-AbCdEf']);
-      expect(secretsOf(template, 'StageFile')?.sort()).toEqual(['secret:keys-AbCdEf', 'secret:worker-AbCdEf']);
-      expect(secretsOf(template, 'ExportStatus')).toEqual(['secret:auditor-AbCdEf']);
-      for (const name of ['Datasets', 'Drs']) expect(secretsOf(template, name)).toContain('secret:reader-AbCdEf');
-      expect(secretsOf(template, 'Migrate')?.sort()).toEqual([
-        'secret:auditor-AbCdEf',
-        'secret:db-AbCdEf',
-        'secret:proxy-AbCdEf',
-        'secret:reader-AbCdEf',
-        'secret:worker-AbCdEf',
-      ]);
-      template.hasResourceProperties('AWS::Lambda::Function', {
-        Environment: { Variables: { DATABASE_PROXY_SECRET_ARN: proxySecretArn } },
-      });
-      template.hasResourceProperties('AWS::IAM::Policy', {
-        PolicyDocument: {
-          Statement: Match.arrayWith([
-            {
-              Effect: 'Allow',
-              Action: 'kms:Decrypt',
-              Resource: proxySecretKeyArn,
-              Condition: { StringEquals: { 'kms:ViaService': 'secretsmanager.eu-north-1.amazonaws.com' } },
-            },
-          ]),
-        },
-      });
-    });
-
-    test('are otherwise the owner’s, and the migration makes no role', () => {
-      for (const name of ['AuthorizeOutbox', 'ExportStatus', 'Datasets', 'ConsumeExport', 'Migrate'])
-        expect(secretsOf(served, name)).toEqual(['secret:db-AbCdEf']);
-      expect(JSON.stringify(served.toJSON())).not.toMatch(/DATABASE_(PROXY|AUDITOR|READER|WORKER)_SECRET_ARN/);
-    });
+  test('gets a secret for each role of the database, and only the migration reads that of the owner', () => {
+    stored.resourcePropertiesCountIs('AWS::SecretsManager::Secret', { GenerateSecretString: Match.anyValue() }, 4);
+    const policies = Object.values(served.findResources('AWS::IAM::Policy'));
+    const named = policies.filter(({ Properties }) => JSON.stringify(Properties).includes(existing.database.secretArn));
+    expect(named.map(({ Properties }) => Properties.PolicyName)).toEqual([expect.stringContaining('FunctionsMigrate')]);
+    for (const role of ['PROXY', 'AUDITOR', 'READER', 'WORKER']) {
+      expect(JSON.stringify(served.toJSON())).toContain(`DATABASE_${role}_SECRET_ARN`);
+    }
   });
 
   test('decides alone about the protection of the cluster', () => {
@@ -303,30 +261,14 @@ describe('a quota of the outbox', () => {
   });
 });
 
-describe('logs', () => {
-  const policiesOf = (change: Partial<Settings>) => {
-    const { logsOnDestroy: _, ...others } = settings;
-    const groups = templatesOf({ ...others, ...change }).served.findResources('AWS::Logs::LogGroup');
+test('logs outlive the service stack', () => {
+  const groups = Object.values(templatesOf(settings).served.findResources('AWS::Logs::LogGroup'));
+  expect(groups.length).toBeGreaterThan(15);
+  for (const { Properties, DeletionPolicy } of groups) {
+    expect(DeletionPolicy).toBe('Retain');
     // A group that was kept would be in the way of another one of its name.
-    for (const { Properties } of Object.values(groups)) expect(Properties).not.toHaveProperty('LogGroupName');
-    return Object.entries(groups).map(([id, { DeletionPolicy }]) => [id.replace(/[0-9A-F]{8}$/, ''), DeletionPolicy]);
-  };
-
-  test.each([{}, { logsOnDestroy: 'keep' }] as const)('outlive the service stack (%j)', (change) => {
-    const policies = policiesOf(change);
-    expect(policies.length).toBeGreaterThan(15);
-    for (const policy of policies) expect(policy).toEqual([expect.any(String), 'Retain']);
-  });
-
-  test('are deleted with it if the operator says so, except those of functions that can roll a deployment back', () => {
-    const policies = policiesOf({ logsOnDestroy: 'delete' });
-    const kept = policies.filter(([, policy]) => policy !== 'Delete');
-    expect(kept).toEqual([
-      ['FunctionsMigrateLogs', 'Retain'],
-      ['FunctionsProtectLogs', 'Retain'],
-    ]);
-    expect(policies).toContainEqual(['ProxyAccessLog', 'Delete']);
-  });
+    expect(Properties).not.toHaveProperty('LogGroupName');
+  }
 });
 
 describe('events for operators', () => {

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { settings } from '../../bin/settings.ts';
 import { breakdowns, metrics } from '../../lib/contract/metrics.ts';
 import type { Settings } from '../../lib/infra/settings.ts';
-import { account, existing } from '../helpers/settings.ts';
+import { account } from '../helpers/settings.ts';
 import { templatesOf } from '../helpers/synthesized.ts';
 import { show } from '../helpers/template.ts';
 import { variants } from '../helpers/variants.ts';
@@ -75,6 +75,20 @@ describe('alarms and articles', () => {
   });
 });
 
+test.each(['default', 'switched-on', 'switched-off'])('%s: an alarm and the dashboard watch every function', (name) => {
+  const { alarms, all: ofType, resources } = of(name);
+  const functions = Object.keys(resources).filter(
+    (id) => resources[id].Type === 'AWS::Lambda::Function' && /Function[0-9A-F]{8}$/.test(id),
+  );
+  const watched = Object.entries(alarms).filter(([alarm]) => alarm.endsWith('FunctionsErrors'));
+  const [dashboard] = ofType('AWS::CloudWatch::Dashboard');
+  expect(functions.length).toBeGreaterThan(14);
+  for (const id of functions) {
+    expect(JSON.stringify(watched), id).toContain(`"${id}"`);
+    expect(JSON.stringify(dashboard), id).toContain(`"${id}"`);
+  }
+});
+
 describe('the alarms', () => {
   const limits = ({ Threshold, EvaluationPeriods, Period, Metrics }: Properties) => {
     const seconds = Period ?? Metrics.find(({ MetricStat }: Properties) => MetricStat).MetricStat.Period;
@@ -106,14 +120,6 @@ describe('the alarms', () => {
   ])('a new database of %o: %i connections are too many', (capacities, threshold) => {
     const { alarms } = served({ database: { ...capacities, backupDays: 14 } });
     expect(alarms.DatabaseConnections.Threshold).toBe(threshold);
-  });
-
-  test('an existing database says how many connections it takes', () => {
-    const { alarms } = served({
-      ...existing,
-      database: { ...existing.database, maxConnections: 300 },
-    } as Partial<Settings>);
-    expect(alarms.DatabaseConnections.Threshold).toBe(200);
   });
 
   test('on rejected exports compare them with all of at least ten', () => {

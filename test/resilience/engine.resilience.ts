@@ -259,6 +259,12 @@ describe('a streamed reply', () => {
     expect((await process('/stream?bytes=1')) === before).toBe(fate === 'continues');
   });
 
+  it('takes a request of at most 6 MB', async () => {
+    const streamed = (size: number) => engine.functions.invokeStreaming('stream', { filler: 'x'.repeat(size) }).next();
+    await expect(streamed(7_000_000)).rejects.toThrow('RequestTooLargeException');
+    expect((await streamed(1_000)).done).toBe(false);
+  });
+
   it('waits for a slow client, and outlives one that goes away', async () => {
     const url = `${engine.connection.proxyUrl}/stream?bytes=50000000`;
     await new Promise<void>((resolve, reject) => {
@@ -353,19 +359,6 @@ describe('a queue', () => {
 });
 
 describe('the limits of API Gateway', () => {
-  it('on requests per second count when they are asked for, each method separately', async () => {
-    const times = (count: number) => Promise.all(Array.from({ length: count }, () => get('/checked?inbox=no')));
-    const statuses = async (count: number) => (await times(count)).map(({ status }) => status).sort();
-    expect(await statuses(4)).toEqual([200, 200, 200, 200]);
-    engine.gateway.throttles = true;
-    try {
-      expect(await statuses(4)).toEqual([200, 200, 429, 429]);
-      expect((await get('/echo')).status).toBe(200);
-    } finally {
-      engine.gateway.throttles = false;
-    }
-  });
-
   it('on the length of a URL and of a method ARN are kept', async () => {
     expect((await get(`/echo/${'x'.repeat(10_300)}`)).status).toBe(414);
     const { status } = await rawRequest(engine.connection.proxyUrl, `guarded?${'x'.repeat(1700)}`, {

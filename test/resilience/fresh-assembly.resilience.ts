@@ -139,7 +139,7 @@ test('a synth that fails names what stopped it, and its log has the rest', async
     'Bundling asset Files/Code/Stage...',
     'npm warn something else',
     'Error: bin/settings.ts cannot work:',
-    '  outboxExpiryDays: expected a whole number from 1 to 365',
+    '  outboxExpiryDays: Too big: expected number to be <=365',
     '  archiveKind: expected 1-64 of a-z, 0-9, - and _',
     '    at checkSettings (lib/infra/check-settings.ts:1:1)',
     'node bin/app.ts: Subprocess exited with error 1',

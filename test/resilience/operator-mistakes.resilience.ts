@@ -67,7 +67,7 @@ test('a wrong setting ends the synth with the names of the fields, as the page s
   await writeSettings('outboxExpiryDays: 400');
   await writeFile(join(folder, 'private/trusted-issuers.json'), '[]');
   const said =
-    'Error: private/settings.ts cannot work:\n  outboxExpiryDays: expected a whole number from 1 to 365, got 400\n';
+    'Error: private/settings.ts cannot work:\n  outboxExpiryDays: Too big: expected number to be <=365, got 400\n';
   expect(synth()).toMatchObject({ status: 1, stdout: '', stderr: said });
   expect(readPage('docs/settings.md')).toContain(`\`\`\`text\n${said}\`\`\``);
 }, 60_000);

@@ -54,8 +54,7 @@ export class DataOutApi extends ServiceApi {
     }
     this.#addDrs(root, props.drs);
     this.#addHtsget(root, props);
-    const { logRetentionDays } = props.settings;
-    new OpenApiDocument(this, 'OpenApi', { api: this, name: 'data-out', logRetentionDays });
+    new OpenApiDocument({ api: this, name: 'data-out', target: props.openApi });
     acknowledge(this.api, {
       'AwsSolutions-APIG2':
         'Parameters and bodies are checked by the functions, which name every violation; a schema here would stop at the first.',

@@ -54,18 +54,6 @@ const unauthorized = ({ header, detail }: Challenge): readonly Reply[] =>
     { ...problem(401, 'unauthenticated', reason), headers: { 'WWW-Authenticate': header } },
   ]);
 
-/**
- * A refusal by our own web ACL, whose rules are all on rates. The status is that of a request too many (RFC 6585 § 4), not 403: a
- * client then waits and tries again, and does not look for a fault in its visa. When the wait is over, the address has sent
- * fewer within the rule's five minutes, even if a thousand downloads wait at once.
- */
-const refusedByFirewall = problem(
-  429,
-  'throttled',
-  'Too many requests came from your network address within five minutes; try again in a minute, with fewer at once.',
-  60,
-);
-
 const unknown = problem(404, 'not_found', 'There is no such resource.');
 const unchecked = problem(503, 'temporarily_unavailable', 'The credentials could not be checked; try again later.', 15);
 
@@ -100,19 +88,12 @@ function body({ status, title, code, detail }: GatewayProblem): string {
   return JSON.stringify({ type: 'about:blank', title, status, detail, code, requestId: '$context.requestId' });
 }
 
-interface ServiceResponses {
-  readonly challenge: Challenge;
-  /** Whether the web ACL of this service stands before the API. One of the operator's own may refuse for other reasons. */
-  readonly hasFirewall: boolean;
-}
-
 /**
  * Headers are literals. A header with the request id is not among what API Gateway is documented to take here; it sends
  * `x-amzn-RequestId` anyway, and the body also has the id.
  */
-export function addGatewayResponses(api: RestApi, { challenge, hasFirewall }: ServiceResponses): void {
-  const ofFirewall: readonly Reply[] = hasFirewall ? [[ResponseType.WAF_FILTERED, refusedByFirewall]] : [];
-  for (const [type, shown] of [...unauthorized(challenge), ...replies, ...ofFirewall]) {
+export function addGatewayResponses(api: RestApi, challenge: Challenge): void {
+  for (const [type, shown] of [...unauthorized(challenge), ...replies]) {
     const headers = Object.entries(shown.headers ?? {}).map(([name, value]) => [name, `'${value}'`]);
     api.addGatewayResponse(type.responseType, {
       type,

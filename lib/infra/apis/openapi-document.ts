@@ -1,11 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Duration } from 'aws-cdk-lib';
 import { AuthorizationType, type MethodOptions } from 'aws-cdk-lib/aws-apigateway';
-import { Construct } from 'constructs';
 import { parse } from 'yaml';
 import { repository } from '../functions/bundling.ts';
-import { ServiceFunction } from '../functions/service-function.ts';
+import type { ServiceFunction } from '../functions/service-function.ts';
 import { acknowledge } from '../security/rules.ts';
 import type { ServiceApi } from './service-api.ts';
 
@@ -13,8 +11,8 @@ interface OpenApiDocumentProps {
   readonly api: ServiceApi;
   /** Which document of `docs/openapi/`. */
   readonly name: 'proxy' | 'data-out';
-  /** Days to keep the function's logs. */
-  readonly logRetentionDays: number;
+  /** Serves it. */
+  readonly target: ServiceFunction;
 }
 
 /** A parameter, as far as API Gateway can check it: it checks that one is present and has no rules for values. */
@@ -37,23 +35,13 @@ function pathsOf(name: string): Paths {
 }
 
 /** The OpenAPI document of an API: served at `/openapi.json` without credentials, and the source of the gateway's checks. */
-export class OpenApiDocument extends Construct {
+export class OpenApiDocument {
   readonly #api: ServiceApi;
   readonly #paths: Paths;
 
-  constructor(scope: Construct, id: string, { api, name, logRetentionDays }: OpenApiDocumentProps) {
-    super(scope, id);
+  constructor({ api, name, target }: OpenApiDocumentProps) {
     this.#api = api;
     this.#paths = pathsOf(name);
-    // The last part of its path is the function's short name, so each document has its own.
-    const target = new ServiceFunction(this, name === 'proxy' ? 'ProxyOpenApi' : 'DataOutOpenApi', {
-      entry: `${name}/openapi.ts`,
-      description: 'Says how this API is used',
-      memoryMegabytes: 256,
-      timeout: Duration.seconds(10),
-      logRetentionDays,
-      openApiDocument: name,
-    });
     const method = api.api.root
       .addResource('openapi.json')
       .addMethod('GET', api.integrate(target), { authorizationType: AuthorizationType.NONE });

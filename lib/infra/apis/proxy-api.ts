@@ -29,8 +29,7 @@ export class ProxyApi extends ServiceApi {
       },
     });
     const { root } = this.api;
-    const { logRetentionDays } = props.settings;
-    const document = new OpenApiDocument(this, 'OpenApi', { api: this, name: 'proxy', logRetentionDays });
+    const document = new OpenApiDocument({ api: this, name: 'proxy', target: props.openApi });
 
     const authorizer = new RequestAuthorizer(this, 'Administrators', {
       handler: props.authorizeAdmin.function,

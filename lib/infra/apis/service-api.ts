@@ -1,8 +1,10 @@
-import { type Duration, Stack } from 'aws-cdk-lib';
+import { CfnOutput, type Duration, Stack } from 'aws-cdk-lib';
 import {
   AccessLogFormat,
+  BasePathMapping,
   type CfnMethod,
   CfnRestApi,
+  DomainName,
   EndpointAccessMode,
   EndpointType,
   LambdaIntegration,
@@ -14,6 +16,7 @@ import {
   RestApi,
   SecurityPolicy,
 } from 'aws-cdk-lib/aws-apigateway';
+import { Certificate } from 'aws-cdk-lib/aws-certificatemanager';
 import type { Metric } from 'aws-cdk-lib/aws-cloudwatch';
 import { FilterPattern, LogGroup, type MetricFilter } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
@@ -22,7 +25,6 @@ import type { ServiceFunction } from '../functions/service-function.ts';
 import { acknowledge } from '../security/rules.ts';
 import type { Domain, Settings, Throttling } from '../settings.ts';
 import { addGatewayResponses, type Challenge } from './gateway-responses.ts';
-import { OwnDomain } from './own-domain.ts';
 
 export interface ServiceApiProps {
   readonly description: string;
@@ -90,7 +92,7 @@ export class ServiceApi extends Construct {
       description: props.description,
       endpointTypes: [EndpointType.REGIONAL],
       cloudWatchRole: false,
-      ...(domain && { disableExecuteApiEndpoint: domain.defaultEndpoint !== 'on' }),
+      ...(domain && { disableExecuteApiEndpoint: true }),
       deployOptions: {
         stageName: 'v1',
         accessLogDestination: new LogGroupLogDestination(this.#accessLog),
@@ -106,21 +108,37 @@ export class ServiceApi extends Construct {
     if (!(resource instanceof CfnRestApi)) throw new Error('a REST API has a CfnRestApi');
     resource.securityPolicy = SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09;
     resource.endpointAccessMode = EndpointAccessMode.STRICT;
-    if (domain) new OwnDomain(this, 'Domain', this.api, domain, `${id}DomainTarget`);
+    if (domain) this.#addDomain(domain, `${id}DomainTarget`);
     this.url = domain ? `https://${domain.name}/` : this.api.url;
-    const hasFirewall = settings.firewall !== undefined;
-    addGatewayResponses(this.api, { challenge: props.challenge, hasFirewall });
+    addGatewayResponses(this.api, props.challenge);
 
     acknowledge(this.api.deploymentStage, {
       apiExecutionLog: 'Execution logs would hold visas and passwords; the access log says what happened.',
       apiCache: 'Each reply depends on the caller, whose rights are looked up each time: no reply may be cached.',
       apiClientCertificate:
         'All integrations are Lambda functions, called by signed requests over TLS. A client certificate is for HTTP servers.',
-      ...(!hasFirewall && {
-        apiFirewall:
-          'Without `firewall`, the APIs have throttling for all callers together. They take signed tokens, and passwords that a person may choose, of ten characters or more. The setting adds limits for each address.',
-      }),
+      apiFirewall:
+        'The APIs have throttling for all callers together. They take signed tokens, and passwords that a person may choose, of ten characters or more. An operator can attach a web ACL with limits for each address.',
     });
+  }
+
+  /**
+   * A host name of the operator's own, with the TLS policy of the API. The API begins at the root of the host: there, clients look for
+   * DRS objects (GA4GH DRS 1.5.0, hostname-based URIs).
+   *
+   * @param output of the stack, with the name that the operator's DNS record must point to
+   */
+  #addDomain({ name, certificateArn }: Domain, output: string): void {
+    const domain = new Construct(this, 'Domain');
+    const domainName = new DomainName(domain, 'Name', {
+      domainName: name,
+      certificate: Certificate.fromCertificateArn(domain, 'Certificate', certificateArn),
+      endpointType: EndpointType.REGIONAL,
+      securityPolicy: SecurityPolicy.TLS13_1_2_PFS_PQ_2025_09,
+      endpointAccessMode: EndpointAccessMode.STRICT,
+    });
+    new BasePathMapping(domain, 'Mapping', { domainName, restApi: this.api, stage: this.api.deploymentStage });
+    new CfnOutput(Stack.of(this), output, { value: domainName.domainNameAliasDomainName });
   }
 
   /**

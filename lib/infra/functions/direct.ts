@@ -2,7 +2,7 @@ import { Duration } from 'aws-cdk-lib';
 import { environment } from '../../contract/environment.ts';
 import type { TicketKey } from '../security/ticket-key.ts';
 import { reservedForDirectFiles } from '../settings.ts';
-import { apiTimeout, type FunctionsProps, type Make, streamTimeout } from './make.ts';
+import { apiTimeout, type FunctionsProps, type Make, openApiFunction, streamTimeout } from './make.ts';
 
 /** Functions of the data-out API, which serve files directly to callers with a visa. */
 export function directFunctions(make: Make, { settings, storage }: FunctionsProps, ticketKey: TicketKey) {
@@ -78,5 +78,6 @@ export function directFunctions(make: Make, { settings, storage }: FunctionsProp
     target.configure(environment.organizationUrl, settings.service.organizationUrl);
   }
 
-  return { serviceInfo, authorizeVisa, datasets, directFile, drs, htsget };
+  const openApi = openApiFunction(make, 'DataOutOpenApi');
+  return { serviceInfo, authorizeVisa, datasets, directFile, drs, htsget, openApi };
 }

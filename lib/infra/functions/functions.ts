@@ -34,20 +34,19 @@ export class Functions extends Construct {
   /** Functions that cannot work before the tables exist. */
   get usingCatalogue(): readonly ServiceFunction[] {
     const { authorizeOutbox, exportStatus } = this.proxy;
-    const direct = this.servingDirectly.filter((target) => target !== this.direct?.authorizeVisa);
+    const { datasets, directFile, drs, htsget } = this.direct ?? {};
+    const direct = [datasets, directFile, drs, htsget].filter((target) => target !== undefined);
     return [authorizeOutbox, exportStatus, ...this.workingInTheBackground, ...direct];
   }
 
-  /** Functions of the proxy that answer a waiting caller, and those of the data-out API that need no visa. */
+  /** Functions of the proxy, which answer a waiting caller. */
   get answeringRequests(): readonly ServiceFunction[] {
-    return [...Object.values(this.proxy), this.direct?.serviceInfo].filter((target) => target !== undefined);
+    return Object.values(this.proxy).filter((target) => target !== undefined);
   }
 
-  /** Functions of direct access. */
+  /** Functions of the data-out API. */
   get servingDirectly(): readonly ServiceFunction[] {
-    if (!this.direct) return [];
-    const { authorizeVisa, datasets, directFile, drs, htsget } = this.direct;
-    return [authorizeVisa, datasets, directFile, drs, htsget];
+    return Object.values(this.direct ?? {});
   }
 
   /** Every function. */

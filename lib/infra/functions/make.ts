@@ -19,3 +19,15 @@ export interface FunctionsProps {
 
 /** Makes a function of this name, with the grants that follow from its options. */
 export type Make = (name: string, options: Omit<ServiceFunctionProps, 'logRetentionDays'>) => ServiceFunction;
+
+/** The function that serves the OpenAPI document of an API. */
+export function openApiFunction(make: Make, name: 'ProxyOpenApi' | 'DataOutOpenApi'): ServiceFunction {
+  const document = name === 'ProxyOpenApi' ? 'proxy' : 'data-out';
+  return make(name, {
+    entry: `${document}/openapi.ts`,
+    description: 'Says how this API is used',
+    memoryMegabytes: 256,
+    timeout: Duration.seconds(10),
+    openApiDocument: document,
+  });
+}

@@ -1,7 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
 import { environment } from '../../contract/environment.ts';
 import type { Settings } from '../settings.ts';
-import { apiTimeout, type FunctionsProps, type Make, streamTimeout } from './make.ts';
+import { apiTimeout, type FunctionsProps, type Make, openApiFunction, streamTimeout } from './make.ts';
 import type { ServiceFunction } from './service-function.ts';
 
 /** Functions of the proxy, which answer administrators and researchers. */
@@ -72,6 +72,7 @@ export function proxyFunctions(make: Make, { settings, storage }: FunctionsProps
 
   return {
     ...{ authorizeAdmin, authorizeOutbox, exportRequest, exportStatus, files, stream, jwks },
+    openApi: openApiFunction(make, 'ProxyOpenApi'),
     adminPage: adminPageFunction(make, settings),
   };
 }

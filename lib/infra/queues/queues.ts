@@ -49,8 +49,10 @@ function refuseMessages(queue: Queue, conditions: Record<string, Record<string, 
   queue.addToResourcePolicy(statement);
 }
 
-/** Receives after which a message is put aside: the 2nd to 5th attempt follow the settings' delays. */
-const mostReceives = 5;
+/** Seconds before the 2nd, 3rd, … receive of a message that failed. The last delay repeats. */
+const retryDelaysSeconds = [10, 60, 300, 900];
+/** Receives after which a message is put aside. */
+const mostReceives = retryDelaysSeconds.length + 1;
 
 /** Time limit of the function that records dead letters. */
 export const deadLetterTimeout = Duration.minutes(5);
@@ -125,8 +127,6 @@ export interface WorkQueueProps {
   readonly batchSize: number;
   /** Invocations at once, 2–1,000. */
   readonly maxConcurrency: number;
-  /** Seconds before the 2nd, 3rd, … receive of a message that failed. */
-  readonly retryDelaysSeconds: readonly number[];
 }
 
 /**
@@ -158,7 +158,7 @@ export class WorkQueue extends Construct {
       sender.configure(environment[`${props.name}QueueUrl`], queueUrl);
     }
 
-    const { batchSize, maxConcurrency, retryDelaysSeconds } = props;
+    const { batchSize, maxConcurrency } = props;
     this.#consume(worker, this.queue, { batchSize, maxConcurrency }, keyUse(['kms:Decrypt']));
     // The worker delays the next receive of a message that failed.
     worker.allow({ actions: ['sqs:ChangeMessageVisibility'], resources: [queueArn] });

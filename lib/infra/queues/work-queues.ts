@@ -21,13 +21,13 @@ export type WorkQueues = Readonly<Record<WorkQueueName, WorkQueue>>;
 export function workQueues(scope: Construct, { settings, storage, functions, operators }: WorkQueuesProps): WorkQueues {
   const { exportRequest } = functions.proxy;
   const { consumeExport, stageFile, settleDelivery, recordDeadLetters, sweepDeliveries, withdraw } = functions.workers;
-  const { retryDelaysSeconds, concurrency } = settings;
+  const { concurrency } = settings;
   const smallBatches = concurrency.smallFileExports ?? concurrency.fileExports;
   stageFile.configure(environment.filesInFlight, String(concurrency.fileExports + smallBatches * smallFilesTogether));
-  type Own = Omit<WorkQueueProps, 'name' | 'stage' | 'deadLetters' | 'recorder' | 'retryDelaysSeconds'>;
+  type Own = Omit<WorkQueueProps, 'name' | 'stage' | 'deadLetters' | 'recorder'>;
   const queue = (name: WorkQueueName, own: Own) => {
     const deadLetters = storage.deadLetters[name].queue;
-    const common = { name, stage: settings.stage, deadLetters, recorder: recordDeadLetters, retryDelaysSeconds };
+    const common = { name, stage: settings.stage, deadLetters, recorder: recordDeadLetters };
     return new WorkQueue(scope, { ...common, ...own });
   };
   return {

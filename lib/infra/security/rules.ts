@@ -3,43 +3,37 @@ import type { Construct } from 'constructs';
 import type { Settings } from '../settings.ts';
 
 const hipaa = (rule: string) => `HIPAA.Security-${rule}`;
-const nist = (rule: string) => `NIST.800.53.R5-${rule}`;
-const pci = (rule: string) => `PCI.DSS.321-${rule}`;
-const healthAndFederal = (rule: string) => [hipaa(rule), nist(rule)];
-const allThree = (rule: string) => [hipaa(rule), nist(rule), pci(rule)];
 
 /**
  * Rules that several packs have, each under its own id: the ids by what the rule asks for. What only AwsSolutions asks for
  * is named by its id where it is accepted.
  */
 const rules = {
-  apiCache: allThree('APIGWCacheEnabledAndEncrypted'),
-  apiClientCertificate: allThree('APIGWSSLEnabled'),
-  apiExecutionLog: ['AwsSolutions-APIG6', ...allThree('APIGWExecutionLoggingEnabled')],
-  apiFirewall: ['AwsSolutions-APIG3', nist('APIGWAssociatedWithWAF'), pci('APIGWAssociatedWithWAF')],
-  bucketCopies: [...allThree('S3BucketVersioningEnabled'), ...allThree('S3BucketReplicationEnabled')],
-  bucketKey: allThree('S3DefaultEncryptionKMS'),
-  bucketReplication: allThree('S3BucketReplicationEnabled'),
-  bucketVersioning: allThree('S3BucketVersioningEnabled'),
-  databaseBackupPlan: healthAndFederal('RDSInBackupPlan'),
-  databaseDeletionProtection: ['AwsSolutions-RDS10', ...healthAndFederal('RDSInstanceDeletionProtectionEnabled')],
-  databaseEnhancedMonitoring: healthAndFederal('RDSEnhancedMonitoringEnabled'),
-  databaseLogExport: allThree('RDSLoggingEnabled[LogExport::postgresql]'),
+  apiCache: [hipaa('APIGWCacheEnabledAndEncrypted')],
+  apiClientCertificate: [hipaa('APIGWSSLEnabled')],
+  apiExecutionLog: ['AwsSolutions-APIG6', hipaa('APIGWExecutionLoggingEnabled')],
+  apiFirewall: ['AwsSolutions-APIG3'],
+  bucketCopies: [hipaa('S3BucketVersioningEnabled'), hipaa('S3BucketReplicationEnabled')],
+  bucketKey: [hipaa('S3DefaultEncryptionKMS')],
+  bucketReplication: [hipaa('S3BucketReplicationEnabled')],
+  databaseBackupPlan: [hipaa('RDSInBackupPlan')],
+  databaseDeletionProtection: ['AwsSolutions-RDS10', hipaa('RDSInstanceDeletionProtectionEnabled')],
+  databaseEnhancedMonitoring: [hipaa('RDSEnhancedMonitoringEnabled')],
+  databaseLogExport: [hipaa('RDSLoggingEnabled[LogExport::postgresql]')],
   deadLettersOfEvents: ['Serverless-EventBusDLQ'],
-  deadLettersOfFunctions: ['Serverless-LambdaDLQ', ...healthAndFederal('LambdaDLQ')],
+  deadLettersOfFunctions: ['Serverless-LambdaDLQ', hipaa('LambdaDLQ')],
   deadLettersOfQueues: ['AwsSolutions-SQS3', 'Serverless-SQSRedrivePolicy'],
   deadLettersOfTopics: ['Serverless-SNSRedrivePolicy'],
   failureDestination: ['Serverless-LambdaEventSourceMappingDestination'],
-  functionConcurrency: healthAndFederal('LambdaConcurrency'),
-  functionNetwork: allThree('LambdaInsideVPC'),
-  inlinePolicy: allThree('IAMNoInlinePolicy'),
-  logKey: allThree('CloudWatchLogGroupEncrypted'),
+  functionConcurrency: [hipaa('LambdaConcurrency')],
+  functionNetwork: [hipaa('LambdaInsideVPC')],
+  inlinePolicy: [hipaa('IAMNoInlinePolicy')],
+  logKey: [hipaa('CloudWatchLogGroupEncrypted')],
   methodWithoutCredentials: ['AwsSolutions-APIG4', 'AwsSolutions-COG4'],
-  networkDefaultGroup: allThree('VPCDefaultSecurityGroupClosed'),
-  networkFlowLog: ['AwsSolutions-VPC7', ...allThree('VPCFlowLogsEnabled')],
-  trailLogGroup: allThree('CloudTrailCloudWatchLogsEnabled'),
-  secretRotation: ['AwsSolutions-SMG4', ...healthAndFederal('SecretsManagerRotationEnabled')],
-  topicKey: allThree('SNSEncryptedKMS'),
+  networkDefaultGroup: [hipaa('VPCDefaultSecurityGroupClosed')],
+  networkFlowLog: ['AwsSolutions-VPC7', hipaa('VPCFlowLogsEnabled')],
+  secretRotation: ['AwsSolutions-SMG4', hipaa('SecretsManagerRotationEnabled')],
+  topicKey: [hipaa('SNSEncryptedKMS')],
 } as const;
 
 /** Accept the findings whose reason holds for the whole application. The others are beside the code that causes them. */

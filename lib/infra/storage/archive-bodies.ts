@@ -1,13 +1,6 @@
 import { CfnOutput, Duration, Fn, Stack, Token } from 'aws-cdk-lib';
 import type { Key } from 'aws-cdk-lib/aws-kms';
-import {
-  BlockPublicAccess,
-  Bucket,
-  BucketEncryption,
-  CfnBucket,
-  type IBucket,
-  ObjectOwnership,
-} from 'aws-cdk-lib/aws-s3';
+import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
 import { environment } from '../../contract/environment.ts';
 import type { Grantee } from '../functions/service-function.ts';
@@ -16,7 +9,7 @@ import { acknowledge } from '../security/rules.ts';
 import type { ExistingBucket } from '../settings.ts';
 
 /**
- * Settings of every new bucket with genomic data, or with the record of who read it.
+ * Settings of every new bucket with genomic data.
  *
  * @param prefix of its access logs
  */
@@ -52,8 +45,6 @@ interface ArchiveBodiesProps {
   /** @default - a new bucket */
   readonly existing: ExistingBucket | undefined;
   readonly others: readonly ExistingBucket[];
-  /** Whether a new bucket keeps older versions. */
-  readonly versioned: boolean;
 }
 
 interface BodyBucket {
@@ -119,18 +110,9 @@ export class ArchiveBodies extends Construct {
       ...privateBucket(newKey(this, 'ArchiveBucketKey', 'Bodies in the archive bucket'), props.accessLogs, 'archive/'),
       bucketKeyEnabled: true,
       // An overwritten or deleted body can be brought back: there may be no other copy.
-      versioned: props.versioned,
+      versioned: true,
       lifecycleRules: [{ id: 'unfinished-uploads', abortIncompleteMultipartUploadAfter: Duration.days(2) }],
     });
-    if (!props.versioned) {
-      // Said outright, so that it ends where it was on before.
-      if (bucket.node.defaultChild instanceof CfnBucket)
-        bucket.node.defaultChild.versioningConfiguration = { status: 'Suspended' };
-      acknowledge(bucket, {
-        bucketVersioning:
-          'The operator decided so by `archiveVersioning`: another store keeps the bodies, or deleted ones must be gone at once.',
-      });
-    }
     acknowledge(bucket, {
       bucketReplication:
         'A replica doubles the cost of the archive, and in which other region genomes may lie is for the operator to decide.',

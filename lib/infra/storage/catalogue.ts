@@ -33,28 +33,19 @@ function serverlessConnections({ minCapacity, maxCapacity }: NewDatabase): numbe
 /** The roles that functions have in the database, each with a secret that only they read. */
 const roles = {
   proxy: {
-    /** Part of the names of resources. */
-    id: 'Proxy',
-    secret: "Role of list and stream's authorizer in the catalogue: reads the archive users",
-    key: "Credentials of list and stream's authorizer for the catalogue",
+    says: "Role of list and stream's authorizer in the catalogue: reads the archive users",
     variable: environment.databaseProxySecretArn,
   },
   auditor: {
-    id: 'Auditor',
-    secret: 'Role of the state of exports in the catalogue: reads requests, their files and the audit trail',
-    key: 'Credentials of the state of exports for the catalogue',
+    says: 'Role of the state of exports in the catalogue: reads requests, their files and the audit trail',
     variable: environment.databaseAuditorSecretArn,
   },
   reader: {
-    id: 'Reader',
-    secret: 'Role of direct access in the catalogue: reads datasets and files',
-    key: "Direct access's credentials for the catalogue",
+    says: 'Role of direct access in the catalogue: reads datasets and files',
     variable: environment.databaseReaderSecretArn,
   },
   worker: {
-    id: 'Worker',
-    secret: 'Role of the export in the catalogue: reads datasets and files, records what happens to requests',
-    key: "The export's credentials for the catalogue",
+    says: 'Role of the export in the catalogue: reads datasets and files, records what happens to requests',
     variable: environment.databaseWorkerSecretArn,
   },
 } as const;
@@ -86,26 +77,21 @@ export class Catalogue extends Construct {
   readonly databaseName: string;
   readonly #isNew: boolean;
   readonly #owner: ReadableSecret;
-  /** Credentials of each role; the owner's where the operator gave no others for an existing cluster. */
+  /** Credentials of each role. */
   readonly #roles: ReadonlyMap<Role, ReadableSecret>;
 
   constructor(scope: Construct, id: string, { database, directAccess }: CatalogueProps) {
     super(scope, id);
     this.#isNew = !('clusterArn' in database);
     const names = (Object.keys(roles) as Role[]).filter((role) => directAccess || role !== 'reader');
-    const withSecrets = (secretOf: (role: Role) => ReadableSecret) =>
-      new Map(names.map((role) => [role, secretOf(role)]));
+    this.#roles = new Map(names.map((role) => [role, this.#makeRoleSecret(role)]));
     if ('clusterArn' in database) {
       this.clusterArn = database.clusterArn;
       this.clusterIdentifier = database.clusterArn.split(':').slice(6).join(':');
-      this.maxConnections = database.maxConnections ?? usualConnections;
+      this.maxConnections = usualConnections;
       this.secretArn = database.secretArn;
       this.databaseName = database.databaseName;
       this.#owner = { secretArn: database.secretArn, keyArn: database.secretKeyArn };
-      this.#roles = withSecrets((role) => {
-        const secretArn = database[`${role}SecretArn`];
-        return secretArn ? { secretArn, keyArn: database[`${role}SecretKeyArn`] } : this.#owner;
-      });
       return;
     }
     const key = newKey(this, 'CatalogueKey', 'Catalogue and its credentials');
@@ -117,7 +103,6 @@ export class Catalogue extends Construct {
     if (!cluster.secret) throw new Error('a new cluster has a secret');
     this.secretArn = cluster.secret.secretArn;
     this.#owner = { secretArn: this.secretArn, keyArn: key.keyArn };
-    this.#roles = withSecrets((role) => this.#makeRoleSecret(role));
   }
 
   /** Run statements as a role. @param options.transactions also several in one transaction */
@@ -132,7 +117,6 @@ export class Catalogue extends Construct {
   grantMigrate(grantee: Grantee): void {
     this.#grant(grantee, this.#owner, statementsAndTransactions);
     for (const [role, secret] of this.#roles) {
-      if (secret === this.#owner) continue;
       allowReading(grantee, this, secret);
       grantee.configure(roles[role].variable, secret.secretArn);
     }
@@ -167,8 +151,10 @@ export class Catalogue extends Construct {
   }
 
   #makeRoleSecret(role: Role): ReadableSecret {
-    const { id, key: ofKey, secret: description } = roles[role];
-    const key = newKey(this, `Catalogue${id}Key`, ofKey);
+    // Part of the names of resources: `Proxy`.
+    const id = `${role[0]?.toUpperCase()}${role.slice(1)}`;
+    const description = roles[role].says;
+    const key = newKey(this, `Catalogue${id}Key`, description);
     const secret = new Secret(this, `${id}Secret`, {
       description,
       generateSecretString: {

@@ -1,11 +1,11 @@
 import { EventField, Match, Rule, RuleTargetInput } from 'aws-cdk-lib/aws-events';
 import { SnsTopic } from 'aws-cdk-lib/aws-events-targets';
 import { CfnKey } from 'aws-cdk-lib/aws-kms';
+import type { Topic } from 'aws-cdk-lib/aws-sns';
 import { Construct, type IConstruct } from 'constructs';
 import { eventSource, smokeDetailType } from '../../contract/events.ts';
 import { acknowledge } from '../security/rules.ts';
 import type { Settings } from '../settings.ts';
-import type { Alarms } from './alarms.ts';
 
 /** Keys of one rule. An event pattern has at most 2,048 characters, and an ARN of a key some 75. */
 const keysTogether = 16;
@@ -14,8 +14,8 @@ const article = 'What to do: docs/runbook.md#keydeletion';
 
 interface KeyDeletionProps {
   readonly keyArns: readonly string[];
-  /** Their topic tells people, and one of them watches that it does. */
-  readonly alarms: Alarms;
+  /** Receives the messages. */
+  readonly topic: Topic;
 }
 
 /**
@@ -24,15 +24,16 @@ interface KeyDeletionProps {
  * is an API call, which EventBridge sees if the account has a trail for management events in this region.
  */
 export class KeyDeletion extends Construct {
-  constructor(scope: Construct, id: string, { keyArns, alarms }: KeyDeletionProps) {
+  readonly rules: readonly Rule[];
+
+  constructor(scope: Construct, id: string, { keyArns, topic }: KeyDeletionProps) {
     super(scope, id);
-    const { topic } = alarms;
     // Its statement in the topic's policy has no condition: EventBridge could not publish under one (EventBridge user guide).
     const target = (text: string) => new SnsTopic(topic, { message: RuleTargetInput.fromText(text) });
     const groups = Array.from({ length: Math.ceil(keyArns.length / keysTogether) }, (_, index) =>
       keyArns.slice(index * keysTogether, (index + 1) * keysTogether),
     );
-    const rules = groups.flatMap((keys, index) => [
+    this.rules = groups.flatMap((keys, index) => [
       new Rule(this, `Calls${index + 1}`, {
         description: 'Keys of the deployment that are disabled or to be deleted',
         eventPattern: {
@@ -67,13 +68,12 @@ export class KeyDeletion extends Construct {
         ],
       }),
     ]);
-    for (const rule of rules) {
+    for (const rule of this.rules) {
       acknowledge(rule, {
         deadLettersOfEvents:
           'EventBridge repeats for a day what may succeed later, and drops at once what the topic refuses. The alarm KeyDeletionUndelivered counts both, and CloudTrail keeps the calls.',
       });
     }
-    alarms.undelivered(id, rules);
   }
 }
 

@@ -2,14 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { release } from '../../common/memory.ts';
 import { readAll, writeBody, written } from '../http.ts';
 import type { Functions } from '../lambda/functions.ts';
-import type { WebAcl } from '../waf/web-acl.ts';
 import { type AuthorizerRunner, methodArnOf } from './authorizer.ts';
 import { type ApiRequest, eventOf, parameterOf } from './event.ts';
 import { type GatewayError, gatewayError, renderGatewayResponse } from './gateway-response.ts';
 import type { RestApi } from './model.ts';
 import { type ProxyReply, readProxyReply, readStreamedReply } from './reply.ts';
 import { findRoute, type Route } from './router.ts';
-import type { Throttle } from './throttle.ts';
 
 /** Largest request body. */
 const bodyLimit = 10 * 1024 * 1024;
@@ -24,20 +22,15 @@ export interface ExchangeContext {
   readonly functions: Functions;
   readonly authorizers: AuthorizerRunner;
   readonly behaviour: GatewayBehaviour;
-  readonly throttle: Throttle;
-  /** Absent: no web ACL stands before the stage. */
-  readonly webAcl: WebAcl | undefined;
 }
 
-/** What AWS does not document, and what one machine does without. A test may change it. */
+/** What AWS does not document. A test may change it. */
 export interface GatewayBehaviour {
   /**
    * What happens to a function's `Content-Length` on a streamed reply without a body (HEAD, 304). `renamed`: to
    * `x-amzn-Remapped-Content-Length`, as always with a buffered reply. `zero`: renamed, and 0 in its place.
    */
   contentLengthWithoutBody: 'kept' | 'dropped' | 'renamed' | 'zero';
-  /** Whether the template's limits on rates apply: throttling, and rules of a web ACL. One machine usually needs none. */
-  throttles: boolean;
 }
 
 /** The outcome of one request, for the access log. */
@@ -76,9 +69,6 @@ export async function serve(
     await reply(response, incoming, status, headers, body);
     return { errorType: error.type, resourcePath: route?.method.resourcePath };
   };
-  const { prefix, path, sourceIp } = request;
-  if (context.behaviour.throttles && context.webAcl?.admits({ path: `${prefix}${path}`, sourceIp }) === false)
-    return fail(gatewayError('WAF_FILTERED'));
   const size = Object.entries(request.headers).reduce(
     (sum, [name, values]) => sum + values.reduce((bytes, value) => bytes + name.length + value.length, 0),
     0,
@@ -92,7 +82,6 @@ export async function serve(
   const route = findRoute(api.methods, request.httpMethod, request.path);
   if (!route) return fail(gatewayError('MISSING_AUTHENTICATION_TOKEN'));
   const { method } = route;
-  if (context.behaviour.throttles && !context.throttle.admits(method)) return fail(gatewayError('THROTTLED'), route);
   if (method.authorizer && methodArnOf(api, request).length > methodArnLimit) return fail(tooLong(), route);
   let authorizer: Readonly<Record<string, unknown>> | undefined;
   if (method.authorizer) {
@@ -172,6 +161,7 @@ const integrateStreamed: Integration = async (
     // This ends the reading, not the invocation.
     void chunks.return();
     if (start === undefined) return gatewayError('INTEGRATION_TIMEOUT');
+    if (start === 'too large') return gatewayError('REQUEST_TOO_LARGE');
     // A function that does not begin with metadata and eight NUL bytes is a 500 (APIGW response-transfer-mode-lambda).
     return start === 'failed' ? gatewayError('DEFAULT_5XX') : gatewayError('DEFAULT_5XX', { status: 500 });
   }

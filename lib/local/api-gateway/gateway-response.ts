@@ -22,9 +22,7 @@ const types = {
   INTEGRATION_TIMEOUT: [504, 'Endpoint request timed out'],
   MISSING_AUTHENTICATION_TOKEN: [403, 'Missing Authentication Token'],
   REQUEST_TOO_LARGE: [413, 'Request Too Long'],
-  THROTTLED: [429, 'Too Many Requests'],
   UNAUTHORIZED: [401, 'Unauthorized'],
-  WAF_FILTERED: [403, 'Forbidden'],
 } as const satisfies Readonly<Record<string, readonly [number, string]>>;
 
 export type GatewayErrorType = keyof typeof types;

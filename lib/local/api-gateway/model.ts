@@ -1,7 +1,6 @@
 import { UnsupportedTemplateError } from '../errors.ts';
-import { mayInvoke } from '../lambda/permissions.ts';
 import type { Deployment } from '../template/deployment.ts';
-import { accountId, shortName } from '../template/names.ts';
+import { shortName } from '../template/names.ts';
 import { list, optionalNumber, optionalText, type Resource, record, text, whereOf } from '../template/template.ts';
 
 /** A REST API as the template describes it. */
@@ -35,14 +34,6 @@ export interface Method {
   readonly authorizer: Authorizer | undefined;
   /** Parameters that a validator demands: `querystring.inbox`, `header.X`. */
   readonly requiredParameters: readonly string[];
-  /** Absent: no limit but the account's. */
-  readonly throttling: ThrottleLimits | undefined;
-}
-
-export interface ThrottleLimits {
-  readonly requestsPerSecond: number;
-  /** Requests at once. */
-  readonly burst: number;
 }
 
 export interface Authorizer {
@@ -67,11 +58,9 @@ const defaultTimeoutMs = 29_000;
 /**
  * The REST APIs of the template.
  *
- * @param permitting holds the permissions of functions. During an update it is the new template: the CDK makes a permission
- * after the stage that needs it
  * @throws UnsupportedTemplateError for a part that would behave differently when deployed
  */
-export function readApis(deployment: Deployment, permitting: Deployment = deployment): readonly RestApi[] {
+export function readApis(deployment: Deployment): readonly RestApi[] {
   return deployment.resources('AWS::ApiGateway::RestApi').map((api) => {
     const ofApi = (type: string) =>
       deployment.resources(`AWS::ApiGateway::${type}`).filter((resource) => resource.property('RestApiId') === api.id);
@@ -87,7 +76,7 @@ export function readApis(deployment: Deployment, permitting: Deployment = deploy
       ownHosts: ofApi('BasePathMapping').map((mapping) => ownHost(mapping, stageName)),
       accessLogFormat: record(stage.property('AccessLogSetting')).Format?.toString(),
       binaryMediaTypes: list(api.property('BinaryMediaTypes')).map(String),
-      methods: ofApi('Method').map((method) => readMethod(method, api, stage, ofApi, permitting)),
+      methods: ofApi('Method').map((method) => readMethod(method, api, ofApi)),
       gatewayResponses: new Map(
         ofApi('GatewayResponse').map((resource) => [text(resource, 'ResponseType'), readGatewayResponse(resource)]),
       ),
@@ -105,61 +94,26 @@ function ownHost(mapping: Resource, stageName: string): string {
   return text(mapping, 'DomainName');
 }
 
-/** ARN of an API's one stage. */
-export function stageArn({ id, stageName, region }: RestApi): string {
-  return `arn:aws:apigateway:${region}::/restapis/${id}/stages/${stageName}`;
-}
-
 type OfApi = (type: string) => readonly Resource[];
 
-function readMethod(method: Resource, api: Resource, stage: Resource, ofApi: OfApi, deployment: Deployment): Method {
-  const stageName = text(stage, 'StageName');
+function readMethod(method: Resource, api: Resource, ofApi: OfApi): Method {
   const where = whereOf(method);
   const integration = record(method.property('Integration'));
   if (integration.Type !== 'AWS_PROXY') {
     throw new UnsupportedTemplateError(where, `integration ${String(integration.Type)} cannot be run locally`);
   }
   const segments = pathOf(text(method, 'ResourceId'), api, ofApi, where);
-  const { functionArn, streaming } = readUri(String(integration.Uri), where);
-  const streamed = integration.ResponseTransferMode === 'STREAM';
-  if (streamed !== streaming) {
-    throw new UnsupportedTemplateError(where, 'ResponseTransferMode and the URI of the integration do not agree');
-  }
-  const httpMethod = text(method, 'HttpMethod');
-  const authorizer = readAuthorizer(method, ofApi, where);
-  const star = segments.map((segment) => (segment.startsWith('{') ? '*' : segment)).join('/');
-  const arn = `arn:aws:execute-api:${deployment.region}:${accountId}:${api.id}`;
-  checkPermission(
-    functionArn,
-    `${arn}/${stageName}/${httpMethod === 'ANY' ? '*' : httpMethod}/${star}`,
-    where,
-    deployment,
-  );
-  if (authorizer) checkPermission(authorizer.functionArn, `${arn}/authorizers/${authorizer.id}`, where, deployment);
   return {
-    httpMethod,
+    httpMethod: text(method, 'HttpMethod'),
     segments,
     resourcePath: `/${segments.join('/')}`,
     resourceId: text(method, 'ResourceId'),
-    functionArn,
-    streamed,
+    functionArn: functionOf(String(integration.Uri), where),
+    streamed: integration.ResponseTransferMode === 'STREAM',
     timeoutMs: Number(integration.TimeoutInMillis ?? defaultTimeoutMs),
-    authorizer,
-    requiredParameters: readRequiredParameters(method, ofApi, where),
-    throttling: readThrottling(stage, `/${segments.join('/')}`, httpMethod),
+    authorizer: readAuthorizer(method, ofApi, where),
+    requiredParameters: readRequiredParameters(method, ofApi),
   };
-}
-
-/** The setting of the method itself, or that of all methods. */
-function readThrottling(stage: Resource, resourcePath: string, httpMethod: string): ThrottleLimits | undefined {
-  const settings = list(stage.property('MethodSettings')).map(record);
-  const own = `/${resourcePath.replaceAll('/', '~1')}`;
-  const setting =
-    settings.find(({ ResourcePath: path, HttpMethod: method }) => path === own && method === httpMethod) ??
-    settings.find(({ ResourcePath: path, HttpMethod: method }) => path === '/*' && method === '*');
-  const { ThrottlingRateLimit: rate, ThrottlingBurstLimit: burst } = setting ?? {};
-  if (rate === undefined || burst === undefined) return undefined;
-  return { requestsPerSecond: Number(rate), burst: Number(burst) };
 }
 
 function pathOf(resourceId: string, api: Resource, ofApi: OfApi, where: string): readonly string[] {
@@ -169,17 +123,10 @@ function pathOf(resourceId: string, api: Resource, ofApi: OfApi, where: string):
   return [...pathOf(text(resource, 'ParentId'), api, ofApi, where), text(resource, 'PathPart')];
 }
 
-function readUri(uri: string, where: string): { functionArn: string; streaming: boolean } {
-  const match =
-    /:lambda:path\/(2015-03-31|2021-11-15)\/functions\/(arn:.+)\/(invocations|response-streaming-invocations)$/.exec(
-      uri,
-    );
-  const [, version, functionArn, action] = match ?? [];
-  const streaming = action === 'response-streaming-invocations';
-  if (!functionArn || (version === '2021-11-15') !== streaming) {
-    throw new UnsupportedTemplateError(where, `the integration's URI is not one of a function: ${uri}`);
-  }
-  return { functionArn, streaming };
+function functionOf(uri: string, where: string): string {
+  const [, arn] = /\/functions\/(arn:.+)\/(?:response-streaming-)?invocations$/.exec(uri) ?? [];
+  if (!arn) throw new UnsupportedTemplateError(where, `the integration's URI is not one of a function: ${uri}`);
+  return arn;
 }
 
 function readAuthorizer(method: Resource, ofApi: OfApi, where: string): Authorizer | undefined {
@@ -191,7 +138,7 @@ function readAuthorizer(method: Resource, ofApi: OfApi, where: string): Authoriz
   }
   return {
     id: resource.id,
-    functionArn: readUri(text(resource, 'AuthorizerUri'), where).functionArn,
+    functionArn: functionOf(text(resource, 'AuthorizerUri'), where),
     identitySources: (optionalText(resource, 'IdentitySource') ?? '')
       .split(',')
       .map((source) => source.trim().replace(/^method\.request\./, ''))
@@ -200,11 +147,8 @@ function readAuthorizer(method: Resource, ofApi: OfApi, where: string): Authoriz
   };
 }
 
-function readRequiredParameters(method: Resource, ofApi: OfApi, where: string): readonly string[] {
+function readRequiredParameters(method: Resource, ofApi: OfApi): readonly string[] {
   const validator = ofApi('RequestValidator').find(({ id }) => id === method.property('RequestValidatorId'));
-  if (validator?.property('ValidateRequestBody') === true && method.property('RequestModels') !== undefined) {
-    throw new UnsupportedTemplateError(where, 'validation of request bodies cannot be run locally');
-  }
   if (validator?.property('ValidateRequestParameters') !== true) return [];
   return Object.entries(record(method.property('RequestParameters')))
     .filter(([, required]) => required === true)
@@ -226,10 +170,4 @@ function readGatewayResponse(resource: Resource): GatewayResponse {
     headers: Object.fromEntries(headers) as Record<string, string>,
     templates: record(resource.property('ResponseTemplates')) as Record<string, string>,
   };
-}
-
-/** Without a permission of the function, API Gateway answers 500. */
-function checkPermission(functionArn: string, source: string, where: string, deployment: Deployment): void {
-  if (mayInvoke(deployment, { service: 'apigateway.amazonaws.com', functionArn, source })) return;
-  throw new UnsupportedTemplateError(where, `API Gateway may not invoke ${functionArn} for ${source}`);
 }

@@ -49,7 +49,7 @@ export interface StreamedReply {
  */
 export async function readStreamedReply(
   chunks: AsyncIterator<Uint8Array, void, void>,
-): Promise<StreamedReply | 'malformed' | 'failed'> {
+): Promise<StreamedReply | 'malformed' | 'failed' | 'too large'> {
   let received = Buffer.alloc(0);
   try {
     for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
@@ -62,8 +62,8 @@ export async function readStreamedReply(
       if (received.length > preludeLimit) return 'malformed';
     }
     return 'malformed';
-  } catch {
-    return 'failed';
+  } catch (error) {
+    return String(error).includes('RequestTooLargeException') ? 'too large' : 'failed';
   }
 }
 

@@ -3,12 +3,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { keepAliveMs, listen, refuseForeign, stopServer } from '../http.ts';
 import type { Functions } from '../lambda/functions.ts';
 import type { Deployment } from '../template/deployment.ts';
-import type { WebAcl } from '../waf/web-acl.ts';
 import { AuthorizerRunner } from './authorizer.ts';
 import { prefixOf, readRequest } from './event.ts';
 import { type ExchangeContext, type ExchangeResult, type GatewayBehaviour, serve } from './exchange.ts';
 import type { RestApi } from './model.ts';
-import { Throttle } from './throttle.ts';
 
 /** What one API needs to serve. */
 export interface ApiServices {
@@ -17,15 +15,13 @@ export interface ApiServices {
   readonly now: () => Date;
   readonly onAccess: (line: string) => void;
   readonly behaviour: GatewayBehaviour;
-  /** Absent: no web ACL stands before the stage. */
-  readonly webAcl: WebAcl | undefined;
 }
 
 /** A listening API. */
 export interface ApiServer {
   /** Without stage and final slash. */
   readonly url: string;
-  /** Serve so from now on. Before the first time callers wait. Requests under way end as they began. */
+  /** Serve from now on. Callers wait until then. */
   open(services: ApiServices): void;
   stop(): Promise<void>;
 }
@@ -38,9 +34,8 @@ export interface ApiServer {
  */
 export async function listenForApi(ports: readonly number[]): Promise<ApiServer> {
   const opened = Promise.withResolvers<ExchangeContext & ApiServices>();
-  let context = opened.promise;
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
-    const known = await context;
+    const known = await opened.promise;
     if (refuseForeign(request, response, known.api.ownHosts)) return;
     await answer(known, request, response);
   };
@@ -52,12 +47,8 @@ export async function listenForApi(ports: readonly number[]): Promise<ApiServer>
   const port = await listen(server, ports);
   return {
     url: `http://127.0.0.1:${port}`,
-    open: (services) => {
-      const { functions, api, now } = services;
-      const next = { ...services, authorizers: new AuthorizerRunner(functions, api), throttle: new Throttle(now) };
-      opened.resolve(next);
-      context = Promise.resolve(next);
-    },
+    open: (services) =>
+      opened.resolve({ ...services, authorizers: new AuthorizerRunner(services.functions, services.api) }),
     stop: () => stopServer(server),
   };
 }
@@ -112,6 +103,8 @@ function accessLine(format: string, result: ExchangeResult, known: Readonly<Reco
   return format.replace(/\$context\.([A-Za-z]+(?:\.[A-Za-z]+)*)/g, (_, name: string) => variables[name] ?? '-');
 }
 
+const highestPort = 65_535;
+
 /** One server an API; the one that the output `ProxyUrl` names gets the wanted port. */
 export async function listenForApis(
   deployment: Deployment,
@@ -124,7 +117,7 @@ export async function listenForApis(
   const proxyFirst = [...ids].sort((a, b) => Number(proxyUrl.includes(b)) - Number(proxyUrl.includes(a)));
   const servers = new Map<string, ApiServer>();
   for (const [at, id] of proxyFirst.entries()) {
-    const server = await listenForApi(!port ? [0] : at === 0 ? [port] : [port + at, 0]);
+    const server = await listenForApi(!port ? [0] : at === 0 ? [port] : [Math.min(port + at, highestPort), 0]);
     cleanup.push(() => server.stop());
     servers.set(id, server);
     urls.set(id, server.url);

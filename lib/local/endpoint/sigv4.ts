@@ -122,7 +122,7 @@ function canonicalRequest(request: SignedRequest, signature: Signature, payloadH
   const query = request.query
     .split('&')
     .filter((pair) => pair !== '' && !pair.startsWith('X-Amz-Signature='))
-    .map((pair) => pair.split(/=(.*)/s, 2).map((part) => encode(decodeURIComponent(part))) as [string, string?])
+    .map((pair) => pair.split(/=(.*)/s, 2).map((part) => encode(decoded(part))) as [string, string?])
     .map(([name, value = '']) => [name, value] as const)
     .sort(([a, x], [b, y]) => (a === b ? compare(x, y) : compare(a, b)))
     .map(([name, value]) => `${name}=${value}`)
@@ -156,6 +156,15 @@ function signingKey(scope: string, secretAccessKey: string): Buffer {
   for (const part of scope.split('/')) key = createHmac('sha256', key).update(part).digest();
   signingKeys.set(name, key);
   return key;
+}
+
+/** A text with a malformed escape stays as it is: no signature fits it. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 /** Percent-encoding of RFC 3986: everything but the unreserved characters. */

@@ -43,7 +43,7 @@ export function grantText({ action, resource, condition = '' }: Statement): stri
 
 /** Decides about calls, and tells of the first decision of each kind. */
 export class AccessControl {
-  #policies: ResourcePolicies;
+  readonly #policies: ResourcePolicies;
   readonly #onEntry: (entry: AccessEntry) => void;
   readonly #told = new Set<string>();
   readonly #replaced = new Map<string, readonly AttachedStatement[]>();
@@ -51,11 +51,6 @@ export class AccessControl {
   constructor(policies: ResourcePolicies, onEntry: (entry: AccessEntry) => void = () => {}) {
     this.#policies = policies;
     this.#onEntry = onEntry;
-  }
-
-  /** Decide by these policies of resources from now on. */
-  update(policies: ResourcePolicies): void {
-    this.#policies = policies;
   }
 
   /**

@@ -9,8 +9,6 @@ export interface Principal extends Caller {
   readonly secretAccessKey: string;
   /** Present for the credentials of a role, absent for long-lived ones. */
   readonly sessionToken: string | undefined;
-  /** Those of a role change with its policies. */
-  statements: readonly Statement[];
 }
 
 /** The access keys of one engine. New ones at every start. */
@@ -26,13 +24,6 @@ export class Credentials {
   issueForUser(name: string, statements: readonly Statement[]): Principal {
     const arn = `arn:aws:iam::${accountId}:user/${name}`;
     return this.#add({ name, arn, ...newKey('AKIA'), sessionToken: undefined, statements });
-  }
-
-  /** Give the sessions of roles what their roles say now. */
-  update(statementsOf: (roleArn: string) => readonly Statement[]): void {
-    for (const principal of this.#principals.values()) {
-      if (principal.sessionToken !== undefined) principal.statements = statementsOf(principal.arn);
-    }
   }
 
   find(accessKeyId: string): Principal | undefined {

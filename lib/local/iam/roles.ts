@@ -19,12 +19,6 @@ export function statementsOfRole(roleArn: string, taker: string, deployment: Dep
   return statementsNow(role, deployment);
 }
 
-/** What the policies of a role say to the sessions that it has. A role that is gone allows nothing. */
-export function statementsOfSession(roleArn: string, deployment: Deployment): readonly Statement[] {
-  const role = roleOf(roleArn, deployment);
-  return role ? statementsNow(role, deployment) : [];
-}
-
 function roleOf(arn: string, deployment: Deployment): Resource | undefined {
   return deployment.resources('AWS::IAM::Role').find((role) => role.attribute('Arn') === arn);
 }

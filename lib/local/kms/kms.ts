@@ -63,18 +63,11 @@ function aliases({ keys }: Pick<LocalAccount, 'keys'>): readonly JsonObject[] {
 /** The keys of the template that sign, by ARN. They are kept in a file if one is named. */
 export class SigningKeys {
   readonly #keys: Map<string, JsonWebKey>;
-  readonly #file: string | undefined;
 
   /** @throws UnsupportedTemplateError for a signing key of another kind than ECC_NIST_P256 */
   constructor(deployment: Deployment, file: string | undefined) {
     const kept = file && existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Record<string, JsonWebKey>) : {};
     this.#keys = new Map(Object.entries(kept));
-    this.#file = file;
-    this.update(deployment);
-  }
-
-  /** Make the keys that are new in a deployment. @throws UnsupportedTemplateError as the constructor */
-  update(deployment: Deployment): void {
     for (const resource of deployment.resources('AWS::KMS::Key')) {
       if (resource.property('KeyUsage') !== 'SIGN_VERIFY') continue;
       if (resource.property('KeySpec') !== 'ECC_NIST_P256') {
@@ -83,7 +76,7 @@ export class SigningKeys {
       const arn = resource.attribute('Arn');
       if (!this.#keys.has(arn)) this.#keys.set(arn, newKey());
     }
-    if (this.#file) writeFileSync(this.#file, JSON.stringify(Object.fromEntries(this.#keys)), { mode: 0o600 });
+    if (file) writeFileSync(file, JSON.stringify(Object.fromEntries(this.#keys)), { mode: 0o600 });
   }
 
   /** @param digest 32 bytes. @returns DER @throws AwsError NotFoundException */

@@ -38,10 +38,7 @@ export class EventSources {
   readonly #queueServer: QueueServer;
   readonly #functions: Functions;
   readonly #region: string;
-  readonly #polling: PollingAccess;
-  /** By the place of the mapping in the template. */
-  #mappings: ReadonlyMap<string, Mapping> = new Map();
-  readonly #loops = new Map<string, Promise<void>>();
+  readonly #loops: readonly Promise<void>[];
   readonly #inFlight = new Map<string, { readonly mapping: Mapping; readonly message: ReceivedMessage }>();
   #stopping = false;
 
@@ -50,16 +47,8 @@ export class EventSources {
     this.#queueServer = queueServer;
     this.#functions = functions;
     this.#region = deployment.region;
-    this.#polling = polling;
-    this.update(deployment);
-  }
-
-  /** Poll by the mappings of another deployment from the next batch on. */
-  update(deployment: Deployment): void {
-    this.#mappings = readMappings(deployment, this.#functions, this.#polling);
-    for (const where of this.#mappings.keys()) {
-      if (!this.#loops.has(where)) this.#loops.set(where, this.#poll(where));
-    }
+    const mappings = readMappings(deployment, functions, polling);
+    this.#loops = mappings.map((mapping) => this.#poll(mapping));
   }
 
   /**
@@ -69,7 +58,7 @@ export class EventSources {
    */
   async stop(afterPolling: () => Promise<void>): Promise<void> {
     this.#stopping = true;
-    await Promise.all(this.#loops.values());
+    await Promise.all(this.#loops);
     await afterPolling();
     for (const { mapping, message } of this.#inFlight.values()) {
       const VisibilityTimeout = shortestVisibility;
@@ -78,14 +67,9 @@ export class EventSources {
     }
   }
 
-  async #poll(where: string): Promise<void> {
+  async #poll(mapping: Mapping): Promise<void> {
     const running = new Set<Promise<void>>();
     while (!this.#stopping) {
-      const mapping = this.#mappings.get(where);
-      if (!mapping) {
-        this.#loops.delete(where);
-        return;
-      }
       if (running.size >= mapping.concurrency) {
         await Promise.race([...running, sleep(500)]);
         continue;
@@ -119,7 +103,7 @@ export class EventSources {
         MessageAttributeNames: ['All'],
       });
     } catch {
-      // The queue was deleted meanwhile, or the queue server is stopping. Try again, as Lambda does.
+      // A test may delete a queue. Try again, as Lambda does.
       if (!this.#stopping) await sleep(pollSeconds * 1000);
       return {};
     }
@@ -127,7 +111,7 @@ export class EventSources {
 
   async #process(mapping: Mapping, messages: readonly ReceivedMessage[]): Promise<void> {
     const Records = messages.map((message) => toRecord(message, mapping.queueArn, this.#region));
-    const result = await this.#functions.invoke(mapping.functionArn, { Records }).catch(failedIfGone);
+    const result = await this.#functions.invoke(mapping.functionArn, { Records });
     // stop() gives back the messages of the invocations that it kills.
     if (this.#stopping && !result.ok) return;
     const done = !result.ok ? [] : mapping.reportsFailures ? succeeded(messages, result.payload) : messages;
@@ -139,26 +123,16 @@ export class EventSources {
   }
 }
 
-/** An update may take a function away while a poll continues. The messages of that poll become visible again later. */
-function failedIfGone(error: unknown): { readonly ok: false } {
-  if (!(error instanceof RangeError)) throw error;
-  return { ok: false };
-}
-
 /** A message whose visibility timeout has passed is received again, as SQS does it. */
 function unlessVisibleAlready(error: unknown): void {
   if (!(error instanceof EngineError)) throw error;
 }
 
-function readMappings(
-  deployment: Deployment,
-  functions: Functions,
-  polling: PollingAccess,
-): ReadonlyMap<string, Mapping> {
-  const enabled = deployment
+function readMappings(deployment: Deployment, functions: Functions, polling: PollingAccess): readonly Mapping[] {
+  return deployment
     .resources('AWS::Lambda::EventSourceMapping')
-    .filter((resource) => resource.property('Enabled') !== false);
-  return new Map(enabled.map((resource) => [whereOf(resource), readMapping(resource, deployment, functions, polling)]));
+    .filter((resource) => resource.property('Enabled') !== false)
+    .map((resource) => readMapping(resource, deployment, functions, polling));
 }
 
 function readMapping(
@@ -179,17 +153,8 @@ function readMapping(
   const definition = functions.definition(lambda.attribute('Arn'));
   const polling = pollActions.map((action) => ({ action, resource: queueArn }));
   access.demand(definition.principal, [...polling, ...keyUses('sqs', 'ReceiveMessage', polling)], where);
-  if (definition.timeoutSeconds > (optionalNumber(queue, 'VisibilityTimeout') ?? 30)) {
-    throw new UnsupportedTemplateError(
-      where,
-      `the timeout of ${definition.name} exceeds the queue's visibility timeout`,
-    );
-  }
   const batchSize = optionalNumber(resource, 'BatchSize') ?? 10;
   const windowSeconds = optionalNumber(resource, 'MaximumBatchingWindowInSeconds') ?? 0;
-  if (batchSize > 10 && windowSeconds < 1) {
-    throw new UnsupportedTemplateError(where, 'a batch of more than 10 messages needs a batching window');
-  }
   const concurrency = Number(record(resource.property('ScalingConfig')).MaximumConcurrency ?? defaultConcurrency);
   return {
     queueArn,

@@ -7,7 +7,7 @@ import { UnsupportedTemplateError } from '../errors.ts';
 import type { AccessControl } from '../iam/access.ts';
 import type { Credentials, Principal } from '../iam/credentials.ts';
 import { statementsOfRole } from '../iam/roles.ts';
-import type { Deployment, RunningDeployment } from '../template/deployment.ts';
+import type { Deployment } from '../template/deployment.ts';
 import { accountId, shortName } from '../template/names.ts';
 import { optionalNumber, type Resource, record, text, whereOf } from '../template/template.ts';
 import { platformPermissions } from './permissions.ts';
@@ -25,7 +25,7 @@ export interface FunctionDefinition {
 }
 
 export interface DefinitionContext {
-  readonly deployment: RunningDeployment;
+  readonly deployment: Deployment;
   readonly credentials: Credentials;
   readonly access: AccessControl;
   /** Folder in which every function gets its own task root. */

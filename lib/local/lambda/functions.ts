@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { EngineError } from '../errors.ts';
 import { freePort } from '../http.ts';
 import type { Deployment } from '../template/deployment.ts';
-import { type Resource, text } from '../template/template.ts';
+import { text } from '../template/template.ts';
 import { attachSourceMap, type FunctionDefinition } from './function-definition.ts';
 import { type OnChunk, type Outcome, Worker } from './worker.ts';
 import type { FunctionError } from './worker-protocol.ts';
@@ -44,12 +44,8 @@ export type OnLog = (functionName: string, line: string) => void;
 /** The functions of the template, each in its own processes. */
 export class Functions {
   readonly #pools: Map<string, Pool>;
-  /** Of code that was replaced. They end their last invocations. */
-  readonly #retired: Pool[] = [];
-  readonly #onLog: OnLog;
 
   constructor(definitions: readonly FunctionDefinition[], onLog: OnLog, inspected?: InspectedFunction) {
-    this.#onLog = onLog;
     this.#pools = new Map(
       definitions.map((definition) => {
         const inspectPort = definition.name === inspected?.name ? inspected.port : undefined;
@@ -66,21 +62,6 @@ export class Functions {
   /** @param name short name or ARN, also that of a version. @throws RangeError when there is no such function. */
   definition(name: string): FunctionDefinition {
     return this.#pool(name).definition;
-  }
-
-  /** From now on invocations run this definition. Those under way end as they began. */
-  put(definition: FunctionDefinition): void {
-    this.remove(definition.arn);
-    this.#pools.set(definition.arn, new Pool(definition, this.#onLog, undefined));
-  }
-
-  /** From now on there is no such function. Invocations under way end as they began. */
-  remove(arn: string): void {
-    const pool = this.#pools.get(arn);
-    if (!pool) return;
-    this.#pools.delete(arn);
-    this.#retired.push(pool);
-    pool.retire();
   }
 
   /** Invoke and wait for the whole reply. @param name short name or ARN. */
@@ -103,10 +84,12 @@ export class Functions {
   }
 
   /**
-   * Invoke with a streamed reply, chunk by chunk. It throws when the function fails or sends more than 200 MB. If the
-   * reader leaves, the invocation continues and the rest of the reply is dropped.
+   * Invoke with a streamed reply, chunk by chunk. It throws when the request is larger than 6 MB, and when the function fails or
+   * sends more than 200 MB. If the reader leaves, the invocation continues and the rest of the reply is dropped.
    */
   async *invokeStreaming(name: string, event: unknown): AsyncGenerator<Uint8Array, void, void> {
+    const payload = JSON.stringify(event);
+    if (Buffer.byteLength(payload) > payloadLimit) throw new Error('RequestTooLargeException');
     const arrived: { readonly data: Uint8Array; readonly taken: () => void }[] = [];
     let wake = () => {};
     let outcome: Outcome | undefined;
@@ -119,7 +102,7 @@ export class Functions {
       });
     };
     void this.#pool(name)
-      .run(JSON.stringify(event), onChunk)
+      .run(payload, onChunk)
       .then((finished) => {
         outcome = finished.outcome;
         wake();
@@ -151,7 +134,7 @@ export class Functions {
 
   /** @param requestId as Lambda gives it to the handler. @returns `undefined` when it is over or unknown. */
   invocation(requestId: string): Invocation | undefined {
-    for (const pool of [...this.#pools.values(), ...this.#retired]) {
+    for (const pool of this.#pools.values()) {
       const found = pool.running.get(requestId);
       if (found) return found;
     }
@@ -169,7 +152,7 @@ export class Functions {
   }
 
   async stop(): Promise<void> {
-    await Promise.all([...this.#pools.values(), ...this.#retired].map((pool) => pool.stop()));
+    await Promise.all([...this.#pools.values()].map((pool) => pool.stop()));
   }
 
   #pool(name: string): Pool {
@@ -191,7 +174,6 @@ class Pool {
   readonly #waiting: ((worker: Worker) => void)[] = [];
   readonly #inspectPort: number | undefined;
   #stopped = false;
-  #retired = false;
 
   constructor(definition: FunctionDefinition, onLog: OnLog, inspectPort: number | undefined) {
     this.definition = definition;
@@ -220,15 +202,9 @@ class Pool {
     await Promise.all([...this.#all].map((worker) => worker.stop()));
   }
 
-  /** No further invocation comes. Each process ends with its last one. */
-  retire(): void {
-    this.#retired = true;
-    void this.recycle();
-  }
-
   /** A debugger may be attached to the process of its function. */
   async recycle(): Promise<void> {
-    if (this.#inspectPort !== undefined && !this.#retired) return;
+    if (this.#inspectPort !== undefined) return;
     const idle = this.#idle.splice(0);
     for (const worker of idle) this.#all.delete(worker);
     await Promise.all(idle.map((worker) => worker.stop()));
@@ -258,7 +234,6 @@ class Pool {
     const next = this.#waiting.shift();
     if (next) next(worker.alive ? worker : this.#create());
     else if (worker.alive) this.#idle.push(worker);
-    if (this.#retired) void this.recycle();
   }
 
   /** The line with which Lambda ends every invocation in its JSON log format. */
@@ -286,19 +261,15 @@ function round(milliseconds: number): number {
 /**
  * Invoke the functions that run once at deployment, in template order: the CDK writes them by dependency. A failure
  * would roll a deployment back, so the engine does not start.
+ * @throws EngineError when a function fails
  */
 export async function runTriggers(deployment: Deployment, functions: Functions): Promise<void> {
   for (const trigger of deployment.resources('Custom::Trigger')) {
-    await runTrigger(trigger, functions);
-  }
-}
-
-/** @throws EngineError when the function fails */
-export async function runTrigger(trigger: Resource, functions: Functions): Promise<void> {
-  const { name, arn } = functions.definition(text(trigger, 'HandlerArn'));
-  const result = await functions.invoke(arn, {});
-  if (!result.ok) {
-    throw new EngineError(`${name} failed: ${result.error.errorType}: ${result.error.errorMessage}`);
+    const { name, arn } = functions.definition(text(trigger, 'HandlerArn'));
+    const result = await functions.invoke(arn, {});
+    if (!result.ok) {
+      throw new EngineError(`${name} failed: ${result.error.errorType}: ${result.error.errorMessage}`);
+    }
   }
 }
 

@@ -2,7 +2,6 @@ import { UnsupportedTemplateError } from '../errors.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { list, type Resource, record, text, whereOf } from '../template/template.ts';
 import type { Functions } from './functions.ts';
-import { mayInvoke } from './permissions.ts';
 
 /** One target of a rule. */
 interface Scheduled {
@@ -19,20 +18,11 @@ const unitMs: Readonly<Record<string, number>> = { minute: 60_000, hour: 3_600_0
  * A run that has not ended skips the next.
  */
 export class Schedules {
-  readonly #functions: Pick<Functions, 'definition' | 'invoke'>;
-  #timers: readonly NodeJS.Timeout[] = [];
+  readonly #timers: readonly NodeJS.Timeout[];
 
-  /** Start them. @throws UnsupportedTemplateError for a schedule that is not a rate, or that may not call its function */
-  constructor(deployment: Deployment, functions: Pick<Functions, 'definition' | 'invoke'>) {
-    this.#functions = functions;
-    this.update(deployment);
-  }
-
-  /** Start those of another deployment instead of the present ones. */
-  update(deployment: Deployment): void {
-    const functions = this.#functions;
-    const schedules = readSchedules(deployment, functions);
-    this.stop();
+  /** Start them. @throws UnsupportedTemplateError for a schedule that is not a rate */
+  constructor(deployment: Deployment, functions: Pick<Functions, 'invoke'>) {
+    const schedules = readSchedules(deployment);
     this.#timers = schedules.map(({ functionArn, everyMs, event }) => {
       let isRunning = false;
       const run = async () => {
@@ -54,14 +44,14 @@ export class Schedules {
   }
 }
 
-function readSchedules(deployment: Deployment, functions: Pick<Functions, 'definition'>): readonly Scheduled[] {
+function readSchedules(deployment: Deployment): readonly Scheduled[] {
   return deployment
     .resources('AWS::Events::Rule')
     .filter((rule) => rule.property('ScheduleExpression') !== undefined && rule.property('State') !== 'DISABLED')
     .flatMap((rule) => {
       const everyMs = periodOf(rule);
       return list(rule.property('Targets')).map((target) => ({
-        functionArn: admitted(String(record(target).Arn), rule, deployment, functions),
+        functionArn: String(record(target).Arn),
         everyMs,
         event: eventOf(record(target)),
       }));
@@ -80,17 +70,4 @@ function periodOf(rule: Resource): number {
   const periodMs = Number(count) * (unitMs[unit] ?? Number.NaN);
   if (!(periodMs > 0)) throw new UnsupportedTemplateError(whereOf(rule), `${expression} is not a rate`);
   return periodMs;
-}
-
-/** The ARN of a function that EventBridge may call. */
-function admitted(
-  arn: string,
-  rule: Resource,
-  deployment: Deployment,
-  functions: Pick<Functions, 'definition'>,
-): string {
-  const { name } = functions.definition(arn);
-  const source = rule.attribute('Arn');
-  if (mayInvoke(deployment, { service: 'events.amazonaws.com', functionArn: arn, source })) return arn;
-  throw new UnsupportedTemplateError(whereOf(rule), `EventBridge may not call ${name}`);
 }

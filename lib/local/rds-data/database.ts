@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type PGlite, type Results, types } from '@electric-sql/pglite';
 import { AwsError } from '../endpoint/errors.ts';
 import { authenticate, type Login } from './database-login.ts';
-import { canChangeLogins, canChangePasswords, keepingPasswords, prepareRestriction } from './password-restriction.ts';
+import { prepareRestriction, refusePasswords, setsPassword } from './password-restriction.ts';
 import { openPostgres } from './postgres-image.ts';
 import type { SqlValue } from './sql-values.ts';
 
@@ -71,19 +71,16 @@ export class Database {
       if (this.#transaction?.id === transactionId && this.#transaction.username !== login?.username) {
         throw new AwsError(400, 'BadRequestException', 'the transaction was begun with other credentials');
       }
-      return this.#inTransaction(transactionId, () =>
-        login && this.#isSuspect(sql) ? this.#guarded(sql, values, login) : this.#query(sql, values),
-      );
+      return this.#inTransaction(transactionId, () => this.#query(sql, values, login));
     }
     await this.#take();
     try {
-      if (login && this.#isSuspect(sql)) return await this.#alone(sql, values, login);
       await this.#letIn(login);
       if (login) {
         this.#isOwners = false;
         await this.#postgres.exec(become(login, 'SESSION'));
       }
-      return await this.#query(sql, values);
+      return await this.#query(sql, values, login);
     } finally {
       this.#release();
     }
@@ -103,44 +100,21 @@ export class Database {
   }
 
   async end(transactionId: string, command: 'COMMIT' | 'ROLLBACK'): Promise<void> {
-    await this.#inTransaction(transactionId, async () => this.#postgres.exec(command));
-    clearTimeout(this.#transaction?.idle);
-    this.#transaction = undefined;
-    this.#release();
+    await this.#inTransaction(transactionId, async () => {
+      try {
+        await this.#postgres.exec(command);
+      } catch (error) {
+        throw toAwsError(error);
+      } finally {
+        // PostgreSQL rolls back what it cannot commit.
+        this.#transaction = undefined;
+      }
+    });
   }
 
   async close(): Promise<void> {
     clearTimeout(this.#transaction?.idle);
     await this.#postgres.close();
-  }
-
-  #isSuspect(sql: string): boolean {
-    return this.#restrictsPasswords && canChangePasswords(sql);
-  }
-
-  /** A suspect statement in its own transaction, so that its change of a password can be undone. */
-  async #alone(sql: string, values: readonly SqlValue[], login: Login): Promise<SqlResult> {
-    try {
-      await this.#begin(login);
-      const result = await this.#guarded(sql, values, login);
-      await this.#postgres.exec('COMMIT');
-      return result;
-    } catch (error) {
-      await this.#postgres.exec('ROLLBACK');
-      throw toAwsError(error);
-    }
-  }
-
-  async #guarded(sql: string, values: readonly SqlValue[], login: Login): Promise<SqlResult> {
-    const asOwner = async (text: string, given: readonly string[] = []) => {
-      await this.#postgres.exec(`SET LOCAL SESSION AUTHORIZATION ${owner}`);
-      const { rows } = await this.#postgres.query(text, [...given]);
-      await this.#postgres.exec(become(login, 'LOCAL'));
-      return rows;
-    };
-    return keepingPasswords(login, asOwner, () => this.#query(sql, values)).catch((error: unknown) => {
-      throw toAwsError(error);
-    });
   }
 
   /** A commit takes the role away again, and so does a rollback. */
@@ -173,7 +147,8 @@ export class Database {
       return await action();
     } finally {
       transaction.running = false;
-      transaction.idle = this.#expireLater(id);
+      if (this.#transaction === transaction) transaction.idle = this.#expireLater(id);
+      else this.#release();
     }
   }
 
@@ -181,8 +156,9 @@ export class Database {
     return setTimeout(() => void this.end(id, 'ROLLBACK').catch(() => {}), idleMs).unref();
   }
 
-  async #query(sql: string, values: readonly SqlValue[]): Promise<SqlResult> {
+  async #query(sql: string, values: readonly SqlValue[], login: Login | undefined): Promise<SqlResult> {
     try {
+      if (login && this.#restrictsPasswords && setsPassword(sql)) await refusePasswords(this.#postgres);
       const result: Results<(string | null)[]> = await this.#postgres.query(
         sql,
         values.map(({ text }) => text),
@@ -196,7 +172,7 @@ export class Database {
     } catch (error) {
       throw toAwsError(error);
     } finally {
-      if (canChangeLogins(sql)) this.#passwords.clear();
+      if (/\b(?:role|user|pg_authid)\b/i.test(sql)) this.#passwords.clear();
     }
   }
 

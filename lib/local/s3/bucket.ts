@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { contentsOf, type DataFiles } from './data-files.ts';
+import type { DataFiles } from './data-files.ts';
 import { readDocument, writeDocument } from './documents.ts';
 import { SortedKeys } from './sorted-keys.ts';
 import type { StoredObject } from './stored-object.ts';
@@ -19,9 +19,7 @@ export interface LifecycleRule {
 
 /**
  * A bucket on the disk. `objects/` has a document for each object, named by the hash of its key: a key of any bytes and
- * length gets a file. `uploads/` has the unfinished uploads. The bytes of all buckets are in {@link DataFiles}. A
- * document is written under another name and renamed before the reply is sent, so an acknowledged write survives the
- * end of the process.
+ * length gets a file. `uploads/` has the unfinished uploads. The bytes of all buckets are in {@link DataFiles}.
  *
  * There is no `await` between the check of a condition and the write, so no other request comes between them.
  */
@@ -77,29 +75,13 @@ export class Bucket {
   }
 
   #load(): void {
-    const objectContents = new Map<string, ReadonlySet<string>>();
-    for (const shard of readdirSync(this.#folder)) {
-      for (const name of readdirSync(join(this.#folder, shard))) {
-        const path = join(this.#folder, shard, name);
-        if (!name.endsWith('.json')) {
-          rmSync(path, { force: true });
-          continue;
-        }
-        const object = readDocument<StoredObject>(path);
-        this.#objects.set(object.key, object);
-        objectContents.set(object.owner, contentsOf(object.extents));
-      }
+    for (const name of readdirSync(this.#folder, { recursive: true, encoding: 'utf8' })) {
+      if (!name.endsWith('.json')) continue;
+      const object = readDocument<StoredObject>(join(this.#folder, name));
+      this.#objects.set(object.key, object);
     }
     this.keys.fill(this.#objects.keys());
-    this.uploads.load(objectContents);
-  }
-
-  /** `owner.content` of every data file that belongs to this bucket. */
-  *fileNames(): Generator<string> {
-    for (const { owner, extents } of this.#objects.values()) {
-      for (const content of contentsOf(extents)) yield `${owner}.${content}`;
-    }
-    yield* this.uploads.fileNames();
+    this.uploads.load();
   }
 
   #document(key: string): string {

@@ -1,14 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import {
-  copyFileSync,
-  existsSync,
-  linkSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { combinedCrc, crcOf, emptyCrc } from '../../common/crc64nvme.ts';
@@ -177,16 +168,6 @@ export class DataFiles {
       }
     }
     return sum;
-  }
-
-  /** Remove every file but these (`owner.content`): a process that died may have left others. */
-  sweep(owned: ReadonlySet<string>): void {
-    for (const shard of readdirSync(this.#folder)) {
-      for (const name of readdirSync(join(this.#folder, shard))) {
-        const [owner = '', content = ''] = name.split('.');
-        if (!owned.has(`${owner}.${content}`)) rmSync(join(this.#folder, shard, name), { force: true });
-      }
-    }
   }
 
   async #read(owner: string, { content, start, end }: Extent): Promise<Uint8Array> {

@@ -26,7 +26,7 @@ export const listObjectsV2: Operation = ({ parameters }, _, { bucket }) => {
       IsTruncated: truncated,
       Delimiter: delimiter === '' ? undefined : shown(delimiter),
       EncodingType: parameters.get('encoding-type') === 'url' ? 'url' : undefined,
-      StartAfter: startAfter === '' ? undefined : startAfter,
+      StartAfter: startAfter === '' ? undefined : shown(startAfter),
       ContinuationToken: token ?? undefined,
       NextContinuationToken: truncated ? encodeToken(last) : undefined,
     },

@@ -61,7 +61,6 @@ export class LocalS3 {
     chmodSync(folder, 0o700);
     this.#files = new DataFiles(join(folder, 'data'));
     for (const name of readdirSync(this.#bucketsDir)) this.#open(name);
-    this.#files.sweep(new Set([...this.#buckets.values()].flatMap((bucket) => [...bucket.fileNames()])));
   }
 
   /** Make a bucket, or bring an existing one to these options. */

@@ -44,32 +44,14 @@ export class Uploads {
     mkdirSync(folder, { recursive: true });
   }
 
-  /**
-   * Find what an earlier run left.
-   *
-   * @param objectContents contents of the objects by their owner: an upload whose id is among them was completed
-   */
-  load(objectContents: ReadonlyMap<string, ReadonlySet<string>>): void {
+  /** Find what an earlier run left. */
+  load(): void {
     for (const name of readdirSync(this.#folder)) {
       const [id = ''] = name.split('.');
       if (name !== `${id}.json`) continue;
       const upload = readDocument<Omit<Upload, 'parts'>>(join(this.#folder, name));
       const parts = readLines<Part>(this.#list(id));
       this.#uploads.set(id, { ...upload, parts: new Map(parts.map((part) => [part.number, part])) });
-    }
-    for (const upload of this.#uploads.values()) {
-      const kept = objectContents.get(upload.id);
-      if (kept) this.end(upload, kept);
-    }
-    for (const name of readdirSync(this.#folder)) {
-      if (!this.#uploads.has(name.split('.')[0] ?? '') || name.endsWith('.new')) rmSync(join(this.#folder, name));
-    }
-  }
-
-  /** `owner.content` of every data file that belongs to an upload. */
-  *fileNames(): Generator<string> {
-    for (const { id, parts } of this.#uploads.values()) {
-      for (const content of contentsOf([...parts.values()].flatMap(({ extents }) => extents))) yield `${id}.${content}`;
     }
   }
 

@@ -1,74 +1,75 @@
-import { fork } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
-import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
-import { compileCache } from '../compile-cache.ts';
+import { buildApp } from 'fauxqs';
 import { EngineError } from '../errors.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { optionalNumber, type Resource, record } from '../template/template.ts';
-import { optionsVariable, type QueueServerOptions, secretHeader } from './queue-server-process.ts';
 
-/** The embedded SQS engine. A secret of this run keeps out every caller but the AWS endpoint and the engine itself. */
+/** The reply of an action, in the JSON protocol. */
+export interface QueueReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** The embedded SQS engine. It lives in this process and has no socket, so only the engine calls it. */
 export interface QueueServer {
-  /** Send a request of the JSON protocol as it is. */
-  forward(headers: OutgoingHttpHeaders, body: Uint8Array): Promise<IncomingMessage>;
-  /** One SQS action in its JSON protocol. @throws EngineError with the code of a refusal. */
+  /** One SQS action in its JSON protocol. */
+  call(action: string, input: Readonly<Record<string, unknown>>): Promise<QueueReply>;
+  /** The same. @throws EngineError with the code of a refusal. */
   sqs(action: string, input: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>>;
   stop(): Promise<void>;
+}
+
+type Store = NonNullable<NonNullable<Parameters<typeof buildApp>[0]>['stores']>['sqsStore'];
+interface Persistence {
+  loadSqsAndSns(queues: Store, topics: unknown): void;
+  close(): void;
 }
 
 /**
  * Start the engine.
  *
  * @param queuesDir folder that keeps its state. `undefined`: it is kept in memory.
- * @param onDeath called when its process ends unexpectedly.
  */
-export async function startQueueServer(
-  region: string,
-  queuesDir: string | undefined,
-  onDeath: () => void,
-): Promise<QueueServer> {
-  const options: QueueServerOptions = { region, secret: randomBytes(32).toString('hex'), queuesDir };
-  const child = fork(fileURLToPath(new URL('./queue-server-process.ts', import.meta.url)), [], {
-    execArgv: ['--disable-warning=ExperimentalWarning'],
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    env: { ...process.env, ...compileCache, [optionsVariable]: JSON.stringify(options) },
-  });
-  const exited = once(child, 'exit');
-  const started = await Promise.race([once(child, 'message'), exited.then(() => undefined)]);
-  if (!started) throw new EngineError('the embedded SQS engine did not start');
-  const { port } = started[0] as { port: number };
-  const agent = new Agent({ keepAlive: true });
-  let stopping = false;
-  void exited.then(() => stopping || onDeath());
-  const forward: QueueServer['forward'] = (given, body) =>
-    new Promise((resolve, reject) => {
-      const headers = { ...given, 'content-length': body.length, [secretHeader]: options.secret };
-      const outgoing = request({ host: '127.0.0.1', port, method: 'POST', path: '/', headers, agent }, resolve);
-      outgoing.on('error', reject);
-      outgoing.end(body);
+export async function startQueueServer(region: string, queuesDir: string | undefined): Promise<QueueServer> {
+  const kept = queuesDir === undefined ? undefined : await keptQueues(queuesDir);
+  const app = buildApp({ logger: false, defaultRegion: region, ...(kept && { stores: kept.stores }) });
+  const call: QueueServer['call'] = async (action, input) => {
+    const { statusCode, headers, payload } = await app.inject({
+      ...{ method: 'POST', url: '/', payload: JSON.stringify(input) },
+      headers: { 'content-type': 'application/x-amz-json-1.0', 'x-amz-target': `AmazonSQS.${action}` },
     });
+    const shown = ['content-type', 'x-amzn-query-error'].flatMap((name) =>
+      headers[name] === undefined ? [] : [[name, String(headers[name])]],
+    );
+    return { status: statusCode, headers: Object.fromEntries(shown) as Record<string, string>, body: payload };
+  };
   return {
-    forward,
+    call,
     async sqs(action, input) {
-      const headers = { 'content-type': 'application/x-amz-json-1.0', 'x-amz-target': `AmazonSQS.${action}` };
-      const response = await forward(headers, Buffer.from(JSON.stringify(input)));
-      const output = JSON.parse((await text(response)) || '{}') as Record<string, unknown>;
-      if (response.statusCode !== 200) {
-        throw new EngineError(`${action}: ${String(output.__type)} ${String(output.message)}`);
-      }
+      const { status, body } = await call(action, input);
+      const output = JSON.parse(body || '{}') as Record<string, unknown>;
+      if (status !== 200) throw new EngineError(`${action}: ${String(output.__type)} ${String(output.message)}`);
       return output;
     },
     async stop() {
-      stopping = true;
-      if (child.connected) child.disconnect();
-      const killer = setTimeout(() => child.kill('SIGKILL'), 5_000);
-      await exited;
-      clearTimeout(killer);
+      await app.close();
+      kept?.persistence.close();
     },
   };
+}
+
+/** Queues that a folder keeps. The package exports no part for it but its server, which would listen on every interface. */
+async function keptQueues(folder: string) {
+  const part = (path: string) => import(new URL(path, import.meta.resolve('fauxqs')).href);
+  const [{ SqsStore }, { SnsStore }, { S3Store }, { PersistenceManager }] = await Promise.all(
+    ['./sqs/sqsStore.js', './sns/snsStore.js', './s3/s3Store.js', './persistence.js'].map(part),
+  );
+  const persistence = new PersistenceManager(folder) as Persistence;
+  const stores = { sqsStore: new SqsStore() as Store, snsStore: new SnsStore(), s3Store: new S3Store() };
+  persistence.loadSqsAndSns(stores.sqsStore, stores.snsStore);
+  Object.assign(stores.sqsStore, { persistence });
+  for (const queue of stores.sqsStore.allQueues()) Object.assign(queue, { persistence });
+  return { persistence, stores };
 }
 
 /** Attributes of SQS that the template may set under the same name. */

@@ -16,6 +16,7 @@ export interface Addresses {
 /** All stacks of an assembly with the names, ARNs and URLs that their resources have on this machine. */
 export interface Deployment {
   readonly region: string;
+  readonly stacks: readonly Stack[];
   /** Resources of one type, in template order. */
   resources(type: string): readonly Resource[];
   /** Resources of one stack, by its name. Empty if there is no such stack. */
@@ -24,41 +25,22 @@ export interface Deployment {
   outputs(): Readonly<Record<string, string>>;
 }
 
-/** A deployment whose stacks an update changes. */
-export interface RunningDeployment extends Deployment {
-  readonly stacks: readonly Stack[];
-  /** Other stacks under the addresses of this deployment. */
-  preview(stacks: readonly Stack[]): Deployment;
-  /** From now on this deployment is that of these stacks. */
-  moveTo(stacks: readonly Stack[]): void;
-}
-
 /**
  * Resolve the stacks' templates.
  *
  * @throws UnsupportedTemplateError when the engine neither runs a resource's type nor knows that it may ignore it.
  */
-export function deploy(stacks: readonly Stack[], addresses: Addresses): RunningDeployment {
+export function deploy(stacks: readonly Stack[], addresses: Addresses): Deployment {
   const region = stacks.find((stack) => stack.region !== undefined)?.region ?? defaultRegion;
-  const read = (given: readonly Stack[]) => {
-    const parts = new Map<string, StackPart>();
-    for (const stack of given) parts.set(stack.name, deployStack(stack, region, addresses, parts));
-    return { stacks: given, parts, all: [...parts.values()] };
-  };
-  let present = read(stacks);
+  const parts = new Map<string, StackPart>();
+  for (const stack of stacks) parts.set(stack.name, deployStack(stack, region, addresses, parts));
+  const all = [...parts.values()];
   return {
     region,
-    get stacks() {
-      return present.stacks;
-    },
-    preview: (others) => deploy(others, addresses),
-    moveTo: (others) => {
-      present = read(others);
-    },
-    resources: (type) => present.all.flatMap((part) => part.resources.filter((resource) => resource.type === type)),
-    resourcesOf: (stackName) => present.parts.get(stackName)?.resources ?? [],
+    stacks,
+    resources: (type) => all.flatMap((part) => part.resources.filter((resource) => resource.type === type)),
+    resourcesOf: (stackName) => parts.get(stackName)?.resources ?? [],
     outputs: () => {
-      const { all } = present;
       const outputs: Record<string, string> = Object.assign({}, ...all.map((part) => part.outputs()));
       const mappings = all.flatMap((part) =>
         part.resources.filter(({ type }) => type === 'AWS::ApiGateway::BasePathMapping'),
@@ -161,7 +143,6 @@ function toResource(
     type,
     path: typeof path === 'string' ? path : logicalId,
     property,
-    propertyNames: Object.keys(properties),
     get id() {
       return attributeOf(identity(), '') ?? name();
     },

@@ -9,10 +9,9 @@ const known = [
   /^AWS::S3::Bucket(Policy)?$/,
   /^AWS::SQS::Queue(Policy)?$/,
   /^AWS::SecretsManager::(ResourcePolicy|Secret|SecretTargetAttachment)$/,
-  /^AWS::WAFv2::(LoggingConfiguration|WebACL|WebACLAssociation)$/,
   // Aliases of keys, networks, observation and deployment change nothing that runs here.
-  /^AWS::(CloudTrail|CloudWatch|EC2|KMS|Logs|SNS)::/,
-  /^AWS::(CDK::Metadata|Route53::RecordSet)$/,
+  /^AWS::(CloudWatch|EC2|KMS|Logs|SNS)::/,
+  /^AWS::CDK::Metadata$/,
   /^Custom::(LogRetention|S3AutoDeleteObjects|Trigger|VpcRestrictDefaultSG)$/,
 ];
 

@@ -35,8 +35,6 @@ export interface Resource {
    * A property with its intrinsic functions resolved; `undefined` when absent. The other properties stay unresolved.
    */
   property(name: string): unknown;
-  /** Names of the properties that the template gives it. */
-  readonly propertyNames: readonly string[];
 }
 
 /** Names a resource in an error: its stack and logical id. */

@@ -49,10 +49,6 @@ function secrets({ account, settings: { archiveKeysSecret, database: wanted } }:
   const all = {
     'archiveKeysSecret.secretArn': archiveKeysSecret?.secretArn,
     'database.secretArn': existing?.secretArn,
-    'database.proxySecretArn': existing?.proxySecretArn,
-    'database.readerSecretArn': existing?.readerSecretArn,
-    'database.workerSecretArn': existing?.workerSecretArn,
-    'database.auditorSecretArn': existing?.auditorSecretArn,
   };
   return Object.entries(all).flatMap(([field, arn]) => {
     if (arn === undefined) return [];

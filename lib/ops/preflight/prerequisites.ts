@@ -1,40 +1,13 @@
 import type { Domain } from '../../infra/settings.ts';
 import type { AwsAccount } from '../stores/account.ts';
-import { type Asked, fine, type Outcome, type Question, review, wrong } from './outcome.ts';
-
-/** What a region has room for, by the guides of CloudTrail and CloudWatch Logs. Neither can be raised. */
-const trailsPerRegion = 5;
-const logPoliciesPerRegion = 10;
+import { type Asked, fine, type Question, review, wrong } from './outcome.ts';
 
 /** Questions about what must be there, or have room, for single settings. */
 export function prerequisites(asked: Asked): readonly Question[] {
-  const { account, settings, isDeployed } = asked;
-  const room = async (used: number, most: number, remedy: string): Promise<Outcome> => {
-    const found = `${used} of ${most} are used`;
-    if (used < most || (await isDeployed())) return fine(found);
-    return wrong(`${found}, one more is needed`, remedy);
-  };
-  const trails: Question = {
-    id: 'trails',
-    check: 'trails of CloudTrail',
-    ask: async () =>
-      room(await account.trails(), trailsPerRegion, "Delete a trail of the region, or set dataEvents: 'off'."),
-  };
-  const logPolicies: Question = {
-    id: 'log-policies',
-    check: 'resource policies of CloudWatch Logs',
-    ask: async () =>
-      room(
-        await account.logPolicies(),
-        logPoliciesPerRegion,
-        'Delete a policy that no service needs: aws logs describe-resource-policies. AWS WAF needs one for its log.',
-      ),
-  };
+  const { account, settings } = asked;
   const { proxy, dataOut } = settings.domains ?? {};
   return [
     ...('clusterArn' in settings.database ? [] : [databaseRole(account)]),
-    ...(settings.dataEvents === 'on' ? [trails] : []),
-    ...(settings.firewall ? [logPolicies] : []),
     ...[proxy, dataOut].flatMap((each) => (each ? [certificate(asked, each), domain(asked, each)] : [])),
   ];
 }

@@ -272,22 +272,6 @@ describe('what an account lacks', () => {
     });
   });
 
-  const many = (count: number) => Array.from({ length: count }, (_, index) => `n${index}`);
-  const firewall = { requestsPerFiveMinutes: 20_000, exportRequestsPerFiveMinutes: 600 };
-  test.each<[string, Partial<Settings>, 'trails' | 'logPolicies', number]>([
-    ['trails', { dataEvents: 'on' }, 'trails', 5],
-    ['log-policies', { firewall }, 'logPolicies', 10],
-  ])('%s: as many as a region may have, where the settings need one', async (id, change, kind, most) => {
-    for (const name of many(most - 1)) account[kind].add(name);
-    expect((await ask(change)).get(id)).toMatchObject({ result: 'fine', found: `${most - 1} of ${most} are used` });
-    account[kind].add('another');
-    expect((await ask(change)).get(id)).toMatchObject({ result: 'wrong', remedy: expect.stringMatching(/\.$/) });
-    expect((await ask()).has(id)).toBe(false);
-    // What is deployed has its own already.
-    for (const [name, each] of deployed.stacks) account.stacks.set(name, each);
-    expect((await ask(change)).get(id)).toMatchObject({ result: 'fine', found: `${most} of ${most} are used` });
-  });
-
   const certificateArn = `arn:aws:acm:eu-north-1:${accountId}:certificate/c`;
   const domains = { dataOut: { name: 'data.example.org', certificateArn } };
   test.each<[string, string, readonly string[], string]>([

@@ -31,9 +31,8 @@ function minutes(path: string, name: string): number {
 }
 
 const mebibyte = 2 ** 20;
-const { throttling, urlLifetimeSeconds, outboxExpiryDays, concurrency, retryDelaysSeconds } = settings;
+const { throttling, urlLifetimeSeconds, outboxExpiryDays, concurrency } = settings;
 const { exportRequests, fileExports, smallFileExports = fileExports } = concurrency;
-const mostReceives = constant('lib/infra/queues/queues.ts', 'mostReceives');
 /** A queue hides a message for six times as long as its function may take. */
 const hiddenMinutes = (name: string) => 6 * minutes('workers.ts', name);
 const samplePlaintext = 73_400_320;
@@ -108,15 +107,14 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ['docs/settings.md', "1–1000, or 'off' | `#` |", reservedForDirectFiles(settings)],
   ['docs/operations.md', '`Migrate` can take # minutes', minutes('functions.ts', 'Migrate')],
   ['docs/operations.md', 'until # days after `outboxExpiryDays`', lateDays],
-  [
-    'docs/runbook.md',
-    'the retries last (# minutes by default)',
-    Math.round(retryDelaysSeconds.slice(0, mostReceives - 1).reduce((sum, delay) => sum + delay) / 60),
-  ],
   ['docs/runbook.md', 'Its messages return after # minutes', hiddenMinutes('StageFile')],
   ['docs/runbook.md', 'longer than # bytes', limits.headerBytes],
   ['docs/runbook.md', 'slows guessing to # attempts per second on each route', throttling.export.requestsPerSecond],
-  ['docs/runbook.md', 'if it is not #', constant('lib/infra/storage/catalogue.ts', 'usualConnections')],
+  [
+    'docs/runbook.md',
+    'assumes that it takes # connections',
+    constant('lib/infra/storage/catalogue.ts', 'usualConnections'),
+  ],
   ['SECURITY.md', '# MB of JSON', Math.floor((limits.passportsPerRequest * limits.passportBytes) / 1e5) / 10],
   ['SECURITY.md', 'at most # visas', limits.visasPerRequest],
 ];

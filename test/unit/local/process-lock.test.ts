@@ -44,16 +44,3 @@ test.each([
   take()();
   expect(readdirSync(folder)).toEqual([]);
 });
-
-test('is taken over after a process was killed while it took over', () => {
-  writeFileSync(path, '999999999');
-  writeFileSync(`${path}.999999999`, '999999998');
-  take()();
-  expect(readdirSync(folder)).toEqual([]);
-});
-
-test('is refused while another process is taking it over', () => {
-  writeFileSync(path, '999999999');
-  writeFileSync(`${path}.999999999`, String(process.ppid));
-  expect(takeLock(path)).toEqual({ owner: process.ppid });
-});

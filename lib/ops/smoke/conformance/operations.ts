@@ -13,7 +13,7 @@ export const operations: readonly string[] = Object.keys(table);
 
 /** Each kind of wrong credentials is tried on these alone: API Gateway asks the same authorizer for the others. */
 const wholeCredentials = new Set(['proxy POST /export/{archive_kind}', 'data-out GET /metadata/datasets']);
-const needsOutbox = /^proxy (POST|GET|HEAD) \/stream/;
+const needsOutbox = /^proxy (GET|HEAD) \/stream/;
 
 /** What stands for the braces of a path. */
 function pathOf(operation: string, run: Run, of: Readonly<Record<string, string>>): string {

@@ -81,6 +81,11 @@ describe('a presigned URL', () => {
     expect(refusal(() => check(url, now, {}, 'HEAD'))).toEqual([403, 'SignatureDoesNotMatch']);
   });
 
+  it('with a malformed escape in its query is refused', async () => {
+    const url = await presign();
+    expect(refusal(() => check(new URL(`${url.href}&x=%zz`)))).toEqual([403, 'SignatureDoesNotMatch']);
+  });
+
   it('expires', async () => {
     const url = await presign();
     expect(refusal(() => check(url, new Date(now.getTime() + 900_000)))).toBeUndefined();

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { AwsError } from '../../../../lib/local/endpoint/errors.ts';
 import { type BusEvent, EventBus } from '../../../../lib/local/eventbridge/event-bus.ts';
 
@@ -57,45 +57,9 @@ test('each entry asks for its own permission, with source and detail type as con
   expect(permissions).toEqual([permission('data-out'), permission('other')]);
 });
 
-describe('an entry is refused alone', () => {
-  test.each([
-    ['InvalidArgument', { ...entry, Source: undefined }],
-    ['InvalidArgument', { ...entry, DetailType: '' }],
-    ['InvalidArgument', { ...entry, Detail: undefined }],
-    ['MalformedDetail', { ...entry, Detail: '{' }],
-    ['MalformedDetail', { ...entry, Detail: '[]' }],
-    ['NotAuthorizedForSourceException', { ...entry, Source: 'aws.s3' }],
-  ])('%s', async (code, wrong) => {
-    expect(await put(wrong, entry)).toMatchObject({
-      FailedEntryCount: 1,
-      Entries: [{ ErrorCode: code, ErrorMessage: expect.any(String) }, { EventId: expect.any(String) }],
-    });
-    expect(bus.events).toHaveLength(1);
-  });
-});
-
-describe('a call is refused as a whole', () => {
-  /** An entry of that many bytes in UTF-8. */
-  const sized = (bytes: number) => {
-    const rest = Buffer.byteLength(`${entry.Source}${entry.DetailType}{"x":""}`);
-    return { ...entry, Detail: JSON.stringify({ x: `${'x'.repeat(bytes - rest - 2)}ä` }) };
-  };
-
-  test.each([
-    ['another action', () => parse({ Entries: [entry] }, 'PutRule'), 'UnknownOperationException'],
-    ['no entries', () => parse({ Entries: [] }), 'ValidationException'],
-    ['eleven entries', () => parse({ Entries: Array(11).fill(entry) }), 'ValidationException'],
-    ['an entry of 256 KiB', () => parse({ Entries: [sized(256 * 1024)] }), 'ValidationException'],
-    ['an unknown parameter', () => parse({ Entries: [{ ...entry, Resources: ['x'] }] }), 'ValidationException'],
-    ['another bus', () => parse({ Entries: [{ ...entry, EventBusName: 'mine' }] }), 'ResourceNotFoundException'],
-  ])('%s', (_name, attempt, code) => {
-    expect(refusal(attempt)).toBe(code);
-  });
-
-  test('but not for one byte less, nor for ten entries, nor for the default bus by its ARN', () => {
-    const [arn = ''] = parse({ Entries: [entry] }).permissions.map(({ resource }) => resource);
-    const attempt = () =>
-      parse({ Entries: [sized(256 * 1024 - 1), ...Array(9).fill({ ...entry, EventBusName: arn })] });
-    expect(refusal(attempt)).toBeUndefined();
-  });
+test.each([
+  ['another action', () => parse({ Entries: [entry] }, 'PutRule'), 'UnknownOperationException'],
+  ['another bus', () => parse({ Entries: [{ ...entry, EventBusName: 'mine' }] }), 'ResourceNotFoundException'],
+])('%s is refused', (_name, attempt, code) => {
+  expect(refusal(attempt)).toBe(code);
 });

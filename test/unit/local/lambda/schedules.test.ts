@@ -3,7 +3,6 @@ import { Schedules } from '../../../../lib/local/lambda/schedules.ts';
 import { deploy } from '../../../../lib/local/template/deployment.ts';
 
 const arn = 'arn:aws:lambda:eu-north-1:000000000000:function:sweep';
-const permission = { Principal: 'events.amazonaws.com', FunctionName: arn, Action: 'lambda:InvokeFunction' };
 const rule = { ScheduleExpression: 'rate(5 minutes)', State: 'ENABLED', Targets: [{ Arn: arn, Id: 'Target0' }] };
 
 let running: (() => void)[];
@@ -18,20 +17,10 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-function start(ruleProperties: object, permissions: readonly object[] = [permission]): Schedules {
-  const Resources = {
-    Rule: { Type: 'AWS::Events::Rule', Properties: { ...ruleProperties } },
-    ...Object.fromEntries(
-      permissions.map((Properties, at) => [
-        `P${at}`,
-        { Type: 'AWS::Lambda::Permission', Properties: { ...Properties } },
-      ]),
-    ),
-  };
+function start(Properties: object): Schedules {
+  const Resources = { Rule: { Type: 'AWS::Events::Rule', Properties: { ...Properties } } };
   const stack = { name: 'S', template: { Resources }, region: undefined, assets: new Map() };
-  const deployment = deploy([stack], { queueUrl: (name) => name, apiUrl: (id) => id });
-  const definition = (name: string) => ({ name, arn: name }) as never;
-  return new Schedules(deployment, { definition, invoke });
+  return new Schedules(deploy([stack], { queueUrl: (name) => name, apiUrl: (id) => id }), { invoke });
 }
 
 test('a rule calls its function when each period is over, and no more once it is stopped', async () => {
@@ -79,12 +68,5 @@ describe('a rule', () => {
 
   test.each(['cron(0 * * * ? *)', 'rate(0 minutes)', 'rate(5 seconds)'])('at %s is refused', (ScheduleExpression) => {
     expect(() => start({ ...rule, ScheduleExpression })).toThrow(`${ScheduleExpression} is not a rate`);
-  });
-
-  test('that may not call its function is refused', () => {
-    const other = { ...permission, FunctionName: `${arn}-other` };
-    expect(() => start(rule, [other, { ...permission, Principal: 'apigateway.amazonaws.com' }])).toThrow(
-      'EventBridge may not call',
-    );
   });
 });

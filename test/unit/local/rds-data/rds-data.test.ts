@@ -215,3 +215,14 @@ test('BatchExecuteStatement is refused', () => {
   const attempt = () => service.parse('/BatchExecute', {}, Buffer.from('{}'), '');
   expect(attempt).toThrow(expect.objectContaining({ code: 'UnknownOperationException' }));
 });
+
+test('a transaction that cannot be committed is over, and lets the next statement in', async () => {
+  await run('create table parent (n int primary key)');
+  await run('create table child (n int references parent deferrable initially deferred)');
+  const { transactionId } = await call('BeginTransaction', {});
+  await run('insert into child values (1)', [], { transactionId });
+  const [code, message] = (await refusal(call('CommitTransaction', { transactionId }))) ?? [];
+  expect([code, message]).toEqual(['DatabaseErrorException', expect.stringContaining('SQLState: 23503')]);
+  expect((await run('select n from child')).records).toEqual([]);
+  expect((await refusal(call('RollbackTransaction', { transactionId })))?.[0]).toBe('TransactionNotFoundException');
+});

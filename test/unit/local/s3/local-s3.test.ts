@@ -286,6 +286,12 @@ describe('what is not modelled is refused by name', () => {
   });
 });
 
+test('a listing tells the key to start after in the encoding that the caller asks for', async () => {
+  const listing = async (encoding: string) =>
+    /<StartAfter>([^<]*)</.exec((await ask('GET', `/b?list-type=2&start-after=a%26b%20%C3%A4${encoding}`)).text)?.[1];
+  expect([await listing(''), await listing('&encoding-type=url')]).toEqual(['a&#38;b ä', 'a%26b+%C3%A4']);
+});
+
 describe('the lifecycle of a bucket', () => {
   const names = async () =>
     [...(await ask('GET', '/b?list-type=2')).text.matchAll(/<Key>([^<]*)<\/Key>/g)].map(([, key]) => key);

@@ -59,7 +59,7 @@ test('what is wrong has a remedy, and exit code 1', async () => {
     .split('\n')
     .map((line) => JSON.parse(line));
   expect(results).toMatchObject([
-    { id: 'settings', result: 'wrong', found: expect.stringContaining('outboxExpiryDays: expected a whole number') },
+    { id: 'settings', result: 'wrong', found: expect.stringContaining('outboxExpiryDays: Too big: expected number to be <=365') },
     { id: 'issuers', result: 'wrong', found: expect.stringContaining('smoke_issuer_in_production') },
     { id: 'node', result: 'wrong', found: '22.9.0' },
   ]);

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { evaluate } from '../../lib/local/iam/access.ts';
 import { Credentials } from '../../lib/local/iam/credentials.ts';
@@ -8,18 +6,9 @@ import { ResourcePolicies } from '../../lib/local/iam/resource-policies.ts';
 import { loadAssembly } from '../../lib/local/template/assembly.ts';
 import { deploy } from '../../lib/local/template/deployment.ts';
 import { whereOf } from '../../lib/local/template/template.ts';
-import { allGrants, deploymentOf, rolesOf, synthesize } from '../grants/roles.ts';
+import { deploymentOf, rolesOf, synthesize } from '../grants/roles.ts';
 import { widest } from '../grants/settings.ts';
-import { grantsTable, tableIn, unmarked } from '../grants/table.ts';
 import { account, existing } from '../helpers/settings.ts';
-
-test('the table of docs/grants.md is what the templates allow (npm run grants -- --write)', () => {
-  const { grants, deployment } = allGrants();
-  expect(grants.length).toBeGreaterThan(200);
-  const page = readFileSync(join(import.meta.dirname, '../../docs/grants.md'), 'utf8');
-  // Who uses a grant is known after a run only.
-  expect(unmarked(tableIn(page))).toBe(unmarked(grantsTable(grants, deployment)));
-}, 120_000);
 
 describe('the local engine can evaluate every policy', () => {
   test.each([
