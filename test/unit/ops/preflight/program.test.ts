@@ -12,6 +12,7 @@ const inputs = {
   missing: [] as readonly string[],
   nodeVersion: '24.1.0',
   account: () => awsAccount({ region: 'eu-north-1' }),
+  templates: async () => [],
 };
 
 async function preflight(argv: readonly string[], change: Partial<typeof inputs> = {}) {
