@@ -39,7 +39,7 @@ const help = `Target:
  * Run the operator's tool.
  * @param argv the arguments alone, without the names of the interpreter and the script
  * @param version for `--version`
- * @returns the exit code, see `exitCodes` and `retirementExitCodes`
+ * @returns the exit code, see `exitCodes`
  */
 export async function runOps(
   argv: readonly string[],
