@@ -3,8 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { hashPassword } from '../../common/password-hash.ts';
 import type { AdministratorsDocument } from '../../contract/secrets.ts';
 import { smokeUserPrefix } from '../catalogue/smoke-rows.ts';
-import { readAdministrators } from '../commands/admin.ts';
-import { addArchiveUser } from '../commands/user.ts';
+import { readAdministrators } from '../commands/logins.ts';
 import { OpsError } from '../errors.ts';
 import { type EditableSecret, SecretChangedError } from '../stores/json-secret.ts';
 import type { Target } from '../target.ts';
@@ -26,7 +25,7 @@ export async function saveUsers(
   { administrators, archiveUsers }: Pick<Target, 'administrators' | 'archiveUsers'>,
   { admin, archiveUser }: Pick<Access, 'admin' | 'archiveUser'>,
 ): Promise<void> {
-  await addArchiveUser({ archiveUsers }, archiveUser);
+  await archiveUsers.save(archiveUser.username, await hashPassword(archiveUser.password));
   const password = await hashPassword(admin.password);
   await changed(administrators, (users) => [...users, { username: admin.username, password, roles: ['ADMIN'] }]);
 }
