@@ -15,4 +15,6 @@ process.exitCode = await runPreflight(process.argv.slice(2), processTerminal(), 
   issuers: readFileSync(join(import.meta.dirname, '..', trustedIssuers), 'utf8'),
   nodeVersion: process.versions.node,
   account: awsAccount,
+  // Loaded when it is needed: the CDK takes a second.
+  templates: async () => (await import('../lib/infra/templates.ts')).templatesOf(settings),
 });

@@ -75,8 +75,10 @@ export class MainJob {
     const study = this.#path('study');
     mkdirSync(study);
     for (const [name, bytes] of Object.entries(this.#files)) writeFileSync(join(study, name), bytes);
-    await this.#checkout.ops(log, `archive add ${study}/reads.bam --dataset ${dataset} --file-id ${bam}`);
-    await this.#checkout.ops(log, `archive add ${study} --dataset ${dataset}`);
+    const manifest = this.#path('files.csv');
+    const rows = Object.keys(this.#files).map((name) => `${name},${name === 'reads.bam' ? bam : ''}\n`);
+    writeFileSync(manifest, `path,file_id\n${rows.join('')}`);
+    await this.#checkout.ops(log, `archive add ${study} --manifest ${manifest} --dataset ${dataset}`);
     await this.#checkout.ops(log, `dataset release ${dataset}`);
     return `${this.fileCount} files`;
   }

@@ -2,8 +2,7 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import type { Connection } from '../contract/connection.ts';
 import type { StackOutputs } from '../contract/outputs.ts';
-import { type LocalAccount, localAccount } from './account/account.ts';
-import { accountServices } from './account/services.ts';
+import { accountServices, type LocalAccount } from './account/account.ts';
 import { type Accounts, addArchiveUser, fillSecrets, prepareAccounts } from './accounts.ts';
 import type { GatewayBehaviour } from './api-gateway/exchange.ts';
 import { readApis } from './api-gateway/model.ts';
@@ -77,7 +76,7 @@ export interface Engine {
   readonly credentials: Credentials;
   /** Who may do what: owners of buckets and keys may change their policies. */
   readonly access: AccessControl;
-  /** What an operator may ask the account. May be changed at any time. */
+  /** What is protected against deletion. May be changed at any time. */
   readonly account: LocalAccount;
   /** What EventBridge took, the last thousand events. */
   readonly events: readonly BusEvent[];
@@ -167,7 +166,7 @@ async function start(
   cleanup.push(s3.keepLifecycles());
 
   const outputs = deployment.outputs() as StackOutputs;
-  const account = localAccount(deployment, stacks, now());
+  const { account, services } = accountServices(stacks, deployment);
   const accounts = prepareAccounts(inDir('accounts.json'));
   const secrets = new Secrets(deployment, inDir('secrets.json'), now);
   await fillSecrets(secrets, outputs, accounts, keys);
@@ -206,11 +205,11 @@ async function start(
     buffered: {
       sqs: localSqs(queueServer, deployment.region, state.dataDir !== undefined),
       'rds-data': rdsDataService(database, cluster),
-      secretsmanager: secretsManager(secrets, account),
+      secretsmanager: secretsManager(secrets),
       events: bus.service(),
       sts: sts(deployment, credentials, now),
-      kms: kms(signingKeys, account),
-      ...accountServices(account, deployment),
+      kms: kms(signingKeys),
+      ...services,
     },
     ...authority,
     traffic,

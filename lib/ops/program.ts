@@ -2,17 +2,16 @@ import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings'
 import { systemTiming, type Timing } from '../common/timing.ts';
 import { createProgram, runProgram } from '../terminal/program.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { registerAdmin } from './commands/admin.ts';
 import { registerArchive } from './commands/archive.ts';
 import { registerArchiveKey } from './commands/archive-key.ts';
 import { registerAudit } from './commands/audit.ts';
 import { registerDataset } from './commands/dataset.ts';
 import { registerErase } from './commands/erase.ts';
 import { registerExports } from './commands/exports.ts';
+import { registerLogins } from './commands/logins.ts';
 import { registerOutbox } from './commands/outbox.ts';
 import { registerRetireRelease } from './commands/retire-release.ts';
 import { type CommandContext, type Connect, type Open, openSession } from './commands/session.ts';
-import { registerUser } from './commands/user.ts';
 import { registerVisa } from './commands/visa.ts';
 import { opsFailure } from './errors.ts';
 
@@ -20,8 +19,7 @@ import { opsFailure } from './errors.ts';
 const registrations: readonly ((program: Command, open: Open) => void)[] = [
   registerArchive,
   registerDataset,
-  registerUser,
-  registerAdmin,
+  registerLogins,
   registerArchiveKey,
   registerOutbox,
   registerAudit,
@@ -39,7 +37,7 @@ const help = `Target:
  * Run the operator's tool.
  * @param argv the arguments alone, without the names of the interpreter and the script
  * @param version for `--version`
- * @returns the exit code, see `exitCodes` and `retirementExitCodes`
+ * @returns the exit code, see `exitCodes`
  */
 export async function runOps(
   argv: readonly string[],

@@ -1,93 +1,62 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Json } from '@hyperjump/json-pointer';
 import { stopServer } from '../../lib/local/http.ts';
 import { listenLocally } from './loopback.ts';
-import { type DescribedRequest, PlatformDescription } from './platform-description.ts';
 
-/** One container package version of the test platform. */
-export interface StoredVersion {
+interface Named {
   readonly id: number;
-  readonly digest: string;
-  tags: string[];
-  /** The platform keeps what is public and was pulled more than 5,000 times. */
-  readonly overDownloaded?: boolean;
 }
-
-export interface StoredRelease {
-  readonly id: number;
-  readonly tag: string;
-  name: string | null;
-  draft: boolean;
-  readonly immutable?: boolean;
-}
+export type StoredVersion = Named & { readonly digest: string; tags: string[] };
+export type StoredRelease = Named & { readonly tag: string; name: string | null; draft: boolean };
 
 /** A token. `scopes` as a classic one has them; without, it is fine-grained and has permissions alone. */
 export interface StoredToken {
   readonly scopes?: readonly string[];
-  readonly deletePackages?: boolean;
   /** Whether its account may write to the repository. */
   readonly push: boolean;
   /** The title of a release may not be written, although tags may. */
   readonly noTitles?: boolean;
-  readonly singleSignOn?: string;
 }
 
-/** What happens to one call. `before` and `after` its effect; `cut` is a reply that breaks off in its body. */
-export type Fault = 'reset-before' | 'reset-after' | 'error-before' | 'error-after' | 'cut' | 'hang' | FaultReply;
-
-/** A reply instead of the call's own; the call has no effect. */
-export interface FaultReply {
-  readonly status: number;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly message?: string;
-  /** Instead of the platform's error. A text that does not begin as JSON is sent as HTML. */
-  readonly text?: string;
-}
-
-export interface SeenCall {
-  readonly method: string;
-  /** With the query. */
-  readonly path: string;
-  readonly token: string;
-  readonly status: number | undefined;
-}
+/** What happens to one call. `before` and `after` its effect; `cut` is a reply that breaks off. An object is a reply without effect. */
+export type Fault =
+  | ('reset-before' | 'reset-after' | 'error-before' | 'error-after' | 'cut' | 'hang')
+  | { status: number; headers?: Readonly<Record<string, string>>; message?: string; text?: string };
 
 export const packageToken = 'package-token-9f3b';
 export const repositoryToken = 'repository-token-71cd';
 
 const sha = (digit: string) => digit.repeat(40);
-const digest = (digit: string) => `sha256:${digit.repeat(64)}`;
+const digest = (id: number) => `sha256:${String(id % 10).repeat(64)}`;
+const version = (id: number, ...tags: string[]): StoredVersion => ({ id, tags, digest: digest(id) });
+const release = (id: number, tag: string, name: string | null): StoredRelease => ({ id, tag, name, draft: false });
 
 /** What the platform keeps. The one organization is `acme`, with the repository `archive` and the package `proxy`. */
-export interface PlatformState {
-  versions: StoredVersion[];
-  releases: StoredRelease[];
-  /** Name to commit. */
-  tags: Record<string, string>;
-}
-
-export function initialState(): PlatformState {
+export function initialState() {
   return {
     versions: [
-      { id: 107, digest: digest('7'), tags: ['proxy-1.2.1', 'latest'] },
-      { id: 106, digest: digest('6'), tags: [] },
-      { id: 105, digest: digest('5'), tags: ['proxy-1.2.0'] },
-      { id: 104, digest: digest('4'), tags: ['proxy-1.2.0-rc.1', 'proxy-1.2'] },
-      { id: 103, digest: digest('3'), tags: ['old-proxy-1.2.0', 'proxy-1.2.00'] },
+      ...[version(107, 'proxy-1.2.1', 'latest'), version(106), version(105, 'proxy-1.2.0')],
+      ...[version(104, 'proxy-1.2.0-rc.1', 'proxy-1.2'), version(103, 'old-proxy-1.2.0', 'proxy-1.2.00')],
     ],
     releases: [
-      { id: 11, tag: 'proxy-1.2.1', name: 'Proxy 1.2.1', draft: false },
-      { id: 10, tag: 'proxy-1.2.0', name: 'Proxy 1.2.0', draft: false },
-      { id: 9, tag: 'proxy-1.2.0-rc.1', name: null, draft: false },
+      ...[release(11, 'proxy-1.2.1', 'Proxy 1.2.1'), release(10, 'proxy-1.2.0', 'Proxy 1.2.0')],
+      release(9, 'proxy-1.2.0-rc.1', null),
     ],
-    tags: { 'proxy-1.2.1': sha('1'), 'proxy-1.2.0': sha('2'), 'proxy-1.2.0-rc.1': sha('3') },
+    /** Name to commit. */
+    tags: { 'proxy-1.2.1': sha('1'), 'proxy-1.2.0': sha('2'), 'proxy-1.2.0-rc.1': sha('3') } as Record<string, string>,
   };
 }
+export type PlatformState = ReturnType<typeof initialState>;
 
-/**
- * The code-hosting platform and its registry: HTTP, with state, answering as the published description says. Every
- * request and every answer is checked against that; what is wrong is kept in `violations`.
- */
+interface Reply {
+  readonly status: number;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+const failure = (status: number, message: string, headers = {}): Reply => ({ status, body: { message }, headers });
+const versionsPath = '/orgs/acme/packages/container/proxy/versions';
+const refused = failure(403, 'Resource not accessible by this token');
+
+/** The code-hosting platform and its registry: HTTP, with state. It answers the calls of the page alone, as the platform does. */
 export class RegistryServer {
   state: PlatformState = initialState();
   readonly tokens = new Map<string, StoredToken>();
@@ -96,32 +65,23 @@ export class RegistryServer {
   /** From this call on every call has the fault. */
   outage: { readonly from: number; readonly fault: Fault } | undefined;
   /** Runs before a call takes effect, with its index. */
-  onCall: ((index: number, request: DescribedRequest) => void) | undefined;
-  readonly calls: SeenCall[] = [];
+  onCall: ((index: number, method: string, path: string) => void) | undefined;
+  /** `path` with the query. */
+  readonly calls: { method: string; path: string; token: string; status?: number }[] = [];
+  /** Calls that are none of the page, or lack a header. */
   readonly violations: string[] = [];
   /** Largest page; the platform's is 100. */
   maxPerPage = 100;
   /** Listings that still show a deleted version. */
   lag = 0;
-  archived = false;
   protectedTags = new Set<string>();
   #deleted: StoredVersion | undefined;
-  readonly #server: Server;
   #origin = '';
-  readonly #description = PlatformDescription.read();
-
-  private constructor() {
-    this.#server = createServer((request, response) => {
-      this.#serve(request, response).catch((error: unknown) => {
-        this.violations.push(String(error));
-        response.destroy();
-      });
-    });
-    this.reset();
-  }
+  readonly #server: Server = createServer((request, response) => void this.#serve(request, response));
 
   static async start(): Promise<RegistryServer> {
     const server = new RegistryServer();
+    server.reset();
     server.#origin = await listenLocally(server.#server);
     return server;
   }
@@ -136,19 +96,12 @@ export class RegistryServer {
 
   /** As new, and without recorded calls. */
   reset(): void {
-    this.state = initialState();
-    this.tokens.clear();
     this.tokens.set(packageToken, { scopes: ['delete:packages', 'read:packages'], push: false });
     this.tokens.set(repositoryToken, { scopes: ['repo'], push: true });
     this.faults.clear();
-    this.calls.length = 0;
-    this.violations.length = 0;
-    this.outage = undefined;
-    this.onCall = undefined;
-    this.maxPerPage = 100;
-    this.lag = 0;
-    this.archived = false;
-    this.protectedTags = new Set();
+    const fresh = { state: initialState(), outage: undefined, onCall: undefined, maxPerPage: 100, lag: 0 };
+    Object.assign(this, fresh, { protectedTags: new Set() });
+    for (const list of [this.calls, this.violations]) list.length = 0;
     this.#deleted = undefined;
   }
 
@@ -159,149 +112,88 @@ export class RegistryServer {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const index = this.calls.length;
-    const { method = '', url: path = '', headers } = request;
+    const { method = '', headers } = request;
+    const path = String(request.url).replace('/api/v3', '');
     const token = headers.authorization?.replace(/^Bearer /, '') ?? '';
-    const seen = { method, path: path.replace('/api/v3', ''), token, status: undefined as number | undefined };
+    const seen: (typeof this.calls)[number] = { method, path, token };
     this.calls.push(seen);
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
-
     const fault = this.faults.get(index) ?? (this.outage && index >= this.outage.from ? this.outage.fault : undefined);
     if (fault === 'hang') return;
     if (fault === 'reset-before') return void response.destroy();
-    const common: Record<string, string> = { 'x-github-request-id': `A1B2:${String(index).padStart(6, '0')}` };
-    const send = (reply: Reply) => {
-      seen.status = reply.status;
-      const text = reply.body === undefined ? '' : (reply.text ?? JSON.stringify(reply.body));
-      const type: Record<string, string> = text
-        ? { 'content-type': reply.type ?? 'application/json; charset=utf-8' }
-        : {};
-      const length: Record<string, string> =
-        reply.status === 204 ? {} : { 'content-length': String(Buffer.byteLength(text)) };
-      response.writeHead(reply.status, { ...common, ...type, ...length, ...reply.headers });
+    const send = ({ status, body, headers: own }: Reply, text = body === undefined ? '' : JSON.stringify(body)) => {
+      seen.status = status;
+      const length = status === 204 ? {} : { 'content-length': Buffer.byteLength(text) };
+      response.writeHead(status, {
+        'x-github-request-id': `A1B2:${String(index).padStart(6, '0')}`,
+        ...length,
+        ...own,
+      });
       if (fault !== 'cut' || text === '') return void response.end(text);
       response.write(text.slice(0, text.length / 2), () => response.destroy());
     };
     if (fault === 'error-before') return send(failure(502, 'Bad gateway'));
-    if (typeof fault === 'object') {
-      const body = { message: fault.message ?? 'no', documentation_url: 'https://docs.example.org' };
-      const { text } = fault;
-      return send({
-        ...fault,
-        body,
-        ...(text === undefined ? {} : { text, ...(text.startsWith('<') && { type: 'text/html' }) }),
-      });
+    if (typeof fault === 'object') return send({ ...fault, body: { message: fault.message ?? 'no' } }, fault.text);
+    if (headers.accept !== 'application/vnd.github+json' || headers['x-github-api-version'] !== '2022-11-28') {
+      this.violations.push(`${method} ${path}: ${headers.accept}, ${headers['x-github-api-version']}`);
     }
-
-    this.#checkHeaders(headers);
-    const url = new URL(path.replace('/api/v3', ''), 'http://platform.example.org');
-    const described = await this.#description.checkRequest({ method, url, body: Buffer.concat(chunks).toString() });
-    this.onCall?.(index, described);
-    const reply = this.#answer(described, token, url, Buffer.concat(chunks).toString());
-    await this.#description.checkReply(described, reply.status, reply.body as Json | undefined);
+    const url = new URL(path, 'http://platform.example.org');
+    this.onCall?.(index, method, path);
+    const owner = this.tokens.get(token);
+    const call = `${method} ${decodeURIComponent(url.pathname)}`;
+    const reply = owner
+      ? this.#answer(call, owner, url, String(Buffer.concat(chunks)))
+      : failure(401, 'Bad credentials');
     if (fault === 'reset-after') return void response.destroy();
     if (fault === 'error-after') return send(failure(502, 'Bad gateway'));
-    const { scopes } = this.tokens.get(token) ?? {};
-    send({ ...reply, headers: { ...(scopes && { 'x-oauth-scopes': scopes.join(', ') }), ...reply.headers } });
+    const scopes = owner?.scopes && { 'x-oauth-scopes': owner.scopes.join(', ') };
+    send({ ...reply, headers: { ...scopes, ...reply.headers } });
   }
 
-  #checkHeaders(headers: IncomingMessage['headers']): void {
-    const expected = { accept: 'application/vnd.github+json', 'x-github-api-version': '2022-11-28' };
-    for (const [name, value] of Object.entries(expected)) {
-      if (headers[name] !== value) this.violations.push(`${name}: ${headers[name]}`);
+  #answer(call: string, token: StoredToken, url: URL, body: string): Reply {
+    const [verb = '', path = ''] = call.split(' ');
+    if (path.startsWith(versionsPath)) return this.#packages(verb, path.slice(versionsPath.length + 1), token, url);
+    const [, releaseId, ref] = /^\/repos\/acme\/archive\/(?:releases\/(\d+)|git\/refs?\/tags\/(.+))$/.exec(path) ?? [];
+    const writes = token.push && (token.scopes?.includes('repo') ?? true);
+    if (ref !== undefined) return this.#reference(verb, ref, writes);
+    if (releaseId !== undefined) {
+      const found = this.state.releases.find((each) => String(each.id) === releaseId);
+      if (!found || (found.draft && !writes)) return failure(404, 'Not Found');
+      if (verb === 'PATCH' && (!writes || token.noTitles)) return refused;
+      if (verb === 'PATCH') Object.assign(found, JSON.parse(body));
+      return { status: 200, body: releaseBody(found) };
     }
-    if (!/^Bearer \S+$/.test(headers.authorization ?? '')) this.violations.push('no bearer token');
+    if (call !== 'GET /repos/acme/archive/releases') {
+      // A name that does not exist is asked for in the same way.
+      if (!/^GET .*(versions|releases)$/.test(call)) this.violations.push(call);
+      return failure(404, 'Not Found');
+    }
+    const visible = this.state.releases.filter(({ draft }) => !draft || writes);
+    return this.#page(visible.map(releaseBody), url);
   }
 
-  #answer({ operation, path }: DescribedRequest, secret: string, url: URL, body: string): Reply {
-    const token = this.tokens.get(secret);
-    if (!token) return failure(401, 'Bad credentials');
-    if (token.singleSignOn) {
-      const header = { 'x-github-sso': `required; url=${token.singleSignOn}` };
-      return { ...failure(403, 'Resource protected by organization SAML enforcement.'), headers: header };
-    }
-    if (operation.startsWith('GET /orgs/{org}/packages') || operation.startsWith('DELETE /orgs')) {
-      return this.#packages(operation, path, token, url);
-    }
-    if (operation === 'GET /orgs/{org}') {
-      if (path.org !== 'acme') return failure(404, 'Not Found');
-      return { status: 200, body: { ...this.#description.example(operation), login: 'acme', archived_at: null } };
-    }
-    if (path.owner !== 'acme' || path.repo !== 'archive') return failure(404, 'Not Found');
-    return this.#repository(operation, path, token, url, body);
-  }
-
-  #packages(operation: string, path: DescribedRequest['path'], token: StoredToken, url: URL): Reply {
-    const may = (scope: string) => token.scopes?.includes(scope) ?? token.deletePackages === true;
-    const without = (scope: string): Reply => ({
-      ...failure(403, `You need at least ${scope} scope to do this.`),
-      headers: { 'x-accepted-oauth-scopes': scope },
-    });
-    if (path.org !== 'acme' || path.package_type !== 'container' || path.package_name !== 'proxy') {
-      return failure(404, 'Package not found.');
-    }
-    if (!may('read:packages') && !may('delete:packages')) return without('read:packages');
-    if (path.package_version_id === undefined) {
-      if (!operation.endsWith('/versions')) {
-        return {
-          status: 200,
-          body: { ...this.#description.example(operation), name: 'proxy', package_type: 'container' },
-        };
-      }
+  #packages(verb: string, id: string, { scopes, push }: StoredToken, url: URL): Reply {
+    const may = (scope: string) => scopes?.includes(scope) ?? !push;
+    if (!may('read:packages') && !may('delete:packages')) return failure(403, 'You need at least read:packages scope.');
+    if (id === '') {
       const shown = this.#deleted && this.lag-- > 0 ? [this.#deleted, ...this.state.versions] : this.state.versions;
-      return this.#page(
-        shown.map((each) => this.#version(each)),
-        url,
-      );
+      return this.#page(shown.map(versionBody), url);
     }
-    const version = this.state.versions.find(({ id }) => String(id) === path.package_version_id);
-    if (operation.startsWith('GET')) {
-      return version ? { status: 200, body: this.#version(version) } : failure(404, 'Package not found.');
-    }
-    if (!may('delete:packages')) return without('delete:packages');
-    if (!version) return failure(404, 'Package not found.');
-    if (version.overDownloaded) {
-      return failure(
-        400,
-        'Publicly visible package versions with more than 5000 downloads cannot be deleted. Contact support.',
-      );
-    }
-    if (this.state.versions.length === 1) {
-      return failure(400, 'You cannot delete the last version of a package. You must delete the package instead.');
-    }
-    this.state.versions = this.state.versions.filter((each) => each !== version);
-    this.#deleted = version;
+    const found = this.state.versions.find((each) => String(each.id) === id);
+    if (!found) return failure(404, 'Package not found.');
+    if (verb === 'GET') return { status: 200, body: versionBody(found) };
+    if (!may('delete:packages')) return failure(403, 'You need at least delete:packages scope.');
+    this.state.versions = this.state.versions.filter((each) => each !== found);
+    this.#deleted = found;
     return { status: 204 };
   }
 
-  #repository(operation: string, path: DescribedRequest['path'], token: StoredToken, url: URL, body: string): Reply {
-    const writes = token.push && (token.scopes?.includes('repo') ?? true);
-    if (operation === 'GET /repos/{owner}/{repo}') return { status: 200, body: this.#repositoryBody(token) };
-    if (operation === 'GET /repos/{owner}/{repo}/releases') {
-      const visible = this.state.releases.filter(({ draft }) => !draft || writes);
-      return this.#page(
-        visible.map((each) => this.#release(each)),
-        url,
-      );
-    }
-    const release = this.state.releases.find(({ id }) => String(id) === path.release_id);
-    if (path.release_id !== undefined) {
-      if (!release || (release.draft && !writes)) return failure(404, 'Not Found');
-      if (operation.startsWith('PATCH')) {
-        if (!writes || token.noTitles || this.archived) return failure(403, 'Resource not accessible by this token');
-        Object.assign(release, JSON.parse(body));
-      }
-      return { status: 200, body: this.#release(release) };
-    }
-    const name = path.ref?.replace(/^tags\//, '') ?? '';
+  #reference(verb: string, name: string, writes: boolean): Reply {
     const commit = this.state.tags[name];
-    if (operation.startsWith('GET')) {
-      if (!commit) return failure(404, 'Not Found');
-      const object = { type: 'commit', sha: commit, url: `https://platform.example.org/commits/${commit}` };
-      const ref = `refs/tags/${name}`;
-      return { status: 200, body: { ...this.#description.example(operation), ref, object } };
-    }
-    if (!writes || this.archived) return failure(403, 'Resource not accessible by this token');
+    const body = { ref: `refs/tags/${name}`, object: { sha: commit } };
+    if (verb === 'GET') return commit ? { status: 200, body } : failure(404, 'Not Found');
+    if (!writes) return refused;
     if (!commit) return failure(422, 'Reference does not exist');
     if (this.protectedTags.has(name)) return failure(422, 'Repository rule violations found: Cannot delete this tag');
     delete this.state.tags[name];
@@ -313,46 +205,16 @@ export class RegistryServer {
   #page(all: readonly object[], url: URL): Reply {
     const size = Math.min(Number(url.searchParams.get('per_page') ?? 30), this.maxPerPage);
     const page = Number(url.searchParams.get('page') ?? 1);
-    const next = new URL(`${this.url}${url.pathname}${url.search}`);
-    next.searchParams.set('page', String(page + 1));
-    const more = page * size < all.length;
-    return {
-      status: 200,
-      body: all.slice((page - 1) * size, page * size),
-      headers: more ? { link: `<${next}>; rel="next", <${next}>; rel="last"` } : {},
-    };
-  }
-
-  #version({ id, digest: name, tags }: StoredVersion): object {
-    const example = this.#description.example(
-      'GET /orgs/{org}/packages/{package_type}/{package_name}/versions/{package_version_id}',
-    );
-    return { ...example, id, name, metadata: { package_type: 'container', container: { tags } } };
-  }
-
-  #release({ id, tag, name, draft, immutable }: StoredRelease): object {
-    const example = this.#description.example('GET /repos/{owner}/{repo}/releases/{release_id}');
-    const html = `https://platform.example.org/acme/archive/releases/tag/${tag}`;
-    return { ...example, id, tag_name: tag, name, draft, html_url: html, ...(immutable && { immutable }) };
-  }
-
-  #repositoryBody({ push }: StoredToken): object {
-    const { parent, source, template_repository, organization, ...rest } =
-      this.#description.example('GET /repos/{owner}/{repo}');
-    const permissions = { admin: false, push, pull: true };
-    return { language: null, ...rest, name: 'archive', archived: this.archived, permissions };
+    const next = `${this.url}${url.pathname}?per_page=${url.searchParams.get('per_page')}&page=${page + 1}`;
+    const link = `<${next}>; rel="next", <${next}>; rel="last"`;
+    const headers = page * size < all.length ? { link } : {};
+    return { status: 200, body: all.slice((page - 1) * size, page * size), headers };
   }
 }
 
-interface Reply {
-  readonly status: number;
-  readonly body?: unknown;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Instead of the body as JSON. */
-  readonly text?: string;
-  readonly type?: string;
-}
-
-function failure(status: number, message: string): Reply {
-  return { status, body: { message, documentation_url: 'https://docs.example.org', status: String(status) } };
-}
+const versionBody = ({ id, digest: name, tags }: StoredVersion) => ({
+  ...{ id, name, created_at: '2026-11-20T22:19:11Z', url: 'https://platform.example.org/v' },
+  metadata: { package_type: 'container', container: { tags } },
+});
+const pages = 'https://platform.example.org/acme/archive/releases/tag';
+const releaseBody = ({ tag, ...rest }: StoredRelease) => ({ ...rest, tag_name: tag, html_url: `${pages}/${tag}` });

@@ -72,14 +72,14 @@ test('no run ever deletes a version that lacks the exact tag, or more than one',
         server.state.releases.push({ id: 90, tag: `${wanted}.x`, name: 'other', draft: false });
         server.state.tags[wanted] = '7'.repeat(40);
         const deleted: { readonly tags: readonly string[] }[] = [];
-        server.onCall = (index, { operation, path }) => {
-          if (index === moved?.call && !operation.startsWith('DELETE')) {
+        server.onCall = (index, method, path) => {
+          if (index === moved?.call && method !== 'DELETE') {
             const [from, to] = [versions[moved.from], versions[moved.to]];
             if (from?.tags.includes(moved.tag)) from.tags = from.tags.filter((each) => each !== moved.tag);
             give(to, moved.tag);
           }
-          if (!operation.startsWith('DELETE /orgs')) return;
-          const found = server.state.versions.find(({ id }) => String(id) === path.package_version_id);
+          if (method !== 'DELETE' || !path.startsWith('/orgs')) return;
+          const found = server.state.versions.find(({ id }) => path.endsWith(`/${id}`));
           if (found) deleted.push({ tags: [...found.tags] });
         };
         const others = ['--also-remove-tags', alsoRemove.join(',')];

@@ -53,7 +53,7 @@ describe('mutants of an index', () => {
       const plain = isCompressed ? gunzipSync(bytes) : bytes;
       const random = new Seeded(`mutants of ${index}`);
       const regions = [{ referenceName }, { referenceName, start: 1000, end: 2000 }];
-        let answered = 0;
+      let answered = 0;
       for (let count = 0; count < mutants; count += 1) {
         const mutant = mutated(random, plain, 4);
         const started = process.cpuUsage();
@@ -63,7 +63,7 @@ describe('mutants of an index', () => {
           });
           await keptRanges({ source, head, index: read }, virtualRangesOf(read, head, regions), { most: 10 });
           expect(read.memoryBytes).toBeLessThanOrEqual(48 * 2 ** 20);
-        answered += 1;
+          answered += 1;
         } catch (error) {
           expect(error).toBeInstanceOf(DataOutError);
         }
@@ -72,6 +72,6 @@ describe('mutants of an index', () => {
       }
       expect(answered).toBeGreaterThan(0);
       expect(answered).toBeLessThan(mutants);
-      },
+    },
   );
 });

@@ -80,9 +80,9 @@ ${commandsOf('Apply')}`;
   });
   expect(stdout).toContain('Nothing was changed');
   expectRetired();
-  expect(await readFile(join(folder, 'team.md'), 'utf8')).toContain('1.2.1');
   expect(JSON.parse(await readFile(join(folder, 'retirement.jsonl'), 'utf8'))).toMatchObject({
     steps: expect.anything(),
+    announcement: expect.stringContaining('1.2.1'),
   });
 });
 

@@ -1,149 +1,157 @@
+import { type BufferedService, queryService } from '../endpoint/buffered-service.ts';
+import { AwsError } from '../endpoint/errors.ts';
 import type { Stack } from '../template/assembly.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { stackId } from '../template/names.ts';
-import { list, optionalNumber, optionalText, type Resource, record, text } from '../template/template.ts';
+import { list } from '../template/template.ts';
 
-/** A stack, as CloudFormation describes it. */
-export interface AccountStack {
-  readonly status: string;
-  readonly outputs: Readonly<Record<string, string>>;
-  readonly createdAt: Date;
-}
-
-/** A database cluster, as RDS describes it. */
-export interface AccountCluster {
-  readonly engine: string;
-  readonly version: string;
-  /** Whether the RDS Data API is switched on. */
-  readonly dataApi: boolean;
-}
-
-/** A certificate, as Certificate Manager describes it. */
-export interface AccountCertificate {
-  /** Such as `ISSUED` and `PENDING_VALIDATION`. */
-  readonly status: string;
-  /** Host names; `*.` stands for one label. */
-  readonly names: readonly string[];
-}
-
-/**
- * What the account and its region have for an operator to ask about: the deployment, and what existed before it. Nothing here
- * limits what the engine does. Each call reads it again, so a test may change it at any time.
- */
+/** Whether each deployed stack and each cluster is protected against deletion, by ARN. A test may change it at any time. */
 export interface LocalAccount {
-  /** Applied quotas, by service code and quota code: `vpc/L-F678F1CE`. */
-  readonly quotas: Map<string, number>;
-  /** By name. */
-  readonly stacks: Map<string, AccountStack>;
-  /** Concurrent invocations of Lambda. */
-  concurrency: { readonly all: number; readonly unreserved: number };
-  /** ARN of the role through which API Gateway writes logs. */
-  apiGatewayLogRole: string | undefined;
-  /** Endpoint types of REST APIs, by id. */
-  readonly restApis: Map<string, readonly string[]>;
-  /** Versions of Aurora PostgreSQL for Serverless v2, and whether they have the Data API. */
-  readonly serverlessVersions: Map<string, boolean>;
-  /** By ARN. */
-  readonly clusters: Map<string, AccountCluster>;
-  /** Whether each deployed stack and each cluster is protected against deletion, by ARN. */
   readonly protectedStacks: Map<string, boolean>;
   readonly protectedClusters: Map<string, boolean>;
-  /** Ids of VPCs. */
-  readonly networks: Set<string>;
-  /** Names of the service-linked roles. */
-  readonly serviceRoles: Set<string>;
-  /** Names of CloudTrail's trails of the region, with those of other regions that record it. */
-  readonly trails: Set<string>;
-  /** Names of the resource policies of CloudWatch Logs. */
-  readonly logPolicies: Set<string>;
-  /** By ARN. */
-  readonly certificates: Map<string, AccountCertificate>;
-  /** Host names that API Gateway serves. */
-  readonly domains: Set<string>;
-  /** Ids of KMS keys. AWS gave those that it manages an alias, `alias/aws/s3`. */
-  readonly keys: Map<string, string | undefined>;
-  /** Secrets that wait for their deletion, by ARN, and since when. */
-  readonly deletedSecrets: Map<string, Date>;
 }
 
-/** Default quotas of a new account, each by the page of its service. */
-const defaultQuotas = [
-  ['apigateway/L-AA0FF27B', 600],
-  ['kms/L-C2F1777E', 100_000],
-  ['secretsmanager/L-2F66C23C', 500_000],
-  ['vpc/L-F678F1CE', 5],
-] as const;
-/** Lambda: 1,000, though new accounts may have fewer. */
-const concurrentExecutions = 1000;
-/** The version that the manifests of the stacks ask for. */
-const bootstrapVersion = '6';
-
-/** The account in which the stacks were deployed. It had a default VPC, a key of AWS, and CDK's bootstrap before. */
-export function localAccount(deployment: Deployment, stacks: readonly Stack[], now: Date): LocalAccount {
-  const clusters = deployment.resources('AWS::RDS::DBCluster');
-  const reserved = deployment
-    .resources('AWS::Lambda::Function')
-    .reduce((sum, each) => sum + (optionalNumber(each, 'ReservedConcurrentExecutions') ?? 0), 0);
-  const [logs] = deployment.resources('AWS::ApiGateway::Account');
-  const ids = (type: string) => deployment.resources(type).map(({ id }) => id);
-  const toolkit = { status: 'CREATE_COMPLETE', outputs: { BootstrapVersion: bootstrapVersion }, createdAt: now };
-  return {
-    quotas: new Map(defaultQuotas),
-    stacks: new Map([['CDKToolkit', toolkit], ...deployedStacks(stacks, deployment.outputs(), now)]),
-    concurrency: { all: concurrentExecutions, unreserved: concurrentExecutions - reserved },
-    apiGatewayLogRole: logs && optionalText(logs, 'CloudWatchRoleArn'),
-    restApis: new Map(deployment.resources('AWS::ApiGateway::RestApi').map((api) => [api.id, endpointTypes(api)])),
-    serverlessVersions: new Map(clusters.map((cluster) => [factsOf(cluster).version, true])),
-    clusters: new Map(clusters.map((cluster) => [cluster.attribute('DBClusterArn'), factsOf(cluster)])),
+/** The services that answer about the deployment itself, by their names in a signature's scope. */
+export function accountServices(stacks: readonly Stack[], deployment: Deployment) {
+  const account: LocalAccount = {
     // Stacks are deployed without it.
     protectedStacks: new Map(stacks.map(({ name }) => [stackId(name, deployment.region), false])),
     protectedClusters: new Map(
-      clusters.map((cluster) => [cluster.attribute('DBClusterArn'), cluster.property('DeletionProtection') === true]),
-    ),
-    networks: new Set(['vpc-default', ...ids('AWS::EC2::VPC')]),
-    serviceRoles: new Set(clusters.length > 0 ? ['AWSServiceRoleForRDS'] : []),
-    trails: new Set(ids('AWS::CloudTrail::Trail')),
-    logPolicies: new Set(ids('AWS::Logs::ResourcePolicy')),
-    certificates: new Map(
       deployment
-        .resources('AWS::ApiGateway::DomainName')
-        .map((each) => [text(each, 'RegionalCertificateArn'), { status: 'ISSUED', names: [text(each, 'DomainName')] }]),
+        .resources('AWS::RDS::DBCluster')
+        .map((cluster) => [cluster.attribute('DBClusterArn'), cluster.property('DeletionProtection') === true]),
     ),
-    domains: new Set(deployment.resources('AWS::ApiGateway::DomainName').map((each) => text(each, 'DomainName'))),
-    keys: new Map([['s3-of-aws', 'alias/aws/s3'], ...ids('AWS::KMS::Key').map((id) => [id, undefined] as const)]),
-    deletedSecrets: new Map(),
   };
+  const services = {
+    cloudformation: cloudFormation(stacks, deployment, account),
+    rds: rds(account),
+    sns: sns(deployment),
+  };
+  return { account, services };
 }
 
-function deployedStacks(
+/** CloudFormation, as far as this service and its tools use it: one stack, or all of its resources on one page. */
+function cloudFormation(
   stacks: readonly Stack[],
-  all: Readonly<Record<string, string>>,
-  createdAt: Date,
-): (readonly [string, AccountStack])[] {
-  return stacks.map(({ name, template }) => {
-    const outputs = Object.keys(template.Outputs ?? {}).flatMap((key) => {
-      const value = all[key];
-      return value === undefined ? [] : [[key, value] as const];
-    });
-    return [name, { status: 'CREATE_COMPLETE', outputs: Object.fromEntries(outputs), createdAt }];
-  });
-}
-
-/** Edge-optimized is the default of CloudFormation. */
-function endpointTypes(api: Resource): readonly string[] {
-  const { Types: types } = record(api.property('EndpointConfiguration'));
-  return types === undefined ? ['EDGE'] : list(types).map(String);
-}
-
-function factsOf(cluster: Resource): AccountCluster {
-  return {
-    engine: optionalText(cluster, 'Engine') ?? '',
-    version: minorVersion(optionalText(cluster, 'EngineVersion') ?? ''),
-    dataApi: cluster.property('EnableHttpEndpoint') === true,
+  deployment: Deployment,
+  { protectedStacks }: LocalAccount,
+): BufferedService {
+  const createdAt = new Date().toISOString();
+  /** A stack that is named by its ARN, or by its name. */
+  const stackOf = (nameOrArn = '') => {
+    const found = stacks.find(({ name }) => [name, stackId(name, deployment.region)].includes(nameOrArn));
+    if (found) return { ...found, arn: stackId(found.name, deployment.region) };
+    // CloudFormation has no separate error for this.
+    throw new AwsError(400, 'ValidationError', `Stack with id ${nameOrArn} does not exist`);
   };
+  const resource = ({ StackName: name }: Readonly<Record<string, string>>) => stackOf(name).arn;
+  return queryService(
+    { namespace: 'http://cloudformation.amazonaws.com/doc/2010-05-15/', prefix: 'cloudformation' },
+    {
+      DescribeStacks: {
+        parameters: ['StackName'],
+        // Also a stack that does not exist needs the right to ask for it.
+        resource: ({ StackName: name = '' }) => stackId(name, deployment.region),
+        run({ StackName: asked }) {
+          const { name, arn, template } = stackOf(asked);
+          const all: Readonly<Record<string, string | undefined>> = deployment.outputs();
+          const Outputs = Object.keys(template.Outputs ?? {}).flatMap((key) =>
+            all[key] === undefined ? [] : [{ member: { OutputKey: key, OutputValue: all[key] } }],
+          );
+          const member = {
+            StackId: arn,
+            StackName: name,
+            CreationTime: createdAt,
+            StackStatus: 'CREATE_COMPLETE',
+            Outputs,
+          };
+          return { Stacks: { member } };
+        },
+      },
+      ListStackResources: {
+        parameters: ['StackName'],
+        resource,
+        run({ StackName: name }) {
+          const members = deployment.resourcesOf(stackOf(name).name).map(({ logicalId, type, id }) => {
+            const names = { LogicalResourceId: logicalId, PhysicalResourceId: id, ResourceType: type };
+            return { member: { ...names, ResourceStatus: 'CREATE_COMPLETE' } };
+          });
+          return { StackResourceSummaries: members };
+        },
+      },
+      UpdateTerminationProtection: {
+        parameters: ['StackName', 'EnableTerminationProtection'],
+        resource,
+        run({ StackName: name, EnableTerminationProtection: on }) {
+          const { arn } = stackOf(name);
+          protectedStacks.set(arn, on === 'true');
+          return { StackId: arn };
+        },
+      },
+    },
+  );
 }
 
-/** A cluster has a minor version, also where its template names the major one alone: AWS's default, which it upgrades. */
-function minorVersion(version: string): string {
-  return /^\d+$/.test(version) ? `${version}.6` : version;
+/** RDS, as far as this service uses it: the protection of a cluster, by its ARN or identifier. */
+function rds({ protectedClusters }: LocalAccount): BufferedService {
+  const clusterOf = (identifier = '') => {
+    for (const arn of protectedClusters.keys()) {
+      const name = arn.split(':')[6] ?? '';
+      if (arn === identifier || name === identifier.toLowerCase()) return { arn, name };
+    }
+    throw new AwsError(404, 'DBClusterNotFoundFault', `DBCluster ${identifier} not found.`);
+  };
+  return queryService(
+    { namespace: 'http://rds.amazonaws.com/doc/2014-10-31/', prefix: 'rds' },
+    {
+      ModifyDBCluster: {
+        parameters: ['DBClusterIdentifier', 'DeletionProtection'],
+        resource: ({ DBClusterIdentifier: identifier }) => clusterOf(identifier).arn,
+        run({ DBClusterIdentifier: identifier, DeletionProtection: on }) {
+          const { arn, name } = clusterOf(identifier);
+          protectedClusters.set(arn, on === 'true');
+          const names = { DBClusterIdentifier: name, DBClusterArn: arn };
+          return { DBCluster: { ...names, DeletionProtection: on === 'true' } };
+        },
+      },
+    },
+  );
+}
+
+/** SNS, as far as the smoke test uses it. Local topics send nothing, so the address of a subscription never confirms it. */
+function sns(deployment: Deployment): BufferedService {
+  const known = {
+    parameters: ['TopicArn'],
+    resource({ TopicArn: topic = '' }: Readonly<Record<string, string>>) {
+      if (deployment.resources('AWS::SNS::Topic').some(({ id }) => id === topic)) return topic;
+      throw new AwsError(404, 'NotFound', 'Topic does not exist');
+    },
+  };
+  return queryService(
+    { namespace: 'http://sns.amazonaws.com/doc/2010-03-31/', prefix: 'sns' },
+    {
+      GetTopicAttributes: {
+        ...known,
+        run({ TopicArn: topic = '' }) {
+          const isOfTopic = (each: { property(name: string): unknown }) =>
+            list(each.property('Topics')).includes(topic);
+          const policy = deployment.resources('AWS::SNS::TopicPolicy').find(isOfTopic)?.property('PolicyDocument');
+          const attributes = { TopicArn: topic, ...(policy !== undefined && { Policy: JSON.stringify(policy) }) };
+          return { Attributes: Object.entries(attributes).map(([key, value]) => ({ entry: { key, value } })) };
+        },
+      },
+      ListSubscriptionsByTopic: {
+        ...known,
+        run({ TopicArn: topic = '' }) {
+          const subscriptions = deployment.resources('AWS::SNS::Subscription');
+          const members = subscriptions.flatMap((each) => {
+            if (each.property('TopicArn') !== topic) return [];
+            const [Protocol, Endpoint] = [String(each.property('Protocol')), String(each.property('Endpoint'))];
+            return [{ member: { TopicArn: topic, Protocol, Endpoint, SubscriptionArn: 'PendingConfirmation' } }];
+          });
+          return { Subscriptions: members };
+        },
+      },
+    },
+  );
 }

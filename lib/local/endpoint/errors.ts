@@ -10,16 +10,10 @@ const protocols = {
   secretsmanager: 'json-1.1',
   cloudformation: 'query',
   rds: 'query',
-  lambda: 'rest-json',
   kms: 'json-1.1',
   sts: 'query',
   events: 'json-1.1',
   sns: 'query',
-  apigateway: 'rest-json',
-  servicequotas: 'json-1.1',
-  cloudcontrolapi: 'json-1.0',
-  acm: 'json-1.1',
-  cloudtrail: 'json-1.1',
 } as const;
 
 export type AwsService = keyof typeof protocols;

@@ -1,6 +1,5 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type JsonWebKey } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import type { LocalAccount } from '../account/account.ts';
 import { type BufferedService, type JsonObject, jsonService } from '../endpoint/buffered-service.ts';
 import { AwsError } from '../endpoint/errors.ts';
 import { UnsupportedTemplateError } from '../errors.ts';
@@ -11,20 +10,16 @@ import { signDigest } from './ecdsa.ts';
 const algorithm = 'ECDSA_SHA_256';
 
 /**
- * KMS, as far as this service and its tools call it: it signs digests, gives public keys, and lists keys and aliases on one page.
+ * KMS, as far as this service and its tools call it: it signs digests and gives public keys.
  * Keys are named by their ARNs.
  */
-export function kms(keys: SigningKeys, account: Pick<LocalAccount, 'keys'>): BufferedService {
+export function kms(keys: SigningKeys): BufferedService {
   const resource = ({ KeyId }: JsonObject) => String(KeyId);
   return jsonService(
     { target: 'TrentService', prefix: 'kms' },
     {
       Sign: { resource, run: (input) => sign(keys, input) },
       GetPublicKey: { resource, run: ({ KeyId }) => describe(keys, String(KeyId)) },
-      ListKeys: {
-        run: () => ({ Keys: [...account.keys.keys()].map((KeyId) => ({ KeyId })), Truncated: false }),
-      },
-      ListAliases: { run: () => ({ Aliases: aliases(account), Truncated: false }) },
     },
   );
 }
@@ -50,14 +45,6 @@ function describe(keys: SigningKeys, arn: string): JsonObject {
     KeyUsage: 'SIGN_VERIFY',
     SigningAlgorithms: [algorithm],
   };
-}
-
-/** Those of AWS alone: the engine ignores aliases of a template. One of them has no key yet, as in each account. */
-function aliases({ keys }: Pick<LocalAccount, 'keys'>): readonly JsonObject[] {
-  const bound = [...keys].flatMap(([id, alias]) =>
-    alias === undefined ? [] : [{ AliasName: alias, TargetKeyId: id }],
-  );
-  return [...bound, { AliasName: 'alias/aws/dynamodb' }];
 }
 
 /** The keys of the template that sign, by ARN. They are kept in a file if one is named. */

@@ -1,4 +1,3 @@
-import type { LocalAccount } from '../account/account.ts';
 import { type BufferedService, type JsonObject, jsonService, type Operation } from '../endpoint/buffered-service.ts';
 import { AwsError } from '../endpoint/errors.ts';
 import { list } from '../template/template.ts';
@@ -8,36 +7,19 @@ import { nameOf, type Secrets } from './secrets.ts';
 const longestSecret = 65_536;
 
 /** Secrets Manager, as far as this service uses it. */
-export function secretsManager(
-  secrets: Secrets,
-  { deletedSecrets }: Pick<LocalAccount, 'deletedSecrets'>,
-): BufferedService {
+export function secretsManager(secrets: Secrets): BufferedService {
   const resource = ({ SecretId }: JsonObject) => secrets.arnOf(String(SecretId));
   /** An operation on a secret. @param run gets its ARN */
-  const onSecret = (
-    run: (arn: string, input: JsonObject) => JsonObject,
-    takesDeleted = false,
-  ): Operation<JsonObject, JsonObject> => ({
+  const onSecret = (run: (arn: string, input: JsonObject) => JsonObject): Operation<JsonObject, JsonObject> => ({
     resource,
     run(input) {
       const arn = resource(input);
-      const deleted = deletedSecrets.get(arn);
-      if (deleted && !takesDeleted) {
-        throw new AwsError(400, 'InvalidRequestException', 'the secret is marked for deletion');
-      }
-      const about = { ARN: arn, Name: nameOf(arn), ...(deleted && { DeletedDate: deleted.getTime() / 1000 }) };
-      return { ...about, ...run(arn, input) };
+      return { ARN: arn, Name: nameOf(arn), ...run(arn, input) };
     },
   });
   return jsonService(
     { target: 'secretsmanager', prefix: 'secretsmanager' },
     {
-      ListSecrets: {
-        run({ IncludePlannedDeletion: all }) {
-          const listed = secrets.arns().filter((arn) => all === true || !deletedSecrets.has(arn));
-          return { SecretList: listed.map((arn) => ({ ARN: arn, Name: nameOf(arn) })) };
-        },
-      },
       GetSecretValue: onSecret((arn, { VersionId, VersionStage }) => {
         const version = secrets.get(arn, optional(VersionId), optional(VersionStage));
         return {
@@ -53,7 +35,7 @@ export function secretsManager(
           CreatedDate: seconds(secrets.get(arn).createdAt),
           VersionIdsToStages: Object.fromEntries(versions),
         };
-      }, true),
+      }),
       PutSecretValue: onSecret((arn, { SecretString, ClientRequestToken, VersionStages }) => {
         if (typeof SecretString !== 'string') {
           throw new AwsError(400, 'InvalidParameterException', 'the local Secrets Manager keeps a SecretString only');

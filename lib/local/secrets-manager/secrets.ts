@@ -51,11 +51,6 @@ export class Secrets {
     return arn;
   }
 
-  /** ARNs of all secrets. */
-  arns(): readonly string[] {
-    return [...this.#secrets.keys()];
-  }
-
   /** All versions of a secret. */
   versions(arn: string): readonly Version[] {
     return this.#secrets.get(arn) ?? [];

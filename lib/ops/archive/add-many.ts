@@ -9,7 +9,7 @@ import { OpsError } from '../errors.ts';
 import type { Target } from '../target.ts';
 import { type AddedFile, addFile } from './add-file.ts';
 import { openInput } from './input.ts';
-import type { SourceFile } from './sources.ts';
+import type { SourceFile } from './manifest.ts';
 
 /** The outcome of one file. Without `sha256` it was not read: the dataset has a file of its path and size. */
 export type AddResult =
@@ -37,18 +37,10 @@ export interface AddManyRequest {
  */
 export async function addMany(target: Pick<Target, 'bodies' | 'catalogue'>, request: AddManyRequest): Promise<void> {
   const known = await knownFiles(target, request.files);
-  /** Of this run: two files of the same content may be entered at the same moment. */
-  const contents = new Map<string, string>();
   const failures: Error[] = [];
   await forEachConcurrently(request.files, request.parallel, async (source) => {
     try {
-      const result = await addOne(target, source, known.get(placeOf(source)) ?? [], request);
-      const { sha256 } = result;
-      const twin = sha256 === undefined ? undefined : contents.get(sha256);
-      if (sha256 !== undefined && twin === undefined) contents.set(sha256, result.fileId);
-      const sameContentAs =
-        result.sameContentAs ?? (result.status === 'added' && result.decryptedSize !== 0 ? twin : undefined);
-      request.onResult({ source, ...result, ...(sameContentAs !== undefined && { sameContentAs }) });
+      request.onResult({ source, ...(await addOne(target, source, known.get(placeOf(source)) ?? [], request)) });
     } catch (error) {
       if (!isOfOneFile(error)) throw error;
       failures.push(error);
@@ -90,14 +82,11 @@ async function addOne(
 }
 
 function taken(source: SourceFile, { fileId, submissionFileSize }: ListedFile): OpsError {
-  const why =
-    source.fileId !== undefined && source.fileId !== fileId
-      ? `under the id ${fileId}, not ${source.fileId}`
-      : `with ${submissionFileSize} bytes, not ${source.size}`;
-  return new OpsError(
-    'conflict',
-    `${source.datasetId} has ${source.path} ${why}: an archived file is never replaced, but data-out-ops archive remove ${fileId} takes it away`,
-  );
+  const isOtherId = source.fileId !== undefined && source.fileId !== fileId;
+  const ofId = `under the id ${fileId}, not ${source.fileId}`;
+  const why = isOtherId ? ofId : `with ${submissionFileSize} bytes, not ${source.size}`;
+  const remedy = `an archived file is never replaced, but data-out-ops archive remove ${fileId} takes it away`;
+  return new OpsError('conflict', `${source.datasetId} has ${source.path} ${why}: ${remedy}`);
 }
 
 /** Files of the datasets, by {@link placeOf}. */
@@ -116,10 +105,8 @@ function placeOf({ datasetId, path }: { readonly datasetId: string; readonly pat
   return `${datasetId}\0${path}`;
 }
 
-/** Whether other files may do better. */
+/** Whether other files may do better. An error of the file system names the file. */
 function isOfOneFile(error: unknown): error is Error {
-  if (error instanceof OpsError || error instanceof Crypt4ghError) return true;
-  if (error instanceof UsageError || isError(error, 'not_found')) return true;
-  // Of the file system: it names the file.
-  return error instanceof Error && 'syscall' in error && 'path' in error;
+  const ofFile = [OpsError, Crypt4ghError, UsageError].some((kind) => error instanceof kind);
+  return ofFile || isError(error, 'not_found') || (error instanceof Error && 'syscall' in error && 'path' in error);
 }

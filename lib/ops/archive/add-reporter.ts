@@ -4,7 +4,7 @@ import type { Progress, ProgressTask } from '../../terminal/progress.ts';
 import { opsFailure } from '../errors.ts';
 import type { AddedFile } from './add-file.ts';
 import type { AddResult } from './add-many.ts';
-import type { SourceFile } from './sources.ts';
+import type { SourceFile } from './manifest.ts';
 
 /** Shows the outcomes of a run: a line for each file that is new or failed, and the counts. */
 export function addReporter(output: Output, progress: Progress) {

@@ -1,33 +1,81 @@
+import { lstat, readFile } from 'node:fs/promises';
+import { join, relative, resolve, sep } from 'node:path';
 import { parseCsv } from '../../terminal/csv.ts';
 import { usageError } from '../../terminal/errors.ts';
+import { checkIdentifier, type IdentifierPatterns } from './identifiers.ts';
+import { regularFile, statOf } from './input.ts';
 
-/** A row of a manifest. Its ids and paths are not checked yet. */
-export interface ManifestRow {
-  /** Names a column of this row in errors: `files.csv, line 3, column path`. */
-  readonly where: (column: string) => string;
-  /** Path of the file on this machine, from the folder of the manifest's paths on. */
-  readonly name: string;
+/** A file to archive that was not opened yet. */
+export interface SourceFile {
+  /** As the user named it, for messages. */
+  readonly label: string;
+  /** Absolute. */
+  readonly file: string;
+  /** Bytes. */
+  readonly size: number;
   /** Path that researchers see. */
   readonly path: string;
   readonly datasetId: string;
+  /** `undefined`: a new local id. */
   readonly fileId: string | undefined;
 }
 
+/** Bytes. A manifest of 100,000 files is far smaller. */
+const maxManifestBytes = 64 * 2 ** 20;
+const columns = { required: ['path'], optional: ['file_id', 'submission_path', 'dataset'] };
+
 /**
- * The rows of a manifest, see `parseCsv`: the columns `path`, and optionally `file_id` (an empty one: a new local id),
+ * The files that a manifest names, see `parseCsv`: the columns `path`, and optionally `file_id` (an empty one: a new local id),
  * `submission_path` (the path that researchers see; an empty one: `path`) and `dataset` (an empty one: `datasetId`).
- * @throws UsageError that names line and column: for a path outside the folder, a file, an id or a path of a dataset that is
- *   listed twice, and a row without a dataset
+ *
+ * @param choices.root folder of its paths. @default - the working folder
+ * @throws UsageError that names line and column, or `not_found`: nothing was added
  */
-export function readManifest(bytes: Uint8Array, file: string, datasetId: string | undefined): readonly ManifestRow[] {
-  const form = {
-    source: '--manifest',
-    path: file,
-    required: ['path'],
-    optional: ['file_id', 'submission_path', 'dataset'],
-  };
+export async function sourcesOfManifest(
+  manifest: string,
+  choices: {
+    readonly folder: string;
+    readonly root: string | undefined;
+    readonly datasetId: string | undefined;
+    readonly patterns: IdentifierPatterns;
+  },
+): Promise<readonly SourceFile[]> {
+  const absolute = resolve(choices.folder, manifest);
+  const { size } = await regularFile(absolute, manifest);
+  if (size > maxManifestBytes) throw usageError('--manifest', `${manifest} has more than ${maxManifestBytes} bytes`);
+  const top = resolve(choices.folder, choices.root ?? '');
+  if (!(await statOf(top, choices.root ?? '.')).isDirectory()) {
+    throw usageError(top, 'with --manifest, expected the folder that its paths begin at, or nothing');
+  }
+  const files: SourceFile[] = [];
+  const real = new Set<string>();
+  for (const { where, name, fileId, datasetId, ...row } of readManifest(
+    await readFile(absolute),
+    manifest,
+    choices.datasetId,
+  )) {
+    checkIdentifier(where('dataset'), datasetId, 'dataset', choices.patterns);
+    if (fileId !== undefined) checkIdentifier(where('file_id'), fileId, 'file', choices.patterns);
+    const path = checkPath(where(row.path === name ? 'path' : 'submission_path'), row.path);
+    const file = join(top, name);
+    const link = await linkBelow(top, file, real);
+    if (link !== undefined) {
+      const remedy = 'Replace the link by the file itself, or name the folder that the paths begin at.';
+      throw usageError(where('path'), `${link} is a symbolic link`, remedy);
+    }
+    const stats = await statOf(file, name).catch((error: unknown) => {
+      throw usageError(where('path'), error instanceof Error ? error.message : String(error));
+    });
+    if (!stats.isFile()) throw usageError(where('path'), `${name} is not a regular file`);
+    files.push({ label: name, file, size: stats.size, path, datasetId, fileId });
+  }
+  return files;
+}
+
+/** The rows, whose ids and paths are not checked yet. @throws UsageError that names line and column */
+export function readManifest(bytes: Uint8Array, file: string, datasetId: string | undefined) {
   const lines = new Map<string, number>();
-  return parseCsv(bytes, form).map(({ line, values, fault }) => {
+  return parseCsv(bytes, { source: '--manifest', path: file, ...columns }).map(({ line, values, fault }) => {
     if (fault !== undefined) throw usageError('--manifest', `${file}, line ${line}: ${fault}`);
     const where = (column: string) => `${file}, line ${line}, column ${column}`;
     const once = (column: string, value: string, key: string) => {
@@ -48,4 +96,28 @@ export function readManifest(bytes: Uint8Array, file: string, datasetId: string 
     once(values.submission_path ? 'submission_path' : 'path', path, `place ${dataset} ${path}`);
     return { where, name, path, datasetId: dataset, fileId: values.file_id || undefined };
   });
+}
+
+/**
+ * The first symbolic link on the way from `top` down to a file: with it, a submission could name any file of this machine.
+ * @param real paths that are known not to be links
+ */
+async function linkBelow(top: string, file: string, real: Set<string>): Promise<string | undefined> {
+  let path = top;
+  for (const part of relative(top, file).split(sep)) {
+    path = join(path, part);
+    if (real.has(path)) continue;
+    const stats = await lstat(path).catch(() => undefined);
+    if (stats?.isSymbolicLink()) return relative(top, path);
+    real.add(path);
+  }
+  return undefined;
+}
+
+/** A path that researchers can be shown. @throws UsageError */
+export function checkPath(source: string, path: string): string {
+  if (path.length === 0 || path.length > 4096 || /\p{Cc}|\p{Cs}/u.test(path)) {
+    throw usageError(source, 'expected a path of 1 to 4096 characters, no control characters');
+  }
+  return path;
 }

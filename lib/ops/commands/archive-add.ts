@@ -1,5 +1,3 @@
-import { stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { usageError } from '../../terminal/errors.ts';
 import { formatDuration, printable } from '../../terminal/output.ts';
@@ -8,9 +6,8 @@ import { addMany } from '../archive/add-many.ts';
 import { addReporter, describeAdded, warnAbout } from '../archive/add-reporter.ts';
 import { checkIdentifier, type IdentifierPatterns } from '../archive/identifiers.ts';
 import { openInput } from '../archive/input.ts';
-import { checkPath, type Sources, sourcesOf, sourcesOfManifest } from '../archive/sources.ts';
+import { checkPath, sourcesOfManifest } from '../archive/manifest.ts';
 import { readArchiveKeys } from '../secrets/archive-keys.ts';
-import type { Target } from '../target.ts';
 import type { Open, Session } from './session.ts';
 
 type AddOptions = { readonly [Name in 'dataset' | 'manifest' | 'fileId' | 'path' | 'size']?: string } & {
@@ -24,55 +21,41 @@ A file that begins with "crypt4gh" is treated as a container: it must open with 
 A known file id is never replaced. With the same path and plaintext, the file is also put into the dataset; with another
 path or plaintext, the command fails.
 
-Several files, a folder or a manifest:
+Several files, by a manifest:
+  It is CSV. Its first line names the columns: path, and optionally file_id, submission_path (the path that researchers
+  see) and dataset. Its paths are relative to the given folder, else to the working folder. Symbolic links, devices and
+  pipes end the command before anything is added.
   Repeat the command to add what is missing. A file is not added if the dataset has one with its path and size; --check
-  also compares its SHA-256. Paths of files in a folder are relative to the folder. Names that begin with a dot are
-  skipped. Symbolic links, devices and pipes, in a folder or on a path of a manifest, end the command before anything
-  is added.
+  also compares its SHA-256.
   Files without an id get a local one: EGAF9 and ten digits.
-  A manifest is CSV. Its first line names the columns: path, and optionally file_id, submission_path (the path that
-  researchers see) and dataset. Its paths are relative to the given folder, else to the working folder.
 
 Examples:
   data-out-ops archive add sample.bam --dataset EGAD00000000001
   data-out-ops archive add sample.bam.c4gh --dataset EGAD00000000001 --file-id EGAF00000000001 --path study/sample.bam.c4gh
-  data-out-ops archive add study --dataset EGAD00000000001
   data-out-ops archive add study --manifest files.csv`;
 
 const longestParallel = 16;
 
-/** `archive add <file...>`. */
+/** `archive add <file>`, and `archive add [folder] --manifest <file>`. */
 export function registerArchiveAdd(archive: Command, open: Open): void {
   archive
     .command('add')
     .description('add files: plaintext is encrypted, a Crypt4GH container for the archive is stored unchanged')
-    .argument('[file...]', 'files or folders, or - for standard input')
+    .argument('[file]', 'file, or - for standard input; with --manifest, the folder of its paths')
     .option('--dataset <id>', 'their dataset, EGAD...')
     .option('--manifest <file>', 'CSV file that names files, ids, paths and datasets')
-    .option('--parallel <files>', `several files: number at once, up to ${longestParallel}`, '4')
-    .option('--check', 'several files: also read existing ones')
+    .option('--parallel <files>', `with --manifest: files at once, up to ${longestParallel}`, '4')
+    .option('--check', 'with --manifest: also read existing files')
     .option('--file-id <id>', 'one file: stable id, EGAF... (default: a new local one)')
     .option('--path <name>', 'one file: path that researchers see (default: its name)')
     .option('--size <bytes>', 'bytes on standard input; required above 78 GiB')
     .addHelpText('after', afterHelp)
-    .action(async (names, options, command) => {
+    .action(async (name, options, command) => {
       const session = open(command);
-      const [name] = names;
-      if (name === undefined && options.manifest === undefined)
-        throw usageError('<file>', 'expected a file or a folder');
-      if (name !== undefined && names.length === 1 && (await isOneFile(name, options, session))) {
-        await addTheFile(name, options, session);
-      } else {
-        await addFiles(names, options, session);
-      }
+      if (options.manifest !== undefined) return await addFiles(name, options.manifest, options, session);
+      if (name === undefined) throw usageError('<file>', 'expected a file, or --manifest');
+      await addTheFile(name, options, session);
     });
-}
-
-async function isOneFile(name: string, { manifest }: AddOptions, { terminal }: Session): Promise<boolean> {
-  if (manifest !== undefined) return false;
-  if (name === '-') return true;
-  const stats = await stat(resolve(terminal.folder, name)).catch(() => undefined);
-  return !stats?.isDirectory();
 }
 
 async function addTheFile(name: string, options: AddOptions, session: Session): Promise<void> {
@@ -104,54 +87,43 @@ async function addTheFile(name: string, options: AddOptions, session: Session): 
   }
 }
 
-async function addFiles(names: readonly string[], options: AddOptions, session: Session): Promise<void> {
-  for (const only of ['fileId', 'path', 'size'] as const) {
-    if (options[only] === undefined) continue;
-    const flag = only === 'fileId' ? '--file-id' : `--${only}`;
-    throw usageError(flag, 'is for one file; for several, use --manifest');
+async function addFiles(
+  root: string | undefined,
+  manifest: string,
+  options: AddOptions,
+  session: Session,
+): Promise<void> {
+  for (const [name, flag] of [
+    ['fileId', '--file-id'],
+    ['path', '--path'],
+    ['size', '--size'],
+  ] as const) {
+    if (options[name] !== undefined) throw usageError(flag, 'is for one file; for several, the manifest says it');
   }
-  if (names.includes('-')) throw usageError('-', 'standard input is added alone, with --path');
+  if (root === '-') throw usageError('-', 'standard input is added alone, with --path');
   const parallel = Number(options.parallel);
   if (!Number.isInteger(parallel) || parallel < 1 || parallel > longestParallel) {
     throw usageError('--parallel', `expected a whole number from 1 to ${longestParallel}`);
   }
-  const target = await session.target();
-  const { files, notes } = await sourcesFor(names, options, session, target);
-  if (files.some(({ fileId }) => fileId === undefined)) checkLocalIds('--manifest', target.identifiers);
-  for (const note of notes) session.output.note(`note: ${printable(note)}`);
   const { terminal, output, progress } = session;
+  const { folder } = terminal;
+  const target = await session.target();
+  const { identifiers: patterns } = target;
+  const { dataset } = options;
+  const datasetId = dataset === undefined ? undefined : checkIdentifier('--dataset', dataset, 'dataset', patterns);
+  const files = await sourcesOfManifest(manifest, { folder, root, datasetId, patterns });
+  if (files.some(({ fileId }) => fileId === undefined)) checkLocalIds('--manifest', patterns);
   const keys = await readArchiveKeys(target.archiveKeys);
   const reporter = addReporter(output, progress);
   const started = terminal.now().getTime();
-  progress.expect(
-    files.reduce((sum, { size }) => sum + size, 0),
-    files.length,
-  );
-  await addMany(target, {
-    ...{ files, keys, terminal, parallel },
-    check: options.check === true,
-    onStart: reporter.onStart,
-    onResult: reporter.onResult,
-  }).finally(() => {
+  const total = files.reduce((sum, { size }) => sum + size, 0);
+  progress.expect(total, files.length);
+  const { onStart, onResult } = reporter;
+  const check = options.check === true;
+  await addMany(target, { files, keys, terminal, parallel, check, onStart, onResult }).finally(() => {
     progress.end();
     reporter.summarize(terminal.now().getTime() - started);
   });
-}
-
-async function sourcesFor(
-  names: readonly string[],
-  { dataset, manifest }: AddOptions,
-  { terminal: { folder } }: Session,
-  { identifiers: patterns }: Target,
-): Promise<Sources> {
-  const datasetId = dataset === undefined ? undefined : checkIdentifier('--dataset', dataset, 'dataset', patterns);
-  if (manifest === undefined) {
-    if (datasetId === undefined) throw usageError('--dataset', 'expected the stable id of the dataset');
-    return await sourcesOf(names, folder, datasetId);
-  }
-  const [root, another] = names;
-  if (another !== undefined) throw usageError(another, 'with --manifest, expected one folder, or nothing');
-  return await sourcesOfManifest(manifest, { folder, root, datasetId, patterns });
 }
 
 /** @throws UsageError when this archive's ids have another form than those that the tool makes */

@@ -1,24 +1,20 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { usageError } from '../../terminal/errors.ts';
-import { retirementExitCodes } from '../retirement/errors.ts';
-import { registryApiUrl } from '../retirement/registry-access.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
 import { checkRetirement } from '../retirement/request.ts';
 import { runRetirement } from '../retirement/run.ts';
 import type { Open } from './session.ts';
 
 const afterHelp = `
 Without --apply, only the plan is shown. If a run stopped half-way, repeat the command. With --json, standard output gets
-one object with the plan, the steps, the checklist and every call that was made: keep it.
+one object with the plan, the steps, the checklist, the text for the team and every call that was made: keep it.
 
 Environment:
   REGISTRY_PACKAGE_TOKEN   token with the scope delete:packages, or REGISTRY_PACKAGE_TOKEN_FILE
   REGISTRY_REPO_TOKEN      token with the scope repo, or REGISTRY_REPO_TOKEN_FILE
   REGISTRY_API_URL         base URL of the platform's API, unless --api-url is given
-
-Exit codes, besides those of every command; the first digit is the class:
-${Object.entries(retirementExitCodes)
-  .map(([code, exitCode]) => `  ${exitCode} ${code}`)
-  .join('\n')}
 
 Example:
   data-out-ops retire-release --org acme --repository archive --package proxy \\
@@ -38,33 +34,52 @@ export function registerRetireRelease(program: Command, open: Open): void {
     .option('--tag <name>', 'Git tag (default: <component>-<version>)')
     .option('--also-remove-tags <tags>', 'all other tags of the image, with commas; they are also removed', list)
     .option('--no-release', 'the version never had a release entry')
-    .option('--release-marked', 'the title was changed by hand: check it only')
     .option('--api-url <url>', "base URL of the platform's API (default: $REGISTRY_API_URL)")
     .option('--apply', 'execute the plan')
     .option('--yes', 'with --apply: do not ask')
-    .option('--announce-file <file>', "also write the team's text to a file")
     .option('--team-told', 'the team knows: tick the last point of the checklist')
-    .option('--max-wait <minutes>', 'longest wait for a rate limit', '65')
     .addHelpText('after', afterHelp)
-    .action(async ({ release, apiUrl, apply, yes, teamTold, announceFile, maxWait, ...named }, command) => {
+    .action(async ({ release, apiUrl, apply = false, yes = false, teamTold = false, ...named }, command) => {
       const retirement = checkRetirement({ ...named, noRelease: !release });
       const session = open(command);
-      await runRetirement(retirement, session, {
-        apiUrl: registryApiUrl(apiUrl, session.terminal),
-        apply: apply === true,
-        yes: yes === true,
-        teamTold: teamTold === true,
-        announceFile,
-        maxWaitSeconds: parseMinutes(maxWait) * 60,
-      });
+      const baseUrl = registryApiUrl(apiUrl, session.terminal);
+      const tokens = {
+        packages: await readToken('REGISTRY_PACKAGE_TOKEN', 'delete:packages', session.terminal),
+        repository: await readToken('REGISTRY_REPO_TOKEN', 'repo', session.terminal),
+      };
+      await runRetirement(retirement, session, { baseUrl, tokens, apply, yes, teamTold });
     });
-}
-
-function parseMinutes(text: string): number {
-  if (!/^\d{1,4}$/.test(text)) throw usageError('--max-wait', 'expected a whole number of minutes');
-  return Number(text);
 }
 
 function list(text: string): string[] {
   return text.split(',').map((each) => each.trim());
+}
+
+/** The API's base address, without a final slash. Only to this machine may a token go without TLS. @throws UsageError */
+function registryApiUrl(option: string | undefined, { env }: Terminal): string {
+  const text = option ?? env.REGISTRY_API_URL ?? '';
+  const field = option === undefined ? 'REGISTRY_API_URL' : '--api-url';
+  if (text === '') throw usageError('--api-url', "say the base URL of the platform's API, or set REGISTRY_API_URL");
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username || url.password) {
+    throw usageError(field, 'expected a URL such as https://api.example.org, without query and credentials');
+  }
+  if (url.protocol === 'http:' && !['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname)) {
+    throw usageError(field, 'expected https: a token must not cross a network unencrypted');
+  }
+  return url.href.replace(/\/+$/, '');
+}
+
+/**
+ * A token from the variable, or from the file that `<variable>_FILE` names: other users of the machine can read options.
+ * @throws UsageError
+ */
+async function readToken(tokenName: string, scope: string, { env, folder }: Terminal) {
+  const fileName = `${tokenName}_FILE`;
+  const [direct, file] = [env[tokenName], env[fileName]];
+  if (direct && file) throw usageError(tokenName, `is set, and so is ${fileName}; omit one`);
+  const token = file ? (await readFile(resolve(folder, file), 'utf8')).trim() : direct?.trim();
+  if (!token) throw usageError(tokenName, `is not set: put the token there, or the name of a file into ${fileName}`);
+  if (!/^[\x21-\x7e]+$/.test(token)) throw usageError(file ? fileName : tokenName, 'expected one token on one line');
+  return { tokenName, scope, token };
 }

@@ -1,49 +1,42 @@
 import { stackNames } from '../../contract/outputs.ts';
-import { reservedForDirectFiles, type Settings } from '../../infra/settings.ts';
+import type { ExistingBucket, ExistingDatabase, Settings } from '../../infra/settings.ts';
 import { errorName } from '../../service/stores/aws-failure.ts';
 import { type AwsAccount, isNotAllowed } from '../stores/account.ts';
-import { database } from './database.ts';
-import { named } from './named.ts';
-import { type Asked, fine, type Outcome, type PreflightResult, type Question, review, wrong } from './outcome.ts';
-import { prerequisites } from './prerequisites.ts';
+
+/** One line of the preflight. */
+export interface PreflightResult {
+  /** Stable, for scripts. */
+  readonly id: string;
+  readonly check: string;
+  /** `look`: a person must decide. `not allowed`: these credentials may not ask. Neither is a failure. */
+  readonly result: 'fine' | 'look' | 'wrong' | 'not allowed';
+  readonly found: string;
+  readonly remedy?: string;
+}
+
+/** What a question found out. */
+export type Outcome = Pick<PreflightResult, 'result' | 'found' | 'remedy'>;
+export const fine = (found: string): Outcome => ({ result: 'fine', found });
+export const review = (found: string, remedy: string): Outcome => ({ result: 'look', found, remedy });
+export const wrong = (found: string, remedy: string): Outcome => ({ result: 'wrong', found, remedy });
 
 /** What the deployment is to be. */
-export type Planned = Pick<Asked, 'settings' | 'engineVersion'>;
+export interface Planned {
+  readonly settings: Settings;
+  /** The synthesized templates of both stacks. */
+  readonly templates: readonly object[];
+  /** Major version of Aurora PostgreSQL that a new cluster gets. */
+  readonly engineVersion: string;
+}
+type Asked = Planned & { readonly account: AwsAccount; readonly region: string };
 
 /** Stacks of this version name it in their manifest: `requiresBootstrapStackVersion`. */
 const bootstrapVersion = 6;
 /** AWS Lambda keeps so many invocations free of reservations (developer guide, reserved concurrency). */
 const alwaysUnreserved = 100;
 
-interface Quota {
-  readonly id: string;
-  readonly name: string;
-  /** Codes of Service Quotas. */
-  readonly service: string;
-  readonly code: string;
-  /** How many two stacks with the default settings make, or a little more. */
-  readonly needed: number;
-  /** How many the region has. */
-  readonly used: 'restApis' | 'customerKeys' | 'secrets' | 'networks';
-}
-
-const quotas: readonly Quota[] = [
-  { id: 'apis', name: 'Regional APIs', service: 'apigateway', code: 'L-AA0FF27B', needed: 2, used: 'restApis' },
-  { id: 'keys', name: 'KMS keys', service: 'kms', code: 'L-C2F1777E', needed: 20, used: 'customerKeys' },
-  { id: 'secrets', name: 'secrets', service: 'secretsmanager', code: 'L-2F66C23C', needed: 20, used: 'secrets' },
-];
-/** Of a database that the stacks make. */
-const networks: Quota = {
-  id: 'networks',
-  name: 'VPCs',
-  service: 'vpc',
-  code: 'L-F678F1CE',
-  needed: 1,
-  used: 'networks',
-};
-
 /**
- * Ask an account whether it can take the deployment.
+ * Ask an account about what CloudFormation would report late or badly.
  *
  * @param signal ends it
  * @throws MissingRegionError, and the errors of missing credentials
@@ -53,63 +46,52 @@ export async function askAccount(
   planned: Planned,
   signal?: AbortSignal,
 ): Promise<readonly PreflightResult[]> {
-  const region = await account.region();
-  // First: without credentials there is nothing to ask.
-  const identity = await account.identity();
-  const results: PreflightResult[] = [
-    { id: 'account', check: 'account and region', ...placeOf(identity, region, planned.settings) },
-  ];
-  let described: ReturnType<Asked['stacks']> | undefined;
-  const stacks = () => {
-    described ??= Promise.all(Object.values(stackNames(planned.settings.stage)).map((name) => account.stack(name)));
-    return described;
-  };
-  const isDeployed = async () => (await stacks()).every((stack) => stack !== undefined);
-  for (const question of questions({ ...planned, account, region, stacks, isDeployed })) {
-    results.push(await answer(question));
+  // First: without credentials nothing else can be asked.
+  const { id, arn, region } = await account.identity();
+  const found = `${id} in ${region}, as ${arn}`;
+  const { target } = planned.settings;
+  const fits = target === undefined || (target.account === id && target.region === region);
+  const place = fits
+    ? fine(found)
+    : wrong(found, `The settings name ${target.account} in ${target.region}: log in there, or change target.`);
+  const results: PreflightResult[] = [{ id: 'account', check: 'account and region', ...place }];
+  for (const [id, check, ask] of questions({ ...planned, account, region })) {
+    results.push({ id, check, ...(await ask().catch(failed)) });
     signal?.throwIfAborted();
   }
   return results;
 }
 
-function placeOf(
-  { account, arn }: Awaited<ReturnType<AwsAccount['identity']>>,
-  region: string,
-  { target }: Settings,
-): Outcome {
-  const found = `${account} in ${region}, as ${arn}`;
-  if (target === undefined || (target.account === account && target.region === region)) return fine(found);
-  return wrong(found, `The settings name ${target.account} in ${target.region}: log in there, or change target.`);
+function failed(error: unknown): Outcome {
+  if (isNotAllowed(error)) {
+    const remedy = 'Ask someone with the rights to look, or deploy and see.';
+    return { result: 'not allowed', found: 'these credentials may not ask', remedy };
+  }
+  const found = `AWS answered ${errorName(error) || 'nothing'}`;
+  return review(found, 'Give the same command again. If it stays so, review by hand.');
 }
 
-async function answer({ id, check, ask }: Question): Promise<PreflightResult> {
-  try {
-    return { id, check, ...(await ask()) };
-  } catch (error) {
-    if (isNotAllowed(error)) {
-      const remedy = 'Ask someone with the rights to look, or deploy and see.';
-      return { id, check, result: 'not allowed', found: 'these credentials may not ask', remedy };
-    }
-    const found = `AWS answered ${errorName(error) || 'nothing'}`;
-    return { id, check, ...review(found, 'Give the same command again. If it stays so, review by hand.') };
-  }
-}
+type Question = readonly [id: string, check: string, ask: () => Promise<Outcome>];
 
 function questions(asked: Asked): readonly Question[] {
-  const counted = 'clusterArn' in asked.settings.database ? quotas : [...quotas, networks];
+  const { archiveBucket, otherArchiveBuckets = [], archiveKeysSecret, database } = asked.settings;
+  const buckets = [...(archiveBucket ? [archiveBucket] : []), ...otherArchiveBuckets];
+  const secretArn = archiveKeysSecret?.secretArn;
   return [
-    { id: 'bootstrap', check: 'CDK bootstrap', ask: () => bootstrap(asked) },
-    { id: 'stacks', check: 'stacks of this stage', ask: () => stackStates(asked) },
-    { id: 'lambda', check: 'concurrent functions', ask: () => concurrency(asked) },
-    { id: 'log-role', check: 'log role of API Gateway', ask: () => logRole(asked) },
-    ...counted.map((each) => ({
-      id: `quota-${each.id}`,
-      check: `quota: ${each.name}`,
-      ask: () => quota(asked, each),
-    })),
-    ...prerequisites(asked),
-    ...database(asked),
-    ...named(asked),
+    ['bootstrap', 'CDK bootstrap', () => bootstrap(asked)],
+    ['lambda', 'concurrent functions', () => concurrency(asked)],
+    ['log-role', 'log role of API Gateway', () => logRole(asked)],
+    'clusterArn' in database
+      ? ['database', 'the cluster of the settings', () => cluster(asked, database)]
+      : ['database', 'database engine and Data API in the region', () => engine(asked)],
+    ...buckets.map(
+      (each): Question => [
+        `bucket-${each.bucketName}`,
+        `a byte of the bucket ${each.bucketName}`,
+        () => bucket(asked, each),
+      ],
+    ),
+    ...(secretArn ? [['secret', 'the secret with the archive keys', () => secret(asked, secretArn)] as const] : []),
   ];
 }
 
@@ -118,60 +100,49 @@ async function bootstrap({ account }: Asked): Promise<Outcome> {
   const remedy = 'Give npx cdk bootstrap.';
   if (!found) return wrong('there is no stack CDKToolkit', remedy);
   const version = Number(found.outputs.BootstrapVersion);
-  if (!(version >= bootstrapVersion)) return wrong(`version ${version}, needed is ${bootstrapVersion}`, remedy);
-  return fine(`version ${version}`);
+  return version >= bootstrapVersion
+    ? fine(`version ${version}`)
+    : wrong(`version ${version}, needed is ${bootstrapVersion}`, remedy);
 }
 
-async function stackStates({ stacks, settings }: Asked): Promise<Outcome> {
-  const names = Object.values(stackNames(settings.stage));
-  const found = await stacks();
-  const states = found.flatMap((stack, index) => (stack ? [`${names[index]} is ${stack.status}`] : []));
-  if (states.length === 0) return fine(`${names.join(' and ')} are missing yet`);
-  const broken = found.some(
-    (stack) => stack && !/^(CREATE|UPDATE|UPDATE_ROLLBACK|IMPORT)_COMPLETE$/.test(stack.status),
-  );
-  const remedy = 'A deployment changes these stacks. If you want another deployment, choose another stage.';
-  return broken
-    ? wrong(states.join(', '), 'See docs/operations.md#a-deployment-that-failed.')
-    : review(states.join(', '), remedy);
-}
-
-async function concurrency({ account, settings, isDeployed }: Asked): Promise<Outcome> {
-  const { all, unreserved } = await account.lambdaConcurrency();
-  const { exportRequests, fileExports, smallFileExports = fileExports } = settings.concurrency;
-  // Direct files and htsget reserve as many each.
-  const directFiles = 2 * reservedForDirectFiles(settings);
-  // Two more close requests.
-  const exports = exportRequests + fileExports + smallFileExports + 2;
-  const found = `${all} in all, ${unreserved} unreserved; exports use up to ${exports}`;
-  const lackOf = (free: number) => {
-    if (directFiles > 0 && free < alwaysUnreserved) {
-      return `; ${directFiles} are to be reserved, and ${alwaysUnreserved} must stay`;
+/** What the functions of a template reserve, and what its queues run at once. */
+export function concurrencyOf(templates: readonly object[]): { readonly reserved: number; readonly queues: number } {
+  let [reserved, queues] = [0, 0];
+  for (const { Resources: resources } of templates as readonly { readonly Resources: Resources }[]) {
+    for (const { Type: type, Properties: properties } of Object.values(resources)) {
+      if (type === 'AWS::Lambda::Function') reserved += properties?.ReservedConcurrentExecutions ?? 0;
+      if (type === 'AWS::Lambda::EventSourceMapping') queues += properties?.ScalingConfig?.MaximumConcurrency ?? 0;
     }
-    return free <= exports ? ': none is left for requests' : undefined;
-  };
-  const lack = lackOf(unreserved - directFiles);
-  if (lack === undefined) return fine(found);
+  }
+  return { reserved, queues };
+}
+type Properties = {
+  readonly ReservedConcurrentExecutions?: number;
+  readonly ScalingConfig?: { readonly MaximumConcurrency: number };
+};
+type Resources = Readonly<Record<string, { readonly Type: string; readonly Properties?: Properties }>>;
+
+async function concurrency({ account, settings, templates }: Asked): Promise<Outcome> {
+  const { all, unreserved } = await account.lambdaConcurrency();
+  const { reserved, queues } = concurrencyOf(templates);
+  const found = `${all} in all, ${unreserved} unreserved; the stacks reserve ${reserved}, and their queues use up to ${queues}`;
+  const free = unreserved - reserved;
+  const least = reserved > 0 ? Math.max(alwaysUnreserved, queues + 1) : queues + 1;
+  if (free >= least) return fine(found);
   const remedy =
     'Ask Service Quotas for 1,000 concurrent executions of Lambda, or lower the setting concurrency; ' +
     "its directFiles: 'off' reserves none.";
-  if (lackOf(unreserved) === undefined && (await isDeployed())) {
-    return review(
-      `${found}${lack}`,
-      `If the deployed functions have reserved theirs already, do nothing. Else: ${remedy}`,
-    );
+  if (unreserved >= least && (await account.stack(stackNames(settings.stage).service))) {
+    return review(found, `If the deployed functions have reserved theirs already, do nothing. Else: ${remedy}`);
   }
-  return wrong(`${found}${lack}`, remedy);
+  return wrong(`${found}; ${least} must stay unreserved`, remedy);
 }
 
 async function logRole({ account, settings: { apiGatewayLogRole: setting } }: Asked): Promise<Outcome> {
   const role = await account.apiGatewayLogRole();
   if (setting === 'present') {
-    if (role !== undefined) return fine(role);
-    return wrong(
-      'the account has none',
-      "Set apiGatewayLogRole: 'create'. Without a role the APIs cannot be deployed.",
-    );
+    const remedy = "Set apiGatewayLogRole: 'create'. Without a role the APIs cannot be deployed.";
+    return role === undefined ? wrong('the account has none', remedy) : fine(role);
   }
   if (role === undefined) return fine('the account has none: the deployment makes one');
   return review(
@@ -180,14 +151,64 @@ async function logRole({ account, settings: { apiGatewayLogRole: setting } }: As
   );
 }
 
-async function quota(
-  { account, isDeployed }: Asked,
-  { name, service, code, needed, used: kind }: Quota,
-): Promise<Outcome> {
-  const [value, used] = await Promise.all([account.quota(service, code), account[kind]()]);
-  if (value === undefined) return review(`${used} are used; the quota is not known`, `Look at the quota ${code}.`);
-  const found = `${used} of ${value} are used, ${needed} ${needed === 1 ? 'is' : 'are'} needed`;
-  if (used + needed <= value) return fine(found);
-  if (await isDeployed()) return fine(`${used} of ${value} are used, with those of the stacks`);
-  return wrong(found, `Ask Service Quotas for more ${name} (${code}), or choose another region.`);
+async function engine({ account, region, engineVersion }: Asked): Promise<Outcome> {
+  const { offered, dataApi } = await account.auroraServerless(engineVersion);
+  const text = `Aurora PostgreSQL ${engineVersion} for Serverless v2`;
+  if (!offered) return wrong(`${region} does not offer ${text}`, 'Choose another region.');
+  if (!dataApi) return wrong(`${text} without the Data API`, 'Choose a region that has the RDS Data API.');
+  return fine(`${text} with the Data API`);
+}
+
+async function cluster({ account, region }: Asked, wanted: ExistingDatabase): Promise<Outcome> {
+  const found = await account.cluster(wanted.clusterArn);
+  if (!found)
+    return wrong(`there is no ${wanted.clusterArn} in ${region}`, 'Correct database.clusterArn, or the region.');
+  const text = `${found.engine} ${found.version}, Data API ${found.dataApi ? 'on' : 'off'}`;
+  if (found.engine !== 'aurora-postgresql') return wrong(text, 'Name a cluster of Aurora PostgreSQL.');
+  if (!found.dataApi) return wrong(text, 'Switch the RDS Data API of the cluster on.');
+  const { restricted, manager } = await account.passwordRights(wanted);
+  if (!restricted) {
+    return review(
+      "rds.restrict_password_commands is off: each function's login can change its own password, and lock the other functions out",
+      'Set the parameter to 1 in the parameter group of the cluster, and reboot the writer.',
+    );
+  }
+  if (manager) return fine(text);
+  return wrong(
+    'only members of rds_password may set passwords, and the owner is not one: Migrate fails',
+    'Give grant rds_password to the user of database.secretArn.',
+  );
+}
+
+/**
+ * Read as the functions will: by rights of IAM, and outside of every VPC. What the policy of the bucket or of its key refuses to these
+ * credentials, it refuses to the functions, unless it names them.
+ */
+async function bucket({ account, region }: Asked, { bucketName }: ExistingBucket): Promise<Outcome> {
+  const found = await account.bucketRegion(bucketName);
+  if (found === undefined) return wrong('there is none of this name', 'Correct the name in private/settings.ts.');
+  if (found !== region) {
+    return wrong(
+      `it is in ${found === 'elsewhere' ? 'another region' : found}`,
+      `Archive buckets must be in ${region}.`,
+    );
+  }
+  try {
+    return (await account.testRead(bucketName))
+      ? fine('read one')
+      : review('the bucket is empty', 'Ask again when it has an object.');
+  } catch (error) {
+    // The words of AWS: a refusal by the caller's own policies says something of the caller only.
+    const [reason] = /(explicit deny in|no) (a )?resource-based policy\b.*/.exec(String(error)) ?? [];
+    if (reason === undefined) throw error;
+    return wrong(
+      `refused: ${reason}`,
+      'Let the policies of the bucket and of its key leave the decision to IAM, and name no aws:SourceVpce that the functions have not.',
+    );
+  }
+}
+
+async function secret({ account }: Asked, arn: string): Promise<Outcome> {
+  if (await account.hasSecret(arn)) return fine('it exists');
+  return wrong(`there is no ${arn}`, 'Correct archiveKeysSecret.secretArn in private/settings.ts.');
 }

@@ -2,7 +2,7 @@ import { operatorFiles } from '../../contract/synth.ts';
 import { checkSettings, SettingsError } from '../../infra/check-settings.ts';
 import type { Settings } from '../../infra/settings.ts';
 import { parseTrustedIssuers, smokeIssuerFault, TrustedIssuersError } from '../../visas/index.ts';
-import { fine, type Outcome, type PreflightResult, review, wrong } from './outcome.ts';
+import { fine, type Outcome, type PreflightResult, review, wrong } from './checks.ts';
 
 /** Oldest Node.js that runs the project's commands. */
 const nodeMajor = 24;
@@ -25,10 +25,12 @@ export function checkOffline({ settings, issuers, missing, nodeVersion }: LocalI
     ...{ id, check },
     ...(missing.includes(check) ? absent : outcome),
   });
+  const isNew = Number.parseInt(nodeVersion, 10) >= nodeMajor;
+  const node = isNew ? fine(nodeVersion) : wrong(nodeVersion, `Run npm ci, which brings Node.js ${nodeMajor}.`);
   return [
     ofFile('settings', operatorFiles.settings, checkedSettings(settings)),
     ofFile('issuers', operatorFiles.trustedIssuers, checkedIssuers(settings, issuers)),
-    { id: 'node', check: 'Node.js', ...checkedNode(nodeVersion) },
+    { id: 'node', check: 'Node.js', ...node },
   ];
 }
 
@@ -56,9 +58,4 @@ function checkedIssuers({ purpose }: Settings, text: string): Outcome {
     if (!(error instanceof TrustedIssuersError || error instanceof SyntaxError)) throw error;
     return wrong(error.message.replaceAll(/\s+/g, ' '), remedy);
   }
-}
-
-function checkedNode(version: string): Outcome {
-  if (Number.parseInt(version, 10) >= nodeMajor) return fine(version);
-  return wrong(version, `Run npm ci: it brings Node.js ${nodeMajor}. Or install a newer one.`);
 }

@@ -1,54 +1,33 @@
 import type * as z from 'zod';
 import type { Timing } from '../../common/timing.ts';
-import { failureOf, type Reply } from './api-failure.ts';
-import { isNotFound, isTransient, RetirementError } from './errors.ts';
+import { hasCode, RetirementError, type RetirementErrorCode } from './errors.ts';
 
 /** Version of the platform's API that the replies are read by; sent with every call. */
 const apiVersion = '2022-11-28';
 /** What the platform calls its JSON. */
 const vendorMediaType = 'application/vnd.github+json';
-/** Entries of a page: the most that the platform gives. */
-const perPage = 100;
-/** Times that a read is sent again after a server error or a lost answer: after 1, 4 and 9 seconds. */
-const retries = 3;
-/** Times that a read waits for a rate limit. */
-const rateLimitWaits = 5;
-/** Milliseconds between two writes that the platform asks for. */
-const writeSpacing = 1000;
+/** Seconds before a read is sent again after a server error or a lost answer. */
+const pauses = [1, 4, 9] as const;
 
-/** How long a call may wait, and who hears of it. */
-export interface Waiting {
-  readonly timing: Timing;
-  readonly signal: AbortSignal;
-  /** Longest wait for a rate limit, in seconds; a longer one ends the run. */
-  readonly maxWaitSeconds: number;
-  /** A remark for a person who waits. */
-  readonly note: (text: string) => void;
-}
-
-export interface ApiClientOptions extends Waiting {
+export interface ApiClientOptions {
   /** Base address of the API, without a final slash. */
   readonly baseUrl: string;
   readonly token: string;
   /** The variable that holds the token, for messages. */
   readonly tokenName: string;
-  /** The scope that the token's calls need, for messages. */
+  /** The scope that the token's calls need. */
   readonly scope: string;
-  readonly userAgent: string;
   /** Milliseconds after which a call without an answer is given up. */
   readonly timeoutMs: number;
+  readonly timing: Timing;
+  readonly signal: AbortSignal;
+  /** A remark for a person who waits. */
+  readonly note: (text: string) => void;
   readonly record: (call: CallRecord) => void;
 }
 
-/** One call, as it is kept for evidence. No token, no body. */
-export interface CallRecord {
-  /** When it was sent; RFC 3339. */
-  readonly at: string;
-  readonly method: string;
-  /** With the query. */
-  readonly path: string;
-  /** Name of the variable that held the token. */
-  readonly token: string;
+/** One call, as it is kept for evidence. `at`: RFC 3339. `path`: with the query. `token`: the variable that held it. */
+export interface CallRecord extends Readonly<Record<'at' | 'method' | 'path' | 'token', string>> {
   /** `null` when no reply came. */
   readonly status: number | null;
   /** The platform's id of the request, for its support; `null` when it gave none. */
@@ -57,96 +36,70 @@ export interface CallRecord {
   readonly failure?: string;
 }
 
-type Parameters = Readonly<Record<string, string | number>>;
+/** A reply that arrived whole. `data`: the body as JSON; `undefined` for a body that is none. */
+interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly data: unknown;
+}
 
 /**
- * The platform's API with one token. A path names its parameters in braces: `/orgs/{org}`. Reads are sent again after
- * server errors, lost answers and rate limits. Writes never are: the caller first checks whether a lost one had an effect.
+ * The platform's API with one token. Reads are sent again after server errors and lost answers. Writes never are: the caller first
+ * checks whether a lost one had an effect.
  */
 export class ApiClient {
-  readonly #options: ApiClientOptions;
-  readonly tokenName: string;
-  readonly scope: string;
+  readonly options: ApiClientOptions;
   /** The token's scopes, once a reply has named them; `undefined` for tokens that have none, but permissions. */
   scopes: readonly string[] | undefined;
-  #lastWrite = Number.NEGATIVE_INFINITY;
 
   constructor(options: ApiClientOptions) {
-    this.#options = options;
-    this.tokenName = options.tokenName;
-    this.scope = options.scope;
-  }
-
-  /** @throws RetirementError */
-  async get<T>(path: string, parameters: Parameters, schema: z.ZodType<T>): Promise<T> {
-    const { data } = await this.#read(this.#url(path, parameters));
-    return parseReply(schema, data, path);
+    this.options = options;
   }
 
   /** The value, or `undefined` for what the platform does not find. @throws RetirementError */
-  async find<T>(path: string, parameters: Parameters, schema: z.ZodType<T>): Promise<T | undefined> {
-    return await this.get(path, parameters, schema).catch((error: unknown) => {
-      if (!isNotFound(error)) throw error;
-      return undefined;
+  async find<T>(path: string, schema: z.ZodType<T>): Promise<T | undefined> {
+    const found = await this.#read(this.options.baseUrl + path).catch((error: unknown) => {
+      if (error instanceof RetirementError && error.status === 404) return undefined;
+      throw error;
     });
+    return found && parsed(schema, found, path);
   }
 
   /** Every entry of all pages. @throws RetirementError */
-  async list<T>(path: string, parameters: Parameters, schema: z.ZodType<T[]>): Promise<T[]> {
+  async list<T>(path: string, schema: z.ZodType<T[]>): Promise<T[]> {
     const entries: T[] = [];
-    let page: URL | undefined = this.#url(`${path}?per_page=${perPage}`, parameters);
-    while (page) {
-      const { data, headers }: Reply = await this.#read(page);
-      entries.push(...parseReply(schema, data, path));
-      const next = /<([^<>]+)>;\s*rel="next"/.exec(headers.get('link') ?? '')?.[1];
-      page = next === undefined ? undefined : new URL(next, page);
+    let page: string | undefined = `${this.options.baseUrl}${path}?per_page=100`;
+    while (page !== undefined) {
+      const reply: Reply = await this.#read(page);
+      entries.push(...parsed(schema, reply, path));
+      const next = /<([^<>]+)>;\s*rel="next"/.exec(reply.headers.get('link') ?? '')?.[1];
+      page = next && new URL(next, page).href;
     }
     return entries;
   }
 
-  /**
-   * Send a write once, with `body` as JSON.
-   * @throws RetirementError; a 404 means no access, because the caller has just seen what it writes to
-   */
-  async write(method: 'DELETE' | 'PATCH', path: string, parameters: Parameters, body?: object): Promise<void> {
-    const { timing, signal } = this.#options;
-    const early = this.#lastWrite + writeSpacing - timing.now().getTime();
-    if (early > 0) await timing.sleep(early, signal);
-    this.#lastWrite = timing.now().getTime();
-    await this.#send(method, this.#url(path, parameters), body).catch((error: unknown) => {
-      if (!isNotFound(error)) throw error;
-      const text = `the platform answers 404 to ${method}: ${this.tokenName} may see it and not change it`;
-      throw new RetirementError('access_denied', text, { status: 404, cause: error });
+  /** Send a write once, with `body` as JSON. @throws RetirementError */
+  async write(method: 'DELETE' | 'PATCH', path: string, body?: object): Promise<void> {
+    await this.#send(method, this.options.baseUrl + path, body).catch((error: unknown) => {
+      // The caller has just seen what it writes to.
+      if (!(error instanceof RetirementError && error.status === 404)) throw error;
+      const text = `the platform answers 404 to ${method}: ${this.options.tokenName} may see it and not change it`;
+      throw new RetirementError('access_denied', text, 404, { cause: error });
     });
   }
 
-  #url(path: string, parameters: Parameters): URL {
-    const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(parameters[name] ?? ''));
-    return new URL(this.#options.baseUrl + filled);
-  }
-
-  async #read(url: URL): Promise<Reply> {
-    const { timing, signal, note, maxWaitSeconds } = this.#options;
-    let failures = 0;
-    let waits = 0;
-    while (true) {
+  async #read(url: string): Promise<Reply> {
+    const { timing, signal, note } = this.options;
+    for (const pause of pauses) {
       try {
         return await this.#send('GET', url);
       } catch (error) {
-        if (!isTransient(error)) throw error;
-        const { retryAfterSeconds: limit } = error;
-        if (limit === undefined) {
-          if (++failures > retries) throw error;
-          note(`no good answer to GET ${url.pathname}; trying again in ${failures ** 2} s`);
-          await timing.sleep(failures ** 2 * 1000, signal);
-        } else {
-          if (++waits > rateLimitWaits || limit > maxWaitSeconds) throw error;
-          const until = new Date(timing.now().getTime() + limit * 1000).toISOString();
-          note(`the rate limit of ${this.tokenName} is reached: waiting ${limit} s, until ${until}`);
-          await timing.sleep(limit * 1000, signal);
-        }
+        if (!hasCode(error, 'server_error', 'network_failure')) throw error;
+        note(`${error.message}; trying again in ${pause} s`);
+        await timing.sleep(pause * 1000, signal);
       }
     }
+    return await this.#send('GET', url);
   }
 
   /**
@@ -154,13 +107,15 @@ export class ApiClient {
    * when it is whole: an empty page instead of a broken one would say that an image is gone.
    * @throws RetirementError for a status of 300 and more, and for no answer; what the signal was aborted with
    */
-  async #send(method: string, url: URL, body?: object): Promise<Reply> {
-    const { baseUrl, token, userAgent, timeoutMs, signal, timing, record } = this.#options;
+  async #send(method: string, address: string, body?: object): Promise<Reply> {
+    const { baseUrl, token, tokenName, timeoutMs, signal, timing, record } = this.options;
     signal.throwIfAborted();
+    const url = new URL(address);
     const { origin } = new URL(baseUrl);
-    if (url.origin !== origin)
+    if (url.origin !== origin) {
       throw new RetirementError('refused', `a reply leads to ${url.origin}, which is not ${origin}`);
-    const call = { at: timing.now().toISOString(), method, path: url.pathname + url.search, token: this.tokenName };
+    }
+    const call = { at: timing.now().toISOString(), method, path: url.pathname + url.search, token: tokenName };
     let seen: Pick<CallRecord, 'status' | 'requestId'> = { status: null, requestId: null };
     let reply: Reply;
     try {
@@ -169,7 +124,7 @@ export class ApiClient {
         headers: {
           accept: vendorMediaType,
           authorization: `Bearer ${token}`,
-          'user-agent': userAgent,
+          'user-agent': 'data-out-ops',
           'x-github-api-version': apiVersion,
           ...(body && { 'content-type': 'application/json' }),
         },
@@ -179,46 +134,80 @@ export class ApiClient {
       });
       const { status, headers } = response;
       seen = { status, requestId: headers.get('x-github-request-id') };
-      reply = { status, headers, data: await readJson(response) };
+      reply = { status, headers, data: jsonOf(await response.text()) };
     } catch (error) {
-      const failure = describe(error);
+      const failure = reasonOf(error);
       record({ ...call, ...seen, failure });
       signal.throwIfAborted();
-      if (error instanceof RetirementError) throw error;
       const text = `no answer to ${method} ${url.pathname}: ${failure}`;
-      throw new RetirementError('network_failure', text, { cause: error });
+      throw new RetirementError('network_failure', text, undefined, { cause: error });
     }
     record({ ...call, ...seen });
-    const scopes = reply.headers.get('x-oauth-scopes')?.match(/[^\s,]+/g);
-    if (scopes) this.scopes = scopes;
-    if (reply.status >= 300) throw failureOf(reply, { ...this.#options, method, path: url.pathname });
-    return reply;
+    this.scopes = reply.headers.get('x-oauth-scopes')?.match(/[^\s,]+/g) ?? this.scopes;
+    if (reply.status < 300) return reply;
+    const [code, text] = explained(reply, `${method} ${url.pathname}`, this.options);
+    // The platform may have repeated the token in its words.
+    throw new RetirementError(code, text.replaceAll(token, '***'), reply.status);
   }
 }
 
-/** @throws RetirementError when a reply that should be JSON is not */
-async function readJson(reply: Response): Promise<unknown> {
-  const text = await reply.text();
-  const isJson = /^application\/([\w.-]+\+)?json\b/i.test(reply.headers.get('content-type') ?? '');
+function jsonOf(text: string): unknown {
   try {
-    if (isJson) return JSON.parse(text);
+    return JSON.parse(text);
   } catch {
-    // Told below, when the reply is one that counts.
+    return undefined;
   }
-  if (reply.status !== 200) return undefined;
-  const message = 'the reply is not JSON: is this the base URL of the API?';
-  throw new RetirementError('server_error', message, { status: reply.status });
+}
+
+function parsed<T>(schema: z.ZodType<T>, { data, status }: Reply, path: string): T {
+  const found = schema.safeParse(data);
+  if (found.success) return found.data;
+  const text = `GET ${path} answered something else than expected: is this the base URL of the API?`;
+  throw new RetirementError('server_error', text, status);
 }
 
 /** The innermost reason, in one word where the system has one: `ECONNRESET`. */
-function describe(error: unknown): string {
+function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error.cause instanceof Error) return describe(error.cause);
+  if (error.cause instanceof Error) return reasonOf(error.cause);
   return 'code' in error && typeof error.code === 'string' ? error.code : error.message || error.name;
 }
 
-function parseReply<T>(schema: z.ZodType<T>, data: unknown, path: string): T {
-  const { success, data: parsed } = schema.safeParse(data);
-  if (success) return parsed as T;
-  throw new RetirementError('server_error', `GET ${path} answered something else than its description says`);
+/** What a status of 300 and more means. Statuses are told apart by what an operator does next. */
+function explained(
+  { status, headers, data }: Reply,
+  where: string,
+  token: Pick<ApiClientOptions, 'tokenName' | 'scope'>,
+): readonly [RetirementErrorCode, string] {
+  const { tokenName, scope } = token;
+  // The platform's errors are `{"message": …}`.
+  const { message }: { readonly message?: unknown } = Object(data);
+  const said = typeof message === 'string' ? message : 'it gives no reason';
+  if (status < 400) return ['moved', `${where} leads to ${headers.get('location') ?? 'elsewhere'}: say the new name`];
+  if (status === 401) return ['token_refused', `the platform refuses ${tokenName}: ${said}`];
+  const isSpent = headers.has('retry-after') || headers.get('x-ratelimit-remaining') === '0';
+  if (status === 429 || (status === 403 && (isSpent || /\bsecondary rate\b/i.test(said)))) {
+    const reset = Number(headers.get('x-ratelimit-reset')) * 1000;
+    const until = reset > 0 ? ` at ${new Date(reset).toISOString()}` : ` in ${headers.get('retry-after') ?? 60} s`;
+    return ['rate_limited', `the rate limit of ${tokenName} is reached; try again${until}`];
+  }
+  if (/more than \S+ downloads/i.test(said)) return ['too_many_downloads', `the platform keeps it: ${said}`];
+  if (/last (tagged )?version of a package/i.test(said)) return ['last_version', `the platform keeps it: ${said}`];
+  if (status >= 500) return ['server_error', `${where} answered ${status}: ${said}`];
+  if (status === 422) return ['tag_protected', `${where}: a rule, a protection or an immutable release: ${said}`];
+  if (status !== 403) return ['refused', `${where} answered ${status}: ${said}`];
+  const singleSignOn = /url=(\S+)/.exec(headers.get('x-github-sso') ?? '')?.[1];
+  if (singleSignOn)
+    return ['access_denied', `${tokenName} must be authorized for single sign-on first: ${singleSignOn}`];
+  const held = headers.get('x-oauth-scopes')?.match(/[^\s,]+/g);
+  if (held && !held.includes(scope)) return ['scope_missing', missingScope(token, held)];
+  return [/scope/i.test(said) ? 'scope_missing' : 'access_denied', `${tokenName} may not ${where}: ${said}`];
+}
+
+/** What is said of a token that lacks its scope. @param held its scopes, as the platform lists them */
+export function missingScope(
+  { tokenName, scope }: Pick<ApiClientOptions, 'tokenName' | 'scope'>,
+  held: readonly string[],
+): string {
+  return `${tokenName} lacks the scope ${scope} (it has: ${held.join(', ')})`;
 }

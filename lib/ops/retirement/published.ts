@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import type { ApiClient } from './api-client.ts';
-import { isNotFound, RetirementError } from './errors.ts';
-import { versionsTagged } from './image-tags.ts';
+import { RetirementError } from './errors.ts';
 import type { Retirement } from './request.ts';
 
 /** What readers of the release list find appended to the title of a broken release. */
@@ -37,17 +36,14 @@ const releaseEntry = z
     tag_name: z.string(),
     name: z.string().nullable(),
     draft: z.boolean(),
-    immutable: z.boolean().optional(),
     html_url: z.string(),
   })
-  .transform(({ id, tag_name: gitTag, name, draft, immutable, html_url: url }) => ({
+  .transform(({ id, tag_name: gitTag, name, draft, html_url: url }) => ({
     id,
     gitTag,
     /** As readers see it: the name, or the tag of a release without one. */
     title: name || gitTag,
     draft,
-    /** Its Git tag can never be deleted. */
-    immutable: immutable === true,
     /** Its page. */
     url,
   }));
@@ -56,15 +52,6 @@ const releaseEntry = z
 export type Release = Readonly<z.infer<typeof releaseEntry>>;
 
 const reference = z.object({ ref: z.string(), object: z.object({ sha: z.string() }) });
-const repositoryFacts = z.object({
-  archived: z.boolean().optional(),
-  permissions: z.object({ push: z.boolean() }).optional(),
-});
-const anything = z.looseObject({});
-
-const packagePath = '/orgs/{org}/packages/container/{package_name}';
-const versionPath = `${packagePath}/versions/{package_version_id}`;
-const releasePath = '/repos/{owner}/{repo}/releases/{release_id}';
 
 /** Registry and repository before anything is changed. */
 export type PublishedState = Awaited<ReturnType<Published['state']>>;
@@ -74,118 +61,98 @@ export class Published {
   readonly packages: ApiClient;
   readonly repository: ApiClient;
   readonly #retirement: Retirement;
-  readonly #names: Readonly<Record<'org' | 'package_name' | 'owner' | 'repo', string>>;
+  readonly #versions: string;
+  readonly #repository: string;
+  /** Of the Git tag. Its slashes stay slashes; its name was checked, so no segment leads elsewhere. */
+  readonly #tag: string;
 
   constructor(retirement: Retirement, clients: { readonly packages: ApiClient; readonly repository: ApiClient }) {
-    const { org, package: name, repository: repo } = retirement;
+    const { org, package: name, repository, gitTag } = retirement;
     this.packages = clients.packages;
     this.repository = clients.repository;
     this.#retirement = retirement;
-    this.#names = { org, package_name: name, owner: org, repo };
+    this.#versions = `/orgs/${org}/packages/container/${encodeURIComponent(name)}/versions`;
+    this.#repository = `/repos/${org}/${repository}`;
+    this.#tag = `tags/${gitTag.split('/').map(encodeURIComponent).join('/')}`;
   }
 
   /**
-   * All versions of all pages, each once. Pages shift while others push or delete: a version may be on two, as it was and
-   * as it is, and may be on none.
-   * @throws RetirementError; organization and package told apart
+   * All versions of all pages, each once. Pages shift while others push or delete: a version may be on two, and may be on none.
+   * @throws RetirementError
    */
   async versions(): Promise<readonly ImageVersion[]> {
-    const path = `${packagePath}/versions`;
-    const listed = await this.packages
-      .list(path, this.#names, z.array(packageVersion))
-      .catch(async (cause: unknown) => {
-        throw isNotFound(cause) ? await this.#unlisted(cause) : cause;
-      });
+    const { org, package: name } = this.#retirement;
+    const missing = ['package_not_found', `${org} has no container package ${name}`] as const;
+    const listed = await listOrMissing(this.packages, this.#versions, z.array(packageVersion), missing);
     return [...new Map(listed.map((version) => [version.id, version])).values()];
   }
 
   /** One version as it is now; `undefined` when it is gone. */
   version(id: number): Promise<ImageVersion | undefined> {
-    return this.packages.find(versionPath, { ...this.#names, package_version_id: id }, packageVersion);
+    return this.packages.find(`${this.#versions}/${id}`, packageVersion);
   }
 
   /** Send the deletion, once. */
   deleteVersion(id: number): Promise<void> {
-    return this.packages.write('DELETE', versionPath, { ...this.#names, package_version_id: id });
+    return this.packages.write('DELETE', `${this.#versions}/${id}`);
   }
 
   release(id: number): Promise<Release | undefined> {
-    return this.repository.find(releasePath, { ...this.#names, release_id: id }, releaseEntry);
+    return this.repository.find(`${this.#repository}/releases/${id}`, releaseEntry);
   }
 
   /** Send a new title, once, and nothing else of the release. */
   setTitle(id: number, title: string): Promise<void> {
-    return this.repository.write('PATCH', releasePath, { ...this.#names, release_id: id }, { name: title });
+    return this.repository.write('PATCH', `${this.#repository}/releases/${id}`, { name: title });
   }
 
   /** What the Git tag points to, which is enough to make it again; `undefined` when there is none. */
   async gitTag(): Promise<{ readonly sha: string } | undefined> {
-    const { gitTag } = this.#retirement;
-    const found = await this.repository.find(this.#tagPath('ref'), this.#names, reference);
-    if (found !== undefined && found.ref !== `refs/tags/${gitTag}`) {
-      throw new RetirementError('refused', `asked for refs/tags/${gitTag}, the platform answers with ${found.ref}`);
+    const found = await this.repository.find(`${this.#repository}/git/ref/${this.#tag}`, reference);
+    if (found !== undefined && found.ref !== `refs/tags/${this.#retirement.gitTag}`) {
+      throw new RetirementError('refused', `asked for another Git tag, the platform answers with ${found.ref}`);
     }
     return found && { sha: found.object.sha };
   }
 
   /** Send the deletion, once. */
   deleteGitTag(): Promise<void> {
-    return this.repository.write('DELETE', this.#tagPath('refs'), this.#names);
+    return this.repository.write('DELETE', `${this.#repository}/git/refs/${this.#tag}`);
   }
 
   /** Look at everything, with both tokens: a token that is refused stops the run before anything is changed. */
   async state() {
-    const { imageTag, replacementImageTag, gitTag, replacementGitTag } = this.#retirement;
+    const { imageTag, replacementImageTag, gitTag, replacementGitTag, org, repository } = this.#retirement;
     const versions = await this.versions();
-    const { permissions, archived = false } = await this.#facts();
     // All of them, drafts among them: without its Git tag a release is a draft, which asking by tag does not find.
-    const releases = await this.repository.list('/repos/{owner}/{repo}/releases', this.#names, z.array(releaseEntry));
+    const missing = ['repository_not_found', `${org} has no repository ${repository}`] as const;
+    const path = `${this.#repository}/releases`;
+    const releases = await listOrMissing(this.repository, path, z.array(releaseEntry), missing);
     return {
-      /** Versions that carry the image's tag. */
-      images: versionsTagged(versions, imageTag),
-      /** Versions that carry the replacement's tag. */
-      replacements: versionsTagged(versions, replacementImageTag),
-      /** How many versions the package has. */
-      versionCount: versions.length,
-      /** `writable`: whether the token's account may write; `undefined` when the platform does not say. */
-      repository: { writable: permissions?.push, archived },
+      images: tagged(versions, imageTag),
+      replacements: tagged(versions, replacementImageTag),
       /** Entries of the release list for the Git tag. */
       releases: releases.filter((release) => release.gitTag === gitTag),
       replacementReleases: releases.filter((release) => release.gitTag === replacementGitTag),
       gitTag: await this.gitTag(),
     };
   }
+}
 
-  /** @throws RetirementError; organization and repository told apart */
-  async #facts() {
-    const { org, repository } = this.#retirement;
-    const found = await this.repository.find('/repos/{owner}/{repo}', this.#names, repositoryFacts);
-    if (found) return found;
-    await this.#expectOrganization(this.repository);
-    const text = `the organization ${org} has no repository ${repository}, or ${this.repository.tokenName} may not see it`;
-    throw new RetirementError('repository_not_found', text);
-  }
+/** The versions that carry exactly this tag: `proxy-1.2` never stands for `proxy-1.2.1`. */
+export function tagged<V extends Pick<ImageVersion, 'tags'>>(versions: readonly V[], tag: string): readonly V[] {
+  return versions.filter(({ tags }) => tags.includes(tag));
+}
 
-  /** A 404 hides what the token may not see; what can still be asked says which of the three it is. */
-  async #unlisted(cause: RetirementError): Promise<RetirementError> {
-    const { org, package: name } = this.#retirement;
-    const { tokenName, scope } = this.packages;
-    if (await this.packages.find(packagePath, this.#names, anything)) {
-      const text = `${tokenName} sees the package ${name} and not its versions; it needs ${scope}`;
-      return new RetirementError('access_denied', text, { cause });
-    }
-    await this.#expectOrganization(this.packages);
-    const text = `the organization ${org} has no container package ${name}, or ${tokenName} may not see it`;
-    return new RetirementError('package_not_found', text, { cause });
-  }
-
-  async #expectOrganization(client: ApiClient): Promise<void> {
-    if (await client.find('/orgs/{org}', this.#names, anything)) return;
-    throw new RetirementError('organization_not_found', `there is no organization ${this.#names.org}`);
-  }
-
-  /** Slashes of a tag stay slashes; its name was checked, so no segment leads elsewhere. */
-  #tagPath(kind: 'ref' | 'refs'): string {
-    return `/repos/{owner}/{repo}/git/${kind}/tags/${this.#retirement.gitTag.split('/').map(encodeURIComponent).join('/')}`;
-  }
+/** @param missing what a 404 means, which also hides what the token may not see */
+async function listOrMissing<T>(
+  client: ApiClient,
+  path: string,
+  schema: z.ZodType<T[]>,
+  [code, text]: readonly ['package_not_found' | 'repository_not_found', string],
+): Promise<readonly T[]> {
+  return await client.list(path, schema).catch((cause: unknown) => {
+    if (!(cause instanceof RetirementError && cause.status === 404)) throw cause;
+    throw new RetirementError(code, `${text}, or ${client.options.tokenName} may not see it`, 404, { cause });
+  });
 }

@@ -1,26 +1,14 @@
 import { invalidRequest, type Violation } from '../../errors.ts';
 import { RetirementError } from './errors.ts';
-import { imageTag } from './image-tags.ts';
 
-/** What an operator asks to be retired, as typed. */
-export interface RetirementOptions {
-  readonly org: string;
-  readonly repository: string;
-  /** Name of the container package; may have slashes. */
-  readonly package: string;
-  readonly component: string;
-  /** The broken version. */
-  readonly version: string;
-  /** The version to use instead. */
-  readonly replacement: string;
+/** What an operator asks to be retired, as typed. `version` is the broken one, `replacement` the one to use instead. */
+export interface RetirementOptions extends Readonly<Record<keyof typeof forms, string>> {
   /** Name of the Git tag. @default `<component>-<version>` */
   readonly tag?: string;
   /** Other tags that may vanish with the image; exactly those that it carries. @default - none */
   readonly alsoRemoveTags?: readonly string[];
   /** There is no release entry to mark. */
   readonly noRelease: boolean;
-  /** The title was changed by hand. It is read and not written. @default false */
-  readonly releaseMarked?: boolean;
 }
 
 /** A checked request, with the names that follow from it. */
@@ -45,16 +33,17 @@ const longestTag = 128;
  * Check a request before anything is asked.
  * @throws RetirementError `replacement_equal`, `tag_mismatch`
  */
-export function checkRetirement(options: RetirementOptions) {
-  const { tag: named, alsoRemoveTags = [], releaseMarked = false, noRelease, ...names } = options;
+export function checkRetirement({ tag: named, alsoRemoveTags = [], noRelease, ...names }: RetirementOptions) {
   const { component, version, replacement } = names;
   const violations: Violation[] = [];
   for (const name of Object.keys(forms) as (keyof typeof forms)[]) {
     if (!forms[name].test(names[name])) violations.push({ field: `--${name}`, message: 'is not a name of that kind' });
   }
-  const tag = imageTag(component, version);
-  if (tag.length > longestTag) violations.push({ field: '--version', message: `${tag} is too long for an image tag` });
-  const gitTag = named ?? tag;
+  const imageTag = `${component}-${version}`;
+  if (imageTag.length > longestTag) {
+    violations.push({ field: '--version', message: `${imageTag} is too long for an image tag` });
+  }
+  const gitTag = named ?? imageTag;
   if (!isGitTagName(gitTag)) violations.push({ field: '--tag', message: 'is not a name of a Git tag' });
   if (violations.length > 0) throw invalidRequest(violations);
 
@@ -65,22 +54,20 @@ export function checkRetirement(options: RetirementOptions) {
   const stems = [...['-', '-v', '/', '/v', '@', '@v'].map((sign) => `${component}${sign}`), 'v', ''];
   const stem = stems.find((each) => gitTag === `${each}${version}`);
   if (stem === undefined) {
-    const others = stems.slice(1).map((each) => `${each}${version}`);
-    const text = `the Git tag ${gitTag} is not one of ${component} ${version}: expected ${tag}, or ${others.join(', ')}`;
-    throw new RetirementError('tag_mismatch', text);
+    const expected = stems.map((each) => `${each}${version}`).join(', ');
+    throw new RetirementError('tag_mismatch', `the Git tag ${gitTag} is none of ${expected}`);
   }
   return {
     ...names,
     /** Of the broken image. */
-    imageTag: tag,
-    replacementImageTag: imageTag(component, replacement),
+    imageTag,
+    replacementImageTag: `${component}-${replacement}`,
     /** Under `refs/tags/`. */
     gitTag,
     /** Where the replacement's release would be, by the pattern of `gitTag`. */
     replacementGitTag: `${stem}${replacement}`,
     alsoRemoveTags,
     noRelease,
-    releaseMarked,
   };
 }
 
@@ -89,9 +76,10 @@ export function checkRetirement(options: RetirementOptions) {
  * `../heads/main` would delete a branch.
  */
 function isGitTagName(name: string): boolean {
+  const isSegment = (text: string) => text !== '' && !text.startsWith('.') && !/(\.|\.lock)$/.test(text);
   return (
     /^[A-Za-z0-9_][A-Za-z0-9_.+@/-]{0,200}$/.test(name) &&
-    name.split('/').every((segment) => segment !== '' && !segment.startsWith('.') && !/(\.|\.lock)$/.test(segment)) &&
+    name.split('/').every(isSegment) &&
     !name.includes('..') &&
     !name.includes('@{')
   );

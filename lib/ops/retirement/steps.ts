@@ -1,13 +1,11 @@
-import type { Waiting } from './api-client.ts';
-import { type Applied, applyChange } from './apply-change.ts';
+import type { Timing } from '../../common/timing.ts';
 import { hasCode, RetirementError } from './errors.ts';
-import { sameTags, versionsTagged } from './image-tags.ts';
-import type { Plan } from './plan.ts';
-import { brokenSuffix, type ImageVersion, isMarked, type Published, type Release } from './published.ts';
+import { type Plan, sameTags } from './plan.ts';
+import { brokenSuffix, type ImageVersion, isMarked, type Published, tagged } from './published.ts';
 import type { Retirement } from './request.ts';
 
-/** Times that a person is asked to mark the release before the run ends. */
-const asks = 3;
+/** Seconds before each look for a change that was sent. */
+const delays = [0, 1, 2, 4, 8] as const;
 
 /** What the steps work with. */
 export interface Work {
@@ -15,9 +13,9 @@ export interface Work {
   /** What the operator agreed to. A step leaves alone what differs from it now. */
   readonly plan: Plan;
   readonly published: Published;
-  readonly wait: Waiting;
-  /** Show what to do by hand and return when the person says it is done. @default - no person is at the terminal */
-  readonly askToMark: ((instructions: readonly string[]) => Promise<void>) | undefined;
+  readonly timing: Timing;
+  readonly signal: AbortSignal;
+  readonly note: (text: string) => void;
 }
 
 export interface StepResult {
@@ -31,130 +29,112 @@ export interface StepResult {
 /** The three steps in their only order; each begins when the one before has been proven. */
 export const steps: readonly ((work: Work) => Promise<StepResult>)[] = [removeImage, markRelease, deleteGitTag];
 
+/**
+ * Look; when it is not done, act once and look until it shows. The effect of a write whose answer was lost is also found so.
+ * @param read what is left to do, as it is now; `undefined` when nothing is
+ * @param unproven what to say when the platform said yes and it still does not show
+ * @throws RetirementError what refused the change, or `not_proven`
+ */
+async function apply<Left>(
+  { timing, signal }: Work,
+  read: () => Promise<Left | undefined>,
+  act: (left: Left) => Promise<void>,
+  unproven: string,
+): Promise<'done' | 'found_done'> {
+  const left = await read();
+  if (left === undefined) return 'found_done';
+  const failure = await act(left).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  signal.throwIfAborted();
+  if (hasCode(failure, 'changed_meanwhile')) throw failure;
+  for (const delay of failure === undefined ? delays : [0]) {
+    if (delay > 0) await timing.sleep(delay * 1000, signal);
+    if ((await read()) === undefined) return 'done';
+  }
+  throw failure ?? new RetirementError('not_proven', unproven);
+}
+
+function changed(text: string): RetirementError {
+  return new RetirementError('changed_meanwhile', `${text} now, which is not what the plan said; run again`);
+}
+
 /** The first step: delete the version that carries exactly the tag, and prove that none does. */
-async function removeImage({ retirement, plan, published, wait }: Work): Promise<StepResult> {
+async function removeImage(work: Work): Promise<StepResult> {
+  const { published, retirement } = work;
   const { imageTag } = retirement;
-  const { image } = plan;
+  const { image } = work.plan;
   /** @throws RetirementError unless it is the very version of the plan, with the very tags */
   const expectPlanned = ({ id, tags }: ImageVersion) => {
     if (image?.id === id && sameTags(image.tags, tags) && tags.includes(imageTag)) return;
-    const text = `version ${id} carries ${tags.join(', ') || 'no tag'} now, which is not what the plan said`;
-    throw new RetirementError('changed_meanwhile', `${text}; run again to see a new plan`);
+    throw changed(`version ${id} carries ${tags.join(', ') || 'no tag'}`);
   };
-  const applied = await applyChange<readonly ImageVersion[]>(
-    {
-      async read() {
-        const found = versionsTagged(await published.versions(), imageTag);
-        // Pages shift while others delete: a version that the listing does not show may have slipped between two.
-        const unlisted = found.length === 0 && image ? await published.version(image.id) : undefined;
-        const present = unlisted ? [unlisted] : found;
-        present.forEach(expectPlanned);
-        return present;
-      },
-      isDone: (found) => found.length === 0,
-      async act([listed]) {
-        // Once more, and this one alone: the pages took their time, and the tag may be on another image by now.
-        const version = listed && (await published.version(listed.id));
-        if (!version) return;
-        expectPlanned(version);
-        await published.deleteVersion(version.id);
-      },
-      unproven: `the platform accepted the deletion, and the tag ${imageTag} is still listed`,
-    },
-    wait,
-  );
+  const read = async () => {
+    const found = tagged(await published.versions(), imageTag);
+    // Pages shift while others delete: a version that the listing does not show may have slipped between two.
+    const unlisted = found.length === 0 && image ? await published.version(image.id) : undefined;
+    const present = unlisted ? [unlisted] : found;
+    present.forEach(expectPlanned);
+    return present[0];
+  };
+  const act = async ({ id }: ImageVersion) => {
+    // Once more, and this one alone: the pages took their time, and the tag may be on another image by now.
+    const version = await published.version(id);
+    if (!version) return;
+    expectPlanned(version);
+    await published.deleteVersion(id);
+  };
+  const unproven = `the platform accepted the deletion, and the tag ${imageTag} is still listed`;
+  const outcome = await apply(work, read, act, unproven);
   const detail = image
     ? `version ${image.id} (${image.digest}) with ${image.tags.join(', ')}`
     : `no version has ${imageTag}`;
-  return { step: 'image', outcome: outcomeOf(applied), detail };
+  return { step: 'image', outcome, detail };
 }
 
-/** The second step: append the suffix to the title, by the API or by hand, and read it. */
-async function markRelease({ retirement, plan, published, wait, askToMark }: Work): Promise<StepResult> {
+/** The second step: append the suffix to the title. Where the token may not, say what a person does; the next run looks. */
+async function markRelease(work: Work): Promise<StepResult> {
+  const { published, retirement, note } = work;
   const step = 'release';
-  const planned = plan.release;
+  const planned = work.plan.release;
   if (!planned) return { step, outcome: 'skipped', detail: `there is no release entry for ${retirement.gitTag}` };
+  const title = work.plan.newTitle ?? planned.title;
   const read = async () => {
     const release = await published.release(planned.id);
-    if (release?.gitTag === planned.gitTag) return release;
-    const what = release ? `has the Git tag ${release.gitTag} now` : 'is gone';
-    throw new RetirementError('changed_meanwhile', `the release entry "${planned.title}" ${what}; run again`);
+    if (release?.gitTag !== planned.gitTag) {
+      throw changed(
+        `the release entry "${planned.title}" ${release ? `has the Git tag ${release.gitTag}` : 'is gone'}`,
+      );
+    }
+    return isMarked(release.title) ? undefined : release;
   };
-  if (retirement.releaseMarked) {
-    const { title } = await markedByHand(read, undefined, wait);
-    return { step, outcome: 'found_done', detail: `"${title}"` };
-  }
-  try {
-    const applied = await applyChange(
-      {
-        read,
-        isDone: ({ title }) => isMarked(title),
-        act: ({ title }) => published.setTitle(planned.id, `${title}${brokenSuffix}`),
-        unproven: `the platform accepted the new title, and the release is still called "${planned.title}"`,
-      },
-      wait,
-    );
-    const detail = `"${applied.state.title}" (was "${planned.title}")`;
-    return { step, outcome: outcomeOf(applied), detail };
-  } catch (error) {
-    if (!hasCode(error, 'access_denied', 'scope_missing')) throw error;
-    wait.note(`the title cannot be changed with this token: ${error.message}`);
-    const { title } = await markedByHand(read, askToMark, wait);
-    return { step, outcome: 'done', detail: `"${title}", by hand` };
-  }
-}
-
-/** The release as marked by hand, believed when its title was read. @throws RetirementError `not_marked` */
-async function markedByHand(read: () => Promise<Release>, ask: Work['askToMark'], { note }: Waiting): Promise<Release> {
-  let release = await read();
-  // The title may hold anything: the caller makes each line printable.
-  const instructions = () => [
-    `1. Open ${release.url} with an account that may edit releases.`,
-    '2. Press the pencil ("Edit").',
-    `3. Change the release title from "${release.title}"`,
-    `                            to "${release.title}${brokenSuffix}". Change nothing else.`,
-    '4. Press "Update release" ("Save draft" for a draft).',
-  ];
-  for (let asked = 0; ask && !isMarked(release.title) && asked < asks; asked += 1) {
-    if (asked > 0) note(`the title still reads "${release.title}"`);
-    await ask(instructions());
-    release = await read();
-  }
-  if (isMarked(release.title)) return release;
-  for (const line of instructions()) note(line);
-  throw new RetirementError(
-    'not_marked',
-    `the release is not marked: its title reads "${release.title}"; mark it by hand as said above, then run the same ` +
-      'command again with --release-marked',
-  );
+  const act = (release: { readonly title: string }) =>
+    published.setTitle(planned.id, `${release.title}${brokenSuffix}`);
+  const unproven = `the platform accepted the new title, and the release is still called "${planned.title}"`;
+  const outcome = await apply(work, read, act, unproven).catch((cause: unknown) => {
+    if (!hasCode(cause, 'access_denied', 'scope_missing')) throw cause;
+    note(`1. Open ${planned.url} with an account that may edit releases.`);
+    note('2. Press the pencil ("Edit").');
+    note(`3. Change the release title from "${planned.title}" to "${title}", and nothing else.`);
+    note('4. Press "Update release" ("Save draft" for a draft).');
+    const text = `${cause.message}. Change the title by hand as said above, then run the same command again`;
+    throw new RetirementError('not_marked', text, undefined, { cause });
+  });
+  return { step, outcome, detail: outcome === 'done' ? `"${title}" (was "${planned.title}")` : `"${title}"` };
 }
 
 /** The third step: delete the Git tag, and prove that it is gone. */
-async function deleteGitTag({ retirement, plan, published, wait }: Work): Promise<StepResult> {
-  const { gitTag } = retirement;
-  const applied = await applyChange(
-    {
-      async read() {
-        const found = await published.gitTag();
-        if (!found || found.sha === plan.gitTag?.sha) return found;
-        const text = `the Git tag ${gitTag} points to ${found.sha} now, which is not what the plan said`;
-        throw new RetirementError('changed_meanwhile', `${text}; run again to see a new plan`);
-      },
-      isDone: (found) => found === undefined,
-      act: () =>
-        published.deleteGitTag().catch((error: unknown) => {
-          if (!(error instanceof RetirementError) || error.status !== 422) throw error;
-          const text = `the platform keeps the Git tag ${gitTag} (rule, protection or immutable release): ${error.message}`;
-          throw new RetirementError('tag_protected', text, { status: 422, cause: error });
-        }),
-      unproven: `the platform accepted the deletion, and the Git tag ${gitTag} still exists`,
-    },
-    wait,
-  );
+async function deleteGitTag(work: Work): Promise<StepResult> {
+  const { published, plan } = work;
+  const { gitTag } = work.retirement;
+  const read = async () => {
+    const found = await published.gitTag();
+    if (found && found.sha !== plan.gitTag?.sha) throw changed(`the Git tag ${gitTag} points to ${found.sha}`);
+    return found;
+  };
+  const unproven = `the platform accepted the deletion, and the Git tag ${gitTag} still exists`;
+  const outcome = await apply(work, read, () => published.deleteGitTag(), unproven);
   const detail = plan.gitTag ? `refs/tags/${gitTag} (was at ${plan.gitTag.sha})` : `there is no refs/tags/${gitTag}`;
-  return { step: 'git_tag', outcome: outcomeOf(applied), detail };
-}
-
-function outcomeOf({ acted }: Applied<unknown>): 'done' | 'found_done' {
-  return acted ? 'done' : 'found_done';
+  return { step: 'git_tag', outcome, detail };
 }

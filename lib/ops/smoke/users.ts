@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { hashPassword } from '../../common/password-hash.ts';
 import { smokeUserPrefix } from '../catalogue/smoke-rows.ts';
-import { readAdministrators } from '../commands/admin.ts';
-import { addArchiveUser } from '../commands/user.ts';
+import { readAdministrators } from '../commands/logins.ts';
 import type { EditableSecret } from '../stores/json-secret.ts';
 import type { Target } from '../target.ts';
 import type { Access } from './run.ts';
@@ -20,7 +19,7 @@ export async function saveUsers(
   { administrators, archiveUsers }: Pick<Target, 'administrators' | 'archiveUsers'>,
   { admin, archiveUser, withoutRole }: Pick<Access, keyof Users>,
 ): Promise<void> {
-  await addArchiveUser({ archiveUsers }, archiveUser);
+  await archiveUsers.save(archiveUser.username, await hashPassword(archiveUser.password));
   const { users } = await readAdministrators(administrators);
   const entry = async ({ username, password }: Users['admin'], roles: 'ADMIN'[]) => ({
     ...{ username, password: await hashPassword(password), roles },

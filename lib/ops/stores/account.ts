@@ -1,93 +1,51 @@
-import { ACMClient, DescribeCertificateCommand } from '@aws-sdk/client-acm';
-import {
-  APIGatewayClient,
-  GetAccountCommand,
-  GetDomainNameCommand,
-  paginateGetRestApis,
-} from '@aws-sdk/client-api-gateway';
-import { CloudControlClient, GetResourceCommand, paginateListResources } from '@aws-sdk/client-cloudcontrol';
+import { APIGatewayClient, GetAccountCommand } from '@aws-sdk/client-api-gateway';
 import { CloudFormationClient } from '@aws-sdk/client-cloudformation';
-import { CloudTrailClient, DescribeTrailsCommand } from '@aws-sdk/client-cloudtrail';
-import { KMSClient, paginateListAliases, paginateListKeys } from '@aws-sdk/client-kms';
 import { GetAccountSettingsCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { DescribeDBClustersCommand, DescribeOrderableDBInstanceOptionsCommand, RDSClient } from '@aws-sdk/client-rds';
 import { GetObjectCommand, HeadBucketCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
-import { DescribeSecretCommand, paginateListSecrets, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import { GetServiceQuotaCommand, ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
+import { DescribeSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
-import type { Connection } from '../../contract/connection.ts';
+import * as z from 'zod';
 import { errorName, errorStatus } from '../../service/stores/aws-failure.ts';
 import { type AwsClientOptions, forOperators, rdsDataClient } from '../../service/stores/clients.ts';
 import { DataApi } from '../../service/stores/rds/data-api.ts';
 import { describeStack, regionOf } from './stacks.ts';
 
-function clientsOf(options: AwsClientOptions, endpoints: Connection['endpoints'] | undefined) {
-  const at = (service: keyof Connection['endpoints']): AwsClientOptions => ({
-    ...options,
-    ...forOperators,
-    ...(endpoints && { endpoint: endpoints[service] }),
-  });
-  return {
-    sts: new STSClient(at('sts')),
-    acm: new ACMClient(at('acm')),
-    cloudTrail: new CloudTrailClient(at('cloudTrail')),
-    cloudControl: new CloudControlClient(at('cloudControl')),
-    cloudFormation: new CloudFormationClient(at('cloudFormation')),
-    kms: new KMSClient(at('kms')),
-    lambda: new LambdaClient(at('lambda')),
-    rds: new RDSClient(at('rds')),
-    rdsData: rdsDataClient(at('rdsData')),
-    apiGateway: new APIGatewayClient(at('apiGateway')),
-    quotas: new ServiceQuotasClient(at('serviceQuotas')),
-    s3: new S3Client({ ...at('s3'), forcePathStyle: endpoints !== undefined }),
-    secrets: new SecretsManagerClient(at('secretsManager')),
-  };
-}
+/** Whether passwords are restricted, and whether the owner may set them anyway. */
+const passwordsRow = z.object({ restricted: z.string(), manager: z.boolean() });
+const passwords = `select current_setting('rds.restrict_password_commands') as restricted,
+  pg_has_role(current_user, 'rds_password', 'member') as manager`;
 
 /**
  * Questions to one account and region before a deployment. None of them changes anything. Each throws the error of AWS for a
  * question that may not be asked: see {@link isNotAllowed}.
  *
  * @param options.signal ends a question that AWS does not answer
- * @param endpoints those of a local engine. @default - AWS
  */
-export function awsAccount(
-  { signal, ...options }: Omit<AwsClientOptions, 'endpoint'> & { readonly signal?: AbortSignal } = {},
-  endpoints?: Connection['endpoints'],
-) {
+export function awsAccount({ signal, ...options }: AwsClientOptions & { readonly signal?: AbortSignal } = {}) {
   const stop = signal === undefined ? {} : { abortSignal: signal };
-  const clients = clientsOf(options, endpoints);
-  const { sts, acm, cloudTrail, cloudControl, cloudFormation, kms, lambda, rds, rdsData, apiGateway } = clients;
-  const { quotas, s3, secrets } = clients;
-  const resources = async (TypeName: string) =>
-    await count(
-      paginateListResources({ client: cloudControl }, { TypeName }, stop),
-      (page) => page.ResourceDescriptions,
-    );
+  const at = { ...options, ...forOperators };
+  const sts = new STSClient(at);
+  const rds = new RDSClient(at);
+  const s3 = new S3Client({ ...at, forcePathStyle: options.endpoint !== undefined });
   return {
-    /** @throws MissingRegionError */
-    region: () => regionOf(sts),
-
-    /** Account and ARN of the credentials. */
+    /** Account and ARN of the credentials, and the region. @throws MissingRegionError */
     async identity() {
-      const { Account: account = '', Arn: arn = '' } = await sts.send(new GetCallerIdentityCommand({}), stop);
-      return { account, arn };
+      const region = await regionOf(sts);
+      const { Account: id = '', Arn: arn = '' } = await sts.send(new GetCallerIdentityCommand({}), stop);
+      return { id, arn, region };
     },
 
     /** State and outputs of a stack; `undefined` when there is none. */
-    stack: (name: string) => describeStack(cloudFormation, name, stop),
+    stack: (name: string) => describeStack(new CloudFormationClient(at), name, stop),
 
     /** Concurrent invocations that the account may have, and those of them that no function has reserved. */
     async lambdaConcurrency() {
-      const { AccountLimit: limit } = await lambda.send(new GetAccountSettingsCommand({}), stop);
+      const { AccountLimit: limit } = await new LambdaClient(at).send(new GetAccountSettingsCommand({}), stop);
       return { all: limit?.ConcurrentExecutions ?? 0, unreserved: limit?.UnreservedConcurrentExecutions ?? 0 };
     },
 
-    /**
-     * Whether the region has an engine version for Aurora Serverless v2, and the Data API for it.
-     *
-     * @param version the major one alone stands for all of its minor ones
-     */
+    /** Whether the region has a major version of Aurora for Serverless v2, and the Data API for it. */
     async auroraServerless(version: string) {
       const input = { Engine: 'aurora-postgresql', EngineVersion: version, DBInstanceClass: 'db.serverless' };
       const found = await rds.send(new DescribeOrderableDBInstanceOptionsCommand(input), stop).catch((error: Error) => {
@@ -102,75 +60,11 @@ export function awsAccount(
 
     /** ARN of the role through which API Gateway writes logs; `undefined` when there is none. */
     async apiGatewayLogRole() {
-      return (await apiGateway.send(new GetAccountCommand({}), stop)).cloudwatchRoleArn || undefined;
-    },
-
-    /** How many REST APIs the region has. */
-    restApis: () =>
-      count(paginateGetRestApis({ client: apiGateway }, { limit: 500 }, stop), ({ items }) =>
-        items?.filter(({ endpointConfiguration }) => endpointConfiguration?.types?.includes('REGIONAL')),
-      ),
-
-    /** Whether API Gateway of this account and region serves a host name. */
-    async hasDomain(domainName: string) {
-      const request = apiGateway.send(new GetDomainNameCommand({ domainName }), stop);
-      return (await unless('NotFoundException', request)) !== undefined;
-    },
-
-    /** State and host names of a certificate; `undefined` when there is none. */
-    async certificate(arn: string) {
-      const request = acm.send(new DescribeCertificateCommand({ CertificateArn: arn }), stop);
-      const found = (await unless('ResourceNotFoundException', request))?.Certificate;
-      return found && { status: found.Status ?? '', names: found.SubjectAlternativeNames ?? [] };
-    },
-
-    /** Whether the account has a role that belongs to a service, such as `AWSServiceRoleForRDS`. */
-    async hasServiceRole(name: string) {
-      const command = new GetResourceCommand({ TypeName: 'AWS::IAM::ServiceLinkedRole', Identifier: name });
-      return (await unless('ResourceNotFoundException', cloudControl.send(command, stop))) !== undefined;
-    },
-
-    /** How many trails the region has, with those of other regions that record it, because they also count. */
-    async trails() {
-      const command = new DescribeTrailsCommand({ includeShadowTrails: true });
-      return (await cloudTrail.send(command, stop)).trailList?.length ?? 0;
-    },
-
-    /** How many VPCs the region has. */
-    networks: () => resources('AWS::EC2::VPC'),
-
-    /** How many resource policies CloudWatch Logs has in the region. */
-    logPolicies: () => resources('AWS::Logs::ResourcePolicy'),
-
-    /** How many customer KMS keys the region has. Those that AWS manages for other services do not count against the quota. */
-    async customerKeys() {
-      const keys = new Set<string | undefined>();
-      for await (const { Keys: page = [] } of paginateListKeys({ client: kms }, { Limit: 1000 }, stop)) {
-        for (const { KeyId: id } of page) keys.add(id);
-      }
-      for await (const { Aliases: page = [] } of paginateListAliases({ client: kms }, { Limit: 100 }, stop)) {
-        // The prefix is reserved for AWS (API reference, CreateAlias).
-        const ofAws = page.filter(({ AliasName: name }) => name?.startsWith('alias/aws/'));
-        for (const { TargetKeyId: id } of ofAws) keys.delete(id);
-      }
-      return keys.size;
-    },
-
-    /** How many secrets the region has, with those that wait for their deletion. */
-    secrets: () =>
-      count(
-        paginateListSecrets({ client: secrets }, { IncludePlannedDeletion: true, MaxResults: 100 }, stop),
-        (page) => page.SecretList,
-      ),
-
-    /** The applied value of a quota; `undefined` when Service Quotas does not know it. @param code such as `L-F678F1CE` */
-    async quota(service: string, code: string) {
-      const command = new GetServiceQuotaCommand({ ServiceCode: service, QuotaCode: code });
-      return (await unless('NoSuchResourceException', quotas.send(command, stop)))?.Quota?.Value;
+      return (await new APIGatewayClient(at).send(new GetAccountCommand({}), stop)).cloudwatchRoleArn || undefined;
     },
 
     /** Region of a bucket; `undefined` when there is none. `elsewhere`: in another region, which S3 does not always name. */
-    async bucket(name: string) {
+    async bucketRegion(name: string) {
       try {
         return (await s3.send(new HeadBucketCommand({ Bucket: name }), stop)).BucketRegion;
       } catch (error) {
@@ -179,10 +73,6 @@ export function awsAccount(
         throw error;
       }
     },
-
-    /** The database of a cluster, as the user of a secret. */
-    database: (parameters: Record<'clusterArn' | 'secretArn' | 'databaseName', string>) =>
-      new DataApi({ client: rdsData, ...parameters, database: parameters.databaseName }),
 
     /** Read a byte of some object, as the functions do. @returns whether the bucket has an object */
     async testRead(bucket: string) {
@@ -204,9 +94,16 @@ export function awsAccount(
       return { engine, version, dataApi };
     },
 
+    /** Whether a cluster lets only members of `rds_password` set passwords, and whether the user of the secret is one. */
+    async passwordRights({ databaseName, ...rest }: Record<'clusterArn' | 'secretArn' | 'databaseName', string>) {
+      const db = new DataApi({ client: rdsDataClient(at), database: databaseName, ...rest });
+      const [found] = await db.query(passwordsRow, passwords);
+      return { restricted: found?.restricted === 'on', manager: found?.manager === true };
+    },
+
     /** Whether there is such a secret that is not about to be deleted. */
     async hasSecret(arn: string) {
-      const request = secrets.send(new DescribeSecretCommand({ SecretId: arn }), stop);
+      const request = new SecretsManagerClient(at).send(new DescribeSecretCommand({ SecretId: arn }), stop);
       const found = await unless('ResourceNotFoundException', request);
       return found !== undefined && found.DeletedDate === undefined;
     },
@@ -214,12 +111,6 @@ export function awsAccount(
 }
 
 export type AwsAccount = ReturnType<typeof awsAccount>;
-
-async function count<Page>(pages: AsyncIterable<Page>, itemsOf: (page: Page) => readonly unknown[] | undefined) {
-  let sum = 0;
-  for await (const page of pages) sum += itemsOf(page)?.length ?? 0;
-  return sum;
-}
 
 /** @returns `undefined` for an error of this name */
 async function unless<T>(name: string, answer: Promise<T>): Promise<T | undefined> {

@@ -7,12 +7,14 @@ import { denyListBytes } from '../../../lib/contract/deny-list.ts';
 import { limits } from '../../../lib/contract/limits.ts';
 import { encryptedBodySize, encryptHeader, headerLimits } from '../../../lib/crypt4gh/index.ts';
 import { reservedForDirectFiles } from '../../../lib/infra/settings.ts';
+import { concurrencyOf } from '../../../lib/ops/preflight/checks.ts';
 import { mostBodyBytes } from '../../../lib/regions/htsget/request.ts';
 import { largestSmallBody } from '../../../lib/service/archive/plan.ts';
 import { inlinedBytes } from '../../../lib/service/direct/htsget/serve-ticket.ts';
 import { lateDays } from '../../../lib/service/export/quota.ts';
 import { expiryDate } from '../../../lib/service/outbox/list-files.ts';
 import { readPage } from '../../helpers/pages.ts';
+import { templatesOf } from '../../helpers/synthesized.ts';
 
 /** A constant that its file does not export: a product of whole numbers. */
 function constant(path: string, name: string): number {
@@ -31,8 +33,9 @@ function minutes(path: string, name: string): number {
 }
 
 const mebibyte = 2 ** 20;
-const { throttling, urlLifetimeSeconds, outboxExpiryDays, concurrency } = settings;
-const { exportRequests, fileExports, smallFileExports = fileExports } = concurrency;
+const { throttling, urlLifetimeSeconds, outboxExpiryDays } = settings;
+const { stored, served } = templatesOf(settings);
+const concurrency = concurrencyOf([stored.toJSON(), served.toJSON()]);
 /** A queue hides a message for six times as long as its function may take. */
 const hiddenMinutes = (name: string) => 6 * minutes('workers.ts', name);
 const samplePlaintext = 73_400_320;
@@ -99,10 +102,8 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ['docs/decisions/exports.md', 'start # at a time', constant('lib/service/archive/concurrency.ts', 'mostInFlight')],
   ['docs/decisions/exports.md', 'at most # files', filesPerReceipt],
   ['docs/decisions/exports.md', 'is included for # days beyond', lateDays],
-  // Deliveries have as many workers as requests.
-  ['docs/operators.md', 'use up to # at once', 2 * exportRequests + fileExports + smallFileExports],
-  // Files, and as many for htsget.
-  ['docs/operators.md', 'direct access reserves #', 2 * reservedForDirectFiles(settings)],
+  ['docs/operators.md', 'use up to # at once', concurrency.queues],
+  ['docs/operators.md', 'direct access reserves #', concurrency.reserved],
   ['docs/operators.md', 'AWS keeps # unreserved', constant('lib/ops/preflight/checks.ts', 'alwaysUnreserved')],
   ['docs/settings.md', "1–1000, or 'off' | `#` |", reservedForDirectFiles(settings)],
   ['docs/operations.md', '`Migrate` can take # minutes', minutes('functions.ts', 'Migrate')],

@@ -103,7 +103,7 @@ describe('archive add', () => {
       2,
       'EGAF1x is not a file id',
     ],
-    ['no file', ['--dataset', 'EGAD1'], 2, 'expected a file or a folder'],
+    ['no file', ['--dataset', 'EGAD1'], 2, 'expected a file, or --manifest'],
     ['no dataset', ['sample.bam'], 2, '--dataset'],
     ['an empty dataset id', ['sample.bam', '--dataset', ''], 2, '--dataset'],
     ['a control character in an id', ['sample.bam', '--dataset', 'EGAD\n1'], 2, '--dataset'],

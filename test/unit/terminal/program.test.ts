@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { retirementExitCodes } from '../../../lib/ops/retirement/errors.ts';
 import { grammarOf } from '../../../lib/terminal/completion/grammar.ts';
 import { exitCodes } from '../../../lib/terminal/exit-codes.ts';
 import { client, ops } from '../../helpers/command-lines.ts';
@@ -43,11 +42,6 @@ describe.each([client, ops])('$name', ({ name, program, run }) => {
   test('takes --quiet', async () => {
     expect((await run(['completion', 'bash', '--quiet'])).exitCode).toBe(0);
   });
-});
-
-test('a finer code of a retirement begins with a class of the one table', () => {
-  const classes = new Set<number>(Object.values(exitCodes));
-  for (const code of Object.values(retirementExitCodes)) expect(classes).toContain(Math.floor(code / 10));
 });
 
 describe('an option that both the program and a command have', () => {

@@ -12,7 +12,6 @@ test.each([
   ['s3', 'kms:Decrypt', 403, 'AccessDenied'],
   ['rds', 'rds:ModifyDBCluster', 403, 'AccessDenied'],
   ['cloudformation', 'cloudformation:UpdateTerminationProtection', 403, 'AccessDenied'],
-  ['lambda', 'lambda:InvokeFunction', 403, 'AccessDeniedException'],
   ['rds-data', 'rds-data:ExecuteStatement', 403, 'AccessDeniedException'],
   ['rds-data', 'secretsmanager:GetSecretValue', 403, 'AccessDeniedException'],
   ['rds-data', 'kms:Decrypt', 400, 'SecretsErrorException'],

@@ -22,7 +22,7 @@ const arnsOf = (deployed: ReturnType<typeof deployment>) =>
 
 const deployed = deployment(signing, signing, {});
 const [first = '', second = '', encrypting = ''] = arnsOf(deployed);
-const service = kms(new SigningKeys(deployed, undefined), { keys: new Map() });
+const service = kms(new SigningKeys(deployed, undefined));
 
 async function call(action: string, input: object): Promise<Record<string, string>> {
   const body = Buffer.from(JSON.stringify(input));

@@ -23,7 +23,7 @@ function one(file?: string) {
   const stack = { name: 'Test', template: { Resources: { one: secret } }, region: 'eu-north-1', assets: new Map() };
   const deployment = deploy([stack], { queueUrl: (name) => name, apiUrl: (id) => id });
   const secrets = new Secrets(deployment, file, () => new Date());
-  const service = secretsManager(secrets, { deletedSecrets: new Map() });
+  const service = secretsManager(secrets);
   const client = new SecretsManagerClient({
     ...testClient,
     maxAttempts: 1,

@@ -12,6 +12,7 @@ const inputs = {
   missing: [] as readonly string[],
   nodeVersion: '24.1.0',
   account: () => awsAccount({ region: 'eu-north-1' }),
+  templates: async () => [],
 };
 
 async function preflight(argv: readonly string[], change: Partial<typeof inputs> = {}) {
@@ -59,7 +60,11 @@ test('what is wrong has a remedy, and exit code 1', async () => {
     .split('\n')
     .map((line) => JSON.parse(line));
   expect(results).toMatchObject([
-    { id: 'settings', result: 'wrong', found: expect.stringContaining('outboxExpiryDays: Too big: expected number to be <=365') },
+    {
+      id: 'settings',
+      result: 'wrong',
+      found: expect.stringContaining('outboxExpiryDays: Too big: expected number to be <=365'),
+    },
     { id: 'issuers', result: 'wrong', found: expect.stringContaining('smoke_issuer_in_production') },
     { id: 'node', result: 'wrong', found: '22.9.0' },
   ]);

@@ -23,7 +23,7 @@ function stepsTaken(): readonly boolean[] {
 }
 
 /** A whole run makes this many calls; a test below holds it to that. */
-const calls = Array.from({ length: 19 }, (_each, index) => index);
+const calls = Array.from({ length: 17 }, (_each, index) => index);
 
 test('a run without a fault makes each of these calls', async () => {
   expect((await apply()).exitCode).toBe(0);
@@ -34,10 +34,13 @@ test('a run without a fault makes each of these calls', async () => {
 describe.each<Fault>(['reset-before', 'reset-after', 'error-before', 'error-after', 'cut'])(
   'one call fails by %s',
   (fault) => {
-    test.each(calls)('call %i: the run survives it', async (call) => {
+    test.each(calls)('call %i: the run survives it, or the next one does the rest', async (call) => {
       server.faults.set(call, fault);
       const { exitCode } = await apply();
-      expect(exitCode).toBe(0);
+      // A read is sent again. A write is not, and one without an effect ends the run.
+      const isLost = server.calls[call]?.method !== 'GET' && String(fault).endsWith('before');
+      expect(exitCode).toBe(isLost ? 7 : 0);
+      if (isLost) expect((await apply()).exitCode).toBe(0);
       expect(server.state).toEqual(retired());
       // No write was sent that had been carried out already.
       const done = server.calls.filter(
@@ -52,7 +55,7 @@ describe.each<Fault>(['reset-before', 'reset-after'])('from one call on every ca
   test.each(calls)('call %i: the run stops, and the next one finishes', async (call) => {
     server.outage = { from: call, fault };
     const stopped = await apply();
-    expect(stopped.exitCode).toBe(76);
+    expect(stopped.exitCode).toBe(7);
     const taken = stepsTaken();
     expect(taken).toEqual([...taken].sort((a, b) => Number(b) - Number(a)));
     server.outage = undefined;

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -62,12 +62,11 @@ describe('the plan', () => {
     expect(stdout).toContain('3. Git tag  delete refs/tags/proxy-1.2.0');
   });
 
-  test('warns of a floating tag that would vanish', async () => {
+  test('warns of other tags that would vanish', async () => {
     version(105).tags.push('proxy-stable', 'proxy-1.2.0+build.7');
     const { exitCode, stdout } = await run(['--also-remove-tags', 'proxy-1.2.0+build.7,proxy-stable']);
     expect(exitCode).toBe(0);
-    expect(stdout).toContain('warning: the floating tag proxy-stable vanishes');
-    expect(stdout).not.toContain('floating tag proxy-1.2.0+build.7');
+    expect(stdout).toContain('warning: pulls of proxy-stable fail until it is pushed again');
   });
 
   test('control characters in a title do not reach the terminal', async () => {
@@ -87,7 +86,6 @@ describe('--apply', () => {
     expect(stdout).toContain('[x] release marked: its title reads "Proxy 1.2.0-verified-broken"');
     expect(stdout).toContain('[x] Git tag deleted');
     expect(stdout).toContain('[ ] team told to avoid 1.2.0 and use 1.2.1');
-    expect(stdout).toContain('Proxy'.toLowerCase());
   });
 
   test('a second run finds all of it done, writes nothing, and can tick the last point', async () => {
@@ -117,12 +115,12 @@ describe('--apply', () => {
     server.lag = 2;
     const { exitCode, slept } = await apply();
     expect(exitCode).toBe(0);
-    expect(slept.filter((seconds) => seconds <= 2)).toEqual([1, 2, 1, 1]);
+    expect(slept).toEqual([1, 2]);
     expect(server.writes).toEqual([deletion, marking, tagDeletion]);
     server.reset();
     server.lag = 99;
     const unproven = await apply();
-    expect(unproven.exitCode).toBe(55);
+    expect(unproven.exitCode).toBe(5);
     expect(unproven.stderr).toContain('proxy-1.2.0 is still listed');
     expect(server.writes).toEqual([deletion]);
   });
@@ -130,9 +128,8 @@ describe('--apply', () => {
   /** Change the versions as another operator would, between the first two pages of a listing, from 1. */
   function betweenPages(listing: number, change: () => void): void {
     let seen = 0;
-    server.onCall = (_index, { operation }) => {
-      if (!server.calls.at(-1)!.path.endsWith('/versions?per_page=100&page=2')) return;
-      if (operation.startsWith('GET /orgs') && ++seen === listing) change();
+    server.onCall = (_index, _method, path) => {
+      if (path.endsWith('/versions?per_page=100&page=2') && ++seen === listing) change();
     };
   }
 
@@ -153,23 +150,13 @@ describe('--apply', () => {
     expect(exitCode).toBe(0);
   });
 
-  test('there is a text for the team, in a file and on standard output', async () => {
-    const { stdout } = await apply(['--announce-file', 'team.md']);
-    const text = await readFile(join(folder, 'team.md'), 'utf8');
+  test('there is a text for the team, on standard output and with --json', async () => {
+    const { stdout } = await apply();
+    const text = JSON.parse((await apply(['--json'])).stdout).announcement;
     expect(text).toMatch(/^## proxy 1\.2\.0 is broken: do not use it\. Use 1\.2\.1\.\n/);
     expect(text).toContain('| image `acme/proxy` | `proxy-1.2.0` | `proxy-1.2.1` |');
     expect(text).toContain('retired on 2026-11-21');
     expect(stdout).toContain(text.trimEnd());
-  });
-
-  test.each([
-    ['no/such/folder/team.md', 'ENOENT'],
-    ['.', 'EISDIR'],
-  ])('a text that cannot be written to %s is known before anything is done', async (file, code) => {
-    const { exitCode, stderr } = await apply(['--announce-file', file]);
-    expect(exitCode).toBe(2);
-    expect(stderr).toContain(`--announce-file: ${file} cannot be written (${code})`);
-    expect(server.calls).toEqual([]);
   });
 
   test.each([
@@ -195,11 +182,11 @@ describe('--apply', () => {
 
   test('without a release entry --no-release continues', async () => {
     server.state.releases = server.state.releases.filter(({ id }) => id !== 10);
-    expect((await apply()).exitCode).toBe(48);
+    expect((await apply()).exitCode).toBe(4);
     expect(server.writes).toEqual([]);
     const { exitCode, stdout } = await apply(['--no-release']);
     expect(exitCode).toBe(0);
-    expect(stdout).toContain('release: none:');
+    expect(stdout).toContain('release: skipped:');
     expect(stdout).toContain('its image no longer pulls by its tag');
     expect(stdout).not.toContain('its release is marked');
     expect(server.writes).toEqual([deletion, tagDeletion]);
@@ -225,47 +212,28 @@ describe('confirmation', () => {
 
   test.each(['', 'y', 'yes', 'proxy-1.2', 'proxy-1.2.1', 'PROXY-1.2.0'])('%j is not a yes', async (typed) => {
     const { exitCode, stderr } = await run(['--apply'], { askShown: person(typed).askShown });
-    expect(exitCode).toBe(23);
+    expect(exitCode).toBe(2);
     expect(stderr).toContain('nothing was changed');
     expect(server.state).toEqual(initialState());
   });
 
   test('without a person to ask, --yes is needed', async () => {
     const { exitCode, stderr } = await run(['--apply']);
-    expect(exitCode).toBe(23);
+    expect(exitCode).toBe(2);
     expect(stderr).toContain('--yes');
     expect(server.writes).toEqual([]);
   });
 
-  test('a token that may not write titles: a person does it, and the title is read', async () => {
-    server.tokens.set(repositoryToken, { scopes: ['repo'], push: true, noTitles: true });
-    const answers = ['proxy-1.2.0', '', ''];
-    const askShown = async () => {
-      // Forgotten at first, done when asked again.
-      if (answers.length === 1) server.state.releases[1]!.name = 'Proxy 1.2.0-verified-broken';
-      return answers.shift() ?? '';
-    };
-    const { exitCode, stdout, stderr } = await run(['--apply'], { askShown });
-    expect(exitCode).toBe(0);
-    expect(stderr).toContain('1. Open https://platform.example.org/acme/archive/releases/tag/proxy-1.2.0');
-    expect(stderr).toContain('to "Proxy 1.2.0-verified-broken"');
-    expect(stderr).toContain('the title still reads "Proxy 1.2.0"');
-    expect(stdout).toContain('by hand');
-    expectRetired();
-  });
-
-  test('in automation it stops there, says what to click, and continues --release-marked', async () => {
+  test('a token that may not write titles: the run says what to do by hand, and the next one looks', async () => {
     server.tokens.set(repositoryToken, { scopes: ['repo'], push: true, noTitles: true });
     const stopped = await apply();
-    expect(stopped.exitCode).toBe(54);
-    expect(stopped.stderr).toContain('Press the pencil');
-    expect(server.state.tags['proxy-1.2.0']).toBeDefined();
-    const early = await apply(['--release-marked']);
-    expect(early.exitCode).toBe(54);
+    expect(stopped.exitCode).toBe(5);
+    expect(stopped.stderr).toContain('1. Open https://platform.example.org/acme/archive/releases/tag/proxy-1.2.0');
+    expect(stopped.stderr).toContain('from "Proxy 1.2.0" to "Proxy 1.2.0-verified-broken"');
+    expect((await apply()).exitCode).toBe(5);
     expect(server.state.tags['proxy-1.2.0']).toBeDefined();
     server.state.releases[1]!.name = 'Proxy 1.2.0-verified-broken';
-    expect((await apply(['--release-marked'])).exitCode).toBe(0);
-    expect(server.writes.filter((write) => write === marking)).toHaveLength(1);
+    expect((await apply()).exitCode).toBe(0);
     expectRetired();
   });
 });
@@ -287,22 +255,22 @@ describe('--json', () => {
     });
     expect(report.checklist.map((each: { done: boolean }) => each.done)).toEqual([true, true, true, true]);
     expect(report.calls).toHaveLength(server.calls.length);
-    expect(report.calls[6]).toEqual({
+    expect(report.calls[5]).toEqual({
       at: expect.stringMatching(/^2026-11-21T10:00:0/),
       method: 'DELETE',
       path: '/api/v3/orgs/acme/packages/container/proxy/versions/105',
       token: 'REGISTRY_PACKAGE_TOKEN',
       status: 204,
-      requestId: 'A1B2:000006',
+      requestId: 'A1B2:000005',
     });
     expect(stdout + stderr).not.toContain(packageToken);
     expect(stdout + stderr).not.toContain(repositoryToken);
   });
 
   test('is kept when the run stops, with the reason', async () => {
-    server.outage = { from: 9, fault: 'reset-before' };
+    server.outage = { from: 8, fault: 'reset-before' };
     const { exitCode, stdout } = await apply(['--json']);
-    expect(exitCode).toBe(76);
+    expect(exitCode).toBe(7);
     const report = JSON.parse(stdout);
     expect(report).toMatchObject({ status: 'stopped', error: { code: 'network_failure' }, steps: [{ step: 'image' }] });
     expect(report.calls.at(-1)).toMatchObject({ status: null, requestId: null, failure: expect.any(String) });
@@ -347,7 +315,7 @@ describe('tokens', () => {
 test('an interrupt ends with 130, before the next call', async () => {
   const interrupted = new AbortController();
   server.onCall = (index) => {
-    if (index === 9) interrupted.abort(new InterruptedError());
+    if (index === 8) interrupted.abort(new InterruptedError());
   };
   const { exitCode, stderr } = await apply([], { signal: interrupted.signal });
   expect(exitCode).toBe(130);
