@@ -43,6 +43,8 @@ interface Run {
   readonly proxy: ProxyApi;
   readonly wanted: WantedDownload;
   readonly own: OwnKeys;
+  /** Names in the folder before the run. */
+  readonly here: ReadonlySet<string>;
 }
 
 /** Downloads files and receipts, compares them, and reports. @throws ClientError unless every file is whole and verified */
@@ -54,7 +56,8 @@ export async function downloadListed(session: Session, asked: WantedDownload): P
   const listing = asked.waitMs === undefined ? list() : undefined;
   listing?.catch(() => undefined);
   const wanted = { ...asked, folder: asked.folder === '-' ? '-' : resolve(terminal.folder, asked.folder) };
-  const run = { session, proxy, wanted, own: await findOwnKeys(session) };
+  const here = new Set(wanted.folder === '-' ? [] : await readdir(wanted.folder).catch(() => []));
+  const run = { session, proxy, wanted, own: await findOwnKeys(session), here };
   const delivery = wanted.waitMs === undefined ? undefined : await awaited(run, wanted.waitMs);
   const present = await (listing ?? list());
   const { files, claims, refused, gone } = await chosen(run, present, delivery);
@@ -138,10 +141,9 @@ async function chosen(run: Run, present: readonly ListedFile[], delivery: Receip
   const selected = names.length > 0 ? selectFiles(present, names) : all ? present : ofDelivery;
   const receipts = present.filter(({ name }) => isReceiptName(name));
   const candidates = selected.filter(({ name }) => !isReceiptName(name));
-  const here = folder === '-' ? [] : await readdir(folder).catch(() => []);
-  const named = new Set([...selected.map(({ name }) => name), ...here]);
+  const isSelected = new Set(selected);
   const mayName = mayNameOneOf(candidates);
-  const toRead = receipts.filter(({ name }) => named.has(name) || mayName(name));
+  const toRead = receipts.filter((file) => isSelected.has(file) || run.here.has(file.name) || mayName(file.name));
   const counter = progress.counter('reading receipts', toRead.length);
   const read = await checkable(run, toRead, counter).finally(counter.end);
   const claims = new Claims(read.receipts);
@@ -150,15 +152,29 @@ async function chosen(run: Run, present: readonly ListedFile[], delivery: Receip
     if (selected.length > files.length && files.length === 0) {
       output.note(`The delivery receipts of your outbox are in ${printable(folder)}.`);
     }
-    // Of the files, of the delivery, those that were named, and those that the folder had. The others were read to know that.
-    const requests = new Set(files.flatMap(({ name }) => claims.of(name)?.receipt.jti ?? []));
-    if (delivery) requests.add(delivery.jti);
-    for (const { name } of toRead) {
-      if (!named.has(name) && !requests.has(requestOf(name))) await rm(join(folder, name), { force: true });
-    }
+    await keepReceipts(run, receipts, files.length < candidates.length ? files : selected, claims, delivery);
   }
   const lost = names.length === 0 && delivered ? delivered.size - ofDelivery.length : 0;
   return { ...read, files, claims, gone: lost > 0 ? goneError(lost, delivered?.size ?? 0) : undefined };
+}
+
+/**
+ * Leaves in the folder the receipts of these files, of the delivery, those that were named, and those that it had before. The others were
+ * fetched only to know what they say.
+ */
+async function keepReceipts(
+  { wanted: { folder }, here }: Run,
+  receipts: readonly ListedFile[],
+  selected: readonly ListedFile[],
+  claims: Claims,
+  delivery: Receipt | undefined,
+): Promise<void> {
+  const kept = new Set([...selected.map(({ name }) => name), ...here]);
+  const requests = new Set(selected.flatMap(({ name }) => claims.of(name)?.receipt.jti ?? []));
+  if (delivery) requests.add(delivery.jti);
+  for (const { name } of receipts) {
+    if (!kept.has(name) && !requests.has(requestOf(name))) await rm(join(folder, name), { force: true });
+  }
 }
 
 async function download(
