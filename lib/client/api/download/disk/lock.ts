@@ -32,6 +32,9 @@ const waitMs = { all: 2_000, step: 100 } as const;
 
 /** Tokens of the locks that this process holds or is taking. */
 const own = new Set<string>();
+/** Of every turn to look at a lock and to remove it. */
+const turnToken = randomUUID();
+own.add(turnToken);
 
 /** Keeps other processes off one file for as long as it is held: a file that names its owner. */
 export class FileLock implements AsyncDisposable {
@@ -162,8 +165,8 @@ async function diskTime(path: string): Promise<number | undefined> {
  */
 export async function takeAway(path: string, { content }: { readonly content: string }): Promise<boolean> {
   const turn = `${path}.turn`;
-  if (!(await created(turn, ''))) {
-    // A turn takes no time: it is left over on the same terms as a lock that was never written.
+  // It names its owner, so that a process which is held up keeps its turn, and one that was killed does not.
+  if (!(await created(turn, JSON.stringify({ ...thisProcess, token: turnToken } satisfies Owner)))) {
     if ((await look(turn))?.state === 'left over') await rm(turn, { force: true });
     return false;
   }
