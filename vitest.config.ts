@@ -6,7 +6,6 @@ export const alone = [
   'test/unit/crypt4gh/header/open-header.test.ts',
   'test/unit/crypt4gh/keys/kdf.test.ts',
   'test/unit/lambdas/**/*.test.ts',
-  'test/unit/local/s3/documents.test.ts',
   'test/unit/ops/target.test.ts',
   'test/unit/ops/retirement/api-client.test.ts',
   'test/unit/terminal/git-warning.test.ts',

@@ -76,7 +76,7 @@ const keyOfSecret = optional(keyArn, 'the AWS managed key').describe('Customer k
 
 export const existingDatabase = z.strictObject({
   clusterArn: arn('rds', 'cluster:.+$', 'the ARN of an RDS cluster').describe(
-    'An existing cluster of Aurora PostgreSQL with the RDS Data API, instead of the three fields above.',
+    'An existing cluster of Aurora PostgreSQL with the RDS Data API, instead of the three fields above. It can serve one deployment.',
   ),
   secretArn: secretArn.describe(
     'Secret with `username` and `password` of a role that can create schemas, for migrations.',

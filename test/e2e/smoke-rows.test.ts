@@ -24,7 +24,7 @@ test('what smoke tests leave in the database is found and removed; the rest stay
   );
   await service.sql(`insert into data_out.request_files (request_id, file_id, state) values ('${id}', 'f', 'sent')`);
   await service.sql(
-    `insert into data_out.archive_users (username, password_hash) values ('smoke-a', 'x'), ('alice', 'x')`,
+    `insert into data_out.archive_users (username, password_hash) values ('smoke-20261122t100000z-0123abcd', 'x'), ('alice', 'x')`,
   );
   await service.sql(
     `insert into data_out.export_log (request_id, event, dataset_id, recipient) values
@@ -40,7 +40,7 @@ test('what smoke tests leave in the database is found and removed; the rest stay
   expect(await rows.areUnderWay(id.replace(/1$/, '2'))).toBe(true);
 
   await rows.remove('EGAD1');
-  expect(await rows.removeUsers()).toEqual(['smoke-a']);
+  expect(await rows.removeUsers()).toEqual(['smoke-20261122t100000z-0123abcd']);
   await rows.remove('SMOKE-1');
   expect((await service.sql('select stable_id from sda.datasets order by id')).flat()).toEqual([
     'EGAD1',

@@ -18,9 +18,6 @@ import { acknowledge } from '../security/rules.ts';
 import { databaseVersion, type ExistingDatabase, type NewDatabase } from '../settings.ts';
 import { allowReading, type ReadableSecret } from './secrets.ts';
 
-/** Aurora's default for `max_connections` with 16 GiB, the least that classes with a Data API have: memory over 9,531,392 bytes. */
-const usualConnections = 1800;
-
 /**
  * Aurora's default for `max_connections` of a serverless cluster, from its most capacity: 189 for 1 unit, 823 for 4, 1,669 for 8,
  * 3,360 for 16, and at most 5,000; at most 2,000 where the least capacity is 0 or 0.5 (Aurora user guide, *Performance and
@@ -71,8 +68,8 @@ export class Catalogue extends Construct {
   readonly clusterArn: string;
   /** The name by which CloudWatch knows the cluster. */
   readonly clusterIdentifier: string;
-  /** About how many connections the cluster takes. */
-  readonly maxConnections: number;
+  /** About how many connections a new cluster takes; `undefined` for an existing one. */
+  readonly maxConnections: number | undefined;
   readonly secretArn: string;
   readonly databaseName: string;
   readonly #isNew: boolean;
@@ -88,7 +85,7 @@ export class Catalogue extends Construct {
     if ('clusterArn' in database) {
       this.clusterArn = database.clusterArn;
       this.clusterIdentifier = database.clusterArn.split(':').slice(6).join(':');
-      this.maxConnections = usualConnections;
+      this.maxConnections = undefined;
       this.secretArn = database.secretArn;
       this.databaseName = database.databaseName;
       this.#owner = { secretArn: database.secretArn, keyArn: database.secretKeyArn };

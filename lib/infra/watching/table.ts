@@ -167,11 +167,14 @@ export function watched(
       'The database has used 90 % or more of its highest capacity for half an hour.',
       { threshold: 90, periods: 6 },
     ],
-    DatabaseConnections: [
-      ofCluster('DatabaseConnections'),
-      'Two thirds or more of the connections that the database takes are open.',
-      { threshold: Math.floor((2 * maxConnections) / 3), periods: 3 },
-    ],
+    // Nobody knows how many connections an existing cluster takes.
+    ...(maxConnections !== undefined && {
+      DatabaseConnections: [
+        ofCluster('DatabaseConnections'),
+        'Two thirds or more of the connections that the database takes are open.',
+        { threshold: Math.floor((2 * maxConnections) / 3), periods: 3 },
+      ] as const,
+    }),
     // A single rejection is between an administrator and a recipient. A band by anomaly detection would need weeks of exports.
     ExportsRejected: [
       percentage(rejected, decided, { least: 10, over: hour }),

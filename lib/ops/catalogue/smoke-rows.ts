@@ -4,8 +4,8 @@ import type { SqlExecutor } from '../../service/stores/rds/data-api.ts';
 
 const named = z.object({ name: z.string() });
 
-/** Begins the names of the users that a smoke test makes. */
-export const smokeUserPrefix = 'smoke-';
+/** The names of the users that smoke tests make, for JavaScript and PostgreSQL alike. Nobody's own name is taken for one. */
+export const smokeUserPattern = '^smoke-\\d{8}t\\d{6}z-[0-9a-f]{8}(-other)?$';
 
 /** What smoke tests leave in the database. Every method keeps to their ids, and may be repeated. */
 export class RdsSmokeRows {
@@ -71,10 +71,9 @@ export class RdsSmokeRows {
 
   /** Delete the users of the central archive that smoke tests made. @returns their names */
   removeUsers(): Promise<readonly string[]> {
-    return this.#names(
-      'delete from data_out.archive_users where starts_with(username, :prefix) returning username as name',
-      { prefix: smokeUserPrefix },
-    );
+    return this.#names('delete from data_out.archive_users where username ~ :pattern returning username as name', {
+      pattern: smokeUserPattern,
+    });
   }
 
   async #names(statement: string, parameters: Readonly<Record<string, string>>): Promise<readonly string[]> {

@@ -194,7 +194,7 @@ async function visaOf(
 }
 
 function accessTo({ connection, outputs: stack }: Deployment, { username }: RunIds) {
-  const users = connection ?? newUsers(username);
-  const { admin, archiveUser } = users;
-  return { proxyUrl: stack[outputs.proxyUrl], dataOutUrl: stack[outputs.dataOutUrl], admin, archiveUser };
+  const { admin, archiveUser } = connection ?? {};
+  const users = admin && archiveUser ? { admin, archiveUser } : newUsers(username);
+  return { proxyUrl: stack[outputs.proxyUrl], dataOutUrl: stack[outputs.dataOutUrl], ...users };
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { hashPassword } from '../../common/password-hash.ts';
-import { smokeUserPrefix } from '../catalogue/smoke-rows.ts';
+import { smokeUserPattern } from '../catalogue/smoke-rows.ts';
 import { readAdministrators } from '../commands/logins.ts';
 import type { EditableSecret } from '../stores/json-secret.ts';
 import type { Target } from '../target.ts';
@@ -28,8 +28,7 @@ export async function saveUsers(
   await administrators.write({ users: [...users, ...made] });
 }
 
-/** A name of {@link newUsers}: nobody's own name is taken for one. */
-const ofRun = new RegExp(`^${smokeUserPrefix}\\d{8}t\\d{6}z-[0-9a-f]{8}(-other)?$`);
+const ofRun = new RegExp(smokeUserPattern);
 
 /** Remove the users of all runs from the administrators' secret. @returns their names */
 export async function removeAdministrators(secret: EditableSecret): Promise<readonly string[]> {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ifThere, onDisk } from '../download/disk/local-disk.ts';
+import { ifThere, makeFolder, onDisk } from '../download/disk/local-disk.ts';
 import { localPaths } from '../download/disk/local-name.ts';
 import { UnavailableError } from '../errors.ts';
 import type { ListedFile, ProxyApi } from '../proxy.ts';
@@ -40,8 +40,8 @@ export async function fetchReceipts(options: FetchReceiptsOptions): Promise<Read
   const parallel = files.some(({ size }) => size > smallReceipt) ? 1 : 16;
   const isTooLarge = ({ size }: ListedFile) => size > largestReceipt;
   if (folder !== undefined) {
-    await onDisk(join(folder, '.'), () => mkdir(folder, { recursive: true }));
-    // First all of them: they stay there, also if the keys cannot be had.
+    await makeFolder(folder);
+    // First all of them, so that those which are refused can be looked at.
     await inParallel(files, parallel, async (file) => {
       if (!isTooLarge(file) && !(await isKept(folder, file)))
         await save(folder, file.name, await fetched(options, file));

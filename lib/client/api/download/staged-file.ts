@@ -42,7 +42,7 @@ interface ReadOptions {
 const refusals = new Set([400, 401, 403, 404]);
 /** Most addresses in a row that storage may refuse. */
 const mostAddresses = 3;
-/** After so many replies with the whole file, something on the way is taken to remove ranges. */
+/** After so many replies with the whole file, the client assumes that a proxy on the way removes ranges. */
 const mostWholeReplies = 2;
 /** No request begins this shortly before an address expires, or in the last quarter of a shorter life. */
 const marginMs = 30_000;
@@ -95,12 +95,16 @@ export class StagedFile {
           have += bytes.length;
           received?.(bytes.length);
         }
-        if (!(await incoming.isOver())) this.#whole = incoming;
+        if (!(await incoming.isOver())) {
+          await this.#whole?.discard();
+          this.#whole = incoming;
+        }
         return memory.subarray(0, have);
       } catch (error) {
         await incoming?.discard();
         if (have > before) backoff.progressed();
-        if (!isRecognizable(this.version ?? {})) {
+        // Nothing is left to ask for, although the reply did not end as it should: all of it is asked for again.
+        if (have === end - start || !isRecognizable(this.version ?? {})) {
           received?.(-have);
           have = 0;
         }

@@ -24,7 +24,7 @@ export interface StreamFileOptions {
  * @throws ClientError; ChangedError if the file was replaced meanwhile: the bytes given out cannot be continued
  */
 export async function* streamFile(
-  remote: Pick<StagedFile, 'name' | 'size' | 'read'>,
+  remote: Pick<StagedFile, 'name' | 'size' | 'givesRanges' | 'read'>,
   options: StreamFileOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const { name } = remote;
@@ -61,7 +61,7 @@ function isBorder(position: number, header: number | undefined): boolean {
 
 /** The pieces, each with room in front for what is held back. */
 async function* inOrder(
-  remote: Pick<StagedFile, 'size' | 'read'>,
+  remote: Pick<StagedFile, 'size' | 'givesRanges' | 'read'>,
   { parallel, signal: stopped, retrying }: StreamFileOptions,
 ): AsyncGenerator<Buffer, void, undefined> {
   const abort = new AbortController();
@@ -77,7 +77,7 @@ async function* inOrder(
     // The first reply shows the version that all others must have.
     yield await fetched(0);
     for (let next = pieceBytes; next < remote.size || ahead.length > 0; ) {
-      for (; ahead.length < parallel && next < remote.size; next += pieceBytes) {
+      for (; ahead.length < (remote.givesRanges ? parallel : 1) && next < remote.size; next += pieceBytes) {
         const piece = fetched(next);
         // Awaited in its turn, where its failure is thrown.
         piece.catch(() => undefined);

@@ -1,6 +1,8 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
+import * as z from 'zod/mini';
+import { parseJson } from '../../../common/untrusted-json.ts';
 import { isReceiptName } from '../../../contract/delivery.ts';
 import { usageError } from '../../../terminal/errors.ts';
 import { failureOf } from '../../../terminal/failure.ts';
@@ -98,7 +100,7 @@ async function filesToDecrypt(
     if (name !== '-' && (await isFolder(resolve(folder, name)))) {
       isMany = true;
       const inside = await containersBelow(name, session);
-      if (inside.length === 0) await explainEmpty(session, name, options);
+      if (inside.length === 0) await explainEmpty(session, name, output ?? name, options);
       for (const path of inside.sort()) {
         const place = join(output ?? name, plaintextName(path));
         files.push({ input: join(name, path), output: place, root: name, path, isOfFolder: true });
@@ -142,9 +144,29 @@ async function containersBelow(name: string, { terminal, output }: Session): Pro
   return found;
 }
 
-/** A folder of receipts alone is what --delete leaves. @throws ClientError `not_found` for any other without containers */
-async function explainEmpty({ terminal, output }: Session, name: string, { delete: deletes }: DecryptOptions) {
-  const isDone = deletes && (await receiptNames(resolve(terminal.folder, name))).length > 0;
+/** What a receipt says of its files, as far as it is needed here. */
+const listedNames = z.object({ files: z.array(z.object({ name: z.string() })) });
+
+/**
+ * A folder of receipts, whose plaintexts are in the output folder, is what --delete leaves. Nothing depends on the receipts but this
+ * message, so they are not verified.
+ * @throws ClientError `not_found` for any other folder without containers
+ */
+async function explainEmpty(
+  { terminal, output }: Session,
+  name: string,
+  target: string,
+  options: Pick<DecryptOptions, 'delete'>,
+): Promise<void> {
+  const folder = resolve(terminal.folder, name);
+  const opened = resolve(terminal.folder, target);
+  const plaintexts = new Set(await readdir(opened).catch(() => []));
+  let isDone = false;
+  for (const receipt of options.delete ? await receiptNames(folder) : []) {
+    const jws = await readFile(join(folder, receipt), 'utf8');
+    const { data } = listedNames.safeParse(parseJson(Buffer.from(jws.split('.')[1] ?? '', 'base64url').toString()));
+    isDone ||= data?.files.some((file) => plaintexts.has(plaintextName(file.name))) === true;
+  }
   const what = `no file below ${printable(name)} ends in .c4gh`;
   if (!isDone) throw new ClientError('not_found', what);
   output.note(`${what}: nothing is left to decrypt.`);

@@ -115,7 +115,7 @@ export function decryption(
   const checkContainer = async (job: Job) => accepted(job, await compare(job, pathOf(job.file.input), 'container'));
 
   /**
-   * What the receipt says of a plaintext that exists and is right.
+   * What the receipt says of a plaintext that exists and is right, and whether that plaintext itself was compared.
    * @returns `undefined` if none exists
    * @throws ClientError `local_disk` if it is not right
    */
@@ -125,7 +125,7 @@ export function decryption(
     const { container, claim, file } = job;
     if (claim?.file.plaintext_sha256 !== undefined) {
       const verdict = await compare(job, target, 'plaintext');
-      if (verdict?.state === 'plaintext') return { verdict };
+      if (verdict?.state === 'plaintext') return { verdict, isPlaintextCompared: true };
     }
     // With an edit list, or without a receipt, only the container shows what is right.
     checkSize(job);
@@ -138,7 +138,7 @@ export function decryption(
       at += chunk.length;
     }
     if ((await existing.stat()).size !== at) throw existsAlready(file.output, ', with other content');
-    return { verdict: await checkContainer(job) };
+    return { verdict: await checkContainer(job), isPlaintextCompared: false };
   };
 
   const write = async (sink: Sink, { container, opening }: Job, onBytes: (bytes: Uint8Array) => void) => {
@@ -160,8 +160,8 @@ export function decryption(
     await sink.write(range ? sliced(plaintext, range) : plaintext);
   };
 
-  /** @returns what the receipt says of it */
-  const decryptTo = async (sink: Sink, job: Job): Promise<FileVerdict | undefined> => {
+  /** @returns what the receipt says of it, and whether it says so of the plaintext rather than of the container */
+  const decryptTo = async (sink: Sink, job: Job): Promise<Compared> => {
     const { claim } = job;
     checkSize(job);
     const isCompared = claim !== undefined && range === undefined;
@@ -169,11 +169,11 @@ export function decryption(
     const hash = createHash('sha256');
     const isPiped = sink.path === undefined;
     await write(sink, job, (bytes) => hasSum && isPiped && hash.update(bytes));
-    if (!isCompared) return undefined;
-    if (!hasSum) return await checkContainer(job);
-    if (sink.path !== undefined) return accepted(job, await compare(job, sink.path, 'plaintext'));
-    const isRight = hash.digest('hex') === claim.file.plaintext_sha256;
-    return accepted(job, isRight ? { state: 'plaintext', size: 0 } : otherSum);
+    if (!isCompared) return { verdict: undefined, isPlaintextCompared: false };
+    if (!hasSum) return { verdict: await checkContainer(job), isPlaintextCompared: false };
+    const isRight = () => hash.digest('hex') === claim.file.plaintext_sha256;
+    const found = isPiped ? (isRight() ? rightSum : otherSum) : await compare(job, sink.path, 'plaintext');
+    return { verdict: accepted(job, found), isPlaintextCompared: true };
   };
 
   /** @throws ClientError `damaged`, `not_verified`, `local_disk`; Crypt4ghError; UsageError */
@@ -182,17 +182,15 @@ export function decryption(
     await using container = await openInput(input, terminal);
     const target = pathOf(name);
     const skipped = resumes && !options.force ? await kept(await jobOf(file, container), target) : undefined;
-    let verdict = skipped?.verdict;
-    if (skipped === undefined) {
-      // Only the owner can read the plaintext.
-      const to = { ...outputOf(name, options, terminal), mode: 0o600 };
-      verdict = await writeOutput(to, async (sink) => await decryptTo(sink, await jobOf(file, container)));
-    }
+    // Only the owner can read the plaintext.
+    const to = { ...outputOf(name, options, terminal), mode: 0o600 };
+    const { verdict, isPlaintextCompared } =
+      skipped ?? (await writeOutput(to, async (sink) => await decryptTo(sink, await jobOf(file, container))));
     const verified = verdict?.state === 'plaintext' || verdict?.state === 'bytes' ? verdict.state : undefined;
     const isWhole = container.handle && range === undefined;
     const doubt = isWhole && !verified ? (verdict?.detail ?? 'no delivery receipt names it') : undefined;
     if (skipped === undefined) reportWritten(output, { file: input, output: name, verified }, doubt);
-    if (options.delete && verdict?.state === 'plaintext') {
+    if (options.delete && isPlaintextCompared && verdict?.state === 'plaintext') {
       await flush(await realpath(target));
       await rm(pathOf(input));
     }
@@ -200,6 +198,12 @@ export function decryption(
   };
 }
 
+interface Compared {
+  readonly verdict: FileVerdict | undefined;
+  readonly isPlaintextCompared: boolean;
+}
+
+const rightSum: FileVerdict = { state: 'plaintext', size: 0 };
 const otherSum: FileVerdict = { state: 'differs', size: 0, detail: 'its plaintext has another SHA-256' };
 
 /** @throws ClientError `damaged` if the receipt lists more bytes than the container has */

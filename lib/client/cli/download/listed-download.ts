@@ -6,6 +6,7 @@ import { awaitDelivery } from '../../api/delivery/await-delivery.ts';
 import { Claims } from '../../api/delivery/claims.ts';
 import type { Receipt } from '../../api/delivery/combine.ts';
 import { fetchReceipts } from '../../api/delivery/fetch-receipts.ts';
+import type { ReceiptKeys } from '../../api/delivery/key-set.ts';
 import { ReceiptError } from '../../api/delivery/receipt.ts';
 import { mayNameOneOf, noReceipts, type ReadReceipts, requestOf } from '../../api/delivery/receipt-files.ts';
 import { type DownloadReport, downloadFiles } from '../../api/download/download-files.ts';
@@ -104,7 +105,7 @@ async function awaited(run: Run, timeoutMs: number): Promise<Receipt> {
       },
     },
     timeoutMs,
-    fetch: (files) => fetched(run, files),
+    fetch: (files) => fetched(run, files, () => receiptKeys(session, proxy)),
     retrying: ({ message }) => output.note(printable(`${message}; trying again`)),
     signal: terminal.signal,
   });
@@ -152,7 +153,9 @@ async function chosen(run: Run, present: readonly ListedFile[], delivery: Receip
     if (selected.length > files.length && files.length === 0) {
       output.note(`The delivery receipts of your outbox are in ${printable(folder)}.`);
     }
-    await keepReceipts(run, receipts, files.length < candidates.length ? files : selected, claims, delivery);
+    // Nobody knows what receipts say that could not be read, so all of them stay.
+    if (read.areRead)
+      await keepReceipts(run, receipts, files.length < candidates.length ? files : selected, claims, delivery);
   }
   const lost = names.length === 0 && delivered ? delivered.size - ofDelivery.length : 0;
   return { ...read, files, claims, gone: lost > 0 ? goneError(lost, delivered?.size ?? 0) : undefined };
@@ -226,33 +229,40 @@ function originalPlaces(
   return ({ name }) => claims.place(name);
 }
 
-/** The receipts; none if the service has no keys to verify them with. */
+/** The receipts; none, and `areRead` is false, if the service has no keys to verify them with. */
 async function checkable(
   run: Run,
   files: readonly ListedFile[],
   counter: { readonly add: (count: number) => void },
-): Promise<ReadReceipts> {
-  const { session, own } = run;
+): Promise<ReadReceipts & { readonly areRead: boolean }> {
+  const { session, proxy, own } = run;
+  if (files.length === 0) return { ...noReceipts, areRead: true };
+  let keyFault: unknown;
+  const keys = () =>
+    receiptKeys(session, proxy).catch((error: unknown) => {
+      keyFault = error;
+      throw error;
+    });
   try {
-    const found = await fetched(run, files, counter);
+    const found = await fetched(run, files, keys, counter);
     warnOfReceipts(session, found, own);
-    return found;
+    return { ...found, areRead: true };
   } catch (error) {
-    if (!(error instanceof ClientError) || !withoutKeys.has(error.code)) throw error;
+    if (error !== keyFault || !(error instanceof ClientError) || !withoutKeys.has(error.code)) throw error;
     const message = `the delivery receipts cannot be verified: ${error.message}`;
     session.output.warn(printable(message));
     // A service never withdraws its keys. If this were accepted, an attacker who hides them could change files.
     const refused = (await pinnedKeys(session)).length > 0 ? [new ReceiptError(message, { cause: error })] : [];
-    return { ...noReceipts, refused };
+    return { ...noReceipts, refused, areRead: false };
   }
 }
 
 async function fetched(
   { session, proxy, wanted, own }: Run,
   files: readonly ListedFile[],
+  keys: () => Promise<ReceiptKeys>,
   counter?: { readonly add: (count: number) => void },
 ): Promise<ReadReceipts> {
-  const keys = () => receiptKeys(session, proxy);
   const { signal } = session.terminal;
   const folder = wanted.folder === '-' ? undefined : wanted.folder;
   return await fetchReceipts({ proxy, files, folder, counter, signal, keys, ownKeys: recipientsOf(own) });

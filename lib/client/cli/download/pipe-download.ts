@@ -4,7 +4,6 @@ import type { Claims } from '../../api/delivery/claims.ts';
 import type { Expected, Verified } from '../../api/download/expected.ts';
 import { StagedFile } from '../../api/download/staged-file.ts';
 import { streamFile } from '../../api/download/stream-file.ts';
-import { ClientError } from '../../api/errors.ts';
 import type { ListedFile, ProxyApi } from '../../api/proxy.ts';
 import { writeOutput } from '../files/output-file.ts';
 import { counted } from '../files/streams.ts';
@@ -31,7 +30,6 @@ export async function pipeDownload(files: readonly ListedFile[], options: PipeDo
   const listed = expected(file);
   let verified: Verified | undefined;
   using task = progress.task(printable(name), size);
-  let isTaken = false;
   async function* bytes() {
     const given = streamFile(new StagedFile(proxy, { name, size }), {
       parallel,
@@ -43,10 +41,8 @@ export async function pipeDownload(files: readonly ListedFile[], options: PipeDo
       },
     });
     yield* counted(given, task.add);
-    isTaken = true;
   }
   await writeOutput({ name: '-', terminal, toTerminal: true }, (sink) => sink.write(bytes()));
-  if (!isTaken) throw new ClientError('partial', `${name}: the reader of standard output ended before the file`);
   task.end();
   const result = { name, size, path: '-', outcome: 'downloaded', verified } as const;
   output.note(`${printable(name)}: ${formatBytes(size)}${summaryText(summaryOf([result], claims))}`);

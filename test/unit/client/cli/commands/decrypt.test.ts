@@ -130,6 +130,9 @@ describe('a folder', () => {
       expect(await toOpen()).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('2 verified') });
     }
     expect((await read(`open/${largePlain}`)).equals(plaintexts[0].subarray(5, 15))).toBe(true);
+    // The plaintext that is kept is a part of what was submitted, so nothing says that the container can go.
+    expect((await toOpen('--delete')).exitCode).toBe(0);
+    expect(await namesIn('data')).toContain(largeName);
   });
 });
 
@@ -173,6 +176,8 @@ describe('--delete', () => {
       stderr: 'no file below data ends in .c4gh: nothing is left to decrypt.\n',
     });
     expect((await toOpen()).exitCode).toBe(4);
+    await rm(join(folder, 'open'), { recursive: true });
+    expect((await toOpen('--delete')).exitCode).toBe(4);
     await rm(join(folder, 'data', receiptName));
     expect((await toOpen('--delete')).exitCode).toBe(4);
   });
