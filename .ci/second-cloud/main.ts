@@ -85,7 +85,8 @@ async function upgrade(): Promise<void> {
   if (!base || squash !== undefined) return;
   const former = await begin('upgrade', () => base);
   const job = await deliverFirst(former, 'upgrade');
-  await steps.take('export', (log) => job.export(log));
+  // The base's client may have other words for an export.
+  await steps.take('export', () => job.exportByRoute());
   await steps.take('deploy today’s tree over it while callers ask', async (log) => {
     const before = await former.records(log);
     const today = await Checkout.of(tree, join(folder, 'upgrade/today'), former.cloud, log);
@@ -100,7 +101,7 @@ async function upgrade(): Promise<void> {
     const after = new Set(await today.records(log));
     const lost = before.filter((row) => !after.has(row));
     if (lost.length > 0) throw new Error(`lost: ${lost.join(', ')}`);
-    return `${said}; ${await callers.judge()}; ${await job.download(log)}; ${await job.export(log)}`;
+    return `${said}; ${await callers.judge()}; ${await job.download(log)}; ${await job.exportByRoute()}`;
   });
 }
 

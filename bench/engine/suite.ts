@@ -265,7 +265,7 @@ class Stage {
       DATA_OUT_ADMIN_PASSWORD: admin.password,
     };
     const script = await installedProgram();
-    const { exitCode, stderr } = await runClient(['export', '--batch', 'batch.csv'], { script, env, folder });
+    const { exitCode, stderr } = await runClient(['admin', 'export', '--batch', 'batch.csv'], { script, env, folder });
     if (exitCode !== 0) throw new Error(`the batch ended with ${exitCode}: ${stderr}`);
   }
 

@@ -51,7 +51,7 @@ export function quickStart({ files, connectionPath, admin, released, hasKey }: Q
         ],
     [
       "As an administrator, export the dataset to the researcher's key, and wait until it is complete:",
-      `npx data-out export ${dataset} --visa ${quoted(visaPath)} --public-key ${quoted(publicKeyPath)} --wait`,
+      `npx data-out admin export ${dataset} --visa ${quoted(visaPath)} --public-key ${quoted(publicKeyPath)} --wait`,
     ],
     [
       'As the researcher, list, download, verify and decrypt it:',

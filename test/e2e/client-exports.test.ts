@@ -28,7 +28,7 @@ afterAll(() => service?.stop());
 async function add(row: RequestRow, files = {}): Promise<void> {
   for (const statement of exportRows(row, files)) await service.sql(statement);
 }
-const run = (...argv: string[]) => runCli(['exports', ...argv], { env });
+const run = (...argv: string[]) => runCli(['admin', ...argv], { env });
 const get = (path: string) =>
   rawRequest(service.connection.proxyUrl, path, { headers: { Authorization: basic(service.connection.admin) } });
 

@@ -148,7 +148,7 @@ describe('export', () => {
   });
 
   test('of a file is staged for the recipient', async () => {
-    const argv = ['export', fileId, '--file', '--visa', world.visaPath, '--public-key', publicKeyPath, '--json'];
+    const argv = ['admin', 'export', fileId, '--visa', world.visaPath, '--public-key', publicKeyPath, '--json'];
     const run = await world.run(argv, { env: administrator() });
     expect(run).toMatchObject({ exitCode: 0, stderr: '' });
     const [{ requestId = '', outcome }] = lines(run.stdout) as [Record<string, string>];
@@ -159,7 +159,7 @@ describe('export', () => {
 
   test('with a dry run needs no credentials and sends nothing', async () => {
     const before = world.service.calls('export sqs SendMessage');
-    const argv = ['export', 'EGAD7', '--visa', world.visaPath, '--public-key', publicKeyPath, '--dry-run'];
+    const argv = ['admin', 'export', 'EGAD7', '--visa', world.visaPath, '--public-key', publicKeyPath, '--dry-run'];
     const run = await world.run(argv);
     expect(run.exitCode).toBe(0);
     expect(run.stdout).toContain('would export  dataset EGAD7, kind fega');
@@ -169,7 +169,7 @@ describe('export', () => {
 
   test('with a wrong password is refused, and says whose it is', async () => {
     const env = { ...administrator(), DATA_OUT_ADMIN_PASSWORD: 'not-this-one' };
-    const argv = ['export', 'EGAD1', '--visa', world.visaPath, '--public-key', publicKeyPath];
+    const argv = ['admin', 'export', 'EGAD1', '--visa', world.visaPath, '--public-key', publicKeyPath];
     const run = await world.run(argv, { env });
     expect(run).toMatchObject({ exitCode: 3, stdout: '' });
     expect(run.stderr).toContain("Check the administrator's user name and password");
@@ -182,7 +182,7 @@ describe('export', () => {
       batch,
       `id,type,visa,public_key\nEGAD1,,visa.jwt,key.pub.pem\n${fileId},fileId,visa.jwt,none.pem\n`,
     );
-    const argv = ['export', '--batch', batch];
+    const argv = ['admin', 'export', '--batch', batch];
     const first = await world.run(argv, { env: administrator() });
     expect(first.exitCode).toBe(5);
     expect(first.stdout).toMatch(/^line 2: EGAD1: queued, request [0-9a-f-]{36}\nline 3: .*: failed: public_key: /);
@@ -205,7 +205,7 @@ describe('export', () => {
         : undefined,
     );
     try {
-      const argv = ['export', 'EGAD1', '--visa', world.visaPath, '--public-key', publicKeyPath, '--wait'];
+      const argv = ['admin', 'export', 'EGAD1', '--visa', world.visaPath, '--public-key', publicKeyPath, '--wait'];
       const { child, ended } = world.start(argv, { env: administrator() });
       // It asks for the request, the audit trail and the list, and finds that the request waits in its queue.
       await until(async () => asked() >= before + 3 || undefined, 'the client to wait');
@@ -213,7 +213,7 @@ describe('export', () => {
       const { exitCode, stdout, stderr } = await ended;
       const [, requestId = ''] = /queued, request ([0-9a-f-]{36})/.exec(stdout) ?? [];
       expect(exitCode).toBe(130);
-      expect(stderr).toContain(`stopped waiting; the export continues: data-out exports show ${requestId}`);
+      expect(stderr).toContain(`stopped waiting; the export continues: data-out admin show ${requestId}`);
       heal();
       await service.settled(requestId);
     } finally {

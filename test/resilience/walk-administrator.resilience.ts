@@ -137,7 +137,7 @@ test('Ctrl-C ends the waiting, not the export', async () => {
     caller === 'stage-file' ? { delayMs: 3000 } : undefined,
   );
   const before = (await listed()).filter(([, state]) => state === 'complete').length;
-  const commands = `data-out export ${dataset} --visa jane.jwt --public-key jane.pub.pem --wait`;
+  const commands = `data-out admin export ${dataset} --visa jane.jwt --public-key jane.pub.pem --wait`;
   const run = await walk.run(commands, { interrupt: 'accepted' });
   removeFault();
   expect(run).toEqual({ printed: expect.stringContaining('data-out: interrupted'), exitCode: 130 });
@@ -145,8 +145,8 @@ test('Ctrl-C ends the waiting, not the export', async () => {
 }, 120_000);
 
 describe('mistakes', () => {
-  const exportOf = (words: string) => `data-out export ${words} --public-key jane.pub.pem`;
-  const list = 'data-out exports list';
+  const exportOf = (words: string) => `data-out admin export ${words} --public-key jane.pub.pem`;
+  const list = 'data-out admin list';
   const url = (address: string) => ({ env: { DATA_OUT_URL: address } });
   const as = (name: string, file: string) => ({
     env: { DATA_OUT_ADMIN_USERNAME: name, DATA_OUT_ADMIN_PASSWORD_FILE: file },
@@ -161,7 +161,7 @@ describe('mistakes', () => {
   const mistakes: readonly Mistake[] = [
     {
       of: 'a private key',
-      commands: `data-out export ${dataset} --visa jane.jwt --public-key jane.sec.pem`,
+      commands: `data-out admin export ${dataset} --visa jane.jwt --public-key jane.sec.pem`,
       exitCode: 2,
       says: 'is a PRIVATE key, but a public key is needed here',
     },
@@ -209,12 +209,6 @@ describe('mistakes', () => {
     },
     { of: 'http', commands: list, ...url('http://archive.example.org/v1/'), exitCode: 2, says: 'is not encrypted' },
     {
-      of: 'the id of a file',
-      commands: exportOf('EGAF00000000001 --visa jane.jwt'),
-      exitCode: 2,
-      says: 'is the id of a file, not of a dataset',
-    },
-    {
       of: 'another token',
       commands: exportOf(`${dataset} --visa session.jwt`),
       exitCode: 2,
@@ -246,7 +240,7 @@ describe('mistakes', () => {
     },
     {
       of: 'a file of another dataset',
-      commands: exportOf('EGAF00000000003 --file --visa jane.jwt --wait'),
+      commands: exportOf('EGAF00000000003 --visa jane.jwt --wait'),
       exitCode: 3,
       says: 'not_entitled',
     },
@@ -278,7 +272,7 @@ describe('mistakes', () => {
       await writeFile(walk.path('disk/batch.csv'), `id,visa,public_key\n${dataset},ann.jwt,ann.pub.pem\n`);
       // All the room that is left.
       await expect(writeFile(walk.path('disk/filler'), Buffer.alloc(65_536))).rejects.toThrow('ENOSPC');
-      const batch = 'data-out export --batch disk/batch.csv';
+      const batch = 'data-out admin export --batch disk/batch.csv';
       const says = 'the disk that holds /home/alice/disk is full';
       expect(await walk.run(batch)).toEqual({ printed: expect.stringContaining(says), exitCode: 6 });
       disk.resize('1m');

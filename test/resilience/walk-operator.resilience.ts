@@ -141,7 +141,7 @@ test('an export with the visa of an issuer that is not trusted is rejected', { t
   const issuer = await makeTestIssuer({ iss: 'https://visas.example.org/' });
   await writeFile(walk.path('private/other.jwt'), await issuer.visa({ sub: 'jane', dataset: 'EGAD00000000001' }));
   const run = await walk.run(
-    'npx data-out export EGAD00000000001 --visa private/other.jwt --public-key private/me.pub.pem --username alice --wait\n',
+    'npx data-out admin export EGAD00000000001 --visa private/other.jwt --public-key private/me.pub.pem --username alice --wait\n',
     asAlice(),
   );
   expect(run.printed).toContain(

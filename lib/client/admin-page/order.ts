@@ -1,14 +1,7 @@
 import { Crypt4ghError } from '../../crypt4gh/errors.ts';
 import { expectCanonical, publicKeyBytes } from '../../crypt4gh/keys/public-key-form.ts';
 import { type DecodedToken, datasetsOf, decodeVisaOrPassport, expiryOf } from '../api/order/decoded-visa.ts';
-import {
-  doubtsOf,
-  isFileForDataset,
-  isIdentifier,
-  isLongExpired,
-  isToken,
-  type OrderType,
-} from '../api/order/order-rules.ts';
+import { doubtsOf, isIdentifier, isLongExpired, isToken, type OrderType, typeOf } from '../api/order/order-rules.ts';
 import type { ExportRequestBody } from './service.ts';
 
 /** What the form holds. */
@@ -67,7 +60,8 @@ function faultOf(field: OrderFault['field'], message: string | undefined): Order
 function identifierFault(id: string, type: OrderType): string | undefined {
   if (id === '') return 'Identifier: give the id of a dataset or a file.';
   if (!isIdentifier(id)) return 'Identifier: expected 1 to 256 characters without control characters.';
-  return isFileForDataset(id, type) ? `Identifier: ${id} is the id of a file. Choose the type File.` : undefined;
+  const isFile = type === 'datasetId' && typeOf(id) === 'fileId';
+  return isFile ? `Identifier: ${id} is the id of a file. Choose the type File.` : undefined;
 }
 
 function visaFault(visa: string, token: DecodedToken | undefined, now: Date): string | undefined {

@@ -18,8 +18,7 @@ const commands: Readonly<Record<string, () => Promise<Register>>> = {
   reencrypt: async () => (await import('./commands/reencrypt.ts')).registerReencrypt,
   inspect: async () => (await import('./commands/inspect.ts')).registerInspect,
   doctor: async () => (await import('./commands/doctor.ts')).registerDoctor,
-  export: async () => (await import('./commands/export.ts')).registerExport,
-  exports: async () => (await import('./commands/exports.ts')).registerExports,
+  admin: async () => (await import('./commands/admin.ts')).registerAdmin,
 };
 
 const help = `Settings, the first that is found:
@@ -32,7 +31,7 @@ Environment:
   DATA_OUT_USERNAME, DATA_OUT_PASSWORD       also CENTRAL_EGA_USERNAME, CENTRAL_EGA_PASSWORD, DATA_OUT_PASSWORD_FILE
   DATA_OUT_KEY_FILE, DATA_OUT_PASSPHRASE     your private key; also C4GH_PASSPHRASE
   DATA_OUT_CA_FILE, DATA_OUT_CONFIG          certificate authority, configuration file
-  DATA_OUT_ADMIN_USERNAME, DATA_OUT_ADMIN_PASSWORD, DATA_OUT_ADMIN_PASSWORD_FILE   for export and exports
+  DATA_OUT_ADMIN_USERNAME, DATA_OUT_ADMIN_PASSWORD, DATA_OUT_ADMIN_PASSWORD_FILE   for admin
   HTTPS_PROXY, ALL_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS, NO_COLOR   with their standard meaning`;
 
 /**

@@ -20,9 +20,9 @@ export function isIdentifier(id: string): boolean {
   return /^[^\p{Cc}]{1,256}$/u.test(id) && id.trim() !== '';
 }
 
-/** Whether the id of a file stands for a dataset. The service would look for such a dataset, and reject the request later. */
-export function isFileForDataset(id: string, type: OrderType): boolean {
-  return type === 'datasetId' && /^EGAF\d+$/i.test(id);
+/** What an id names by its form: `EGAF` and digits are a file. The service would look for a dataset of that name in vain. */
+export function typeOf(id: string): OrderType {
+  return /^EGAF\d+$/i.test(id) ? 'fileId' : 'datasetId';
 }
 
 /** Whether the text looks like a visa or passport: a JWS in compact form. */

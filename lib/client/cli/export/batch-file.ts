@@ -1,5 +1,6 @@
 import { type CsvRow, parseCsv } from '../../../terminal/csv.ts';
 import { UsageError } from '../../../terminal/errors.ts';
+import { type OrderType, typeOf } from '../../api/order/order-rules.ts';
 import { readSmallFile } from '../secrets.ts';
 
 /** A row of a batch. */
@@ -7,7 +8,7 @@ export interface BatchRow {
   /** Line in the file, counted from 1. */
   readonly line: number;
   readonly id: string;
-  readonly type: 'datasetId' | 'fileId';
+  readonly type: OrderType;
   /** Paths, relative to the folder of the batch. */
   readonly visa: string;
   readonly publicKey: string;
@@ -19,8 +20,7 @@ const required = ['id', 'visa', 'public_key'] as const;
 const optional = ['type', 'comment'] as const;
 
 /** Plain words, and the service's spellings: `DATASET_ID` and `datasetId` are the same. */
-const types: ReadonlyMap<string, BatchRow['type']> = new Map([
-  ['', 'datasetId'],
+const types: ReadonlyMap<string, OrderType> = new Map([
   ['dataset', 'datasetId'],
   ['datasetid', 'datasetId'],
   ['dataset_id', 'datasetId'],
@@ -33,8 +33,8 @@ const types: ReadonlyMap<string, BatchRow['type']> = new Map([
 const maxBytes = 32 * 1024 * 1024;
 
 /**
- * The rows of a CSV file, see `parseCsv`: the columns `id`, `visa`, `public_key`, and optionally `type` (default: a dataset) and
- * `comment`.
+ * The rows of a CSV file, see `parseCsv`: the columns `id`, `visa`, `public_key`, and optionally `type` (default: what
+ * the id names by its form) and `comment`.
  * @throws UsageError about the file as a whole; ClientError `not_found`
  */
 export async function readBatch(path: string): Promise<readonly BatchRow[]> {
@@ -44,7 +44,7 @@ export async function readBatch(path: string): Promise<readonly BatchRow[]> {
 
 function batchRow({ line, values, fault }: CsvRow): BatchRow {
   const { id = '', visa = '', public_key: publicKey = '' } = values;
-  const type = types.get((values.type ?? '').toLowerCase());
+  const type = values.type ? types.get(values.type.toLowerCase()) : typeOf(id);
   const problem = fault ?? problemOf(values, type);
   return {
     line,
@@ -56,8 +56,10 @@ function batchRow({ line, values, fault }: CsvRow): BatchRow {
   };
 }
 
-function problemOf(values: CsvRow['values'], type: BatchRow['type'] | undefined): string | undefined {
+function problemOf(values: CsvRow['values'], type: OrderType | undefined): string | undefined {
   const empty = required.find((name) => !values[name]);
   if (empty !== undefined) return `${empty} is empty`;
-  return type === undefined ? 'type is neither dataset nor file' : undefined;
+  if (type === undefined) return 'type is neither dataset nor file';
+  const { id = '' } = values;
+  return type === 'datasetId' && typeOf(id) === 'fileId' ? `${id} is the id of a file, not of a dataset` : undefined;
 }

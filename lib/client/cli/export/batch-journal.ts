@@ -35,8 +35,6 @@ export async function openJournal(batchPath: string, { readOnly }: { readonly re
     throw new LocalDiskError(`the journal of the batch: ${error.message}`, { remedy, cause: error });
   });
   const sent = sentIn(text);
-  /** Outcomes arrive in parallel, and are written one after the other. */
-  let writing: Promise<unknown> = Promise.resolve();
   return {
     sent: (digest: string) => sent.get(digest),
 
@@ -44,14 +42,10 @@ export async function openJournal(batchPath: string, { readOnly }: { readonly re
     async append(entry: JournalEntry, now: Date): Promise<void> {
       if (handle === undefined) return;
       const time = now.toISOString();
-      const written = writing.then(() =>
-        onDisk(path, async () => {
-          await handle.appendFile(`${JSON.stringify({ time, ...entry })}\n`);
-          await handle.datasync();
-        }),
-      );
-      writing = written.catch(() => undefined);
-      await written;
+      await onDisk(path, async () => {
+        await handle.appendFile(`${JSON.stringify({ time, ...entry })}\n`);
+        await handle.datasync();
+      });
     },
 
     [Symbol.asyncDispose]: async () => await handle?.close(),

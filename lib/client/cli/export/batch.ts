@@ -23,8 +23,6 @@ export interface BatchOptions {
   readonly connect: () => Promise<ProxyApi>;
   readonly proxyUrl: URL | undefined;
   readonly terminal: Terminal;
-  /** Requests at once. */
-  readonly parallel: number;
   readonly progress: Pick<Progress, 'counter'>;
   /** Called with the outcome of each row, in their order. */
   readonly onResult: (result: BatchResult) => void;
@@ -63,13 +61,13 @@ const stopping: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Sends the orders of a batch, several at once, and writes the outcomes as CSV beside the batch. What an earlier run sent is sent
+ * Sends the orders of a batch, one after the other, and writes the outcomes as CSV beside the batch. What an earlier run sent is sent
  * again only if the service says that it came to less than complete.
  * @returns the error of the whole run; `undefined` when every row is accepted
  * @throws UsageError, ClientError about the batch itself
  */
 export async function runBatch(options: BatchOptions): Promise<RowError | undefined> {
-  const { kind, dryRun, proxyUrl, terminal, parallel, progress, onResult } = options;
+  const { kind, dryRun, proxyUrl, terminal, progress, onResult } = options;
   const { signal } = terminal;
   const path = resolve(terminal.folder, options.path);
   const rows = await readBatch(path);
@@ -81,31 +79,13 @@ export async function runBatch(options: BatchOptions): Promise<RowError | undefi
   if (!dryRun) await service();
   await using journal = await openJournal(path, { readOnly: dryRun });
   const counter = progress.counter('exports', rows.length);
-  const queue = rows.entries();
-  const results: (BatchResult | undefined)[] = [];
-  let reported = 0;
-  let stop: BatchResult | undefined;
-  const report = () => {
-    const result = results[reported++];
-    // An interrupted row has no known outcome.
-    if (result && result.error?.code !== 'interrupted') onResult(result);
-  };
-
+  const results: BatchResult[] = [];
   /** Line of the first row with an order, by its digest. */
   const lines = new Map<string, number>();
-  let reading: Promise<unknown> = Promise.resolve();
-  /** Rows are read one after the other, so that of identical rows the first is sent. @throws ClientError, UsageError */
-  const read = async ({ id, type, visa, publicKey, line }: BatchRow) => {
-    const here = { ...terminal, folder: dirname(path) };
-    const sources = { visa: 'visa', publicKey: 'public_key', fileRemedy: 'Write "file" in the column "type".' };
-    const wanted = reading.then(() => readOrder({ id, type, kind, visa, publicKey }, sources, here));
-    reading = wanted.catch(() => undefined);
-    const order = await wanted;
-    const digest = orderDigest(order, proxyUrl);
-    const sameAs = lines.get(digest);
-    lines.set(digest, sameAs ?? line);
-    return { order, digest, sameAs };
-  };
+  const here = { ...terminal, folder: dirname(path) };
+  const sources = { visa: 'visa', publicKey: 'public_key' };
+  let stop: BatchResult | undefined;
+
   /** Sends an order, unless it is complete or under way. @throws ClientError, UsageError */
   const send = async (row: BatchRow, order: ExportOrder, digest: string): Promise<BatchResult> => {
     const before = journal.sent(digest);
@@ -135,44 +115,48 @@ export async function runBatch(options: BatchOptions): Promise<RowError | undefi
     let order: ExportOrder | undefined;
     try {
       if (row.fault) throw row.fault;
-      const found = await read(row);
-      ({ order } = found);
-      if (found.sameAs !== undefined) return { row, outcome: 'same', sameAs: found.sameAs, order };
-      return await send(row, order, found.digest);
+      order = await readOrder({ ...row, kind }, sources, here);
+      const digest = orderDigest(order, proxyUrl);
+      const sameAs = lines.get(digest);
+      if (sameAs !== undefined) return { row, outcome: 'same', sameAs, order };
+      lines.set(digest, row.line);
+      return await send(row, order, digest);
     } catch (error) {
       if (!(error instanceof ClientError || error instanceof UsageError)) throw error;
       return { row, outcome: 'failed', error, ...(order && { order }) };
     }
   };
 
-  const lane = async () => {
-    for (const [index, row] of queue) {
+  try {
+    for (const row of rows) {
       const result = await outcomeOf(row);
-      results[index] = result;
+      results.push(result);
       counter.add(1);
-      while (results[reported]) report();
       const { error, order } = result;
-      if (error?.code === 'interrupted' || (error && order && stopping.has(error.code))) stop ??= result;
-      if (stop) return;
+      // An interrupted row has no known outcome.
+      if (error?.code !== 'interrupted') onResult(result);
+      if (error?.code === 'interrupted' || (error && order && stopping.has(error.code))) {
+        stop = result;
+        break;
+      }
     }
-  };
-  await Promise.all(Array.from({ length: parallel }, lane)).finally(counter.end);
-  while (reported < rows.length) report();
+  } finally {
+    counter.end();
+  }
   if (!dryRun) await writeResults(path, results);
   if (stop?.error?.code === 'interrupted') return stop.error;
-  const errors = results.flatMap((result) => result?.error ?? []);
+  const errors = results.flatMap(({ error }) => error ?? []);
   return summed(errors, rows.length, stop);
 }
 
 /** Replaces `<batch>.results.csv` with the outcomes of this run. @throws LocalDiskError */
-async function writeResults(batch: string, results: readonly (BatchResult | undefined)[]): Promise<void> {
-  const rows = results.flatMap((result) => {
-    if (result === undefined) return [];
+async function writeResults(batch: string, results: readonly BatchResult[]): Promise<void> {
+  const rows = results.map((result) => {
     const { row, requestId = '', time = '', sameAs, shown, error } = result;
     const outcome = sameAs === undefined ? result.outcome : `same as line ${sameAs}`;
     const { line, id, type } = row;
     const state = [shown?.state ?? '', shown?.reason ?? '', error?.message ?? ''];
-    return [[`${line}`, id, type === 'fileId' ? 'file' : 'dataset', outcome, requestId, time, ...state]];
+    return [`${line}`, id, type === 'fileId' ? 'file' : 'dataset', outcome, requestId, time, ...state];
   });
   const path = `${batch}.results.csv`;
   const columns = ['line', 'id', 'type', 'outcome', 'request_id', 'queued_before', 'state', 'reason', 'error'];

@@ -6,13 +6,7 @@ import { UsageError, usageError } from '../../../terminal/errors.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
 import { ClientError, UnavailableError } from '../../api/errors.ts';
 import { decodeVisaOrPassport, expiryOf } from '../../api/order/decoded-visa.ts';
-import {
-  doubtsOf,
-  isFileForDataset,
-  isIdentifier,
-  isLongExpired,
-  type OrderType,
-} from '../../api/order/order-rules.ts';
+import { doubtsOf, isIdentifier, isLongExpired, type OrderType } from '../../api/order/order-rules.ts';
 import { type ExportRequest, exportsPerPage, type ProxyApi } from '../../api/proxy.ts';
 import { readPublicKey } from '../key-files.ts';
 import { checkedVisa, readSecretFile, refuseToken } from '../secrets.ts';
@@ -47,8 +41,6 @@ export class LostAnswerError extends ClientError {}
 export interface ExportSources {
   readonly visa: string;
   readonly publicKey: string;
-  /** How to say that the id is that of a file. */
-  readonly fileRemedy: string;
 }
 
 /** What to do when a recipient has sent a private key. */
@@ -64,9 +56,6 @@ export async function readOrder(words: ExportWords, sources: ExportSources, term
   const { id, type, kind } = words;
   if (!isIdentifier(id)) {
     throw usageError('id', 'expected an identifier of 1 to 256 characters');
-  }
-  if (isFileForDataset(id, type)) {
-    throw usageError('id', `${id} is the id of a file, not of a dataset`, sources.fileRemedy);
   }
   refuseToken(sources.visa, words.visa);
   const path = resolve(terminal.folder, words.visa);
@@ -106,7 +95,7 @@ export async function sendOrder(
   } catch (error) {
     if (!(error instanceof UnavailableError && error.mayBeDone)) throw error;
     throw new LostAnswerError('unavailable', `${error.message}. It may have been taken`, {
-      remedy: `data-out exports list --kind ${request.kind} shows whether it was. Only if not, send it again.`,
+      remedy: `data-out admin list --kind ${request.kind} shows whether it was. Only if not, send it again.`,
       cause: error,
     });
   }

@@ -34,7 +34,7 @@ export function shortfallOf(shown: ShownExport): ClientError | undefined {
 const shortfalls = {
   rejected: ['forbidden', 'Nothing was staged.', 'Ask the operator.'],
   withdrawn: ['forbidden', 'Its containers were taken back, with the dataset or by the operator.', 'Ask the operator.'],
-  incomplete: ['partial', 'data-out exports show ID --files names them.', 'Export again, or ask the operator.'],
+  incomplete: ['partial', 'data-out admin show ID --files names them.', 'Export again, or ask the operator.'],
 } as const;
 
 /** A line for each explained reason code, in their order. */

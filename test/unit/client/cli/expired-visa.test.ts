@@ -58,7 +58,7 @@ describe.each([
   ['list', ['list']],
   ['list --quiet', ['list', '--quiet']],
   ['download', ['download', '--all']],
-  ['export', ['export', 'EGAD1', '--visa', 'jane.jwt', '--public-key', 'jane.pub']],
+  ['admin export', ['admin', 'export', 'EGAD1', '--visa', 'jane.jwt', '--public-key', 'jane.pub']],
 ])('%s with a visa', (_, argv) => {
   test('that expires now is warned of once, and sent', async () => {
     const { stderr, isSent } = await runWith(argv, now);
@@ -104,7 +104,7 @@ test('a visa that a variable holds is not looked for in a file', async () => {
 
 // The service would accept the request now, and reject it later without a reply.
 test('and no administrator sends it: the service would not report the rejection', async () => {
-  const argv = ['export', 'EGAD1', '--visa', 'jane.jwt', '--public-key', 'jane.pub'];
+  const argv = ['admin', 'export', 'EGAD1', '--visa', 'jane.jwt', '--public-key', 'jane.pub'];
   const { stderr, isSent, exitCode } = await runWith(argv, now - 301);
   expect({ exitCode, isSent }).toEqual({ exitCode: 2, isSent: false });
   expect(stderr).toContain('expired at 2026-11-21T09:54:59.000Z');

@@ -40,8 +40,8 @@ describe('a private key in the place of a public one', () => {
     expect(stderr).not.toContain(secret.split('\n')[1]);
   });
 
-  test('export: the administrator asks for a new pair', async () => {
-    const argv = ['export', 'EGAD1', '--visa', 'visa.jwt', '--public-key', 'me.sec.pem', '--dry-run'];
+  test('admin export: the administrator asks for a new pair', async () => {
+    const argv = ['admin', 'export', 'EGAD1', '--visa', 'visa.jwt', '--public-key', 'me.sec.pem', '--dry-run'];
     const { exitCode, stderr } = await run(...argv);
     expect(exitCode).toBe(2);
     expect(stderr).toMatch(
@@ -50,7 +50,7 @@ describe('a private key in the place of a public one', () => {
   });
 
   test('a batch: its row fails', async () => {
-    const { exitCode, stdout } = await run('export', '--batch', 'batch.csv', '--dry-run');
+    const { exitCode, stdout } = await run('admin', 'export', '--batch', 'batch.csv', '--dry-run');
     expect(exitCode).toBe(2);
     expect(stdout.toString()).toContain('me.sec.pem is a PRIVATE key');
   });
@@ -108,7 +108,7 @@ describe('without settings', () => {
 
   test('an administrator, who has no visa, is not sent there', async () => {
     const env = { DATA_OUT_ADMIN_USERNAME: 'admin', DATA_OUT_ADMIN_PASSWORD: 'x' };
-    const { exitCode, stderr } = await runCli(['exports', 'list'], { folder, env });
+    const { exitCode, stderr } = await runCli(['admin', 'list'], { folder, env });
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('DATA_OUT_URL') });
     expect(stderr).not.toContain('setup');
   });

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { decodeVisaOrPassport } from '../../../../../lib/client/api/order/decoded-visa.ts';
 import {
   doubtsOf,
-  isFileForDataset,
   isIdentifier,
   isLongExpired,
   isToken,
+  typeOf,
 } from '../../../../../lib/client/api/order/order-rules.ts';
 import { unverifiedToken, visaClaims } from '../../../../helpers/unverified-token.ts';
 
@@ -23,10 +23,13 @@ test.each([
   expect(isIdentifier(id)).toBe(expected);
 });
 
-test('the id of a file is not a dataset, in any case of its letters', () => {
-  expect(isFileForDataset('egaf00000000001', 'datasetId')).toBe(true);
-  expect(isFileForDataset('EGAF00000000001', 'fileId')).toBe(false);
-  expect(isFileForDataset('EGAD00000000001', 'datasetId')).toBe(false);
+test.each([
+  ['EGAF00000000001', 'fileId'],
+  ['egaf00000000001', 'fileId'],
+  ['EGAD00000000001', 'datasetId'],
+  ['EGAFRICA', 'datasetId'],
+])('%s is a %s', (id, type) => {
+  expect(typeOf(id)).toBe(type);
 });
 
 test.each([

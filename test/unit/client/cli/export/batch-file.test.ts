@@ -39,6 +39,12 @@ describe('a batch', () => {
     expect(await read(text)).toEqual([{ line: 2, ...row }]);
   });
 
+  test('without a type goes by the form of the id, else by the type', async () => {
+    const text = 'EGAF1,,a,b\negaf2,,a,b\nEGAD3,,a,b\nEGAD4,file,a,b\n';
+    const types = (await read(`id,type,visa,public_key\n${text}`)).map(({ type }) => type);
+    expect(types).toEqual(['fileId', 'fileId', 'datasetId', 'fileId']);
+  });
+
   test('may have commas and line ends within quotes', async () => {
     const [first, second] = await read('id,visa,public_key\nEGAD1,"my, own\n.jwt",a.pub\nEGAD2,b.jwt,b.pub\n');
     expect(first).toMatchObject({ visa: 'my, own\n.jwt' });
@@ -51,6 +57,7 @@ describe('a row has its own fault', () => {
   test.each([
     ['with an empty value', 'EGAD1,,,a.pub\n', 'visa is empty'],
     ['with another type', 'E,folder,a,b\n', 'type is neither dataset nor file'],
+    ['with the id of a file as a dataset', 'EGAF1,dataset,a,b\n', 'EGAF1 is the id of a file, not of a dataset'],
     ['with the name of a built-in as its type', 'E,constructor,a,b\n', 'type is neither dataset nor file'],
     ['that is too short', 'EGAD1,datasetId,a.jwt\n', 'another number of values'],
     ['that is too long', 'EGAD1,datasetId,a,eyJhbGciOi.secret,c\n', 'another number of values'],

@@ -63,16 +63,16 @@ async function run(...argv: string[]) {
   return { ...rest, stdout: stdout.toString() };
 }
 const exportOne = (...more: string[]) =>
-  run('export', 'EGAD1', '--visa', 'jane.jwt', '--public-key', 'jane.pub', ...more);
+  run('admin', 'export', 'EGAD1', '--visa', 'jane.jwt', '--public-key', 'jane.pub', ...more);
 
-describe('export', () => {
+describe('admin export', () => {
   test('says that nothing is approved yet', async () => {
     const { stdout, stderr, exitCode } = await exportOne();
     expect({ stdout, exitCode }).toEqual({
       stdout: `EGAD1: queued, request ${requestId}; nothing is approved yet\n`,
       exitCode: 0,
     });
-    expect(stderr).toContain(`data-out exports show ${requestId}`);
+    expect(stderr).toContain(`data-out admin show ${requestId}`);
     expect(calls).toEqual(['POST /v1/export/fega']);
   });
 
@@ -115,13 +115,13 @@ describe('export', () => {
     replies[one] = { state: 'odd' };
     const { stderr, exitCode } = await exportOne('--wait');
     expect(exitCode).toBe(1);
-    expect(stderr).toContain(`stopped waiting; the export continues: data-out exports show ${requestId}`);
+    expect(stderr).toContain(`stopped waiting; the export continues: data-out admin show ${requestId}`);
   });
 
   test('Ctrl-C while it waits leaves the export running, and says so', async () => {
     const controller = new AbortController();
     replies[one] = { ...shownExport(), files: [], page: 0 };
-    const argv = ['export', 'EGAD1', '--visa', 'jane.jwt', '--public-key', 'jane.pub', '--wait'];
+    const argv = ['admin', 'export', 'EGAD1', '--visa', 'jane.jwt', '--public-key', 'jane.pub', '--wait'];
     let said = '';
     const { exitCode } = await runCli(argv, {
       folder,
@@ -134,7 +134,7 @@ describe('export', () => {
       },
     });
     expect(exitCode).toBe(130);
-    expect(said).toContain(`stopped waiting; the export continues: data-out exports show ${requestId}`);
+    expect(said).toContain(`stopped waiting; the export continues: data-out admin show ${requestId}`);
   });
 
   test.each<[string, (response: ServerResponse) => void]>([
@@ -149,7 +149,7 @@ describe('export', () => {
     const { stdout, stderr, exitCode } = await exportOne();
     expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 7 });
     expect(stderr).toMatch(
-      /\. It may have been taken\ndata-out exports list --kind fega shows whether it was\. Only if not, send it again\.\n$/,
+      /\. It may have been taken\ndata-out admin list --kind fega shows whether it was\. Only if not, send it again\.\n$/,
     );
     expect(calls).toEqual(['POST /v1/export/fega']);
   });
@@ -163,18 +163,16 @@ describe('export', () => {
     expect(calls).toEqual(['POST /v1/export/fega', 'POST /v1/export/fega']);
   });
 
-  test('of the id of a file says what to add, and sends nothing', async () => {
-    const { stderr, exitCode } = await run('export', 'EGAF1', '--visa', 'jane.jwt', '--public-key', 'jane.pub');
-    expect(exitCode).toBe(2);
-    expect(stderr).toContain('EGAF1 is the id of a file, not of a dataset');
-    expect(stderr).toContain('Add --file');
-    expect(calls).toEqual([]);
+  test('takes the id of a file, by its form', async () => {
+    const argv = ['EGAF1', '--visa', 'jane.jwt', '--public-key', 'jane.pub', '--json'];
+    const { stdout, exitCode } = await run('admin', 'export', ...argv);
+    expect({ ...JSON.parse(stdout), exitCode }).toMatchObject({ id: 'EGAF1', type: 'fileId', exitCode: 0 });
   });
 
   test('of a batch says what happened to each row, and sends again what was rejected', async () => {
     const rows = 'EGAD1,jane.jwt,jane.pub\nEGAD1,jane.jwt,jane.pub\n';
     await writeFile(join(folder, 'rows.csv'), `id,visa,public_key\n${rows}`);
-    const batch = (...more: string[]) => run('export', '--batch', 'rows.csv', ...more);
+    const batch = (...more: string[]) => run('admin', 'export', '--batch', 'rows.csv', ...more);
     expect(await batch('--dry-run')).toEqual({
       exitCode: 0,
       stdout: 'line 2: EGAD1: would be sent\nline 3: EGAD1: same as line 2\n',
@@ -193,11 +191,11 @@ describe('export', () => {
   });
 
   test('a batch is not waited for', async () => {
-    expect(await run('export', '--batch', 'b.csv', '--wait')).toMatchObject({ exitCode: 2 });
+    expect(await run('admin', 'export', '--batch', 'b.csv', '--wait')).toMatchObject({ exitCode: 2 });
   });
 });
 
-describe('exports list', () => {
+describe('admin list', () => {
   const row = (more = {}) => ({
     ...shownExport(more),
     counts: { total: 3, staged: 1, pending: 2 },
@@ -208,7 +206,7 @@ describe('exports list', () => {
     const uncounted = { total: 9, staged: null, pending: null };
     const exports = [row({ state: 'rejected', reason: 'not_released' }), { ...row(), counts: uncounted, bytes: null }];
     replies['/v1/export/fega'] = { exports, page: 0 };
-    const { stdout, stderr, exitCode } = await run('exports', 'list');
+    const { stdout, stderr, exitCode } = await run('admin', 'list');
     expect(exitCode).toBe(0);
     expect(stdout.split('\n')).toEqual([
       'REQUESTED         STATE                    ID      FILES     SIZE  REQUEST',
@@ -227,26 +225,26 @@ describe('exports list', () => {
   test('passes state, time, page and kind on, and says when there may be more', async () => {
     replies['/v1/export/gdi'] = { exports: Array(100).fill(row()), page: 1 };
     const argv = ['--state', 'withdrawn', '--since', '2026-11-22T08:00+01:00', '--page', '2', '--kind', 'gdi'];
-    const { stderr } = await run('exports', 'list', ...argv);
+    const { stderr } = await run('admin', 'list', ...argv);
     expect(calls).toEqual(['GET /v1/export/gdi?page=1&state=withdrawn&since=2026-11-22T07%3A00%3A00.000Z']);
     expect(stderr).toBe('100 exports; --page 3 may have more\n');
   });
 
   test('is one object per line with --json', async () => {
     replies['/v1/export/fega'] = { exports: [row()], page: 0 };
-    expect(JSON.parse((await run('exports', 'list', '--json')).stdout)).toEqual(row());
+    expect(JSON.parse((await run('admin', 'list', '--json')).stdout)).toEqual(row());
   });
 
   test('may be empty, and takes no other state and no other time', async () => {
-    expect(await run('exports', 'list')).toMatchObject({ exitCode: 0, stdout: '', stderr: 'no exports\n' });
+    expect(await run('admin', 'list')).toMatchObject({ exitCode: 0, stdout: '', stderr: 'no exports\n' });
     calls.length = 0;
-    expect(await run('exports', 'list', '--state', 'odd')).toMatchObject({ exitCode: 2 });
-    expect(await run('exports', 'list', '--since', 'monday')).toMatchObject({ exitCode: 2 });
+    expect(await run('admin', 'list', '--state', 'odd')).toMatchObject({ exitCode: 2 });
+    expect(await run('admin', 'list', '--since', 'monday')).toMatchObject({ exitCode: 2 });
     expect(calls).toEqual([]);
   });
 });
 
-describe('exports show', () => {
+describe('admin show', () => {
   const shown = shownExport(
     { state: 'incomplete', settledAt: '2026-11-21T10:09:00.000Z', generation: 2, receipt: 'EGAD1-x.delivery.jws' },
     { staged: 1000, given_up: 1 },
@@ -263,7 +261,7 @@ describe('exports show', () => {
 
   test('says what is known', async () => {
     replies[one] = { ...shown, files: [], page: 0 };
-    const { stdout, exitCode } = await run('exports', 'show', requestId);
+    const { stdout, exitCode } = await run('admin', 'show', requestId);
     expect(exitCode).toBe(0);
     expect(stdout.split('\n')).toEqual([
       `request     ${requestId}`,
@@ -284,19 +282,19 @@ describe('exports show', () => {
     const last = [file(1000, { state: 'given_up', reason: 'no_answer', bytes: null })];
     const respond = (page: number) => ({ ...shown, files: page === 0 ? first : last, page });
     replies = new Proxy({}, { get: () => respond(calls.length - 1) });
-    const { stdout, stderr } = await run('exports', 'show', requestId, '--files');
+    const { stdout, stderr } = await run('admin', 'show', requestId, '--files');
     expect(calls).toEqual([`GET ${one}?page=0`, `GET ${one}?page=1`]);
     expect(stdout).toMatch(/\nFILE +STATE +SIZE +REASON\n/);
     expect(stdout).toMatch(/\nEGAF1000 +given_up +no_answer\n$/);
     expect(stderr).toMatch(/^no_answer: the last attempt timed out or crashed\. Ask the operator\.\n$/);
     calls.length = 0;
-    const json = await run('exports', 'show', requestId, '--files', '--json');
+    const json = await run('admin', 'show', requestId, '--files', '--json');
     expect(JSON.parse(json.stdout).files).toHaveLength(1001);
     expect(json.stderr).toBe('');
   });
 
   test('of an unknown request says in what case it is worth asking again', async () => {
-    const { stderr, exitCode } = await run('exports', 'show', requestId);
+    const { stderr, exitCode } = await run('admin', 'show', requestId);
     expect(exitCode).toBe(4);
     expect(stderr).toContain('There is no such request.');
     expect(stderr).toContain('If the request is only seconds old, ask again.');
@@ -304,7 +302,7 @@ describe('exports show', () => {
 
   test('shows nothing that a terminal obeys', async () => {
     replies[one] = { ...shownExport({ dataset: 'EGAD1\u001b[2J', reason: '\u202e' }), files: [], page: 0 };
-    const { stdout } = await run('exports', 'show', requestId);
+    const { stdout } = await run('admin', 'show', requestId);
     expect(stdout).toContain('EGAD1\\u{1b}[2J');
     for (const character of ['\u001b', '\u202e']) expect(stdout).not.toContain(character);
   });
@@ -313,7 +311,7 @@ describe('exports show', () => {
 test('an export without files says so in one line', async () => {
   const bare = shownExport({ state: 'rejected', reason: 'not_released' });
   replies[one] = { ...bare, files: [], page: 0 };
-  const { stdout, stderr } = await run('exports', 'show', requestId, '--files');
+  const { stdout, stderr } = await run('admin', 'show', requestId, '--files');
   expect(stdout).toMatch(/^request /);
   expect(stdout).not.toContain('FILE');
   expect(stderr).toMatch(/^The export has no files\.\nnot_released: .*\n$/);

@@ -11,14 +11,15 @@ import { administered, administratorApi } from '../export/administrator.ts';
 import { describeState, explainReasons, filesOf } from '../export/export-state.ts';
 import { parseCount, parseTime, withAdministratorOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
+import { registerExport } from './admin-export.ts';
 
 const afterHelp = `
 An export is queued until the service has checked it. Then it is rejected, and nothing is staged, or it is accepted, staging and
 at last complete, incomplete or withdrawn. Below a table is what its reason codes mean.
 
 Examples:
-  data-out exports list --state incomplete --since 2026-11-22
-  data-out exports show 0b9d7a52-5f6e-4c1a-9a39-0d2f3f1f2a11 --files`;
+  data-out admin list --state incomplete --since 2026-11-22
+  data-out admin show 0b9d7a52-5f6e-4c1a-9a39-0d2f3f1f2a11 --files`;
 
 const columns: Columns<ListedExport> = [
   ['REQUESTED', ({ requestedAt }) => requestedAt.slice(0, 16).replace('T', ' ')],
@@ -40,12 +41,13 @@ const unrecorded = {
   not_found: 'Check the request id and --kind. If the request is only seconds old, ask again.',
 };
 
-/** `exports list` and `exports show`, for administrators. */
-export function registerExports(program: Command, context: CommandContext): void {
-  const exports = program.command('exports').description('administrators: the outcomes of exports');
-  exports.addHelpText('after', afterHelp);
+/** `admin export|list|show`, for administrators. */
+export function registerAdmin(program: Command, context: CommandContext): void {
+  const admin = program.command('admin').description('administrators: export files, and see what happened to exports');
+  admin.addHelpText('after', afterHelp);
+  registerExport(admin, context);
 
-  withAdministratorOptions(exports.command('list'))
+  withAdministratorOptions(admin.command('list'))
     .description('list the newest exports')
     .addOption(new Option('--state <state>', 'only exports in this state').choices(exportStates))
     .option('--since <time>', 'only exports requested since then')
@@ -65,7 +67,7 @@ export function registerExports(program: Command, context: CommandContext): void
       output.note(rows.length === 0 ? 'no exports' : `${counted(rows.length, 'export')}${more}`);
     });
 
-  withAdministratorOptions(exports.command('show'))
+  withAdministratorOptions(admin.command('show'))
     .description('show one export')
     .argument('<request>', 'the request id')
     .option('--files', 'with its files')

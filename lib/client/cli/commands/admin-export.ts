@@ -3,50 +3,47 @@ import { isUnderWay, type ShownExport } from '../../../contract/export-state.ts'
 import { usageError } from '../../../terminal/errors.ts';
 import { problemOf } from '../../../terminal/failure.ts';
 import { formatFacts, printable } from '../../../terminal/output.ts';
+import { typeOf } from '../../api/order/order-rules.ts';
 import type { ProxyApi } from '../../api/proxy.ts';
 import { administratorApi } from '../export/administrator.ts';
 import { type BatchResult, runBatch } from '../export/batch.ts';
 import { type ExportOrder, readOrder, sendOrder } from '../export/export-order.ts';
 import { describeState, shortfallOf } from '../export/export-state.ts';
 import { waitForExport } from '../export/wait.ts';
-import { parseCount, publicKeyForms, withAdministratorOptions } from '../options.ts';
+import { publicKeyForms, withAdministratorOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
-type Texts = 'visa' | 'publicKey' | 'batch' | 'parallel';
-type Switches = 'file' | 'dryRun' | 'wait';
+type Texts = 'visa' | 'publicKey' | 'batch';
+type Switches = 'dryRun' | 'wait';
 type ExportOptions = { readonly [Name in Texts]?: string } & {
   readonly [Name in Switches]?: boolean;
 } & { readonly kind: string };
 
 const afterHelp = `
 The service queues the request and answers at once; then it checks whether the visa is valid and the dataset released. --wait
-waits for the outcome; later, data-out exports shows it. The recipient sees the staged files with data-out list. With --wait the
+waits for the outcome; later, data-out admin show has it. The recipient sees the staged files with data-out list. With --wait the
 exit code is 0 for complete, 3 for rejected or withdrawn, 5 for incomplete, 7 for failed.
 
-A batch is a CSV file whose first line is id,type,visa,public_key. Paths are relative to its folder; the type is dataset, the
-default, or file. The outcomes of a run are written to FILE.csv.results.csv, and what all runs have sent to
+An id of EGAF and digits is a file, any other a dataset. A batch is a CSV file whose first line is id,visa,public_key. Paths are
+relative to its folder. A column type can say that another id is a file, or a dataset. The outcomes of a run are written to FILE.csv.results.csv, and what all runs have sent to
 FILE.csv.results.jsonl. A second run of the same command asks the service what happened to the rows that were sent, and sends
 the others, and those that were rejected, incomplete or withdrawn.
 
 Examples:
-  data-out export EGAD00000000001 --visa jane.jwt --public-key jane.pub.pem --wait
-  data-out export EGAF00000000001 --file --visa jane.jwt --public-key jane.pub.pem --dry-run
-  data-out export --batch recipients.csv --dry-run`;
+  data-out admin export EGAD00000000001 --visa jane.jwt --public-key jane.pub.pem --wait
+  data-out admin export EGAF00000000001 --visa jane.jwt --public-key jane.pub.pem --dry-run
+  data-out admin export --batch recipients.csv --dry-run`;
 
-const defaultParallel = '4';
-
-/** `export <id>` and `export --batch <file>`, for administrators. */
-export function registerExport(program: Command, context: CommandContext): void {
-  const exporting = program
+/** `admin export <id>` and `admin export --batch <file>`. */
+export function registerExport(admin: Command, context: CommandContext): void {
+  const exporting = admin
     .command('export')
-    .description('administrators: stage a dataset or file for a recipient')
-    .argument('[id]', 'dataset, or with --file the file')
+    .description('stage a dataset or file for a recipient')
+    .argument('[id]', 'dataset or file')
     .option('--visa <file>', "the recipient's visa or passport")
     .option('--public-key <file>', `the recipient's public key: ${publicKeyForms}`)
-    .option('--file', 'the id names a single file')
     .option('--wait', 'wait for the outcome')
     .option('--batch <file>', 'many exports from a CSV file')
-    .option('--parallel <n>', `with --batch: requests at once (default: ${defaultParallel})`)
     .option('--dry-run', 'check everything, send nothing');
   withAdministratorOptions(exporting)
     .addHelpText('after', afterHelp)
@@ -61,11 +58,8 @@ export function registerExport(program: Command, context: CommandContext): void 
 
 /** The batch, if `--batch` is given. @throws UsageError for other options that a batch replaces */
 function checkedBatch(id: string | undefined, options: ExportOptions): string | undefined {
-  const { batch, visa, publicKey, file, parallel, wait } = options;
-  if (batch === undefined) {
-    if (parallel !== undefined) throw usageError('--parallel', 'this goes with --batch');
-    return undefined;
-  }
+  const { batch, visa, publicKey, wait } = options;
+  if (batch === undefined) return undefined;
   if (wait) {
     throw usageError(
       '--wait',
@@ -73,17 +67,17 @@ function checkedBatch(id: string | undefined, options: ExportOptions): string | 
       'Run the batch again later: it shows the outcome of each row.',
     );
   }
-  if (id !== undefined || visa !== undefined || publicKey !== undefined || file) {
-    throw usageError('--batch', 'id, visa, public key and type are in the file', 'Give --batch alone.');
+  if (id !== undefined || visa !== undefined || publicKey !== undefined) {
+    throw usageError('--batch', 'id, visa and public key are in the file', 'Give --batch alone.');
   }
   return batch;
 }
 
-function checkedOne(id: string | undefined, { visa, publicKey, kind, file }: ExportOptions) {
+function checkedOne(id: string | undefined, { visa, publicKey, kind }: ExportOptions) {
   if (id === undefined) throw usageError('id', 'no dataset is given', 'Give its id, or --batch FILE.csv.');
   if (visa === undefined) throw usageError('--visa', "give the file with the recipient's visa");
   if (publicKey === undefined) throw usageError('--public-key', "give the file with the recipient's public key");
-  return { id, type: file ? 'fileId' : 'datasetId', kind, visa, publicKey } as const;
+  return { id, type: typeOf(id), kind, visa, publicKey } as const;
 }
 
 async function exportOne(
@@ -91,8 +85,7 @@ async function exportOne(
   words: ReturnType<typeof checkedOne>,
   { wait, api }: { readonly wait?: boolean; readonly api: (() => Promise<ProxyApi>) | undefined },
 ): Promise<void> {
-  const sources = { visa: '--visa', publicKey: '--public-key', fileRemedy: 'Add --file to export this one file.' };
-  const order = await readOrder(words, sources, terminal);
+  const order = await readOrder(words, { visa: '--visa', publicKey: '--public-key' }, terminal);
   for (const doubt of order.doubts) output.warn(printable(doubt));
   if (api === undefined) {
     output.result({ outcome: 'would-send', ...recordOf(order) }, describe(order));
@@ -103,7 +96,7 @@ async function exportOne(
   const { requestId } = await sendOrder(proxy, order, terminal.signal);
   const text = `${printable(words.id)}: queued, request ${printable(requestId)}; nothing is approved yet`;
   output.result({ outcome: 'accepted', requestId, ...recordOf(order) }, text);
-  const showCommand = `data-out exports show ${printable(requestId)}`;
+  const showCommand = `data-out admin show ${printable(requestId)}`;
   if (!wait) {
     if (!output.json) output.note(`The service now checks visa and release. ${showCommand} shows its outcome.`);
     return;
@@ -138,11 +131,10 @@ async function watch(
 async function exportBatch(
   session: Session,
   path: string,
-  { kind, dryRun = false, ...more }: ExportOptions,
+  { kind, dryRun = false }: ExportOptions,
   connect: () => Promise<ProxyApi>,
 ): Promise<void> {
   const { output, progress, terminal, settings } = session;
-  const parallel = parseCount('--parallel', more.parallel ?? defaultParallel, { from: 1, to: 32 });
   const counts = { accepted: 0, 'accepted-before': 0, same: 0, 'would-send': 0, failed: 0 };
   const onResult = (result: BatchResult) => {
     const { row, outcome, requestId, time, sameAs, order, error, shown } = result;
@@ -160,7 +152,7 @@ async function exportBatch(
     for (const doubt of order?.doubts ?? []) output.warn(`line ${row.line}: ${printable(doubt)}`);
     output.result(record, `line ${row.line}: ${printable(row.id)}: ${printable(textOf(result))}`);
   };
-  const options = { path, kind, dryRun, connect, proxyUrl: settings.proxyUrl, terminal, parallel, progress, onResult };
+  const options = { path, kind, dryRun, connect, proxyUrl: settings.proxyUrl, terminal, progress, onResult };
   const error = await runBatch(options);
   const parts = Object.entries(counts).flatMap(([outcome, count]) =>
     count === 0 ? [] : `${count} ${summaryWords[outcome as BatchResult['outcome']]}`,
