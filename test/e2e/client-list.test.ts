@@ -65,22 +65,6 @@ describe('list', () => {
     expect(days).toBeLessThan(31.1);
   });
 
-  test('--page counts from 1, and goes by --per-page', async () => {
-    const page = async (...argv: string[]) => {
-      const { stdout } = await list(['--json', ...argv]);
-      return stdout
-        .toString()
-        .split('\n')
-        .filter(Boolean)
-        .map((line) => JSON.parse(line).name);
-    };
-    expect(await page('--page', '1', '--per-page', '2')).toEqual(names.slice(0, 2));
-    expect(await page('--page', '2', '--per-page', '2')).toEqual(names.slice(2));
-    expect(await page('--page', '3', '--per-page', '2')).toEqual([]);
-    expect((await list(['--page', '0'])).exitCode).toBe(2);
-    expect((await list(['--page', '1', '--all'])).exitCode).toBe(2);
-  });
-
   test('on a narrow terminal no name is cut', async () => {
     const { stdout } = await runCli(['list'], { folder, env: { ...env, NO_COLOR: '1' }, ...terminalOf(30) });
     const lines = stdout.toString().split('\n');

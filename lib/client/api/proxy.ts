@@ -100,19 +100,17 @@ export class ProxyApi {
 
   /**
    * One page. The last one has fewer rows than `perPage`.
-   * @param options.page counts from 0. Default: 0
-   * @param options.after a file name: the pages begin behind it. The service then reads nothing before the page
+   * @param options.after a file name: the page begins behind it, and the service reads nothing before it. @default the first
    * @throws ClientError
    */
   async listPage(options: {
-    readonly page?: number;
     readonly perPage: number;
     readonly after?: string | undefined;
     readonly signal?: AbortSignal | undefined;
   }): Promise<{ files: ListedFile[] }> {
-    const { page = 0, perPage, after, signal } = options;
+    const { perPage, after, signal } = options;
     const url = this.#at('files');
-    const query = new URLSearchParams({ inbox: 'false', receipts: 'true', page: `${page}`, per_page: `${perPage}` });
+    const query = new URLSearchParams({ inbox: 'false', receipts: 'true', per_page: `${perPage}` });
     if (after !== undefined) query.set('after', after);
     url.search = query.toString();
     // A listing that breaks off does not parse; the whole page is asked for again then.

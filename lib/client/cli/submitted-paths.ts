@@ -2,7 +2,6 @@ import { isReceiptName } from '../../contract/delivery.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
 import { Claims } from '../api/delivery/claims.ts';
 import { fetchReceipts } from '../api/delivery/fetch-receipts.ts';
-import { requestOf } from '../api/delivery/receipt-files.ts';
 import { ReceiptFolder } from '../api/delivery/receipt-folder.ts';
 import { ClientError } from '../api/errors.ts';
 import { decodeVisaOrPassport, subjectOf } from '../api/order/decoded-visa.ts';
@@ -13,10 +12,10 @@ import type { Session } from './session.ts';
 import type { Settings } from './settings.ts';
 import { cachePath } from './sources.ts';
 
-/** Bytes of receipts that are read without `--paths`: those of some 7,000 files. */
+/** The most receipts that are read without `--paths`: each costs a request. */
+export const mostReceipts = 20;
+/** Their most bytes: receipts of some 7,000 files. */
 const mostBytes = 4 * 1024 * 1024;
-/** Receipts that are read without `--paths`. Each costs a request. */
-const mostReceipts = 100;
 /** Milliseconds that the listing waits for the receipt keys and, without `--paths`, for receipts. */
 const timeoutMs = 10_000;
 
@@ -25,26 +24,29 @@ export type PathOf = (name: string) => string | undefined;
 
 /**
  * Reads the submitted paths of staged files from their delivery receipts. A receipt that cannot be read is not an error.
- * @param wanted `true`: from all receipts; `undefined`: from the newest, if they are small
+ * @param wanted whether they are also read if they are many, or large
  * @throws ClientError `interrupted`
  */
 export async function submittedPaths(
   session: Session,
-  { proxy, files, wanted }: { proxy: ProxyApi; files: readonly ListedFile[]; wanted: boolean | undefined },
+  { proxy, files, wanted }: { proxy: ProxyApi; files: readonly ListedFile[]; wanted: boolean },
 ): Promise<PathOf> {
   const { terminal, output, progress } = session;
-  const receipts = wanted === false ? [] : files.filter(({ name }) => isReceiptName(name));
-  const read = wanted ? receipts : newestOf(receipts);
+  const receipts = files.filter(({ name }) => isReceiptName(name));
+  const bytes = receipts.reduce((sum, { size }) => sum + size, 0);
   let claims = new Claims([]);
-  if (read.length > 0) {
+  if (!wanted && (receipts.length > mostReceipts || bytes > mostBytes)) {
+    const count = receipts.length === 1 ? '1 delivery receipt was' : `${receipts.length} delivery receipts were`;
+    output.note(`No submitted paths are shown: ${count} not read (${formatBytes(bytes)}). --paths reads all.`);
+  } else if (receipts.length > 0) {
     const limited = AbortSignal.any([terminal.signal, AbortSignal.timeout(timeoutMs)]);
     const signal = wanted ? terminal.signal : limited;
     try {
       await using folder = await ReceiptFolder.open(cachePath(terminal), terminal.now);
-      const counter = progress.counter('reading receipts', read.length);
+      const counter = progress.counter('reading receipts', receipts.length);
       const keys = () => receiptKeys(session, proxy, limited);
       const own = await findOwnKeys(session);
-      const options = { proxy, files: read, folder, counter, signal, keys, ownKeys: recipientsOf(own) };
+      const options = { proxy, files: receipts, folder, counter, signal, keys, ownKeys: recipientsOf(own) };
       const found = await fetchReceipts(options).finally(counter.end);
       warnOfReceipts(session, found, own);
       claims = new Claims(found.receipts);
@@ -57,26 +59,7 @@ export async function submittedPaths(
       );
     }
   }
-  const left = receipts.filter((receipt) => !read.includes(receipt));
-  const bytes = left.reduce((sum, { size }) => sum + size, 0);
-  if (left.length > 0) {
-    const count = left.length === 1 ? '1 delivery receipt was' : `${left.length} delivery receipts were`;
-    output.note(`Some submitted paths are not shown: ${count} not read (${formatBytes(bytes)}). --paths reads all.`);
-  }
   return (name) => claims.of(name)?.file.path;
-}
-
-/** Of a receipt in parts, all or none. */
-function newestOf(receipts: readonly ListedFile[]): readonly ListedFile[] {
-  const newest = receipts.toSorted((one, other) => Number(other.modified ?? 0) - Number(one.modified ?? 0));
-  const requests = [...Map.groupBy(newest, ({ name }) => requestOf(name)).values()];
-  let bytes = 0;
-  return requests.slice(0, mostReceipts).flatMap((parts) => {
-    const size = parts.reduce((sum, each) => sum + each.size, 0);
-    if (bytes + size > mostBytes) return [];
-    bytes += size;
-    return parts;
-  });
 }
 
 /** Says that nothing is staged, and for whom, as the visa has it: with another person's visa, another outbox is empty. */

@@ -1,48 +1,39 @@
-import { type CommandUnknownOpts as Command, Option } from '@commander-js/extra-typings';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { isReceiptName } from '../../../contract/delivery.ts';
 import { type Columns, counted, formatBytes } from '../../../terminal/output.ts';
 import { type ListedFile, ProxyApi } from '../../api/proxy.ts';
-import { parseCount, withServiceOptions } from '../options.ts';
+import { withServiceOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
-import { nothingStaged, type PathOf, submittedPaths } from '../submitted-paths.ts';
-
-const largestPage = 50_000;
+import { mostReceipts, nothingStaged, type PathOf, submittedPaths } from '../submitted-paths.ts';
 
 /** The listing warns of files that expire within so many days. */
 const warnedDays = 3;
 
 const afterHelp = `
-PATH is what the submitter called a file. It comes from the delivery receipts of your outbox: the 100 newest of them, up to 4
-MiB, or all with --paths. A file without a receipt has "-". With --page, only receipts of that page are read.
+PATH is what the submitter called a file. It comes from the delivery receipts of your outbox, which are read if there are at
+most ${mostReceipts} small ones, or with --paths. A file without a receipt has "-".
 
 A delivery receipt says that an export is done. The last line counts the receipts, and --receipts also lists them. A warning
 counts the files that expire within ${warnedDays} days.
 
 Examples:
   data-out list
-  data-out list --json | jq -r .name
-  data-out list --page 1 --per-page 20`;
+  data-out list --paths
+  data-out list --json | jq -r .name`;
 
 /** `list`: the caller's outbox. */
 export function registerList(program: Command, context: CommandContext): void {
   withServiceOptions(program.command('list'))
     .description('list your staged files')
-    .addOption(new Option('--all', 'every page (default)').conflicts('page'))
-    .option('--page <number>', 'one page, counted from 1')
-    .option('--per-page <rows>', 'files per page', '100')
     .option('--paths', 'read all delivery receipts for the submitted paths')
-    .option('--no-paths', 'read no delivery receipts, show no submitted paths')
     .option('--receipts', 'also list delivery receipts')
     .addHelpText('after', afterHelp)
-    .action(async ({ paths: wanted, receipts: withReceipts = false, ...options }, command) => {
+    .action(async ({ paths: wanted = false, receipts: withReceipts = false }, command) => {
       await using session = await openSession(context, command);
-      const page = options.page === undefined ? undefined : parseCount('--page', options.page, { from: 1, to: 1e9 });
-      const perPage = parseCount('--per-page', options.perPage, { from: 1, to: largestPage });
       const proxy = new ProxyApi(await session.service());
       const { signal } = session.terminal;
       const files: ListedFile[] = [];
-      if (page !== undefined) files.push(...(await proxy.listPage({ page: page - 1, perPage, signal })).files);
-      else for await (const file of proxy.list({ signal })) files.push(file);
+      for await (const file of proxy.list({ signal })) files.push(file);
       const pathOf = await submittedPaths(session, { proxy, files, wanted });
       await show(session, files, { pathOf, withReceipts });
     });
