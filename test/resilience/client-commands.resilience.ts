@@ -83,13 +83,6 @@ describe('encrypt', () => {
     expect(readPlainly(container, me.privateKey).equals(large)).toBe(true);
   });
 
-  test('header and body apart', async () => {
-    await done(['encrypt', '-r', 'me.pub.pem', '--header', 'h', '-o', 'b', 'prøve 1.bam']);
-    expect((await read('h')).length).toBe(124);
-    expect(readPlainly(Buffer.concat([await read('h'), await read('b')]), me.privateKey).equals(small)).toBe(true);
-    expect((await done(['decrypt', '--key', 'me.sec.pem', '--header', 'h', 'b', '-o', '-'])).equals(small)).toBe(true);
-  });
-
   test('takes the public key of OpenSSH', async () => {
     execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, 'id')]);
     await done(['encrypt', '-r', 'id.pub', 'prøve 1.bam']);
@@ -227,7 +220,7 @@ describe('reencrypt', () => {
     expect(readPlainly(shared, me.privateKey).equals(small)).toBe(true);
   });
 
-  test('packets for others are kept, and dropped with --trim', async () => {
+  test('packets for others are kept', async () => {
     const third = generateKeyPair();
     await writeFile(join(folder, 'third.pub.pem'), formatPublicKey(third.publicKey));
     const recipients = [me.publicKey, other.publicKey];
@@ -236,24 +229,6 @@ describe('reencrypt', () => {
     const kept = await done(argv);
     expect(readPlainly(kept, third.privateKey).equals(small)).toBe(true);
     expect(readPlainly(kept, other.privateKey).equals(small)).toBe(true);
-    const trimmed = await done([...argv, '--trim']);
-    expect(readPlainly(trimmed, third.privateKey).equals(small)).toBe(true);
-    expect(() => readPlainly(trimmed, other.privateKey)).toThrow('not for this reader');
-    expect((await dataOut([...argv, '--trim', '--add'])).exitCode).toBe(2);
-  });
-
-  test('--header-only leaves the body where it is', async () => {
-    const header = await done([
-      'reencrypt',
-      '--key',
-      'me.sec.pem',
-      '-r',
-      'other.pub.pem',
-      '--header-only',
-      'mine.c4gh',
-    ]);
-    const body = (await read('mine.c4gh')).subarray(124);
-    expect(readPlainly(Buffer.concat([header, body]), other.privateKey).equals(small)).toBe(true);
   });
 });
 

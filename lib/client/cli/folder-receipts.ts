@@ -41,18 +41,16 @@ export async function readFolder(
     names,
     keys,
     opened,
-    issuer,
   }: {
     /** Of the receipts. */
     readonly names: readonly string[];
     readonly keys: ReceiptKeys;
     /** The private keys that the command has read. */
     readonly opened: readonly PrivateKeyFile[];
-    readonly issuer?: string | undefined;
   },
 ): Promise<ReadReceipts & { readonly claims: Claims }> {
   const own = await findOwnKeys(session, opened);
-  const read = await readReceipts(folder, names, keys, { issuer, ownKeys: recipientsOf(own) });
+  const read = await readReceipts(folder, names, keys, recipientsOf(own));
   warnOfReceipts(session, read, own);
   return { ...read, claims: new Claims(read.receipts) };
 }

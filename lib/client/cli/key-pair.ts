@@ -16,8 +16,6 @@ export interface NewKeyPair extends KeyPairFiles {
   readonly force?: boolean;
   /** Called once both names are free. `undefined`: the private key is not protected. */
   readonly passphrase: () => Promise<string | undefined>;
-  /** Stored unencrypted in the private key's file. */
-  readonly comment?: string | undefined;
 }
 
 /** `me.sec.pem` and `me.pub.pem` for `me`. */
@@ -31,18 +29,15 @@ export function keyPairFiles(name: string): KeyPairFiles {
  * @throws ClientError `local_disk` if a file exists; UsageError for an empty passphrase
  */
 export async function writeKeyPair(pair: NewKeyPair): Promise<string> {
-  const { terminal, force = false, comment } = pair;
+  const { terminal, force = false } = pair;
   const { privateKey, publicKey } = generateKeyPair();
   using _wiped = wiping(privateKey);
   await writeOutput({ name: pair.privateKey, terminal, force, mode: 0o600 }, async (secretSink) => {
     // Fails for a name that is taken before the user types a passphrase.
     await writeOutput({ name: pair.publicKey, terminal, force }, async (publicSink) => {
       const passphrase = await pair.passphrase();
-      const text = await formatPrivateKey(privateKey, {
-        ...(passphrase !== undefined && { passphrase: notEmpty(passphrase) }),
-        ...(comment !== undefined && { comment }),
-      });
-      await secretSink.write([Buffer.from(text)]);
+      const protection = passphrase === undefined ? {} : { passphrase: notEmpty(passphrase) };
+      await secretSink.write([Buffer.from(await formatPrivateKey(privateKey, protection))]);
       await publicSink.write([Buffer.from(formatPublicKey(publicKey))]);
     });
   });

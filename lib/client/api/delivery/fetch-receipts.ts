@@ -9,7 +9,7 @@ import type { DownloadEvent } from '../download/events.ts';
 import type { RemoteFile } from '../download/remote/remote-file.ts';
 import type { ListedFile, ProxyApi } from '../proxy.ts';
 import type { ReceiptKeys } from './key-set.ts';
-import { noReceipts, type ReadReceipts, type ReadReceiptsOptions, readReceipts } from './receipt-files.ts';
+import { noReceipts, type ReadReceipts, readReceipts } from './receipt-files.ts';
 import type { ReceiptFolder } from './receipt-folder.ts';
 
 export interface FetchReceiptsOptions {
@@ -19,6 +19,8 @@ export interface FetchReceiptsOptions {
   readonly folder: ReceiptFolder;
   /** Counts those that are in the folder. */
   readonly counter?: { readonly add: (count: number) => void } | undefined;
+  /** As in {@link readReceipts}. */
+  readonly ownKeys?: ReadonlySet<string> | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -39,9 +41,9 @@ async function downloadReceipts(
  * @throws ClientError
  */
 export async function fetchReceipts(
-  options: FetchReceiptsOptions & ReadReceiptsOptions & { readonly keys: () => Promise<ReceiptKeys> },
+  options: FetchReceiptsOptions & { readonly keys: () => Promise<ReceiptKeys> },
 ): Promise<ReadReceipts> {
-  const { proxy, files, folder, counter, signal } = options;
+  const { proxy, files, folder, counter, ownKeys, signal } = options;
   if (files.length === 0) return noReceipts;
   const asked = options.keys();
   // Awaited below, when the receipts have come.
@@ -51,7 +53,7 @@ export async function fetchReceipts(
   const onEvent = ({ type }: DownloadEvent) => void (type === 'finished' && counter?.add(1));
   await downloadReceipts({ proxy, files: lacking, folder: folder.path, sync: false, onEvent, signal });
   const names = files.map(({ name }) => name);
-  const read = await readReceipts(folder.path, names, await asked, options);
+  const read = await readReceipts(folder.path, names, await asked, ownKeys);
   const refused = new Set(read.refused.map(({ file }) => file));
   await folder.keep(files, ({ name }) => !refused.has(name));
   return read;

@@ -23,13 +23,6 @@ export interface ReadReceipts {
 /** What is read where there are no receipts. */
 export const noReceipts: ReadReceipts = { receipts: [], refused: [], foreign: [], notWhole: [] };
 
-export interface ReadReceiptsOptions {
-  /** As in {@link verifyReceipt}. */
-  readonly issuer?: string | undefined;
-  /** SHA-256 of the caller's public keys, hex; `undefined`: not known, so a receipt for any key is accepted. */
-  readonly ownKeys?: ReadonlySet<string> | undefined;
-}
-
 /** Names of the receipts in a folder, sorted. @throws ClientError `not_found` if there is no such folder; LocalDiskError */
 export async function receiptNames(folder: string): Promise<readonly string[]> {
   const names = await onDisk(`${folder}${sep}.`, () => ifThere(readdir(folder)));
@@ -37,12 +30,16 @@ export async function receiptNames(folder: string): Promise<readonly string[]> {
   return names.filter(isReceiptName).sort();
 }
 
-/** Reads receipts, verifies each of them and combines the parts of each request. @throws LocalDiskError */
+/**
+ * Reads receipts, verifies each of them and combines the parts of each request.
+ * @param ownKeys SHA-256 of the caller's public keys, hex; `undefined`: not known, so a receipt for any key is accepted
+ * @throws LocalDiskError
+ */
 export async function readReceipts(
   folder: string,
   names: readonly string[],
   keys: ReceiptKeys,
-  { ownKeys, issuer }: ReadReceiptsOptions = {},
+  ownKeys?: ReadonlySet<string> | undefined,
 ): Promise<ReadReceipts> {
   const verified: { readonly name: string; readonly receipt: DeliveryReceipt }[] = [];
   const receipts: Receipt[] = [];
@@ -59,9 +56,7 @@ export async function readReceipts(
     }
   };
   for (const name of names) {
-    const receipt = await orRefused(name, async () =>
-      verifyReceipt(await bytesOf(join(folder, name)), keys, { issuer }),
-    );
+    const receipt = await orRefused(name, async () => verifyReceipt(await bytesOf(join(folder, name)), keys));
     if (receipt) verified.push({ name, receipt });
   }
   for (const parts of Map.groupBy(verified, ({ receipt }) => receipt.jti).values()) {

@@ -40,8 +40,7 @@ Examples:
   data-out decrypt --key me.sec.pem data -o open --delete          (all of the folder data)
   data-out decrypt --key me.sec.pem - < sample.bam.c4gh | samtools view -
   data-out decrypt --key me.sec.pem --sender alice.pub.pem sample.bam.c4gh
-  data-out decrypt --key me.sec.pem --range 0-65536 -o head.bin sample.bam.c4gh
-  data-out decrypt --key me.sec.pem --header sample.header -o sample.bam sample.body`;
+  data-out decrypt --key me.sec.pem --range 0-65536 -o head.bin sample.bam.c4gh`;
 
 /** `decrypt [files…]`. */
 export function registerDecrypt(program: Command, context: CommandContext): void {
@@ -57,7 +56,6 @@ export function registerDecrypt(program: Command, context: CommandContext): void
       .addOption(rangeOption())
       .option('--delete', 'remove each container once its plaintext is verified')
       .option('--sender <file>', 'public key of the sender; refuse files of others (default: any sender)')
-      .option('--header <file>', 'the header, if the input is a body alone')
       .option(...keySetOption)
       .option('--url <url>', 'address of the service (DATA_OUT_URL)'),
   )
@@ -71,11 +69,11 @@ export function registerDecrypt(program: Command, context: CommandContext): void
         if (isReceipt) session.output.note(skipped);
         return !isReceipt;
       });
-      const { header, sender, passphraseFile, range } = options;
-      if (options.delete && (header ?? range ?? files.find((file) => [file.input, file.output].includes('-')))) {
+      const { sender, passphraseFile, range } = options;
+      if (options.delete && (range ?? files.find((file) => [file.input, file.output].includes('-')))) {
         throw usageError('--delete', 'this needs whole files as input and output');
       }
-      const read = [...files.map(({ input }) => input), header, sender, passphraseFile];
+      const read = [...files.map(({ input }) => input), sender, passphraseFile];
       await guardOutputs(
         session,
         files.map(({ output }) => output),
@@ -90,7 +88,7 @@ export function registerDecrypt(program: Command, context: CommandContext): void
 /** @throws UsageError; ClientError `not_found` for a folder without containers */
 async function filesToDecrypt(
   names: readonly string[],
-  { output, range, header }: { readonly output?: string; readonly range?: unknown; readonly header?: string },
+  { output, range }: { readonly output?: string; readonly range?: unknown },
   session: Session,
 ): Promise<{ readonly files: readonly FileToDecrypt[]; readonly isMany: boolean }> {
   const { folder } = session.terminal;
@@ -112,12 +110,7 @@ async function filesToDecrypt(
     }
   }
   if (!isMany) return { files, isMany };
-  for (const [option, value] of [
-    ['--range', range],
-    ['--header', header],
-  ] as const) {
-    if (value !== undefined) throw usageError(option, 'this is for a single file');
-  }
+  if (range !== undefined) throw usageError('--range', 'this is for a single file');
   if (names.includes('-')) throw usageError('files', 'standard input is decrypted alone', 'Omit "-" or the others.');
   if (output === '-')
     throw usageError('--output', 'several files cannot be written to standard output', 'Name a folder.');

@@ -11,7 +11,7 @@ import {
   withOutputOptions,
   withRecipients,
 } from '../files/options.ts';
-import { type OutputOptions, type Sink, writeOutput } from '../files/output-file.ts';
+import { type Sink, writeOutput } from '../files/output-file.ts';
 import { counted, sliced } from '../files/streams.ts';
 import { threadsFor, whileGrowing } from '../files/threads.ts';
 import { readPrivateKey, wiping } from '../key-files.ts';
@@ -29,8 +29,7 @@ Examples:
   data-out encrypt -r alice.pub.pem -r bob.pub.pem sample.bam
   samtools view -b in.bam | data-out encrypt -r alice.pub.pem - > out.bam.c4gh
   data-out encrypt -r alice.pub.pem --key me.sec.pem sample.bam
-  data-out encrypt -r alice.pub.pem --range 0-65536 -o head.c4gh sample.bam
-  data-out encrypt -r alice.pub.pem --header sample.header -o sample.body sample.bam`;
+  data-out encrypt -r alice.pub.pem --range 0-65536 -o head.c4gh sample.bam`;
 
 /** `encrypt [file]`. */
 export function registerEncrypt(program: Command, context: CommandContext): void {
@@ -46,26 +45,22 @@ export function registerEncrypt(program: Command, context: CommandContext): void
     'file (default: the name with .c4gh; standard output for standard input)',
   )
     .addOption(rangeOption())
-    .option('--header <file>', 'write the header to this file, and only the body to the output')
     .addHelpText('after', afterHelp)
     .action(async (file, options, command) => {
       await using session = await openSession(context, command);
       const { terminal } = session;
-      const { key, range, header } = options;
+      const { key, range } = options;
       if ((key?.length ?? 0) > 1) throw usageError('--key', 'a file has one sender: give one key');
       const recipients = await readRecipients(options.recipient, terminal);
       await using input = await openInput(file, terminal);
       const name = options.output ?? (file === '-' ? '-' : `${file}.c4gh`);
-      const read = [file, ...(options.recipient ?? []), options.passphraseFile];
-      await guardOutputs(session, [name, ...(header === undefined ? [] : [header])], read);
-      const output = outputOf(name, options, terminal);
-      const headerOutput = header === undefined ? undefined : { ...output, name: header, toTerminal: false };
+      await guardOutputs(session, [name], [file, ...(options.recipient ?? []), options.passphraseFile]);
       // Only --key: a key in the settings must not reveal the writer by accident.
       const [keyFile] = key === undefined ? [] : session.settings.keyFiles;
-      await writeOutput(output, async (sink) => {
+      await writeOutput(outputOf(name, options, terminal), async (sink) => {
         const senderKey = keyFile === undefined ? undefined : await readPrivateKey(keyFile, session);
         using _wiped = wiping(senderKey);
-        await encryptTo(sink, { session, input, range, recipients, senderKey, headerOutput });
+        await encryptTo(sink, { session, input, range, recipients, senderKey });
       });
       reportWritten(session.output, { file, output: name, recipients: recipients.length });
     });
@@ -95,14 +90,13 @@ async function encryptTo(
     readonly range: ByteRangeOption | undefined;
     readonly recipients: readonly Uint8Array[];
     readonly senderKey: Uint8Array | undefined;
-    readonly headerOutput: OutputOptions | undefined;
   },
 ): Promise<void> {
-  const { session, input, range, recipients, senderKey, headerOutput } = job;
+  const { session, input, range, recipients, senderKey } = job;
   const { progress, terminal } = session;
   const part = partOf(input, range);
   await using workers = threadsFor(part.size, terminal.signal, input.isPipe);
-  if (workers && input.handle && sink.handle && !headerOutput && !range) {
+  if (workers && input.handle && sink.handle && !range) {
     const { handle } = input;
     const target = sink.handle;
     const total = encryptedBodySize(input.size ?? 0);
@@ -113,15 +107,6 @@ async function encryptTo(
   }
   using task = progress.task(input.label, part.size);
   const plaintext = counted(part.stream(), task.add);
-  const container = encrypt(plaintext, { recipients, senderKey, ...(workers && { workers }), reuseMemory: true });
-  if (headerOutput === undefined) {
-    await sink.write(container);
-    return;
-  }
-  const { value: header } = await container.next();
-  await writeOutput(headerOutput, async (headerSink) => {
-    await headerSink.write(header ? [header] : []);
-    // The header gets its name last: neither file is of use without the other.
-    await sink.write(container);
-  });
+  const how = { recipients, senderKey, ...(workers && { workers }), reuseMemory: true };
+  await sink.write(encrypt(plaintext, how));
 }

@@ -10,7 +10,7 @@ import {
   splitContainer,
 } from '../../../crypt4gh/index.ts';
 import { counted, formatBytes, printable } from '../../../terminal/output.ts';
-import { openContainerInput } from '../files/container.ts';
+import { openInput } from '../files/input.ts';
 import { type PrivateKeyFile, PrivateKeys, readPrivateKeys } from '../key-files.ts';
 import { withKeyOptions } from '../options.ts';
 import { type CommandContext, openSession } from '../session.ts';
@@ -48,15 +48,13 @@ export function registerInspect(program: Command, context: CommandContext): void
   withKeyOptions(program.command('inspect'))
     .description('show a Crypt4GH header, and which of your keys opens it')
     .argument('[file]', 'the container', '-')
-    .option('--header <file>', 'the header, if the input is a body alone')
     .addHelpText('after', afterHelp)
-    .action(async (file, { header: headerFile }, command) => {
+    .action(async (file, _options, command) => {
       await using session = await openSession(context, command);
-      await using container = await openContainerInput(file, headerFile, session.terminal);
-      const { header, body } = await splitContainer(container.stream());
+      await using input = await openInput(file, session.terminal);
+      const { header, body } = await splitContainer(input.stream());
       await body.return?.();
-      const { size } = container.input;
-      const bodySize = size === undefined ? undefined : container.header ? size : size - header.length;
+      const bodySize = input.size === undefined ? undefined : input.size - header.length;
       using keys = session.settings.keyFiles.length > 0 ? await readPrivateKeys(session) : new PrivateKeys();
       const inspection = inspect(file, header, bodySize, keys.files);
       session.output.result(inspection, describe(inspection).join('\n'));

@@ -50,10 +50,9 @@ export function registerKeys(program: Command, context: CommandContext): void {
     .argument('<name>', 'first part of the names of the two files')
     .addOption(new Option('--passphrase-file <file>', 'the passphrase (default: ask)').conflicts('passphrase'))
     .option('--no-passphrase', 'leave the key unprotected: anyone who can read the file can use it')
-    .option('--comment <text>', 'stored unencrypted with the private key')
     .option('--force', 'replace existing files')
     .addHelpText('after', generateHelp)
-    .action(async (name, { passphrase, comment, force }, command) => {
+    .action(async (name, { passphrase, force }, command) => {
       await using session = await openSession(context, command);
       const { terminal, output, settings } = session;
       const files = keyPairFiles(name);
@@ -61,7 +60,7 @@ export function registerKeys(program: Command, context: CommandContext): void {
         passphrase
           ? ((await settings.passphrase?.()) ?? (await askNewPassphrase(terminal, files.privateKey)))
           : undefined;
-      const fingerprint = await writeKeyPair({ ...files, terminal, force: force === true, comment, passphrase: read });
+      const fingerprint = await writeKeyPair({ ...files, terminal, force: force === true, passphrase: read });
       output.result(
         { ...files, fingerprint },
         `${files.privateKey}: your private key; keep it to yourself\n${files.publicKey}: your public key; give it to others`,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type CommandUnknownOpts as Command, Option } from '@commander-js/extra-typings';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { addRecipients, reencryptHeader, splitContainer } from '../../../crypt4gh/index.ts';
 import { guardOutputs } from '../files/guard.ts';
 import { openInput } from '../files/input.ts';
@@ -20,26 +20,23 @@ import { type CommandContext, openSession } from '../session.ts';
 const afterHelp = `${filesHelp}
 
 The body is copied as it is, without decryption. Without --add you lose access yourself, unless you are one of
-the recipients. Packets for others, which your key does not open, are kept unless --trim is given.
+the recipients. Packets for others, which your key does not open, are kept.
 
 Examples:
   data-out reencrypt --key me.sec.pem -r bob.pub.pem -o for-bob.c4gh sample.bam.c4gh
-  data-out reencrypt --key me.sec.pem -r bob.pub.pem --add -o shared.c4gh sample.bam.c4gh
-  data-out reencrypt --key me.sec.pem -r bob.pub.pem --header-only -o bob.header sample.bam.c4gh`;
+  data-out reencrypt --key me.sec.pem -r bob.pub.pem --add -o shared.c4gh sample.bam.c4gh`;
 
 /** `reencrypt [file]`. */
 export function registerReencrypt(program: Command, context: CommandContext): void {
   const reencrypt = program
     .command('reencrypt')
     .description('give a Crypt4GH file to other readers: new header, same body')
-    .argument('[file]', 'the container, or a header alone', '-');
+    .argument('[file]', 'the container', '-');
   withOutputOptions(
     withKeyOptions(withRecipients(reencrypt, "a reader's public key; repeatable")),
     'file (default: standard output)',
   )
     .option('--add', 'keep the present readers, you included')
-    .addOption(new Option('--trim', 'drop the packets that your key does not open').conflicts('add'))
-    .option('--header-only', 'write only the new header')
     .addHelpText('after', afterHelp)
     .action(async (file, options, command) => {
       await using session = await openSession(context, command);
@@ -56,7 +53,6 @@ export function registerReencrypt(program: Command, context: CommandContext): vo
         const { header: old, body } = await splitContainer(counted(input.stream(), task.add));
         // Otherwise a silent writer would keep the process after an error.
         await using _ = { [Symbol.asyncDispose]: async () => void (await body.return?.()) };
-        const foreignPackets = options.trim ? 'drop' : 'keep';
         const header = options.add
           ? addRecipients({ header: old, readerKeys, recipients })
           : reencryptHeader({
@@ -64,9 +60,9 @@ export function registerReencrypt(program: Command, context: CommandContext): vo
               readerKeys,
               recipients,
               derivation: { random: randomBytes },
-              foreignPackets,
+              foreignPackets: 'keep',
             });
-        await sink.write(options.headerOnly ? [header] : joined(header, body));
+        await sink.write(joined(header, body));
       });
       reportWritten(session.output, { file, output: name, recipients: recipients.length });
     });

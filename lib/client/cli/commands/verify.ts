@@ -58,13 +58,12 @@ export function registerVerify(program: Command, context: CommandContext): void 
     .description('compare downloaded files with their delivery receipts')
     .argument('[folder]', 'folder with the files and the receipts', '.')
     .option(...keySetOption)
-    .option('--issuer <id>', 'service id that the receipts must name (default: any)')
     .option('--partial', 'missing files are not an error');
   withServiceOptions(
     withKeyOptions(verifying, 'your private key: also compares the plaintext, decrypted in memory; repeatable'),
   )
     .addHelpText('after', afterHelp)
-    .action(async (name, { keys: keySet, issuer, partial = false, key }, command) => {
+    .action(async (name, { keys: keySet, partial = false, key }, command) => {
       await using session = await openSession(context, command);
       const { terminal, output } = session;
       const folder = resolve(terminal.folder, name);
@@ -74,7 +73,7 @@ export function registerVerify(program: Command, context: CommandContext): void 
       }
       const keys = await keysOf(session, keySet);
       using keyFiles = key ? await readPrivateKeys(session) : new PrivateKeys();
-      const read = await readFolder(session, folder, { names, keys, opened: keyFiles.files, issuer });
+      const read = await readFolder(session, folder, { names, keys, opened: keyFiles.files });
       const { claims } = read;
       const isOffline = keySet !== undefined;
       const files = await filesOf(session, folder, claims, { isOffline, privateKeys: keyFiles.raw });

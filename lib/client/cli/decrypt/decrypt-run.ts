@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { open, realpath, rm, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { decrypt, decryptFile, openContainer, openHeader } from '../../../crypt4gh/index.ts';
+import { decrypt, decryptFile, fileSource, openContainer, openHeader } from '../../../crypt4gh/index.ts';
 import { UsageError } from '../../../terminal/errors.ts';
 import { printable } from '../../../terminal/output.ts';
 import { checkFile, type FileVerdict } from '../../api/delivery/check-file.ts';
@@ -10,7 +10,7 @@ import { receiptNames } from '../../api/delivery/receipt-files.ts';
 import { readHeader } from '../../api/download/disk/container-digest.ts';
 import { ifThere, syncFolder } from '../../api/download/disk/local-disk.ts';
 import { ClientError, throwIfInterrupted } from '../../api/errors.ts';
-import { type ContainerInput, openContainerInput } from '../files/container.ts';
+import { type Input, openInput } from '../files/input.ts';
 import { type OutputFileOptions, outputOf, reportWritten } from '../files/options.ts';
 import { existsAlready, type Sink, writeOutput } from '../files/output-file.ts';
 import { counted, sliced } from '../files/streams.ts';
@@ -22,7 +22,6 @@ import type { Session } from '../session.ts';
 
 export interface DecryptOptions extends OutputFileOptions {
   readonly range?: ByteRangeOption | undefined;
-  readonly header?: string;
   readonly sender?: string;
   /** File with the service's key set. */
   readonly keys?: string;
@@ -80,7 +79,7 @@ export class DecryptRun implements Disposable {
     const { terminal, output } = this.#session;
     const { input, output: name } = file;
     const options = this.#options;
-    await using container = await openContainerInput(input, options.header, terminal);
+    await using container = await openInput(input, terminal);
     const target = resolve(terminal.folder, name);
     const skipped = this.#resumes && !options.force ? await this.#kept(file, container, target) : undefined;
     let verdict = skipped?.verdict;
@@ -91,7 +90,7 @@ export class DecryptRun implements Disposable {
       });
     }
     const verified = verdict?.state === 'plaintext' || verdict?.state === 'bytes' ? verdict.state : undefined;
-    const isWhole = container.input.handle && options.header === undefined && options.range === undefined;
+    const isWhole = container.handle && options.range === undefined;
     const doubt = isWhole && !verified ? (verdict?.detail ?? 'no delivery receipt names it') : undefined;
     if (skipped === undefined) reportWritten(output, { file: input, output: name, verified }, doubt);
     if (options.delete && verdict?.state === 'plaintext') {
@@ -105,9 +104,9 @@ export class DecryptRun implements Disposable {
     this.#keys?.[Symbol.dispose]();
   }
 
-  /** What the receipts say of a file; `undefined`: nothing. A body alone is compared with nothing. */
-  async #claimOf({ root, path }: FileToDecrypt, { input }: ContainerInput): Promise<Claim | undefined> {
-    if (input.handle === undefined || this.#options.header !== undefined) return undefined;
+  /** What the receipts say of a file; `undefined`: nothing. */
+  async #claimOf({ root, path }: FileToDecrypt, { handle }: Input): Promise<Claim | undefined> {
+    if (handle === undefined) return undefined;
     const claims = this.#claims.get(root) ?? this.#claimsIn(resolve(this.#session.terminal.folder, root));
     this.#claims.set(root, claims);
     return (await claims).at(path);
@@ -145,7 +144,7 @@ export class DecryptRun implements Disposable {
    * @returns `undefined` if none exists
    * @throws ClientError `local_disk` if it is not right
    */
-  async #kept(file: FileToDecrypt, container: ContainerInput, target: string) {
+  async #kept(file: FileToDecrypt, container: Input, target: string) {
     // Opening a named pipe would wait for its writer.
     if (!(await ifThere(stat(target)))?.isFile()) return undefined;
     await using existing = await open(target, 'r');
@@ -157,7 +156,7 @@ export class DecryptRun implements Disposable {
     // With an edit list, or without a receipt, only the container shows what is right.
     const opening = await this.#opening();
     checkSize(file, container, claim);
-    using task = this.#session.progress.task(container.input.label, container.input.size);
+    using task = this.#session.progress.task(container.label, container.size);
     let at = 0;
     for await (const chunk of decrypt(counted(container.stream(), task.add), opening)) {
       const { bytesRead, buffer } = await existing.read(Buffer.alloc(chunk.length), 0, chunk.length, at);
@@ -169,7 +168,7 @@ export class DecryptRun implements Disposable {
   }
 
   /** @returns what the receipt says of it */
-  async #decryptTo(sink: Sink, file: FileToDecrypt, container: ContainerInput): Promise<FileVerdict | undefined> {
+  async #decryptTo(sink: Sink, file: FileToDecrypt, container: Input): Promise<FileVerdict | undefined> {
     const opening = await this.#opening();
     const claim = await this.#claimOf(file, container);
     checkSize(file, container, claim);
@@ -205,27 +204,25 @@ export class DecryptRun implements Disposable {
     return await checkFile({ path, claim, form, privateKeys, onBytes: task.add, signal: terminal.signal });
   }
 
-  async #write(sink: Sink, container: ContainerInput, opening: Opening, onBytes: (bytes: Uint8Array) => void) {
+  async #write(sink: Sink, container: Input, opening: Opening, onBytes: (bytes: Uint8Array) => void) {
     const { progress, terminal } = this.#session;
     const { range } = this.#options;
-    const { input, header } = container;
-    const source = range && (await container.source());
-    if (source) {
-      const reader = await openContainer(source, opening);
+    const { handle, label, size } = container;
+    if (range && handle) {
+      const reader = await openContainer(await fileSource(handle), opening);
       if (reader.size !== undefined) checkWithin(range, reader.size);
       await sink.write(reader.stream(range.start, range.end));
       return;
     }
-    await using workers = threadsFor(input.size, terminal.signal, input.isPipe);
-    if (workers && input.handle && sink.handle && !header && !range) {
-      const { handle } = input;
+    await using workers = threadsFor(size, terminal.signal, container.isPipe);
+    if (workers && handle && sink.handle && !range) {
       const target = sink.handle;
-      await whileGrowing(target, { progress, label: input.label, total: input.size ?? 0 }, () =>
+      await whileGrowing(target, { progress, label, total: size ?? 0 }, () =>
         decryptFile(handle, target, { ...opening, workers }),
       );
       return;
     }
-    using task = progress.task(input.label, input.size);
+    using task = progress.task(label, size);
     const how = { ...opening, ...(workers && { workers }), reuseMemory: true };
     const plaintext = seen(decrypt(counted(container.stream(), task.add), how), onBytes);
     await sink.write(range ? sliced(plaintext, range) : plaintext);
@@ -235,9 +232,9 @@ export class DecryptRun implements Disposable {
 const otherSum: FileVerdict = { state: 'differs', size: 0, detail: 'its plaintext has another SHA-256' };
 
 /** @throws ClientError `damaged` if the receipt lists more bytes than the container has */
-function checkSize({ input: name }: FileToDecrypt, { input }: ContainerInput, claim: Claim | undefined): void {
-  if (claim === undefined || input.size === undefined || input.size >= claim.file.size) return;
-  throw new ClientError('damaged', `${printable(name)} is cut off: ${input.size} of ${claim.file.size} bytes`, {
+function checkSize({ input }: FileToDecrypt, { size }: Input, claim: Claim | undefined): void {
+  if (claim === undefined || size === undefined || size >= claim.file.size) return;
+  throw new ClientError('damaged', `${printable(input)} is cut off: ${size} of ${claim.file.size} bytes`, {
     remedy: 'Delete it, and download it again.',
   });
 }
@@ -255,9 +252,8 @@ function accepted(
   });
 }
 
-async function hasEditList(container: ContainerInput, { privateKeys, sender }: Opening): Promise<boolean> {
-  const source = await container.source();
-  const header = source && (await readHeader(source));
+async function hasEditList({ handle }: Input, { privateKeys, sender }: Opening): Promise<boolean> {
+  const header = handle && (await readHeader(await fileSource(handle)));
   if (header === undefined) return false;
   const { dataKeys, editList } = openHeader(header, privateKeys, { sender });
   for (const key of dataKeys) key.fill(0);

@@ -1,4 +1,3 @@
-import type { RandomAccessSource } from '../../../crypt4gh/index.ts';
 import { type ByteRangeOption, checkWithin } from '../range.ts';
 
 type Chunks = AsyncIterable<Uint8Array>;
@@ -15,19 +14,6 @@ export async function* counted(source: Chunks, onBytes: (bytes: number) => void)
 export async function* joined(first: Uint8Array, rest: Chunks): AsyncGenerator<Uint8Array> {
   yield first;
   yield* rest;
-}
-
-/** `first`, then `rest`, read by position. */
-export function joinedSource(first: Uint8Array, rest: RandomAccessSource): RandomAccessSource {
-  return {
-    size: rest.size === undefined ? undefined : first.length + rest.size,
-    async read(offset, length) {
-      if (offset >= first.length) return await rest.read(offset - first.length, length);
-      const begin = first.subarray(offset, offset + length);
-      if (begin.length === length) return begin;
-      return Buffer.concat([begin, await rest.read(0, length - begin.length)]);
-    },
-  };
 }
 
 /**

@@ -32,9 +32,7 @@ test('a pipe is waited for, and this thread works on meanwhile', async () => {
 test.each(['a file', 'an endless device'])('%s of more bytes than the limit is refused', async (what) => {
   const path = what === 'a file' ? join(folder, 'large') : '/dev/zero';
   if (what === 'a file') await writeFile(path, 'x'.repeat(101));
-  await expect(readSmallFile('--header', path, 100)).rejects.toThrow(
-    `${path} is too large: expected at most 100 bytes`,
-  );
+  await expect(readSmallFile('--keys', path, 100)).rejects.toThrow(`${path} is too large: expected at most 100 bytes`);
 });
 
 test('what cannot be read is named with its setting', async () => {

@@ -193,7 +193,6 @@ describe('--delete', () => {
     ['standard output', ['data/x.c4gh', '-o', '-']],
     ['a range', ['data/x.c4gh', '--range', '0-5']],
     ['standard input', ['-o', 'x']],
-    ['a body', ['data/x.c4gh', '--header', 'h']],
   ])('is not for %s', async (_what, argv) => {
     expect(await decrypt('--delete', ...argv)).toMatchObject({
       exitCode: 2,

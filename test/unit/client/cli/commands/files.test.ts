@@ -39,12 +39,6 @@ describe('a failed command says why, and leaves no file', () => {
     ['a public key as key', ['decrypt', '--key', 'me.pub.pem', 'mine.c4gh'], 2, 'me.pub.pem'],
     ['no name for the output', ['decrypt', '--key', 'me.sec.pem', 'sample.bam'], 2, '--output'],
     ['no container', ['inspect', 'sample.bam'], 8, 'not a Crypt4GH'],
-    [
-      'a header as passphrase file',
-      ['decrypt', '--key', 'me.sec.pem', '--header', 'sample.bam', 'mine.c4gh'],
-      8,
-      'not a Crypt4GH',
-    ],
   ] as const)('%s', async (_what, argv, code, named) => {
     const before = await readdir(folder);
     const { exitCode, stdout, stderr } = await runCli(argv, { folder });
@@ -61,7 +55,6 @@ describe('no output replaces what the command reads, or a private key, even with
     ["a reader's key", ['encrypt', '-r', 'me.pub.pem', '-o', 'me.pub.pem', 'sample.bam']],
     ["the writer's key", ['encrypt', '-r', 'me.pub.pem', '--key', 'me.sec.pem', '-o', 'me.sec.pem', 'sample.bam']],
     ['a key that it does not read', ['encrypt', '-r', 'me.pub.pem', '-o', 'me.sec.pem', 'sample.bam']],
-    ['a key by the header', ['encrypt', '-r', 'me.pub.pem', '-o', 'x', '--header', 'me.sec.pem', 'sample.bam']],
     ['the container', ['reencrypt', '-r', 'me.pub.pem', '--key', 'me.sec.pem', '-o', 'mine.c4gh', 'mine.c4gh']],
     ['the key', ['reencrypt', '-r', 'me.pub.pem', '--key', 'me.sec.pem', '-o', 'me.sec.pem', 'mine.c4gh']],
     ['another key', ['decrypt', '--key', 'me.sec.pem', '-o', 'other.sec.pem', 'mine.c4gh']],
@@ -156,11 +149,9 @@ describe('decrypt takes several files, and folders', () => {
     ['among several', ['data/a.c4gh', 'data/a.c4gh.c4gh']],
     ['under its own name', ['data/a.c4gh', '-o', 'data/a.c4gh']],
     ['behind a link', ['data/a.c4gh', '-o', 'link']],
-    ['that is a header', ['data/a.c4gh', '--header', 'header', '-o', 'header']],
     ['that is the key', ['data/a.c4gh', '-o', 'key']],
   ])('but replaces no file that it reads: %s', async (_what, argv) => {
     await copyFile(join(tree, 'data/a.c4gh'), join(tree, 'data/a.c4gh.c4gh'));
-    await copyFile(join(tree, 'data/a.c4gh'), join(tree, 'header'));
     await symlink('data/a.c4gh', join(tree, 'link'));
     await symlink(join(folder, 'me.sec.pem'), join(tree, 'key'));
     const before = await readFile(join(tree, 'data/a.c4gh'));
@@ -175,7 +166,6 @@ describe('decrypt takes several files, and folders', () => {
 
   test.each([
     ['a range', ['--range', '0-5', 'data'], 2, '--range'],
-    ['a header', ['--header', 'h', 'data/a.c4gh', 'foreign.c4gh'], 2, '--header'],
     ['standard input among them', ['-', 'data/a.c4gh'], 2, 'standard input'],
     ['standard output', ['-o', '-', 'data'], 2, 'standard output'],
     ['one name twice', ['-o', 'open', 'data/a.c4gh', 'data'], 2, 'open/a'],

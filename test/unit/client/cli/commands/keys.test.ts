@@ -3,7 +3,14 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { formatPublicKey, parsePrivateKey, parsePublicKey, publicKeyOf } from '../../../../../lib/crypt4gh/index.ts';
+import {
+  formatPrivateKey,
+  formatPublicKey,
+  generateKeyPair,
+  parsePrivateKey,
+  parsePublicKey,
+  publicKeyOf,
+} from '../../../../../lib/crypt4gh/index.ts';
 import { runCli } from '../../../../helpers/cli-run.ts';
 
 let root: string;
@@ -115,8 +122,9 @@ test('a private key that Git can commit is warned of', async () => {
 
 describe('keys passwd', () => {
   test('asks for the old passphrase and twice for the new one; key and comment stay the same', async () => {
-    const generate = ['keys', 'generate', 'me', '--comment', 'for the cohort of 2026'];
-    await runCli(generate, { folder, askAside: person('old', 'old').askAside });
+    const { privateKey } = generateKeyPair();
+    const made = await formatPrivateKey(privateKey, { passphrase: 'old', comment: 'for the cohort of 2026' });
+    await writeFile(join(folder, 'me.sec.pem'), made, { mode: 0o600 });
     const before = await parsePrivateKey(await read('me.sec.pem'), 'old');
     const { askAside, questions } = person('wrong', 'old', 'new', 'new');
     const { exitCode, stderr } = await runCli(['keys', 'passwd', 'me.sec.pem'], { folder, askAside });
