@@ -11,7 +11,6 @@ const commands: Readonly<Record<string, () => Promise<Register>>> = {
   list: async () => (await import('./commands/list.ts')).registerList,
   download: async () => (await import('./commands/download.ts')).registerDownload,
   verify: async () => (await import('./commands/verify.ts')).registerVerify,
-  'receipt-keys': async () => (await import('./commands/receipt-keys.ts')).registerReceiptKeys,
   serve: async () => (await import('./commands/serve.ts')).registerServe,
   decrypt: async () => (await import('./commands/decrypt.ts')).registerDecrypt,
   encrypt: async () => (await import('./commands/encrypt.ts')).registerEncrypt,

@@ -12,25 +12,32 @@ import { writeOutput } from './files/output-file.ts';
 import type { Session } from './session.ts';
 
 const fingerprintForm = /^[\w-]{43}$/;
-const none: PinnedKeys = { trusted: [], refused: [] };
 
 /**
  * The pinned keys of the service; none before its first use.
  * @throws UsageError if no address is set, or the file of the keys is malformed; LocalDiskError
  */
 export async function pinnedKeys(session: Session): Promise<PinnedKeys> {
-  return (await pinsIn(session.settings.receiptKeysFile))[addressOf(session)] ?? none;
+  return (await pinsIn(session.settings.receiptKeysFile))[addressOf(session)] ?? [];
+}
+
+/** Pins these keys and no others. @param list fingerprints, with commas between them @throws as {@link pinnedKeys} */
+export async function pinKeys(session: Session, list: string): Promise<PinnedKeys> {
+  const pins = list.split(',');
+  if (pins.every((each) => fingerprintForm.test(each))) return await changePins(session, () => pins);
+  const form = 'expected fingerprints of receipt keys with commas between them: 43 letters, digits, - and _ each';
+  throw usageError('--receipt-keys', form);
 }
 
 /** Changes the pinned keys, under a lock. @returns the keys pinned then @throws as {@link pinnedKeys} */
-export async function changePins(session: Session, changed: (pins: PinnedKeys) => PinnedKeys): Promise<PinnedKeys> {
+async function changePins(session: Session, changed: (pins: PinnedKeys) => PinnedKeys): Promise<PinnedKeys> {
   const { terminal, settings } = session;
   const { receiptKeysFile: path } = settings;
   const service = addressOf(session);
   await onDisk(path, () => mkdir(dirname(path), { recursive: true, mode: 0o700 }));
   await using _lock = await FileLock.acquire(`${path}.lock`);
   const all = await pinsIn(path);
-  const pins = changed(all[service] ?? none);
+  const pins = changed(all[service] ?? []);
   const text = `${JSON.stringify({ ...all, [service]: pins }, undefined, 2)}\n`;
   await onDisk(path, () =>
     writeOutput({ name: path, terminal, force: true, mode: 0o600 }, (sink) => sink.write([Buffer.from(text)])),
@@ -44,12 +51,12 @@ async function pinsIn(path: string): Promise<Readonly<Record<string, PinnedKeys>
   if (text === undefined) return {};
   try {
     const services = JSON.parse(text) as Record<string, PinnedKeys>;
-    const lists = Object.values(services).flatMap(({ trusted, refused }) => [trusted, refused]);
+    const lists = Object.values(services);
     if (lists.every((list) => Array.isArray(list) && list.every((each) => fingerprintForm.test(each)))) return services;
   } catch {
     // Handled like any other malformed file.
   }
-  throw usageError(path, 'this file does not list receipt keys', 'Move it away, and accept the keys again.');
+  throw usageError(path, 'this file does not list receipt keys', 'Move it away, and pin the keys again.');
 }
 
 /**
@@ -68,46 +75,30 @@ export async function receiptKeys(
   const source = 'the keys of the service';
   const pin = async (changed: (pins: PinnedKeys) => PinnedKeys) => {
     try {
-      return await changePins(session, changed);
+      pinned = await changePins(session, changed);
     } catch (error) {
       if (!(error instanceof ClientError) || error.code === 'interrupted') throw error;
       output.warn(printable(`the receipt keys cannot be remembered: ${error.message}`));
-      return changed(pinned);
+      pinned = changed(pinned);
     }
-  };
-  const learn = async (fingerprints: readonly string[]) => {
-    pinned = await pin((pins) => changedPins(pins, { accept: fingerprints, refuse: pins.refused }));
     return pinned;
+  };
+  const learn = (known: PinnedKeys) => {
+    const by = pinned;
+    // If the user has removed a pinned key meanwhile, its endorsements no longer hold.
+    return pin((pins) => (by.every((each) => pins.includes(each)) ? [...new Set([...pins, ...known])] : pins));
   };
   if (!isPinned(pinned)) {
     const { fingerprints } = parseKeySet(text, source);
     // Another command might have pinned keys meanwhile.
-    pinned = await pin((pins) => (isPinned(pins) ? pins : { trusted: fingerprints, refused: [] }));
+    await pin((pins) => (isPinned(pins) ? pins : fingerprints));
   }
-  return parseKeySet(text, source, { ...pinned, learn });
+  return parseKeySet(text, source, { trusted: pinned, learn });
 }
 
-/** Whether the service was used before. If its last trusted key was refused, its keys are not trusted at first sight again. */
-export function isPinned({ trusted, refused }: PinnedKeys): boolean {
-  return trusted.length + refused.length > 0;
-}
-
-/** The pinned keys after a change. A fingerprint in both lists is refused. */
-export function changedPins(
-  { trusted, refused }: PinnedKeys,
-  { accept, refuse }: { readonly accept: readonly string[]; readonly refuse: readonly string[] },
-): PinnedKeys {
-  const isRefused = new Set(refuse);
-  return {
-    trusted: [...new Set([...trusted, ...accept])].filter((each) => !isRefused.has(each)),
-    refused: [...new Set([...refused.filter((each) => !accept.includes(each)), ...refuse])],
-  };
-}
-
-/** @throws UsageError */
-export function checkFingerprint(source: string, text: string): void {
-  if (fingerprintForm.test(text)) return;
-  throw usageError(source, 'expected the fingerprint of a receipt key: 43 letters, digits, - and _');
+/** Whether the service was used before. */
+export function isPinned(pins: PinnedKeys): boolean {
+  return pins.length > 0;
 }
 
 /** The address, ending in a slash. @throws UsageError if no address is set */

@@ -4,15 +4,17 @@ import { ClientError } from '../errors.ts';
 import { ReceiptError } from './receipt.ts';
 
 /** The keys of a service that a user trusts, by fingerprint: SHA-256 thumbprint (RFC 7638), base64url. */
-export interface PinnedKeys {
-  readonly trusted: readonly string[];
-  /** Never trusted, whatever endorses them. */
-  readonly refused: readonly string[];
+export type PinnedKeys = readonly string[];
+
+export interface KeyPins {
+  readonly trusted: PinnedKeys;
+  /** Pins keys that pinned ones have endorsed, once a receipt needs them. @returns what is pinned then */
+  readonly learn: (known: PinnedKeys) => Promise<PinnedKeys>;
 }
 
-export interface KeyPins extends PinnedKeys {
-  /** Pins keys that pinned ones have endorsed, once a receipt needs them. @returns what is pinned then */
-  readonly learn: (fingerprints: readonly string[]) => Promise<PinnedKeys>;
+/** What the user can do about a key that is not pinned, once the operator has confirmed it. */
+export function pinCommand(trusted: PinnedKeys, fingerprint: string): string {
+  return `data-out setup --receipt-keys ${[...trusted, fingerprint].join(',')}`;
 }
 
 interface UsableKey {
@@ -60,27 +62,21 @@ export class ReceiptKeys {
     return found.key;
   }
 
-  async #admit(fingerprint: string, endorsements: readonly string[], pins: KeyPins): Promise<void> {
-    let { trusted, refused } = pins;
-    if (!refused.includes(fingerprint) && !trusted.includes(fingerprint)) {
-      const known = new Set(trusted);
-      for (const jws of endorsements) {
-        const next = this.#endorsed(jws, known);
-        if (next !== undefined && !refused.includes(next)) known.add(next);
-      }
-      if (known.has(fingerprint)) {
-        ({ trusted, refused } = await pins.learn([...known].slice(trusted.length)));
-        this.#pins = { ...pins, trusted, refused };
-      }
+  async #admit(fingerprint: string, endorsements: readonly string[], { trusted, learn }: KeyPins): Promise<void> {
+    if (trusted.includes(fingerprint)) return;
+    const known = new Set(trusted);
+    for (const jws of endorsements) {
+      const next = this.#endorsed(jws, known);
+      if (next !== undefined) known.add(next);
     }
-    if (refused.includes(fingerprint) || !trusted.includes(fingerprint)) {
-      const why = refused.includes(fingerprint) ? 'you refused' : 'is new, and that no pinned key has endorsed';
-      throw new ReceiptError(`the receipt is signed by a key that ${why}: ${fingerprint}`, {
-        remedy:
-          'Ask the operator, through another channel than this service, for the fingerprint of the receipt key. If it is this one: ' +
-          `data-out receipt-keys --accept ${fingerprint}`,
-      });
-    }
+    const pinned = known.has(fingerprint) ? await learn([...known]) : trusted;
+    this.#pins = { trusted: pinned, learn };
+    if (pinned.includes(fingerprint)) return;
+    throw new ReceiptError(`the receipt is signed by a key that no pinned key has endorsed: ${fingerprint}`, {
+      remedy:
+        'Ask the operator, through another channel than this service, for the fingerprint of the receipt key. If it is this one: ' +
+        pinCommand(pinned, fingerprint),
+    });
   }
 
   /** The fingerprint that a key of `known` endorses by a compact JWS; `undefined` if none does. */

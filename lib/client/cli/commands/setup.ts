@@ -10,7 +10,8 @@ import { type ConfigFile, readConfigFile } from '../config-file.ts';
 import { showChecks } from '../doctor/check.ts';
 import { examine, quickRetries } from '../doctor/examine.ts';
 import { withConnectionOptions } from '../options.ts';
-import { type CommandContext, sessionOf } from '../session.ts';
+import { pinKeys } from '../receipt-keys.ts';
+import { type CommandContext, openSession as openServiceSession, sessionOf } from '../session.ts';
 import { readSettings, settingsFrom, variables } from '../settings.ts';
 import { type Answers, askAll, exists, type GivenAnswers, type PlannedKey } from '../setup/questions.ts';
 import {
@@ -29,11 +30,17 @@ Each answer is checked when you give it. Enter takes the value in brackets. Noth
 changes nothing. Run it again to change a setting: the old configuration file is kept as config.toml.bak, and no key is ever
 replaced. At the end it checks everything, as data-out doctor does.
 
+The first command that reads a receipt of a service pins the receipt keys that the service publishes, and a key that a pinned one
+endorses is pinned later, as after a rotation by the operator. data-out doctor shows the fingerprints of the pinned keys. Receipts
+of other keys are refused. --receipt-keys pins exactly the keys that you list and asks nothing. List only fingerprints that the
+operator has confirmed through another channel, for example before the first download, or without a key that was abused.
+
 Examples:
   data-out setup
   data-out setup --visa renewed.jwt
   data-out setup --no-input --url https://data-out.example.org/v1/ --visa visa.jwt --username jane \\
-    --password-file password --generate-key me --no-passphrase`;
+    --password-file password --generate-key me --no-passphrase
+  data-out setup --receipt-keys oKIywvGUpTVTyxMQ3bwIIeQUudfr_CkLMjCE19ECD-U`;
 
 /** `setup`: asks for the settings, makes a key, writes the configuration, and checks it. */
 export function registerSetup(program: Command, context: CommandContext): void {
@@ -50,10 +57,21 @@ export function registerSetup(program: Command, context: CommandContext): void {
       new Option('--passphrase-file <file>', 'passphrase of the key; the file stays in place').conflicts('passphrase'),
     )
     .option('--no-passphrase', 'leave the key unprotected: anyone who can read the file can use it')
-    .option('--no-input', 'ask nothing: use the options, and the old settings');
+    .option('--no-input', 'ask nothing: use the options, and the old settings')
+    .addOption(
+      new Option(
+        '--receipt-keys <list>',
+        'ask nothing, and pin exactly these receipt keys: fingerprints with commas',
+      ).conflicts(['visa', 'username', 'passwordFile', 'key', 'generateKey', 'passphraseFile']),
+    );
   withConnectionOptions(setup)
     .addHelpText('after', afterHelp)
-    .action((options, command) => setUp(context, command, options));
+    .action(async ({ receiptKeys, ...options }, command) => {
+      if (receiptKeys === undefined) return await setUp(context, command, options);
+      await using session = await openServiceSession(context, command);
+      const pinned = await pinKeys(session, receiptKeys);
+      session.output.result({ receiptKeys: pinned }, `pinned receipt keys: ${pinned.join(', ')}`);
+    });
 }
 
 async function setUp(

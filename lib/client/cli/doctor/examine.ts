@@ -1,4 +1,5 @@
 import type { ServiceConnection } from '../../api/connection.ts';
+import { pinCommand } from '../../api/delivery/key-set.ts';
 import type { Probe } from '../../api/probe.ts';
 import { ProxyApi } from '../../api/proxy.ts';
 import { PrivateKeys } from '../key-files.ts';
@@ -91,11 +92,11 @@ async function* receipts(session: Session, proxy: ProxyApi): AsyncGenerator<Chec
     yield keys.code === 'not_found' ? skipped(check, 'the service publishes no receipt keys') : keys;
     return;
   }
-  const { trusted, refused } = await pinnedKeys(session);
-  yield ok(check, `trusted receipt keys: ${trusted.join(', ') || 'none'}`, { trusted, refused });
-  for (const fingerprint of keys.fingerprints.filter((each) => !trusted.includes(each) && !refused.includes(each))) {
+  const trusted = await pinnedKeys(session);
+  yield ok(check, `trusted receipt keys: ${trusted.join(', ')}`, { trusted });
+  for (const fingerprint of keys.fingerprints.filter((each) => !trusted.includes(each))) {
     const text = `the service also publishes ${fingerprint}, which is trusted once a pinned key endorses it`;
-    yield warning(check, text, `If the operator confirms it: data-out receipt-keys --accept ${fingerprint}`);
+    yield warning(check, text, `If the operator confirms it: ${pinCommand(trusted, fingerprint)}`);
   }
 }
 

@@ -504,8 +504,8 @@ describe('the keys of the service are pinned', () => {
     by.sign({ jkt: await thumbprint(next) }, { typ: 'data-out-key+jwt', ...header }).toString();
   const home = () => ({ env: { HOME: folder } });
   const fetched = (...argv: string[]) => run(['download', '-o', 'data', '--all', '--force', ...argv], home());
-  const keysOf = (...argv: string[]) => run(['receipt-keys', '--json', ...argv], home());
-  const pins = async (): Promise<{ trusted: string[]; refused: string[] }> =>
+  const pin = (...keys: readonly string[]) => run(['setup', '--receipt-keys', keys.join(',')], home());
+  const pins = async (): Promise<string[]> =>
     JSON.parse(await readFile(join(folder, '.config/data-out/receipt-keys.json'), 'utf8'))[server.url];
   const signedBy = (signer: ReceiptSigner, header: object = {}) =>
     server.put(receiptName, signer.sign(receiptOf(files), header));
@@ -519,25 +519,29 @@ describe('the keys of the service are pinned', () => {
   test('at the first use, in a file that the user alone can read, and doctor shows them', async () => {
     const path = join(folder, '.config/data-out/receipt-keys.json');
     expect(JSON.parse(await readFile(path, 'utf8'))).toEqual({
-      [server.url]: { trusted: [await thumbprint(older)], refused: [] },
+      [server.url]: [await thumbprint(older)],
     });
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     server.keySet = { keys: [older.jwk, newer.jwk] };
     const { stdout } = await run(['doctor'], home());
     expect(stdout).toContain(`ok       receipts     trusted receipt keys: ${await thumbprint(older)}`);
-    expect(stdout).toContain(`--accept ${await thumbprint(newer)}`);
+    expect(stdout).toContain(`data-out setup --receipt-keys ${await thumbprint(older)},${await thumbprint(newer)}\n`);
   });
 
-  test('a new key beside a pinned one does not count, until its fingerprint is accepted', async () => {
+  test('a new key beside a pinned one does not count, until the command is given that the message shows', async () => {
     server.keySet = { keys: [older.jwk, stranger.jwk] };
     signedBy(stranger);
     const { exitCode, stderr } = await fetched();
-    expect(stderr).toMatch(/signed by a key that is new, and that no pinned key has endorsed: /);
+    expect(stderr).toContain(`signed by a key that no pinned key has endorsed: ${await thumbprint(stranger)}`);
     expect(stderr).toContain('none verified; 2 without a receipt');
     expect(exitCode).toBe(10);
     expect((await run(['verify', 'data'], home())).exitCode).toBe(10);
     expect((await run(['list', '--paths'], home())).stdout).not.toContain('/submitted/');
-    expect((await keysOf('--accept', await thumbprint(stranger))).stdout).toContain('trusted');
+    const [, command = ''] = /data-out (setup --receipt-keys \S+)/.exec(stderr) ?? [];
+    const both = await Promise.all([older, stranger].map(thumbprint));
+    const stdout = `pinned receipt keys: ${both.join(', ')}\n`;
+    expect(await run(command.split(' '), home())).toEqual({ exitCode: 0, stdout, stderr: '' });
+    expect(await pins()).toEqual(both);
     expect((await fetched()).exitCode).toBe(0);
   });
 
@@ -546,8 +550,7 @@ describe('the keys of the service are pinned', () => {
     const endorsements = [await endorsement(older, newer), await endorsement(newer, stranger)];
     signedBy(stranger, { endorsements });
     expect((await fetched()).exitCode).toBe(0);
-    const trusted = await Promise.all([older, newer, stranger].map(thumbprint));
-    expect(rowsOf((await keysOf()).stdout)).toEqual(trusted.map((fingerprint) => ({ fingerprint, state: 'trusted' })));
+    expect(await pins()).toEqual(await Promise.all([older, newer, stranger].map(thumbprint)));
     signedBy(stranger);
     expect((await fetched()).exitCode).toBe(0);
   });
@@ -571,51 +574,40 @@ describe('the keys of the service are pinned', () => {
     expect(exitCode).toBe(10);
   });
 
-  test('a refused key does not count, whoever endorses it', async () => {
-    server.keySet = { keys: [older.jwk, newer.jwk] };
-    expect((await keysOf('--refuse', await thumbprint(newer))).stdout).toContain('refused');
-    signedBy(newer, { endorsements: [await endorsement(older, newer)] });
-    expect((await fetched()).stderr).toContain('signed by a key that you refused');
-  });
-
-  test('a key that is refused while it is learned stays refused', async () => {
-    server.keySet = { keys: [older.jwk, newer.jwk] };
+  test('a key that the user removes while it endorses another endorses nothing any more', async () => {
+    server.keySet = { keys: [older.jwk, newer.jwk, stranger.jwk] };
     signedBy(newer, { endorsements: [await endorsement(older, newer)] });
     server.requests.length = 0;
-    const refused = await thumbprint(newer);
+    const own = await thumbprint(stranger);
     server.held = async (name) => {
       if (name !== receiptName) return;
       // The download has read the pins before it asks for the keys.
       await vi.waitFor(() => expect(server.count(/jwks/)).toBe(1));
-      await keysOf('--refuse', refused);
+      await pin(own);
     };
-    expect(await fetched()).toMatchObject({ exitCode: 10, stderr: expect.stringContaining('a key that you refused') });
-    expect(await pins()).toEqual({ trusted: [await thumbprint(older)], refused: [refused] });
+    expect(await fetched()).toMatchObject({ exitCode: 10, stderr: expect.stringContaining('no pinned key') });
+    expect(await pins()).toEqual([own]);
   });
 
-  test('changes at the same time are all kept', async () => {
-    const others = await Promise.all([newer, stranger].map(thumbprint));
-    await Promise.all(others.map((each) => keysOf('--accept', each)));
-    expect((await pins()).trusted.toSorted()).toEqual([await thumbprint(older), ...others].sort());
+  test('changes at the same time are whole, and keep the keys of other services', async () => {
+    const elsewhere = ['setup', '--receipt-keys', await thumbprint(stranger), '--url', 'https://other.example.org/v1'];
+    await Promise.all([pin(await thumbprint(newer)), run(elsewhere, home())]);
+    const path = join(folder, '.config/data-out/receipt-keys.json');
+    expect(JSON.parse(await readFile(path, 'utf8'))).toEqual({
+      [server.url]: [await thumbprint(newer)],
+      'https://other.example.org/v1/': [await thumbprint(stranger)],
+    });
     expect(await readdir(join(folder, '.config/data-out'))).toEqual(['receipt-keys.json']);
   });
 
-  test('after the last trusted key was refused, or before the first use, nothing is trusted at first sight', async () => {
-    for (const isFirstUse of [false, true]) {
-      if (isFirstUse) await rm(join(folder, '.config'), { recursive: true });
-      const refused = await thumbprint(isFirstUse ? newer : older);
-      await keysOf('--refuse', refused);
-      server.keySet = { keys: [older.jwk, newer.jwk, stranger.jwk] };
-      signedBy(stranger);
-      expect(await fetched()).toMatchObject({ exitCode: 10, stderr: expect.stringContaining('--accept') });
-      expect(await pins()).toEqual({ trusted: [], refused: [refused] });
-      server.keySet = undefined;
-      expect((await fetched()).exitCode).toBe(10);
-    }
-  });
-
-  test('for an address with and without a slash at its end', async () => {
-    expect((await keysOf('--url', server.url.slice(0, -1))).stdout).toContain(await thumbprint(older));
+  test('before the first use of a service, its keys can be pinned', async () => {
+    await rm(join(folder, '.config'), { recursive: true });
+    await pin(await thumbprint(newer));
+    expect(await fetched()).toMatchObject({ exitCode: 10, stderr: expect.stringContaining('--receipt-keys') });
+    server.keySet = { keys: [older.jwk, newer.jwk] };
+    signedBy(newer);
+    expect((await fetched()).exitCode).toBe(0);
+    expect(await pins()).toEqual([await thumbprint(newer)]);
   });
 
   test('a service that hides its keys, or shows broken ones, is not relied on', async () => {
@@ -625,11 +617,13 @@ describe('the keys of the service are pinned', () => {
     }
   });
 
-  test('for one service alone; another fingerprint and another file are refused', async () => {
-    const elsewhere = await keysOf('--url', 'https://elsewhere.example.org/v1/');
-    expect(elsewhere.stdout).toBe('');
-    expect((await keysOf('--accept', 'abc')).exitCode).toBe(2);
-    await writeFile(join(folder, '.config/data-out/receipt-keys.json'), '{"a":{"trusted":[17]}}');
+  test('another form of a fingerprint or of the file is refused, and other answers beside the keys', async () => {
+    for (const list of ['abc', '', `${await thumbprint(older)},`]) {
+      expect(await pin(list)).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('--receipt-keys') });
+    }
+    const beside = ['setup', '--receipt-keys', await thumbprint(older), '--username', 'jane'];
+    expect(await run(beside, home())).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('--username') });
+    await writeFile(join(folder, '.config/data-out/receipt-keys.json'), '{"a":[17]}');
     expect((await fetched()).exitCode).toBe(2);
   });
 });
