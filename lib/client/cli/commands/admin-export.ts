@@ -13,20 +13,25 @@ import { waitForExport } from '../export/wait.ts';
 import { publicKeyForms, withAdministratorOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
-type Texts = 'visa' | 'publicKey' | 'batch';
-type Switches = 'dryRun' | 'wait';
-type ExportOptions = { readonly [Name in Texts]?: string } & {
-  readonly [Name in Switches]?: boolean;
-} & { readonly kind: string };
+interface ExportOptions {
+  readonly visa?: string;
+  readonly publicKey?: string;
+  readonly batch?: string;
+  readonly dryRun?: boolean;
+  readonly wait?: boolean;
+  readonly kind: string;
+}
 
 const afterHelp = `
 The service queues the request and answers at once; then it checks whether the visa is valid and the dataset released. --wait
 waits for the outcome; later, data-out admin show has it. The recipient sees the staged files with data-out list. With --wait the
 exit code is 0 for complete, 3 for rejected or withdrawn, 5 for incomplete, 7 for failed.
 
-An id of EGAF and digits is a file, any other a dataset. A batch is a CSV file whose first line is id,visa,public_key. Paths are
-relative to its folder. A column type can say that another id is a file, or a dataset. The outcomes of a run are written to FILE.csv.results.csv, and what all runs have sent to
-FILE.csv.results.jsonl. A second run of the same command asks the service what happened to the rows that were sent, and sends
+An id of EGAF and digits is a file, any other a dataset.
+
+A batch is a CSV file whose first line is id,visa,public_key. Paths are relative to its folder. In another column, type, a row
+can say "file" of an id of another form. The outcomes of a run are written to FILE.csv.results.csv, and what all runs have sent
+to FILE.csv.results.jsonl. A second run of the same command asks the service what happened to the rows that were sent, and sends
 the others, and those that were rejected, incomplete or withdrawn.
 
 Examples:
@@ -61,11 +66,8 @@ function checkedBatch(id: string | undefined, options: ExportOptions): string | 
   const { batch, visa, publicKey, wait } = options;
   if (batch === undefined) return undefined;
   if (wait) {
-    throw usageError(
-      '--wait',
-      'this is for one export',
-      'Run the batch again later: it shows the outcome of each row.',
-    );
+    const remedy = 'Run the batch again later: it shows the outcome of each row.';
+    throw usageError('--wait', 'this is for one export', remedy);
   }
   if (id !== undefined || visa !== undefined || publicKey !== undefined) {
     throw usageError('--batch', 'id, visa and public key are in the file', 'Give --batch alone.');
@@ -74,7 +76,7 @@ function checkedBatch(id: string | undefined, options: ExportOptions): string | 
 }
 
 function checkedOne(id: string | undefined, { visa, publicKey, kind }: ExportOptions) {
-  if (id === undefined) throw usageError('id', 'no dataset is given', 'Give its id, or --batch FILE.csv.');
+  if (id === undefined) throw usageError('id', 'no dataset or file is given', 'Give its id, or --batch FILE.csv.');
   if (visa === undefined) throw usageError('--visa', "give the file with the recipient's visa");
   if (publicKey === undefined) throw usageError('--public-key', "give the file with the recipient's public key");
   return { id, type: typeOf(id), kind, visa, publicKey } as const;
