@@ -574,7 +574,7 @@ describe('the keys of the service are pinned', () => {
     expect(exitCode).toBe(10);
   });
 
-  test('a key that the user removes while it endorses another endorses nothing any more', async () => {
+  test('a key that the user removes while a command runs endorses nothing from then on', async () => {
     server.keySet = { keys: [older.jwk, newer.jwk, stranger.jwk] };
     signedBy(newer, { endorsements: [await endorsement(older, newer)] });
     server.requests.length = 0;
