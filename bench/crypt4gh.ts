@@ -1,183 +1,180 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, open, rm } from 'node:fs/promises';
+import { access, mkdtemp, open, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { build } from 'esbuild';
+import { buildPackage } from '../bin/build/package.ts';
+import { formatPrivateKey, formatPublicKey, generateKeyPair } from '../lib/crypt4gh/index.ts';
 import { findReference } from '../test/helpers/reference.ts';
-import { cipherSpeed } from './cipher-speed.ts';
-import { commands } from './crypt4gh-commands.ts';
-import type { JobResult } from './crypt4gh-job.ts';
-import { figure, median, type Report, ratio } from './report.ts';
+import { rebuiltHeaders } from './crypt4gh-headers.ts';
+import { atLeast, figure, type Report, ratio } from './report.ts';
 
 const run = promisify(execFile);
 const mib = 2 ** 20;
-/** MiB of plaintext: `CRYPT4GH_BENCH_MIB`, default 1 GiB. */
-const fileMiB = Number(process.env.CRYPT4GH_BENCH_MIB ?? 1024);
-const rounds = 3;
-const fileRounds = 7;
-const rangeCount = 200;
-const headerSeconds = '2';
+/** MiB of plaintext. */
+const fileMib = Number(process.env.CRYPT4GH_BENCH_MIB ?? 1024);
+const pipeMib = 512;
+const rounds = 5;
+const python = 'Python';
 
-/** Runs one job of one side in its own process. */
-type Side = (job: string, ...parameters: readonly string[]) => Promise<JobResult>;
-
-const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
-
-/** The job and the file of its threads as JavaScript, as in the package. Stripping types would take memory. */
-async function bundled(folder: string): Promise<string> {
-  await build({
-    entryPoints: [here('crypt4gh-job.ts'), here('../lib/crypt4gh/threads/segment-worker.ts')],
-    entryNames: '[name]',
-    outdir: folder,
-    outExtension: { '.js': '.mjs' },
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node24',
-    banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
-  });
-  return join(folder, 'crypt4gh-job.mjs');
+/** A program with its commands as lines for a shell, in a folder that has `plain`, `container`, `key` and `public`. */
+interface Program {
+  readonly name: string;
+  /** Standard input to standard output. */
+  readonly pipe?: string;
+  /** `container` to `output`. */
+  readonly decrypt: string;
+  /** `plain` to `output`. */
+  readonly encrypt: string;
 }
 
-function side(program: string, path: string): Side {
-  return async (...parameters) => JSON.parse((await run(program, [path, ...parameters])).stdout) as JobResult;
+interface Row {
+  readonly name: string;
+  /** The line for a shell; `undefined`: the program has no such command. */
+  readonly line: (program: Program) => string | undefined;
+  /** How many times as fast, by the name of the other. */
+  readonly goals: Readonly<Record<string, number>>;
 }
 
-/** Lines of the table. Each is compared with the reference, which has one thread only. */
-const fileJobs = [
-  { name: 'encrypt, one thread', job: 'encrypt', threads: '1' },
-  { name: 'encrypt, two threads', job: 'encrypt', threads: '2' },
-  { name: 'encrypt, two threads, Node streams', job: 'encrypt', threads: '2', streams: true },
-  { name: 'decrypt, one thread', job: 'decrypt', threads: '1' },
-  { name: 'decrypt, two threads', job: 'decrypt', threads: '2' },
-  { name: 'decrypt, two threads, Node streams', job: 'decrypt', threads: '2', streams: true },
+const rows: readonly Row[] = [
+  { name: 'decrypt, file to file', line: ({ decrypt }) => decrypt, goals: { [python]: 1.5, Go: 2, Rust: 2 } },
+  { name: 'encrypt, file to file', line: ({ encrypt }) => encrypt, goals: { [python]: 1.5, Go: 2, Rust: 1 } },
+  {
+    name: `decrypt ${pipeMib} MiB between two pipes`,
+    line: ({ pipe }) => pipe && `cat container-pipe | ${pipe} | cat > /dev/null`,
+    goals: { [python]: 1 },
+  },
 ];
 
-/**
- * `npm run bench crypt4gh`: files and headers, side by side with the Python reference in the same run, and the speed of
- * the cipher alone as OpenSSL measures it.
- */
+/** The installed command and the headers that a function rebuilds, beside other implementations in the same run. */
 export default async function crypt4gh(report: Report): Promise<void> {
   const reference = await findReference();
-  const theirs = 'python' in reference ? side(reference.python, here('crypt4gh_reference.py')) : undefined;
-  if ('missing' in reference) report.text(`The Python reference is left out: ${reference.missing}.`);
-  const bytesPerSecond = await cipherSpeed();
-  const limit = bytesPerSecond === undefined ? undefined : bytesPerSecond / mib;
-  if (limit === undefined) report.text('The limit is left out: there is no `openssl` on this machine.');
-
   const folder = await mkdtemp(join(tmpdir(), 'crypt4gh-bench-'));
   try {
-    const ours = side(process.execPath, await bundled(folder));
-    await files(report, { folder, ours, theirs, limit });
-    await headers(report, ours, theirs);
-    await commands(report, { folder, python: 'python' in reference ? reference.python : undefined, fileMiB, limit });
+    await writeRandom(join(folder, 'plain'));
+    await commands(report, folder, 'python' in reference ? reference.python : undefined);
+    if ('missing' in reference) report.text(`Headers are not compared: ${reference.missing}.`);
+    else await headers(report, reference.python);
   } finally {
     await rm(folder, { recursive: true });
   }
 }
 
-async function files(
-  report: Report,
-  options: {
-    readonly folder: string;
-    readonly ours: Side;
-    readonly theirs: Side | undefined;
-    readonly limit: number | undefined;
-  },
-): Promise<void> {
-  const { folder, ours, theirs, limit } = options;
-  const key = randomBytes(32).toString('hex');
-  const [plain, container, output] = ['plain', 'container', 'output'].map((name) => join(folder, name)) as [
-    string,
-    string,
-    string,
-  ];
-  await writeRandom(plain);
-  await ours('encrypt', key, plain, container);
-
-  // With files of this size the machine's memory and disk count, and they only make a run slower.
-  const speed = (results: readonly JobResult[]) => fileMiB / Math.min(...results.map(({ seconds }) => seconds));
-  const rows: string[][] = [];
-  const add = (name: string, results: readonly JobResult[], others: readonly JobResult[]) => {
-    const mibPerSecond = speed(results);
-    rows.push([
-      name,
-      figure(mibPerSecond),
-      others.length === 0 ? '' : figure(speed(others)),
-      others.length === 0 ? '' : ratio(mibPerSecond, speed(others)),
-      limit === undefined ? '' : `${figure((100 * mibPerSecond) / limit)} %`,
-      peakMiB(results),
-      others.length === 0 ? '' : peakMiB(others),
-    ]);
-  };
-  for (const { name, job, threads, streams = false } of fileJobs) {
-    const source = job === 'encrypt' ? plain : container;
-    const results: JobResult[] = [];
-    const others: JobResult[] = [];
-    const us = async () => results.push(await ours(streams ? `${job}-stream` : job, key, source, output, threads));
-    const them = async () => {
-      if (theirs !== undefined) others.push(await theirs(job, key, source, output));
-    };
-    for (let round = 0; round < fileRounds; round += 1) {
-      // In turn, so that other work of the machine meets both. They also take turns to be first, because a run finds the
-      // machine's memory as the run before has left it.
-      for (const run of round % 2 === 0 ? [us, them] : [them, us]) {
-        await run();
-        await rm(output, { force: true });
+async function commands(report: Report, folder: string, pythonPath: string | undefined): Promise<void> {
+  const us = await ourselves(folder);
+  const others = await installed(pythonPath);
+  await shell(`head -c ${pipeMib}M plain > plain-pipe`, folder);
+  await shell(`${us.encrypt.replace(/plain$/, 'plain-pipe')} && mv output container-pipe`, folder);
+  await shell(`${us.encrypt} && mv output container`, folder);
+  await symlink('container', join(folder, 'output.c4gh'));
+  await symlink('plain', join(folder, 'output-plain'));
+  for (const { name, line, goals } of rows) {
+    const peers = others.filter((peer) => peer.name in goals && line(peer) !== undefined);
+    const seconds = new Map<string, number>();
+    for (let round = 0; round < rounds; round += 1) {
+      // In turn, and each is first in turn, so that other work of the machine meets all of them.
+      for (const program of round % 2 === 0 ? [us, ...peers] : [...peers, us]) {
+        const took = await shell(line(program) ?? '', folder);
+        seconds.set(program.name, Math.min(took, seconds.get(program.name) ?? Number.POSITIVE_INFINITY));
+        for (const made of ['output', 'output-plain.c4gh']) await rm(join(folder, made), { force: true });
       }
     }
-    add(name, results, others);
+    const ours = seconds.get(us.name) ?? Number.NaN;
+    report.table(
+      [`${name}, the fastest of ${rounds}`, 'seconds'],
+      [...seconds].map(([program, each]) => [program, figure(each)]),
+    );
+    for (const { name: other } of peers) {
+      const faster = (seconds.get(other) ?? Number.NaN) / ours;
+      const target = atLeast(faster, goals[other] ?? Number.NaN, ' ×');
+      report.headline({ what: `${name}: speed, of ${other}`, value: ratio(faster, 1), target });
+    }
+    const missing = Object.keys(goals).filter((other) => !peers.some((peer) => peer.name === other));
+    if (missing.length > 0) report.text(`Not compared, because they are not installed: ${missing.join(', ')}.`);
   }
-  const ranges = await ours('ranges', key, container, String(rangeCount));
-  add(
-    `${rangeCount} random ranges of 1 MiB`,
-    [{ ...ranges, seconds: (ranges.seconds * fileMiB) / rangeCount }],
-    // The reference is not a yardstick for ranges: from the second segment on its --range returns other bytes.
-    [],
-  );
-  report.text(
-    `A file of ${fileMiB} MiB, file to a new file: the fastest of ${fileRounds} runs in turn, of the ranges the only one.`,
-  );
-  report.table(['', 'MiB/s', 'reference', 'ratio', 'of the cipher alone', 'peak MiB', 'reference peak MiB'], rows);
-  if (limit !== undefined) report.text(`The cipher alone (openssl speed, one thread): ${figure(limit)} MiB/s.`);
+}
+
+/** The client as it is installed. It waits for the disk, so the others are followed by `sync`. */
+async function ourselves(folder: string): Promise<Program> {
+  await buildPackage(join(folder, 'package'));
+  const pair = generateKeyPair();
+  await writeFile(join(folder, 'key'), await formatPrivateKey(pair.privateKey), { mode: 0o600 });
+  await writeFile(join(folder, 'public'), formatPublicKey(pair.publicKey));
+  const program = `${process.execPath} package/bin/data-out.js --quiet`;
+  return {
+    name: 'data-out',
+    pipe: `${program} decrypt --key key -`,
+    decrypt: `${program} decrypt --key key -o output container`,
+    encrypt: `${program} encrypt -r public -o output plain`,
+  };
+}
+
+/** @param pythonPath of a Python that has the reference. `CRYPT4GH_PEERS` names the folder of the others. */
+async function installed(pythonPath: string | undefined): Promise<readonly Program[]> {
+  const folder = process.env.CRYPT4GH_PEERS ?? '';
+  const reference = pythonPath === undefined ? '' : join(dirname(pythonPath), 'crypt4gh');
+  const [go, rust] = [join(folder, 'crypt4gh-go'), join(folder, 'crypt4gh')];
+  const known: readonly (Program & { readonly path: string })[] = [
+    {
+      path: reference,
+      name: python,
+      pipe: `${reference} decrypt --sk key`,
+      decrypt: `${reference} decrypt --sk key < container > output && sync output`,
+      encrypt: `${reference} encrypt --sk key --recipient_pk public < plain > output && sync output`,
+    },
+    // It names the output by its input.
+    {
+      path: go,
+      name: 'Go',
+      decrypt: `${go} decrypt -f output.c4gh -s key && sync output`,
+      encrypt: `${go} encrypt -f output-plain -s key -p public && sync output-plain.c4gh`,
+    },
+    {
+      path: rust,
+      name: 'Rust',
+      decrypt: `C4GH_PASSPHRASE= ${rust} decrypt --sk key < container > output && sync output`,
+      encrypt: `C4GH_PASSPHRASE= ${rust} encrypt --sk key --recipient_pk public < plain > output && sync output`,
+    },
+  ];
+  const isThere = async (path: string) =>
+    await access(path).then(
+      () => true,
+      () => false,
+    );
+  const there = await Promise.all(known.map(({ path }) => isThere(path)));
+  return known.filter((_, index) => there[index]);
 }
 
 /** A submission mostly has one writer. If a tool makes a key for each file, an archive has as many writers as files. */
-const headerJobs = [
-  { name: 'of one writer', writers: '1' },
-  { name: 'each of another writer', writers: '2000' },
-] as const;
-
-async function headers(report: Report, ours: Side, theirs: Side | undefined): Promise<void> {
-  const perSecond = ({ done = 0, cpu }: JobResult) => done / cpu;
-  const rows: string[][] = [];
-  for (const { name, writers } of headerJobs) {
-    const results: number[] = [];
-    const others: number[] = [];
-    for (let round = 0; round < rounds; round += 1) {
-      results.push(perSecond(await ours('headers', headerSeconds, writers)));
-      if (theirs !== undefined) others.push(perSecond(await theirs('headers', headerSeconds, writers)));
-    }
-    const reference = others.length === 0 ? ['', ''] : [figure(median(others)), ratio(median(results), median(others))];
-    rows.push([name, figure(median(results)), ...reference]);
+async function headers(report: Report, pythonPath: string): Promise<void> {
+  const script = fileURLToPath(new URL('crypt4gh_headers.py', import.meta.url));
+  for (const [name, writers] of [
+    ['of one writer', 1],
+    ['each of another writer', 2000],
+  ] as const) {
+    const ours = rebuiltHeaders(writers);
+    const theirs = Number((await run(pythonPath, [script, `${writers}`])).stdout);
+    report.text(
+      `Headers rebuilt in a second of processor time, ${name}: ${figure(ours)}, ${python} ${figure(theirs)}.`,
+    );
+    const target = atLeast(ours / theirs, 1, ' ×');
+    report.headline({ what: `headers rebuilt, ${name}: of ${python}`, value: ratio(ours, theirs), target });
   }
-  report.text(
-    `Headers of one packet, rebuilt for one recipient, in a second of processor time; the middle one of ${rounds} runs.`,
-  );
-  report.table(['headers re-encrypted', 'a second', 'reference', 'ratio'], rows);
 }
 
-function peakMiB(results: readonly JobResult[]): string {
-  return figure(Math.max(...results.map(({ peakBytes }) => peakBytes)) / mib);
+/** @returns seconds. @throws Error if the line fails */
+async function shell(line: string, folder: string): Promise<number> {
+  const began = performance.now();
+  await run('bash', ['-c', `set -o pipefail; ${line}`], { cwd: folder, env: { PATH: process.env.PATH, HOME: folder } });
+  return (performance.now() - began) / 1000;
 }
 
 async function writeRandom(path: string): Promise<void> {
   await using file = await open(path, 'w');
   const piece = randomBytes(mib);
-  for (let written = 0; written < fileMiB; written += 1) {
+  for (let written = 0; written < fileMib; written += 1) {
     piece.writeUInt32LE(written);
     await file.write(piece);
   }

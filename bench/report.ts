@@ -1,17 +1,27 @@
 import { cpus, totalmem } from 'node:os';
 
-/** Where a suite puts its tables. */
+/** A figure that docs/performance.md shows. */
+export interface Headline {
+  readonly what: string;
+  readonly value: string;
+  /** What the project promises. */
+  readonly target?: { readonly text: string; readonly holds: boolean };
+}
+
+/** Where a suite puts what it has measured. */
 export interface Report {
   /** A paragraph of Markdown. */
   text(markdown: string): void;
   /** A Markdown table. The first column is text, the others are figures. */
   table(columns: readonly string[], rows: readonly (readonly (string | number)[])[]): void;
+  headline(figure: Headline): void;
 }
 
 /** A suite: measures, and reports ratios to a reference of the same run. */
 export type Suite = (report: Report) => Promise<void>;
 
-export function createReport(write: (markdown: string) => void): Report {
+/** @param headlines get each headline, in its order */
+export function createReport(write: (markdown: string) => void, headlines: Headline[]): Report {
   return {
     text: (markdown) => write(`${markdown}\n\n`),
     table(columns, rows) {
@@ -19,7 +29,16 @@ export function createReport(write: (markdown: string) => void): Report {
       write(line(columns) + line(columns.map((_, index) => (index === 0 ? '---' : '--:'))));
       write(`${rows.map(line).join('')}\n`);
     },
+    headline(figure) {
+      headlines.push(figure);
+      write(`${figure.what}: **${figure.value}**${verdictOf(figure)}\n\n`);
+    },
   };
+}
+
+/** `, ≥ 1.5 × is met`, or empty without a target. */
+function verdictOf({ target }: Headline): string {
+  return target ? `, ${target.text} is ${target.holds ? 'met' : '**not met**'}` : '';
 }
 
 /** The machine in neutral words. */
@@ -42,6 +61,14 @@ export function figure(value: number): string {
 
 export function ratio(value: number, reference: number): string {
   return `${figure(value / reference)} ×`;
+}
+
+export function atLeast(value: number, least: number, unit = ''): NonNullable<Headline['target']> {
+  return { text: `≥ ${least}${unit}`, holds: value >= least };
+}
+
+export function atMost(value: number, most: number, unit = ''): NonNullable<Headline['target']> {
+  return { text: `≤ ${most}${unit}`, holds: value <= most };
 }
 
 export function verdict(holds: boolean): string {

@@ -1,24 +1,18 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { loadavg } from 'node:os';
-import { createReport, machine, type Suite } from './report.ts';
+import { createReport, type Headline, machine, type Suite } from './report.ts';
 
 /** The suites by name, in the order in which they run. Each is loaded only when it runs. */
 const suites: Readonly<Record<string, () => Promise<{ default: Suite }>>> = {
   crypt4gh: () => import('./crypt4gh.ts'),
-  bundles: () => import('./bundles.ts'),
   export: () => import('./export.ts'),
-  capacity: () => import('./capacity.ts'),
-  engine: () => import('./engine/suite.ts'),
-  listing: () => import('./listing.ts'),
-  'data-out': () => import('./data-out/suite.ts'),
   regions: () => import('./regions.ts'),
-  start: () => import('./start.ts'),
   client: () => import('./client.ts'),
 };
 
-const page = new URL('../docs/figures.md', import.meta.url);
+const page = new URL('../docs/performance.md', import.meta.url);
 
-/** `npm run bench [name…] [-- --write]`: Markdown on standard output, and in their section of the page. */
+/** `npm run bench [name…] [-- --write]`: prints all that was measured, and puts the headlines of each suite into the page. */
 async function main(words: readonly string[]): Promise<void> {
   const names = words.filter((word) => word !== '--write');
   const unknown = names.filter((name) => !(name in suites));
@@ -29,26 +23,28 @@ async function main(words: readonly string[]): Promise<void> {
   }
   for (const [name, load] of Object.entries(suites)) {
     if (names.length > 0 && !names.includes(name)) continue;
-    let figures = '';
-    const report = createReport((markdown) => {
-      figures += markdown;
-      process.stdout.write(markdown);
-    });
-    process.stdout.write(`## ${name}\n\n`);
+    const headlines: Headline[] = [];
+    const report = createReport((markdown) => process.stdout.write(markdown), headlines);
     const today = new Date().toISOString().slice(0, 10);
+    report.text(`## ${name}`);
     report.text(`${today}: ${machine()}; load at the start ${loadavg()[0]?.toFixed(1)}`);
     await (await load()).default(report);
-    if (words.includes('--write')) await writePage(name, figures);
+    if (words.includes('--write')) await writePage(name, `${today}, ${machine()}`, headlines);
   }
 }
 
-/** Replaces one section of the page, and keeps the others. */
-async function writePage(suite: string, figures: string): Promise<void> {
-  const [head, ...rest] = (await readFile(page, 'utf8')).split(/^## /m);
-  const sections = new Map(rest.map((section) => [section.slice(0, section.indexOf('\n')), section]));
-  sections.set(suite, `${suite}\n\n${figures}`);
-  const inOrder = Object.keys(suites).flatMap((name) => sections.get(name)?.trimEnd() ?? []);
-  await writeFile(page, `${[head?.trimEnd(), ...inOrder].join('\n\n## ')}\n`);
+/** Replaces the table of one suite, which stands between its two comments. */
+async function writePage(suite: string, measured: string, headlines: readonly Headline[]): Promise<void> {
+  const rows = headlines.map(({ what, value, target }) => {
+    return `| ${what} | ${value} | ${target ? `${target.text}${target.holds ? '' : ', **not met**'}` : ''} |`;
+  });
+  const table = [`Measured on ${measured}.`, '', '| what | figure | target |', '| --- | --: | --: |', ...rows].join(
+    '\n',
+  );
+  const [start, end] = [`<!-- bench: ${suite} -->\n`, '\n<!-- end -->'];
+  const [before, rest] = (await readFile(page, 'utf8')).split(start);
+  if (rest === undefined) throw new Error(`docs/performance.md has no place for the suite ${suite}`);
+  await writeFile(page, `${before}${start}${table}${rest.slice(rest.indexOf(end))}`);
 }
 
 await main(process.argv.slice(2));

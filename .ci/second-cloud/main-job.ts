@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Region } from '../../lib/regions/index.ts';
 import type { TestIssuer } from '../../test/helpers/issuer.ts';
-import { answers, digest, parsed, within } from '../../test/unit/regions/answers.ts';
-import { recordsOf, vector } from '../../test/unit/regions/files.ts';
+import { answers, digest, parsed, within } from '../../test/helpers/region-answers.ts';
+import { recordsOf, vector } from '../../test/helpers/region-files.ts';
 import { type Checkout, lastLine, objects } from './checkout.ts';
 import { interrupted, type Log } from './run-steps.ts';
 

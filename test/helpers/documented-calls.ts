@@ -7,10 +7,10 @@ import {
 import { expect } from 'vitest';
 import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
-import { bai, offset, streamed, vector, words } from '../unit/regions/files.ts';
 import { exportRows, requestIdOf } from './export-rows.ts';
 import { OpenApi } from './openapi.ts';
 import { type RawReply, type RawRequest, rawRequest } from './raw-http.ts';
+import { bai, offset, streamed, vector, words } from './region-files.ts';
 import { basic, type Service } from './service.ts';
 
 export type ApiName = 'proxy' | 'data-out';

@@ -1,12 +1,13 @@
 /** The process of `RangeServer`: the proxy API as far as a client needs it, and storage, from memory and without end. */
+import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
-import type { ServedFile } from './range-server.ts';
+import type { Line, ServedFile } from './range-server.ts';
 
 /** Written at once; the pattern is repeated up to it. */
-const chunkBytes = 1024 * 1024;
+const chunkBytes = 256 * 1024;
 const modified = new Date('2026-01-02T03:04:05.000Z');
 
 class Content {
@@ -30,11 +31,15 @@ class Content {
 }
 
 const contents = new Map<string, Content>();
-let delayMs = 0;
+let line: Required<Line> = { delayMs: 0, bitsPerSecond: Number.POSITIVE_INFINITY };
+/** When the line has carried all that was written so far. */
+let lineFreeMs = 0;
+/** So much may be written ahead, because timers are late by up to a millisecond. */
+const aheadMs = 10;
 
 const server = createServer(async (request, reply) => {
   const { url: path = '', headers, method } = request;
-  if (delayMs > 0) await setTimeout(delayMs);
+  if (line.delayMs > 0) await setTimeout(line.delayMs);
   const url = new URL(path, 'http://localhost');
   const name = decodeURIComponent(url.pathname.split('/').at(-1) ?? '');
   const content = contents.get(name);
@@ -67,7 +72,7 @@ const server = createServer(async (request, reply) => {
     'content-length': end - start,
     ...(first !== undefined && { 'content-range': `bytes ${start}-${end - 1}/${content.size}` }),
   });
-  return send(reply, content, start, end);
+  return await send(reply, content, start, end);
 });
 
 function addressOf(name: string): string {
@@ -90,24 +95,27 @@ function json(reply: ServerResponse, value: unknown): ServerResponse {
     .end(body);
 }
 
-function send(reply: ServerResponse, content: Content, start: number, end: number): ServerResponse {
-  let at = start;
-  const go = () => {
-    while (at < end) {
-      const chunk = content.from(at, end);
-      at += chunk.length;
-      if (at >= end) return void reply.end(chunk);
-      if (!reply.write(chunk)) return void reply.once('drain', go);
-    }
-    reply.end();
-  };
-  go();
-  return reply;
+async function send(reply: ServerResponse, content: Content, start: number, end: number): Promise<void> {
+  for (let at = start; at < end && !reply.destroyed; ) {
+    const chunk = content.from(at, end);
+    at += chunk.length;
+    await carried(chunk.length);
+    if (!reply.write(chunk)) await Promise.race([once(reply, 'drain'), once(reply, 'close')]);
+  }
+  reply.end();
 }
 
-process.once('message', (told: { readonly files: readonly ServedFile[]; readonly delayMs: number }) => {
+/** Waits until the line has room for so many bytes more. */
+async function carried(bytes: number): Promise<void> {
+  const now = performance.now();
+  lineFreeMs = Math.max(now, lineFreeMs) + (bytes * 8000) / line.bitsPerSecond;
+  const waitMs = lineFreeMs - now - aheadMs;
+  if (waitMs > 0) await setTimeout(waitMs);
+}
+
+process.once('message', (told: { readonly files: readonly ServedFile[]; readonly line: Line }) => {
   for (const file of told.files) contents.set(file.name, new Content(file));
-  delayMs = told.delayMs;
+  line = { ...line, ...told.line };
   server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port));
 });
 process.on('disconnect', () => process.exit());

@@ -10,6 +10,14 @@ export interface ServedFile {
   readonly repeat: string;
 }
 
+/** A network between the server and its clients. */
+export interface Line {
+  /** Before each answer. Default: 0. */
+  readonly delayMs?: number;
+  /** Of the bodies of all connections together. Default: as many as there come. */
+  readonly bitsPerSecond?: number;
+}
+
 /**
  * What a client sees of the proxy API and of storage, in its own process and faster than the client: for files
  * larger than memory, and for measuring. It looks at no credentials.
@@ -24,12 +32,12 @@ export class RangeServer {
     this.#process = process;
   }
 
-  /** @param delayMs before each answer, as on a network */
-  static async start(files: readonly ServedFile[], delayMs = 0): Promise<RangeServer> {
+  /** @param line the network in between; default: none */
+  static async start(files: readonly ServedFile[], line: Line = {}): Promise<RangeServer> {
     const script = fileURLToPath(new URL('./range-server-process.ts', import.meta.url));
     const child = fork(script);
     const listening = once(child, 'message') as Promise<[number]>;
-    child.send({ files, delayMs });
+    child.send({ files, line });
     const [port] = await listening;
     return new RangeServer(`http://127.0.0.1:${port}/v1/`, child);
   }

@@ -44,8 +44,6 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'crypt4gh',
     'terminal',
   ],
-  // The calls of a file come from the plan by which it is written.
-  'ops/cost': ['service/archive', 'terminal'],
   'ops/preflight': ['infra', 'visas', 'ops', 'ops/stores', 'service/stores', 'terminal'],
   'ops/smoke': [
     'ops',
@@ -74,8 +72,6 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'bin/operator-settings.ts': ['infra', 'bin/settings.ts'],
   // The visa library checks the operator's list of issuers before it is deployed.
   'bin/app.ts': ['infra', 'bin/settings.ts', 'bin/operator-settings.ts', 'visas'],
-  // What is paid for is counted in the templates of the operator's settings.
-  'bin/cost.ts': ['ops/cost', 'infra', 'bin/settings.ts', 'bin/operator-settings.ts'],
   'bin/data-out.ts': ['client/cli', 'terminal', 'package.json'],
   bin: ['ops', 'local', 'terminal', 'package.json'],
   'bin/demo.ts': ['ops/smoke', 'local', 'bin/settings.ts', 'terminal'],
@@ -222,7 +218,7 @@ describe('import rules', () => {
   });
 
   test('name every package that a command runs from source as a dependency, so that `npm ci --omit=dev` is enough', () => {
-    const commands = ['data-out', 'data-out-ops', 'start', 'demo', 'smoke', 'preflight', 'cost', 'app'].map(
+    const commands = ['data-out', 'data-out-ops', 'start', 'demo', 'smoke', 'preflight', 'app'].map(
       (name) => `bin/${name}.ts`,
     );
     const packages = reachablePackages(commands);

@@ -2,7 +2,7 @@ import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { openPart, type Place, splitter, type VirtualRange } from '../../lib/regions/index.ts';
-import { bgzf, joined, memory } from '../unit/regions/files.ts';
+import { bgzf, joined, memory } from '../helpers/region-files.ts';
 
 const layout = fc.record({
   sizes: fc.array(fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 1, max: 65_280 })), {

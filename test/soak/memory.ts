@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { residentMemory } from '../../bench/worker-memory.ts';
+import { residentMemory } from '../helpers/worker-memory.ts';
 import type { Service } from '../helpers/service.ts';
 import { print } from './size.ts';
 

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
 import { endMarkers, keptRanges, splitter, virtualRangesOf, wholeFile } from '../../../lib/regions/index.ts';
-import { answers, digest, parsed, within } from '../../unit/regions/answers.ts';
-import { joined, opened, recordsOf, vector } from '../../unit/regions/files.ts';
+import { answers, digest, parsed, within } from '../../helpers/region-answers.ts';
+import { joined, opened, recordsOf, vector } from '../../helpers/region-files.ts';
 
 /** samtools and bcftools read the answers themselves; CRAM is decoded by samtools alone. */
 const folder = mkdtempSync(join(tmpdir(), 'regions-interop-'));

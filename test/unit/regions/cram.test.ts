@@ -11,7 +11,7 @@ import {
   virtualRangesOf,
   wholeFile,
 } from '../../../lib/regions/index.ts';
-import { joined, memory, opened, streamed, vector, words } from './files.ts';
+import { joined, memory, opened, streamed, vector, words } from '../../helpers/region-files.ts';
 
 /** The first two and the last containers of `reads.cram` begin here, by its CRAI; three slices each. */
 const [first, second, third, fourth, fifth] = [548, 13_765, 27_099, 40_481, 53_854];

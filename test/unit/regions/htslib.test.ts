@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { keptRanges, splitter, virtualRangesOf, wholeFile } from '../../../lib/regions/index.ts';
-import { answers, digest, parsed, within } from './answers.ts';
-import { joined, opened, recordsOf, vector } from './files.ts';
+import { answers, digest, parsed, within } from '../../helpers/region-answers.ts';
+import { joined, opened, recordsOf, vector } from '../../helpers/region-files.ts';
 
 const files = [
   ['reads.bam', 'reads.bam.bai'],

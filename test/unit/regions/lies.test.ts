@@ -8,7 +8,7 @@ import {
   readIndex,
   virtualRangesOf,
 } from '../../../lib/regions/index.ts';
-import { bai, bamHeader, bgzf, memory, offset, opened, streamed, vector, words } from './files.ts';
+import { bai, bamHeader, bgzf, memory, offset, opened, streamed, vector, words } from '../../helpers/region-files.ts';
 
 describe('an index that lies is refused', () => {
   const csi = (...fields: readonly number[]) => Buffer.concat([Buffer.from('CSI\x01'), words(...fields)]);

@@ -10,7 +10,7 @@ import {
   ticketInParts,
   wholeFile,
 } from '../../../lib/regions/index.ts';
-import { memory, offset, opened, streamed, words } from './files.ts';
+import { memory, offset, opened, streamed, words } from '../../helpers/region-files.ts';
 
 const version = '0123456789abcdef'.repeat(2);
 const reader = 'ab'.repeat(32);

@@ -4,7 +4,7 @@ import { damaged } from '../../../../../lib/errors.ts';
 import type { ArchivedFile, ArchiveKey } from '../../../../../lib/service/archive/ports.ts';
 import { PlainFiles } from '../../../../../lib/service/direct/htsget/plain-files.ts';
 import type { DirectArchive } from '../../../../../lib/service/direct/ports.ts';
-import { streamed, vector } from '../../../regions/files.ts';
+import { streamed, vector } from '../../../../helpers/region-files.ts';
 
 const headerBytes = 124;
 const mine = generateKeyPair();

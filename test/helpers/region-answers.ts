@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Region } from '../../../lib/regions/index.ts';
-import { type Named, vector } from './files.ts';
+import type { Region } from '../../lib/regions/index.ts';
+import { type Named, vector } from './region-files.ts';
 
 /** Names of records by file and region, as htslib lists them. */
 export const answers: Record<string, Record<string, { count: number; sha256: string }>> = JSON.parse(

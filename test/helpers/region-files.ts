@@ -10,9 +10,9 @@ import {
   readHead,
   readIndex,
   type VirtualRange,
-} from '../../../lib/regions/index.ts';
+} from '../../lib/regions/index.ts';
 
-const folder = new URL('../../vectors/regions/', import.meta.url);
+const folder = new URL('../vectors/regions/', import.meta.url);
 
 /** A file of `test/vectors/regions`. */
 export function vector(name: string): Buffer {

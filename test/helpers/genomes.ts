@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { DataFormat } from '../../../lib/regions/index.ts';
-import { tools } from './tools.ts';
+import type { DataFormat } from '../../lib/regions/index.ts';
+import { tools } from './region-tools.ts';
 
 const byHtsjdk: Genome = { data: 'htsjdk.bam', index: 'htsjdk.bai', kind: 'reads', format: 'BAM' };
 const byHtslib: readonly Genome[] = [
