@@ -37,7 +37,11 @@ async function smallFiles(service: Service, report: Report): Promise<void> {
     value: figure(perSecond),
     target: atLeast(perSecond, 100),
   });
-  report.headline({ what: `${dataset}: Data API calls per file`, value: figure(dataApi), target: atMost(dataApi, 0.3) });
+  report.headline({
+    what: `${dataset}: Data API calls per file`,
+    value: figure(dataApi),
+    target: atMost(dataApi, 0.3),
+  });
   report.headline({ what: `${dataset}: S3 calls per file`, value: figure(s3), target: atMost(s3, 3) });
   const { AWS_LAMBDA_FUNCTION_NAME: name = '' } = service.engine.functions.definition('stage-file').environment;
   const peak = peakMemory(name);

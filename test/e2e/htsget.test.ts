@@ -7,9 +7,9 @@ import { localTarget } from '../../lib/ops/target.ts';
 import { endMarkers } from '../../lib/regions/index.ts';
 import { readPlainly } from '../helpers/plain-crypt4gh.ts';
 import type { RawReply, RawRequest } from '../helpers/raw-http.ts';
-import { Service } from '../helpers/service.ts';
 import { answers, digest, parsed, within } from '../helpers/region-answers.ts';
 import { bai, offset, recordsOf, streamed, vector } from '../helpers/region-files.ts';
+import { Service } from '../helpers/service.ts';
 
 /** Tickets and their parts, as clients of htsget meet them. */
 

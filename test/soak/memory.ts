@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import { residentMemory } from '../helpers/worker-memory.ts';
 import type { Service } from '../helpers/service.ts';
+import { residentMemory } from '../helpers/worker-memory.ts';
 import { print } from './size.ts';
 
 /** How much larger than after the first tenth a size may be at the end. */

@@ -7,9 +7,9 @@ import { addFile } from '../../../lib/ops/archive/add-file.ts';
 import { readArchiveKeys } from '../../../lib/ops/secrets/archive-keys.ts';
 import { localTarget } from '../../../lib/ops/target.ts';
 import { containerOf } from '../../helpers/client-world.ts';
+import { genomes, makeGenomes } from '../../helpers/genomes.ts';
 import { type RunningServe, startServe } from '../../helpers/running-serve.ts';
 import { Service } from '../../helpers/service.ts';
-import { genomes, makeGenomes } from '../../helpers/genomes.ts';
 
 /** A service whose released dataset `EGAD1` has the genomes and their indexes. */
 export class ArchivedGenomes {

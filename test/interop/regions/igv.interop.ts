@@ -4,10 +4,10 @@ import { readFile } from 'node:fs/promises';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RunningServe } from '../../helpers/running-serve.ts';
-import { ArchivedGenomes } from './archived-genomes.ts';
 import { shell } from '../../helpers/genomes.ts';
 import { tools } from '../../helpers/region-tools.ts';
+import type { RunningServe } from '../../helpers/running-serve.ts';
+import { ArchivedGenomes } from './archived-genomes.ts';
 
 /** igv.js in Chromium, on a page with its own origin, draws reads from `data-out serve` and from the service itself. */
 

@@ -6,12 +6,12 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../../lib/local/http.ts';
+import { type Genome, genomes, htsjdk, recordsOf, regions, shell } from '../../helpers/genomes.ts';
+import { tools } from '../../helpers/region-tools.ts';
 import type { RunningServe } from '../../helpers/running-serve.ts';
 import { until } from '../../helpers/service.ts';
 import { ArchivedGenomes } from './archived-genomes.ts';
-import { type Genome, genomes, htsjdk, recordsOf, regions, shell } from '../../helpers/genomes.ts';
 import { joined } from './joined.ts';
-import { tools } from '../../helpers/region-tools.ts';
 
 /**
  * Programs that send no credentials read tickets of the service through a server that adds them, and files at the address of

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { decrypt, formatPublicKey, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
+import { type Genome, genomes, recordsOf, shell } from '../../helpers/genomes.ts';
+import { tools } from '../../helpers/region-tools.ts';
 import type { RunningServe } from '../../helpers/running-serve.ts';
 import { ArchivedGenomes } from './archived-genomes.ts';
-import { type Genome, genomes, recordsOf, shell } from '../../helpers/genomes.ts';
 import { fetchedParts } from './joined.ts';
-import { tools } from '../../helpers/region-tools.ts';
 
 /** The commands of docs/regions.md: each gets the records that htslib reads from the plain file. */
 

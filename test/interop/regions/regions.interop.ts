@@ -2,10 +2,10 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decrypt, formatPrivateKey, formatPublicKey, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
-import { ArchivedGenomes } from './archived-genomes.ts';
 import { type Genome, genomes, recordsOf, regions, shell } from '../../helpers/genomes.ts';
-import { joined } from './joined.ts';
 import { tools } from '../../helpers/region-tools.ts';
+import { ArchivedGenomes } from './archived-genomes.ts';
+import { joined } from './joined.ts';
 
 let archived: ArchivedGenomes;
 let visa: string;

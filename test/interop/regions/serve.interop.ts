@@ -7,9 +7,9 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { formatPrivateKey, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
 import { containerOf } from '../../helpers/client-world.ts';
-import { type RunningServe, startServe } from '../../helpers/running-serve.ts';
 import { answers, digest, parsed, within } from '../../helpers/region-answers.ts';
 import { recordsOf, vector } from '../../helpers/region-files.ts';
+import { type RunningServe, startServe } from '../../helpers/running-serve.ts';
 
 /** samtools and bcftools read encrypted files at the address of `data-out serve`. */
 

@@ -13,7 +13,19 @@ import {
   virtualRangesOf,
   wholeFile,
 } from '../../../lib/regions/index.ts';
-import { bai, bais, bamHeader, bgzf, joined, memory, offset, opened, recordsOf, streamed, vector } from '../../helpers/region-files.ts';
+import {
+  bai,
+  bais,
+  bamHeader,
+  bgzf,
+  joined,
+  memory,
+  offset,
+  opened,
+  recordsOf,
+  streamed,
+  vector,
+} from '../../helpers/region-files.ts';
 
 const references = [
   { name: 'one', length: 300_000 },
