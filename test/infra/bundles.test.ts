@@ -4,114 +4,126 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { assembly } from '../helpers/assembly.ts';
 import { stackTemplate } from '../helpers/template.ts';
 
-const direct = ['AuthorizeVisa', 'Datasets', 'DirectFile', 'Drs', 'Htsget'];
-const verifying = ['AuthorizeOutbox', 'Files', 'Stream', 'ConsumeExport', ...direct];
-const names = [
-  'AuthorizeAdmin',
-  'Export',
-  'ExportStatus',
-  'AdminPage',
-  ...verifying,
-  'ServiceInfo',
-  'StageFile',
-  'Withdraw',
-  'Migrate',
-  'Protect',
+/** The functions that decide by a visa, and so need the list of trusted issuers. */
+const verifying = [
+  ...[
+    'AuthorizeOutbox',
+    'AuthorizeVisa',
+    'ConsumeExport',
+    'Datasets',
+    'DirectFile',
+    'Drs',
+    'Files',
+    'Htsget',
+    'Stream',
+  ],
 ];
-const metafiles: Readonly<Record<string, string>> = {
-  AuthorizeAdmin: 'proxy-authorize-admin',
-  Export: 'proxy-export',
-  ExportStatus: 'proxy-export-status',
-  AdminPage: 'proxy-admin-page',
-  AuthorizeOutbox: 'proxy-authorize-outbox',
-  Files: 'proxy-files',
-  Stream: 'proxy-stream',
-  ConsumeExport: 'data-out-consume-export',
-  ServiceInfo: 'data-out-service-info',
-  AuthorizeVisa: 'data-out-authorize-visa',
-  Datasets: 'data-out-datasets',
-  DirectFile: 'data-out-file',
-  Drs: 'data-out-drs',
-  Htsget: 'data-out-htsget',
-  StageFile: 'data-out-stage-file',
-  Withdraw: 'data-out-withdraw',
-  Migrate: 'migrate',
-  Protect: 'protect',
+
+/** A deployed function with esbuild's report on its bundle. */
+interface Bundle {
+  readonly name: string;
+  readonly asset: string;
+  readonly imports: readonly { readonly path: string; readonly kind: string }[];
+  /** Source files that esbuild found reachable from the function and kept bytes of. */
+  readonly sources: readonly string[];
+}
+
+type Report = Pick<Bundle, 'imports'> & {
+  readonly bytes: number;
+  readonly inputs: Readonly<Record<string, { readonly bytesInOutput: number }>>;
 };
 
 let folder: string;
-let service: Awaited<ReturnType<typeof stackTemplate>>;
+/** Of every function of the template but the one that the CDK brings. */
+let bundles: readonly Bundle[];
+
 beforeAll(async () => {
   folder = await assembly();
-  service = await stackTemplate('DataOutService');
-});
+  const reports = readdirSync(join(folder, 'metafiles')).flatMap((file) => {
+    const { outputs } = JSON.parse(readFileSync(join(folder, 'metafiles', file), 'utf8')) as {
+      outputs: Readonly<Record<string, Report>>;
+    };
+    return Object.entries(outputs).flatMap(([path, report]) => (path.endsWith('.mjs') ? [report] : []));
+  });
+  const service = await stackTemplate('DataOutService');
+  const functions = service
+    .all('AWS::Lambda::Function')
+    .filter(({ Properties }) => Properties.Handler === 'index.handler');
+  bundles = functions.map(({ Properties, Metadata }) => {
+    const name = Metadata?.['aws:cdk:path']?.split('/').at(-3) ?? '';
+    const asset = join(folder, `asset.${Properties.Code.S3Key.replace(/\.zip$/, '')}`);
+    const { size } = statSync(join(asset, 'index.mjs'));
+    // The functions of the two OpenAPI documents have the same code, and other documents beside it.
+    const [report, ...others] = reports.filter(({ bytes }) => bytes === size);
+    if (!report || (others.length > 0 && !name.endsWith('OpenApi')))
+      throw new Error(`${name} has ${others.length + 1} reports of ${size} bytes`);
+    const sources = Object.entries(report.inputs).flatMap(([source, { bytesInOutput }]) =>
+      bytesInOutput > 0 ? [source] : [],
+    );
+    return { name, asset, imports: report.imports, sources };
+  });
+}, 120_000);
 
-/** Folder of the asset that a function is deployed from. */
-function assetOf(name: string): string {
-  const { S3Key } = service.at(`Functions/${name}/Function`).Properties.Code;
-  return join(folder, `asset.${S3Key.replace(/\.zip$/, '')}`);
-}
+const bundleOf = (name: string) => bundles.find((bundle) => bundle.name === name)!;
 
-/** esbuild's report on a function's bundle. */
-function metafileOf(name: string) {
-  const { outputs } = JSON.parse(readFileSync(join(folder, 'metafiles', `${metafiles[name]}.json`), 'utf8'));
-  const bundle = Object.entries(outputs).find(([name]) => name.endsWith('.mjs'))?.[1] as {
-    inputs: Record<string, { bytesInOutput: number }>;
-    imports: { path: string; kind: string }[];
-  };
-  return bundle;
-}
+/** What the functions have that they must not have, each with the name of its function. */
+const found = (of: (bundle: Bundle) => readonly string[]) =>
+  bundles.flatMap((bundle) => of(bundle).map((what) => `${bundle.name}: ${what}`));
 
-/** Source files that esbuild found reachable from a function and kept bytes of. */
-function sourcesOf(name: string): string[] {
-  return Object.entries(metafileOf(name).inputs).flatMap(([source, { bytesInOutput }]) =>
-    bytesInOutput > 0 ? [source] : [],
-  );
-}
+describe('every function', () => {
+  test('is here, with its report', () => {
+    expect(bundles.length).toBe(24);
+    for (const { name, sources } of bundles) expect(sources.length, name).toBeGreaterThan(2);
+  });
 
-describe.each(names)('%s', (name) => {
   test('is at most 1.5 MB, unzipped', () => {
-    const asset = assetOf(name);
-    const files = readdirSync(asset, { recursive: true, encoding: 'utf8' }).map((file) => statSync(join(asset, file)));
-    expect(files.reduce((sum, stat) => sum + (stat.isFile() ? stat.size : 0), 0)).toBeLessThanOrEqual(1_500_000);
+    for (const { name, asset } of bundles) {
+      const files = readdirSync(asset, { recursive: true, encoding: 'utf8' }).map((file) =>
+        statSync(join(asset, file)),
+      );
+      const bytes = files.reduce((sum, stat) => sum + (stat.isFile() ? stat.size : 0), 0);
+      expect(bytes, name).toBeLessThanOrEqual(1_500_000);
+    }
   });
 
   test('holds neither the CDK nor an emulator nor other tools', () => {
     const foreign =
       /node_modules\/(aws-cdk-lib|constructs|cdk-nag|fauxqs|@electric-sql|commander|vitest)\/|lib\/(infra|local|ops)\//;
-    const sources = sourcesOf(name);
-    expect(sources.length).toBeGreaterThan(3);
-    expect(sources.filter((source) => foreign.test(source))).toEqual([]);
+    expect(found(({ sources }) => sources.filter((source) => foreign.test(source)))).toEqual([]);
   });
 
   test('holds no way to credentials but the environment, and loads no HTTP that it may not need', () => {
     const others = /\/credential-provider-(?!env\/)[a-z-]+\/|\/nested-clients\/|\/token-providers\//;
-    expect(sourcesOf(name).filter((source) => others.test(source))).toEqual([]);
-    const { imports } = metafileOf(name);
-    expect(imports.filter(({ path, kind }) => path === 'node:http' && kind === 'import-statement')).toEqual([]);
+    expect(found(({ sources }) => sources.filter((source) => others.test(source)))).toEqual([]);
+    const isEager = ({ path, kind }: Bundle['imports'][number]) => path === 'node:http' && kind === 'import-statement';
+    expect(found(({ imports }) => imports.filter(isEager).map(({ path }) => path))).toEqual([]);
   });
 
   test('holds no event streams, for which esbuild would keep the whole core of the SDK', () => {
-    const sources = sourcesOf(name).filter((source) => source.includes('@smithy/core/dist-es/submodules/'));
-    expect(sources.filter((source) => /\/submodules\/(event-streams|cbor)\//.test(source))).toEqual([]);
+    const streams = /@smithy\/core\/dist-es\/submodules\/.*\/?(event-streams|cbor)\//;
+    expect(found(({ sources }) => sources.filter((source) => streams.test(source)))).toEqual([]);
   });
 
   test('has the trusted issuers beside it exactly when it verifies visas', () => {
-    expect(existsSync(join(assetOf(name), 'config/trusted-issuers.json'))).toBe(verifying.includes(name));
-    const library = sourcesOf(name).some((source) => source.startsWith('lib/visas/verify'));
-    expect(library).toBe(verifying.includes(name));
+    const names = (has: (bundle: Bundle) => boolean) =>
+      bundles
+        .filter(has)
+        .map(({ name }) => name)
+        .toSorted();
+    expect(names(({ asset }) => existsSync(join(asset, 'config/trusted-issuers.json')))).toEqual(verifying);
+    expect(names(({ sources }) => sources.some((source) => source.startsWith('lib/visas/verify')))).toEqual(verifying);
   });
 });
 
 test('the bundle that takes export requests has no visa library in it', () => {
-  expect(sourcesOf('Export').filter((source) => /lib\/visas\/|node_modules\/jose\//.test(source))).toEqual([]);
+  expect(bundleOf('Export').sources.filter((source) => /lib\/visas\/|node_modules\/jose\//.test(source))).toEqual([]);
 });
 
 test('migrations are inside the bundle, so a new one runs the trigger again', () => {
   const folder = join(import.meta.dirname, '../../lib/service/stores/rds/migrations');
   const migrations = readdirSync(folder).filter((name) => name.endsWith('.sql'));
   expect(migrations.length).toBeGreaterThan(0);
-  expect(sourcesOf('Migrate')).toEqual(
+  expect(bundleOf('Migrate').sources).toEqual(
     expect.arrayContaining(migrations.map((name) => `lib/service/stores/rds/migrations/${name}`)),
   );
 });
@@ -127,7 +139,9 @@ test('the module of the administrators’ page is made of this tree and zod, and
   );
   expect(sources.filter((source) => !/^(lib|node_modules\/zod)\//.test(source))).toEqual([]);
   expect(Object.values(outputs).flatMap(({ imports }) => imports)).toEqual([]);
-  const { html } = JSON.parse(readFileSync(join(assetOf('AdminPage'), 'admin-page.json'), 'utf8')) as { html: string };
+  const { html } = JSON.parse(readFileSync(join(bundleOf('AdminPage').asset, 'admin-page.json'), 'utf8')) as {
+    html: string;
+  };
   // An address as an example, in an error of the client.
   expect(html.replace('https://data-out.example.org/v1/', '')).not.toMatch(
     /\bBuffer\b|\bprocess\.|\brequire\(|https?:\/\/|sessionStorage|document\.cookie|innerHTML/,
