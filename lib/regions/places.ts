@@ -41,16 +41,36 @@ export function comparePlaces(a: Place, b: Place): number {
   return a.block - b.block || a.within - b.within;
 }
 
-/** The same records as sorted, disjoint ranges. Ranges that meet in one block become one, so that no block is sent twice. */
-export function mergeRanges(ranges: readonly VirtualRange[]): VirtualRange[] {
-  const merged: VirtualRange[] = [];
-  for (const range of ranges.toSorted((a, b) => comparePlaces(a.start, b.start))) {
-    const last = merged.at(-1);
-    if (comparePlaces(range.start, range.end) >= 0) continue;
-    if (!last || range.start.block > last.end.block) merged.push(range);
-    else if (comparePlaces(range.end, last.end) > 0) merged[merged.length - 1] = { start: last.start, end: range.end };
+/** Ranges that are merged while they come, so that an index which names the same place a million times takes no more memory. */
+export class MergedRanges {
+  #ranges: VirtualRange[] = [];
+  /** How many of them are merged. */
+  #merged = 0;
+
+  /** Ranges after the last merging. */
+  get length(): number {
+    return this.#merged;
   }
-  return merged;
+
+  add(range: VirtualRange): void {
+    if (comparePlaces(range.start, range.end) >= 0) return;
+    this.#ranges.push(range);
+    if (this.#ranges.length > 2 * this.#merged + 2 ** 12) this.all();
+  }
+
+  /** Sorted, disjoint ranges. Those that meet in one block become one, so that no block is sent twice. */
+  all(): VirtualRange[] {
+    const merged: VirtualRange[] = [];
+    for (const range of this.#ranges.sort((a, b) => comparePlaces(a.start, b.start))) {
+      const last = merged.at(-1);
+      if (!last || range.start.block > last.end.block) merged.push(range);
+      else if (comparePlaces(range.end, last.end) > 0)
+        merged[merged.length - 1] = { start: last.start, end: range.end };
+    }
+    this.#ranges = merged;
+    this.#merged = merged.length;
+    return merged;
+  }
 }
 
 /** Index of the first element that has a property that all behind it also have; the length if none has it. */

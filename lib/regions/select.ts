@@ -3,7 +3,10 @@ import { RegionsError } from './errors.ts';
 import { endMarkers } from './formats.ts';
 import type { FileHead } from './head/file-head.ts';
 import type { Interval, RegionIndex } from './index/region-index.ts';
-import { comparePlaces, mergeRanges, type VirtualRange } from './places.ts';
+import { comparePlaces, MergedRanges, type VirtualRange } from './places.ts';
+
+/** Most ranges of one answer. A ticket can name a twentieth of them. */
+const mostRanges = 2 ** 18;
 
 /** Records that overlap positions [start, end) of a reference, from 0; `*` stands for reads without a reference. */
 export interface Region {
@@ -22,34 +25,34 @@ export interface Region {
  * @throws RegionsError if the index names places outside of the records, so that it belongs to another file.
  */
 export function virtualRangesOf(index: RegionIndex, head: FileHead, regions: readonly Region[]): VirtualRange[] {
-  const ranges: VirtualRange[] = [];
   const byName = Map.groupBy(regions, ({ referenceName }) => referenceName);
   const inHeader = numbersOf(
     byName,
     head.references.map((reference) => reference?.name),
   );
   const inIndex = index.names ? numbersOf(byName, index.names) : inHeader;
+  const intervals = new Map<number, readonly Interval[]>();
+  let unplaced = false;
   for (const [name, named] of byName) {
     const number = inIndex.get(name);
-    if (name === '*' && (head.format === 'BAM' || head.format === 'CRAM')) append(ranges, index.unplaced(head));
-    else if (number !== undefined) append(ranges, index.chunksOf(number, intervalsOf(named), head));
+    if (name === '*' && (head.format === 'BAM' || head.format === 'CRAM')) unplaced = true;
+    else if (number !== undefined) intervals.set(number, intervalsOf(named));
     else if (!inHeader.has(name)) {
       throw new DataOutError('not_found', `the file has no reference sequence ${JSON.stringify(name)}`);
     }
   }
   const marker = { block: head.size - endMarkers[head.format].length, within: 0 };
-  for (const { start, end } of ranges) {
+  const merged = new MergedRanges();
+  for (const range of index.rangesOf({ intervals, unplaced }, head)) {
+    const { start, end } = range;
     if (comparePlaces(start, head.end) < 0) throw new RegionsError('it names records within the header');
     // No block of records is as short as the end marker.
     const isInFile = comparePlaces(end, marker) <= 0 || (end.block === head.size && end.within === 0);
     if (!isInFile) throw new RegionsError('it names records behind the end of the file');
+    merged.add(range);
+    if (merged.length > mostRanges) throw new RegionsError(`the records lie in more than ${mostRanges} places`);
   }
-  return mergeRanges(ranges);
-}
-
-/** An index names up to millions of chunks, more than one call takes as arguments. */
-function append(ranges: VirtualRange[], more: Iterable<VirtualRange>): void {
-  for (const range of more) ranges.push(range);
+  return merged.all();
 }
 
 /** The numbers of the names that are wanted, in one pass over all names. The first of equal names counts. */

@@ -70,6 +70,12 @@ export class ByteReader {
     return found < 0 ? -1 : found - this.#at;
   }
 
+  /** All whole lines that are buffered, or all that is buffered if it has no end of a line; valid until the next wait. */
+  takeLines(): Buffer {
+    const end = this.#bytes.lastIndexOf(10) + 1;
+    return this.take(end > this.#at ? end - this.#at : this.buffered);
+  }
+
   u32(): number {
     this.#at += 4;
     return this.#bytes.readUInt32LE(this.#at - 4);

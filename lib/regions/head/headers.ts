@@ -4,6 +4,8 @@ import { expectReferences, ownText, type Reference } from './file-head.ts';
 
 /** Most bytes of one field or line. A reader of the whole header holds no more than its inflated limit either. */
 const mostFieldBytes = 32 * 2 ** 20;
+/** Most lines of a VCF header, twice as many as it may have contigs. */
+const mostLines = 2 ** 21;
 
 /** Reads a BAM header up to its first record (SAMv1 § 4.2). */
 export async function readBamHeader(reader: ByteReader): Promise<Reference[]> {
@@ -28,20 +30,25 @@ export async function readBcfHeader(reader: ByteReader): Promise<Reference[]> {
   reader.take(1);
   const bytes = await length(reader, 'the length of its text');
   await reader.need(bytes, 'its text');
-  return contigs(untilNul(reader.take(bytes)).split('\n'));
+  const text = untilNul(reader.take(bytes));
+  return contigs(Array.from(text.matchAll(/^##contig=.*$/gm), ([line]) => line));
 }
 
 /** Reads the lines of a VCF header up to the first record (VCFv4.3 § 1): those that start with `#`. */
 export async function readVcfHeader(reader: ByteReader): Promise<Reference[]> {
   const lines: string[] = [];
-  for (let first = true; await reader.fill(1); first = false) {
+  for (let number = 0; await reader.fill(1); number++) {
+    const first = number === 0;
     if (reader.peek() !== 0x23) {
       if (first) break;
       return contigs(lines);
     }
+    if (number === mostLines) throw new RegionsError(`its header has more than ${mostLines} lines`);
     let end = reader.newline();
-    // Twice as much each time, so that a long line is not copied once per block.
-    while (end < 0 && (await reader.fill(reader.buffered * 2))) end = reader.newline();
+    for (let isMore = true; end < 0 && isMore; end = reader.newline()) {
+      // Twice as much each time, so that a long line is not copied once per block.
+      isMore = await reader.fill(reader.buffered * 2);
+    }
     const line = reader.take(end < 0 ? reader.buffered : end + 1).toString();
     if (first && !line.startsWith('##fileformat=VCF')) throw new RegionsError('it does not start as a VCF file does');
     if (line.startsWith('##contig=')) lines.push(line.trimEnd());

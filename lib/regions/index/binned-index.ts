@@ -2,7 +2,7 @@ import { RegionsError } from '../errors.ts';
 import type { FileHead } from '../head/file-head.ts';
 import { comparePlaces, firstIndex, type Place, type VirtualRange } from '../places.ts';
 import { type Budget, Numbers, Offsets } from './offsets.ts';
-import type { Interval, RegionIndex } from './region-index.ts';
+import type { Interval, RegionIndex, Wanted } from './region-index.ts';
 
 /** How positions are put into bins (CSIv1 § 2): 2^minShift positions in the smallest, eight times as many per level up. */
 export interface Scheme {
@@ -13,16 +13,6 @@ export interface Scheme {
 
 const beforeAll: Place = { block: 0, within: 0 };
 const afterAll: Place = { block: Number.POSITIVE_INFINITY, within: 0 };
-
-/** A bin that has records. */
-interface FilledBin {
-  /** The position with which it begins. */
-  readonly start: number;
-  /** The first of its records, and of those in bins that begin further on. */
-  readonly first: Place;
-  /** The first record that overlaps it (`loffset`, CSIv1 § 2). */
-  readonly lowest: Place;
-}
 
 /** The bins, chunks and windows of BAI, CSI and Tabix (SAMv1 § 5.1), in flat lists. */
 export class BinnedIndex implements RegionIndex {
@@ -40,6 +30,7 @@ export class BinnedIndex implements RegionIndex {
   readonly #starts: Offsets;
   readonly #ends: Offsets;
   readonly #windows: Offsets;
+  #lastWindow: [low: number, high: number] = [0, 0];
   #lastEnd: Place | undefined;
   #chunksOfPseudoBin: number | undefined;
   #unplacedReads: number | undefined;
@@ -67,6 +58,7 @@ export class BinnedIndex implements RegionIndex {
   startReference(): void {
     this.#binsOfReference.push(this.#bins.length);
     this.#windowsOfReference.push(this.#windows.length);
+    this.#lastWindow = [0, 0];
   }
 
   /** Puts the chunks that are added from now on into a bin. `lowest` is its `loffset` (CSIv1 § 2), else 0. */
@@ -98,9 +90,13 @@ export class BinnedIndex implements RegionIndex {
     if (!this.#lastEnd || comparePlaces(end, this.#lastEnd) > 0) this.#lastEnd = end;
   }
 
-  /** Adds the lowest offset of the next window of 16 kb (SAMv1 § 5.1.3). */
+  /**
+   * Adds the lowest offset of the next window of 16 kb (SAMv1 § 5.1.3). An empty window has 0. The one to its left is also right for it,
+   * as its first record comes no later.
+   */
   addWindow(low: number, high: number): void {
-    this.#windows.push(low, high);
+    if (low > 0 || high > 0) this.#lastWindow = [low, high];
+    this.#windows.push(...this.#lastWindow);
   }
 
   /** Ends the last reference. @param unplacedReads reads without a reference; undefined if the index does not say. */
@@ -109,11 +105,17 @@ export class BinnedIndex implements RegionIndex {
     this.#unplacedReads = unplacedReads;
   }
 
-  *chunksOf(reference: number, intervals: readonly Interval[]): Generator<VirtualRange> {
+  *rangesOf({ intervals, unplaced }: Wanted, head: FileHead): Generator<VirtualRange> {
+    for (const [reference, positions] of intervals) yield* this.#chunksOf(reference, positions);
+    if (unplaced && this.#unplacedReads !== 0)
+      yield { start: this.#lastEnd ?? head.end, end: { block: head.size, within: 0 } };
+  }
+
+  *#chunksOf(reference: number, intervals: readonly Interval[]): Generator<VirtualRange> {
     if (reference + 1 >= this.#binsOfReference.length) return;
     const bins = this.#filledBins(reference);
     const lowest = intervals.map(({ start }) => this.#lowestAt(reference, start, bins));
-    const highest = intervals.map(({ end }) => bins[firstIndex(bins, (bin) => bin.start >= end)]?.first ?? afterAll);
+    const highest = intervals.map(({ end }) => bins.first(bins.behind((start) => start >= end)));
     for (let bin = this.#binsOfReference.at(reference); bin < this.#binsOfReference.at(reference + 1); bin++) {
       const { start, end } = this.#intervalOf(this.#bins.at(bin));
       const from = firstIndex(intervals, (interval) => interval.end > start);
@@ -126,10 +128,6 @@ export class BinnedIndex implements RegionIndex {
         if (comparePlaces(range.start, range.end) < 0) yield range;
       }
     }
-  }
-
-  *unplaced(head: FileHead): Generator<VirtualRange> {
-    if (this.#unplacedReads !== 0) yield { start: this.#lastEnd ?? head.end, end: { block: head.size, within: 0 } };
   }
 
   eachPlace(visit: (block: number, within: number) => void): void {
@@ -148,37 +146,33 @@ export class BinnedIndex implements RegionIndex {
     return { start, end: start + width };
   }
 
-  /** The bins of a reference that have chunks, by position. htslib leaves only large ones where there is little data. */
-  #filledBins(reference: number): FilledBin[] {
-    const filled: { start: number; first: Place; lowest: Place }[] = [];
-    for (let bin = this.#binsOfReference.at(reference); bin < this.#binsOfReference.at(reference + 1); bin++) {
+  /** The bins of a reference that have chunks. htslib leaves only large ones where there is little data. */
+  #filledBins(reference: number): FilledBins {
+    const [from, to] = [this.#binsOfReference.at(reference), this.#binsOfReference.at(reference + 1)];
+    const filled = new FilledBins(to - from);
+    for (let bin = from; bin < to; bin++) {
       let first = afterAll;
       for (let chunk = this.#chunksOfBin.at(bin); chunk < this.#chunksEnd(bin); chunk++) {
         first = earlier(first, this.#starts.at(chunk));
       }
-      const { start } = this.#intervalOf(this.#bins.at(bin));
-      if (first !== afterAll) filled.push({ start, first, lowest: this.#lowestOfBin.at(bin) });
+      if (first !== afterAll) filled.add(bin, this.#intervalOf(this.#bins.at(bin)).start, first);
     }
-    filled.sort((a, b) => a.start - b.start);
-    for (let at = filled.length - 2; at >= 0; at--) {
-      const [bin, next] = [filled[at], filled[at + 1]];
-      if (bin && next) bin.first = earlier(bin.first, next.first);
-    }
+    filled.sort();
     return filled;
   }
 
   /**
    * A place before which no record overlaps `position` or what lies behind it: of its window (SAMv1 § 5.1.3), or of its
-   * bin (CSIv1 § 2). Where there is none, one to its left is also right, as its first record comes no later.
+   * bin (CSIv1 § 2). Where there is no such bin, one to its left is also right.
    */
-  #lowestAt(reference: number, position: number, bins: readonly FilledBin[]): Place {
+  #lowestAt(reference: number, position: number, bins: FilledBins): Place {
     const first = this.#windowsOfReference.at(reference);
     const count = this.#windowsOfReference.at(reference + 1) - first;
-    for (let window = Math.min(Math.floor(position / 2 ** this.#scheme.minShift), count - 1); window >= 0; window--) {
-      const place = this.#windows.at(first + window);
-      if (comparePlaces(place, beforeAll) > 0) return place;
-    }
-    return bins[firstIndex(bins, (bin) => bin.start > position) - 1]?.lowest ?? beforeAll;
+    const window = Math.min(Math.floor(position / 2 ** this.#scheme.minShift), count - 1);
+    const place = window < 0 ? beforeAll : this.#windows.at(first + window);
+    if (comparePlaces(place, beforeAll) > 0) return place;
+    const bin = bins.numberOf(bins.behind((start) => start > position) - 1);
+    return bin === undefined ? beforeAll : this.#lowestOfBin.at(bin);
   }
 }
 
@@ -188,4 +182,64 @@ function earlier(a: Place, b: Place): Place {
 
 function later(a: Place, b: Place): Place {
   return comparePlaces(a, b) >= 0 ? a : b;
+}
+
+/** The bins of one reference that have records, by position. In flat lists, because a hostile index has a million of them. */
+class FilledBins {
+  readonly #numbers: Uint32Array;
+  readonly #starts: Float64Array;
+  readonly #blocks: Float64Array;
+  readonly #withins: Uint16Array;
+  /** Positions in the lists above, in the order of the starts. */
+  #order = new Uint32Array();
+  #length = 0;
+
+  constructor(most: number) {
+    this.#numbers = new Uint32Array(most);
+    this.#starts = new Float64Array(most);
+    this.#blocks = new Float64Array(most);
+    this.#withins = new Uint16Array(most);
+  }
+
+  /** @param number of the bin within the index. @param start the position with which it begins. @param first of its records */
+  add(number: number, start: number, { block, within }: Place): void {
+    this.#numbers[this.#length] = number;
+    this.#starts[this.#length] = start;
+    this.#blocks[this.#length] = block;
+    this.#withins[this.#length] = within;
+    this.#length++;
+  }
+
+  /** Puts the bins in order, and makes the first record of each that of all that begin further on. */
+  sort(): void {
+    this.#order = Uint32Array.from({ length: this.#length }, (_, at) => at);
+    this.#order.sort((a, b) => (this.#starts[a] ?? 0) - (this.#starts[b] ?? 0));
+    let least = afterAll;
+    for (const at of this.#order.toReversed()) {
+      least = earlier(this.#firstAt(at), least);
+      this.#blocks[at] = least.block;
+      this.#withins[at] = least.within;
+    }
+  }
+
+  /** How many bins lie before the first one whose start has a property that all behind it also have. */
+  behind(has: (start: number) => boolean): number {
+    return firstIndex(this.#order, (at) => has(this.#starts[at] ?? 0));
+  }
+
+  /** The first record of a bin, in order, and of those behind it. */
+  first(index: number): Place {
+    const at = this.#order[index];
+    return at === undefined ? afterAll : this.#firstAt(at);
+  }
+
+  /** The number within the index of a bin, in order. */
+  numberOf(index: number): number | undefined {
+    const at = this.#order[index];
+    return at === undefined ? undefined : this.#numbers[at];
+  }
+
+  #firstAt(at: number): Place {
+    return { block: this.#blocks[at] ?? 0, within: this.#withins[at] ?? 0 };
+  }
 }

@@ -71,10 +71,13 @@ export class Offsets {
     return { block: this.#halves.at(index * 2 + 1) * 2 ** 16 + (low >>> 16), within: low & 0xffff };
   }
 
-  /** Calls `visit` for each offset but 0, which stands for none. */
+  /** Calls `visit` for each offset but 0, which stands for none, and of equal neighbours once. */
   each(visit: (block: number, within: number) => void): void {
+    let [lastLow, lastHigh] = [0, 0];
     for (let index = 0; index < this.#halves.length; index += 2) {
       const [low, high] = [this.#halves.at(index), this.#halves.at(index + 1)];
+      if (low === lastLow && high === lastHigh) continue;
+      [lastLow, lastHigh] = [low, high];
       if (low > 0 || high > 0) visit(high * 2 ** 16 + (low >>> 16), low & 0xffff);
     }
   }

@@ -13,7 +13,13 @@ export interface IndexLimits {
   readonly memoryBytes?: number;
   /** Most bytes that it may have once it is inflated; default 1 GiB. */
   readonly inflatedBytes?: number;
+  /** Bytes of the file whose records it names. It may have twice as many and 32 MiB more, which a genome of a million contigs needs. */
+  readonly dataBytes?: number;
 }
+
+/** Most bytes of an inflated index, and most of one whose file is empty. */
+const mostBytes = 2 ** 30;
+const mostBytesOfNothing = 32 * 2 ** 20;
 
 /**
  * Reads an index in one pass: BAI (SAMv1 § 5.2), CSI (CSIv1), Tabix (Tabix § 2), or CRAI (CRAM 3.0 § 12), told by its first bytes;
@@ -23,7 +29,9 @@ export interface IndexLimits {
  */
 export async function readIndex(bytes: AsyncIterable<Uint8Array>, limits: IndexLimits = {}): Promise<RegionIndex> {
   const budget = new Budget(limits.memoryBytes ?? 48 * 2 ** 20);
-  const reader = new ByteReader(limited(await plainOf(bytes), limits.inflatedBytes ?? 2 ** 30));
+  const ofData = limits.dataBytes === undefined ? mostBytes : mostBytesOfNothing + 2 * limits.dataBytes;
+  const inflatedBytes = limits.inflatedBytes ?? Math.min(mostBytes, ofData);
+  const reader = new ByteReader(limited(await plainOf(bytes), inflatedBytes));
   try {
     await reader.fill(4);
     const magic = reader.peekText(4);

@@ -62,6 +62,7 @@ describe('an index that lies is refused', () => {
     ['has names of 1 GB', tbi(1, '', 2 ** 30), 'its names have 1073741824 bytes, above 4194304'],
     ['has words in a CRAI', Buffer.from('0\t1\t2\tx\t4\t5\n'), 'it has a line that is not six numbers'],
     ['has five numbers in a CRAI', Buffer.from('0\t1\t2\t3\t4\n'), 'it has a line that is not six numbers'],
+    ['has a blank line in a CRAI', Buffer.from('0\t1\t2\t3\t4\t5\n\n'), 'it has a line that is not six numbers'],
     ['has a CRAI line without end', Buffer.alloc(2 ** 20, '1'), 'it has a line above 200 bytes'],
     [
       'is cut within its compression',
@@ -123,6 +124,12 @@ describe('an index that lies is refused', () => {
     await expect(readIndex(streamed(bomb), { inflatedBytes: 2 ** 20 })).rejects.toThrow(
       new RegionsError('it has more than 1048576 bytes'),
     );
+  });
+
+  test('before it is larger than an index of its file can be', async () => {
+    const large = gzipSync(Buffer.concat([Buffer.from('BAI\x01'), words(1, 0, 5_000_000), Buffer.alloc(40_000_000)]));
+    await expect(readIndex(streamed(large), { dataBytes: 2 ** 20 })).rejects.toThrow('it has more than 35651584 bytes');
+    await expect(readIndex(streamed(large), { dataBytes: 2 ** 24 })).resolves.toBeDefined();
   });
 
   test('and its stream is closed', async () => {

@@ -6,6 +6,7 @@ import {
   type FileHead,
   type PlainSource,
   type RegionIndex,
+  RegionsError,
   readHead,
   readIndex,
 } from '../../../regions/index.ts';
@@ -33,9 +34,19 @@ export interface OpenedFile {
   readonly version: string;
 }
 
+/** What was read of an object, or why it cannot be read, which another request would find out again. */
 interface Kept<Value> {
   readonly etag: string;
-  readonly value: Value;
+  readonly value: Value | RegionsError;
+}
+
+/** What a refusal takes in memory, about. */
+const refusalBytes = 1024;
+
+/** @throws the refusal that is kept */
+function readable<Value>({ value }: Kept<Value>): Value {
+  if (value instanceof RegionsError) throw value;
+  return value;
 }
 
 /**
@@ -45,8 +56,8 @@ interface Kept<Value> {
 export class PlainFiles {
   readonly #archive: DirectArchive;
   readonly #archiveKeys: ArchiveKeys;
-  readonly #heads = new Recent<Kept<FileHead>>({ most: keptHeadBytes, size: ({ value }) => value.memoryBytes });
-  readonly #indexes = new Recent<Kept<RegionIndex>>({ most: keptIndexBytes, size: ({ value }) => value.memoryBytes });
+  readonly #heads = keeper<FileHead>(keptHeadBytes);
+  readonly #indexes = keeper<RegionIndex>(keptIndexBytes);
 
   constructor({ archive, archiveKeys }: { readonly archive: DirectArchive; readonly archiveKeys: ArchiveKeys }) {
     this.#archive = archive;
@@ -65,30 +76,33 @@ export class PlainFiles {
   async withHead(file: ArchivedFile, format: DataFormat): Promise<OpenedFile & { readonly head: FileHead }> {
     return nameDamagedFile(file.fileId, async () => {
       const kept = await this.#keptOf(file, this.#heads);
-      if (kept) return { ...(await this.#opened(file, kept.body)), head: kept.value };
+      if (kept) return { ...(await this.#opened(file, kept.body)), head: readable(kept) };
       const { body, bytes } = await this.#begun(file, firstRead);
       const opened = await this.#opened(file, body, Buffer.concat(await Array.fromAsync(bytes)));
-      const head = await readHead(opened.plain, format);
-      void this.#heads.set(keyOf(file), { etag: body.archiveEtag, value: head });
-      return { ...opened, head };
+      const value = await orRefusal(readHead(opened.plain, format));
+      const read = { etag: body.archiveEtag, value };
+      void this.#heads.set(keyOf(file), read);
+      return { ...opened, head: readable(read) };
     });
   }
 
   /**
-   * The index. One call of S3 at any size.
+   * The index of a data file. One call of S3 at any size.
    *
+   * @param dataBytes size of the data file
    * @throws `unsupported_format` for an index that breaks the rules of its format
    */
-  async index(file: ArchivedFile): Promise<RegionIndex> {
+  async index(file: ArchivedFile, dataBytes: number): Promise<RegionIndex> {
     return nameDamagedFile(file.fileId, async () => {
       const kept = await this.#keptOf(file, this.#indexes);
-      if (kept) return kept.value;
+      if (kept) return readable(kept);
       const privateKeys = await this.#privateKeys(file);
       const { body, bytes } = await this.#begun(file);
       const plain = decrypt(joined(file.header, bytes), { privateKeys });
-      const value = await asDamage(() => readIndex(plain));
-      void this.#indexes.set(keyOf(file), { etag: body.archiveEtag, value });
-      return value;
+      const value = await orRefusal(asDamage(() => readIndex(plain, { dataBytes })));
+      const read = { etag: body.archiveEtag, value };
+      void this.#indexes.set(keyOf(file), read);
+      return readable(read);
     });
   }
 
@@ -96,11 +110,11 @@ export class PlainFiles {
   async #keptOf<Value>(
     file: ArchivedFile,
     values: Recent<Kept<Value>>,
-  ): Promise<{ readonly body: ContainerSource; readonly value: Value } | undefined> {
+  ): Promise<(Kept<Value> & { readonly body: ContainerSource }) | undefined> {
     const kept = await values.peek(keyOf(file));
     if (!kept) return undefined;
     const body = await bodySource(file, this.#archive);
-    return body.archiveEtag === kept.etag ? { body, value: kept.value } : undefined;
+    return body.archiveEtag === kept.etag ? { ...kept, body } : undefined;
   }
 
   /** A body from its first byte on, where an empty one has no range. A wrong size ends the read. */
@@ -142,6 +156,17 @@ export class PlainFiles {
   async #privateKeys({ keyHash }: ArchivedFile): Promise<Uint8Array[]> {
     return (await this.#archiveKeys.candidates(keyHash)).map(({ privateKey }) => privateKey);
   }
+}
+
+function keeper<Value extends { readonly memoryBytes: number }>(most: number): Recent<Kept<Value>> {
+  return new Recent({ most, size: ({ value }) => (value instanceof RegionsError ? refusalBytes : value.memoryBytes) });
+}
+
+async function orRefusal<Value>(reading: Promise<Value>): Promise<Value | RegionsError> {
+  return await reading.catch((error: unknown) => {
+    if (error instanceof RegionsError) return error;
+    throw error;
+  });
 }
 
 /** A new header may name other keys or another edit list for the same body. */

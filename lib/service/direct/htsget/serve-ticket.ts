@@ -120,7 +120,7 @@ async function indexFor(
   const isInParts = !headerOnly && !recipient && archiveFileSize > inlinedBytes;
   const isUseful = regions || (isInParts && formatOf(submissionFilePath) === 'CRAM');
   if (!index || !isUseful) return undefined;
-  return files.index(index).catch((error: unknown) => {
+  return files.index(index, archiveFileSize).catch((error: unknown) => {
     if (regions || !isError(error, 'unsupported_format')) throw error;
     return undefined;
   });

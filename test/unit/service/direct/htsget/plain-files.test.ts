@@ -54,26 +54,41 @@ async function archived(
 
 test('a read that was begun is ended when the body has another size than the catalogue says', async () => {
   const { files, file, reads } = await archived('reads.bam.bai', { sizeInCatalogue: 5 });
-  await expect(files.index(file)).rejects.toThrow(expect.objectContaining({ code: 'archive_damaged' }));
+  await expect(files.index(file, file.archiveFileSize)).rejects.toThrow(
+    expect.objectContaining({ code: 'archive_damaged' }),
+  );
   await expect(files.withHead(file, 'BAM')).rejects.toThrow(expect.objectContaining({ code: 'archive_damaged' }));
   expect(reads).toMatchObject({ begun: 2, open: 0 });
 });
 
 test('a read that was begun is ended when no key opens the header, and when the bytes are not an index', async () => {
   const locked = await archived('reads.bam.bai', { keys: generateKeyPair() });
-  await expect(locked.files.index(locked.file)).rejects.toThrow(expect.objectContaining({ code: 'archive_damaged' }));
+  await expect(locked.files.index(locked.file, 1000)).rejects.toThrow(
+    expect.objectContaining({ code: 'archive_damaged' }),
+  );
   expect(locked.reads).toMatchObject({ begun: 1, open: 0 });
   const foreign = await archived('reads.bam', {});
-  await expect(foreign.files.index(foreign.file)).rejects.toThrow('it starts as none of BAI, CSI, TBI and CRAI does');
+  await expect(foreign.files.index(foreign.file, 1000)).rejects.toThrow(
+    'it starts as none of BAI, CSI, TBI and CRAI does',
+  );
   expect(foreign.reads).toMatchObject({ begun: 1, open: 0 });
+});
+
+test('a file that has neither an index nor a header in it is read once as well', async () => {
+  const { files, file, reads } = await archived('reads.bam', {});
+  for (let request = 0; request < 2; request += 1) {
+    await expect(files.index(file, 1000)).rejects.toThrow('it starts as none of BAI, CSI, TBI and CRAI does');
+    await expect(files.withHead(file, 'VCF')).rejects.toThrow('it does not start as a VCF file does');
+  }
+  expect(reads).toMatchObject({ begun: 2, open: 0 });
 });
 
 test('an index is read once, and again when the archive has another object under its key', async () => {
   const { files, file, reads } = await archived('reads.bam.bai', {});
-  const first = await files.index(file);
-  expect([await files.index(file), reads.begun]).toEqual([first, 1]);
+  const first = await files.index(file, file.archiveFileSize);
+  expect([await files.index(file, file.archiveFileSize), reads.begun]).toEqual([first, 1]);
   reads.etag = '"2"';
-  expect(await files.index(file)).not.toBe(first);
+  expect(await files.index(file, file.archiveFileSize)).not.toBe(first);
   expect(reads).toMatchObject({ begun: 2, open: 0 });
 });
 
