@@ -5,8 +5,8 @@ import type { FileHead } from './head/file-head.ts';
 import type { Interval, RegionIndex } from './index/region-index.ts';
 import { comparePlaces, MergedRanges, type VirtualRange } from './places.ts';
 
-/** Most ranges of one answer. A ticket can name a twentieth of them. */
-const mostRanges = 2 ** 18;
+/** Most ranges of one answer. A ticket can name a fifth of them. */
+const mostRanges = 2 ** 16;
 
 /** Records that overlap positions [start, end) of a reference, from 0; `*` stands for reads without a reference. */
 export interface Region {
@@ -50,9 +50,15 @@ export function virtualRangesOf(index: RegionIndex, head: FileHead, regions: rea
     const isInFile = comparePlaces(end, marker) <= 0 || (end.block === head.size && end.within === 0);
     if (!isInFile) throw new RegionsError('it names records behind the end of the file');
     merged.add(range);
-    if (merged.length > mostRanges) throw new RegionsError(`the records lie in more than ${mostRanges} places`);
+    if (merged.length > mostRanges) throw tooManyPlaces();
   }
-  return merged.all();
+  const ranges = merged.all();
+  if (ranges.length > mostRanges) throw tooManyPlaces();
+  return ranges;
+}
+
+function tooManyPlaces(): RegionsError {
+  return new RegionsError(`the records lie in more than ${mostRanges} places`);
 }
 
 /** The numbers of the names that are wanted, in one pass over all names. The first of equal names counts. */
