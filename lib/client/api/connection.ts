@@ -94,8 +94,6 @@ export interface AuthorizedRequest {
   readonly credentials: Credentials;
   /** Chooses a visa from a passport that is too large for the headers. Default: nothing is sent then. */
   readonly choice?: VisaChoice;
-  /** Statuses from 300 on that are returned as a reply, not thrown. */
-  readonly accepts?: readonly number[];
   /** Failed attempts in a row after which it is given up; default: those of the transport. */
   readonly attempts?: number;
   /** Whether it must not be done twice: it is then not sent again once the service might have acted on it. Default: no. */
@@ -110,7 +108,7 @@ export interface AuthorizedRequest {
  */
 export async function authorized(connection: ServiceConnection, options: AuthorizedRequest): Promise<TransportReply> {
   const { transport } = connection;
-  const { request, what, accepts = [] } = options;
+  const { request, what } = options;
   const backoff = transport.backoff(request.signal, options.attempts);
   let renewed = false;
   for (;;) {
@@ -118,7 +116,7 @@ export async function authorized(connection: ServiceConnection, options: Authori
     const complete = fitting(connection, options, secrets);
     try {
       const reply = await transport.send(complete);
-      if (reply.status < 300 || accepts.includes(reply.status)) return reply;
+      if (reply.status < 300) return reply;
       throw await refusal(reply, what, transport.timing.now());
     } catch (error) {
       if (error instanceof ServiceError && error.status === 401) {

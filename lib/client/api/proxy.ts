@@ -112,7 +112,6 @@ export class ProxyApi {
     const query = new URLSearchParams({ inbox: 'false', receipts: 'true', per_page: `${perPage}` });
     if (after !== undefined) query.set('after', after);
     url.search = query.toString();
-    // A listing that breaks off does not parse; the whole page is asked for again then.
     const reply = await this.#read('the listing', { url, signal }, (each) => readJson(each, pageBytes));
     return { files: parsed(listing, reply).files.map(listedFile) };
   }

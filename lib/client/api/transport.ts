@@ -25,7 +25,7 @@ export interface TransportSettings {
 }
 
 export interface TransportRequest {
-  readonly method?: 'GET' | 'HEAD' | 'OPTIONS' | 'POST';
+  readonly method?: 'GET' | 'HEAD' | 'POST';
   readonly url: URL;
   readonly headers?: Readonly<Record<string, string>>;
   /** Left out if the request goes through a forward proxy, which would take it for its own credentials. */

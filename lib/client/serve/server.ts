@@ -131,7 +131,12 @@ async function sendFile({ method, headers }: IncomingMessage, response: ServerRe
     'Last-Modified': lastModified,
   });
   if (first === undefined || first.done) return void response.end();
-  await pipeline(Readable.from(following(first.value, content), { highWaterMark: 1 }), response);
+  try {
+    await pipeline(Readable.from(following(first.value, content), { highWaterMark: 1 }), response);
+  } finally {
+    // A reader that leaves before the first byte has not begun the iteration, so nothing else ends it.
+    await content.return(undefined);
+  }
 }
 
 /** CORS (Fetch § 3.2), only for the origins that the user has named. */

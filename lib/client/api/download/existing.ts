@@ -6,11 +6,8 @@ import { ifThere, LocalDiskError, onDisk } from './disk/local-disk.ts';
 import type { LocalPaths } from './disk/local-name.ts';
 import { compared, type Expected, type Verified } from './expected.ts';
 
-/**
- * What to do with an existing file that does not match its receipt. `keep`: it is not touched, which is an error; `force`: it is
- * replaced; `renew`: it is replaced unless it has the size and time of the remote file.
- */
-export type Existing = 'keep' | 'force' | 'renew';
+/** What to do with an existing file that does not match its receipt. `keep`: it is not touched, which is an error; `force`: it is replaced. */
+export type Existing = 'keep' | 'force';
 
 interface Wanted {
   readonly paths: LocalPaths;
@@ -46,7 +43,7 @@ export async function keptFile(wanted: Wanted): Promise<{ readonly verified: Ver
     for (const left of [paths.journal, paths.part]) await onDisk(left, () => rm(left, { force: true }));
     return kept;
   }
-  if (existing !== 'keep') return undefined;
+  if (existing === 'force') return undefined;
   const why = expected ? 'and is not what its receipt lists' : 'and no delivery receipt names it';
   throw new LocalDiskError(`${paths.final} exists already, ${why}`, {
     remedy: 'Give --force to replace it, or another folder with --output.',

@@ -107,6 +107,8 @@ export class PartFile {
    */
   async finish(modified: Date | undefined, { replaces }: { readonly replaces: boolean }): Promise<void> {
     const { final, part, journal } = this.#paths;
+    // Another program can have made it longer. A part that is too long would otherwise never end.
+    await onDisk(part, () => this.#handle.truncate(this.#wanted.size));
     // A convenience: no reason to fail.
     if (modified) await this.#handle.utimes(modified, modified).catch(() => undefined);
     await onDisk(part, async () => {

@@ -14,7 +14,7 @@ export interface LocalPaths {
   readonly lock: string;
 }
 
-const longestSuffix = '.part.lock.turn';
+const longestSuffix = '.part.lock.turn.now';
 
 /**
  * Why a name from the network cannot be the name of a local file; `undefined`: it can. A name must stay in its folder, must

@@ -438,7 +438,7 @@ describe('files that are on the disk already', () => {
     expect((await stat(path())).ino).not.toBe(ino);
   });
 
-  test.each(['keep', 'renew', 'force'] as const)('a folder of that name is named (%s)', async (existing) => {
+  test.each(['keep', 'force'] as const)('a folder of that name is named (%s)', async (existing) => {
     world.server.put('a.c4gh', small);
     await mkdir(path());
     const { error } = await world.download({ existing });

@@ -168,13 +168,4 @@ describe('a file that already exists', () => {
     const named = ['EGAF4-link.c4gh', 'EGAF5-pipe.c4gh'].map((name) => ({ ...smallListed, name }));
     expect((await outcomes(expecting(named))).map(([, outcome]) => outcome)).toEqual(['failed', 'failed']);
   });
-
-  test('and is renewed has the bytes of the outbox, unless time and size are the same', async () => {
-    world.server.put('EGAD1-r.delivery.jws', Buffer.from('old'));
-    await world.download();
-    world.server.put('EGAD1-r.delivery.jws', Buffer.from('new'), new Date(1_700_000_060_000));
-    expect(await outcomes({ existing: 'renew' })).toEqual([['EGAD1-r.delivery.jws', 'downloaded', undefined]]);
-    expect(await world.read('EGAD1-r.delivery.jws')).toEqual(Buffer.from('new'));
-    expect(await outcomes({ existing: 'renew' })).toEqual([['EGAD1-r.delivery.jws', 'skipped', undefined]]);
-  });
 });
