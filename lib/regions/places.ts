@@ -1,3 +1,5 @@
+import { RegionsError } from './errors.ts';
+
 /** Random access to the bytes of a data file. */
 export interface PlainSource {
   /** Bytes in the whole file. */
@@ -43,22 +45,27 @@ export function comparePlaces(a: Place, b: Place): number {
 
 /** Ranges that are merged while they come, so that an index which names the same place a million times takes no more memory. */
 export class MergedRanges {
+  readonly #most: number;
   #ranges: VirtualRange[] = [];
   /** How many of them are merged. */
   #merged = 0;
 
-  /** Ranges after the last merging. */
-  get length(): number {
-    return this.#merged;
+  /** @param most ranges that may be left once they are merged */
+  constructor(most: number) {
+    this.#most = most;
   }
 
+  /** @throws as {@link all} */
   add(range: VirtualRange): void {
     if (comparePlaces(range.start, range.end) >= 0) return;
     this.#ranges.push(range);
     if (this.#ranges.length > 2 * this.#merged + 2 ** 12) this.all();
   }
 
-  /** Sorted, disjoint ranges. Those that meet in one block become one, so that no block is sent twice. */
+  /**
+   * Sorted, disjoint ranges. Those that meet in one block become one, so that no block is sent twice.
+   * @throws RegionsError if more are left than may be
+   */
   all(): VirtualRange[] {
     const merged: VirtualRange[] = [];
     for (const range of this.#ranges.sort((a, b) => comparePlaces(a.start, b.start))) {
@@ -67,6 +74,7 @@ export class MergedRanges {
       else if (comparePlaces(range.end, last.end) > 0)
         merged[merged.length - 1] = { start: last.start, end: range.end };
     }
+    if (merged.length > this.#most) throw new RegionsError(`the records lie in more than ${this.#most} places`);
     this.#ranges = merged;
     this.#merged = merged.length;
     return merged;

@@ -42,7 +42,7 @@ export function virtualRangesOf(index: RegionIndex, head: FileHead, regions: rea
     }
   }
   const marker = { block: head.size - endMarkers[head.format].length, within: 0 };
-  const merged = new MergedRanges();
+  const merged = new MergedRanges(mostRanges);
   for (const range of index.rangesOf({ intervals, unplaced }, head)) {
     const { start, end } = range;
     if (comparePlaces(start, head.end) < 0) throw new RegionsError('it names records within the header');
@@ -50,15 +50,8 @@ export function virtualRangesOf(index: RegionIndex, head: FileHead, regions: rea
     const isInFile = comparePlaces(end, marker) <= 0 || (end.block === head.size && end.within === 0);
     if (!isInFile) throw new RegionsError('it names records behind the end of the file');
     merged.add(range);
-    if (merged.length > mostRanges) throw tooManyPlaces();
   }
-  const ranges = merged.all();
-  if (ranges.length > mostRanges) throw tooManyPlaces();
-  return ranges;
-}
-
-function tooManyPlaces(): RegionsError {
-  return new RegionsError(`the records lie in more than ${mostRanges} places`);
+  return merged.all();
 }
 
 /** The numbers of the names that are wanted, in one pass over all names. The first of equal names counts. */

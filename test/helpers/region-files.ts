@@ -146,8 +146,15 @@ function vcfRecords(plain: Buffer): Named[] {
   });
 }
 
-/** Plain bytes in BGZF blocks of the given sizes, without an end marker, and where each block starts. */
-export function bgzf(plain: Uint8Array, sizes: readonly number[], level = 6): { bytes: Buffer; starts: number[] } {
+/** Bytes of a usual block. */
+const usualBytes = 65_280;
+
+/** Plain bytes in BGZF blocks of the given sizes, or of the usual one, without an end marker, and where each block starts. */
+export function bgzf(
+  plain: Uint8Array,
+  sizes: readonly number[] = Array.from({ length: Math.ceil(plain.length / usualBytes) }, () => usualBytes),
+  level = 6,
+): { bytes: Buffer; starts: number[] } {
   const blocks: Buffer[] = [];
   const starts: number[] = [];
   let offset = 0;

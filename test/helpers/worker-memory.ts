@@ -15,12 +15,6 @@ export function residentMemory(functionName: string): number | undefined {
   return sizes.length === 0 ? undefined : Math.max(...sizes);
 }
 
-/** Seconds of processor time that the processes of a function have taken so far; `undefined` as above. */
-export function processorTime(functionName: string): number | undefined {
-  const times = ofProcesses(functionName, processorSecondsOf);
-  return times.length === 0 ? undefined : times.reduce((sum, time) => sum + time, 0);
-}
-
 function ofProcesses(functionName: string, measure: (pid: string) => number): readonly number[] {
   return processes().flatMap((pid): number[] => {
     try {
@@ -36,17 +30,8 @@ function ofProcesses(functionName: string, measure: (pid: string) => number): re
 }
 
 /** The most memory that a process had, in bytes. */
-export function peakOf(pid: string): number {
+function peakOf(pid: string): number {
   return field(read(pid, 'status'), 'VmHWM') * 1024;
-}
-
-/** Seconds of processor time of a process, in steps of 0.01. */
-export function processorSecondsOf(pid: string): number {
-  // Behind the program's name, the 12th and 13th field are user and system time, in hundredths of a second on Linux.
-  const fields = read(pid, 'stat')
-    .replace(/^.*\) /s, '')
-    .split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
 function processes(): readonly string[] {
@@ -58,7 +43,7 @@ function processes(): readonly string[] {
 }
 
 /** A file of `/proc` about a process. */
-export function read(pid: string, file: string): string {
+function read(pid: string, file: string): string {
   return readFileSync(`/proc/${pid}/${file}`, 'latin1');
 }
 

@@ -117,7 +117,7 @@ export class CramIndex implements RegionIndex {
       const isIn =
         (next !== undefined && next.start < end) ||
         (unplaced && reference === unplacedReference) ||
-        // Nobody knows what it holds, so it belongs to every answer.
+        // The index does not say what it holds, so it belongs to every answer.
         reference === severalReferences;
       if (!isIn) continue;
       const container = this.#containers.at(slice);

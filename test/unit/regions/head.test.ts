@@ -110,20 +110,14 @@ describe('the header of a file', () => {
 test.each([60_000, 70_000, 300_000])('a line of %d characters ends where its end of line is', async (length) => {
   const header = `##fileformat=VCFv4.3\n##contig=<ID=one>\n##long=${'x'.repeat(length)}\n#CHROM\tPOS\n`;
   const plain = Buffer.from(`${header}one\t5\t.\tA\tC\t.\t.\t.\n`);
-  const { bytes } = bgzf(
-    plain,
-    Array.from({ length: Math.ceil(plain.length / 65_280) }, () => 65_280),
-  );
+  const { bytes } = bgzf(plain);
   const head = await readHead(memory(Buffer.concat([bytes, endMarkers.VCF])), 'VCF');
   expect(gunzipSync(head.bytes).toString()).toBe(header);
 });
 
 test('a VCF header of millions of lines is refused', async () => {
   const plain = Buffer.concat([Buffer.from('##fileformat=VCFv4.3\n'), Buffer.alloc(5_000_000, '#\n')]);
-  const { bytes } = bgzf(
-    plain,
-    Array.from({ length: Math.ceil(plain.length / 65_280) }, () => 65_280),
-  );
+  const { bytes } = bgzf(plain);
   await expect(readHead(memory(bytes), 'VCF')).rejects.toThrow('its header has more than 2097152 lines');
 });
 
