@@ -345,7 +345,7 @@ describe('the test issuer', () => {
 test('the commands of docs/smoke-test.md end well', async () => {
   const comment = 'run by test/resilience/smoke.resilience.ts';
   const blocks = blocksOf('docs/smoke-test.md').filter((block) => block.comment === comment);
-  expect(blocks).toHaveLength(5);
+  expect(blocks).toHaveLength(4);
   // Where an engine that was started in this folder has it.
   cpSync(service.engine.connectionPath, join(folder, '.local/connection.json'));
   mkdirSync(join(folder, 'private'), { recursive: true });
