@@ -22,6 +22,7 @@ const common = {
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
   'X-Frame-Options': 'DENY',
+  'Cross-Origin-Resource-Policy': 'same-origin',
   'X-Request-Id': 'gateway-request',
 };
 

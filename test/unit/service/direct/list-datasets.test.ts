@@ -76,6 +76,7 @@ describe('the datasets of a caller', () => {
         'Cache-Control': 'no-store',
         'X-Content-Type-Options': 'nosniff',
         'X-Frame-Options': 'DENY',
+        'Cross-Origin-Resource-Policy': 'same-origin',
         'X-Request-Id': 'gateway-request',
       },
       body: '["EGAD1","EGAD3"]',

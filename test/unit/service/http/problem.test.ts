@@ -35,6 +35,7 @@ test.each([
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
     'X-Frame-Options': 'DENY',
+    'Cross-Origin-Resource-Policy': 'same-origin',
     'X-Request-Id': 'request-1',
   });
   expect(JSON.parse(reply.body)).toMatchObject({ type: 'about:blank', title, status, code, requestId: 'request-1' });

@@ -42,6 +42,7 @@ test('GET leads to a presigned URL, which no cache may keep', async () => {
       'Cache-Control': 'no-store',
       'X-Content-Type-Options': 'nosniff',
       'X-Frame-Options': 'DENY',
+      'Cross-Origin-Resource-Policy': 'same-origin',
       'X-Request-Id': 'gateway-request',
     },
     body: '',

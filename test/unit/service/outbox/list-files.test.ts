@@ -64,6 +64,7 @@ test('the reply has the fields that clients in the field read, and the expiry', 
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
     'X-Frame-Options': 'DENY',
+    'Cross-Origin-Resource-Policy': 'same-origin',
     'X-Request-Id': 'gateway-request',
   });
   expect(await listing({ query: outboxOnly })).toEqual({
