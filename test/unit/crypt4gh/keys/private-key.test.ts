@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { createCipheriv, generateKeyPairSync, pbkdf2Sync } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import {
   formatPrivateKey,
@@ -35,6 +35,18 @@ async function codeOf(text: string, passphrase?: string): Promise<unknown> {
     (error) => error.code,
   );
 }
+
+test('a key that an older Go tool derived by SHA-512 is told apart from a wrong passphrase of another', async () => {
+  const [options, nonce] = [kdfOptions(1), Buffer.alloc(12, 2)];
+  const cipher = createCipheriv('chacha20-poly1305', pbkdf2Sync('secret', options.subarray(4), 1, 32, 'sha512'), nonce);
+  const sealed = Buffer.concat([nonce, cipher.update(alice), cipher.final(), cipher.getAuthTag()]);
+  await expect(
+    parsePrivateKey(keyFile('pbkdf2_hmac_sha256', options, 'chacha20_poly1305', sealed), 'secret'),
+  ).rejects.toThrow(/^the passphrase is wrong, or an older Go tool made the key/);
+  await expect(parsePrivateKey(await formatPrivateKey(alice, { passphrase: 'secret' }), 'other')).rejects.toThrow(
+    /^the passphrase is wrong$/,
+  );
+});
 
 describe('written private keys', () => {
   // bcrypt takes seconds, and is held to the bytes of the Python reference in test/conformance.
