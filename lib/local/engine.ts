@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import type { Connection } from '../contract/connection.ts';
 import type { StackOutputs } from '../contract/outputs.ts';
-import { accountServices, type LocalAccount } from './account/account.ts';
+import { accountServices, type DeletionProtection } from './account/account.ts';
 import { type Accounts, addArchiveUser, fillSecrets, prepareAccounts } from './accounts.ts';
 import type { GatewayBehaviour } from './api-gateway/exchange.ts';
 import { readApis } from './api-gateway/model.ts';
@@ -77,7 +77,7 @@ export interface Engine {
   /** Who may do what: owners of buckets and keys may change their policies. */
   readonly access: AccessControl;
   /** What is protected against deletion. May be changed at any time. */
-  readonly account: LocalAccount;
+  readonly protection: DeletionProtection;
   /** What EventBridge took, the last thousand events. */
   readonly events: readonly BusEvent[];
   /** `host:port` of the inspector, when one was asked for. */
@@ -166,7 +166,7 @@ async function start(
   cleanup.push(s3.keepLifecycles());
 
   const outputs = deployment.outputs() as StackOutputs;
-  const { account, services } = accountServices(stacks, deployment);
+  const { protection, services } = accountServices(stacks, deployment);
   const accounts = prepareAccounts(inDir('accounts.json'));
   const secrets = new Secrets(deployment, inDir('secrets.json'), now);
   await fillSecrets(secrets, outputs, accounts, keys);
@@ -252,7 +252,7 @@ async function start(
     s3,
     credentials,
     access: authority.access,
-    account,
+    protection,
     events: bus.events,
     inspector: inspected && `127.0.0.1:${inspected.port}`,
   };

@@ -1,3 +1,4 @@
+import { RequestTooLargeException } from '../lambda/functions.ts';
 import { preludeEnd } from '../lambda/response-stream.ts';
 import { record } from '../template/template.ts';
 
@@ -63,7 +64,7 @@ export async function readStreamedReply(
     }
     return 'malformed';
   } catch (error) {
-    return String(error).includes('RequestTooLargeException') ? 'too large' : 'failed';
+    return error instanceof RequestTooLargeException ? 'too large' : 'failed';
   }
 }
 
