@@ -112,7 +112,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   };
   try {
     const stacks = loadAssembly(options.assemblyDir);
-    const state = takeState(options, (text) => options.onLog?.('engine', `warning: ${text}`));
+    const state = takeState(options);
     cleanup.push(() => state.release());
     await refuseSecondEngine(state.connectionPath);
     return { ...(await start(options, stacks, state, cleanup)), stop };
@@ -161,7 +161,7 @@ async function start(
     prepareKeys(join(state.workDir, 'keys')),
   ]);
   await createQueues(deployment, queueServer);
-  const s3 = new LocalS3(join(state.workDir, 's3'), now, deployment.region);
+  const s3 = new LocalS3(join(state.workDir, 's3'), now);
   createBuckets(deployment, s3, options.existingBucketKeys);
   cleanup.push(s3.keepLifecycles());
 
