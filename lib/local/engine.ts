@@ -21,7 +21,7 @@ import { kms, SigningKeys } from './kms/kms.ts';
 import { EventSources } from './lambda/event-sources.ts';
 import { type DefinitionContext, defineFunctions } from './lambda/function-definition.ts';
 import { Functions, inspectedFunction, type OnLog, runTriggers } from './lambda/functions.ts';
-import { Schedules } from './lambda/schedules.ts';
+import { startSchedules } from './lambda/schedules.ts';
 import { Database } from './rds-data/database.ts';
 import { restrictsPasswords } from './rds-data/password-restriction.ts';
 import { rdsDataService } from './rds-data/rds-data.ts';
@@ -222,8 +222,7 @@ async function start(
 
   const sources = new EventSources(deployment, queueServer, functions, authority);
   cleanup.push(() => sources.stop(() => functions.stop()));
-  const schedules = new Schedules(deployment, functions);
-  cleanup.push(() => schedules.stop());
+  cleanup.push(startSchedules(deployment, functions));
   const gateway: GatewayBehaviour = { contentLengthWithoutBody: 'kept' };
   for (const api of apis) {
     const onAccess = (line: string) => logs.write(`${api.name}-access`, line);
