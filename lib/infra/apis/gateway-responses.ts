@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http';
 import { ResponseType, type RestApi } from 'aws-cdk-lib/aws-apigateway';
 import { authorizerContext } from '../../contract/http.ts';
 
@@ -12,13 +11,22 @@ interface GatewayProblem {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Of RFC 9110. Node.js has an older title of 413. */
-const titles: Readonly<Record<number, string | undefined>> = { ...STATUS_CODES, 413: 'Content Too Large' };
+const titles = {
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  404: 'Not Found',
+  413: 'Content Too Large',
+  415: 'Unsupported Media Type',
+  429: 'Too Many Requests',
+  502: 'Bad Gateway',
+  503: 'Service Unavailable',
+  504: 'Gateway Timeout',
+} as const;
 
 /** @param retryAfter seconds. @default - no such header */
-function problem(status: number, code: string, detail: string, retryAfter?: number): GatewayProblem {
+function problem(status: keyof typeof titles, code: string, detail: string, retryAfter?: number): GatewayProblem {
   const headers = retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) };
-  return { status, title: titles[status] ?? '', code, detail, headers };
+  return { status, title: titles[status], code, detail, headers };
 }
 
 /** A type of reply, and the problem that it is. */
