@@ -46,15 +46,7 @@ describe('npm run demo', () => {
       expect(line).toMatch(new RegExp(`^ ?${index + 1}  .+: .+ \\((\\d+ ms|[\\d.]+ s)\\)$`));
     }
     expect(lines.filter((line) => line.includes('stream and decrypt'))).toHaveLength(6);
-    for (const step of [
-      'decrypted: ',
-      '206, bytes ',
-      'assembled by S3',
-      '403, all 4 alike',
-      '401, WWW-Authenticate: Bearer',
-    ]) {
-      expect(stdout).toContain(step);
-    }
+    for (const step of ['decrypted: ', 'assembled by S3']) expect(stdout).toContain(step);
     for (const reason of ['not_released', 'not_entitled', 'visa_expired'])
       expect(stdout).toContain(`rejected: ${reason}`);
     expect(performance.now() - started).toBeLessThan(60_000);
@@ -85,7 +77,7 @@ describe('the demonstration fails, and names the step', () => {
   const attempt = (change: Partial<Demonstration>) =>
     demonstrate({
       connection: engine.connection,
-      expected: { archiveKind: 'fega', deliveryReceipt: true, needsPassword: true },
+      expected: { archiveKind: 'fega', deliveryReceipt: true, adminPage: true, needsPassword: true },
       stagingCost: () => ({ bytesRead: 0, partsCopied: 1 }),
       steps: createSteps(
         () => {},

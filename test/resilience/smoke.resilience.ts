@@ -275,7 +275,7 @@ describe('a deployment without a connection file', () => {
     const { outputs, issuer } = service.connection;
     await using run = startRun({
       ...{ ids, deployment, target, signal: terminal.signal },
-      expected: { archiveKind: 'fega', deliveryReceipt: true, needsPassword: true },
+      expected: { archiveKind: 'fega', deliveryReceipt: true, adminPage: true, needsPassword: true },
       access: { proxyUrl: outputs.ProxyUrl, dataOutUrl: outputs.DataOutUrl, ...newUsers(ids.username) },
       visa: await visaFor(issuer, ids.username, ids.datasetId, new Date()),
     });

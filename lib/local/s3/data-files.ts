@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { copyFileSync, existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, createReadStream, linkSync, mkdirSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { combinedCrc, crcOf, emptyCrc } from '../../common/crc64nvme.ts';
-import { release } from '../../common/memory.ts';
 import { isCode } from '../errors.ts';
-import { StoredBody } from './stored-body.ts';
 
 /** Bytes [start, end) of a data file. */
 export interface Extent {
@@ -21,10 +20,7 @@ export interface Stored {
   readonly extents: readonly Extent[];
 }
 
-/** A file has a CRC for each block, so that the CRC of any range of it needs at most two of them read. */
-const blockBytes = 1024 * 1024;
-const crcBytes = 8;
-/** Bytes of one read. Shorter reads cost more time than they save memory. */
+/** Bytes of one read. */
 const pieceBytes = 1024 * 1024;
 
 /** A fresh id for an owner or a content. */
@@ -39,8 +35,6 @@ export function newId(): string {
  */
 export class DataFiles {
   readonly #folder: string;
-  /** Buffers of reads that are over. Fresh ones would halve the speed: the garbage collector would run all the time. */
-  readonly #free: Buffer[] = [];
   /** By owner: how many readers its files have, and which of them to remove when the last reader is gone. */
   readonly #held = new Map<string, { readers: number; readonly removed: string[] }>();
 
@@ -54,28 +48,20 @@ export class DataFiles {
   /** Write a new file. Nothing is left of it when `bytes` fails. */
   async write(owner: string, bytes: AsyncIterable<Uint8Array>): Promise<{ stored: Stored; size: number; crc: bigint }> {
     const content = newId();
-    const path = this.#path(owner, content);
-    const crcs: bigint[] = [];
-    let size = 0;
+    let [size, crc] = [0, emptyCrc];
     try {
-      await using file = await open(path, 'wx', 0o600);
-      for await (const block of inBlocks(bytes)) {
-        await file.appendFile(block);
-        crcs.push(await crcOf(block));
-        size += block.length;
-        release(block);
+      await using file = await open(this.#path(owner, content), 'wx', 0o600);
+      for await (const piece of bytes) {
+        await file.appendFile(piece);
+        crc = combinedCrc(crc, await crcOf(piece), piece.length);
+        size += piece.length;
       }
-      if (crcs.length > 1) writeFileSync(sidecar(path), packed(crcs), { flag: 'wx', mode: 0o600 });
     } catch (error) {
       this.remove(owner, [content]);
       throw error;
     }
     // No extent refers to an empty file.
     if (size === 0) this.remove(owner, [content]);
-    const crc = crcs.reduce(
-      (sum, one, index) => combinedCrc(sum, one, Math.min(blockBytes, size - index * blockBytes)),
-      emptyCrc,
-    );
     return { stored: { owner, extents: size === 0 ? [] : [{ content, start: 0, end: size }] }, size, crc };
   }
 
@@ -83,11 +69,12 @@ export class DataFiles {
   share(from: Stored, owner: string): Stored {
     for (const content of contentsOf(from.extents)) {
       const [source, target] = [this.#path(from.owner, content), this.#path(owner, content)];
-      link(source, target);
       try {
-        link(sidecar(source), sidecar(target));
+        linkSync(source, target);
       } catch (error) {
-        if (!isCode(error, 'ENOENT')) throw error;
+        if (isCode(error, 'EEXIST')) continue;
+        if (!isCode(error, 'EPERM', 'ENOTSUP', 'EMLINK', 'ENOSYS', 'EXDEV')) throw error;
+        copyFileSync(source, target);
       }
     }
     return { owner, extents: from.extents };
@@ -105,11 +92,7 @@ export class DataFiles {
       held.removed.push(...contents);
       return;
     }
-    for (const content of contents) {
-      const path = this.#path(owner, content);
-      rmSync(path, { force: true });
-      rmSync(sidecar(path), { force: true });
-    }
+    for (const content of contents) rmSync(this.#path(owner, content), { force: true });
   }
 
   /** Keep the files of an owner, also when they are removed meanwhile. @returns a function that ends it */
@@ -125,66 +108,22 @@ export class DataFiles {
     };
   }
 
-  /** The bytes. The files are held until the body is closed, and opened one at a time: an object may have 10,000. */
-  read({ owner, extents }: Stored): StoredBody {
-    const buffers: Buffer[] = [];
-    const letGo = this.hold(owner);
-    return new StoredBody(this.#pieces(owner, extents, buffers), () => {
-      this.#free.push(...buffers.splice(0));
-      letGo();
-    });
+  /** The bytes. The files are held until the stream is closed, and opened one at a time: an object may have 10,000. */
+  read(stored: Stored): Readable {
+    return Readable.from(this.#pieces(stored), { objectMode: false }).once('close', this.hold(stored.owner));
   }
 
-  /** Two buffers take turns. See `StoredBody`. */
-  async *#pieces(owner: string, extents: readonly Extent[], buffers: Buffer[]): AsyncGenerator<Uint8Array> {
-    let turn: 0 | 1 = 0;
+  async *#pieces({ owner, extents }: Stored): AsyncGenerator<Uint8Array> {
     for (const { content, start, end } of extents) {
-      await using file = await open(this.#path(owner, content), 'r');
-      for (let position = start; position < end; ) {
-        const wanted = Math.min(pieceBytes, end - position);
-        const buffer = buffers[turn] ?? this.#free.pop() ?? Buffer.allocUnsafeSlow(pieceBytes);
-        buffers[turn] = buffer;
-        const { bytesRead } = await file.read(buffer, 0, wanted, position);
-        if (bytesRead === 0) throw new Error(`a data file of the local S3 is shorter than it was: ${content}`);
-        yield buffer.subarray(0, bytesRead);
-        position += bytesRead;
-        turn = turn === 0 ? 1 : 0;
-      }
+      yield* createReadStream(this.#path(owner, content), { start, end: end - 1, highWaterMark: pieceBytes });
     }
   }
 
   /** CRC-64/NVME of the bytes. */
-  async crc({ owner, extents }: Stored): Promise<bigint> {
+  async crc(stored: Stored): Promise<bigint> {
     let sum = emptyCrc;
-    for (const extent of extents) {
-      const crcs = this.#blocks(owner, extent.content);
-      for (let start = extent.start; start < extent.end; ) {
-        const block = Math.floor(start / blockBytes);
-        const end = Math.min((block + 1) * blockBytes, extent.end);
-        const known = end - start === blockBytes ? crcs?.readBigUInt64BE(block * crcBytes) : undefined;
-        const crc = known ?? (await crcOf(await this.#read(owner, { content: extent.content, start, end })));
-        sum = combinedCrc(sum, crc, end - start);
-        start = end;
-      }
-    }
+    for await (const piece of this.#pieces(stored)) sum = combinedCrc(sum, await crcOf(piece), piece.length);
     return sum;
-  }
-
-  async #read(owner: string, { content, start, end }: Extent): Promise<Uint8Array> {
-    await using file = await open(this.#path(owner, content), 'r');
-    const bytes = Buffer.allocUnsafe(end - start);
-    const { bytesRead } = await file.read(bytes, 0, bytes.length, start);
-    if (bytesRead !== bytes.length) throw new Error(`a data file of the local S3 is shorter than it was: ${content}`);
-    return bytes;
-  }
-
-  #blocks(owner: string, content: string): Buffer | undefined {
-    try {
-      return readFileSync(sidecar(this.#path(owner, content)));
-    } catch (error) {
-      if (isCode(error, 'ENOENT')) return undefined;
-      throw error;
-    }
   }
 
   #path(owner: string, content: string): string {
@@ -222,43 +161,4 @@ export function joined(lists: Iterable<readonly Extent[]>): Extent[] {
     }
   }
   return all;
-}
-
-/** The pieces joined into blocks. Only the last one may be shorter. */
-async function* inBlocks(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let block: Uint8Array[] = [];
-  let size = 0;
-  for await (const piece of bytes) {
-    for (let rest = piece; rest.length > 0; ) {
-      const taken = rest.subarray(0, blockBytes - size);
-      block.push(taken);
-      size += taken.length;
-      rest = rest.subarray(taken.length);
-      if (size < blockBytes) continue;
-      yield Buffer.concat(block);
-      block = [];
-      size = 0;
-    }
-  }
-  if (size > 0) yield Buffer.concat(block);
-}
-
-function link(source: string, target: string): void {
-  try {
-    linkSync(source, target);
-  } catch (error) {
-    if (isCode(error, 'EEXIST')) return;
-    if (!isCode(error, 'EPERM', 'ENOTSUP', 'EMLINK', 'ENOSYS', 'EXDEV')) throw error;
-    if (!existsSync(target)) copyFileSync(source, target);
-  }
-}
-
-function sidecar(path: string): string {
-  return `${path}.crc64nvme`;
-}
-
-function packed(crcs: readonly bigint[]): Buffer {
-  const bytes = Buffer.alloc(crcs.length * crcBytes);
-  for (const [index, crc] of crcs.entries()) bytes.writeBigUInt64BE(crc, index * crcBytes);
-  return bytes;
 }

@@ -31,18 +31,18 @@ const linesOf = (name: string) =>
 
 describe('the storage stack and its cluster', () => {
   const isProtected = () => {
-    const { protectedStacks: stacks, protectedClusters: clusters } = service.engine.account;
+    const { protectedStacks: stacks, protectedClusters: clusters } = service.engine.protection;
     return { stack: stacks.get(stackId), clusters: [...clusters.values()] };
   };
 
   test('are protected against deletion once the service is deployed, and the service stack is not', () => {
     expect(isProtected()).toEqual({ stack: true, clusters: [true] });
-    const others = [...service.engine.account.protectedStacks].filter(([id]) => id !== stackId);
+    const others = [...service.engine.protection.protectedStacks].filter(([id]) => id !== stackId);
     expect(others).toEqual([[stackId.replace('DataOutStorage', 'DataOutService'), false]]);
   });
 
   test('are protected again by the hourly run, which waits for permissions that are not known yet', async () => {
-    const { protectedStacks: stacks, protectedClusters: clusters } = service.engine.account;
+    const { protectedStacks: stacks, protectedClusters: clusters } = service.engine.protection;
     stacks.set(stackId, false);
     for (const arn of clusters.keys()) clusters.set(arn, false);
     const before = linesOf('protect').length;
@@ -100,7 +100,7 @@ describe('the stand-ins for CloudFormation and RDS', () => {
     });
     const denied = { name: 'AccessDenied', $metadata: { httpStatusCode: 403 } };
     await expect(cloudFormation.send(on)).rejects.toMatchObject(denied);
-    const [arn = ''] = service.engine.account.protectedClusters.keys();
+    const [arn = ''] = service.engine.protection.protectedClusters.keys();
     const modify = new ModifyDBClusterCommand({ DBClusterIdentifier: arn.split(':')[6], DeletionProtection: false });
     await expect(rds.send(modify)).rejects.toMatchObject(denied);
   });
@@ -108,7 +108,7 @@ describe('the stand-ins for CloudFormation and RDS', () => {
   test('answer as AWS does, and know the two calls of this service alone', async () => {
     const { cloudFormation, rds } = clientsOf(service.engine.connection.credentials);
     expect(await cloudFormation.send(on)).toMatchObject({ StackId: stackId });
-    const [arn = ''] = service.engine.account.protectedClusters.keys();
+    const [arn = ''] = service.engine.protection.protectedClusters.keys();
     const identifier = arn.split(':')[6];
     const modify = (input: object) =>
       rds.send(new ModifyDBClusterCommand({ DBClusterIdentifier: identifier, DeletionProtection: true, ...input }));

@@ -143,7 +143,7 @@ export const deliveryApi: Readonly<Record<string, Operation>> = {
       ['another archive kind', { of: { archive_kind: 'other' } }, 404],
     ],
   },
-  'proxy GET /admin': { caller: 'administrator', isOptional: true },
+  'proxy GET /admin': { caller: 'administrator', setting: 'adminPage' },
   'proxy GET /files': {
     caller: 'researcher',
     right: { query: 'inbox=false&per_page=1' },
