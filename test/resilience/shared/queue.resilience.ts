@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { generateKeyPair } from '../../../lib/crypt4gh/index.ts';
 import type { AwsCall, Fault } from '../../../lib/local/endpoint/traffic.ts';
 import {
@@ -43,21 +43,6 @@ afterEach(() => {
 const containerKeys = async (of: string) => (await service.outboxKeys(of)).filter((key) => key.endsWith('.c4gh'));
 const stepsOf = async (id: string) => (await service.audit(id)).filter(({ event }) => event !== 'settled');
 
-describe('poison: rejected with a row, not tried again', () => {
-  const key = Buffer.from(recipient.publicKey).toString('base64');
-  test.each([
-    ['no JSON', 'dataset EGAD1, please'],
-    ['another shape', JSON.stringify({ datasetId: 'EGAD1' })],
-    ['a list', '[]'],
-    ['an unknown field', JSON.stringify({ jwtToken: 'a.b.c', publicKey: key, datasetId: 'D', to: '/' })],
-  ])('%s', async (_, MessageBody) => {
-    const messageId = await service.enqueue(service.connection.outputs.ExportRequestsQueueUrl, MessageBody);
-    await ended(messageId);
-    expect(await service.audit(messageId)).toMatchObject([{ event: 'rejected', reason: 'malformed_message' }]);
-    expect(failures()).toEqual([]);
-  });
-});
-
 test('a message of a file says which row to look at, and nothing of the visa or the key', async () => {
   await archived({ 'a.vcf': 10, 'b.vcf': 10 });
   const sent: string[] = [];
@@ -74,28 +59,6 @@ test('a message of a file says which row to look at, and nothing of the visa or 
   );
   for (const part of visa.split('.')) expect(sent[0]).not.toContain(part);
   expect(await stagedPaths(requestId)).toEqual(['a.vcf', 'b.vcf']);
-});
-
-test.each([
-  ['between fan-out and staging', 'consume-export', 'SendMessageBatch'],
-  ['while its bodies are copied', 'stage-file', 'UploadPart'],
-])('a dataset that is withdrawn %s is not staged', async (_, during, call) => {
-  await archived({ 'a.bam': large, 'b.bam': large });
-  let withdrawn: Promise<void> | undefined;
-  undo = service.engine.traffic.addFault(({ caller, action }) => {
-    if (caller !== during || action !== call) return undefined;
-    withdrawn ??= service.setDataset(datasetId, 'deprecated');
-    return { action: () => withdrawn };
-  });
-  const requestId = await exported();
-  await ended(requestId);
-  expect(await stepsOf(requestId)).toMatchObject([
-    { event: 'accepted' },
-    { event: 'rejected', reason: 'not_released', datasetId },
-    { event: 'rejected', reason: 'not_released', datasetId },
-  ]);
-  expect(await containerKeys(subject)).toEqual([]);
-  expect(failures()).toEqual([]);
 });
 
 test('a body that is replaced while it is copied is not mixed: the next delivery takes the new one whole', async () => {
@@ -116,45 +79,6 @@ test('a body that is replaced while it is copied is not mixed: the next delivery
   const container = await service.object('OutboxBucketName', key);
   expect(container.subarray(-replaced.length).equals(replaced)).toBe(true);
   expect(container.length - replaced.length).toBe(124);
-});
-
-test('a throttled and resuming database is waited for: the message is received once', async () => {
-  await archived({ 'a.vcf': 10 });
-  const answers = ['ThrottlingException', 'DatabaseResumingException'];
-  const met = new Map<string, number>();
-  undo = onCall(({ service: api, input }, { received }) => {
-    expect(received).toBe(1);
-    const sql = String(input?.sql);
-    const times = met.get(sql) ?? 0;
-    const code = answers[times];
-    if (api !== 'rds-data' || !code) return undefined;
-    met.set(sql, times + 1);
-    return { error: { status: 400, code } };
-  });
-  const requestId = await exported();
-  await ended(requestId);
-  expect([...met.values()]).toEqual([...met.keys()].map(() => 2));
-  expect(met.size).toBeGreaterThanOrEqual(4);
-  expect(failures()).toEqual([]);
-  expect(await stagedPaths(requestId)).toEqual(['a.vcf']);
-});
-
-test('near its time limit a function that has copied a part sends its message again, and the next one stages the file', async () => {
-  await archived({ 'a.bam': large });
-  // Staging begins nothing with less than 20 s left, and no copy with less than it may take at S3's slowest.
-  limitTime('stage-file', 26);
-  const sent: unknown[] = [];
-  undo = service.engine.traffic.addFault(({ caller, action, input }) => {
-    if (caller !== 'stage-file') return undefined;
-    const { Entries = [] } = (input ?? {}) as { Entries?: readonly { MessageBody: string }[] };
-    for (const { MessageBody } of Entries) if (MessageBody.includes('fileId')) sent.push(JSON.parse(MessageBody));
-    return action === 'UploadPart' ? { delayMs: 5000 } : undefined;
-  });
-  const requestId = await exported();
-  await ended(requestId);
-  expect(sent).toEqual([{ requestId, fileId: fileIds.get('a.bam') }]);
-  expect(failures()).toEqual([]);
-  expect(await stagedPaths(requestId)).toEqual(['a.bam']);
 });
 
 test('a function that is stopped by its time limit: the message comes back', async () => {

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { encrypt, generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import { readArchiveKeys } from '../../lib/ops/secrets/archive-keys.ts';
-import { localTarget } from '../../lib/ops/target.ts';
-import { endMarkers } from '../../lib/regions/index.ts';
-import { readPlainly } from '../helpers/plain-crypt4gh.ts';
-import type { RawReply, RawRequest } from '../helpers/raw-http.ts';
-import { answers, digest, parsed, within } from '../helpers/region-answers.ts';
-import { bai, offset, recordsOf, streamed, vector } from '../helpers/region-files.ts';
-import { Service } from '../helpers/service.ts';
+import { encrypt, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
+import { readArchiveKeys } from '../../../lib/ops/secrets/archive-keys.ts';
+import { localTarget } from '../../../lib/ops/target.ts';
+import { endMarkers } from '../../../lib/regions/index.ts';
+import { readPlainly } from '../../helpers/plain-crypt4gh.ts';
+import type { RawReply, RawRequest } from '../../helpers/raw-http.ts';
+import { answers, digest, parsed, within } from '../../helpers/region-answers.ts';
+import { bai, offset, recordsOf, streamed, vector } from '../../helpers/region-files.ts';
+import { Service } from '../../helpers/service.ts';
 
 /** Tickets and their parts, as clients of htsget meet them. */
 
@@ -214,17 +214,6 @@ describe('the pieces', () => {
     const reply = await fetched(urls[1]!);
     expect([reply.status, reply.headers['content-range']]).toEqual([206, expect.stringMatching(/^bytes 0-\d+\/\d+$/)]);
   });
-
-  test('can be had by range, described, and asked for with the visa', async () => {
-    const [, url] = urlsOf(await ticket('long.bam'));
-    const whole = await bytesOf(url!);
-    const part = await fetched(url!, { headers: { Range: 'bytes=1000000-1000009' } });
-    expect([part.status, part.bytes.equals(whole.subarray(1_000_000, 1_000_010))]).toEqual([206, true]);
-    const head = await fetched(url!, { method: 'HEAD' });
-    expect([head.status, head.headers['x-file-size']]).toEqual([200, String(whole.length)]);
-    const own = await service.direct(pathOf(url!), visa);
-    expect(own.bytes.equals(whole)).toBe(true);
-  });
 });
 
 describe('an archived file with an edit list', () => {
@@ -271,14 +260,6 @@ describe('an archived file with an edit list', () => {
     const plain = await joined(await posted(name, { regions: parsed(text) }));
     expect(found(name, plain, text)).toEqual(answers['reads.bam']?.[text]);
   });
-});
-
-test.each<[string, string, number, string]>([
-  ['long.bam', '?referenceName=one', 400, 'UnsupportedFormat'],
-  ['EGAD1%2F..%2FEGAD1%2Frun%201%2Freads.bam', '', 403, 'PermissionDenied'],
-  ['variants.bcf', '?referenceName=nine', 404, 'NotFound'],
-])('%s%s is refused', async (name, query, status, error) => {
-  expect(errorOf(await ticket(name, query))).toEqual([status, error]);
 });
 
 describe('the token of a ticket', () => {
@@ -374,18 +355,6 @@ describe('calls', () => {
     };
     expect(await asked()).toEqual(['rds-data ExecuteStatement 1', 's3 GetObject 3']);
     expect(await asked()).toEqual(['rds-data ExecuteStatement 1', 's3 GetObject 1', 's3 HeadObject 2']);
-  });
-
-  test('are no more for many regions that lie near each other', async () => {
-    const regions = Array.from({ length: 60 }, (_, at) => ({
-      referenceName: 'one',
-      start: at * 5_000,
-      end: at * 5_000 + 10,
-    }));
-    await posted('reads.bam', { regions });
-    service.engine.traffic.resetCounters();
-    urlsOf(await posted('reads.bam', { regions }));
-    expect(callsOf('htsget')).toEqual(['rds-data ExecuteStatement 1', 's3 GetObject 1', 's3 HeadObject 2']);
   });
 
   test('are one of the database for a part', async () => {
