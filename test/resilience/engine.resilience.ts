@@ -137,8 +137,6 @@ describe('a REQUEST authorizer', () => {
   });
 });
 
-describe('a streamed reply', () => {});
-
 describe('a queue', () => {
   const send = (message: Readonly<Record<string, string>>) =>
     service.sqs.send(
