@@ -81,18 +81,6 @@ describe('put', () => {
 });
 
 describe('multipart upload', () => {
-  it('shows nothing before it is complete, and nothing after an abort', async () => {
-    const upload = await outbox.startUpload('p/aborted', metadata);
-    await upload.uploadPart(1, Buffer.from('x'));
-    expect(await outbox.head('p/aborted')).toBeUndefined();
-    await upload.abort();
-    await upload.abort();
-    await expect(upload.uploadPart(2, Buffer.from('x'))).rejects.toThrow(
-      expect.objectContaining({ code: 'temporarily_unavailable' }),
-    );
-    expect(await outbox.head('p/aborted')).toBeUndefined();
-  });
-
   it.each([
     ['was replaced', 'temporarily_unavailable', { archiveEtag: '"00000000000000000000000000000000"' }],
     ['is missing', 'archive_damaged', { address: at('missing') }],
@@ -218,18 +206,6 @@ describe('multipart upload', () => {
       expect.objectContaining({ code: 'temporarily_unavailable' }),
     );
     expect(left).toEqual([]);
-  });
-
-  it('tells a request to slow down from other failures that pass', async () => {
-    const { handler } = scripted([
-      started,
-      { status: 503, body: '<Error><Code>SlowDown</Code></Error>' },
-      { status: 503, body: '<Error><Code>InternalError</Code></Error>' },
-    ]);
-    const upload = await scriptedOutbox(handler).startUpload('p/x', metadata);
-    const copy = () => upload.copyPart(1, source9, all9);
-    await expect(copy()).rejects.toMatchObject({ wantsFewerCalls: true });
-    await expect(copy()).rejects.not.toMatchObject({ wantsFewerCalls: true });
   });
 
   it('waits minutes, not seconds, for what S3 does in silence: copying and joining', async () => {
