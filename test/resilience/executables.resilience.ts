@@ -156,15 +156,6 @@ describe('the executable for Linux x64, in an empty environment', () => {
     expect(verified).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('1 of 1 files verified') });
     expect(await run('list')).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('EGAF1-one.bam.c4gh') });
   });
-
-  test('completes commands in bash', async () => {
-    const { stdout } = await run('completion', 'bash');
-    await writeFile(join(folder, 'home/completion'), stdout);
-    const { status } = spawnSync('bash', ['-c', '. ./completion && complete -p data-out'], {
-      cwd: join(folder, 'home'),
-    });
-    expect(status).toBe(0);
-  });
 });
 
 /** The C and C++ libraries of arm64, which the emulator does not bring. */
