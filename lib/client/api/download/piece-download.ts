@@ -9,7 +9,7 @@ import type { DownloadEvent, FileResult } from './events.ts';
 import { type Existing, keptFile } from './existing.ts';
 import { compared, type Expected, type Verified } from './expected.ts';
 import { PartFile, pieceBytes } from './part-file.ts';
-import { ChangedError, StagedFile } from './staged-file.ts';
+import { ChangedError, mostRestarts, StagedFile } from './staged-file.ts';
 
 export interface PieceDownloadOptions {
   readonly proxy: ProxyApi;
@@ -26,9 +26,6 @@ export interface PieceDownloadOptions {
   readonly changed: () => void;
   readonly signal: AbortSignal | undefined;
 }
-
-/** How often a download restarts because the remote file was replaced. */
-const mostRestarts = 3;
 
 /** An empty file has a piece as well: its reply has its time. */
 export function piecesOf(size: number): number {
