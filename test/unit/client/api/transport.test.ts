@@ -201,7 +201,7 @@ test('a limit of the address space is named, and is not taken for a failure of t
   const error = new RangeError(
     'WebAssembly.instantiate(): Out of memory: Cannot allocate Wasm memory for new instance',
   );
-  expect(networkError(error, url(), false, undefined)).toMatchObject({
+  expect(networkError(error, url(), { known: false, proxy: undefined, withStore: true })).toMatchObject({
     retryable: false,
     message: expect.stringContaining('address space'),
     remedy: expect.stringContaining('ulimit -v'),

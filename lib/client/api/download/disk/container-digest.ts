@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { combinedCrc, emptyCrc, formatCrc } from '../../../../common/crc64nvme.ts';
 import { headerLength, headerLimits, MalformedHeaderError } from '../../../../crypt4gh/index.ts';
 import { throwIfInterrupted } from '../../errors.ts';
+import type { Found } from '../expected.ts';
 
 const readBytes = 1024 * 1024;
 /** What holds nearly every header; that of one recipient has 124 bytes. */
@@ -22,11 +23,8 @@ export class ContainerDigest {
     this.#crc = crc;
   }
 
-  /** @param read gets the bytes of each read @throws LocalDiskError; ClientError `interrupted` */
-  async found(
-    signal: AbortSignal | undefined,
-    read: (bytes: number) => void = () => undefined,
-  ): Promise<{ readonly size: number; readonly crc64nvme: string; readonly headerSha256: string }> {
+  /** @throws LocalDiskError; ClientError `interrupted` */
+  async found(signal: AbortSignal | undefined): Promise<Found> {
     let crc = emptyCrc;
     let size = 0;
     for (;;) {
@@ -35,7 +33,6 @@ export class ContainerDigest {
       if (bytes.length === 0) break;
       crc = combinedCrc(crc, this.#crc(bytes), bytes.length);
       size += bytes.length;
-      read(bytes.length);
     }
     return { size, crc64nvme: formatCrc(crc), headerSha256: await this.headerSha256() };
   }

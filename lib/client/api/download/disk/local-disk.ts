@@ -85,18 +85,19 @@ export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
 /**
  * Makes a folder and those above it, as `mkdir -p`. Node's own recursive `mkdir` never ends below an existing folder that
  * takes no new one, such as `/proc` or a folder of an automounter.
+ * @param mode of the folders that are made
  * @throws LocalDiskError
  */
-export async function makeFolder(path: string): Promise<void> {
-  await onDisk(`${path}${sep}.`, () => makeFolders(path));
+export async function makeFolder(path: string, mode = 0o777): Promise<void> {
+  await onDisk(`${path}${sep}.`, () => makeFolders(path, mode));
 }
 
-async function makeFolders(path: string): Promise<void> {
+async function makeFolders(path: string, mode: number): Promise<void> {
   if (await isFolder(path)) return;
   const parent = dirname(path);
-  if (parent !== path) await makeFolders(parent);
+  if (parent !== path) await makeFolders(parent, mode);
   try {
-    await mkdir(path);
+    await mkdir(path, mode);
   } catch (error) {
     // Another process may have been faster.
     if (!(await isFolder(path))) throw error;
