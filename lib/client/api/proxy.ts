@@ -18,8 +18,6 @@ export interface ListedFile {
   readonly modified: Date | undefined;
   /** When the staged copy is removed. */
   readonly expires: Date | undefined;
-  /** Of a delivery receipt. */
-  readonly etag?: string | undefined;
 }
 
 /** Where storage serves a container. The URL is a secret until it expires. */
@@ -241,14 +239,14 @@ const listing = z.object({
     z.object({
       fileName: text,
       size: wholeNumber,
-      ...{ modifiedDate: optional(text), expiryDate: optional(text), etag: optional(z.string()) },
+      ...{ modifiedDate: optional(text), expiryDate: optional(text) },
     }),
   ),
 });
 
-function listedFile({ fileName: name, size, etag, ...dates }: z.infer<typeof listing>['files'][number]): ListedFile {
+function listedFile({ fileName: name, size, ...dates }: z.infer<typeof listing>['files'][number]): ListedFile {
   const [modified, expires] = [date(dates.modifiedDate), date(dates.expiryDate)];
-  return { name, size, modified, expires, ...(etag !== undefined && { etag }) };
+  return { name, size, modified, expires };
 }
 
 function date(text = ''): Date | undefined {

@@ -1,9 +1,9 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
 import type { SegmentCipher } from '../../../crypt4gh/index.ts';
+import { checkFile, type FileState } from '../download/check-file.ts';
 import { onDisk } from '../download/disk/local-disk.ts';
 import { partPath, plaintextName } from '../download/disk/local-name.ts';
-import { checkFile, type FileState } from './check-file.ts';
 import type { Claim, Claims } from './claims.ts';
 
 /** Why a file that a receipt lists is not here, as far as that can be known. */

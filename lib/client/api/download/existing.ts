@@ -1,6 +1,6 @@
 import type { Stats } from 'node:fs';
 import { lstat, rm } from 'node:fs/promises';
-import { checkFile } from '../delivery/check-file.ts';
+import { checkFile } from './check-file.ts';
 import { ifThere, LocalDiskError, onDisk } from './disk/local-disk.ts';
 import type { LocalPaths } from './disk/local-name.ts';
 import type { Expected, Verified } from './expected.ts';

@@ -1,5 +1,6 @@
 import type { DeliveredFile } from '../../../contract/delivery.ts';
 import { ClientError } from '../errors.ts';
+import type { Found } from './disk/container-digest.ts';
 
 /** What a verified delivery receipt says of a file. */
 export interface Expected {
@@ -12,15 +13,6 @@ export interface Expected {
 
 /** How a file was compared: by CRC-64/NVME and SHA-256 of its header, which show accidents but no forgery. */
 export type Verified = 'bytes';
-
-/** What was found of a container. `headerSha256` is empty if it does not begin with a Crypt4GH header. */
-export interface Found {
-  /** Bytes. */
-  readonly size: number;
-  readonly headerSha256: string;
-  /** Base64; `undefined`: not looked at. */
-  readonly crc64nvme?: string | undefined;
-}
 
 /** In what a container differs from its receipt, for people; `undefined` if nothing that the receipt lists differs. */
 export function differenceOf(file: DeliveredFile, { size, headerSha256, crc64nvme }: Found): string | undefined {

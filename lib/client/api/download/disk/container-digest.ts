@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { combinedCrc, emptyCrc, formatCrc } from '../../../../common/crc64nvme.ts';
 import { headerLength, headerLimits, MalformedHeaderError } from '../../../../crypt4gh/index.ts';
 import { throwIfInterrupted } from '../../errors.ts';
-import type { Found } from '../expected.ts';
 
 const readBytes = 1024 * 1024;
 /** What holds nearly every header; that of one recipient has 124 bytes. */
@@ -11,6 +10,15 @@ const headBytes = 4096;
 /** Gives up to `length` bytes from `position` on; none behind the end. */
 interface Readable {
   read(position: number, length: number): Promise<Uint8Array>;
+}
+
+/** What was found of a container. `headerSha256` is empty if it does not begin with a Crypt4GH header. */
+export interface Found {
+  /** Bytes. */
+  readonly size: number;
+  readonly headerSha256: string;
+  /** Base64; `undefined`: not looked at. */
+  readonly crc64nvme?: string | undefined;
 }
 
 /** CRC-64/NVME of a container and SHA-256 of its header, read from its file. */

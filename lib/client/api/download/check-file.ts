@@ -9,10 +9,10 @@ import {
   openHeader,
   type SegmentCipher,
 } from '../../../crypt4gh/index.ts';
-import { ContainerDigest, headerDigest, loadCrc, readHeader } from '../download/disk/container-digest.ts';
-import { hasCode, onDisk } from '../download/disk/local-disk.ts';
-import { differenceOf } from '../download/expected.ts';
 import { throwIfInterrupted } from '../errors.ts';
+import { ContainerDigest, headerDigest, loadCrc, readHeader } from './disk/container-digest.ts';
+import { hasCode, onDisk } from './disk/local-disk.ts';
+import { differenceOf } from './expected.ts';
 
 /**
  * How far a file is what its receipt says: `plaintext` by the SHA-256 of the plaintext, `bytes` by CRC-64/NVME and the header's
