@@ -344,7 +344,7 @@ describe('download', () => {
     server.put(names[1], Buffer.alloc(containers[1]!.length), new Date('2026-12-01T00:00:00Z'));
     const { exitCode, stderr } = await download('--all');
     expect(exitCode).toBe(10);
-    expect(stderr).toContain(`but delivery receipt ${requestId(1)} lists`);
+    expect(stderr).toContain(`differs from delivery receipt ${requestId(1)}: its header has another SHA-256`);
     expect(stderr).toContain('1 of 2 files are not whole');
     expect(stderr).toMatch(
       /still under way looks like this.*run the same command again when.*2026-09-21T14:13:20.000Z/,
