@@ -6,6 +6,7 @@ import { HeadObjectCommand } from '@aws-sdk/client-s3';
 import { GetQueueAttributesCommand, ReceiveMessageCommand, SendMessageCommand } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine } from '../../lib/local/engine.ts';
+import { RequestTooLargeException } from '../../lib/local/lambda/functions.ts';
 import { writeFixtureAssembly } from '../e2e/local/fixtures/assembly.ts';
 import { rawRequest } from '../helpers/raw-http.ts';
 import { Service, until } from '../helpers/service.ts';
@@ -207,7 +208,7 @@ describe('a streamed reply', () => {
 
   it('takes a request of at most 6 MB', async () => {
     const streamed = (size: number) => engine.functions.invokeStreaming('stream', { filler: 'x'.repeat(size) }).next();
-    await expect(streamed(7_000_000)).rejects.toThrow('RequestTooLargeException');
+    await expect(streamed(7_000_000)).rejects.toThrow(RequestTooLargeException);
     expect((await streamed(1_000)).done).toBe(false);
   });
 
