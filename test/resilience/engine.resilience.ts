@@ -5,6 +5,7 @@ import { HeadObjectCommand } from '@aws-sdk/client-s3';
 import { ReceiveMessageCommand, SendMessageCommand } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine } from '../../lib/local/engine.ts';
+import { RequestTooLargeException } from '../../lib/local/lambda/functions.ts';
 import { writeFixtureAssembly } from '../e2e/local/fixtures/assembly.ts';
 import { rawRequest } from '../helpers/raw-http.ts';
 import { Service, until } from '../helpers/service.ts';
@@ -135,6 +136,12 @@ describe('a REQUEST authorizer', () => {
     expect(await response.json()).toEqual({ code: 'who', id, said: 'Unauthorized' });
     expect(service.logs.filter(({ functionName }) => functionName === 'gate')).toHaveLength(before);
   });
+});
+
+it('a streamed reply is asked for by at most 6 MB', async () => {
+  const streamed = (size: number) => engine.functions.invokeStreaming('stream', { filler: 'x'.repeat(size) }).next();
+  await expect(streamed(7_000_000)).rejects.toThrow(RequestTooLargeException);
+  expect((await streamed(1_000)).done).toBe(false);
 });
 
 describe('a queue', () => {

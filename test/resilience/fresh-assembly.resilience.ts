@@ -13,6 +13,11 @@ appendFileSync('runs', process.argv.slice(2).join(' ') + '\\n');
 const output = process.argv[process.argv.indexOf('--output') + 1];
 const source = readFileSync('lambdas/a.ts', 'utf8');
 console.log('Bundling asset ...');
+if (existsSync('busy')) {
+  rmSync('busy');
+  console.error('Another CLI (PID=1) is currently synthing to ' + output);
+  process.exit(1);
+}
 if (source.includes('broken')) { console.error('a.ts:1: unexpected token'); process.exit(1); }
 mkdirSync(output + '/asset.abc', { recursive: true });
 writeFileSync(output + '/manifest.json', '{}');
@@ -142,6 +147,12 @@ test('a synth on a terminal is one line that counts the functions', async () => 
   expect(shown.join('')).toBe(
     'Synthesizing the template, about 10 s\rSynthesizing the template, about 10 s; functions bundled: 1\n',
   );
+});
+
+test('a synth of another process is waited for', async () => {
+  write('busy', '');
+  await freshAssembly({ root });
+  expect([runs(), existsSync(at('cdk.out/local/manifest.json'))]).toEqual([2, true]);
 });
 
 test('two at the same time share one synth', async () => {

@@ -1,9 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import { copyFileSync, createReadStream, linkSync, mkdirSync, rmSync } from 'node:fs';
+import {
+  copyFileSync,
+  createReadStream,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { combinedCrc, crcOf, emptyCrc } from '../../common/crc64nvme.ts';
+import { release } from '../../common/memory.ts';
 import { isCode } from '../errors.ts';
 
 /** Bytes [start, end) of a data file. */
@@ -20,6 +30,9 @@ export interface Stored {
   readonly extents: readonly Extent[];
 }
 
+/** A file has a CRC for each block, so that the CRC of any range of it needs at most two of them read. */
+const blockBytes = 1024 * 1024;
+const crcBytes = 8;
 /** Bytes of one read. */
 const pieceBytes = 1024 * 1024;
 
@@ -48,20 +61,28 @@ export class DataFiles {
   /** Write a new file. Nothing is left of it when `bytes` fails. */
   async write(owner: string, bytes: AsyncIterable<Uint8Array>): Promise<{ stored: Stored; size: number; crc: bigint }> {
     const content = newId();
-    let [size, crc] = [0, emptyCrc];
+    const path = this.#path(owner, content);
+    const crcs: bigint[] = [];
+    let size = 0;
     try {
-      await using file = await open(this.#path(owner, content), 'wx', 0o600);
-      for await (const piece of bytes) {
-        await file.appendFile(piece);
-        crc = combinedCrc(crc, await crcOf(piece), piece.length);
-        size += piece.length;
+      await using file = await open(path, 'wx', 0o600);
+      for await (const block of inBlocks(bytes)) {
+        await file.appendFile(block);
+        crcs.push(await crcOf(block));
+        size += block.length;
+        release(block);
       }
+      if (crcs.length > 1) writeFileSync(sidecar(path), packed(crcs), { flag: 'wx', mode: 0o600 });
     } catch (error) {
       this.remove(owner, [content]);
       throw error;
     }
     // No extent refers to an empty file.
     if (size === 0) this.remove(owner, [content]);
+    const crc = crcs.reduce(
+      (sum, one, index) => combinedCrc(sum, one, Math.min(blockBytes, size - index * blockBytes)),
+      emptyCrc,
+    );
     return { stored: { owner, extents: size === 0 ? [] : [{ content, start: 0, end: size }] }, size, crc };
   }
 
@@ -69,12 +90,11 @@ export class DataFiles {
   share(from: Stored, owner: string): Stored {
     for (const content of contentsOf(from.extents)) {
       const [source, target] = [this.#path(from.owner, content), this.#path(owner, content)];
+      link(source, target);
       try {
-        linkSync(source, target);
+        link(sidecar(source), sidecar(target));
       } catch (error) {
-        if (isCode(error, 'EEXIST')) continue;
-        if (!isCode(error, 'EPERM', 'ENOTSUP', 'EMLINK', 'ENOSYS', 'EXDEV')) throw error;
-        copyFileSync(source, target);
+        if (!isCode(error, 'ENOENT')) throw error;
       }
     }
     return { owner, extents: from.extents };
@@ -92,7 +112,11 @@ export class DataFiles {
       held.removed.push(...contents);
       return;
     }
-    for (const content of contents) rmSync(this.#path(owner, content), { force: true });
+    for (const content of contents) {
+      const path = this.#path(owner, content);
+      rmSync(path, { force: true });
+      rmSync(sidecar(path), { force: true });
+    }
   }
 
   /** Keep the files of an owner, also when they are removed meanwhile. @returns a function that ends it */
@@ -120,10 +144,37 @@ export class DataFiles {
   }
 
   /** CRC-64/NVME of the bytes. */
-  async crc(stored: Stored): Promise<bigint> {
+  async crc({ owner, extents }: Stored): Promise<bigint> {
     let sum = emptyCrc;
-    for await (const piece of this.#pieces(stored)) sum = combinedCrc(sum, await crcOf(piece), piece.length);
+    for (const extent of extents) {
+      const crcs = this.#blocks(owner, extent.content);
+      for (let start = extent.start; start < extent.end; ) {
+        const block = Math.floor(start / blockBytes);
+        const end = Math.min((block + 1) * blockBytes, extent.end);
+        const known = end - start === blockBytes ? crcs?.readBigUInt64BE(block * crcBytes) : undefined;
+        const crc = known ?? (await crcOf(await this.#read(owner, { content: extent.content, start, end })));
+        sum = combinedCrc(sum, crc, end - start);
+        start = end;
+      }
+    }
     return sum;
+  }
+
+  async #read(owner: string, { content, start, end }: Extent): Promise<Uint8Array> {
+    await using file = await open(this.#path(owner, content), 'r');
+    const bytes = Buffer.allocUnsafe(end - start);
+    const { bytesRead } = await file.read(bytes, 0, bytes.length, start);
+    if (bytesRead !== bytes.length) throw new Error(`a data file of the local S3 is shorter than it was: ${content}`);
+    return bytes;
+  }
+
+  #blocks(owner: string, content: string): Buffer | undefined {
+    try {
+      return readFileSync(sidecar(this.#path(owner, content)));
+    } catch (error) {
+      if (isCode(error, 'ENOENT')) return undefined;
+      throw error;
+    }
   }
 
   #path(owner: string, content: string): string {
@@ -161,4 +212,43 @@ export function joined(lists: Iterable<readonly Extent[]>): Extent[] {
     }
   }
   return all;
+}
+
+/** The pieces joined into blocks. Only the last one may be shorter. */
+async function* inBlocks(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let block: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of bytes) {
+    for (let rest = piece; rest.length > 0; ) {
+      const taken = rest.subarray(0, blockBytes - size);
+      block.push(taken);
+      size += taken.length;
+      rest = rest.subarray(taken.length);
+      if (size < blockBytes) continue;
+      yield Buffer.concat(block);
+      block = [];
+      size = 0;
+    }
+  }
+  if (size > 0) yield Buffer.concat(block);
+}
+
+function link(source: string, target: string): void {
+  try {
+    linkSync(source, target);
+  } catch (error) {
+    if (isCode(error, 'EEXIST')) return;
+    if (!isCode(error, 'EPERM', 'ENOTSUP', 'EMLINK', 'ENOSYS', 'EXDEV')) throw error;
+    if (!existsSync(target)) copyFileSync(source, target);
+  }
+}
+
+function sidecar(path: string): string {
+  return `${path}.crc64nvme`;
+}
+
+function packed(crcs: readonly bigint[]): Buffer {
+  const bytes = Buffer.alloc(crcs.length * crcBytes);
+  for (const [index, crc] of crcs.entries()) bytes.writeBigUInt64BE(crc, index * crcBytes);
+  return bytes;
 }

@@ -43,7 +43,7 @@ export const uploadPart: Operation = async (s3, request, { bucket, now }) => {
   return emptyReply(200, { etag, ...(upload.tellsChecksums && { 'x-amz-checksum-crc64nvme': formatCrc(crc) }) });
 };
 
-/** The part shares the files of its source, which are read for the checksum alone. */
+/** The part shares the files of its source. Only the edges of a long range are read, for the checksum. */
 export const uploadPartCopy: Operation = async (s3, request, context) => {
   const { bucket, now } = context;
   const number = partNumber(s3);

@@ -63,7 +63,7 @@ export async function freshAssembly(options: FreshAssemblyOptions): Promise<stri
     const wanted = digestOfInputs(root);
     if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== `${wanted} ${digestOfAssembly(output)}`) {
       options.onSynth?.();
-      await synthesize(root, output, options).finally(options.onSynthEnd);
+      await synthesize(root, output, { ...options, patienceMs }).finally(options.onSynthEnd);
       writeFileSync(stamp, `${wanted} ${digestOfAssembly(output)}`);
     }
     return output;

@@ -2,10 +2,13 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { adminPageContext, defaultsContext } from '../../contract/synth.ts';
 import { EngineError } from '../errors.ts';
 
 export interface SynthesisOptions {
+  /** How long to wait for a synth of another process, in milliseconds. */
+  readonly patienceMs: number;
   /** Receives what the synth says, as it comes. */
   readonly onOutput?: (text: string) => void;
   /** Ends it. */
@@ -19,10 +22,17 @@ export interface SynthesisOptions {
  */
 export async function synthesize(root: string, output: string, options: SynthesisOptions): Promise<void> {
   const log = join(output, 'synth.log');
-  const { exitCode, said } = await runCdk(root, output, options);
-  writeFileSync(log, said);
-  if (exitCode === 0) return;
-  throw new EngineError(`The synth of the template failed: ${causeIn(said)}\nAll that it said is in ${log}.`);
+  const giveUp = Date.now() + options.patienceMs;
+  for (;;) {
+    const { exitCode, said } = await runCdk(root, output, options);
+    writeFileSync(log, said);
+    if (exitCode === 0) return;
+    // Of a process that was killed and left its synth running.
+    if (!said.includes('currently synthing') || Date.now() > giveUp) {
+      throw new EngineError(`The synth of the template failed: ${causeIn(said)}\nAll that it said is in ${log}.`);
+    }
+    await pause(500, undefined, { signal: options.signal });
+  }
 }
 
 async function runCdk(root: string, output: string, { signal, onOutput }: SynthesisOptions) {
