@@ -103,6 +103,8 @@ export async function runProgram(
       return exitCodes.ok;
     }
     const thrown = terminal.signal.aborted ? new InterruptedError() : error;
+    // The reader of standard output wants no more, and no message. What it has got is not all.
+    if ((thrown as NodeJS.ErrnoException).code === 'EPIPE') return exitCodes.partial;
     const ofParser = parserFailure(thrown);
     const known = ofParser ?? (await translate(thrown));
     const failure = ofParser ?? failureOf(thrown, () => known);

@@ -1,12 +1,11 @@
-import { type CommandUnknownOpts, Option } from '@commander-js/extra-typings';
 import { usageError } from '../../terminal/errors.ts';
 import { optionGroup } from '../../terminal/program.ts';
-import { administratorVariables, type SettingOptions, variables } from './settings.ts';
+import { variables } from './settings.ts';
 
 /** Options of commands that open connections. */
 export const withConnectionOptions = optionGroup((command) =>
   command
-    .addOption(new Option('--ca <file>', 'also trust this certificate authority, PEM').env(variables.ca_file[0]))
+    .option('--ca <file>', 'also trust this certificate authority, PEM')
     .option('--insecure-http', 'allow http:// to other machines: the network can read visa and files'),
 );
 
@@ -14,26 +13,25 @@ export const withConnectionOptions = optionGroup((command) =>
 export const withServiceOptions = optionGroup((command) =>
   withConnectionOptions(
     command
-      .addOption(urlOption())
-      .addOption(new Option('--visa <file>', 'your visa or passport').env(variables.visa_file[2]))
-      .addOption(new Option('--username <name>', 'user name for the service').env(variables.username[0]))
-      .addOption(new Option('--password-file <file>', 'the password; default: ask').env(variables.password_file[2])),
+      .option(...urlOption)
+      .option('--visa <file>', 'your visa or passport')
+      .option('--username <name>', 'user name for the service')
+      .option('--password-file <file>', 'the password; default: ask'),
   ),
 );
 
 /** Options of commands for administrators: the archive kind, the address and the administrator's credentials. */
-export const withAdministratorOptions = optionGroup((command) => {
-  const { username, password_file: passwordFile } = administratorVariables;
-  return withConnectionOptions(
+export const withAdministratorOptions = optionGroup((command) =>
+  withConnectionOptions(
     command
       .option('--kind <kind>', 'archive kind, as the operator set it', 'fega')
-      .addOption(urlOption())
-      .addOption(new Option('--username <name>', 'user name of the administrator').env(username[0]))
-      .addOption(new Option('--password-file <file>', 'the password; default: ask').env(passwordFile[1])),
-  );
-});
+      .option(...urlOption)
+      .option('--username <name>', 'user name of the administrator')
+      .option('--password-file <file>', 'the password; default: ask'),
+  ),
+);
 
-export const urlOption = () => new Option('--url <url>', 'address of the service').env(variables.url[0]);
+export const urlOption = ['--url <url>', 'address of the service'] as const;
 
 /** The key files that users may give, for help texts. */
 const privateKeyForms = 'Crypt4GH or OpenSSH ed25519';
@@ -42,21 +40,11 @@ export const publicKeyForms = 'Crypt4GH, OpenSSH ed25519 or X25519';
 const readerKey = `your private key: ${privateKeyForms}; repeatable`;
 
 /** Options of commands that use a private key. @param text help for `--key`, if only the option names the key */
-export const withKeyOptions = optionGroup((command, text?: string) => {
-  const key = new Option('--key <file>', text ?? readerKey).argParser(collect);
-  return command
-    .addOption(text === undefined ? key.env(variables.key_files[0]) : key)
-    .option('--passphrase-file <file>', `passphrase of the key; default: ${variables.passphrase_file[0]}, else ask`);
-});
-
-/**
- * The options that were typed. Of the others, commander has read the variables of this process: settings come from those of
- * the terminal.
- */
-export function typedOptions(command: CommandUnknownOpts): SettingOptions {
-  const isTyped = ([name]: [string, unknown]) => command.getOptionValueSourceWithGlobals(name) === 'cli';
-  return Object.fromEntries(Object.entries(command.optsWithGlobals()).filter(isTyped));
-}
+export const withKeyOptions = optionGroup((command, text: string | undefined = readerKey) =>
+  command
+    .option('--key <file>', text, collect)
+    .option('--passphrase-file <file>', `passphrase of the key; default: ${variables.passphrase_file[0]}, else ask`),
+);
 
 /** For a repeatable option. */
 export function collect(value: string, before: readonly string[] | undefined): readonly string[] {

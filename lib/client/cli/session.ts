@@ -7,7 +7,6 @@ import { decodeVisaOrPassport } from '../api/order/decoded-visa.ts';
 import { expiryWarning } from '../api/order/order-rules.ts';
 import type { RetryPolicy } from '../api/retry.ts';
 import type { Transport } from '../api/transport.ts';
-import { typedOptions } from './options.ts';
 import { readSmallFile, warnWhenOthersCanRead } from './secrets.ts';
 import { readSettings, type Settings } from './settings.ts';
 
@@ -32,7 +31,7 @@ const maxAuthorityBytes = 4 * 1024 * 1024;
  * @throws UsageError for a wrong setting
  */
 export async function openSession(context: CommandContext, command: Command, retries?: RetryPolicy): Promise<Session> {
-  return sessionOf(context, command, await readSettings(typedOptions(command), context.terminal), retries);
+  return sessionOf(context, command, await readSettings(command.optsWithGlobals(), context.terminal), retries);
 }
 
 /** The same with other settings than the command line's. */
@@ -89,22 +88,20 @@ async function openTransport(
   });
 }
 
-/** Reads the token by `read`, and calls `warn` once for each expired token: a run reads it for each request. */
-export function warningOfExpiry(
+/** Reads the token by `read`, and calls `warn` for each new one that has expired: a run reads it for each request. */
+function warningOfExpiry(
   read: () => Promise<string>,
   warn: (text: string) => void,
   now: () => Date,
 ): () => Promise<string> {
-  let known: { readonly token: string; readonly decoded: ReturnType<typeof decodeVisaOrPassport> } | undefined;
-  let warned: string | undefined;
+  let last: string | undefined;
   return async () => {
     const token = await read();
-    if (known?.token !== token) known = { token, decoded: decodeVisaOrPassport(token) };
-    const warning = token === warned ? undefined : known.decoded && expiryWarning(known.decoded, now());
-    if (warning !== undefined) {
-      warned = token;
-      warn(warning);
-    }
+    if (token === last) return token;
+    last = token;
+    const decoded = decodeVisaOrPassport(token);
+    const warning = decoded && expiryWarning(decoded, now());
+    if (warning !== undefined) warn(warning);
     return token;
   };
 }

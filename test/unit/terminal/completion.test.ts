@@ -62,10 +62,6 @@ describe('completion in bash', () => {
     expect(offered('keys', 'generate', 'sam')).toEqual([]);
   });
 
-  test('goes by the command although options stand before it', () => {
-    expect(offered('--json', 'keys', '--quiet', '')).toEqual(['generate', 'passwd', 'show']);
-  });
-
   test('evaluates nothing of what was typed', () => {
     expect(offered('encrypt', '$(touch evaluated)')).toEqual([]);
     expect(offered('encrypt', 'evaluated')).toEqual([]);
@@ -114,11 +110,5 @@ describe.each([client, ops])('every shell, for $name', (each) => {
     expect(outsideQuotes).not.toContain("'");
     expect(script.startsWith(`#compdef ${each.name}\n`)).toBe(true);
     expect(script).toContain(`compdef _${each.name.replaceAll('-', '_')} ${each.name}`);
-  });
-
-  test('an unknown shell is wrong usage', async () => {
-    const { exitCode, stderr } = await each.run(['completion', 'tcsh']);
-    expect(exitCode).toBe(2);
-    expect(stderr).toContain('bash, zsh, fish');
   });
 });

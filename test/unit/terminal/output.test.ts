@@ -101,17 +101,6 @@ describe('a table', () => {
     expect(formatTable(wide, more, 26)[0]).toBe('sample.bam');
   });
 
-  test('fits when it is exactly as wide as the terminal', () => {
-    expect(formatTable(headings, rows, 19)).toHaveLength(3);
-    expect(formatTable(headings, rows, 18)).toHaveLength(4);
-  });
-
-  test('without rows is nothing, not even titles', () => {
-    const { terminal, said } = makeTerminal({});
-    createOutput(terminal, { json: false, quiet: false }).table(columns, []);
-    expect(said.stdout).toBe('');
-  });
-
   test('is one JSON object per line with --json, whatever the terminal', () => {
     const { terminal, said } = makeTerminal(terminalOf(10));
     createOutput(terminal, { json: true, quiet: false }).table(columns, [{ name: 'a\nb' }]);
@@ -122,14 +111,6 @@ describe('a table', () => {
     const { terminal, said } = makeTerminal({});
     createOutput(terminal, { json: false, quiet: false }).table(columns, [{ name: '\u009b2J' }]);
     expect(said.stdout).toBe('NAME      SIZE\n\\u{9b}2J\n');
-  });
-
-  test('gives no terminal orders as JSON either, nor does a result', () => {
-    const { terminal, said } = makeTerminal({});
-    const output = createOutput(terminal, { json: true, quiet: false });
-    output.table(columns, [{ name: '\u009b2J' }]);
-    output.result({ name: '\u202e' }, '');
-    expect(said.stdout).toBe('{"name":"\\u009b2J"}\n{"name":"\\u202e"}\n');
   });
 });
 
@@ -144,10 +125,6 @@ describe('colours', () => {
   test.each([{ NO_COLOR: '1' }, { NO_COLOR: 'false' }, { TERM: 'dumb' }])('are off with %j', (env) => {
     expect(bold(env as Record<string, string>, true)).toBe('text');
   });
-
-  test('an empty NO_COLOR says nothing', () => {
-    expect(bold({ NO_COLOR: '' }, true)).toContain('\u001b[1m');
-  });
 });
 
 test('--quiet leaves results and warnings', () => {
@@ -157,11 +134,4 @@ test('--quiet leaves results and warnings', () => {
   output.warn('a warning');
   output.result({}, 'a result');
   expect(said).toEqual({ stdout: 'a result\n', stderr: 'warning: a warning\n' });
-});
-
-test('a table may have more rows than a function takes arguments', () => {
-  const rows = Array.from({ length: 200_000 }, (_, index) => [`${index}`, 'x']);
-  const lines = formatTable([{ title: 'NAME' }, { title: 'KIND' }], rows, undefined);
-  expect(lines).toHaveLength(200_001);
-  expect(lines.at(-1)).toBe('199999  x');
 });

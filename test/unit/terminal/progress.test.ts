@@ -31,13 +31,6 @@ describe('progress', () => {
     return plain.split('\n').filter((line) => line !== '');
   }
 
-  test('a terminal that cannot replace a line gets one only now and then', () => {
-    const { progress, said, steps } = progressOn({ ...terminalOf(80), env: { TERM: 'dumb' } });
-    const task = progress.task('one', 40 * MiB);
-    steps(32, 500, (step) => task.set(step * MiB));
-    expect(said.stderr.match(/\n/g)).toHaveLength(1);
-  });
-
   test.each([200, 80, 40, 20, 12])('no line is wider than a terminal of %i columns', (width) => {
     const { progress, said, steps } = progressOn(terminalOf(width));
     const tasks = ['a very long name of a file that goes on and on.bam.c4gh', '标本-标本-标本-标本-标本.bam', 'x'].map(
@@ -87,19 +80,6 @@ describe('progress', () => {
         expect.stringMatching(/^a\.bam\.c4gh .* 10 % /),
         'reading receipts 312/1001 (30/s)',
       ]);
-    });
-
-    test('goes away at its end', () => {
-      const { said, counter, file, clock } = counted(terminalOf(80), true);
-      counter.end();
-      clock.ms += 100;
-      file?.add(MiB);
-      expect(lastFrame(said.stderr)).toEqual([expect.stringMatching(/^a\.bam\.c4gh .* 11 % /)]);
-    });
-
-    test('is a line every ten seconds in a log', () => {
-      expect(counted({}).said.stderr).toBe('reading receipts 300/1001 (30/s)\n');
-      expect(counted({}, true).said.stderr).toMatch(/^reading receipts 300\/1001 \(30\/s\)\na\.bam\.c4gh: .*\n$/);
     });
   });
 
@@ -157,21 +137,6 @@ describe('progress', () => {
     progress.end();
   });
 
-  test('a single file has one line', () => {
-    const { progress, said, steps } = progressOn(terminalOf(60));
-    const task = progress.task('sample.bam', 100 * MiB);
-    steps(3, 1000, () => task.add(MiB));
-    expect(lastFrame(said.stderr)).toEqual(['sample.bam  [       ]    3 %     1.0 MiB/s    97 s left']);
-  });
-
-  test('no more lines than the terminal has', () => {
-    const { progress, said, clock } = progressOn({ ...terminalOf(80), size: () => ({ columns: 80, rows: 8 }) });
-    const tasks = Array.from({ length: 30 }, (_, index) => progress.task(`file ${index}`, MiB));
-    clock.ms += 1000;
-    tasks[0]!.add(1);
-    expect(lastFrame(said.stderr).length).toBeLessThan(8);
-  });
-
   test('what is said meanwhile is above the bars', () => {
     const { progress, said, clock } = progressOn(terminalOf(80));
     const task = progress.task('sample.bam', 2 * MiB);
@@ -197,14 +162,6 @@ describe('progress', () => {
     second!.set(MiB);
     expect(said.stderr).toBe('1 of 4 files, 1.0 MiB of 4.0 MiB (25 %), 102.4 KiB/s, 30 s left\n');
     expect(said.stderr).not.toContain('\u001b');
-  });
-
-  test('what existed before does not count as speed', () => {
-    const { progress, said, clock } = progressOn({});
-    const task = progress.task('one', 4 * MiB, 2 * MiB);
-    clock.ms += 10_000;
-    task.add(MiB);
-    expect(said.stderr).toBe('one: 3.0 MiB of 4.0 MiB (75 %), 102.4 KiB/s, 10 s left\n');
   });
 
   test('the speed is that of the last 15 seconds, and time left follows it', () => {
@@ -264,26 +221,6 @@ describe('progress', () => {
     expect(said.stderr).toHaveLength(length);
   });
 
-  test('after the last piece of work nothing is drawn any more', () => {
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-    const { progress } = progressOn(terminalOf(60));
-    const [one, other] = [progress.task('one', MiB), progress.task('other', MiB)];
-    one.end();
-    expect(vi.getTimerCount()).toBe(1);
-    other.end();
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
-  test('bytes that have to be done again are not negative speed', () => {
-    const { progress, said, steps } = progressOn({});
-    const task = progress.task('one', 40 * MiB);
-    steps(10, 1000, (second) => {
-      if (second === 10) task.add(-8 * MiB);
-      task.add(MiB);
-    });
-    expect(said.stderr).toBe('one: 1.0 MiB of 40.0 MiB (2 %), 921.6 KiB/s, 43 s left\n');
-  });
-
   test.each([
     [90, '90 s'],
     [99.6, '2 min'],
@@ -298,14 +235,6 @@ describe('progress', () => {
     expect(said.stderr).toContain(`, 1000 B/s, ${text} left\n`);
   });
 
-  test('of unknown size it is a plain line without a share', () => {
-    const { progress, said, steps } = progressOn({});
-    const task = progress.task('big.bam', undefined);
-    steps(25, 1000, () => task.add(1024));
-    progress.end();
-    expect(said.stderr).toBe('big.bam: 10.0 KiB, 1.0 KiB/s\nbig.bam: 20.0 KiB, 1.0 KiB/s\n');
-  });
-
   test('short work says nothing, on a terminal neither', () => {
     for (const choices of [{}, terminalOf(80)]) {
       const { progress, said, clock } = progressOn(choices);
@@ -316,15 +245,5 @@ describe('progress', () => {
       progress.end();
       expect(said.stderr).toBe('');
     }
-  });
-
-  test('on a terminal it is taken away at the end', () => {
-    const { progress, said, clock } = progressOn(terminalOf(80));
-    const task = progress.task('big.bam', 2 * MiB);
-    clock.ms += 1000;
-    task.add(MiB);
-    expect(lastFrame(said.stderr).join('\n')).toContain('big.bam');
-    progress.end();
-    expect(lastFrame(said.stderr).join('')).not.toContain('big.bam');
   });
 });

@@ -61,7 +61,7 @@ export function registerDecrypt(program: Command, context: CommandContext): void
       .option('--delete', 'remove each container once its plaintext is verified')
       .option('--sender <file>', 'public key of the sender; refuse files of others (default: any sender)')
       .option(...keySetOption)
-      .addOption(urlOption()),
+      .option(...urlOption),
   )
     .addHelpText('after', afterHelp)
     .action(async (names, options, command) => {

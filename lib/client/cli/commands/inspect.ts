@@ -9,7 +9,7 @@ import {
   openHeader,
   splitContainer,
 } from '../../../crypt4gh/index.ts';
-import { counted, formatBytes, printable } from '../../../terminal/output.ts';
+import { counted, formatBytes, formatFacts } from '../../../terminal/output.ts';
 import { openInput } from '../files/input.ts';
 import { type PrivateKeyFile, PrivateKeys, readPrivateKeys } from '../key-files.ts';
 import { withKeyOptions } from '../options.ts';
@@ -37,7 +37,7 @@ export function registerInspect(program: Command, context: CommandContext): void
       const bodySize = input.size === undefined ? undefined : input.size - header.length;
       using keys = session.settings.keyFiles.length > 0 ? await readPrivateKeys(session) : new PrivateKeys();
       const found = inspect(file, header, bodySize, keys.files);
-      session.output.result(found, describe(found).join('\n'));
+      session.output.result(found, describe(found));
     });
 }
 
@@ -78,29 +78,29 @@ function tryOpen(header: Uint8Array, privateKeys: readonly Uint8Array[]): Opened
   }
 }
 
-function describe(found: ReturnType<typeof inspect>): string[] {
+function describe(found: ReturnType<typeof inspect>): string {
   const { editList, opensWith, keysTried, segments, recipientsAtMost } = found;
   const size = (bytes: number | null) =>
     bytes === null ? 'not known' : bytes < 1024 ? `${bytes} B` : `${bytes} B (${formatBytes(bytes)})`;
   const readers = recipientsAtMost === null ? '' : `, for at most ${counted(recipientsAtMost, 'reader')}`;
   const tried = keysTried === 0 ? 'no key was given; try one with --key FILE' : undefined;
   const none = `none of the ${counted(keysTried, 'key')} given`;
-  const lines: [string, string][] = [
-    ['File', found.file === '-' ? 'standard input' : printable(found.file)],
-    ['Header', `${size(found.headerBytes)}, ${counted(found.packets, 'packet')}${readers}`],
-    ['Body', `${size(found.bodyBytes)}${segments === null ? '' : `, ${counted(segments, 'segment')}`}`],
-    ['Plaintext', size(found.plaintextBytes)],
-    ['Opens with', tried ?? (opensWith.map(printable).join(', ') || none)],
-  ];
-  if (found.dataKeys !== null) {
-    lines.push(['Data keys', String(found.dataKeys)]);
-    lines.push(['Edit list', editList === null ? 'none' : describeEditList(editList)]);
-    if (editList !== null) lines.push(['Visible', size(found.visibleBytes)]);
-  }
-  return lines.map(([name, text]) => `${`${name}:`.padEnd(12)}${text}`);
+  const opens = found.dataKeys !== null;
+  const facts = [
+    ['File:', found.file === '-' ? 'standard input' : found.file],
+    ['Header:', `${size(found.headerBytes)}, ${counted(found.packets, 'packet')}${readers}`],
+    ['Body:', `${size(found.bodyBytes)}${segments === null ? '' : `, ${counted(segments, 'segment')}`}`],
+    ['Plaintext:', size(found.plaintextBytes)],
+    ['Opens with:', tried ?? (opensWith.join(', ') || none)],
+    ['Data keys:', found.dataKeys?.toString()],
+    ['Edit list:', opens ? describeEditList(editList) : null],
+    ['Visible:', editList && size(found.visibleBytes)],
+  ] as const;
+  return formatFacts(facts, 12);
 }
 
-function describeEditList(lengths: readonly string[]): string {
+function describeEditList(lengths: readonly string[] | null): string {
+  if (lengths === null) return 'none';
   const shown = lengths.slice(0, 20).map((length, index) => `${index % 2 === 0 ? 'skip' : 'keep'} ${length}`);
   const more = lengths.length > shown.length ? `, and ${lengths.length - shown.length} more` : '';
   const end = lengths.length % 2 === 1 ? ', then all' : '';

@@ -10,10 +10,10 @@ import { type ConfigFile, readConfigFile } from '../config-file.ts';
 import { showChecks } from '../doctor/check.ts';
 import { examine, quickRetries } from '../doctor/examine.ts';
 import { notEmpty } from '../key-pair.ts';
-import { typedOptions, withConnectionOptions } from '../options.ts';
+import { withConnectionOptions } from '../options.ts';
 import { pinKeys } from '../receipt-keys.ts';
 import { type CommandContext, openSession as openServiceSession, sessionOf } from '../session.ts';
-import { configPath, finder, pathOf, readSettings, secretOf, variables } from '../settings.ts';
+import { configPath, finder, pathOf, readSettings, type SettingOptions, secretOf, variables } from '../settings.ts';
 import { type Answers, askAll, exists, type GivenAnswers, type PlannedKey } from '../setup/answers.ts';
 import { backupOf, passwordFile, store } from '../setup/store.ts';
 
@@ -80,12 +80,12 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
   const terminal: Terminal = isAsking ? context.terminal : { ...context.terminal, ...nobody };
   if (isAsking && !(terminal.ask && terminal.askShown)) throw noTerminal();
   const { output } = openSession(terminal, command);
-  const { config: named, ca } = typedOptions(command);
+  const { config: named, ca }: SettingOptions = command.optsWithGlobals();
   const { path } = configPath(terminal, named);
   const isReplaced = await exists(path);
   const config = await readConfigFile(path, { mustExist: isReplaced });
   const absolute = (value: string | undefined) => value && pathOf({ value, folder: dirname(path) });
-  const keys = (config.key_files ?? []).map((written) => ({ written, file: absolute(written) ?? '' }));
+  const oldKeys = (config.key_files ?? []).map((value) => pathOf({ value, folder: dirname(path) }));
   if (isAsking) output.note(introduction(path, isReplaced));
   const find = finder(terminal, { path, config });
   const answers = await askAll({
@@ -98,7 +98,7 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
       visaFile: absolute(config.visa_file),
       username: config.username,
       passwordFile: absolute(config.password_file),
-      keyFile: keys[0]?.file,
+      keyFile: oldKeys[0],
     },
     passphrase: options.passphrase
       ? secretOf(find('--passphrase-file', passphraseFile, variables.passphrase_file, 'passphrase_file'), passphraseOf)
@@ -106,21 +106,17 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
   });
   const { typedPassword, newKey, keyFile } = answers;
   const passwordPath = typedPassword === undefined ? answers.passwordFile : passwordFile(path);
-  /** A path that did not change keeps its form. */
-  const written = (file: string | undefined, before: string | undefined) => (file === absolute(before) ? before : file);
-  const found = await Promise.all(keys.map(async (key) => ({ ...key, isHere: await exists(key.file) })));
+  const others = oldKeys.filter((file) => file !== keyFile);
   // Older keys are kept, because older files were made for them. One that is gone would stop every command that decrypts.
-  const others = found.filter(({ file, isHere }) => isHere && file !== keyFile);
-  const lost = found.filter(({ file, isHere }) => !isHere && file !== keyFile);
-  const first = keys.find(({ file }) => file === keyFile)?.written ?? keyFile;
+  const lost = (await Promise.all(others.map(async (file) => ((await exists(file)) ? [] : file)))).flat();
   const fromHere = (file: string | undefined) => file && resolve(terminal.folder, file);
   const changed: ConfigFile = {
     ...config,
     url: answers.url,
-    visa_file: written(answers.visaFile, config.visa_file),
+    visa_file: answers.visaFile,
     username: answers.username,
-    password_file: written(passwordPath, config.password_file),
-    ...(first !== undefined && { key_files: [first, ...others.map((each) => each.written)] }),
+    password_file: passwordPath,
+    ...(keyFile && { key_files: [keyFile, ...others.filter((file) => !lost.includes(file))] }),
     passphrase_file: fromHere(passphraseFile) ?? config.passphrase_file,
     ca_file: fromHere(ca) ?? config.ca_file,
     insecure_http: insecureHttp ?? config.insecure_http,
@@ -133,7 +129,7 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
     ...(newKey ? [newKey.privateKey] : []),
   ];
   for (const secret of secrets) await warnOfCommit(resolve(terminal.folder, secret), output);
-  for (const { file } of first === undefined ? [] : lost) {
+  for (const file of keyFile ? lost : []) {
     output.warn(`${printable(file)} no longer exists, and is removed from the settings`);
   }
   for (const name of shadowing(changed, terminal)) {

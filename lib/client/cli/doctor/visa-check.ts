@@ -1,10 +1,7 @@
-import { visasIn } from '../../../common/untrusted-json.ts';
 import { formatDuration } from '../../../terminal/output.ts';
 import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../../api/order/decoded-visa.ts';
 import { type CheckResult, ok, warning, wrong } from './check.ts';
 
-/** Characters of the longest token: the other headers need about 1,200 of `limits.requestHeaderBytes`. */
-const longestToken = 9_000;
 /** A visa that ends sooner may end within the first requests of a download. */
 const soonMs = 300_000;
 /** The most datasets that the line for people names. */
@@ -33,24 +30,12 @@ export function checkVisa(token: string, now: Date): CheckResult {
   const left = expires.getTime() - now.getTime();
   if (left <= 0) return fail(`expired at ${expires.toISOString()}`, renew);
   if (notBefore && notBefore > now) return fail(`not valid before ${notBefore.toISOString()}`, 'Wait until then.');
-  const tooLong = token.length > longestToken;
-  if (tooLong && !visasIn(token)?.some((visa) => visa.length <= longestToken)) {
-    return fail(
-      `${token.length} bytes are more than the service's headers take`,
-      `Ask for a passport with fewer visas, or for a single visa: at most about ${longestToken} bytes.`,
-    );
-  }
   if (datasets.length === 0) return fail('it grants no dataset', 'Ask the data access committee.');
   const more = datasets.length > shown ? ` and ${datasets.length - shown} more` : '';
   const odd = unreadable > 0 ? `; ${unreadable} tokens in it are not visas` : '';
   const grants = `grants ${datasets.slice(0, shown).join(', ')}${more}${odd}`;
   const until = `until ${expires.toISOString()} (${formatDuration(left)} left)`;
   const text = `${about}, ${until}, ${grants} (decoded, not verified)`;
-  if (tooLong) {
-    const size = `${token.length} bytes are more than headers take: of this passport, one visa is sent at a time`;
-    const remedy = 'Ask for a passport with fewer visas, so that all of them can be sent.';
-    return warning(check, `${text}; ${size}`, remedy, details);
-  }
   if (left >= soonMs) return ok(check, text, details);
   return warning(check, text, 'It expires soon: get a new one before a long download.', details);
 }

@@ -4,9 +4,8 @@ import type { Terminal } from '../../../terminal/terminal.ts';
 import type { ServiceConnection } from '../../api/connection.ts';
 import { ClientError } from '../../api/errors.ts';
 import { ProxyApi } from '../../api/proxy.ts';
-import { typedOptions } from '../options.ts';
 import type { Session } from '../session.ts';
-import { administratorVariables, basicOf, finder } from '../settings.ts';
+import { administratorVariables, basicOf, finder, type SettingOptions } from '../settings.ts';
 
 /**
  * The administrator's credentials, from the options, else from the environment. The configuration file and a researcher's
@@ -14,7 +13,7 @@ import { administratorVariables, basicOf, finder } from '../settings.ts';
  * @throws UsageError when there is no user name
  */
 function administratorOf(command: Command, terminal: Terminal): NonNullable<ServiceConnection['basic']> {
-  const { username: user, passwordFile } = typedOptions(command);
+  const { username: user, passwordFile }: SettingOptions = command.optsWithGlobals();
   const find = finder(terminal);
   const username = find('--username', user, administratorVariables.username);
   const password = find('--password-file', passwordFile, administratorVariables.password_file);

@@ -59,7 +59,7 @@ export async function writeOutput<T>(options: OutputOptions, work: (sink: Sink) 
   return await work({ handle: undefined, path: undefined, write });
 }
 
-/** @throws ClientError `partial` if the reader closes the pipe (head) before the end */
+/** @throws EPIPE if the reader closes the pipe before the end, as `head` does */
 async function writePipe(source: Parameters<Sink['write']>[0], { output, signal }: Terminal): Promise<void> {
   let interrupt: (reason: unknown) => void = () => {};
   const onAbort = () => interrupt(signal.reason);
@@ -75,9 +75,6 @@ async function writePipe(source: Parameters<Sink['write']>[0], { output, signal 
         output.write(chunk, (error) => (error ? reject(error) : resolve()));
       });
     }
-  } catch (error) {
-    if (!hasCode(error, 'EPIPE')) throw error;
-    throw new ClientError('partial', 'the reader of standard output ended before the file', { cause: error });
   } finally {
     signal.removeEventListener('abort', onAbort);
     output.off('error', ignore);

@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
@@ -7,14 +8,18 @@ import type { Progress } from '../../../terminal/progress.ts';
 /** Bytes. Smaller files are finished before threads have started. */
 const smallBytes = 8 * 1024 * 1024;
 const pollMilliseconds = 100;
+/** Of this process, on Linux: proc(5). */
+const limits = '/proc/self/limits';
 
 /**
- * Threads for the segments of an input; `undefined` for an input that is too small, and where they would have no processor: the
- * programs at the ends of a pipe need some as well. They end when the user interrupts.
+ * Threads for the segments of an input; `undefined` for an input that is too small, and where they would have no processor or
+ * no memory: the programs at the ends of a pipe need some as well. They end when the user interrupts.
  * @param size bytes of the input; `undefined` if it is not a regular file
  */
 export function threadsFor(size: number | undefined, signal: AbortSignal, isPipe = false): SegmentWorkers | undefined {
   if (availableParallelism() <= (isPipe ? 2 : 1) || (size !== undefined && size < smallBytes)) return undefined;
+  // Each thread reserves gigabytes of addresses, and the process ends where it gets none.
+  if (existsSync(limits) && /^Max address space +\d/m.test(readFileSync(limits, 'latin1'))) return undefined;
   const workers = new SegmentWorkers();
   signal.addEventListener('abort', () => void workers.close(), { once: true });
   return workers;

@@ -41,24 +41,6 @@ describe('an order that can be sent', () => {
     expect(doubts).toEqual([]);
   });
 
-  test('takes a passport, and a key of OpenSSH', () => {
-    const passport = unverifiedToken({ iss: 'https://broker.example.org/', ga4gh_passport_v1: [visa] });
-    const { token, publicKey: key } = checked({
-      visaToken: passport,
-      userPublicKey: vectorFile('keys/ssh_plain.pub').toString(),
-    });
-    expect(token.kind).toBe('passport');
-    expect(Buffer.from(key).toString('hex')).toBe(keyVector('ssh_plain').public_key_hex);
-  });
-
-  test('warns of another dataset, but not for a file', () => {
-    const id = 'EGAD00000000002';
-    expect(checked({ id }).doubts).toEqual([
-      'the visa names EGAD00000000001: this is right only if that is another name of EGAD00000000002',
-    ]);
-    expect(checked({ id: 'EGAF00000000001', type: 'fileId' }).doubts).toEqual([]);
-  });
-
   test('warns of a visa that expired a moment ago, and of one that grants nothing', () => {
     const [doubt] = checked({}, new Date('2026-11-21T10:01:00Z')).doubts;
     expect(doubt).toContain('the visa expired at 2026-11-21T10:00:00.000Z, 1 min 00 s ago by this clock');
@@ -98,15 +80,5 @@ describe('an order that cannot be sent', () => {
     ],
   ])('%s', (_, words, expected) => {
     expect(faults(words)).toEqual([expect.stringMatching(expected)]);
-  });
-
-  test('a visa that expired long ago', () => {
-    expect(faults({}, new Date('2026-11-21T10:05:01Z'))).toEqual([
-      'visaToken it expired at 2026-11-21T10:00:00.000Z. Ask the researcher for a new one.',
-    ]);
-  });
-
-  test('is told of all its faults at once', () => {
-    expect(faults({ id: '', visaToken: '', userPublicKey: '' })).toHaveLength(3);
   });
 });

@@ -26,12 +26,6 @@ describe('a label', () => {
     expect([...kept]).toEqual([['data-out recipient be5f2b61904a', 'Jane']]);
   });
 
-  test('that is empty leaves nothing behind', () => {
-    const { labels, kept } = labelsOf({ 'data-out recipient be5f2b61904a': 'Jane' });
-    labels.set('be5f2b61904a', ' ');
-    expect(kept.size).toBe(0);
-  });
-
   test('is never there in a browser that keeps nothing', () => {
     const labels = recipientLabels(undefined);
     labels.set('be5f2b61904a', 'Jane');

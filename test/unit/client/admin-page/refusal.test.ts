@@ -62,7 +62,3 @@ test.each(['', 'null', '7', '[]', '{"detail":7,"violations":{},"requestId":null}
     expect(read(400, text)).toMatchObject({ what: 'The service refused this: 400', violations: [] });
   },
 );
-
-test.each(['soon', '-1', '1e9', '999999'])('a strange Retry-After (%s) counts as none', (retryAfter) => {
-  expect(read(503, '', retryAfter)).toMatchObject({ retryAfter: undefined });
-});

@@ -10,16 +10,6 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-test('what is written is TOML, in one order, with a line for each setting that has a value', () => {
-  const config = { insecure_http: true, key_files: ['a', 'b'], username: undefined, url: 'https://example.org/' };
-  expect(formatConfigFile(config).split('\n').slice(1)).toEqual([
-    'url = "https://example.org/"',
-    'key_files = [ "a", "b" ]',
-    'insecure_http = true',
-    '',
-  ]);
-});
-
 test.each([
   ['of Windows', 'C:\\Users\\jane\\new visa.jwt', '"C:\\\\Users\\\\jane\\\\new visa.jwt"'],
   ['on a share of Windows', '\\\\server\\share\\visa.jwt', '"\\\\\\\\server\\\\share\\\\visa.jwt"'],

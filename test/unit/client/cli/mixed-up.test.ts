@@ -48,12 +48,6 @@ describe('a private key in the place of a public one', () => {
       /--public-key: .*me\.sec\.pem is a PRIVATE key.*\nDelete it, and ask the recipient to make new keys/,
     );
   });
-
-  test('a batch: its row fails', async () => {
-    const { exitCode, stdout } = await run('admin', 'export', '--batch', 'batch.csv', '--dry-run');
-    expect(exitCode).toBe(2);
-    expect(stdout.toString()).toContain('me.sec.pem is a PRIVATE key');
-  });
 });
 
 describe('files in the place of others are named', () => {
@@ -111,16 +105,5 @@ describe('without settings', () => {
     const { exitCode, stderr } = await runCli(['admin', 'list'], { folder, env });
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('DATA_OUT_URL') });
     expect(stderr).not.toContain('setup');
-  });
-
-  test('doctor names setup for what is missing', async () => {
-    const { stdout } = await runCli(['doctor'], { folder });
-    expect(stdout.toString().match(/data-out setup asks for it/g)).toHaveLength(2);
-  });
-
-  test('data-out alone begins with it', async () => {
-    const { exitCode, stderr } = await runCli([], { folder });
-    expect(exitCode).toBe(2);
-    expect(stderr).toMatch(/^New here\? data-out setup asks/);
   });
 });

@@ -49,10 +49,6 @@ describe('where settings come from', () => {
     expect(await url({ url: 'https://option.example.org/' }, env)).toBe('https://option.example.org/');
   });
 
-  test('an empty variable is none', async () => {
-    expect((await settings({}, { DATA_OUT_URL: '' })).proxyUrl?.host).toBe('config.example.org');
-  });
-
   test('the names that clients in the field use are understood, behind our own', async () => {
     const field = {
       LOCAL_EGA_INSTANCE_URL: 'https://field.example.org/',
@@ -77,11 +73,6 @@ describe('where settings come from', () => {
     expect(found.keyFiles[1]).toBe(join(folder, 'home/.config/data-out/keys/second.pem'));
   });
 
-  test('XDG_CONFIG_HOME moves the configuration file', async () => {
-    const env = { XDG_CONFIG_HOME: join(folder, 'home/.config'), HOME: '/nowhere' };
-    expect((await settings({}, env)).proxyUrl?.host).toBe('config.example.org');
-  });
-
   test('a file with the visa is read again each time: visas are renewed', async () => {
     const path = join(folder, 'renewed.jwt');
     await writeFile(path, visa);
@@ -89,10 +80,6 @@ describe('where settings come from', () => {
     expect(await found.visa?.()).toBe(visa);
     await writeFile(path, otherVisa);
     expect(await found.visa?.()).toBe(otherVisa);
-  });
-
-  test('--visa beats DATA_OUT_VISA', async () => {
-    expect(await (await settings({ visa: 'visa.jwt' }, { DATA_OUT_VISA: otherVisa })).visa?.()).toBe(visa);
   });
 
   test('a password without a file or variable is asked for, once', async () => {
@@ -120,12 +107,6 @@ describe('where settings come from', () => {
   test('--password-file beats the environment', async () => {
     const { basic } = await settings({ passwordFile: 'password' }, { DATA_OUT_PASSWORD: 'from the environment' });
     expect(await basic?.()).toEqual({ username: 'config-user', password: 'from a file' });
-  });
-
-  test('http:// to other machines is allowed by the option or the file alone', async () => {
-    expect((await settings({})).insecureHttp).toBe(false);
-    expect((await settings({ insecureHttp: true })).insecureHttp).toBe(true);
-    expect((await configured('insecure_http = true')).insecureHttp).toBe(true);
   });
 });
 
@@ -160,11 +141,6 @@ describe('an error names the source of the wrong value', () => {
   test('a configuration file that was named must exist', async () => {
     await expect(settings({ config: 'missing.toml' })).rejects.toMatchObject({ code: 'usage' });
     await expect(settings({}, { DATA_OUT_CONFIG: 'missing.toml' })).rejects.toThrow(/missing\.toml.*ENOENT/);
-  });
-
-  test('a file with a secret that is not there is not found', async () => {
-    const { visa: read } = await settings({ visa: 'missing.jwt' });
-    await expect(read?.()).rejects.toMatchObject({ code: 'not_found', message: expect.stringContaining('--visa') });
   });
 });
 

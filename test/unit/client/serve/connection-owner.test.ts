@@ -37,7 +37,3 @@ test.each([
 ])('is not known from %s', async (_, rows) => {
   expect(await owner(rows)).toBeUndefined();
 });
-
-test('is not known where the tables cannot be read', async () => {
-  expect(await connectionOwner(ends, () => Promise.reject(new Error('EACCES')))).toBeUndefined();
-});

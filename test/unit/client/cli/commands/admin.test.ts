@@ -102,22 +102,6 @@ describe('admin export', () => {
     );
   });
 
-  test('--wait with --json gives the order and the outcome', async () => {
-    replies[one] = { ...shownExport({ state: 'complete' }, { staged: 1 }), files: [], page: 0 };
-    const lines = (await exportOne('--wait', '--json')).stdout.trim().split('\n');
-    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-      { outcome: 'accepted', requestId },
-      { requestId, state: 'complete', counts: { total: 1, staged: 1 } },
-    ]);
-  });
-
-  test('--wait that cannot continue says that the export does', async () => {
-    replies[one] = { state: 'odd' };
-    const { stderr, exitCode } = await exportOne('--wait');
-    expect(exitCode).toBe(1);
-    expect(stderr).toContain(`stopped waiting; the export continues: data-out admin show ${requestId}`);
-  });
-
   test('Ctrl-C while it waits leaves the export running, and says so', async () => {
     const controller = new AbortController();
     replies[one] = { ...shownExport(), files: [], page: 0 };
@@ -163,12 +147,6 @@ describe('admin export', () => {
     expect(calls).toEqual(['POST /v1/export/fega', 'POST /v1/export/fega']);
   });
 
-  test('takes the id of a file, by its form', async () => {
-    const argv = ['EGAF1', '--visa', 'jane.jwt', '--public-key', 'jane.pub', '--json'];
-    const { stdout, exitCode } = await run('admin', 'export', ...argv);
-    expect({ ...JSON.parse(stdout), exitCode }).toMatchObject({ id: 'EGAF1', type: 'fileId', exitCode: 0 });
-  });
-
   test('of a batch says what happened to each row, and sends again what was rejected', async () => {
     const rows = 'EGAD1,jane.jwt,jane.pub\nEGAD1,jane.jwt,jane.pub\n';
     await writeFile(join(folder, 'rows.csv'), `id,visa,public_key\n${rows}`);
@@ -188,10 +166,6 @@ describe('admin export', () => {
     expect((await batch('--dry-run')).stdout).toContain(`line 2: EGAD1: would be sent again${why}`);
     expect((await batch()).stdout).toContain(`line 2: EGAD1: queued again, request ${requestId}${why}`);
     expect(calls.filter((call) => call.startsWith('POST'))).toHaveLength(2);
-  });
-
-  test('a batch is not waited for', async () => {
-    expect(await run('admin', 'export', '--batch', 'b.csv', '--wait')).toMatchObject({ exitCode: 2 });
   });
 });
 
@@ -228,11 +202,6 @@ describe('admin list', () => {
     const { stderr } = await run('admin', 'list', ...argv);
     expect(calls).toEqual(['GET /v1/export/gdi?page=1&state=withdrawn&since=2026-11-22T07%3A00%3A00.000Z']);
     expect(stderr).toBe('100 exports; --page 3 may have more\n');
-  });
-
-  test('is one object per line with --json', async () => {
-    replies['/v1/export/fega'] = { exports: [row()], page: 0 };
-    expect(JSON.parse((await run('admin', 'list', '--json')).stdout)).toEqual(row());
   });
 
   test('may be empty, and takes no other state and no other time', async () => {
@@ -299,20 +268,4 @@ describe('admin show', () => {
     expect(stderr).toContain('There is no such request.');
     expect(stderr).toContain('If the request is only seconds old, ask again.');
   });
-
-  test('shows nothing that a terminal obeys', async () => {
-    replies[one] = { ...shownExport({ dataset: 'EGAD1\u001b[2J', reason: '\u202e' }), files: [], page: 0 };
-    const { stdout } = await run('admin', 'show', requestId);
-    expect(stdout).toContain('EGAD1\\u{1b}[2J');
-    for (const character of ['\u001b', '\u202e']) expect(stdout).not.toContain(character);
-  });
-});
-
-test('an export without files says so in one line', async () => {
-  const bare = shownExport({ state: 'rejected', reason: 'not_released' });
-  replies[one] = { ...bare, files: [], page: 0 };
-  const { stdout, stderr } = await run('admin', 'show', requestId, '--files');
-  expect(stdout).toMatch(/^request /);
-  expect(stdout).not.toContain('FILE');
-  expect(stderr).toMatch(/^The export has no files\.\nnot_released: .*\n$/);
 });

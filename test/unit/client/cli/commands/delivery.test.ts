@@ -249,7 +249,7 @@ describe('download', () => {
       });
     });
 
-    test('whose reader ends before the file fails', async () => {
+    test('whose reader ends before the file fails, without a message', async () => {
       const output = new Writable({
         write: (_chunk, _encoding, done) => done(Object.assign(new Error('broken pipe'), { code: 'EPIPE' })),
       });
@@ -258,10 +258,7 @@ describe('download', () => {
         env: credentials(),
         output,
       });
-      expect({ exitCode, stderr }).toMatchObject({
-        exitCode: 5,
-        stderr: expect.stringContaining('ended before the file'),
-      });
+      expect({ exitCode, stderr }).toEqual({ exitCode: 5, stderr: '' });
     });
   });
 

@@ -244,27 +244,4 @@ describe('a pipe', () => {
     const { stdout } = await runCli(['decrypt', '--key', 'me.sec.pem'], { folder, input });
     expect(stdout.equals(plaintext)).toBe(true);
   });
-
-  test('that is empty makes an empty container', async () => {
-    const { stdout } = await runCli(['encrypt', '-r', 'me.pub.pem', '-'], { folder, input: inputOf() });
-    expect(stdout.length).toBe(124);
-  });
-
-  test('a range that begins after its end is wrong usage', async () => {
-    const argv = ['decrypt', '--key', 'me.sec.pem', '--range', '150000-', '-'];
-    const { exitCode, stderr } = await runCli(argv, { folder, input: inputOf(container) });
-    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('150000 bytes') });
-  });
-});
-
-test('names of files cannot move the cursor', async () => {
-  const { stderr } = await runCli(['inspect', 'a\u001b[2Jb'], { folder });
-  expect(stderr).not.toContain('\u001b');
-});
-
-test('help fits a narrow terminal', async () => {
-  const { stdout } = await runCli(['decrypt', '--help'], { folder, ...terminalOf(60) });
-  const [options = ''] = stdout.toString().split('Examples:');
-  const words = options.split('\n').filter((line) => line.startsWith('  ') && line.includes('   '));
-  for (const line of words) expect(line.length, line).toBeLessThanOrEqual(60);
 });

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +7,6 @@ import {
   formatPublicKey,
   generateKeyPair,
   parsePrivateKey,
-  parsePublicKey,
   publicKeyOf,
 } from '../../../../../lib/crypt4gh/index.ts';
 import { runCli } from '../../../../helpers/cli-run.ts';
@@ -94,20 +92,6 @@ describe('keys show', () => {
     for (const file of ['me.sec.pem', 'me.pub.pem']) {
       expect((await runCli(['keys', 'show', file], { folder })).stdout.toString()).toBe(expected);
     }
-  });
-
-  test('--json has the fingerprint that sha256sum gives of the 32 bytes', async () => {
-    await runCli(['keys', 'generate', 'me', '--no-passphrase'], { folder });
-    await writeFile(join(folder, 'raw'), parsePublicKey(await read('me.pub.pem')));
-    const [digest] = execFileSync('sha256sum', [join(folder, 'raw')], { encoding: 'utf8' }).split(' ');
-    const { stdout } = await runCli(['keys', 'show', 'me.pub.pem', '--json'], { folder });
-    expect(JSON.parse(stdout.toString())).toMatchObject({ file: 'me.pub.pem', fingerprint: digest });
-  });
-
-  test('a file without a key is wrong usage, and is named', async () => {
-    await writeFile(join(folder, 'notes.txt'), 'not a key');
-    const { exitCode, stderr } = await runCli(['keys', 'show', 'notes.txt'], { folder });
-    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('notes.txt') });
   });
 });
 

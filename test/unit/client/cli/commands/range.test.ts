@@ -75,20 +75,3 @@ test.each([
   expect((await run([...decrypting, ...option, 'sample.c4gh'])).stdout.equals(expected)).toBe(true);
   expect((await opened((await run([...encrypting, ...option, 'sample'])).stdout)).equals(expected)).toBe(true);
 });
-
-test.each([[encrypting], [decrypting]])('%j takes one range', async (argv) => {
-  const { exitCode, stderr } = await run([...argv, '--range', '0-5', '--range', '7-9']);
-  expect({ exitCode, stderr }).toEqual({
-    exitCode: 2,
-    stderr: 'data-out: --range: give one range\n',
-  });
-});
-
-test('the help of --range is the same everywhere', async () => {
-  const help = async (command: string) => {
-    const { stdout } = await run([command, '--help']);
-    return /--range <a-b>((?:.|\n {10})*)/.exec(stdout.toString())?.[1]?.replace(/\s+/g, ' ');
-  };
-  const said = ' only bytes a to b-1 of the plaintext, from 0; a- to the end';
-  for (const command of ['encrypt', 'decrypt']) expect(await help(command), command).toBe(said);
-});

@@ -21,21 +21,11 @@ test.each([
   ['does not say until when', { exp: undefined }, 'it has no time of expiry'],
   ['is not valid yet', { nbf: 1_795_255_199 }, 'not valid before 2026-11-21T09:59:59.000Z'],
   ['is of another type', { ga4gh_visa_v1: { type: 'ResearcherStatus', value: 'x' } }, 'it grants no dataset'],
-  ['is too long for a header', { padding: 'x'.repeat(9_000) }, "bytes are more than the service's headers take"],
 ])('fails when it %s', (_what, claims, text) => {
   const result = check(claims);
   expect(result).toMatchObject({ verdict: 'failed', code: 'unauthenticated' });
   expect(result.text).toContain(text);
   expect(result.remedy).toBeTruthy();
-});
-
-test('warns of a passport that is too long for a header: its visas are sent one at a time', () => {
-  const visas = Array.from({ length: 40 }, (_, index) => unverifiedToken(visaClaims(`EGAD${index}`)));
-  const passport = { iss: 'https://broker.example.org/', sub: 'jane', exp: 1_795_255_200, ga4gh_passport_v1: visas };
-  expect(checkVisa(unverifiedToken(passport), now)).toMatchObject({
-    verdict: 'warning',
-    text: expect.stringMatching(/grants EGAD0.*one visa is sent at a time$/),
-  });
 });
 
 test('warns of a visa that ends within minutes', () => {

@@ -45,14 +45,6 @@ test('results go to standard output, remarks and the sum to standard error', () 
   );
 });
 
-test('the same remark is made once, though several connections meet it', () => {
-  const { reporter, said } = reporterOf();
-  for (let connection = 0; connection < 4; connection += 1) {
-    reporter.onEvent({ type: 'retrying', name: 'a', error: new UnavailableError('no network') });
-  }
-  expect(said.stderr).toBe('a: no network; trying again\n');
-});
-
 test('an error that stops thousands of files is reported once; Ctrl-C is not reported', () => {
   const { reporter, said } = reporterOf({ files: 5000 });
   const stopped = new ClientError('local_disk', 'the disk is full');
@@ -83,12 +75,6 @@ test('a file that is begun again stays one piece of work', () => {
   reporter.onEvent({ type: 'started', name: 'a', size: 12, kept: 0 });
   reporter.onEvent({ type: 'finished', result: whole });
   expect(told).toEqual(['a 4/10', 'plus 3', 'total 12', 'at 0', 'end']);
-});
-
-test('names cannot steer the terminal', () => {
-  const { reporter, said } = reporterOf();
-  reporter.onEvent({ type: 'finished', result: { ...whole, path: '/data/\u001b[2Jx' } });
-  expect(said.stdout).toBe('/data/\\u{1b}[2Jx\n');
 });
 
 test('with json every file is an object, also a failure, and the sum comes last', () => {

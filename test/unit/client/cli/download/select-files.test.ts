@@ -54,23 +54,9 @@ describe('a pattern without a match', () => {
     expect(() => select(text)).toThrow(expect.objectContaining({ code: 'not_found' }));
   });
 
-  test('letters count with their case', () => {
-    expect(() => select('egaf1*')).toThrow('has no file that matches');
-  });
-
   test('a part of a name is answered with the name', () => {
     expect(() => select('EGAF2-')).toThrow(
       expect.objectContaining({ remedy: expect.stringContaining('Did you mean EGAF2-b.cram.c4gh?') }),
     );
-  });
-
-  test('an empty outbox is called empty', () => {
-    expect(() => selectFiles([], ['a'])).toThrow(
-      expect.objectContaining({ remedy: expect.stringContaining('Your outbox is empty') }),
-    );
-  });
-
-  test('of very many names a few are named', () => {
-    expect(() => select('1', '2', '3', '4', '5', '6', '7')).toThrow('"1", "2", "3", "4", "5" and 2 more');
   });
 });

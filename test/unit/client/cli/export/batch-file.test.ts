@@ -44,12 +44,6 @@ describe('a batch', () => {
     const types = (await read(`id,type,visa,public_key\n${text}`)).map(({ type }) => type);
     expect(types).toEqual(['fileId', 'fileId', 'datasetId', 'fileId']);
   });
-
-  test('may have commas and line ends within quotes', async () => {
-    const [first, second] = await read('id,visa,public_key\nEGAD1,"my, own\n.jwt",a.pub\nEGAD2,b.jwt,b.pub\n');
-    expect(first).toMatchObject({ visa: 'my, own\n.jwt' });
-    expect(second).toMatchObject({ id: 'EGAD2', line: 4 });
-  });
 });
 
 describe('a row has its own fault', () => {
@@ -80,14 +74,5 @@ describe('a batch is refused', () => {
     await expect(read(text)).rejects.toThrow(
       expect.objectContaining({ code: 'usage', message: expect.stringContaining(message) }),
     );
-  });
-
-  test('without repeating its content', async () => {
-    const failure = read('id,visa,public_key\n"EGAD1,eyJhbGciOi.secret\n');
-    await expect(failure).rejects.toThrow(expect.not.stringContaining('secret'));
-  });
-
-  test('when it is missing', async () => {
-    await expect(readBatch(join(folder, 'none.csv'))).rejects.toMatchObject({ code: 'not_found' });
   });
 });
