@@ -175,7 +175,6 @@ export const deliveryApi: Readonly<Record<string, Operation>> = {
     answer: { status: 307, inspect: ({ headers }) => expectLocation(headers.location) },
     rows: [
       ...streamRows,
-      ['a path of more than 1,600 bytes', { of: { file: 'x'.repeat(1600) } }, 414],
       [
         'redirect=false',
         { query: 'redirect=FALSE' },

@@ -82,10 +82,11 @@ function operationCheck([operation, entry]: readonly [string, Operation]): Check
   return { ...check, run: (run) => (run.expected[setting] ? check : off).run(run) };
 }
 
-/** Of API Gateway, for every operation. A longer path cannot be asked about, and a longer body is not passed on. */
+/** Of API Gateway, for every operation. A longer path cannot be asked about where an authorizer is, and a longer body is not passed on. */
 const limits = Object.entries(table).flatMap(([operation, entry]) => {
   const rows: readonly Row[] = [
     ['a URL of more than 10,240 bytes', { query: `x=${'x'.repeat(10_240)}` }, 414],
+    ...(operation === 'proxy GET /stream/{file}' ? [['a path of more than 1,600 bytes', { of: { file: 'x'.repeat(1600) } }, 414] as const] : []),
     ['headers of more than 10,240 bytes', { headers: { 'x-long': 'x'.repeat(10_240) } }, 431],
     ...(operation.includes(' POST ') ? [['a body of more than 10 MB', { body: Buffer.alloc(10 * 1024 * 1024 + 1, 32) }, 413] as const] : []),
   ];

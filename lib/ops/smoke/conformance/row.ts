@@ -136,6 +136,8 @@ function expectEveryReply(reply: WireReply, { operation, asked, seen, run }: { o
   expectHeader(reply, 'x-amzn-requestid', /^[0-9a-f-]{20,}$/i);
   if (!operation.endsWith('jwks.json') || status >= 400) expectHeader(reply, 'cache-control', 'no-store');
   expectHeader(reply, 'x-frame-options', 'DENY');
+  expectHeader(reply, 'x-content-type-options', 'nosniff');
+  expectHeader(reply, 'cross-origin-resource-policy', 'same-origin');
   const shared = Object.keys(headers).filter((name) => name.startsWith('access-control-'));
   expectThat(shared.length === 0, `a page of another origin may read it: ${shared}`);
   if (status === 429 || status === 503) expectHeader(reply, 'retry-after', /^\d+$/);
