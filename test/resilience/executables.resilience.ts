@@ -36,6 +36,7 @@ test('a second build gives the same bytes', async () => {
   const names = [
     `data-out-${version}-linux-x64`,
     `data-out-${version}.cdx.json`,
+    `data-out-${version}.tgz`,
     'LICENSE',
     'THIRD-PARTY-LICENSES.txt',
   ];
@@ -59,6 +60,7 @@ describe('beside the executables are', () => {
       `data-out-${version}-linux-x64`,
       `data-out-${version}-win-x64.exe`,
       `data-out-${version}.cdx.json`,
+      `data-out-${version}.tgz`,
     ]);
   });
 

@@ -27,7 +27,7 @@ const prefix = join(project, 'global');
 const npm = (args: readonly string[]) =>
   execFileSync('npm', [...args, '--silent', '--offline', '--cache', join(project, 'empty-cache')], { stdio: 'pipe' });
 
-/** A project elsewhere that has the packed package, made as docs/researchers.md, docs/crypt4gh.md and docs/releasing.md say. */
+/** A project elsewhere that has the packed package, made as docs/researchers.md and docs/crypt4gh.md say. */
 beforeAll(async () => {
   await buildPackage(join(project, 'package'));
   npm(['pack', join(project, 'package'), '--pack-destination', project]);
