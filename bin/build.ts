@@ -12,7 +12,9 @@ interface Choices {
 }
 
 const program = new Command('npm run build --')
-  .description('Builds the package, in dist/package, or the executables, in dist/executables.')
+  .description(
+    'Builds the package, in dist/package, or the executables with the package beside them, in dist/executables.',
+  )
   .option('--executables', 'the client as one file for each platform, with Node.js in it')
   .addOption(new Option('--platform <name...>', 'the executables of some platforms').choices(platforms))
   .action(async ({ executables, platform }: Choices) => {

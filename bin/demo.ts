@@ -33,7 +33,7 @@ async function main(): Promise<number> {
     const stagingCost = () => costOf(traffic);
     // The engine runs the defaults, whatever the operator's own settings say.
     const { archiveKind, deliveryReceipt = true } = defaults;
-    const expected = { archiveKind, deliveryReceipt, needsPassword: true };
+    const expected = { archiveKind, deliveryReceipt, adminPage: true, needsPassword: true };
     await demonstrate({ connection, expected, stagingCost, steps, signal });
     write(`All of it held, in ${formatDuration(performance.now() - started)}.\n`);
     failed = false;

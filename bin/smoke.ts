@@ -5,10 +5,11 @@ import { processTerminal } from '../lib/terminal/process-terminal.ts';
 import { operatorSettingsOrExit } from './operator-settings.ts';
 import { settings as defaults } from './settings.ts';
 
-const expected = ({ stage, archiveKind, deliveryReceipt = true, archiveCredentials }: Settings) => ({
-  ...{ stage, archiveKind, deliveryReceipt, needsPassword: archiveCredentials !== 'when-presented' },
+const expected = ({ stage, archiveKind, deliveryReceipt = true, adminPage = false, archiveCredentials }: Settings) => ({
+  ...{ stage, archiveKind, deliveryReceipt, adminPage, needsPassword: archiveCredentials !== 'when-presented' },
 });
 process.exitCode = await runSmoke(process.argv.slice(2), processTerminal(), {
-  local: expected(defaults),
+  // The engine switches the page on.
+  local: expected({ ...defaults, adminPage: true }),
   deployed: expected((await operatorSettingsOrExit()).settings),
 });

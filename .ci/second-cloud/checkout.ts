@@ -101,9 +101,15 @@ export class Checkout {
   async smoke(log: Log): Promise<string> {
     const argv = ['node', 'bin/smoke.ts', '--aws', '--json', '--issuer', smokeIssuer];
     const { stdout } = await log.attempt(argv, this.surroundings);
-    const checks = objects<{ readonly id: string; readonly result: string }>(stdout);
+    const checks = objects<{ readonly id: string; readonly result: string; readonly found: string }>(stdout);
     // The emulator takes URLs, headers and bodies of any length.
-    const failed = checks.filter(({ id, result }) => result === 'failed' && id !== 'limits').map(({ id }) => id);
+    const isExcused = ({ id, found }: { readonly id: string; readonly found: string }) => {
+      const wrong = found.split('; ');
+      // A long list is cut, so its last entry may be half.
+      const whole = wrong.length > 1 ? wrong.slice(0, -1) : wrong;
+      return id === 'limits' && whole.every((answer) => /expected 4\d\d( \w+)?, got [234]\d\d/.test(answer));
+    };
+    const failed = checks.filter((check) => check.result === 'failed' && !isExcused(check)).map(({ id }) => id);
     if (failed.length > 0 || checks.length === 0)
       throw new Error(`of ${checks.length} checks failed: ${failed.join(', ')}`);
     return `${checks.filter(({ result }) => result === 'passed').length} of ${checks.length} checks passed`;

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { deploymentOf, rolesOf } from '../../test/grants/roles.ts';
-import { widest } from '../../test/grants/settings.ts';
+import { deploymentOf, rolesOf, widest } from '../../test/helpers/function-roles.ts';
 import type { Cloud } from './cloud.ts';
 import type { Log } from './run-steps.ts';
 

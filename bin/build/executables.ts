@@ -10,6 +10,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { clientBundle, packagesOf, root, shared } from './bundle.ts';
 import { bundledPackage, licencesOf } from './bundled-packages.ts';
 import { nodeFile } from './node-package.ts';
+import { buildPackage } from './package.ts';
 import { withoutSignature } from './pe.ts';
 import { sbomOf } from './sbom.ts';
 
@@ -34,8 +35,8 @@ export function executableName(platform: Platform): string {
 }
 
 /**
- * Builds the client as one file for each platform, which holds Node.js, and beside them the checksums, the licences and the
- * list of parts. The same commit gives the same bytes.
+ * Builds the client as one file for each platform, which holds Node.js, and beside them the npm package for other systems, the
+ * checksums, the licences and the list of parts. The same commit gives the same bytes.
  *
  * @param outDir is emptied first.
  * @throws Error if this is another Node.js than that of the executables, or if that of a platform cannot be fetched
@@ -59,6 +60,8 @@ export async function buildExecutables(outDir: string, chosen: readonly Platform
     await cp(join(root, 'LICENSE'), join(outDir, 'LICENSE'));
     const sbom = `${JSON.stringify(sbomOf(packages, process.versions), null, 2)}\n`;
     await writeFile(join(outDir, `${name}-${version}.cdx.json`), sbom);
+    await buildPackage(join(work, 'package'));
+    await run('npm', ['pack', join(work, 'package'), '--pack-destination', outDir, '--silent']);
     await writeFile(join(outDir, 'SHA256SUMS'), await checksumsOf(outDir));
   } finally {
     await rm(work, { recursive: true, force: true });

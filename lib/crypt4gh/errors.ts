@@ -132,8 +132,11 @@ export class UnusableKeyError extends Crypt4ghError {
 /** The key file is protected (key format): ask for its passphrase, or ask again. */
 export class PassphraseError extends Crypt4ghError {
   readonly code: PassphraseErrorCode;
-  constructor(code: PassphraseErrorCode) {
-    super(code === 'passphrase-required' ? 'the key file is protected by a passphrase' : 'the passphrase is wrong');
+  /** @param hint more of why the passphrase may be wrong */
+  constructor(code: PassphraseErrorCode, hint = '') {
+    super(
+      code === 'passphrase-required' ? 'the key file is protected by a passphrase' : `the passphrase is wrong${hint}`,
+    );
     this.code = code;
   }
 }

@@ -3,13 +3,13 @@ import { Rule, Schedule } from 'aws-cdk-lib/aws-events';
 import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
 import { Trigger } from 'aws-cdk-lib/triggers';
 import type { Construct } from 'constructs';
-import { outputs } from '../contract/outputs.ts';
 import { trustedIssuersContext } from '../contract/synth.ts';
 import { DataOutApi } from './apis/data-out-api.ts';
 import { ApiGatewayLogRole } from './apis/log-role.ts';
 import { ProxyApi } from './apis/proxy-api.ts';
 import { Functions } from './functions/functions.ts';
 import type { ServiceFunction } from './functions/service-function.ts';
+import { addOutputs } from './outputs.ts';
 import { OperatorRole, workQueueNames } from './queues/queues.ts';
 import { workQueues } from './queues/work-queues.ts';
 import { encryptLogs } from './security/keys.ts';
@@ -103,15 +103,15 @@ export class ServiceStack extends Stack {
 
     if (storage.logKey) encryptLogs(this, storage.logKey, settings.logRetentionDays);
 
-    this.#output(outputs.proxyUrl, proxy.url);
-    if (dataOut) this.#output(outputs.dataOutUrl, dataOut.url);
-    for (const name of workQueueNames) this.#output(outputs[`${name}QueueUrl`], queues[name].queue.queueUrl);
-    this.#output(outputs.redriveRoleArn, operators.roleArn);
-    this.#output(outputs.outboxExpiryDays, String(settings.outboxExpiryDays));
-    if (settings.outboxQuotaGib !== undefined) this.#output(outputs.outboxQuotaGib, String(settings.outboxQuotaGib));
+    addOutputs(this, {
+      ...Object.fromEntries(workQueueNames.map((name) => [`${name}QueueUrl`, queues[name].queue.queueUrl])),
+      ...{ proxyUrl: proxy.url, dataOutUrl: dataOut?.url, redriveRoleArn: operators.roleArn },
+      outboxExpiryDays: String(settings.outboxExpiryDays),
+      outboxQuotaGib: settings.outboxQuotaGib?.toString(),
+    });
     // For people: no tool needs these two.
-    this.#output('DashboardUrl', dashboardUrl);
-    this.#output('AlarmTopicArn', topicArn);
+    new CfnOutput(this, 'DashboardUrl', { value: dashboardUrl });
+    new CfnOutput(this, 'AlarmTopicArn', { value: topicArn });
   }
 
   #schedule(
@@ -124,9 +124,5 @@ export class ServiceStack extends Stack {
     acknowledge(rule, {
       deadLettersOfEvents: 'The event of a schedule is always the same, and the next one starts the same work.',
     });
-  }
-
-  #output(key: string, value: string): void {
-    new CfnOutput(this, key, { value });
   }
 }

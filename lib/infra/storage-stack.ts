@@ -1,10 +1,11 @@
-import { CfnOutput, Duration, RemovalPolicies, Stack, type StackProps } from 'aws-cdk-lib';
+import { Duration, RemovalPolicies, Stack, type StackProps } from 'aws-cdk-lib';
 import type { Key } from 'aws-cdk-lib/aws-kms';
 import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3';
 import type { Construct } from 'constructs';
 import { environment } from '../contract/environment.ts';
-import { outputs } from '../contract/outputs.ts';
+import type { outputs } from '../contract/outputs.ts';
 import type { Grantee } from './functions/service-function.ts';
+import { addOutputs } from './outputs.ts';
 import { DeadLetters, type WorkQueueName, workQueueNames } from './queues/queues.ts';
 import { allowLogs, newKey } from './security/keys.ts';
 import { acknowledge } from './security/rules.ts';
@@ -67,13 +68,10 @@ export class StorageStack extends Stack {
     });
     const holdsVisas = 'Export requests, which hold visas, and their dead letters';
     this.exportRequestsKey = newKey(this, 'ExportRequestsKey', holdsVisas);
-    const deadLetters = (source: WorkQueueName, key?: Key) => new DeadLetters(this, { source, stage, key });
-    this.deadLetters = {
-      exportRequests: deadLetters('exportRequests', this.exportRequestsKey),
-      fileExports: deadLetters('fileExports'),
-      smallFileExports: deadLetters('smallFileExports'),
-      deliveries: deadLetters('deliveries'),
-    };
+    const keys: { readonly [name in WorkQueueName]?: Key } = { exportRequests: this.exportRequestsKey };
+    this.deadLetters = Object.fromEntries(
+      workQueueNames.map((source) => [source, new DeadLetters(this, { source, stage, key: keys[source] })]),
+    ) as Record<WorkQueueName, DeadLetters>;
     this.receiptKeys = new ReceiptKeys(this, 'ReceiptKeys', { count: settings.receiptKeys ?? 1, stage });
     this.visaDenyList = new OperatorSecret(this, 'VisaDenyList', {
       description: 'Visas, passports and subjects that are denied',
@@ -85,21 +83,24 @@ export class StorageStack extends Stack {
       this.logKey = newKey(this, 'LogKey', 'Logs of the service');
       allowLogs(this.logKey);
     }
-    this.#output(outputs.archiveBucket, this.archive.bucketName);
-    this.#output(outputs.outboxBucket, this.outbox.bucketName);
-    this.#output(outputs.adminSecretArn, this.administrators.secretArn);
-    this.#output(outputs.archiveKeysSecretArn, this.archiveKeys.secretArn);
-    this.#output(outputs.visaDenyListSecretArn, this.visaDenyList.secretArn);
-    this.#output(outputs.databaseClusterArn, this.catalogue.clusterArn);
-    this.#output(outputs.databaseSecretArn, this.catalogue.secretArn);
-    this.#output(outputs.databaseAuditorSecretArn, this.catalogue.auditorSecretArn);
-    this.#output(outputs.databaseName, this.catalogue.databaseName);
     const { dataset, file } = { ...defaultIdentifiers, ...settings.identifiers };
-    this.#output(outputs.datasetIdPattern, dataset);
-    this.#output(outputs.fileIdPattern, file);
+    const values: Partial<Record<keyof typeof outputs, string>> = {
+      archiveBucket: this.archive.bucketName,
+      outboxBucket: this.outbox.bucketName,
+      adminSecretArn: this.administrators.secretArn,
+      archiveKeysSecretArn: this.archiveKeys.secretArn,
+      visaDenyListSecretArn: this.visaDenyList.secretArn,
+      databaseClusterArn: this.catalogue.clusterArn,
+      databaseSecretArn: this.catalogue.secretArn,
+      databaseAuditorSecretArn: this.catalogue.auditorSecretArn,
+      databaseName: this.catalogue.databaseName,
+      datasetIdPattern: dataset,
+      fileIdPattern: file,
+    };
     for (const name of workQueueNames) {
-      this.#output(outputs[`${name}DeadLetterQueueUrl`], this.deadLetters[name].queue.queueUrl);
+      values[`${name}DeadLetterQueueUrl`] = this.deadLetters[name].queue.queueUrl;
     }
+    addOutputs(this, values);
   }
 
   /** Switch on what the template leaves off: termination protection of this stack, deletion protection of a new cluster. */
@@ -107,10 +108,6 @@ export class StorageStack extends Stack {
     grantee.allow({ actions: ['cloudformation:UpdateTerminationProtection'], resources: [this.stackId] });
     grantee.configure(environment.storageStackId, this.stackId);
     this.catalogue.grantProtect(grantee);
-  }
-
-  #output(key: string, value: string): void {
-    new CfnOutput(this, key, { value });
   }
 
   /** The only record of a download by presigned URL. */

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import type { Connection } from '../contract/connection.ts';
 import type { StackOutputs } from '../contract/outputs.ts';
-import { accountServices, type LocalAccount } from './account/account.ts';
+import { accountServices, type DeletionProtection } from './account/account.ts';
 import { type Accounts, addArchiveUser, fillSecrets, prepareAccounts } from './accounts.ts';
 import type { GatewayBehaviour } from './api-gateway/exchange.ts';
 import { readApis } from './api-gateway/model.ts';
@@ -21,7 +21,7 @@ import { kms, SigningKeys } from './kms/kms.ts';
 import { EventSources } from './lambda/event-sources.ts';
 import { type DefinitionContext, defineFunctions } from './lambda/function-definition.ts';
 import { Functions, inspectedFunction, type OnLog, runTriggers } from './lambda/functions.ts';
-import { Schedules } from './lambda/schedules.ts';
+import { startSchedules } from './lambda/schedules.ts';
 import { Database } from './rds-data/database.ts';
 import { restrictsPasswords } from './rds-data/password-restriction.ts';
 import { rdsDataService } from './rds-data/rds-data.ts';
@@ -77,7 +77,7 @@ export interface Engine {
   /** Who may do what: owners of buckets and keys may change their policies. */
   readonly access: AccessControl;
   /** What is protected against deletion. May be changed at any time. */
-  readonly account: LocalAccount;
+  readonly protection: DeletionProtection;
   /** What EventBridge took, the last thousand events. */
   readonly events: readonly BusEvent[];
   /** `host:port` of the inspector, when one was asked for. */
@@ -112,7 +112,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   };
   try {
     const stacks = loadAssembly(options.assemblyDir);
-    const state = takeState(options, (text) => options.onLog?.('engine', `warning: ${text}`));
+    const state = takeState(options);
     cleanup.push(() => state.release());
     await refuseSecondEngine(state.connectionPath);
     return { ...(await start(options, stacks, state, cleanup)), stop };
@@ -161,12 +161,12 @@ async function start(
     prepareKeys(join(state.workDir, 'keys')),
   ]);
   await createQueues(deployment, queueServer);
-  const s3 = new LocalS3(join(state.workDir, 's3'), now, deployment.region);
+  const s3 = new LocalS3(join(state.workDir, 's3'), now);
   createBuckets(deployment, s3, options.existingBucketKeys);
   cleanup.push(s3.keepLifecycles());
 
   const outputs = deployment.outputs() as StackOutputs;
-  const { account, services } = accountServices(stacks, deployment);
+  const { protection, services } = accountServices(stacks, deployment);
   const accounts = prepareAccounts(inDir('accounts.json'));
   const secrets = new Secrets(deployment, inDir('secrets.json'), now);
   await fillSecrets(secrets, outputs, accounts, keys);
@@ -222,8 +222,7 @@ async function start(
 
   const sources = new EventSources(deployment, queueServer, functions, authority);
   cleanup.push(() => sources.stop(() => functions.stop()));
-  const schedules = new Schedules(deployment, functions);
-  cleanup.push(() => schedules.stop());
+  cleanup.push(startSchedules(deployment, functions));
   const gateway: GatewayBehaviour = { contentLengthWithoutBody: 'kept' };
   for (const api of apis) {
     const onAccess = (line: string) => logs.write(`${api.name}-access`, line);
@@ -252,7 +251,7 @@ async function start(
     s3,
     credentials,
     access: authority.access,
-    account,
+    protection,
     events: bus.events,
     inspector: inspected && `127.0.0.1:${inspected.port}`,
   };

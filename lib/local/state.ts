@@ -1,14 +1,4 @@
-import {
-  chmodSync,
-  createWriteStream,
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  type WriteStream,
-} from 'node:fs';
+import { chmodSync, createWriteStream, mkdirSync, mkdtempSync, readdirSync, rmSync, type WriteStream } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { finished } from 'node:stream/promises';
@@ -32,13 +22,9 @@ export interface State {
 /**
  * Take the folders of an engine.
  *
- * @param warn called with what the user should change
- * @throws EngineError when the data folder cannot be written, is not this user's own, or another engine uses it.
+ * @throws EngineError when the data folder cannot be written or closed to others, or another engine uses it.
  */
-export function takeState(
-  options: { dataDir?: string | undefined; connectionPath?: string | undefined },
-  warn: (text: string) => void,
-): State {
+export function takeState(options: { dataDir?: string | undefined; connectionPath?: string | undefined }): State {
   if (options.dataDir === '') throw new EngineError('the data folder has no name: give --data-dir a path');
   const dataDir = options.dataDir === undefined ? undefined : resolve(options.dataDir);
   const named = options.connectionPath ?? (process.env[connectionVariable] || undefined);
@@ -54,12 +40,14 @@ export function takeState(
       release: () => rmSync(workDir, { recursive: true, force: true }),
     };
   }
-  return { dataDir, workDir: dataDir, connectionPath, logsDir, release: lock(dataDir, warn) };
+  return { dataDir, workDir: dataDir, connectionPath, logsDir, release: lock(dataDir) };
 }
 
-function lock(dataDir: string, warn: (text: string) => void): () => void {
+function lock(dataDir: string): () => void {
   try {
-    prepareDataFolder(dataDir, warn);
+    mkdirSync(dataDir, { recursive: true });
+    // For its owner alone: others then reach nothing in it.
+    chmodSync(dataDir, 0o700);
     const lock = takeLock(join(dataDir, 'engine.lock'));
     if ('release' in lock) return lock.release;
     throw new EngineError(
@@ -68,37 +56,6 @@ function lock(dataDir: string, warn: (text: string) => void): () => void {
   } catch (error) {
     if (error instanceof EngineError) throw error;
     throw new EngineError(`the data folder ${dataDir} cannot be written: ${String(error)}`, { cause: error });
-  }
-}
-
-const ofOthers = 0o077;
-const writableByOthers = 0o022;
-/** On a folder: only the owner of an entry may rename it. */
-const sticky = 0o1000;
-
-/**
- * Makes the data folder for its owner alone, or takes the rights of others away from one that exists: they then reach nothing in it.
- *
- * @param path absolute
- * @param warn called for each parent in which other users could replace the folder
- * @throws EngineError when it is a link, or another user's
- */
-export function prepareDataFolder(path: string, warn: (text: string) => void): void {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
-  const status = lstatSync(path);
-  if (status.isSymbolicLink())
-    throw new EngineError(`the data folder ${path} is a symbolic link: name the folder itself`);
-  // Windows has no such users.
-  if (process.getuid === undefined) return;
-  if (status.uid !== process.getuid())
-    throw new EngineError(`the data folder ${path} belongs to another user: name your own folder`);
-  if ((status.mode & ofOthers) !== 0) chmodSync(path, status.mode & 0o7777 & ~ofOthers);
-  for (let parent = dirname(path); ; parent = dirname(parent)) {
-    const { mode } = statSync(parent);
-    if ((mode & writableByOthers) !== 0 && (mode & sticky) === 0) {
-      warn(`other users may write to ${parent} and could replace ${path}: choose a folder that is yours alone`);
-    }
-    if (parent === dirname(parent)) return;
   }
 }
 

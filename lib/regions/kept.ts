@@ -50,15 +50,15 @@ export async function keptRanges(
     ),
   );
   const kept: ByteRange[] = [];
-  let widened = 0;
-  for (const [at, { start, end, before, after }] of cuts.entries()) {
+  for (const [at, { before, after }] of cuts.entries()) {
     const from = proven[at]?.[0] ?? before;
     const to = proven[at]?.[1] ?? after;
     const last = kept.at(-1);
-    widened += Math.max(0, start.block - Math.max(from, last?.end ?? 0)) + Math.max(0, to - end.block);
     if (last && from <= last.end) kept[kept.length - 1] = { start: last.start, end: Math.max(last.end, to) };
     else if (from < to) kept.push({ start: from, end: to });
   }
+  const wanted = cuts.reduce((sum, { start, end }) => sum + end.block - start.block, 0);
+  const widened = kept.reduce((sum, { start, end }) => sum + end - start, -wanted);
   if (widened > widestBytes) {
     throw new RegionsError(`the nearest cuts would add ${widened} bytes, above ${widestBytes}`);
   }

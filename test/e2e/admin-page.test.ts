@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectProblem, type RawRequest, rawRequest } from '../helpers/raw-http.ts';
+import { type RawRequest, rawRequest } from '../helpers/raw-http.ts';
 import { basic, Service } from '../helpers/service.ts';
 
 let service: Service;
@@ -50,18 +50,4 @@ test('its policy allows its own module and style, and nothing else to run or to 
 test('a slash at the end of the address does no harm', async () => {
   expect((await get('admin/', administrator())).status).toBe(200);
   expect((await get('admin/other', administrator())).status).toBe(404);
-});
-
-test.each([
-  ['nothing', () => ({})],
-  ['a wrong password', () => ({ Authorization: basic({ ...service.connection.admin, password: 'wrong' }) })],
-  ['a researcher', () => ({ Authorization: basic(service.connection.archiveUser) })],
-])('%s: 401, for which a browser asks for a password', async (_, headers) => {
-  const reply = await get('admin', headers());
-  expectProblem(reply, 401, 'unauthenticated');
-  expect(reply.headers['www-authenticate']).toBe('Basic realm="data-out", charset="UTF-8"');
-});
-
-test('a user without the role ADMIN: 403', async () => {
-  expectProblem(await get('admin', { Authorization: basic(service.engine.accounts.withoutRole) }), 403, 'forbidden');
 });

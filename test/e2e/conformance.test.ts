@@ -60,7 +60,7 @@ test('the suite shows every status of docs/openapi but those that a healthy serv
   const unseen = Object.entries(apis).flatMap(([api, { statuses, seen }]) =>
     statuses.filter((status) => !seen.has(status)).map((status) => `${api} ${status}`),
   );
-  // test/resilience/shared/openapi.resilience.ts shows the first two kinds, and test/e2e/htsget.test.ts the third.
+  // test/resilience/shared/openapi.resilience.ts shows the first two kinds, and test/resilience/shared/htsget.resilience.ts the third.
   const shownElsewhere =
     /GET \/(files\/.+|htsget\/.+\/\{id\}) 413$|(429|500|502|503|504)$|htsget\/variants\/\{id\} (200|404)$/;
   expect(unseen.filter((status) => !shownElsewhere.test(status))).toEqual([]);

@@ -66,41 +66,4 @@ describe('the function that strangers reach', () => {
     expect(service.calls('drs rds-data ExecuteStatement')).toBe(2);
     expect(calls()).toEqual(['drs rds-data ExecuteStatement']);
   });
-
-  test('asks the catalogue nothing about a file without access to it', async () => {
-    const other = await service.visa({ datasetId: 'EGAD2' });
-    expect((await posted([other])).status).toBe(403);
-    expect(service.calls('drs rds-data ExecuteStatement')).toBe(1);
-    expect((await posted(['a.b.c'])).status).toBe(401);
-    expect(service.calls('drs rds-data ExecuteStatement')).toBe(1);
-    expect((await posted([visa], `${objects}/${fileId}/access/s3`)).status).toBe(404);
-    expect(service.calls('drs rds-data ExecuteStatement')).toBe(2);
-  });
-
-  test('describes what is served: its size, its digest and, where none is recorded, its entity tag', async () => {
-    const served = await service.direct(`files/${fileId}`, visa);
-    const described = async () => JSON.parse((await posted([visa])).text);
-    const checksum = createHash('sha256').update(served.bytes).digest('hex');
-    const size = served.bytes.length;
-    expect(await described()).toMatchObject({ size, checksums: [{ type: 'sha-256', checksum }] });
-    const recorded = await service.sql(`delete from sda.checksums c using sda.files f
-      where c.file_id = f.id and f.stable_id = '${fileId}' and c.source = 'UNENCRYPTED' returning c.checksum`);
-    expect(recorded).toEqual([[checksum]]);
-    expect((await described()).checksums).toEqual([
-      { type: 'etag', checksum: String(served.headers.etag).replaceAll('"', '') },
-    ]);
-  });
-
-  test('says that the catalogue contradicts itself; the reason is in its log, and the metric counts once', async () => {
-    const before = service.logs.length;
-    const change = (to: string) =>
-      service.sql(`update sda.files set archive_file_size = ${to} where stable_id = '${fileId}'`);
-    await change('archive_file_size - 1025');
-    const reply = await posted([visa]);
-    await change('archive_file_size + 1025');
-    expect([reply.status, JSON.parse(reply.text).code]).toEqual([500, 'archive_damaged']);
-    const lines = service.logs.slice(before).filter(({ functionName }) => functionName === 'drs');
-    expect(lines.some(({ line }) => line.includes(`file ${fileId}: no Crypt4GH body has 3 bytes`))).toBe(true);
-    expect(lines.filter(({ line }) => line.includes('"ArchiveDamaged"') && line.includes('_aws'))).toHaveLength(1);
-  });
 });

@@ -7,8 +7,8 @@ import { formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
 import { synthesizeWithSettings } from '../helpers/assembly-with-settings.ts';
 import { exportRows, requestIdOf } from '../helpers/export-rows.ts';
+import { otherBucket, widest } from '../helpers/function-roles.ts';
 import { Service, until } from '../helpers/service.ts';
-import { otherBucket, widest } from './settings.ts';
 
 /**
  * The ways of the functions that the end-to-end tests do not take, with the settings that widen roles: each uses a permission

@@ -1,6 +1,6 @@
 import { type AccessEntry, grantText, type Origin } from '../../lib/local/iam/access.ts';
 import { isAllowed } from '../../lib/local/iam/policy.ts';
-import type { Grant } from './roles.ts';
+import type { Grant } from '../helpers/function-roles.ts';
 
 /** A grant, and what a run has shown of it. */
 export interface JudgedGrant extends Grant {

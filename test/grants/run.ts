@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { allGrants } from '../helpers/function-roles.ts';
 import { readRecordings, recordingVariable } from './recording.ts';
 import { report, reportText } from './report.ts';
-import { allGrants } from './roles.ts';
 import { grantsTable, tableIn, withTable } from './table.ts';
 
 /**

@@ -1,8 +1,7 @@
 import type { Origin } from '../../lib/local/iam/access.ts';
 import type { Deployment } from '../../lib/local/template/deployment.ts';
 import { record } from '../../lib/local/template/template.ts';
-import type { Grant } from './roles.ts';
-import { otherBucket } from './settings.ts';
+import { type Grant, otherBucket } from '../helpers/function-roles.ts';
 
 const begin = '<!-- grants: written by npm run grants -- --write -->';
 const end = '<!-- end of grants -->';

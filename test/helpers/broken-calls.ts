@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import { ChangeMessageVisibilityCommand } from '@aws-sdk/client-sqs';
-import type { AwsCall, Fault } from '../../lib/local/endpoint/traffic.ts';
+import type { AwsCall } from '../../lib/local/endpoint/traffic.ts';
 import { type Service, workQueueUrls } from './service.ts';
 
 /** The message that a function works on while it makes a call. */
-export interface Delivery {
+interface Delivery {
   /** Of the function's invocation. */
   readonly invocation: string;
   readonly requestId: string;
@@ -37,7 +37,7 @@ export function deliveryOf(service: Service, { invocation = '' }: AwsCall): Deli
 const nameOf = (queueUrl: string) => queueUrl.split('/').at(-1);
 
 /** Receive a message again now rather than when its visibility timeout ends. */
-export async function forceVisible(service: Service, { queueUrl, receiptHandle }: Delivery): Promise<void> {
+async function forceVisible(service: Service, { queueUrl, receiptHandle }: Delivery): Promise<void> {
   await service.sqs.send(
     new ChangeMessageVisibilityCommand({ QueueUrl: queueUrl, ReceiptHandle: receiptHandle, VisibilityTimeout: 0 }),
   );
@@ -64,26 +64,4 @@ export async function unfinishedUploads(service: Service): Promise<readonly stri
   const Bucket = service.connection.outputs.OutboxBucketName;
   const { Uploads = [] } = await service.s3.send(new ListMultipartUploadsCommand({ Bucket }));
   return Uploads.map(({ Key = '' }) => Key);
-}
-
-/** How a call can go wrong so that the function itself repeats it. */
-export const inPlace = ['answered 503', 'answer lost'] as const;
-/** How a call can go wrong so that the message comes back: the function gives up, or its process dies. */
-export const endings = ['refused', 'killed before', 'killed after'] as const;
-export type Break = (typeof inPlace | typeof endings)[number];
-
-/** @param kill ends the process of the function that makes the call */
-export function faultOf(how: Break, { service }: AwsCall, kill: () => unknown): Fault {
-  switch (how) {
-    case 'answered 503':
-      return { error: { status: 503, code: service === 's3' ? 'SlowDown' : 'ServiceUnavailable' } };
-    case 'answer lost':
-      return { when: 'after', drop: true };
-    case 'refused':
-      return { error: { status: 400, code: 'InjectedRefusal' } };
-    case 'killed before':
-      return { when: 'before', action: kill, drop: true };
-    case 'killed after':
-      return { when: 'after', action: kill, drop: true };
-  }
 }

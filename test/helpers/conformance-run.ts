@@ -16,7 +16,7 @@ export async function conformanceRun(service: Service, onReply: Run['onReply'] =
   const issueVisa: IssueVisa = (...request) => visaFor(connection.issuer, ...request);
   const run = startRun({
     ...{ ids, deployment, target: targetOf(deployment), issueVisa, signal: AbortSignal.timeout(300_000), onReply },
-    expected: { archiveKind: 'fega', deliveryReceipt: true, needsPassword: true },
+    expected: { archiveKind: 'fega', deliveryReceipt: true, adminPage: true, needsPassword: true },
     access: { ...connection, withoutRole: engine.accounts.withoutRole },
     visa: await issueVisa(ids.username, ids.datasetId, new Date()),
   });

@@ -10,7 +10,7 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import { GetQueueAttributesCommand, PurgeQueueCommand, ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { GetQueueAttributesCommand, PurgeQueueCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { importJWK, type JWTPayload, SignJWT } from 'jose';
 import { hashPassword } from '../../lib/common/password-hash.ts';
 import type { Connection } from '../../lib/contract/connection.ts';
@@ -390,14 +390,6 @@ export class Service {
       ),
     });
     return String(MessageId);
-  }
-
-  /** Bodies of what waits in a queue; they stay hidden for the queue's visibility timeout afterwards. */
-  async receive(queueUrl: string): Promise<readonly string[]> {
-    const { Messages = [] } = await this.sqs.send(
-      new ReceiveMessageCommand({ QueueUrl: queueUrl, MaxNumberOfMessages: 10 }),
-    );
-    return Messages.map(({ Body = '' }) => Body);
   }
 }
 

@@ -249,7 +249,9 @@ describe.each(['ProxyApi', 'DataOutApi'])('%s', (name) => {
       expect(one.ResponseParameters).toMatchObject({
         'gatewayresponse.header.Content-Type': "'application/problem+json'",
         'gatewayresponse.header.Cache-Control': "'no-store'",
+        'gatewayresponse.header.X-Content-Type-Options': "'nosniff'",
         'gatewayresponse.header.X-Frame-Options': "'DENY'",
+        'gatewayresponse.header.Cross-Origin-Resource-Policy': "'same-origin'",
       });
       // API Gateway is documented to take literals and parameters of the request. One it refuses fails the deployment.
       for (const value of Object.values(one.ResponseParameters)) expect(value).toMatch(/^'[^']*'$/);

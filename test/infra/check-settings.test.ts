@@ -159,20 +159,6 @@ describe('settings of every kind', () => {
     },
   );
 
-  test.each(fields.filter(({ path }) => typeof path.at(-1) === 'string'))(
-    'are accepted or refused by its name when $name is left out',
-    ({ given, path, name }) => {
-      const optional =
-        /^(stage|target|archiveBucket|otherArchiveBuckets|identifiers(\.dataset)?|archiveKeysSecret|alarmEmail|events|directAccess|logKeys|htsget(\.origins)?|domains(\.\w+)?|adminPage|deliveryReceipt|receiptKeys|withdrawal|concurrency\.directFiles)$|[kK]eyArn$/;
-      const found = faults(changed(given, path, undefined));
-      if (optional.test(name)) return void expect(found).toEqual([]);
-      // Without an ARN the cluster would be a new one.
-      const [first = ''] = found;
-      const missing = name === 'database.clusterArn' ? 'database.minCapacity' : name;
-      expect(first.startsWith(`${missing}: `)).toBe(true);
-    },
-  );
-
   test.each([
     [[], 'alarmMail'],
     [['target'], 'profile'],

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { settings } from '../../bin/settings.ts';
-import { allGrants } from '../grants/roles.ts';
 import { grantsTable, tableIn, unmarked } from '../grants/table.ts';
+import { allGrants } from '../helpers/function-roles.ts';
 import { templatesOf } from '../helpers/synthesized.ts';
 import { show, stackTemplate } from '../helpers/template.ts';
 

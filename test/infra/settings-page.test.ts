@@ -2,10 +2,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { settingsPage } from '../../bin/docs/settings-page.ts';
 import { operatorSettings } from '../../bin/operator-settings.ts';
 import { checkSettings } from '../../lib/infra/check-settings.ts';
 import { blocksOf, readPage } from '../helpers/pages.ts';
-import { settingsPage } from './settings-page.ts';
 
 const page = readPage('docs/settings.md');
 

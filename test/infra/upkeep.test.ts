@@ -16,13 +16,13 @@ interface Workflow {
 
 describe.each([
   ['ci', '.ci/run'],
-  ['nightly', '.ci/second-cloud/run --all'],
-])('the workflow %s', (name, command) => {
+  ['nightly', '.ci/second-cloud/run --all', 'npm run soak', 'npm run fuzz', '.ci/interop-regions --rust'],
+])('the workflow %s', (name, ...commands) => {
   const workflow = parse(read(`.github/workflows/${name}.yml`)) as Workflow;
   const steps = Object.values(workflow.jobs).flatMap((job) => job.steps);
 
-  test(`runs ${command}`, () => {
-    expect(steps.map(({ run }) => run)).toContain(command);
+  test(`runs ${commands.join(', ')}`, () => {
+    expect(steps.map(({ run }) => run)).toEqual(expect.arrayContaining(commands));
   });
 
   test('may only read, and names each action by its commit', () => {

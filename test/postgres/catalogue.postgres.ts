@@ -3,9 +3,8 @@ import * as z from 'zod';
 import { type DatabaseRole, databaseRoles } from '../../lib/contract/database-roles.ts';
 import { RdsErasure } from '../../lib/ops/audit/erasure.ts';
 import { RdsAuditTrail } from '../../lib/ops/audit/trail.ts';
-import { ArchiveUserWriter } from '../../lib/ops/catalogue/archive-users.ts';
 import { RdsArchiveInventory } from '../../lib/ops/catalogue/inventory.ts';
-import { FileIdTakenError, RdsArchiveWriter } from '../../lib/ops/catalogue/writer.ts';
+import { RdsArchiveWriter } from '../../lib/ops/catalogue/writer.ts';
 import { accessQuery } from '../../lib/service/catalogue/access-query.ts';
 import { rdsCatalogue } from '../../lib/service/catalogue/catalogue.ts';
 import { directCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
@@ -94,18 +93,14 @@ describe.each([databaseRoles.reader, databaseRoles.worker])('%s', (role) => {
 
   it.each([
     ['by id', ['EGAD1'], { datasetId: 'EGAD1' }, { known: true, granted: true, ...first(0) }],
-    ['by alias', ['soon', 'x', 'EGAD1'], { datasetId: 'doi:1' }, { known: true, granted: true, ...first(0, 2) }],
     ['an alias that has expired', ['old'], { datasetId: 'EGAD1' }, { known: true, granted: false, entitled: [] }],
-    ['an alias of two', ['shared'], { datasetId: 'shared' }, { known: false, granted: false, entitled: [] }],
     [
       'an alias like an id of a smoke test',
       ['SMOKE-1'],
       { datasetId: 'EGAD1' },
       { known: true, granted: false, entitled: [] },
     ],
-    ['a file', ['EGAD2', 'EGAD1'], { fileId: 'EGAF2' }, { known: true, granted: true, ...first(1) }],
     ['a file, not released', ['EGAD2'], { fileId: 'EGAF3' }, { known: true, granted: true, entitled: [] }],
-    ['a file that is missing', ['EGAD1'], { fileId: 'EGAF9' }, { known: false, granted: false, entitled: [] }],
     ['all that is granted', ['EGAD3', 'EGAD2', 'doi:1'], undefined, { known: true, granted: true, ...first(2) }],
   ] as const)('decides: %s', async (_name, granted, wanted, finding) => {
     expect(await catalogue().evaluateAccess(granted, wanted)).toEqual(finding);
@@ -269,21 +264,6 @@ describe('an export', () => {
   });
 });
 
-describe('the archive users', () => {
-  it('are saved and disabled by the operator, and found by the proxy', async () => {
-    const operator = new ArchiveUserWriter(as());
-    const proxy = new ArchiveUserWriter(as(databaseRoles.proxy));
-    await operator.save('central', '$scrypt$1');
-    await operator.save('central', '$scrypt$2');
-    expect(await proxy.find('central')).toEqual({ username: 'central', passwordHash: '$scrypt$2' });
-    await operator.disable('central');
-    expect(await all(operator.list())).toEqual([
-      { username: 'central', createdAt: expect.any(String), disabledAt: expect.stringMatching(/^\d{4}-.*:\d\dZ$/) },
-    ]);
-    expect(await proxy.find('central')).toBeUndefined();
-  });
-});
-
 describe('the operator', () => {
   const file = {
     fileId: 'EGAF100',
@@ -330,29 +310,6 @@ describe('the operator', () => {
     expect(await database.sql(events)).toEqual([['registered'], ['released']]);
     // What it entered is served.
     expect(await rdsCatalogue(as(databaseRoles.worker)).isReleased('EGAD100')).toBe(true);
-  });
-
-  it('notices content that the pipeline has archived, and removes what it has added', async () => {
-    const writer = new RdsArchiveWriter(as());
-    const again = { ...file, fileId: 'EGAF101', submissionFilePath: 'made/101.c4gh', archiveFilePath: 'body-101' };
-    const added = await writer.registerFile({ ...again, checksums: [{ ...file.checksums[0], checksum: 'abcd' }] });
-    expect(added).toEqual({ sameContentAs: 'EGAF1' });
-    const removal = { removalId: '7d4cbd3e-6f3e-4df5-9d9a-1c9b6e9d0e3d', fileId: 'EGAF101' };
-    await writer.appendDatasetEvent('EGAD100', 'released');
-    expect(await writer.removeFile(removal)).toBeUndefined();
-    await writer.appendDatasetEvent('EGAD100', 'deprecated');
-    expect(await writer.removeFile(removal)).toBe('removed');
-    expect(await database.sql("select 1 from sda.files where stable_id = 'EGAF101'")).toEqual([]);
-    const [row] = await all(new RdsAuditTrail(as()).newest({ fileId: 'EGAF101' }, 1));
-    expect(row).toMatchObject({ event: 'removed', requestId: removal.removalId, bytes: 28 });
-  });
-
-  it('does not replace a file that has another body', async () => {
-    const taken = { ...file, fileId: 'EGAF1', submissionFilePath: 'made/other.c4gh', archiveFilePath: 'other' };
-    await expect(new RdsArchiveWriter(as()).registerFile(taken)).rejects.toThrow(FileIdTakenError);
-    expect(await database.sql("select archive_file_path from sda.files where stable_id = 'EGAF1'")).toEqual([
-      ['body-1'],
-    ]);
   });
 });
 
@@ -403,28 +360,6 @@ describe('a role', () => {
       ],
       ['requests', 'receipt revision settled_at settled_revision staged staged_bytes state'],
     ]);
-  });
-
-  it.each([
-    [databaseRoles.proxy, 'select 1 from sda.files'],
-    [databaseRoles.proxy, "update data_out.archive_users set password_hash = 'x'"],
-    [databaseRoles.auditor, 'select public_key from data_out.requests'],
-    [databaseRoles.auditor, 'select depends_on from data_out.requests'],
-    [databaseRoles.auditor, 'select 1 from data_out.archive_users'],
-    [databaseRoles.auditor, 'select 1 from sda.files'],
-    [databaseRoles.auditor, "update data_out.requests set state = 'complete'"],
-    [databaseRoles.auditor, 'delete from data_out.request_files'],
-    [databaseRoles.reader, "update sda.files set header = ''"],
-    [databaseRoles.reader, 'select 1 from data_out.archive_users'],
-    [databaseRoles.reader, 'select 1 from data_out.export_log'],
-    [databaseRoles.worker, 'select key_fingerprint from data_out.export_log'],
-    [databaseRoles.worker, 'delete from data_out.export_log'],
-    [databaseRoles.worker, 'update data_out.retention set days = 30'],
-    [databaseRoles.proxy, 'select data_out.delete_expired(1, 1)'],
-    [databaseRoles.worker, "insert into sda.dataset_event_log (dataset_id, event) values ('EGAD2', 'released')"],
-    [databaseRoles.worker, 'set role data_out'],
-  ])('%s may not %s', async (role, sql) => {
-    await expect(as(role).execute(sql)).rejects.toThrow('permission denied');
   });
 
   it.each(roles)('%s is let in by its own password only', async (role) => {

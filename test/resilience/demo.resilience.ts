@@ -3,10 +3,6 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Engine, startEngine } from '../../lib/local/engine.ts';
-import { type Demonstration, demonstrate } from '../../lib/ops/smoke/demo.ts';
-import { createSteps } from '../../lib/ops/smoke/steps.ts';
-import { localTarget, type Target } from '../../lib/ops/target.ts';
 import { assembly } from '../helpers/assembly.ts';
 
 let folder: string;
@@ -46,15 +42,7 @@ describe('npm run demo', () => {
       expect(line).toMatch(new RegExp(`^ ?${index + 1}  .+: .+ \\((\\d+ ms|[\\d.]+ s)\\)$`));
     }
     expect(lines.filter((line) => line.includes('stream and decrypt'))).toHaveLength(6);
-    for (const step of [
-      'decrypted: ',
-      '206, bytes ',
-      'assembled by S3',
-      '403, all 4 alike',
-      '401, WWW-Authenticate: Bearer',
-    ]) {
-      expect(stdout).toContain(step);
-    }
+    for (const step of ['decrypted: ', 'assembled by S3']) expect(stdout).toContain(step);
     for (const reason of ['not_released', 'not_entitled', 'visa_expired'])
       expect(stdout).toContain(`rejected: ${reason}`);
     expect(performance.now() - started).toBeLessThan(60_000);
@@ -74,48 +62,3 @@ describe('npm run demo', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 });
-
-describe('the demonstration fails, and names the step', () => {
-  let engine: Engine;
-  beforeAll(async () => {
-    engine = await startEngine({ assemblyDir: await assembly(), connectionPath: join(folder, 'connection.json') });
-  });
-  afterAll(() => engine.stop());
-
-  const attempt = (change: Partial<Demonstration>) =>
-    demonstrate({
-      connection: engine.connection,
-      expected: { archiveKind: 'fega', deliveryReceipt: true, needsPassword: true },
-      stagingCost: () => ({ bytesRead: 0, partsCopied: 1 }),
-      steps: createSteps(
-        () => {},
-        () => performance.now(),
-      ),
-      signal: AbortSignal.timeout(50_000),
-      ...change,
-    });
-
-  test('when a body differs from the archived one', async () => {
-    const target = localTarget(engine.connection);
-    const bodies: Target['bodies'] = {
-      location: target.bodies.location,
-      upload: (key, source, options) => target.bodies.upload(key, flipped(source), options),
-      holds: () => true,
-      remove: (key) => target.bodies.remove(key),
-    };
-    await expect(attempt({ target: { ...target, bodies } })).rejects.toThrow(
-      /^step \d+ failed, stream and decrypt .*notes/,
-    );
-  });
-});
-
-/** The same bytes, except the first one. */
-async function* flipped(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let first = true;
-  for await (const chunk of source) {
-    const copy = Uint8Array.from(chunk);
-    if (first && copy.length > 0) copy[0]! ^= 1;
-    first = false;
-    yield copy;
-  }
-}

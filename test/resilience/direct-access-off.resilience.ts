@@ -44,25 +44,25 @@ test('an export reaches its recipient, step by step', async () => {
   const stagingCost = () => ({ bytesRead: 0, partsCopied: 1 });
   await demonstrate({
     connection,
-    expected: { archiveKind: 'fega', deliveryReceipt: true, needsPassword: true },
+    expected: { archiveKind: 'fega', deliveryReceipt: true, adminPage: true, needsPassword: true },
     stagingCost,
     steps,
     signal: AbortSignal.timeout(50_000),
   });
   expect(said.filter((line) => line.includes('stream and decrypt'))).toHaveLength(6);
-  expect(said.join('')).not.toContain('ask for what is not released');
+  expect(said.join('')).not.toContain('list the files directly');
 });
 
 test('the smoke test believes what is deployed, and not the settings', async () => {
   const { terminal, said } = makeTerminal({ now: () => new Date() });
   const argv = ['--json', '--connection', service.engine.connectionPath];
   // The deployment writes receipts.
-  const expected = { archiveKind: 'fega', deliveryReceipt: false, needsPassword: true };
+  const expected = { archiveKind: 'fega', deliveryReceipt: false, adminPage: true, needsPassword: true };
   const exitCode = await runSmoke(argv, terminal, { local: expected, deployed: expected });
   expect(exitCode, said.stdout).toBe(0);
   const lines = said.stdout.trim().split('\n');
   const results = new Map(lines.map((line) => JSON.parse(line)).map((result) => [result.id, result]));
-  for (const id of ['paused-database', 'receipt', 'openapi', 'proxy GET /stream/{file}', 'unknown-routes']) {
+  for (const id of ['paused-database', 'receipt', 'proxy GET /stream/{file}', 'unknown-routes']) {
     expect([id, results.get(id)?.result]).toEqual([id, 'passed']);
   }
   for (const id of ['direct', 'ticket', 'data-out GET /files/{fileId}']) {

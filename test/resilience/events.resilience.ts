@@ -82,26 +82,7 @@ test('for an export that succeeds or is rejected, the consumer and the function 
   expect(callers.sort()).toEqual(['consume-export events PutEvents', 'settle-delivery events PutEvents']);
 });
 
-test('an event that is refused twice is sent the third time', async () => {
-  let refusals = 2;
-  const remove = service.engine.traffic.addFault(({ service: name }) => {
-    if (name !== 'events' || refusals === 0) return undefined;
-    refusals -= 1;
-    return { error: { status: 400, code: 'ThrottlingException' } };
-  });
-  try {
-    const requestId = await exported();
-    await eventOf(requestId, 'Export Accepted');
-    expect([refusals, eventsOf(requestId, 'Export Accepted').length]).toEqual([0, 1]);
-    await service.settled(requestId);
-  } finally {
-    remove();
-  }
-});
-
 test.each([
-  ['is away', { drop: true }],
-  ['throttles', { error: { status: 400, code: 'ThrottlingException' } }],
   ['hangs', { delayMs: 10_000, drop: true }],
   ['refuses the role', { error: { status: 400, code: 'AccessDeniedException' } }],
 ])('while EventBridge %s, an export is carried out once, and the lost event is on record', async (_name, fault) => {

@@ -36,6 +36,7 @@ test('a second build gives the same bytes', async () => {
   const names = [
     `data-out-${version}-linux-x64`,
     `data-out-${version}.cdx.json`,
+    `data-out-${version}.tgz`,
     'LICENSE',
     'THIRD-PARTY-LICENSES.txt',
   ];
@@ -59,6 +60,7 @@ describe('beside the executables are', () => {
       `data-out-${version}-linux-x64`,
       `data-out-${version}-win-x64.exe`,
       `data-out-${version}.cdx.json`,
+      `data-out-${version}.tgz`,
     ]);
   });
 
@@ -155,15 +157,6 @@ describe('the executable for Linux x64, in an empty environment', () => {
     const verified = await run('verify', 'data', '--key', world.keyPath);
     expect(verified).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('1 of 1 files verified') });
     expect(await run('list')).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('EGAF1-one.bam.c4gh') });
-  });
-
-  test('completes commands in bash', async () => {
-    const { stdout } = await run('completion', 'bash');
-    await writeFile(join(folder, 'home/completion'), stdout);
-    const { status } = spawnSync('bash', ['-c', '. ./completion && complete -p data-out'], {
-      cwd: join(folder, 'home'),
-    });
-    expect(status).toBe(0);
   });
 });
 

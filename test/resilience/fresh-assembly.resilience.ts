@@ -70,23 +70,17 @@ test('with nothing changed it does not, also when a file is only touched', async
 describe('it synthesizes again', () => {
   beforeEach(() => freshAssembly({ root }));
 
-  test.each(['lambdas/a.ts', 'lib/visas/a.ts', 'bin/settings.ts', 'package-lock.json', 'cdk.json'])(
-    'after another content of %s',
-    async (path) => {
-      appendFileSync(at(path), ' second');
-      await freshAssembly({ root });
-      expect(runs()).toBe(2);
-    },
-  );
+  test.each(['lambdas/a.ts', 'bin/settings.ts', 'package-lock.json'])('after another content of %s', async (path) => {
+    appendFileSync(at(path), ' second');
+    await freshAssembly({ root });
+    expect(runs()).toBe(2);
+  });
 
-  test.each(['lib/visas/b.ts', 'lib/new/a.ts', 'config/trusted-issuers.json', 'tsconfig.json', 'cdk.context.json'])(
-    'after a new file %s',
-    async (path) => {
-      write(path, '');
-      await freshAssembly({ root });
-      expect(runs()).toBe(2);
-    },
-  );
+  test.each(['lib/new/a.ts', 'config/trusted-issuers.json'])('after a new file %s', async (path) => {
+    write(path, '');
+    await freshAssembly({ root });
+    expect(runs()).toBe(2);
+  });
 
   test.each(['cdk.out/local/asset.abc', 'cdk.out/local/manifest.json', 'cdk.out/local/inputs.sha256'])(
     'without %s',
@@ -97,12 +91,6 @@ describe('it synthesizes again', () => {
     },
   );
 
-  test('after something else has written the template', async () => {
-    write('cdk.out/local/Some.template.json', '{}');
-    await freshAssembly({ root });
-    expect(JSON.parse(readFileSync(at('cdk.out/local/Some.template.json'), 'utf8'))).toEqual({ source: 'first' });
-  });
-
   test('but not after a synth of what is deployed, which it leaves alone', async () => {
     for (const name of ['manifest.json', 'Some.template.json']) write(`cdk.out/${name}`, 'deployed');
     await freshAssembly({ root });
@@ -110,12 +98,6 @@ describe('it synthesizes again', () => {
     write('lambdas/a.ts', 'second');
     await freshAssembly({ root });
     expect(readFileSync(at('cdk.out/Some.template.json'), 'utf8')).toBe('deployed');
-  });
-
-  test('but not after another synth with the same result', async () => {
-    write('cdk.out/local/performance-counters.json', '{}');
-    await freshAssembly({ root });
-    expect(runs()).toBe(1);
   });
 
   test('but not for a part that no function holds', async () => {
@@ -153,30 +135,6 @@ test('a synth that fails names what stopped it, and its log has the rest', async
   expect(readFileSync(at('cdk.out/local/synth.log'), 'utf8')).toBe(`${said.join('\n')}\n`);
 });
 
-test('of a source that does not compile it shows the line', async () => {
-  const said = '✘ [ERROR] Unexpected ";"\n\n    lambdas/proxy/files.ts:23:10:\n      23 │ const x = ;\n\n1 error\nmore';
-  write('node_modules/aws-cdk/bin/cdk', `console.error(${JSON.stringify(said)}); process.exit(1);`);
-  await expect(freshAssembly({ root })).rejects.toThrow(
-    'failed: Unexpected ";"\n\n    lambdas/proxy/files.ts:23:10:\n      23 │ const x = ;\nAll that it said',
-  );
-});
-
-test.each([
-  [
-    'has a syntax error',
-    'node:internal\n    ^\n\nfile:///data-out/bin/settings.ts:39\n};\nconst x = ;\n          ^\n\nSyntaxError [ERR_INVALID_TYPESCRIPT_SYNTAX]: Expression expected\n    at parse (node:internal:72:36) {\n  code: 1\n}\n\nNode.js v24',
-    '/data-out/bin/settings.ts:39: Expression expected',
-  ],
-  [
-    'names a package that is missing',
-    "node:internal\n    ^\n\nError [ERR_MODULE_NOT_FOUND]: Cannot find package 'x' imported from /data-out/bin/app.ts\n    at a (node:internal:1:1) {\n  code: 1\n}\n\nNode.js v24",
-    "Cannot find package 'x' imported from /data-out/bin/app.ts",
-  ],
-])('of a source that %s it says where', async (_, said, cause) => {
-  write('node_modules/aws-cdk/bin/cdk', `console.error(${JSON.stringify(said)}); process.exit(1);`);
-  await expect(freshAssembly({ root })).rejects.toThrow(`The synth of the template failed: ${cause}\nAll that it said`);
-});
-
 function standardError(isTTY: boolean) {
   const shown: string[] = [];
   const stream = { isTTY, write: (text: string | Uint8Array) => shown.push(String(text)) > 0 };
@@ -189,13 +147,6 @@ test('a synth on a terminal is one line that counts the functions', async () => 
   expect(shown.join('')).toBe(
     'Synthesizing the template, about 10 s\rSynthesizing the template, about 10 s; functions bundled: 1\n',
   );
-});
-
-test('elsewhere it is said once', async () => {
-  const { stream, shown } = standardError(false);
-  await freshAssembly({ root, ...synthProgress(stream) });
-  await freshAssembly({ root, ...synthProgress(stream) });
-  expect(shown.join('')).toBe('Synthesizing the template, about 10 s.\n');
 });
 
 test('a synth of another process is waited for', async () => {

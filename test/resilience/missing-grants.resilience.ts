@@ -60,8 +60,6 @@ const without = (functionId: string, action: string) => (stacks: Stacks) => {
 describe('nothing starts if AWS itself may not', () => {
   test.each([
     ['poll a queue', without('StageFile', 'sqs:ReceiveMessage'), 'the role of stage-file lacks sqs:ReceiveMessage'],
-    ['write a log', without('Files', 'logs:PutLogEvents'), 'the role of files lacks logs:PutLogEvents'],
-    ['send traces', without('Files', 'xray:PutTraceSegments'), 'the role of files lacks xray:PutTraceSegments'],
     [
       'call a function on a schedule',
       ({ DataOutService: { Resources } }: Stacks) => {

@@ -3,14 +3,11 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import { startEngine } from '../../lib/local/engine.ts';
 import { assembly } from '../helpers/assembly.ts';
 import { makeTestIssuer } from '../helpers/issuer.ts';
 import { opsProcess } from '../helpers/ops-process.ts';
 import { blocksOf, readPage } from '../helpers/pages.ts';
-import { ProxyCaller } from '../helpers/proxy-caller.ts';
-import { receive } from '../helpers/receive.ts';
 import { mountSmallDisk } from '../helpers/small-disk.ts';
 
 /** Mistakes and accidents of docs/operators.md that its walk cannot make. */
@@ -100,39 +97,6 @@ test('an issuer of smoke tests ends the synth of a deployment for production, an
   const taken = synth();
   expect(taken.status, String(taken.stderr)).toBe(0);
 }, 60_000);
-
-test('an emoji in a file name and in a subject', async () => {
-  const engine = await startEngine({ assemblyDir: await assembly(), connectionPath: join(folder, 'connection.json') });
-  const run = (...argv: readonly string[]) => opsProcess(argv, { connectionPath: engine.connectionPath });
-  try {
-    const path = '👩‍🔬 🧬.txt';
-    await writeFile(join(folder, path), 'abc');
-    const dataset = 'EGAD00000000001';
-    const added = await run('archive', 'add', join(folder, path), '--dataset', dataset, '--file-id', 'EGAF00000000001');
-    expect(added).toMatchObject({ exitCode: 0, stdout: expect.stringContaining(': 👩\\u{200d}🔬 🧬.txt, 3 B') });
-    const shown = await run('archive', 'show', 'EGAF00000000001', '--json');
-    expect(JSON.parse(shown.stdout)).toMatchObject({ submissionFilePath: path });
-    await run('dataset', 'release', dataset);
-    const visa = (await run('visa', 'issue', '--subject', '👩‍🔬@example.org', '--dataset', dataset)).stdout.trim();
-    const recipient = generateKeyPair();
-    const proxy = new ProxyCaller(engine.connection, AbortSignal.timeout(40_000));
-    await proxy.exportDataset({ datasetId: dataset, visa, publicKey: formatPublicKey(recipient.publicKey) });
-    const listed = async () => (await proxy.listOutbox(visa)).map(({ fileName }) => fileName);
-    await expect.poll(listed, { timeout: 30_000, interval: 200 }).toContainEqual(expect.stringMatching(/\.c4gh$/));
-    const [name = ''] = await listed();
-    expect(await receive(await proxy.stream(visa, name), recipient.privateKey)).toMatchObject({ plaintextSize: 3 });
-    const outbox = await run(
-      'outbox',
-      'list',
-      '--subject',
-      `${engine.connection.issuer.iss},👩‍🔬@example.org`,
-      '--json',
-    );
-    expect(outbox.stdout).toContain('EGAF00000000001');
-  } finally {
-    await engine.stop();
-  }
-}, 90_000);
 
 test('a disk that is full at the start is named', async ({ skip }) => {
   const disk = mountSmallDisk(join(folder, 'disk'), '1m') ?? skip('needs the right to mount a small disk');

@@ -175,31 +175,6 @@ describe('a deployment from nothing', () => {
     expect(received.plaintextSha256).toBe(vector.expected.sha256);
     expect(received.plaintextSize).toBe(vector.expected.length);
   });
-
-  test('release and deprecate are events of the dataset, the newest wins, none is recorded twice', async () => {
-    await writeFile(file('one.txt'), 'one');
-    await run(['archive', 'add', file('one.txt'), '--dataset', 'EGAD12']);
-    for (const verb of ['release', 'release', 'deprecate', 'release']) {
-      expect(await run(['dataset', verb, 'EGAD12'])).toMatchObject({ exitCode: 0 });
-    }
-    expect(await sql("select event from sda.dataset_event_log where dataset_id = 'EGAD12' order by id")).toEqual([
-      ['registered'],
-      ['released'],
-      ['deprecated'],
-      ['released'],
-    ]);
-    expect(await run(['dataset', 'release', 'EGAD13'])).toMatchObject({ exitCode: 4, stdout: '' });
-  });
-
-  test('several datasets in one passport are all granted', async () => {
-    const argv = ['visa', 'issue', '--subject', 'carl', '--dataset', 'EGAD1', 'EGAD12'];
-    const passport = (await run(argv)).stdout.trim();
-    const recipient = generateKeyPair();
-    const proxy = new ProxyCaller(engine.connection, AbortSignal.timeout(40_000));
-    const publicKey = formatPublicKey(recipient.publicKey);
-    await proxy.exportDataset({ datasetId: 'EGAD12', visa: passport, publicKey });
-    await expect.poll(() => proxy.listOutbox(passport), { timeout: 30_000, interval: 200 }).toHaveLength(1);
-  });
 });
 
 test('an engine that is gone is "unavailable", soon', async () => {

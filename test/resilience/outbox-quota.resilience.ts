@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import { copyWithSettings } from '../helpers/assembly-with-settings.ts';
-import { basic, Service } from '../helpers/service.ts';
+import { Service } from '../helpers/service.ts';
 
 /** The service with the setting `outboxQuotaGib`. The catalogue says that a file is large: nothing of it is ever staged. */
 const folder = mkdtempSync(join(tmpdir(), 'data-out-quota-'));
@@ -40,13 +40,4 @@ test('a request within the quota is staged, and one beyond it is rejected and st
     expect.objectContaining({ event: 'rejected', reason: 'outbox_quota_exceeded', datasetId: 'EGAD2' }),
   ]);
   expect(await service.outboxKeys('jane')).toEqual(before);
-});
-
-test('the state of the request says why', async () => {
-  const requestId = await ask('EGAD2', 'joe');
-  await service.settled(requestId);
-  const response = await fetch(service.url(`export/fega/${requestId}`), {
-    headers: { authorization: basic(service.connection.admin) },
-  });
-  expect(await response.json()).toMatchObject({ state: 'rejected', reason: 'outbox_quota_exceeded' });
 });

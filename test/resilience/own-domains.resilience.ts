@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { copyWithSettings } from '../helpers/assembly-with-settings.ts';
 import { type RawRequest, rawRequest } from '../helpers/raw-http.ts';
-import { basic, Service } from '../helpers/service.ts';
+import { Service } from '../helpers/service.ts';
 import { account } from '../helpers/settings.ts';
 
 /** The APIs behind host names of the operator's own, as API Gateway tells them to the functions. */
@@ -72,31 +72,5 @@ describe('a DRS object', () => {
     expect(url).toBe(`https://${hosts.direct}/files/${fileId}/a.vcf`);
     const { status, bytes } = await ask('direct', new URL(url).pathname.slice(1), { headers: bearer() });
     expect([status, bytes.length]).toEqual([200, 1000]);
-  });
-});
-
-describe('the administrators’ page', () => {
-  const order = (headers: RawRequest['headers']) =>
-    ask('proxy', 'export/fega', {
-      method: 'POST',
-      body: '{}',
-      headers: { Authorization: basic(service.connection.admin), 'Content-Type': 'application/json', ...headers },
-    });
-
-  test('is served, and may export', async () => {
-    const headers = { Authorization: basic(service.connection.admin) };
-    expect((await ask('proxy', 'admin', { headers })).status).toBe(200);
-    // The order itself is empty.
-    const { status, text } = await order({ Origin: `https://${hosts.proxy}`, 'Sec-Fetch-Site': 'same-origin' });
-    expect([status, JSON.parse(text).code]).toEqual([400, 'invalid_request']);
-  });
-
-  test('of another host may not, even of the other API', async () => {
-    for (const origin of ['http://127.0.0.1', `http://${hosts.proxy}`]) {
-      const { status, text } = await order({ Origin: origin });
-      expect([status, JSON.parse(text).code]).toEqual([403, 'foreign_origin']);
-    }
-    const { status, text } = await order({ 'Sec-Fetch-Site': 'same-site' });
-    expect([status, JSON.parse(text).code]).toEqual([403, 'foreign_origin']);
   });
 });

@@ -3,11 +3,9 @@ import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
   chownSync,
-  closeSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
-  openSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -15,8 +13,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createRequire } from 'node:module';
-import { availableParallelism, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -30,7 +27,7 @@ const prefix = join(project, 'global');
 const npm = (args: readonly string[]) =>
   execFileSync('npm', [...args, '--silent', '--offline', '--cache', join(project, 'empty-cache')], { stdio: 'pipe' });
 
-/** A project elsewhere that has the packed package, made as docs/researchers.md, docs/crypt4gh.md and docs/releasing.md say. */
+/** A project elsewhere that has the packed package, made as docs/researchers.md and docs/crypt4gh.md say. */
 beforeAll(async () => {
   await buildPackage(join(project, 'package'));
   npm(['pack', join(project, 'package'), '--pack-destination', project]);
@@ -80,20 +77,6 @@ describe('the packed package', () => {
     expect(check('app.ts')).toBe('');
     expect(check('threads.ts')).toBe('');
     expect(check('wrong.ts')).toMatch(/^wrong\.ts\(2,/);
-  });
-
-  test('is also found as a path, by tools that do not read "exports"', () => {
-    const { resolve } = createRequire(import.meta.url);
-    for (const [name, file] of [
-      ['crypt4gh', 'crypt4gh/index.js'],
-      ['crypt4gh/segment-worker', 'crypt4gh/segment-worker.js'],
-    ] as const) {
-      expect(resolve(join(installed, name))).toBe(join(installed, file));
-      expect(createRequire(join(project, 'app.ts')).resolve(`data-out/${name}`)).toBe(join(installed, file));
-    }
-    const threads = `new SegmentWorkers({ workerUrl: new URL(import.meta.resolve('data-out/crypt4gh/segment-worker')), `;
-    writeFileSync(join(project, 'by-name.ts'), app.replace('new SegmentWorkers({ ', threads));
-    expect(run(join(project, 'by-name.ts'))).toBe(output);
   });
 
   test('works in a bundle, with the threads file as its own entry', async () => {
@@ -200,49 +183,6 @@ describe('the client, installed with npm i -g and no network', () => {
     expect(kept()).toEqual([]);
   });
 
-  /** Runs the client. @returns what it reported, and those modules of Node.js that it loaded, of the ones that load slowly */
-  function loaded(line: string, options: Parameters<typeof spawnSync>[2]) {
-    const slow = ['child_process', 'crypto', 'readline', 'tls', 'worker_threads', 'zlib'];
-    const report = `process.on('exit', () => {
-      const loaded = process.moduleLoadList.map((name) => name.replace('NativeModule ', ''));
-      process.stderr.write(JSON.stringify(${JSON.stringify(slow)}.filter((name) => loaded.includes(name))));
-    })`;
-    const argv = ['--import', `data:text/javascript,${report}`, join(installed, 'bin/data-out.js'), '--quiet'];
-    const env = { DATA_OUT_VISA: 'a.b.c', HOME: project };
-    const run = spawnSync(process.execPath, [...argv, ...line.split(' ')], { cwd: project, env, ...options });
-    const [, said, modules = ''] = /^(.*)(\[.*\])$/s.exec(run.stderr.toString()) ?? [];
-    return { said, modules: JSON.parse(modules) as readonly string[], output: run.stdout };
-  }
-
-  test.each([
-    ['--version', [], ''],
-    ['download --all --url http://127.0.0.1:9/', [], 'ECONNREFUSED'],
-    ['keys generate other --no-passphrase', ['crypto'], ''],
-  ])('%s loads only the modules of Node.js that it uses', (line, used, expected) => {
-    const { said, modules } = loaded(line, {});
-    expect(said).toContain(expected);
-    expect(modules).toEqual(used);
-  });
-
-  test('decrypts on threads if there are processors for them, of which a pipe leaves fewer', () => {
-    const plaintext = randomBytes(9 * 1024 * 1024);
-    client('keys', 'generate', 'piping', '--no-passphrase');
-    const container = execFileSync(join(prefix, 'bin/data-out'), ['encrypt', '-r', 'piping.pub.pem'], {
-      ...{ cwd: project, input: plaintext, maxBuffer: 2 * plaintext.length },
-    });
-    writeFileSync(join(project, 'piped.c4gh'), container);
-    const read = (stdin: object) => {
-      const run = loaded('decrypt --key piping.sec.pem -', { maxBuffer: 2 * plaintext.length, ...stdin });
-      expect(plaintext.equals(Buffer.from(run.output))).toBe(true);
-      return run.modules;
-    };
-    const file = openSync(join(project, 'piped.c4gh'), 'r');
-    const withThreads = (least: number) => ['crypto', ...(availableParallelism() >= least ? ['worker_threads'] : [])];
-    expect(read({ input: container })).toEqual(withThreads(3));
-    expect(read({ stdio: [file, 'pipe', 'pipe'] })).toEqual(withThreads(2));
-    closeSync(file);
-  });
-
   test('is packed without compiled code', () => {
     const folder = join(project, 'package');
     mkdirSync(join(folder, 'bin/.compiled'), { recursive: true });
@@ -255,13 +195,5 @@ describe('the client, installed with npm i -g and no network', () => {
       ...['LICENSE', 'README.md', 'THIRD-PARTY-LICENSES.txt', 'bin/client.js', 'bin/data-out.js', 'bin/package.json'],
       'package.json',
     ]);
-  });
-
-  test('loads its HTTP client when it is needed', () => {
-    // A forward proxy at a closed port, and TLS authorities: settings of the HTTP client.
-    const env = { ...process.env, DATA_OUT_VISA: 'a.b.c', HTTPS_PROXY: 'http://127.0.0.1:9/' };
-    const args = ['list', '--url', 'https://localhost:9/', '--ca', join(project, 'package.json')];
-    const { status, stderr } = spawnSync(join(prefix, 'bin/data-out'), args, { env, encoding: 'utf8' });
-    expect({ status, stderr }).toMatchObject({ status: 7, stderr: expect.stringContaining('ECONNREFUSED') });
   });
 });

@@ -6,8 +6,7 @@ import { ResourcePolicies } from '../../lib/local/iam/resource-policies.ts';
 import { loadAssembly } from '../../lib/local/template/assembly.ts';
 import { deploy } from '../../lib/local/template/deployment.ts';
 import { whereOf } from '../../lib/local/template/template.ts';
-import { deploymentOf, rolesOf, synthesize } from '../grants/roles.ts';
-import { widest } from '../grants/settings.ts';
+import { deploymentOf, rolesOf, synthesize, widest } from '../helpers/function-roles.ts';
 import { account, existing } from '../helpers/settings.ts';
 
 describe('the local engine can evaluate every policy', () => {

@@ -13,7 +13,6 @@ import { shortest } from '../../lib/ops/commands/password.ts';
 import { acknowledgements, findings } from '../helpers/security-findings.ts';
 import { show } from '../helpers/template.ts';
 import { stacksOfVariants } from '../helpers/variants.ts';
-import { pagePath, withAcceptedRules } from '../infra/accepted-rules.ts';
 
 const outdir = mkdtempSync(join(tmpdir(), 'data-out-'));
 afterAll(() => rmSync(outdir, { recursive: true }));
@@ -67,13 +66,6 @@ test('every exception is for a finding', () => {
     .flatMap(({ accepted }) => accepted.map(({ rule, path }) => `${rule} at ${path}`))
     .filter((each) => !used.has(each));
   expect([...new Set(stale)]).toEqual([]);
-});
-
-test('the page for operators has every exception: if not, run npm run docs', () => {
-  const page = readFileSync(pagePath, 'utf8');
-  const accepted = checked.flatMap((each) => each.accepted);
-  expect(page).toBe(withAcceptedRules(page, accepted));
-  for (const { reason } of accepted) expect(page).toContain(reason);
 });
 
 test('the rules are in force where the stacks are deployed from, and find what is wrong', () => {

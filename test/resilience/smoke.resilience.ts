@@ -7,12 +7,7 @@ import { join } from 'node:path';
 import { DeleteObjectCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import { runChecks } from '../../lib/ops/smoke/check.ts';
-import { removeRuns } from '../../lib/ops/smoke/clean-up.ts';
-import { makeIssuer, smokeVisa, visaFor } from '../../lib/ops/smoke/issuer.ts';
-import { runIds, startRun } from '../../lib/ops/smoke/run.ts';
-import { suite } from '../../lib/ops/smoke/suite.ts';
-import { newUsers } from '../../lib/ops/smoke/users.ts';
+import { makeIssuer, smokeVisa } from '../../lib/ops/smoke/issuer.ts';
 import { findDeployment, targetOf } from '../../lib/ops/target.ts';
 import { assembly } from '../helpers/assembly.ts';
 import { makeTerminal } from '../helpers/ops-world.ts';
@@ -239,11 +234,6 @@ describe('deployed stacks, as the AWS SDK finds them', () => {
     expect(await left()).toEqual(nothing);
   });
 
-  test('a stage that is not there is told', async () => {
-    const { exitCode, stderr } = await runScript('smoke', ['--stage', 'nope'], undefined, asDeployed());
-    expect([exitCode, stderr]).toEqual([4, expect.stringContaining('there is no stack DataOutStorage-nope')]);
-  });
-
   test.each([
     ['smoke', ['--aws']],
     ['preflight', ['--aws']],
@@ -264,36 +254,6 @@ describe('deployed stacks, as the AWS SDK finds them', () => {
 });
 
 describe('a deployment without a connection file', () => {
-  test('gets users of the run, and loses them again', async () => {
-    const { terminal } = makeTerminal();
-    const local = await findDeployment({ connection: service.engine.connectionPath }, terminal);
-    // As deployed stacks are: with users that the run makes.
-    const deployment = { ...local, connection: undefined };
-    const target = targetOf(deployment);
-    const before = await target.administrators.read();
-    const ids = runIds(new Date());
-    const { outputs, issuer } = service.connection;
-    await using run = startRun({
-      ...{ ids, deployment, target, signal: terminal.signal },
-      expected: { archiveKind: 'fega', deliveryReceipt: true, needsPassword: true },
-      access: { proxyUrl: outputs.ProxyUrl, dataOutUrl: outputs.DataOutUrl, ...newUsers(ids.username) },
-      visa: await visaFor(issuer, ids.username, ids.datasetId, new Date()),
-    });
-    // Cold functions read the secrets again.
-    await service.engine.functions.recycle();
-    const wanted = ['paused-database', 'visa', 'users', 'archive', 'export', 'exported', 'outbox', 'download'];
-    const results = await runChecks(
-      suite.filter(({ id }) => wanted.includes(id)),
-      run,
-      () => {},
-    );
-    expect(results.map(({ id, result }) => [id, result])).toEqual(wanted.map((id) => [id, 'passed']));
-    expect(JSON.stringify(await target.administrators.read())).toContain(ids.username);
-    await removeRuns(deployment, run.requestId);
-    expect(await target.administrators.read()).toEqual(before);
-    expect(await left()).toEqual(nothing);
-  });
-
   test('a visa of a real issuer: what else its subject has in the outbox stays', async () => {
     const file = join(folder, 'smoke.jwt');
     writeFileSync(file, await service.visa({ subject: 'researcher', datasetId: 'SMOKE-by-hand' }));
@@ -345,7 +305,7 @@ describe('the test issuer', () => {
 test('the commands of docs/smoke-test.md end well', async () => {
   const comment = 'run by test/resilience/smoke.resilience.ts';
   const blocks = blocksOf('docs/smoke-test.md').filter((block) => block.comment === comment);
-  expect(blocks).toHaveLength(5);
+  expect(blocks).toHaveLength(4);
   // Where an engine that was started in this folder has it.
   cpSync(service.engine.connectionPath, join(folder, '.local/connection.json'));
   mkdirSync(join(folder, 'private'), { recursive: true });

@@ -74,13 +74,6 @@ test('--archive-credentials when-presented serves the visa alone, whatever the t
   expect([reply.status, await reply.json()]).toEqual([200, expect.objectContaining({ files: [] })]);
 });
 
-test('another word is refused, and the two that are known are named', async () => {
-  expect(await refused('--archive-credentials', 'never')).toEqual({
-    code: 1,
-    said: expect.stringContaining('required, when-presented'),
-  });
-});
-
 test('a taken port is refused before anything else happens', async () => {
   const server = createServer();
   server.listen(0, '127.0.0.1');
@@ -225,10 +218,5 @@ describe('--inspect', () => {
     expect(sources).toContain(join(root, 'lambdas/proxy/files.ts'));
     expect(sources.filter((source) => !existsSync(source))).toEqual([]);
     expect([of, value]).toEqual(['files', expect.stringMatching(/\/tasks\/files$/)]);
-  });
-
-  test('of an unknown function names the known ones', async () => {
-    const { code, said } = await refused('--data-dir', folder, '--inspect', 'file');
-    expect([code, said]).toEqual([1, expect.stringMatching(/no function file to inspect: .*files, .*stage-file/)]);
   });
 });

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { type AccessEntry, grantText } from '../../lib/local/iam/access.ts';
 import { parsePolicy } from '../../lib/local/iam/policy.ts';
 import { report, reportText } from '../grants/report.ts';
-import type { Grant } from '../grants/roles.ts';
 import { tableIn, unmarked, withTable } from '../grants/table.ts';
+import type { Grant } from '../helpers/function-roles.ts';
 
 const role = 'arn:aws:iam::0:role/work';
 const allowed = (Action: string, Resource: string) =>

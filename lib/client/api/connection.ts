@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { limits } from '../../contract/limits.ts';
 import { ClientError, ServiceError, UnavailableError } from './errors.ts';
 import { fewerHeaders, refusal } from './problem.ts';
@@ -101,50 +102,37 @@ export interface AuthorizedRequest {
 }
 
 /**
- * Sends a request with the user's credentials, and retries it as the transport's policy says. If the service refuses the
- * credentials, they are read again; if they have changed, the request is sent once more.
- * @returns a reply with a status below 300
+ * Sends a request with the user's credentials, reads the reply, and retries both as the transport's policy says. If the service
+ * refuses the credentials, they are read again; if they have changed, the request is sent once more.
+ * @param read gets a reply with a status below 300
  * @throws ClientError
  */
-export async function authorized(connection: ServiceConnection, options: AuthorizedRequest): Promise<TransportReply> {
-  const { transport } = connection;
-  const { request, what } = options;
-  const backoff = transport.backoff(request.signal, options.attempts);
-  let renewed = false;
-  for (;;) {
-    const secrets = await secretsOf(connection, options.needsVisa);
-    const complete = fitting(connection, options, secrets);
-    try {
-      const reply = await transport.send(complete);
-      if (reply.status < 300) return reply;
-      throw await refusal(reply, what, transport.timing.now());
-    } catch (error) {
-      if (error instanceof ServiceError && error.status === 401) {
-        // The same credentials would be refused again.
-        if (renewed || isSame(secrets, await secretsOf(connection, options.needsVisa))) throw error;
-        renewed = true;
-      } else if (options.once && error instanceof UnavailableError && error.mayBeDone) {
-        throw error;
-      } else {
-        await backoff.failed(error);
-      }
-    }
-  }
-}
-
-/** As {@link authorized}, and reads the reply. Sends the request again if the reply breaks off. */
-export async function readAuthorized<T>(
+export async function authorized<T>(
   connection: ServiceConnection,
   options: AuthorizedRequest,
   read: (reply: TransportReply) => Promise<T>,
 ): Promise<T> {
-  const backoff = connection.transport.backoff(options.request.signal, options.attempts);
+  const { transport } = connection;
+  const { request, what, needsVisa, once } = options;
+  const backoff = transport.backoff(request.signal, options.attempts);
+  let renewed = false;
   for (;;) {
-    const reply = await authorized(connection, options);
+    const secrets = await secretsOf(connection, needsVisa);
+    const complete = fitting(connection, options, secrets);
     try {
-      return await read(reply);
+      const reply = await transport.send(complete);
+      if (reply.status < 300) return await read(reply);
+      throw await refusal(reply, what, transport.timing.now());
     } catch (error) {
-      await backoff.failed(error);
+      if (error instanceof ServiceError && error.status === 401) {
+        // The same credentials would be refused again.
+        if (renewed || isDeepStrictEqual(secrets, await secretsOf(connection, needsVisa))) throw error;
+        renewed = true;
+      } else if (once && error instanceof UnavailableError && error.mayBeDone) {
+        throw error;
+      } else {
+        await backoff.failed(error);
+      }
     }
   }
 }
@@ -177,10 +165,6 @@ function tooLarge(what: string, request: TransportRequest, transport: Transport)
   return new ClientError('usage', `${what}: ${all}; ${largest?.name} has ${largest?.bytes}`, {
     remedy: fewerHeaders,
   });
-}
-
-function isSame(one: Secrets, other: Secrets): boolean {
-  return one.visa === other.visa && one.basic === other.basic;
 }
 
 async function secretsOf({ visa, basic }: ServiceConnection, needsVisa: boolean): Promise<Secrets> {

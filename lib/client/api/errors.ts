@@ -76,45 +76,12 @@ export class UnavailableError extends ClientError {
   }
 }
 
-/** The half of the credentials that the service refused or missed: the visa or passport, or user name and password. */
-export type RefusedHalf = 'visa' | 'password';
-
 /** The service refused the call, with a problem document (RFC 9457) or with a status alone. */
 export class ServiceError extends ClientError {
   readonly status: number;
-  /** With status 401, if the service says it. */
-  readonly refused: RefusedHalf | undefined;
-  constructor(
-    code: ClientErrorCode,
-    message: string,
-    options: ClientErrorOptions & {
-      readonly status: number;
-      readonly refused?: RefusedHalf | undefined;
-    },
-  ) {
+  constructor(code: ClientErrorCode, message: string, options: ClientErrorOptions & { readonly status: number }) {
     super(code, message, options);
     this.status = options.status;
-    this.refused = options.refused;
-  }
-}
-
-/** What a delivery receipt says of a file, for the error of a file that differs. */
-export interface ReceiptClaim {
-  /** Such as `delivery receipt 0b5c… lists`. */
-  readonly source: string;
-  readonly remedy: string;
-}
-
-/** A whole file is not what its receipt says. Nothing of it can be used. */
-export class ChecksumError extends ClientError {
-  /** @param sums numbers, hex or base64: of the bytes received, and as they are listed; `kind`, such as `size` */
-  constructor(
-    fileName: string,
-    { kind, found, listed }: { readonly kind: string; readonly found: string; readonly listed: string },
-    { source, remedy }: ReceiptClaim,
-  ) {
-    const message = `${fileName}: the file received has the ${kind} ${found}, but ${source} ${listed}`;
-    super('not_verified', message, { remedy });
   }
 }
 

@@ -41,19 +41,20 @@ const words: Readonly<Record<string, string>> = {
 
 /**
  * The failure of a connection in the client's words. Of the URL only the host is named: the rest may be a secret.
- * @param known whether the origin has answered before
- * @param proxy through which the request went
+ * @param about.known whether the origin has answered before
+ * @param about.proxy through which the request went
+ * @param about.withStore whether the request trusted the system's store
  */
 export function networkError(
   error: unknown,
   url: URL,
-  known: boolean,
-  proxy: ForwardProxy | undefined,
+  about: { readonly known: boolean; readonly proxy: ForwardProxy | undefined; readonly withStore: boolean },
 ): UnavailableError {
+  const { known, proxy, withStore } = about;
   const code = codeOf(error);
   if (certificateCodes.has(code)) {
     return new UnavailableError(`the certificate of ${url.host} is not trusted (${code})`, {
-      retryable: trustSystemStore(code),
+      retryable: !withStore && trustSystemStore(code),
       remedy:
         'If your network or service has its own certificate authority, name its PEM file with --ca or ' +
         'NODE_EXTRA_CA_CERTS. If not, the connection may be intercepted: ask the operator.',

@@ -1,11 +1,4 @@
-import {
-  type ClientError,
-  type ClientErrorCode,
-  checkAddress,
-  type RefusedHalf,
-  ServiceError,
-  UnavailableError,
-} from './errors.ts';
+import { type ClientError, type ClientErrorCode, checkAddress, ServiceError, UnavailableError } from './errors.ts';
 import { type ProblemDocument, problemIn } from './json.ts';
 import { retryAfterMs } from './retry.ts';
 import type { TransportReply } from './transport.ts';
@@ -29,10 +22,7 @@ export async function refusal(reply: TransportReply, what: string, now: Date): P
   const { status } = reply;
   const { code: problemCode, requestId = reply.header('x-request-id') ?? reply.header('x-amzn-requestid') } = problem;
   const said = status === 431 ? headersTooLarge : wordsOf(problem);
-  const refused = status === 401 ? refusedHalf(said) : undefined;
-  // The service's own words name a header.
-  const shown = refused === 'password' && /missing/.test(said ?? '') ? noPassword : said;
-  const message = `${what}: ${shown ?? `the service answered with status ${status}`}${requestId ? ` (request ${oneLine(requestId)})` : ''}`;
+  const message = `${what}: ${said ?? `the service answered with status ${status}`}${requestId ? ` (request ${oneLine(requestId)})` : ''}`;
   if (later.has(status)) {
     return new UnavailableError(message, {
       retryAfterMs: retryAfterMs(reply.header('retry-after'), now),
@@ -42,7 +32,7 @@ export async function refusal(reply: TransportReply, what: string, now: Date): P
   }
   const code = codes[status] ?? (status >= 400 && status < 500 ? 'usage' : 'protocol');
   const remedy = remedyOf(status, problemCode, code, said);
-  return new ServiceError(code, message, { status, remedy, refused });
+  return new ServiceError(code, message, { status, remedy });
 }
 
 function remedyOf(
@@ -62,7 +52,6 @@ function remedyOf(
 
 const refusedByGateway =
   'The gateway of the service refused the request before anything looked at the visa. A firewall may refuse the network that you work from. Try from another network; if that does not help, send this message to the archive.';
-const noPassword = 'the service asks for a user name and a password, and none was sent';
 const headersTooLarge = 'a gateway refused the headers as too large; the visa or passport is the largest of them';
 
 /** What to do about headers that are too large. */
@@ -83,27 +72,12 @@ const remedies: Partial<Record<ClientErrorCode, string>> = {
   protocol: checkAddress,
 };
 
-/** The half of the credentials that a reason of this service is about. Its reasons are fixed sentences. */
-function refusedHalf(said = ''): RefusedHalf | undefined {
-  const isPassword = /password|user name|Basic/.test(said);
-  // Without credentials, the gateway itself asks for both halves.
-  if (isPassword && /X-GA4GH-Visa/.test(said)) return undefined;
-  if (isPassword) return 'password';
-  return /visa|passport/i.test(said) ? 'visa' : undefined;
-}
+const newVisa = 'Get a new visa, and save it in the same file, or name its file with --visa.';
 
 function renewal(said = ''): string {
-  const half = refusedHalf(said);
-  if (half === 'password') {
-    return /missing/.test(said)
-      ? 'Give both: data-out setup asks for them, or use --username and --password-file. The archive gave them to you.'
-      : 'Check --username, and the password: --password-file, DATA_OUT_PASSWORD, or what you typed. data-out setup asks for both again.';
-  }
-  if (half === undefined) {
-    return 'Get a new visa, and check user name and password; data-out doctor says which of them is refused.';
-  }
   const [, code = ''] = /^the visa was refused \((\w+)\)/.exec(said) ?? [];
-  return visaRemedies[code] ?? 'Get a new visa, and save it in the same file, or name its file with --visa.';
+  if (code !== '') return visaRemedies[code] ?? newVisa;
+  return 'Get a new visa, or check --username and the password (--password-file, DATA_OUT_PASSWORD). data-out setup asks for all of them.';
 }
 
 const otherArchive =

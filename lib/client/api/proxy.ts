@@ -1,15 +1,9 @@
 import * as z from 'zod/mini';
 import type { ListedExport } from '../../contract/export-state.ts';
 import { limits } from '../../contract/limits.ts';
-import {
-  type AuthorizedRequest,
-  authorized,
-  type Credentials,
-  readAuthorized,
-  type ServiceConnection,
-} from './connection.ts';
+import { type AuthorizedRequest, authorized, type Credentials, type ServiceConnection } from './connection.ts';
 import { ClientError } from './errors.ts';
-import type { ExportPage } from './export-state.ts';
+import { type ExportPage, exportPage, listedExports } from './export-state.ts';
 import { isLoopback } from './forward-proxy.ts';
 import { optional, parsed, readJson, text, wholeNumber } from './json.ts';
 import type { TransportReply } from './transport.ts';
@@ -24,15 +18,12 @@ export interface ListedFile {
   readonly modified: Date | undefined;
   /** When the staged copy is removed. */
   readonly expires: Date | undefined;
-  /** Of a delivery receipt. */
-  readonly etag?: string | undefined;
 }
 
 /** Where storage serves a container. The URL is a secret until it expires. */
 export interface Location {
   readonly url: URL;
-  readonly expiresAt: Date;
-  /** Milliseconds from the service's answer to `expiresAt`, by the service's own clock. */
+  /** Milliseconds from the service's answer to its expiry, by the service's own clock. */
   readonly lifetimeMs: number;
   readonly size: number;
 }
@@ -125,11 +116,10 @@ export class ProxyApi {
     name: string,
     options: { readonly signal?: AbortSignal | undefined; readonly attempts?: number } = {},
   ): Promise<Location> {
-    const { signal, attempts } = options;
+    const { signal, ...more } = options;
     const url = this.#at(`stream/${encodeURIComponent(name)}`);
     url.search = 'redirect=false';
     const what = `the address of ${JSON.stringify(name)}`;
-    const more = attempts === undefined ? {} : { attempts };
     return await this.#read(what, { url, signal }, async (reply) => this.#locationIn(reply, name), more);
   }
 
@@ -138,16 +128,9 @@ export class ProxyApi {
    * @throws ClientError
    */
   async keySet(options: { signal?: AbortSignal | undefined } = {}): Promise<string> {
-    const reply = await authorized(
-      { ...this.connection, basic: undefined },
-      {
-        what: 'the keys of delivery receipts',
-        needsVisa: false,
-        request: { url: this.#at('.well-known/jwks.json'), ...options },
-        credentials: () => ({}),
-      },
-    );
-    return await reply.text();
+    const request = { url: this.#at('.well-known/jwks.json'), ...options };
+    const about = { what: 'the keys of delivery receipts', needsVisa: false, request, credentials: () => ({}) };
+    return await authorized({ ...this.connection, basic: undefined }, about, (reply) => reply.text());
   }
 
   /**
@@ -167,7 +150,7 @@ export class ProxyApi {
       ...options,
     };
     const reply = await this.#asAdministrator(`the export of ${JSON.stringify(id)}`, order, { once: true });
-    const { requestId, message } = parsed(accepted, await readJson(reply));
+    const { requestId, message } = parsed(accepted, reply);
     return { requestId, message };
   }
 
@@ -183,8 +166,7 @@ export class ProxyApi {
     const { kind, page = 0, signal } = options;
     const url = this.#at(`export/${encodeURIComponent(kind)}/${encodeURIComponent(requestId)}`);
     url.search = `page=${page}`;
-    const { exportPage } = await import('./export-state.ts');
-    return exportPage(await readJson(await this.#asAdministrator(`the export ${requestId}`, { url, signal })));
+    return exportPage(await this.#asAdministrator(`the export ${requestId}`, { url, signal }));
   }
 
   /** The newest exports; `page` counts from 0. The last page has fewer rows than {@link exportsPerPage}. @throws ClientError */
@@ -200,16 +182,16 @@ export class ProxyApi {
     url.searchParams.set('page', `${page}`);
     if (state !== undefined) url.searchParams.set('state', state);
     if (since !== undefined) url.searchParams.set('since', since);
-    const { listedExports } = await import('./export-state.ts');
-    return listedExports(await readJson(await this.#asAdministrator('the list of exports', { url, signal })));
+    return listedExports(await this.#asAdministrator('the list of exports', { url, signal }));
   }
 
   /** From the body of a reply to `redirect=false`. @throws ClientError `protocol`; UnavailableError */
   async #locationIn(reply: TransportReply, name: string): Promise<Location> {
-    const { url: address, expiresAt: expiry, size } = parsed(locationReply, await readJson(reply));
-    const expiresAt = new Date(expiry);
+    const { url: address, expiresAt, size } = parsed(locationReply, await readJson(reply));
+    const sentAt = Date.parse(reply.header('date') ?? '') || Date.now();
+    const lifetimeMs = Date.parse(expiresAt) - sentAt;
     const url = URL.canParse(address) ? new URL(address) : undefined;
-    if (!url || Number.isNaN(expiresAt.getTime())) {
+    if (!url || Number.isNaN(lifetimeMs)) {
       throw new ClientError('protocol', `${JSON.stringify(name)}: the service gave no address that can be used`);
     }
     // A service elsewhere could make this machine ask programs that trust whoever reaches them here.
@@ -218,23 +200,17 @@ export class ProxyApi {
         remedy: 'Tell the operator: a service on another machine must give the address of its storage.',
       });
     }
-    const sentAt = Date.parse(reply.header('date') ?? '') || Date.now();
-    const lifetimeMs = expiresAt.getTime() - sentAt;
-    return { url, expiresAt, lifetimeMs, size };
+    return { url, lifetimeMs, size };
   }
 
+  /** The JSON of the reply. */
   #asAdministrator(
     what: string,
     request: AuthorizedRequest['request'],
     more: Pick<AuthorizedRequest, 'once'> = {},
-  ): Promise<TransportReply> {
-    return authorized(this.connection, {
-      ...more,
-      what,
-      needsVisa: false,
-      request,
-      credentials: ({ basic }) => ({ headers: basic === undefined ? {} : { authorization: basic } }),
-    });
+  ): Promise<unknown> {
+    const credentials: Credentials = ({ basic }) => ({ headers: basic === undefined ? {} : { authorization: basic } });
+    return authorized(this.connection, { ...more, what, needsVisa: false, request, credentials }, readJson);
   }
 
   #at(path: string): URL {
@@ -248,7 +224,7 @@ export class ProxyApi {
     more: Pick<AuthorizedRequest, 'attempts'> = {},
   ): Promise<T> {
     const options = { what, needsVisa: true, request, credentials: asResearcher, choice: outboxVisa, ...more };
-    return readAuthorized(this.connection, options, read);
+    return authorized(this.connection, options, read);
   }
 }
 
@@ -263,14 +239,14 @@ const listing = z.object({
     z.object({
       fileName: text,
       size: wholeNumber,
-      ...{ modifiedDate: optional(text), expiryDate: optional(text), etag: optional(z.string()) },
+      ...{ modifiedDate: optional(text), expiryDate: optional(text) },
     }),
   ),
 });
 
-function listedFile({ fileName: name, size, etag, ...dates }: z.infer<typeof listing>['files'][number]): ListedFile {
+function listedFile({ fileName: name, size, ...dates }: z.infer<typeof listing>['files'][number]): ListedFile {
   const [modified, expires] = [date(dates.modifiedDate), date(dates.expiryDate)];
-  return { name, size, modified, expires, ...(etag !== undefined && { etag }) };
+  return { name, size, modified, expires };
 }
 
 function date(text = ''): Date | undefined {

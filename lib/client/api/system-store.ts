@@ -11,16 +11,22 @@ const unknownAuthority = new Set([
 
 let isTrusted = false;
 
+/** Whether the authorities in the system's store are trusted. */
+export function systemStoreIsTrusted(): boolean {
+  return isTrusted;
+}
+
 /**
  * Trusts the authorities in the system's store, as curl does. Node.js has its own authorities, and to load these takes 0.1 seconds,
  * so it waits for a certificate that needs them.
- * @param code of the failed connection
+ * @param code of a connection that failed before
  * @returns whether a new connection can succeed
  */
 export function trustSystemStore(code: string): boolean {
   // Node.js before 22.19 cannot.
-  if (isTrusted || !unknownAuthority.has(code) || typeof tls.setDefaultCACertificates !== 'function') return false;
+  if (!unknownAuthority.has(code) || typeof tls.setDefaultCACertificates !== 'function') return false;
+  if (!isTrusted)
+    tls.setDefaultCACertificates([...tls.getCACertificates('default'), ...tls.getCACertificates('system')]);
   isTrusted = true;
-  tls.setDefaultCACertificates([...tls.getCACertificates('default'), ...tls.getCACertificates('system')]);
   return true;
 }

@@ -6,6 +6,7 @@ import { ClientError, interrupted, throwIfInterrupted } from './errors.ts';
 import { isLoopback, type ProxyVariables, proxyFor } from './forward-proxy.ts';
 import { networkError } from './network-error.ts';
 import { Backoff, defaultRetryPolicy, type RetryPolicy } from './retry.ts';
+import { systemStoreIsTrusted } from './system-store.ts';
 
 export interface TransportSettings {
   /** Default: no proxies. */
@@ -87,8 +88,11 @@ export class Transport implements AsyncDisposable {
     this.checkScheme(url);
     throwIfInterrupted(signal);
     const proxy = proxyFor(url, this.#settings.proxies ?? {});
+    const withStore = systemStoreIsTrusted();
     const failure = (error: unknown) =>
-      signal?.aborted ? interrupted(error) : networkError(error, url, this.#known.has(url.origin), proxy);
+      signal?.aborted
+        ? interrupted(error)
+        : networkError(error, url, { known: this.#known.has(url.origin), proxy, withStore });
     try {
       const asked = this.#dispatcher(proxy?.url).request({
         ...{ origin: url.origin, path: `${url.pathname}${url.search}`, method, headers: this.#headersOf(request) },
@@ -154,7 +158,8 @@ export class Transport implements AsyncDisposable {
   }
 
   #dispatcher(proxy: URL | undefined): Dispatcher {
-    const key = proxy?.href ?? '';
+    // A dispatcher keeps the authorities that were trusted when it was made.
+    const key = `${systemStoreIsTrusted()} ${proxy?.href ?? ''}`;
     const made = this.#dispatchers.get(key) ?? this.#makeDispatcher(proxy);
     this.#dispatchers.set(key, made);
     return made;

@@ -1,12 +1,12 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import * as z from 'zod/mini';
 import { parseJson } from '../../common/untrusted-json.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
 import { withSlash } from '../api/connection.ts';
-import { type PinnedKeys, parseKeySet, type ReceiptKeys } from '../api/delivery/key-set.ts';
-import { ifThere, onDisk } from '../api/download/disk/local-disk.ts';
+import { type ChangePins, type PinnedKeys, parseKeySet, type ReceiptKeys } from '../api/delivery/key-set.ts';
+import { ifThere, makeFolder, onDisk } from '../api/download/disk/local-disk.ts';
 import { FileLock } from '../api/download/disk/lock.ts';
 import { ClientError } from '../api/errors.ts';
 import type { ProxyApi } from '../api/proxy.ts';
@@ -45,7 +45,7 @@ export async function receiptKeys(
 ): Promise<ReceiptKeys> {
   const before = await pinnedKeys(session);
   const keys = await parseKeySet(await proxy.keySet({ signal }), 'the keys of the service');
-  const change = async (changed: (pins: PinnedKeys) => PinnedKeys) => {
+  const change: ChangePins = async (changed) => {
     try {
       return await changePins(session, changed);
     } catch (error) {
@@ -56,22 +56,19 @@ export async function receiptKeys(
   };
   // Another command might have pinned keys meanwhile.
   const first = () => change((pins) => (pins.length > 0 ? pins : keys.fingerprints));
-  const trusted = before.length > 0 ? before : await first();
-  // If the user has removed a pinned key meanwhile, its endorsements no longer hold.
-  const isHeld = (pins: PinnedKeys) => trusted.every((each) => pins.includes(each));
-  keys.pin({ trusted, learn: (known) => change((pins) => (isHeld(pins) ? known : pins)) });
+  keys.pin(before.length > 0 ? before : await first(), change);
   return keys;
 }
 
 /** Changes the pinned keys, under a lock. @returns the keys pinned then @throws as {@link pinnedKeys} */
-async function changePins(session: Session, changed: (pins: PinnedKeys) => PinnedKeys): Promise<PinnedKeys> {
+async function changePins(session: Session, changed: Parameters<ChangePins>[0]): Promise<PinnedKeys> {
   const { terminal, settings } = session;
   const { receiptKeysFile: name } = settings;
   const service = addressOf(session);
-  await onDisk(name, () => mkdir(dirname(name), { recursive: true, mode: 0o700 }));
+  await makeFolder(dirname(name), 0o700);
   await using _lock = await FileLock.acquire(`${name}.lock`);
   const all = await allPins(session);
-  const pins = changed(all[service] ?? []);
+  const pins = await changed(all[service] ?? []);
   const text = `${JSON.stringify({ ...all, [service]: pins }, undefined, 2)}\n`;
   const write = () =>
     writeOutput({ name, terminal, force: true, mode: 0o600 }, (sink) => sink.write([Buffer.from(text)]));

@@ -140,7 +140,11 @@ async function openCrypt4ghKey(
   const key = await deriveKey(passphrase, protection, keyBytes);
   const secret = unseal(sealed, key);
   wipe(key);
-  if (secret === undefined) throw new PassphraseError('wrong-passphrase');
+  if (secret === undefined) {
+    const hint =
+      ', or an older Go tool made the key, which derived it by SHA-512: read it with that tool, or make a new key';
+    throw new PassphraseError('wrong-passphrase', protection.kdf === 'pbkdf2_hmac_sha256' ? hint : '');
+  }
   return moved(secret);
 }
 

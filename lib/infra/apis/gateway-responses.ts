@@ -101,7 +101,9 @@ export function addGatewayResponses(api: RestApi, challenge: Challenge): void {
       responseHeaders: {
         'Content-Type': "'application/problem+json'",
         'Cache-Control': "'no-store'",
+        'X-Content-Type-Options': "'nosniff'",
         'X-Frame-Options': "'DENY'",
+        'Cross-Origin-Resource-Policy': "'same-origin'",
         ...Object.fromEntries(headers),
       },
       templates: { 'application/json': body(shown) },

@@ -3,17 +3,16 @@ import { AwsError } from '../endpoint/errors.ts';
 import type { Stack } from '../template/assembly.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { stackId } from '../template/names.ts';
-import { list } from '../template/template.ts';
 
 /** Whether each deployed stack and each cluster is protected against deletion, by ARN. A test may change it at any time. */
-export interface LocalAccount {
+export interface DeletionProtection {
   readonly protectedStacks: Map<string, boolean>;
   readonly protectedClusters: Map<string, boolean>;
 }
 
 /** The services that answer about the deployment itself, by their names in a signature's scope. */
 export function accountServices(stacks: readonly Stack[], deployment: Deployment) {
-  const account: LocalAccount = {
+  const protection: DeletionProtection = {
     // Stacks are deployed without it.
     protectedStacks: new Map(stacks.map(({ name }) => [stackId(name, deployment.region), false])),
     protectedClusters: new Map(
@@ -23,18 +22,18 @@ export function accountServices(stacks: readonly Stack[], deployment: Deployment
     ),
   };
   const services = {
-    cloudformation: cloudFormation(stacks, deployment, account),
-    rds: rds(account),
+    cloudformation: cloudFormation(stacks, deployment, protection),
+    rds: rds(protection),
     sns: sns(deployment),
   };
-  return { account, services };
+  return { protection, services };
 }
 
 /** CloudFormation, as far as this service and its tools use it: one stack, or all of its resources on one page. */
 function cloudFormation(
   stacks: readonly Stack[],
   deployment: Deployment,
-  { protectedStacks }: LocalAccount,
+  { protectedStacks }: DeletionProtection,
 ): BufferedService {
   const createdAt = new Date().toISOString();
   /** A stack that is named by its ARN, or by its name. */
@@ -93,7 +92,7 @@ function cloudFormation(
 }
 
 /** RDS, as far as this service uses it: the protection of a cluster, by its ARN or identifier. */
-function rds({ protectedClusters }: LocalAccount): BufferedService {
+function rds({ protectedClusters }: DeletionProtection): BufferedService {
   const clusterOf = (identifier = '') => {
     for (const arn of protectedClusters.keys()) {
       const name = arn.split(':')[6] ?? '';
@@ -120,28 +119,15 @@ function rds({ protectedClusters }: LocalAccount): BufferedService {
 
 /** SNS, as far as the smoke test uses it. Local topics send nothing, so the address of a subscription never confirms it. */
 function sns(deployment: Deployment): BufferedService {
-  const known = {
-    parameters: ['TopicArn'],
-    resource({ TopicArn: topic = '' }: Readonly<Record<string, string>>) {
-      if (deployment.resources('AWS::SNS::Topic').some(({ id }) => id === topic)) return topic;
-      throw new AwsError(404, 'NotFound', 'Topic does not exist');
-    },
-  };
   return queryService(
     { namespace: 'http://sns.amazonaws.com/doc/2010-03-31/', prefix: 'sns' },
     {
-      GetTopicAttributes: {
-        ...known,
-        run({ TopicArn: topic = '' }) {
-          const isOfTopic = (each: { property(name: string): unknown }) =>
-            list(each.property('Topics')).includes(topic);
-          const policy = deployment.resources('AWS::SNS::TopicPolicy').find(isOfTopic)?.property('PolicyDocument');
-          const attributes = { TopicArn: topic, ...(policy !== undefined && { Policy: JSON.stringify(policy) }) };
-          return { Attributes: Object.entries(attributes).map(([key, value]) => ({ entry: { key, value } })) };
-        },
-      },
       ListSubscriptionsByTopic: {
-        ...known,
+        parameters: ['TopicArn'],
+        resource({ TopicArn: topic = '' }) {
+          if (deployment.resources('AWS::SNS::Topic').some(({ id }) => id === topic)) return topic;
+          throw new AwsError(404, 'NotFound', 'Topic does not exist');
+        },
         run({ TopicArn: topic = '' }) {
           const subscriptions = deployment.resources('AWS::SNS::Subscription');
           const members = subscriptions.flatMap((each) => {

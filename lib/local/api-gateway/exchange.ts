@@ -95,13 +95,12 @@ export async function serve(
     const validationError = `Missing required request parameters: [${names}]`;
     return fail(gatewayError('BAD_REQUEST_PARAMETERS', { message: validationError, validationError }), route);
   }
-  const isBinary = matchesMediaType(api.binaryMediaTypes, parameterOf(request, 'header.Content-Type'));
   const base = eventOf(request, route, api);
   const event = {
     ...base,
     requestContext: { ...base.requestContext, ...(authorizer ? { authorizer } : {}) },
-    body: body.length === 0 ? null : body.toString(isBinary ? 'base64' : 'utf8'),
-    isBase64Encoded: isBinary && body.length > 0,
+    body: body.length === 0 ? null : body.toString(),
+    isBase64Encoded: false,
   };
   const integrate = method.streamed ? integrateStreamed : integrateBuffered;
   const integration: IntegrationTimes = { mode: method.streamed ? 'STREAMED' : 'BUFFERED' };
@@ -129,7 +128,7 @@ type Integration = (
   reached: (point: 'allHeaders' | 'firstContent') => void,
 ) => Promise<GatewayError | undefined>;
 
-const integrateBuffered: Integration = async ({ api, functions }, request, { method }, event, incoming, response) => {
+const integrateBuffered: Integration = async ({ functions }, request, { method }, event, incoming, response) => {
   const result = await within(method.timeoutMs, functions.invoke(method.functionArn, event));
   if (!result) return gatewayError('INTEGRATION_TIMEOUT');
   if (!result.ok && result.error.errorType === 'RequestTooLargeException') return gatewayError('REQUEST_TOO_LARGE');
@@ -140,7 +139,7 @@ const integrateBuffered: Integration = async ({ api, functions }, request, { met
     incoming,
     parsed.status,
     withRequestId(contentLength(parsed.headers, 'renamed'), request),
-    decodeBody(parsed, api, request),
+    parsed.body,
   );
   return undefined;
 };
@@ -230,22 +229,6 @@ function sendHead(response: ServerResponse, status: number, headers: ProxyReply[
 
 function withRequestId(headers: ProxyReply['headers'], { requestId }: ApiRequest): ProxyReply['headers'] {
   return { 'x-amzn-RequestId': requestId, ...headers };
-}
-
-/** Decoded only if the API lists the type that the client accepts first. Otherwise the base64 text is sent as it is. */
-function decodeBody({ body, isBase64Encoded }: ProxyReply, api: RestApi, request: ApiRequest): string | Uint8Array {
-  const accepted = parameterOf(request, 'header.Accept')?.split(',')[0];
-  return isBase64Encoded && matchesMediaType(api.binaryMediaTypes, accepted) ? Buffer.from(body, 'base64') : body;
-}
-
-function matchesMediaType(patterns: readonly string[], header: string | undefined): boolean {
-  const mediaType = header?.split(';')[0]?.trim().toLowerCase() ?? '';
-  return patterns.some(
-    (pattern) =>
-      pattern === '*/*' ||
-      pattern === mediaType ||
-      (pattern.endsWith('/*') && mediaType.startsWith(pattern.slice(0, -1))),
-  );
 }
 
 /** The result, or `undefined` when it takes longer. The invocation itself continues. */

@@ -1,7 +1,7 @@
 import { UnsupportedTemplateError } from '../errors.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { shortName } from '../template/names.ts';
-import { list, optionalNumber, optionalText, type Resource, record, text, whereOf } from '../template/template.ts';
+import { optionalNumber, optionalText, type Resource, record, text, whereOf } from '../template/template.ts';
 
 /** A REST API as the template describes it. */
 export interface RestApi {
@@ -15,7 +15,6 @@ export interface RestApi {
   readonly ownHosts: readonly string[];
   /** Format of the stage's access log. */
   readonly accessLogFormat: string | undefined;
-  readonly binaryMediaTypes: readonly string[];
   readonly methods: readonly Method[];
   readonly gatewayResponses: ReadonlyMap<string, GatewayResponse>;
 }
@@ -75,7 +74,6 @@ export function readApis(deployment: Deployment): readonly RestApi[] {
       region: deployment.region,
       ownHosts: ofApi('BasePathMapping').map((mapping) => ownHost(mapping, stageName)),
       accessLogFormat: record(stage.property('AccessLogSetting')).Format?.toString(),
-      binaryMediaTypes: list(api.property('BinaryMediaTypes')).map(String),
       methods: ofApi('Method').map((method) => readMethod(method, api, ofApi)),
       gatewayResponses: new Map(
         ofApi('GatewayResponse').map((resource) => [text(resource, 'ResponseType'), readGatewayResponse(resource)]),

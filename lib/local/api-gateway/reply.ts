@@ -1,3 +1,4 @@
+import { RequestTooLargeException } from '../lambda/functions.ts';
 import { preludeEnd } from '../lambda/response-stream.ts';
 import { record } from '../template/template.ts';
 
@@ -6,7 +7,6 @@ export interface ProxyReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly body: string;
-  readonly isBase64Encoded: boolean;
 }
 
 /** Sent under `x-amzn-Remapped-…` (developer guide, known issues). */
@@ -27,12 +27,12 @@ const preludeLimit = 16 * 1024;
 
 /** @returns `undefined` for what API Gateway calls a malformed Lambda proxy response. */
 export function readProxyReply(payload: unknown): ProxyReply | undefined {
-  const { statusCode, body = '', isBase64Encoded = false, ...rest } = record(payload);
+  const { statusCode, body = '', ...rest } = record(payload);
   const status = Number(statusCode);
   if (!Number.isInteger(status) || status < 100 || status > 599) return undefined;
-  if ((typeof body !== 'string' && body !== null) || typeof isBase64Encoded !== 'boolean') return undefined;
+  if (typeof body !== 'string' && body !== null) return undefined;
   const headers = readHeaders(rest);
-  return headers && { status, headers, body: body ?? '', isBase64Encoded };
+  return headers && { status, headers, body: body ?? '' };
 }
 
 export interface StreamedReply {
@@ -63,7 +63,7 @@ export async function readStreamedReply(
     }
     return 'malformed';
   } catch (error) {
-    return String(error).includes('RequestTooLargeException') ? 'too large' : 'failed';
+    return error instanceof RequestTooLargeException ? 'too large' : 'failed';
   }
 }
 

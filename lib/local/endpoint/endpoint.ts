@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { localDiskFull } from '../../contract/connection.ts';
 import { isCode } from '../errors.ts';
@@ -12,7 +13,6 @@ import { invocationOf } from '../lambda/worker-protocol.ts';
 import type { LocalS3 } from '../s3/local-s3.ts';
 import { type S3Reply, sendReply } from '../s3/operation.ts';
 import { parseS3Request, type S3Request } from '../s3/s3-request.ts';
-import { StoredBody } from '../s3/stored-body.ts';
 import { authenticate } from './authenticate.ts';
 import type { BufferedService } from './buffered-service.ts';
 import { AwsError, type AwsReply, type AwsService, accessDenied, errorReply } from './errors.ts';
@@ -166,7 +166,7 @@ class Exchange {
         throw error;
       });
       if (fault?.when === 'after') {
-        if (reply.body instanceof StoredBody) reply.body.close();
+        if (reply.body instanceof Readable) reply.body.destroy();
         if (await this.#fail(fault)) return;
       }
       await this.#send(reply, (bytes) => {

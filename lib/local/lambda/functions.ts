@@ -19,6 +19,12 @@ export type InvocationResult =
   | { readonly ok: true; readonly payload: unknown; readonly durationMs: number }
   | { readonly ok: false; readonly error: FunctionError };
 
+/** Lambda refused a request because of its size. */
+export class RequestTooLargeException extends Error {
+  override readonly name = 'RequestTooLargeException';
+  override readonly message = 'the request payload is larger than 6 MB';
+}
+
 /** An invocation under way. */
 export interface Invocation {
   /** JSON. */
@@ -68,7 +74,8 @@ export class Functions {
   async invoke(name: string, event: unknown): Promise<InvocationResult> {
     const payload = JSON.stringify(event);
     if (Buffer.byteLength(payload) > payloadLimit) {
-      return failure('RequestTooLargeException', 'the request payload is larger than 6 MB');
+      const { name: errorType, message } = new RequestTooLargeException();
+      return failure(errorType, message);
     }
     const chunks: Uint8Array[] = [];
     const { outcome, durationMs } = await this.#pool(name).run(payload, async (data) => void chunks.push(data));
@@ -84,12 +91,13 @@ export class Functions {
   }
 
   /**
-   * Invoke with a streamed reply, chunk by chunk. It throws when the request is larger than 6 MB, and when the function fails or
-   * sends more than 200 MB. If the reader leaves, the invocation continues and the rest of the reply is dropped.
+   * Invoke with a streamed reply, chunk by chunk. If the reader leaves, the invocation continues and the rest of the reply is dropped.
+   *
+   * @throws RequestTooLargeException for more than 6 MB; Error when the function fails or sends more than 200 MB
    */
   async *invokeStreaming(name: string, event: unknown): AsyncGenerator<Uint8Array, void, void> {
     const payload = JSON.stringify(event);
-    if (Buffer.byteLength(payload) > payloadLimit) throw new Error('RequestTooLargeException');
+    if (Buffer.byteLength(payload) > payloadLimit) throw new RequestTooLargeException();
     const arrived: { readonly data: Uint8Array; readonly taken: () => void }[] = [];
     let wake = () => {};
     let outcome: Outcome | undefined;

@@ -75,7 +75,7 @@ export class Database {
     }
     await this.#take();
     try {
-      await this.#letIn(login);
+      await this.#authenticate(login);
       if (login) {
         this.#isOwners = false;
         await this.#postgres.exec(become(login, 'SESSION'));
@@ -119,12 +119,12 @@ export class Database {
 
   /** A commit takes the role away again, and so does a rollback. */
   async #begin(login: Login | undefined): Promise<void> {
-    await this.#letIn(login);
+    await this.#authenticate(login);
     await this.#postgres.exec(login ? `BEGIN; ${become(login, 'LOCAL')}` : 'BEGIN');
   }
 
   /** Authenticate a role outside a transaction, or return to the owner's session. @throws AwsError for a wrong login */
-  async #letIn(login: Login | undefined): Promise<void> {
+  async #authenticate(login: Login | undefined): Promise<void> {
     if (login && this.#passwords.get(login.username) === login.password) return;
     if (!this.#isOwners) await this.#postgres.exec(`SET SESSION AUTHORIZATION ${owner}`);
     this.#isOwners = true;

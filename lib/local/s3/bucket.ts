@@ -57,14 +57,6 @@ export class Bucket {
     else this.keys.add(object.key);
   }
 
-  backdate(key: string, milliseconds: number): void {
-    const found = this.#objects.get(key);
-    if (!found) return;
-    const object = { ...found, lastModified: found.lastModified - milliseconds };
-    writeDocument(this.#document(key), object);
-    this.#objects.set(key, object);
-  }
-
   delete(key: string): void {
     const object = this.#objects.get(key);
     if (!object) return;

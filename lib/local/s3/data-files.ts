@@ -1,11 +1,20 @@
 import { randomBytes } from 'node:crypto';
-import { copyFileSync, existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  createReadStream,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { combinedCrc, crcOf, emptyCrc } from '../../common/crc64nvme.ts';
 import { release } from '../../common/memory.ts';
 import { isCode } from '../errors.ts';
-import { StoredBody } from './stored-body.ts';
 
 /** Bytes [start, end) of a data file. */
 export interface Extent {
@@ -24,7 +33,7 @@ export interface Stored {
 /** A file has a CRC for each block, so that the CRC of any range of it needs at most two of them read. */
 const blockBytes = 1024 * 1024;
 const crcBytes = 8;
-/** Bytes of one read. Shorter reads cost more time than they save memory. */
+/** Bytes of one read. */
 const pieceBytes = 1024 * 1024;
 
 /** A fresh id for an owner or a content. */
@@ -39,8 +48,6 @@ export function newId(): string {
  */
 export class DataFiles {
   readonly #folder: string;
-  /** Buffers of reads that are over. Fresh ones would halve the speed: the garbage collector would run all the time. */
-  readonly #free: Buffer[] = [];
   /** By owner: how many readers its files have, and which of them to remove when the last reader is gone. */
   readonly #held = new Map<string, { readers: number; readonly removed: string[] }>();
 
@@ -125,31 +132,14 @@ export class DataFiles {
     };
   }
 
-  /** The bytes. The files are held until the body is closed, and opened one at a time: an object may have 10,000. */
-  read({ owner, extents }: Stored): StoredBody {
-    const buffers: Buffer[] = [];
-    const letGo = this.hold(owner);
-    return new StoredBody(this.#pieces(owner, extents, buffers), () => {
-      this.#free.push(...buffers.splice(0));
-      letGo();
-    });
+  /** The bytes. The files are held until the stream is closed, and opened one at a time: an object may have 10,000. */
+  read(stored: Stored): Readable {
+    return Readable.from(this.#pieces(stored), { objectMode: false }).once('close', this.hold(stored.owner));
   }
 
-  /** Two buffers take turns. See `StoredBody`. */
-  async *#pieces(owner: string, extents: readonly Extent[], buffers: Buffer[]): AsyncGenerator<Uint8Array> {
-    let turn: 0 | 1 = 0;
+  async *#pieces({ owner, extents }: Stored): AsyncGenerator<Uint8Array> {
     for (const { content, start, end } of extents) {
-      await using file = await open(this.#path(owner, content), 'r');
-      for (let position = start; position < end; ) {
-        const wanted = Math.min(pieceBytes, end - position);
-        const buffer = buffers[turn] ?? this.#free.pop() ?? Buffer.allocUnsafeSlow(pieceBytes);
-        buffers[turn] = buffer;
-        const { bytesRead } = await file.read(buffer, 0, wanted, position);
-        if (bytesRead === 0) throw new Error(`a data file of the local S3 is shorter than it was: ${content}`);
-        yield buffer.subarray(0, bytesRead);
-        position += bytesRead;
-        turn = turn === 0 ? 1 : 0;
-      }
+      yield* createReadStream(this.#path(owner, content), { start, end: end - 1, highWaterMark: pieceBytes });
     }
   }
 

@@ -1,9 +1,8 @@
-import { chmodSync, mkdirSync, readdirSync } from 'node:fs';
+import { mkdirSync, readdirSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { bucketNameFault } from '../../common/names.ts';
 import { AwsError } from '../endpoint/errors.ts';
-import { defaultRegion } from '../template/names.ts';
 import { applyLifecycle, Bucket, type LifecycleRule } from './bucket.ts';
 import { completeMultipartUpload } from './complete-upload.ts';
 import { DataFiles } from './data-files.ts';
@@ -47,18 +46,12 @@ export class LocalS3 {
   readonly #files: DataFiles;
   readonly #now: () => Date;
   readonly #buckets = new Map<string, Bucket>();
-  readonly #region: string;
-  /** Regions of buckets that are not in this one, by name. */
-  readonly otherRegions = new Map<string, string>();
 
   /** @param folder an earlier run may have used it */
-  constructor(folder: string, now: () => Date, region = defaultRegion) {
+  constructor(folder: string, now: () => Date) {
     this.#now = now;
-    this.#region = region;
     this.#bucketsDir = join(folder, 'buckets');
     mkdirSync(this.#bucketsDir, { recursive: true });
-    // This protects all that is in it.
-    chmodSync(folder, 0o700);
     this.#files = new DataFiles(join(folder, 'data'));
     for (const name of readdirSync(this.#bucketsDir)) this.#open(name);
   }
@@ -87,11 +80,6 @@ export class LocalS3 {
     for (const bucket of this.#buckets.values()) bucket.uploads.backdate(prefix, milliseconds);
   }
 
-  /** Backdate an object, for the same reason. */
-  backdateObject(bucketName: string, key: string, milliseconds: number): void {
-    this.#find(bucketName).backdate(key, milliseconds);
-  }
-
   /** @throws AwsError for a refusal. */
   async handle(s3: S3Request, request: IncomingMessage): Promise<S3Reply> {
     if (s3.action === 'CreateBucket') {
@@ -104,15 +92,6 @@ export class LocalS3 {
       }
       this.createBucket(s3.bucket);
       return emptyReply(200, { location: `/${s3.bucket}` });
-    }
-    const elsewhere = this.otherRegions.get(s3.bucket);
-    if (elsewhere !== undefined) {
-      const message = 'The bucket you are attempting to access must be addressed using the specified endpoint.';
-      throw new AwsError(301, 'PermanentRedirect', message, {}, { 'x-amz-bucket-region': elsewhere });
-    }
-    if (s3.action === 'HeadBucket') {
-      this.#find(s3.bucket);
-      return emptyReply(200, { 'x-amz-bucket-region': this.#region });
     }
     const operation = operations[s3.action];
     if (!operation) throw notImplemented(s3.action);

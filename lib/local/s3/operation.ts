@@ -1,8 +1,8 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import { writeBody } from '../http.ts';
 import type { Bucket } from './bucket.ts';
 import type { S3Request } from './s3-request.ts';
-import { StoredBody } from './stored-body.ts';
 
 /** What an operation works on. */
 export interface Context {
@@ -18,7 +18,7 @@ export type Operation = (s3: S3Request, request: IncomingMessage, context: Conte
 export interface S3Reply {
   readonly status: number;
   readonly headers: OutgoingHttpHeaders;
-  readonly body: StoredBody | string;
+  readonly body: Readable | string;
 }
 
 /** A reply without a body. */
@@ -36,7 +36,7 @@ export async function sendReply(
   // The whole request is read, so that the connection is ready for the next one.
   if (!request.complete) request.resume();
   response.writeHead(status, headers);
-  if (body instanceof StoredBody) return await body.writeTo(response, count);
-  count?.(Buffer.byteLength(body));
+  if (body instanceof Readable) body.on('data', (piece: Uint8Array) => count?.(piece.byteLength));
+  else count?.(Buffer.byteLength(body));
   await writeBody(response, request.method === 'HEAD' ? '' : body);
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { Crc32, Crc32c } from '@aws-sdk/checksums/crc';
+import { Crc32 } from '@aws-sdk/checksums/crc';
 import { formatCrc } from '../../common/crc64nvme.ts';
 import { AwsError } from '../endpoint/errors.ts';
 import { readAll } from '../http.ts';
@@ -28,9 +28,6 @@ interface Digest {
 const digests: Readonly<Record<string, () => Digest>> = {
   'content-md5': () => createHash('md5'),
   'x-amz-checksum-crc32': () => new Crc32(),
-  'x-amz-checksum-crc32c': () => new Crc32c(),
-  'x-amz-checksum-sha1': () => createHash('sha1'),
-  'x-amz-checksum-sha256': () => createHash('sha256'),
 };
 export const crcHeader = 'x-amz-checksum-crc64nvme';
 

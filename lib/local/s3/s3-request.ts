@@ -76,7 +76,6 @@ const actions: Readonly<Record<string, Action>> = {
       ...['prefix', 'encoding-type', 'delimiter', 'max-keys', 'start-after', 'continuation-token', 'fetch-owner'],
     ],
   },
-  HeadBucket: { request: 'HEAD bucket', permission: 'ListBucket' },
   CreateBucket: { request: 'PUT bucket' },
   DeleteObjects: { request: 'POST bucket', by: 'delete', permission: 'DeleteObject' },
   ListParts: {

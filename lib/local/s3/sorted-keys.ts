@@ -37,17 +37,7 @@ export class SortedKeys {
   }
 }
 
-/** Order of two texts by their UTF-8 bytes. It is that of the code units but for surrogates, which come last. */
+/** Order of two texts by their UTF-8 bytes. */
 export function compareUtf8(a: string, b: string): number {
-  const length = Math.min(a.length, b.length);
-  for (let at = 0; at < length; at += 1) {
-    const [x, y] = [a.charCodeAt(at), b.charCodeAt(at)];
-    if (x !== y) return rank(x) - rank(y);
-  }
-  return a.length - b.length;
-}
-
-function rank(unit: number): number {
-  if (unit < 0xd800) return unit;
-  return unit >= 0xe000 ? unit - 0x800 : unit + 0x2000;
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }

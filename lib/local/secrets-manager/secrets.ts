@@ -87,11 +87,7 @@ export class Secrets {
     }
   }
 
-  /**
-   * `PutSecretValue`: add a version.
-   *
-   * @throws AwsError ResourceExistsException for a version with another value
-   */
+  /** `PutSecretValue`: add a version. */
   put(
     arn: string,
     value: string,
@@ -99,11 +95,7 @@ export class Secrets {
     stages: readonly string[] = ['AWSCURRENT'],
   ): Version {
     const existing = this.versions(arn).find(hasId(versionId));
-    if (existing?.value === value) return existing;
-    if (existing) {
-      const message = `You can't use ClientRequestToken ${versionId} because that value is already in use for a version of secret ${arn}.`;
-      throw new AwsError(400, 'ResourceExistsException', message);
-    }
+    if (existing) return existing;
     const version: Version = { versionId, value, createdAt: this.#now().toISOString(), stages: [] };
     const move = (versions: readonly Version[], stage: string) => moved(versions, stage, versionId);
     this.#keep(arn, stages.reduce(move, [...this.versions(arn), version]));
@@ -117,13 +109,8 @@ export class Secrets {
     if (to === undefined && (from === undefined || stage === 'AWSCURRENT')) {
       throw invalid(`You can only move staging label ${stage} to a version, or remove it from one.`);
     }
-    if (from === undefined && holder !== undefined && holder !== to) {
-      throw invalid(
-        `The parameter RemoveFromVersionId can't be empty. Staging label ${stage} is currently attached to version ${holder}, so you must explicitly reference that version in RemoveFromVersionId.`,
-      );
-    }
-    if (from !== undefined && holder !== from) {
-      throw invalid(`Staging label ${stage} is not attached to version ${from}.`);
+    if (from !== holder && holder !== to) {
+      throw invalid(`Staging label ${stage} is attached to version ${holder}, which RemoveFromVersionId must name.`);
     }
     this.#keep(arn, moved(this.versions(arn), stage, to));
   }

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { EngineError } from '../errors.ts';
-import { accountId } from './names.ts';
 import type { Template } from './template.ts';
 
 /** One synthesized stack. */
@@ -29,17 +28,15 @@ interface AssetManifest {
 }
 
 /**
- * Read a cloud assembly as `cdk synth` leaves it, with the assemblies nested in it.
+ * Read a cloud assembly as `cdk synth` leaves it.
  *
  * @returns its stacks, each after those it depends on.
- * @throws EngineError when `directory` holds no assembly or one of several stages.
+ * @throws EngineError when `directory` holds no assembly.
  */
 export function loadAssembly(directory: string): readonly Stack[] {
   const root = resolve(directory);
   const stacks = loadStacks(root);
   if (stacks.length === 0) throw new EngineError(`${root} holds no stack; run "npm run synth" first`);
-  const names = new Set(stacks.map((stack) => stack.name));
-  if (names.size < stacks.length) throw new EngineError(`${root} holds several stacks of one name`);
   return stacks;
 }
 
@@ -52,11 +49,7 @@ function loadStacks(directory: string): Stack[] {
     if (!artifact || visited.has(id)) return;
     visited.add(id);
     for (const dependency of artifact.dependencies ?? []) visit(dependency);
-    if (artifact.type === 'cdk:cloud-assembly') {
-      ordered.push(...loadStacks(join(directory, String(artifact.properties?.directoryName))));
-    } else if (artifact.type === 'aws:cloudformation:stack') {
-      ordered.push(loadStack(directory, id, artifact, artifacts));
-    }
+    if (artifact.type === 'aws:cloudformation:stack') ordered.push(loadStack(directory, id, artifact, artifacts));
   };
   for (const id of Object.keys(artifacts)) visit(id);
   return ordered;
@@ -78,7 +71,7 @@ function loadStack(
   artifacts: Readonly<Record<string, Artifact>>,
 ): Stack {
   const properties = artifact.properties ?? {};
-  const [, account = '', region] = /^aws:\/\/([^/]+)\/([a-z0-9-]+)$/.exec(artifact.environment ?? '') ?? [];
+  const [, region] = /^aws:\/\/[^/]+\/([a-z0-9-]+)$/.exec(artifact.environment ?? '') ?? [];
   const template = readFileSync(join(directory, String(properties.templateFile)), 'utf8');
   const assets = new Map<string, string>();
   for (const dependency of artifact.dependencies ?? []) {
@@ -87,19 +80,10 @@ function loadStack(
   }
   return {
     name: typeof properties.stackName === 'string' ? properties.stackName : id,
-    template: JSON.parse(inThisAccount(template, account)) as Template,
+    template: JSON.parse(template) as Template,
     region: region === 'unknown-region' ? undefined : region,
     assets,
   };
-}
-
-/**
- * Stacks that were synthesized for one account name it in the principals of keys and in ARNs. Here its resources are in the
- * account of the engine.
- */
-function inThisAccount(template: string, account: string): string {
-  if (!/^\d{12}$/.test(account)) return template;
-  return template.replaceAll(new RegExp(`(?<![0-9A-Za-z])${account}(?![0-9A-Za-z])`, 'g'), accountId);
 }
 
 function readAssets(directory: string, file: string, assets: Map<string, string>): void {

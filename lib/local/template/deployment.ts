@@ -1,7 +1,7 @@
 import { UnsupportedTemplateError } from '../errors.ts';
 import type { Stack } from './assembly.ts';
 import { attributeOf, type Identity } from './attributes.ts';
-import { resolveCondition, resolveValue, type Scope } from './intrinsics.ts';
+import { resolveValue, type Scope } from './intrinsics.ts';
 import { accountId, defaultRegion, generatedName, namePropertyOf, stackId } from './names.ts';
 import { isKnownType } from './resource-types.ts';
 import { type Resource, type ResourceDeclaration, text } from './template.ts';
@@ -83,7 +83,7 @@ function deployStack(
   };
   const scope: Scope = {
     where: stack.name,
-    ref: (name) => pseudo[name] ?? template.Parameters?.[name]?.Default ?? resources.get(name)?.id,
+    ref: (name) => pseudo[name] ?? resources.get(name)?.id,
     attribute: (logicalId, attribute) => {
       const resource = resources.get(logicalId);
       if (!resource) throw new UnsupportedTemplateError(stack.name, `there is no resource ${logicalId}`);
@@ -96,23 +96,19 @@ function deployStack(
       }
       return value;
     },
-    condition: (name) => resolveCondition(template.Conditions?.[name], scope),
-    mapping: (map, first, second) => template.Mappings?.[map]?.[first]?.[second],
     finish: (value) =>
       value.replace(/https:\/\/([a-z0-9]{10})\.execute-api\.[a-z0-9-]+\.amazonaws\.com/g, (_, id: string) =>
         addresses.apiUrl(id),
       ),
   };
-  const isActive = (condition: string | undefined) => condition === undefined || scope.condition(condition);
   for (const [logicalId, declaration] of Object.entries(template.Resources ?? {})) {
-    if (!isActive(declaration.Condition)) continue;
     if (!isKnownType(declaration.Type)) {
       throw new UnsupportedTemplateError(`${stack.name}/${logicalId}`, `${declaration.Type} cannot be run locally`);
     }
     resources.set(logicalId, toResource(stack.name, logicalId, declaration, region, scope, addresses));
   }
-  const active = Object.entries(template.Outputs ?? {}).filter(([, output]) => isActive(output.Condition));
-  const values = new Map(active.map(([key, { Value }]) => [key, () => String(resolveValue(Value, scope))]));
+  const declared = Object.entries(template.Outputs ?? {});
+  const values = new Map(declared.map(([key, { Value }]) => [key, () => String(resolveValue(Value, scope))]));
   return {
     resources: [...resources.values()],
     output: (key) => values.get(key)?.(),

@@ -2,22 +2,17 @@
 export interface Template {
   readonly Resources?: Readonly<Record<string, ResourceDeclaration>>;
   readonly Outputs?: Readonly<Record<string, OutputDeclaration>>;
-  readonly Parameters?: Readonly<Record<string, { readonly Type: string; readonly Default?: string }>>;
-  readonly Conditions?: Readonly<Record<string, unknown>>;
-  readonly Mappings?: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, unknown>>>>>>;
 }
 
 export interface ResourceDeclaration {
   readonly Type: string;
   readonly Properties?: Readonly<Record<string, unknown>>;
   readonly DependsOn?: string | readonly string[];
-  readonly Condition?: string;
   readonly Metadata?: Readonly<Record<string, unknown>>;
 }
 
 export interface OutputDeclaration {
   readonly Value: unknown;
-  readonly Condition?: string;
 }
 
 /** A resource of one stack. */

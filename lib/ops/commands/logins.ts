@@ -16,7 +16,7 @@ type Login = { readonly username: string } & {
 } & { readonly roles?: readonly string[] };
 type Stores = Pick<Target, 'archiveUsers' | 'administrators'>;
 
-/** In what the two kinds of logins differ. `end` takes a login away. */
+/** What differs between the two kinds of logins. `end` is the name of the command that refuses a login from then on. */
 const kinds = {
   user: {
     ...{ example: 'jane', about: "the central archive's users, who may list and stream" },

@@ -176,7 +176,7 @@ async function cluster({ account, region }: Asked, wanted: ExistingDatabase): Pr
   if (manager) return fine(text);
   return wrong(
     'only members of rds_password may set passwords, and the owner is not one: Migrate fails',
-    'Give grant rds_password to the user of database.secretArn.',
+    'As the administrator of the cluster, run GRANT rds_password TO the user of database.secretArn.',
   );
 }
 
@@ -198,12 +198,12 @@ async function bucket({ account, region }: Asked, { bucketName }: ExistingBucket
       ? fine('read one')
       : review('the bucket is empty', 'Ask again when it has an object.');
   } catch (error) {
-    // The words of AWS: a refusal by the caller's own policies says something of the caller only.
+    // In the words of AWS. A refusal by the caller's own policies says nothing about the functions, so it is not matched.
     const [reason] = /(explicit deny in|no) (a )?resource-based policy\b.*/.exec(String(error)) ?? [];
     if (reason === undefined) throw error;
     return wrong(
       `refused: ${reason}`,
-      'Let the policies of the bucket and of its key leave the decision to IAM, and name no aws:SourceVpce that the functions have not.',
+      'Change the policies of the bucket and of its key: they must let roles of the account read, and not only from a VPC endpoint.',
     );
   }
 }

@@ -28,6 +28,7 @@ export interface Expected {
   /** Last segment of `POST /export/{archive_kind}`. */
   readonly archiveKind: string;
   readonly deliveryReceipt: boolean;
+  readonly adminPage: boolean;
   /** Whether list and stream ask for the central archive's password. */
   readonly needsPassword: boolean;
 }

@@ -3,7 +3,7 @@ import { alarmChecks } from './checks/alarms.ts';
 import { databaseChecks } from './checks/database.ts';
 import { archiveChecks, deliveryChecks } from './checks/delivery.ts';
 import { exportChecks } from './checks/export.ts';
-import { firstChecks, httpChecks } from './checks/http.ts';
+import { accessChecks, presigned } from './checks/http.ts';
 import { storageChecks } from './checks/storage.ts';
 import { removeRuns } from './clean-up.ts';
 import { conformanceChecks } from './conformance/operations.ts';
@@ -32,14 +32,14 @@ const users: Check = {
 
 /** The suite, in its order: the same for the local engine and for deployed stacks. */
 export const suite: readonly Check[] = [
-  ...firstChecks,
+  ...accessChecks,
   leftovers,
   users,
   ...archiveChecks,
   ...exportChecks,
   ...deliveryChecks,
   ...conformanceChecks,
-  ...httpChecks,
+  presigned,
   ...storageChecks,
   ...databaseChecks,
   ...alarmChecks,

@@ -1,54 +1,21 @@
 import { CloudWatchClient, GetMetricStatisticsCommand } from '@aws-sdk/client-cloudwatch';
 import { type EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge';
-import { GetTopicAttributesCommand, ListSubscriptionsByTopicCommand, SNSClient } from '@aws-sdk/client-sns';
-import * as z from 'zod';
+import { ListSubscriptionsByTopicCommand, SNSClient } from '@aws-sdk/client-sns';
 import { eventSource, smokeDetailType } from '../../contract/events.ts';
 import { storeFailure } from '../../service/stores/aws-failure.ts';
 import { type AwsClientOptions, eventBridgeClient } from '../../service/stores/clients.ts';
 
-/** Who may publish to a topic, and who listens to it. */
-export interface TopicFacts {
-  /** Whether its policy lets CloudWatch publish. Without that no alarm arrives. */
-  readonly takesAlarms: boolean;
-  /** Whether its policy lets EventBridge publish, without a condition: EventBridge meets none. */
-  readonly takesEvents: boolean;
-  /** How many subscriptions are confirmed, and how many wait for it. At most 100 are counted. */
-  readonly confirmed: number;
-  readonly pending: number;
-}
-
-const oneOrMore = z.union([z.string().transform((one) => [one]), z.array(z.string())]);
-const policy = z.object({
-  Statement: z.array(
-    z.object({
-      Effect: z.string(),
-      Action: oneOrMore,
-      Principal: z.union([z.string(), z.record(z.string(), oneOrMore)]),
-      Condition: z.unknown().optional(),
-    }),
-  ),
-});
-
-/** The facts of an alarm topic. */
-export async function topicFacts(topicArn: string, options: AwsClientOptions): Promise<TopicFacts> {
-  const client = new SNSClient(options);
+/** How many subscriptions of a topic are confirmed, and how many wait for it. At most 100 are counted. */
+export async function subscriptionsOf(
+  topicArn: string,
+  options: AwsClientOptions,
+): Promise<{ readonly confirmed: number; readonly pending: number }> {
   try {
-    const { Attributes } = await client.send(new GetTopicAttributesCommand({ TopicArn: topicArn }));
+    const client = new SNSClient(options);
     const { Subscriptions = [] } = await client.send(new ListSubscriptionsByTopicCommand({ TopicArn: topicArn }));
-    const { Statement: statements } = policy.parse(JSON.parse(Attributes?.Policy ?? '{"Statement":[]}'));
-    const allowing = (service: string) =>
-      statements.filter(
-        ({ Effect, Action, Principal }) =>
-          Effect === 'Allow' &&
-          Action.some((action) => action.toLowerCase() === 'sns:publish') &&
-          typeof Principal === 'object' &&
-          Principal.Service?.includes(service) === true,
-      );
-    const takesAlarms = allowing('cloudwatch.amazonaws.com').length > 0;
-    const takesEvents = allowing('events.amazonaws.com').some(({ Condition }) => Condition === undefined);
     // A subscription that waits has this word instead of an ARN.
     const pending = Subscriptions.filter((each) => each.SubscriptionArn === 'PendingConfirmation').length;
-    return { takesAlarms, takesEvents, confirmed: Subscriptions.length - pending, pending };
+    return { confirmed: Subscriptions.length - pending, pending };
   } catch (error) {
     throw storeFailure(error, 'SNS');
   }

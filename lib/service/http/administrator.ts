@@ -75,7 +75,6 @@ export function adminPageReply(
       'Referrer-Policy': 'no-referrer',
       // No page of another origin keeps hold of a window with this page, or loads it as its own parts.
       'Cross-Origin-Opener-Policy': 'same-origin',
-      'Cross-Origin-Resource-Policy': 'same-origin',
     },
     body: html.replace(archiveKindPlace, archiveKind),
   };

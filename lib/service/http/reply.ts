@@ -16,7 +16,8 @@ export interface HttpReply<Body extends ReplyBody = string> {
 
 /**
  * Headers of every reply. No cache may keep a reply: listings, locations and even the outcome of a request belong to one caller.
- * No page may show one in a frame: it could lead the reader of the frame to click, or to drag data out of it.
+ * No page may show one in a frame: it could lead the reader of the frame to click, or to drag data out of it. No page of another
+ * origin may embed one either, for example as a picture or a script. A page that asks by CORS is not affected.
  */
 export function commonHeaders(requestId: string): Record<string, string> {
   return {
@@ -24,6 +25,7 @@ export function commonHeaders(requestId: string): Record<string, string> {
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
     'X-Frame-Options': 'DENY',
+    'Cross-Origin-Resource-Policy': 'same-origin',
   };
 }
 

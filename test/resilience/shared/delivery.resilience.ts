@@ -4,15 +4,12 @@ import { mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { HeadObjectCommand } from '@aws-sdk/client-s3';
 import { compactVerify, createLocalJWKSet, type JSONWebKeySet } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { DeliveryReceipt } from '../../../lib/contract/delivery.ts';
 import { publicKeyFingerprint } from '../../../lib/crypt4gh/index.ts';
-import { localTarget } from '../../../lib/ops/target.ts';
 import { vectorKey } from '../../helpers/export-world.ts';
 import { bytesOf } from '../../helpers/made-files.ts';
-import { runTool } from '../../helpers/ops-world.ts';
 import { blocksOf } from '../../helpers/pages.ts';
 import { settleRequest } from '../../helpers/requests.ts';
 import { Service, until } from '../../helpers/service.ts';
@@ -45,16 +42,6 @@ const stateOf = async (requestId: string) => {
   const columns = 'state, staged, staged_bytes, settled_revision';
   return (await service.sql(`select ${columns} from data_out.requests where request_id = '${requestId}'`))[0];
 };
-
-test('the keys are public, and may be cached for an hour', async () => {
-  const response = await fetch(service.url('.well-known/jwks.json'));
-  expect(response.status).toBe(200);
-  expect(response.headers.get('content-type')).toBe('application/jwk-set+json');
-  expect(response.headers.get('cache-control')).toBe('public, max-age=3600');
-  const [key, ...others] = (await keySet()).keys;
-  expect(others).toEqual([]);
-  expect(Object.keys(key!).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']);
-});
 
 describe('an export', () => {
   test('ends with a receipt that lists every file, and says that it is complete', async () => {
@@ -110,38 +97,6 @@ describe('an export', () => {
       where request_id = '${requestId}' and event = 'settled'`;
     expect(await service.sql(settled)).toEqual([['complete', 'EGAD1', String(bytes)]]);
   });
-
-  test('that lacks a file says which, why, and that it is incomplete; a later success replaces the receipt', async () => {
-    const request = { requestId: randomUUID(), subject: 'incomplete', datasetId: 'EGAD2', keyFingerprint };
-    const visa = await service.visa({ subject: 'incomplete' });
-    await service.putStaged('incomplete', 'EGAF3-x.c4gh', 'x'.repeat(200));
-    await settleRequest(service, request, [
-      { fileId: 'EGAF3', name: 'EGAF3-x.c4gh', state: 'staged' },
-      { fileId: 'EGAF4', state: 'rejected', reason: 'not_released' },
-      { fileId: 'EGAF5', state: 'given_up' },
-    ]);
-    const first = await receiptOf(request.requestId, visa);
-    expect(first.payload.complete).toBe(false);
-    expect(first.payload.files.map(({ name }) => name)).toEqual(['EGAF3-x.c4gh']);
-    expect(first.payload.missing).toEqual([
-      { file_id: 'EGAF4', path: '', reason: 'not_released' },
-      { file_id: 'EGAF5', path: '', reason: 'given_up' },
-    ]);
-
-    await service.sql(
-      `update data_out.request_files set state = 'staged', reason = null, outbox_key = '${service.prefix('incomplete')}/' || file_id || '-y.c4gh',
-         bytes = 1, header_sha256 = repeat('0', 64)
-       where request_id = '${request.requestId}' and state <> 'staged'`,
-    );
-    await service.sql(`update data_out.requests set revision = 2 where request_id = '${request.requestId}'`);
-    await settleRequest(service, request, []);
-    await until(
-      async () => ((await stateOf(request.requestId))?.[3] === '2' ? true : undefined),
-      'the second receipt to be recorded',
-    );
-    expect((await receiptOf(request.requestId, visa)).payload).toMatchObject({ generation: 2, complete: true });
-    expect(await stateOf(request.requestId)).toEqual(['complete', '3', '202', '2']);
-  });
 });
 
 test('the block of the page checks a receipt, and refuses a changed one', async () => {
@@ -168,81 +123,4 @@ test('the block of the page checks a receipt, and refuses a changed one', async 
   const complete = Buffer.from(payload, 'base64url').toString().replace('"complete":false', '"complete":true');
   const changed = [header, Buffer.from(complete).toString('base64url'), signature].join('.');
   await expect(check(changed)).rejects.toThrow('signature verification failed');
-});
-
-test('a receipt has its media type at the proxy and in S3', async () => {
-  const request = { requestId: randomUUID(), subject: 'typed', datasetId: 'EGAD3', keyFingerprint };
-  await service.putStaged('typed', 'EGAF3-x.c4gh', 'x');
-  await settleRequest(service, request, [{ fileId: 'EGAF3', name: 'EGAF3-x.c4gh', state: 'staged' }]);
-  const visa = await service.visa({ subject: 'typed' });
-  const { row } = await receiptOf(request.requestId, visa);
-  const head = await service.get(`stream/${row.fileName}`, visa, { method: 'HEAD' });
-  expect([head.status, head.headers.get('content-type')]).toEqual([200, 'application/jose']);
-  const Key = `${service.prefix('typed')}/${row.fileName}`;
-  const Bucket = service.connection.outputs.OutboxBucketName;
-  const object = await service.s3.send(new HeadObjectCommand({ Bucket, Key, ChecksumMode: 'ENABLED' }));
-  expect(object).toMatchObject({ ContentType: 'application/jose', ContentLength: row.size });
-  expect(object.Metadata).toMatchObject({ 'request-id': request.requestId, generation: '1' });
-});
-
-test('a request with a file that is open waits', async () => {
-  const requestId = randomUUID();
-  await service.sql(
-    `insert into data_out.request_files (request_id, file_id, state) values ('${requestId}', 'EGAF6', 'sent')`,
-  );
-  const request = { requestId, subject: 'waiting', datasetId: 'EGAD1', keyFingerprint };
-  await settleRequest(service, request, [{ fileId: 'EGAF7', state: 'given_up' }]);
-  await until(() => {
-    const lines = service.logs.filter(({ line }) => line.includes(requestId));
-    return lines.some(({ line }) => line.includes('not_settled')) ? true : undefined;
-  }, 'the message to go');
-  expect(await stateOf(requestId)).toEqual(['accepted', null, null, '0']);
-  expect(await service.allOutboxKeys('waiting')).toEqual([]);
-});
-
-test('an older request that comes late counts a newer container of its key, and misses one of another key', async () => {
-  for (const fileId of ['EGAF81', 'EGAF82']) await service.archive('EGAD8', `${fileId}.bam`, 1000, fileId);
-  await service.setDataset('EGAD8', 'released');
-  const visa = await service.visa({ subject: 'late', datasetId: 'EGAD8' });
-  const exportFile = (fileId: string, key: 'bob' | 'carol') =>
-    service.exported({ id: fileId, type: 'fileId', visa, publicKey: vectorKey(key).publicKey });
-  const newer = { EGAF81: await exportFile('EGAF81', 'bob'), EGAF82: await exportFile('EGAF82', 'carol') };
-  for (const requestId of Object.values(newer)) await receiptOf(requestId, visa);
-
-  const older = randomUUID();
-  const { ExportRequestsQueueUrl } = service.connection.outputs;
-  const message = { jwtToken: visa, publicKey: Buffer.from(publicKey).toString('base64'), datasetId: 'EGAD8' };
-  const requestedAt = new Date(Date.now() - 3_600_000).toISOString();
-  await service.enqueue(ExportRequestsQueueUrl, JSON.stringify(message), { requestId: older, requestedAt });
-  const { payload } = await receiptOf(older, visa);
-  const { payload: ofNewer } = await receiptOf(newer.EGAF81, visa);
-  expect(payload.files).toEqual(ofNewer.files);
-  expect(payload).toMatchObject({
-    complete: false,
-    missing: [{ file_id: 'EGAF82', path: 'EGAF82.bam', reason: 'superseded', by: newer.EGAF82 }],
-  });
-});
-
-test('a container that is purged after the receipt is missing in the next one', async () => {
-  for (const fileId of ['EGAF91', 'EGAF92']) await service.archive('EGAD9', `${fileId}.bam`, 1000, fileId);
-  await service.setDataset('EGAD9', 'released');
-  const visa = await service.visa({ subject: 'purged', datasetId: 'EGAD9' });
-  const whole = await service.exported({ id: 'EGAD9', visa, publicKey });
-  expect((await receiptOf(whole, visa)).payload).toMatchObject({ generation: 1, complete: true });
-  const one = await service.exported({ id: 'EGAF92', type: 'fileId', visa, publicKey });
-  await receiptOf(one, visa);
-
-  // The object is of the newer request; with it goes what the older one has there.
-  const { exitCode } = await runTool(['outbox', 'purge', '--request', one, '--yes'], localTarget(service.connection));
-  expect(exitCode).toBe(0);
-  for (const requestId of [whole, one]) {
-    await until(async () => ((await stateOf(requestId))?.[3] === '2' ? true : undefined), 'the second receipt');
-    expect((await receiptOf(requestId, visa)).payload).toMatchObject({
-      generation: 2,
-      complete: false,
-      files: requestId === whole ? [{ file_id: 'EGAF91' }] : [],
-      missing: [{ file_id: 'EGAF92', reason: 'withdrawn' }],
-    });
-    expect((await stateOf(requestId))?.[0]).toBe('withdrawn');
-  }
 });

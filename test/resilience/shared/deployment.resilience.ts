@@ -1,9 +1,3 @@
-import {
-  CloudFormationClient,
-  DeleteStackCommand,
-  UpdateTerminationProtectionCommand,
-} from '@aws-sdk/client-cloudformation';
-import { ModifyDBClusterCommand, RDSClient } from '@aws-sdk/client-rds';
 import { PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AwsCall } from '../../../lib/local/endpoint/traffic.ts';
@@ -31,18 +25,18 @@ const linesOf = (name: string) =>
 
 describe('the storage stack and its cluster', () => {
   const isProtected = () => {
-    const { protectedStacks: stacks, protectedClusters: clusters } = service.engine.account;
+    const { protectedStacks: stacks, protectedClusters: clusters } = service.engine.protection;
     return { stack: stacks.get(stackId), clusters: [...clusters.values()] };
   };
 
   test('are protected against deletion once the service is deployed, and the service stack is not', () => {
     expect(isProtected()).toEqual({ stack: true, clusters: [true] });
-    const others = [...service.engine.account.protectedStacks].filter(([id]) => id !== stackId);
+    const others = [...service.engine.protection.protectedStacks].filter(([id]) => id !== stackId);
     expect(others).toEqual([[stackId.replace('DataOutStorage', 'DataOutService'), false]]);
   });
 
   test('are protected again by the hourly run, which waits for permissions that are not known yet', async () => {
-    const { protectedStacks: stacks, protectedClusters: clusters } = service.engine.account;
+    const { protectedStacks: stacks, protectedClusters: clusters } = service.engine.protection;
     stacks.set(stackId, false);
     for (const arn of clusters.keys()) clusters.set(arn, false);
     const before = linesOf('protect').length;
@@ -80,44 +74,5 @@ describe('the migration', () => {
     expect(await service.engine.functions.invoke('migrate', {})).toMatchObject({ ok: true });
     expect(await status()).toBe(200);
     expect(linesOf('migrate').filter((line) => line.includes(login.password))).toEqual([]);
-  });
-});
-
-describe('the stand-ins for CloudFormation and RDS', () => {
-  const clientsOf = (credentials: { accessKeyId: string; secretAccessKey: string; sessionToken?: string }) => {
-    const { endpoints, region } = service.engine.connection;
-    const options = { endpoint: endpoints.s3, region, credentials, maxAttempts: 1 };
-    return { cloudFormation: new CloudFormationClient(options), rds: new RDSClient(options) };
-  };
-  const on = new UpdateTerminationProtectionCommand({ StackName: stackId, EnableTerminationProtection: true });
-
-  test('refuse a caller without the permission', async () => {
-    const { environment } = service.engine.functions.definition('stage-file');
-    const { cloudFormation, rds } = clientsOf({
-      accessKeyId: environment.AWS_ACCESS_KEY_ID ?? '',
-      secretAccessKey: environment.AWS_SECRET_ACCESS_KEY ?? '',
-      sessionToken: environment.AWS_SESSION_TOKEN ?? '',
-    });
-    const denied = { name: 'AccessDenied', $metadata: { httpStatusCode: 403 } };
-    await expect(cloudFormation.send(on)).rejects.toMatchObject(denied);
-    const [arn = ''] = service.engine.account.protectedClusters.keys();
-    const modify = new ModifyDBClusterCommand({ DBClusterIdentifier: arn.split(':')[6], DeletionProtection: false });
-    await expect(rds.send(modify)).rejects.toMatchObject(denied);
-  });
-
-  test('answer as AWS does, and know the two calls of this service alone', async () => {
-    const { cloudFormation, rds } = clientsOf(service.engine.connection.credentials);
-    expect(await cloudFormation.send(on)).toMatchObject({ StackId: stackId });
-    const [arn = ''] = service.engine.account.protectedClusters.keys();
-    const identifier = arn.split(':')[6];
-    const modify = (input: object) =>
-      rds.send(new ModifyDBClusterCommand({ DBClusterIdentifier: identifier, DeletionProtection: true, ...input }));
-    expect((await modify({})).DBCluster).toMatchObject({ DBClusterArn: arn, DeletionProtection: true });
-    await expect(modify({ MasterUserPassword: 'x' })).rejects.toMatchObject({ name: 'InvalidParameterCombination' });
-    await expect(modify({ DBClusterIdentifier: 'other' })).rejects.toMatchObject({ name: 'DBClusterNotFoundFault' });
-    const other = new UpdateTerminationProtectionCommand({ StackName: 'Other', EnableTerminationProtection: true });
-    await expect(cloudFormation.send(other)).rejects.toMatchObject({ name: 'ValidationError' });
-    const remove = new DeleteStackCommand({ StackName: stackId });
-    await expect(cloudFormation.send(remove)).rejects.toMatchObject({ name: 'InvalidAction' });
   });
 });

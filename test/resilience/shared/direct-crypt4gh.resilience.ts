@@ -1,6 +1,6 @@
-import { DeleteObjectCommand, HeadObjectCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
+import { DeleteObjectCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { formatPublicKey, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
+import { generateKeyPair } from '../../../lib/crypt4gh/index.ts';
 import { collect } from '../../helpers/crypt4gh-vectors.ts';
 import { bytesOf } from '../../helpers/made-files.ts';
 import { readPlainly } from '../../helpers/plain-crypt4gh.ts';
@@ -101,40 +101,6 @@ describe('a small container', () => {
   });
 });
 
-describe('the key', () => {
-  const pem = formatPublicKey(recipient.publicKey);
-
-  test.each([['X-C4GH-Public-Key', 'base64 of PEM', Buffer.from(pem).toString('base64')]])(
-    'may come in %s as %s',
-    async (name, _, value) => {
-      const path = `files/${small.fileId}?destinationFormat=crypt4gh`;
-      const reply = await service.direct(path, visa, { headers: { [name]: value, Range: 'bytes=0-123' } });
-      expect([reply.status, reply.bytes.length]).toEqual([206, 124]);
-      expect(reply.headers.etag).toBe((await container(small, { method: 'HEAD' })).headers.etag);
-    },
-  );
-
-  test.each<[string, string, Record<string, string | string[]>, string[]]>([
-    ['CRYPT4GH without a key', '?destinationFormat=CRYPT4GH', {}, ['Public-Key']],
-    [
-      'two headers',
-      '?destinationFormat=CRYPT4GH',
-      { ...key, 'X-C4GH-Public-Key': base64Key },
-      ['Public-Key', 'X-C4GH-Public-Key'],
-    ],
-    ['a repeated header', '?destinationFormat=CRYPT4GH', { 'Public-Key': [base64Key, base64Key] }, ['Public-Key']],
-  ])('%s: 400 that names it', async (_, query, headers, fields) => {
-    for (const { fileId } of [small, large]) {
-      const problem = expectProblem(
-        await service.direct(`files/${fileId}${query}`, visa, { headers }),
-        400,
-        'invalid_request',
-      );
-      expect(problem.violations?.map(({ field }) => field)).toEqual(fields);
-    }
-  });
-});
-
 describe('a large container', () => {
   test('is made inside S3 and fetched from there; the next call finds it there', async () => {
     service.engine.traffic.resetCounters();
@@ -175,26 +141,12 @@ describe('a large container', () => {
     expect(Buffer.concat([await bytesIn(first), await bytesIn(rest)]).equals(whole)).toBe(true);
   });
 
-  test('asked for by several at once is one object', async () => {
-    await removeContainers();
-    const replies = await Promise.all(Array.from({ length: 3 }, () => container(large)));
-    expect(replies.map(({ status }) => status)).toEqual([307, 307, 307]);
-    const paths = replies.map(({ headers }) => new URL(String(headers.location)).pathname);
-    expect(new Set(paths).size).toBe(1);
-    expect(await directKeys()).toHaveLength(1);
-  });
-
   test('for another key is another object, which only that key opens', async () => {
     const other = generateKeyPair();
     const headers = { 'Public-Key': Buffer.from(other.publicKey).toString('base64') };
     const bytes = await bytesIn(await follow(await container(large, { headers })));
     expect(() => plaintextIn(bytes)).toThrow('not for this reader');
     expect(readPlainly(bytes, other.privateKey).equals(large.plaintext)).toBe(true);
-  });
-
-  test('is in no listing', async () => {
-    expect(await directKeys()).not.toEqual([]);
-    expect(await service.list(visa)).toEqual([]);
   });
 });
 
@@ -227,7 +179,6 @@ describe('with coordinates', () => {
     container(from, {}, `&startCoordinate=${start}&endCoordinate=${end}`);
 
   test.each([
-    [0, 1],
     [1_000_000, 1_100_000],
     [2_999_000, 9_999_999],
   ])('%i to %i: a container of just the segments, which opens to exactly these bytes', async (start, end) => {
@@ -258,40 +209,6 @@ describe('header and content apart', () => {
     expect(plaintextIn(Buffer.concat([header.bytes, body])).equals(plaintext)).toBe(true);
     expect((await service.direct(`files/${fileId}/header`, visa, { headers: key })).bytes).toEqual(header.bytes);
   });
-
-  test('the tag of the content is that of the stored object', async () => {
-    const { archiveKey } = await bodyOf(small);
-    const stored = await service.s3.send(
-      new HeadObjectCommand({ Bucket: service.connection.outputs.ArchiveBucketName, Key: archiveKey }),
-    );
-    const content = await service.direct(`files/${small.fileId}/content`, visa);
-    expect(content.headers.etag).toBe(stored.ETag);
-    const head = await service.direct(`files/${small.fileId}/content`, visa, { method: 'HEAD' });
-    expect([head.status, head.headers['content-length'], head.headers.etag]).toEqual([
-      200,
-      String(stored.ContentLength),
-      stored.ETag,
-    ]);
-    expect((await follow(content, { Range: 'bytes=10-19' })).status).toBe(206);
-  });
-});
-
-test('a file that is unknown, not granted or not released is refused alike, in every form', async () => {
-  const { fileId: hidden } = await service.archive('EGAD2', 'hidden.txt', 100);
-  const granted = await service.passport('researcher', [visa, await service.visa({ datasetId: 'EGAD2' })]);
-  const forms = ['?destinationFormat=CRYPT4GH', '/header', '/content'];
-  const replies = await Promise.all(
-    forms.flatMap((form) => [
-      service.direct(`files/${hidden}${form}`, granted, { headers: key }),
-      service.direct(`files/${hidden}${form}`, visa, { headers: key }),
-      service.direct(`files/EGAF404${form}`, visa, { headers: key }),
-    ]),
-  );
-  const bodies = replies.map((reply) => {
-    const { requestId, ...problem } = expectProblem(reply, 403, 'forbidden');
-    return JSON.stringify(problem);
-  });
-  expect(new Set(bodies).size).toBe(1);
 });
 
 test('every file that was served is logged, without token or key', () => {

@@ -129,6 +129,7 @@ describe('an export', () => {
   test.each([
     ['throttling', { error: { status: 400, code: 'RequestThrottled' } }, 3],
     ['breaking every connection', { drop: true }, 3],
+    ['never answering', { delayMs: 20_000, drop: true }, 3],
     ['gone', { error: { status: 400, code: 'AWS.SimpleQueueService.NonExistentQueue' } }, 1],
     ['forbidden', denied('AccessDenied'), 1],
   ] as const)('with a queue that is %s: 503, and no message', async (_, fault, attempts) => {

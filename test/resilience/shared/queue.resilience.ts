@@ -1,248 +1,39 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { PutObjectCommand } from '@aws-sdk/client-s3';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { generateKeyPair } from '../../../lib/crypt4gh/index.ts';
-import type { AwsCall, Fault } from '../../../lib/local/endpoint/traffic.ts';
-import {
-  areQueuesEmpty,
-  type Delivery,
-  deliveryOf,
-  passVisibilityTimeout,
-  unfinishedUploads,
-} from '../../helpers/broken-calls.ts';
+import { areQueuesEmpty, deliveryOf, passVisibilityTimeout, unfinishedUploads } from '../../helpers/broken-calls.ts';
 import { Service, until } from '../../helpers/service.ts';
 
-const large = 8_600_000;
-const recipient = generateKeyPair();
 let service: Service;
 beforeAll(async () => {
   service = await Service.shared();
 });
 afterAll(() => service?.stop());
 
-let subject: string;
-let datasetId: string;
-let datasets = 0;
-let undo: () => void;
-/** Number of earlier log lines. */
-let logged: number;
-beforeEach(() => {
-  subject = randomUUID();
-  datasets += 1;
-  datasetId = `EGAD${datasets}`;
-  undo = () => {};
-  logged = service.logs.length;
-});
-afterEach(() => {
-  undo();
-  for (const name of ['consume-export', 'stage-file']) limitTime(name);
-});
-
-// What a receipt adds, and when, is not looked at here.
-const containerKeys = async (of: string) => (await service.outboxKeys(of)).filter((key) => key.endsWith('.c4gh'));
-const stepsOf = async (id: string) => (await service.audit(id)).filter(({ event }) => event !== 'settled');
-
-describe('poison: rejected with a row, not tried again', () => {
-  const key = Buffer.from(recipient.publicKey).toString('base64');
-  test.each([
-    ['no JSON', 'dataset EGAD1, please'],
-    ['another shape', JSON.stringify({ datasetId: 'EGAD1' })],
-    ['a list', '[]'],
-    ['an unknown field', JSON.stringify({ jwtToken: 'a.b.c', publicKey: key, datasetId: 'D', to: '/' })],
-  ])('%s', async (_, MessageBody) => {
-    const messageId = await service.enqueue(service.connection.outputs.ExportRequestsQueueUrl, MessageBody);
-    await ended(messageId);
-    expect(await service.audit(messageId)).toMatchObject([{ event: 'rejected', reason: 'malformed_message' }]);
-    expect(failures()).toEqual([]);
-  });
-});
-
-test('a message of a file says which row to look at, and nothing of the visa or the key', async () => {
-  await archived({ 'a.vcf': 10, 'b.vcf': 10 });
-  const sent: string[] = [];
-  undo = service.engine.traffic.observe(({ caller, action, input }) => {
-    if (caller === 'consume-export' && action.startsWith('SendMessage')) sent.push(JSON.stringify(input));
-  });
-  const visa = await service.visa({ subject, datasetId });
-  const requestId = await service.exported({ id: datasetId, visa, publicKey: recipient.publicKey });
-  await ended(requestId);
-  expect(sent).toHaveLength(1);
-  const { Entries } = JSON.parse(sent[0] ?? '') as { Entries: { MessageBody: string }[] };
-  expect(Entries.map(({ MessageBody }) => Object.keys(JSON.parse(MessageBody)).sort())).toEqual(
-    [1, 2].map(() => ['fileId', 'requestId']),
-  );
-  for (const part of visa.split('.')) expect(sent[0]).not.toContain(part);
-  expect(await stagedPaths(requestId)).toEqual(['a.vcf', 'b.vcf']);
-});
-
-test.each([
-  ['between fan-out and staging', 'consume-export', 'SendMessageBatch'],
-  ['while its bodies are copied', 'stage-file', 'UploadPart'],
-])('a dataset that is withdrawn %s is not staged', async (_, during, call) => {
-  await archived({ 'a.bam': large, 'b.bam': large });
-  let withdrawn: Promise<void> | undefined;
-  undo = service.engine.traffic.addFault(({ caller, action }) => {
-    if (caller !== during || action !== call) return undefined;
-    withdrawn ??= service.setDataset(datasetId, 'deprecated');
-    return { action: () => withdrawn };
-  });
-  const requestId = await exported();
-  await ended(requestId);
-  expect(await stepsOf(requestId)).toMatchObject([
-    { event: 'accepted' },
-    { event: 'rejected', reason: 'not_released', datasetId },
-    { event: 'rejected', reason: 'not_released', datasetId },
-  ]);
-  expect(await containerKeys(subject)).toEqual([]);
-  expect(failures()).toEqual([]);
-});
-
-test('a body that is replaced while it is copied is not mixed: the next delivery takes the new one whole', async () => {
-  await archived({ 'a.bam': large });
-  const body = await bodyOf('a.bam');
-  const replaced = (await service.object('ArchiveBucketName', body.Key)).reverse();
-  let once = true;
-  undo = onCall(({ action }) => {
-    if (action !== 'UploadPart' || !once) return undefined;
-    once = false;
-    // By now the first bytes have been read, and the rest has not been copied.
-    return { action: () => service.s3.send(new PutObjectCommand({ ...body, Body: replaced })) };
-  });
-  const requestId = await exported();
-  await ended(requestId);
-  expect(failures()).toMatchObject([{ received: 1, code: 'temporarily_unavailable' }]);
-  const [key = ''] = await containerKeys(subject);
-  const container = await service.object('OutboxBucketName', key);
-  expect(container.subarray(-replaced.length).equals(replaced)).toBe(true);
-  expect(container.length - replaced.length).toBe(124);
-});
-
-test('a throttled and resuming database is waited for: the message is received once', async () => {
-  await archived({ 'a.vcf': 10 });
-  const answers = ['ThrottlingException', 'DatabaseResumingException'];
-  const met = new Map<string, number>();
-  undo = onCall(({ service: api, input }, { received }) => {
-    expect(received).toBe(1);
-    const sql = String(input?.sql);
-    const times = met.get(sql) ?? 0;
-    const code = answers[times];
-    if (api !== 'rds-data' || !code) return undefined;
-    met.set(sql, times + 1);
-    return { error: { status: 400, code } };
-  });
-  const requestId = await exported();
-  await ended(requestId);
-  expect([...met.values()]).toEqual([...met.keys()].map(() => 2));
-  expect(met.size).toBeGreaterThanOrEqual(4);
-  expect(failures()).toEqual([]);
-  expect(await stagedPaths(requestId)).toEqual(['a.vcf']);
-});
-
-test('near its time limit a function that has copied a part sends its message again, and the next one stages the file', async () => {
-  await archived({ 'a.bam': large });
-  // Staging begins nothing with less than 20 s left, and no copy with less than it may take at S3's slowest.
-  limitTime('stage-file', 26);
-  const sent: unknown[] = [];
-  undo = service.engine.traffic.addFault(({ caller, action, input }) => {
-    if (caller !== 'stage-file') return undefined;
-    const { Entries = [] } = (input ?? {}) as { Entries?: readonly { MessageBody: string }[] };
-    for (const { MessageBody } of Entries) if (MessageBody.includes('fileId')) sent.push(JSON.parse(MessageBody));
-    return action === 'UploadPart' ? { delayMs: 5000 } : undefined;
-  });
-  const requestId = await exported();
-  await ended(requestId);
-  expect(sent).toEqual([{ requestId, fileId: fileIds.get('a.bam') }]);
-  expect(failures()).toEqual([]);
-  expect(await stagedPaths(requestId)).toEqual(['a.bam']);
-});
-
 test('a function that is stopped by its time limit: the message comes back', async () => {
-  await archived({ 'a.vcf': 10 });
+  await service.archive('EGAD1', 'a.vcf', 10);
+  await service.setDataset('EGAD1', 'released');
+  const { functions, traffic } = service.engine;
+  const { timeoutSeconds } = functions.definition('consume-export');
   // Before the first page: with less than 20 s left, none is sent.
-  limitTime('consume-export', 2);
+  functions.limitTime('consume-export', 2);
   let revival: Promise<void> | undefined;
-  undo = onCall((call, delivery) => {
-    if (call.action !== 'ExecuteStatement' || revival) return undefined;
-    limitTime('consume-export');
-    revival = passVisibilityTimeout(service, delivery, service.prefix(subject));
+  const undo = traffic.addFault((call) => {
+    const delivery = deliveryOf(service, call);
+    if (!delivery || call.action !== 'ExecuteStatement' || revival) return undefined;
+    functions.limitTime('consume-export', timeoutSeconds);
+    revival = passVisibilityTimeout(service, delivery, service.prefix('researcher'));
     return { when: 'after', action: () => pause(3000), drop: true };
   });
-  const requestId = await exported();
-  await until(async () => (revival ? true : undefined), 'the first query');
+  const visa = await service.visa();
+  const requestId = await service.exported({ id: 'EGAD1', visa, publicKey: generateKeyPair().publicKey });
+  await until(() => (revival ? true : undefined), 'the first query');
   await revival;
-  await ended(requestId);
-  const line = service.logs
-    .slice(logged)
-    .find(({ line }) => line.includes('platform.report') && line.includes('timeout'));
-  expect(line?.functionName).toBe('consume-export');
-  expect((await stepsOf(requestId)).map(({ event }) => event)).toEqual(['accepted', 'staged']);
-});
-
-/** Stable ids of the files of the test's dataset, by path. */
-const fileIds = new Map<string, string>();
-
-/** The test's own dataset, released, of files of these paths and sizes. */
-async function archived(sizes: Readonly<Record<string, number>>): Promise<void> {
-  fileIds.clear();
-  for (const [path, size] of Object.entries(sizes)) {
-    const { fileId } = await service.archive(datasetId, path, size, `EGAF${datasets}0${fileIds.size}`);
-    fileIds.set(path, fileId);
-  }
-  await service.setDataset(datasetId, 'released');
-}
-
-/** Where the archived body of a file is. */
-async function bodyOf(path: string): Promise<{ Bucket: string; Key: string }> {
-  const rows = await service.sql(
-    `select archive_file_path from sda.files where stable_id = '${fileIds.get(path) ?? ''}'`,
-  );
-  return { Bucket: service.connection.outputs.ArchiveBucketName, Key: rows[0]?.[0] ?? '' };
-}
-
-async function exported(): Promise<string> {
-  const visa = await service.visa({ subject, datasetId });
-  return service.exported({ id: datasetId, visa, publicKey: recipient.publicKey });
-}
-
-function onCall(rule: (call: AwsCall, delivery: Delivery) => Fault | undefined): () => void {
-  return service.engine.traffic.addFault((call) => {
-    const delivery = deliveryOf(service, call);
-    return delivery && rule(call, delivery);
-  });
-}
-
-/** @param seconds absent: those of the template */
-function limitTime(name: string, seconds = service.engine.functions.definition(name).timeoutSeconds): void {
-  service.engine.functions.limitTime(name, seconds);
-}
-
-/** Wait until a request has left a row and no message is on its way. Then nothing is half done. */
-async function ended(requestId: string): Promise<void> {
-  await until(
-    async () => ((await stepsOf(requestId)).length > 0 && (await areQueuesEmpty(service))) || undefined,
-    `request ${requestId} to end`,
-  );
+  const steps = await service.settled(requestId);
+  await until(async () => (await areQueuesEmpty(service)) || undefined, 'the queues to be empty');
   undo();
   expect(await unfinishedUploads(service)).toEqual([]);
-}
-
-interface Failure {
-  readonly received: number;
-  readonly error: string;
-  readonly detail: string;
-}
-
-/** Deliveries that failed during the test, as the functions logged them. */
-function failures(): readonly Failure[] {
-  return service.logs
-    .slice(logged)
-    .filter(({ line }) => line.includes('"message failed"'))
-    .map(({ line }) => JSON.parse(line) as Failure);
-}
-
-async function stagedPaths(requestId: string): Promise<readonly string[]> {
-  const rows = await stepsOf(requestId);
-  const staged = new Set(rows.flatMap(({ event, fileId }) => (event === 'staged' && fileId ? [fileId] : [])));
-  return [...fileIds].flatMap(([path, fileId]) => (staged.has(fileId) ? [path] : [])).sort();
-}
+  const line = service.logs.find(({ line }) => line.includes('platform.report') && line.includes('timeout'));
+  expect(line?.functionName).toBe('consume-export');
+  expect(steps.map(({ event }) => event)).toEqual(['accepted', 'staged']);
+});

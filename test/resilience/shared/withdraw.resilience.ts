@@ -147,35 +147,6 @@ describe("with withdrawal: 'purge'", () => {
     expect(await withdrawn(kept)).toEqual([]);
   });
 
-  test('a file that the recipient also got through a released dataset stays, until that is deprecated, too', async () => {
-    const [fileId = ''] = await filesIn('EGAD21', ['shared.bam'], ['EGAD22']);
-    const first = await exported('EGAD22', 1);
-    const second = await exported('EGAD21', 1);
-    await service.setDataset('EGAD21', 'deprecated');
-    await run();
-    expect(await namesOf()).toContain(fileId);
-    expect(await withdrawn(second)).toEqual([]);
-    await service.setDataset('EGAD22', 'deprecated');
-    await run();
-    expect(await namesOf()).not.toContain(fileId);
-    // One object, one row of the audit trail; but neither request still has its file.
-    expect(await withdrawn(second)).toHaveLength(1);
-    for (const id of [first, second]) expect(await stateOf(id, fileId)).toEqual(['withdrawn', null]);
-  });
-
-  test('a newer container of another dataset under the same key stays', async () => {
-    const [fileId = ''] = await filesIn('EGAD31', ['newer.bam'], ['EGAD32']);
-    const first = await exported('EGAD31', 1);
-    const second = await exported('EGAD32', 1);
-    // Not even released: nothing but the metadata of the object says that it is of another dataset.
-    await service.sql("delete from sda.dataset_event_log where dataset_id = 'EGAD32'");
-    await service.setDataset('EGAD31', 'deprecated');
-    await run();
-    expect(await namesOf()).toContain(fileId);
-    expect(await stateOf(first, fileId)).toEqual(['superseded', second]);
-    expect(await withdrawn(first)).toEqual([]);
-  });
-
   test('a container of direct access goes, too', async () => {
     // So large that S3 makes the container.
     const { fileId } = await service.archive('EGAD41', 'large.bam', 7_000_000);

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { commandLinePage, commandLinePagePath } from '../../../bin/docs/command-line-page.ts';
+import { reasonsPage, reasonsPagePath } from '../../../bin/docs/reasons-page.ts';
 import { exitCodes } from '../../../lib/terminal/exit-codes.ts';
-import { commandLinePage, commandLinePagePath } from '../../infra/command-line-page.ts';
-import { reasonsPage, reasonsPagePath } from '../../infra/reasons-page.ts';
 
 test('docs/command-line.md has the settings, exit codes and commands of the programs; npm run docs writes them', async () => {
   const page = readFileSync(commandLinePagePath, 'utf8');

@@ -10,14 +10,15 @@ const commands = blocks.filter(({ language }) => language === 'sh' || language =
 /**
  * What is wrong with how a block of commands says who runs it; `undefined` if nothing is. The line before its fence is
  * `<!-- run by FILE -->` (with `: NAME` where the file asks for it by name), `<!-- needs AWS -->`, `<!-- needs Windows -->` for
- * PowerShell, or `<!-- needs the platform -->` for the platform that hosts packages.
+ * PowerShell, or `<!-- needs the platform -->` for the platform that hosts packages, or `<!-- needs crypt4gh-agent -->` for
+ * the agent of htslib's plug-in, which refuses to run as root.
  */
 function problemOf({ page, language, comment, text }: Block): string | undefined {
   if (comment === 'needs AWS') return /\b(aws|cdk)\b/.test(text) ? undefined : 'needs no AWS';
   if (language === 'powershell' || comment === 'needs Windows') {
     return language === 'powershell' && comment === 'needs Windows' ? undefined : 'is not PowerShell for Windows';
   }
-  if (comment === 'needs the platform') return undefined;
+  if (comment === 'needs the platform' || comment === 'needs crypt4gh-agent') return undefined;
   const [, runner] = /^run by ([^\s:]+)(?:: .+)?$/.exec(comment ?? '') ?? [];
   if (runner === undefined) return 'does not say who runs it';
   if (!existsSync(join(root, runner))) return `${runner} is missing`;

@@ -212,6 +212,18 @@ describe('what is kept of a file whose blocks are not changed', () => {
     expect(await keptRanges(file, ranges, { most: 10 })).toEqual([{ start: 0, end: file.head.size }]);
   });
 
+  test('is never said to be more than the file, however many regions have no near cut', async () => {
+    const file = await opened('spanning.bam', 'spanning.bam.bai');
+    const regions = [20_000, 90_000, 160_000].map((start) => ({ referenceName: 'one', start, end: start + 100 }));
+    const refused = keptRanges(file, virtualRangesOf(file.index, file.head, regions), { most: 10, widestBytes: 0 });
+    const { message } = await refused.then(
+      () => expect.unreachable(),
+      (error: Error) => error,
+    );
+    const [, bytes] = /would add (\d+) bytes/.exec(message) ?? [];
+    expect(Number(bytes)).toBeLessThan(file.head.size);
+  });
+
   test('is at most ten ranges, header and end marker included', async () => {
     const bytes = Buffer.concat([Buffer.alloc(2_000_000), endMarkers.BAM]);
     const head = { ...(await opened('reads.bam', 'reads.bam.bai')).head, size: bytes.length };

@@ -49,11 +49,9 @@ test('the example in the documentation is a valid list', () => {
 describe('refused at start-up, with the field named', () => {
   test.each<[string, () => unknown, string]>([
     ['no list', () => null, 'issuers: '],
-    ['a list in an object', () => ({ issuers: [] }), 'expected array'],
     ['no iss', () => [{ jwks: issuer.jwks }], 'issuers[0].iss: '],
     ['no jwks', () => [{ iss: 'x' }], 'issuers[0].jwks: '],
     ['a misspelt field', () => [{ ...issuer.entry, source: ['x'] }], 'issuers[0]: Unrecognized key: "source"'],
-    ['an empty list of sources', () => [{ ...issuer.entry, sources: [] }], 'issuers[0].sources: '],
     ['an unknown role', () => [{ ...issuer.entry, issues: ['keys'] }], 'issuers[0].issues[0]: '],
     [
       'an empty prefix',
@@ -70,13 +68,9 @@ describe('refused at start-up, with the field named', () => {
       () => [{ ...issuer.entry, datasetIdFrom: 'prefix:https://archive.example.org' }],
       'issuers[0].datasetIdFrom: a prefix must end in one of / : # = ?',
     ],
-    ['an empty audience', () => [{ ...issuer.entry, audience: [] }], 'issuers[0].audience: '],
     ['an empty audience', () => [{ ...issuer.entry, audience: '' }], 'issuers[0].audience: '],
     ['no lifetime', () => [{ ...issuer.entry, maxLifetimeSeconds: 0 }], 'issuers[0].maxLifetimeSeconds: '],
-    ['half a second', () => [{ ...issuer.entry, maxLifetimeSeconds: 0.5 }], 'issuers[0].maxLifetimeSeconds: '],
     ['an issuer twice', () => [issuer.entry, issuer.entry], 'issuers[1].iss: listed twice'],
-    ['an address in the place of the set', () => [{ iss: 'x', jwks: 'https://x/jwks.json' }], 'issuers[0].jwks: '],
-    ['an empty set', () => withKeys(), 'issuers[0].jwks.keys: '],
     ['no kid', () => withKeys({ ...key, kid: undefined }), 'issuers[0].jwks.keys[0].kid: '],
     ['a kid twice', () => withKeys(key, { ...rsa(2048), kid: key.kid }), 'issuers[0].jwks.keys[1].kid: another key'],
     ['RSA of 2047 bits', () => withKeys(rsa(2047)), 'issuers[0].jwks.keys[0].n: an RSA key of 2047 bits'],
@@ -86,7 +80,6 @@ describe('refused at start-up, with the field named', () => {
     ['another curve', () => withKeys({ ...key, crv: 'P-384', alg: undefined }), 'keys[0].crv: expected "P-256"'],
     ['a point off the curve', () => withKeys({ ...key, y: key.x }), 'keys[0].x: not an EC public key'],
     ['an exponent of 1', () => withKeys({ ...rsa(2048), e: 'AQ' }), 'issuers[0].jwks.keys[0].'],
-    ['another algorithm', () => withKeys({ ...rsa(2048), alg: 'RS512' }), 'keys[0].alg: expected "RS256"'],
     ['a key for encryption', () => withKeys({ ...key, use: 'enc' }), 'keys[0].use: expected "sig"'],
     ['a key for signing only', () => withKeys({ ...key, key_ops: ['sign'] }), 'keys[0].key_ops: expected "verify"'],
   ])('%s', (_name, config, expected) => {

@@ -6,19 +6,12 @@ import { Claims } from './claims.ts';
 import type { Receipt } from './combine.ts';
 import { type ReadReceipts, requestOf } from './receipt-files.ts';
 
-/** The delivery that is waited for: the newest one that the target folder does not have. */
-export interface AwaitedDelivery {
-  /** Default: of any dataset. */
-  readonly dataset?: string | undefined;
-  /** Whether the target folder has this receipt. Asked before it is fetched. */
-  readonly has: (receipt: ListedFile) => Promise<boolean>;
-  /** Whether the target folder has all wanted files of a receipt that it has. Otherwise that delivery is waited for again. */
-  readonly isWhole: (receipt: Receipt) => Promise<boolean>;
-}
-
 export interface AwaitDeliveryOptions {
   readonly proxy: ProxyApi;
-  readonly wanted: AwaitedDelivery;
+  /** Whose delivery; default: of any dataset. */
+  readonly dataset: string | undefined;
+  /** Whether the target folder has this receipt, and its files have come. */
+  readonly has: (receipt: ListedFile) => Promise<boolean>;
   readonly timeoutMs: number;
   /** Downloads receipts and verifies them. */
   readonly fetch: (files: readonly ListedFile[]) => Promise<ReadReceipts>;
@@ -29,54 +22,51 @@ export interface AwaitDeliveryOptions {
 
 /** Pauses between two listings. */
 const pauses = { firstMs: 5_000, longestMs: 300_000, factor: 1.5 } as const;
+
 /**
- * Waits until a delivery is settled, which its receipt in the outbox says.
+ * Waits until a delivery is settled that the target folder does not have. The outbox then has its receipt.
  * @returns the receipt, verified
  * @throws ClientError `timeout`; `not_verified` for a receipt that must not be relied on; as `ProxyApi.list`
  */
 export async function awaitDelivery(options: AwaitDeliveryOptions): Promise<Receipt> {
-  const { proxy, timeoutMs, signal } = options;
+  const { proxy, dataset, has, timeoutMs, fetch, signal } = options;
   const { timing } = proxy.connection.transport;
   const end = timing.now().getTime() + timeoutMs;
+  let read = '';
+  /** The delivery, if the outbox has its receipt. */
+  const delivered = async (): Promise<Receipt | undefined> => {
+    const listed = (await Array.fromAsync(proxy.list({ signal }))).filter(({ name }) => isReceiptName(name));
+    const fresh: ListedFile[] = [];
+    for (const parts of Map.groupBy(listed, ({ name }) => requestOf(name)).values()) {
+      if ((await Promise.all(parts.map(has))).includes(false)) fresh.push(...parts);
+    }
+    // What was read in vain is read again when it has changed.
+    if (JSON.stringify(fresh) === read) return undefined;
+    const { receipts, refused } = await fetch(fresh);
+    if (refused[0]) throw refused[0];
+    read = JSON.stringify(fresh);
+    // Of several, the newest request wins.
+    return new Claims(receipts.filter((each) => dataset === undefined || each.dataset === dataset)).receipts.at(-1);
+  };
   for (let asked = 0; ; asked += 1) {
     try {
-      const receipt = await delivered(options);
+      const receipt = await delivered();
       if (receipt !== undefined) return receipt;
     } catch (error) {
       if (!(error instanceof UnavailableError) || !error.retryable) throw error;
       options.retrying(error);
     }
     const left = end - timing.now().getTime();
-    if (left <= 0) throw tooLate(options.wanted);
+    if (left <= 0) throw tooLate(dataset);
     await timing.sleep(Math.min(growingPause(asked, pauses), left), signal).catch((cause: unknown) => {
       throw interrupted(cause);
     });
   }
 }
 
-/** The delivery, if the outbox has its receipt. */
-async function delivered({ proxy, wanted, fetch, signal }: AwaitDeliveryOptions): Promise<Receipt | undefined> {
-  const listed: ListedFile[] = [];
-  for await (const file of proxy.list({ signal })) if (isReceiptName(file.name)) listed.push(file);
-  const old = new Set<string>();
-  for (const [requestId, parts] of Map.groupBy(listed, ({ name }) => requestOf(name))) {
-    if (!(await Promise.all(parts.map(wanted.has))).includes(false)) old.add(requestId);
-  }
-  const { receipts, refused } = await fetch(listed);
-  if (refused[0]) throw refused[0];
-  const awaited: Receipt[] = [];
-  for (const receipt of receipts) {
-    const isOther = wanted.dataset !== undefined && receipt.dataset !== wanted.dataset;
-    if (!isOther && !(old.has(receipt.jti) && (await wanted.isWhole(receipt)))) awaited.push(receipt);
-  }
-  // Of several, the newest request wins.
-  return new Claims(awaited).receipts.at(-1);
-}
-
-function tooLate({ dataset }: AwaitedDelivery): ClientError {
-  const what =
-    dataset === undefined ? 'there is no new delivery receipt' : `there is no new delivery receipt of ${dataset}`;
-  return new ClientError('timeout', `${what} yet`, {
+function tooLate(dataset: string | undefined): ClientError {
+  const of = dataset === undefined ? '' : ` of ${dataset}`;
+  return new ClientError('timeout', `there is no new delivery receipt${of} yet`, {
     remedy: 'Run the same command again to keep waiting, or ask the administrator for the state of the request.',
   });
 }

@@ -101,19 +101,15 @@ export class Claims {
   expected(name: string, isOwn = true): Expected | undefined {
     const claim = this.of(name);
     if (claim === undefined) return undefined;
-    const { size, crc64nvme, header_sha256: headerSha256 } = claim.file;
     const { jti, iat } = claim.receipt;
-    const receipt = {
-      source: `delivery receipt ${jti} lists`,
-      remedy:
-        'The file is not kept. A new export that is still under way looks like this, because its receipt comes last: run the ' +
-        `same command again when the outbox lists a receipt that is newer than ${new Date(iat * 1000).toISOString()}. If no ` +
-        'export is under way, the file was changed: tell the operator.' +
-        (isOwn
-          ? ''
-          : ' The receipt is for a key that is not known to be yours: name your key in key_files, or save its public key beside it.'),
-    };
-    return { size, headerSha256, crc64nvme, receipt };
+    const remedy =
+      'The file is not kept. A new export that is still under way looks like this, because its receipt comes last: run the ' +
+      `same command again when the outbox lists a receipt that is newer than ${new Date(iat * 1000).toISOString()}. If no ` +
+      'export is under way, the file was changed: tell the operator.' +
+      (isOwn
+        ? ''
+        : ' The receipt is for a key that is not known to be yours: name your key in key_files, or save its public key beside it.');
+    return { file: claim.file, requestId: jti, remedy };
   }
 }
 

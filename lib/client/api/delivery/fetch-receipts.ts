@@ -1,22 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import { rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ifThere, makeFolder, onDisk } from '../download/disk/local-disk.ts';
 import { localPaths } from '../download/disk/local-name.ts';
-import { UnavailableError } from '../errors.ts';
+import { ChangedError, mostRestarts, StagedFile } from '../download/staged-file.ts';
 import type { ListedFile, ProxyApi } from '../proxy.ts';
-import { retryAfterMs } from '../retry.ts';
 import type { ReceiptKeys } from './key-set.ts';
 import { ReceiptError } from './receipt.ts';
-import { bytesOf, inParallel, noReceipts, type ReadReceipts, readReceipts } from './receipt-files.ts';
+import { inParallel, noReceipts, type ReadReceipts, readReceipts } from './receipt-files.ts';
 import { largestReceipt } from './verify-receipt.ts';
 
 export interface FetchReceiptsOptions {
   readonly proxy: ProxyApi;
   /** The receipts, as they are listed. */
   readonly files: readonly ListedFile[];
-  /** Where they are kept. One that has the listed size and time there is not downloaded. Default: they are not kept. */
-  readonly folder?: string | undefined;
   /** Gets the keys of the service. */
   readonly keys: () => Promise<ReceiptKeys>;
   /** Counts those that are read. */
@@ -26,95 +23,76 @@ export interface FetchReceiptsOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+export interface FetchedReceipts extends ReadReceipts {
+  /** The bytes of those whose signature is valid, by their names. */
+  readonly jws: ReadonlyMap<string, Uint8Array>;
+}
+
+/** What is fetched where there are no receipts. */
+export const nothingFetched: FetchedReceipts = { ...noReceipts, jws: new Map() };
+
 /** Bytes. Larger receipts are read one at a time; of small ones, most of the time is the way there and back. */
 const smallReceipt = 4 * 1024 * 1024;
 
-/** Downloads receipts into a folder, and verifies them. @throws ClientError */
-export async function fetchReceipts(options: FetchReceiptsOptions): Promise<ReadReceipts> {
-  const { proxy, files, folder, keys, counter, ownKeys } = options;
-  const { transport } = proxy.connection;
-  if (files.length === 0) return noReceipts;
+/** Downloads receipts into memory, and verifies them. @throws ClientError */
+export async function fetchReceipts(options: FetchReceiptsOptions): Promise<FetchedReceipts> {
+  const { files, keys, counter, ownKeys } = options;
+  if (files.length === 0) return nothingFetched;
   const asked = keys();
   // Awaited below, with the first receipt.
   asked.catch(() => undefined);
-  const parallel = files.some(({ size }) => size > smallReceipt) ? 1 : 16;
-  const isTooLarge = ({ size }: ListedFile) => size > largestReceipt;
-  if (folder !== undefined) {
-    await makeFolder(folder);
-    // First all of them, so that those which are refused can be looked at.
-    await inParallel(files, parallel, async (file) => {
-      if (!isTooLarge(file) && !(await isKept(folder, file)))
-        await save(folder, file.name, await fetched(options, file));
-      counter?.add(1);
-    });
-  }
+  const jws = new Map<string, Uint8Array>();
   const sources = files.map((file) => ({
     name: file.name,
     async read() {
-      if (isTooLarge(file)) throw new ReceiptError(`the receipt is larger than ${largestReceipt} bytes`);
-      if (folder !== undefined) return await bytesOf(join(folder, file.name));
-      const jws = await fetched(options, file);
+      const bytes = await fetched(options, file);
       counter?.add(1);
-      return jws;
+      jws.set(file.name, bytes);
+      return bytes;
     },
   }));
-  const found = await readReceipts(sources, asked, { ownKeys, parallel: folder === undefined ? parallel : 1 });
-  if (folder === undefined) return found;
-  const refused = new Set(found.refused.map(({ file }) => file));
-  for (const { name, modified } of files) {
-    const { final: path } = localPaths(folder, name);
-    const now = transport.timing.now();
-    // The next run fetches a refused receipt again: its time is not that of the listing.
-    await onDisk(path, () => ifThere(utimes(path, now, refused.has(name) ? now : (modified ?? now))));
-  }
-  return found;
+  const parallel = files.some(({ size }) => size > smallReceipt) ? 1 : 16;
+  const found = await readReceipts(sources, asked, { ownKeys, parallel });
+  for (const name of jws.keys()) if (!found.genuine.has(name)) jws.delete(name);
+  return { ...found, jws };
 }
 
-/** Whether the folder has this version. */
-async function isKept(folder: string, { name, size, modified }: ListedFile): Promise<boolean> {
-  const { final: path } = localPaths(folder, name);
-  const found = await onDisk(path, () => ifThere(stat(path)));
-  return found?.isFile() === true && found.size === size && found.mtimeMs === modified?.getTime();
-}
-
-async function fetched(
-  { proxy, signal }: FetchReceiptsOptions,
-  { name }: Pick<ListedFile, 'name'>,
-): Promise<Uint8Array> {
-  const { transport } = proxy.connection;
-  const backoff = transport.backoff(signal);
-  for (;;) {
+async function fetched({ proxy, signal }: FetchReceiptsOptions, file: ListedFile): Promise<Uint8Array> {
+  let { size } = file;
+  for (let restarts = 0; ; restarts += 1) {
+    if (size > largestReceipt) throw new ReceiptError(`the receipt is larger than ${largestReceipt} bytes`);
     try {
-      const location = await proxy.location(name, { signal });
-      // Storage gets no credentials of the user but those in the URL.
-      const reply = await transport.send({ url: location.url, signal });
-      if (reply.status !== 200) {
-        await reply.discard();
-        throw new UnavailableError(`${name}: storage answered with status ${reply.status}`, {
-          retryAfterMs: retryAfterMs(reply.header('retry-after'), transport.timing.now()),
-          remedy: 'Run the same command again later.',
-        });
-      }
-      // A JWS is ASCII.
-      const jws = Buffer.from(await reply.text(largestReceipt), 'latin1');
-      if (jws.length !== location.size) throw new UnavailableError(`${name}: storage sent another number of bytes`);
-      return jws;
+      return await new StagedFile(proxy, { name: file.name, size }).read(0, size, { signal });
     } catch (error) {
-      await backoff.failed(error);
+      if (!(error instanceof ChangedError) || restarts === mostRestarts) throw error;
+      size = error.size;
     }
   }
 }
 
-/** Saves a receipt, which has its name only once it is whole. */
-async function save(folder: string, name: string, jws: Uint8Array): Promise<void> {
-  const { final: path } = localPaths(folder, name);
-  const part = join(folder, `.${randomUUID()}.part`);
-  await onDisk(path, async () => {
-    try {
-      await writeFile(part, jws);
-      await rename(part, path);
-    } finally {
-      await rm(part, { force: true });
-    }
+/** Saves receipts in a folder, each of which has its name only once it is whole. @throws LocalDiskError */
+export async function saveReceipts(folder: string, receipts: FetchedReceipts['jws']): Promise<void> {
+  await makeFolder(folder);
+  await inParallel([...receipts], 16, async ([name, jws]) => {
+    const { final: path } = localPaths(folder, name);
+    const part = join(folder, `.${randomUUID()}.part`);
+    await onDisk(path, async () => {
+      // An unchanged one keeps its time.
+      if ((await ifThere(readFile(path)))?.equals(jws)) return;
+      try {
+        await writeFile(part, jws);
+        await rename(part, path);
+      } finally {
+        await rm(part, { force: true });
+      }
+    });
   });
+}
+
+/** Gives receipts in a folder the times of the listing. That marks those whose files have come. @throws LocalDiskError */
+export async function markReceived(folder: string, receipts: readonly ListedFile[]): Promise<void> {
+  for (const { name, modified } of receipts) {
+    const { final: path } = localPaths(folder, name);
+    if (modified) await onDisk(path, () => ifThere(utimes(path, modified, modified)));
+  }
 }

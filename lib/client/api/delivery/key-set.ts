@@ -15,11 +15,8 @@ import { ReceiptError } from './receipt.ts';
 /** The keys of a service that a user trusts, by fingerprint: SHA-256 thumbprint (RFC 7638), base64url. */
 export type PinnedKeys = readonly string[];
 
-export interface KeyPins {
-  readonly trusted: PinnedKeys;
-  /** Pins keys that pinned ones have endorsed, once a receipt needs them. @returns what is pinned then */
-  readonly learn: (known: PinnedKeys) => Promise<PinnedKeys>;
-}
+/** What is pinned after a change of what is pinned now. */
+export type ChangePins = (changed: (pins: PinnedKeys) => PinnedKeys | Promise<PinnedKeys>) => Promise<PinnedKeys>;
 
 /** What the user can do about a key that is not pinned, once the operator has confirmed it. */
 export function pinCommand(trusted: PinnedKeys, fingerprint: string): string {
@@ -34,7 +31,7 @@ interface UsableKey {
 /** The public keys that a service signs its receipts with. */
 export class ReceiptKeys {
   readonly #byKid: ReadonlyMap<string, UsableKey>;
-  #pins: KeyPins | undefined;
+  #pins: { readonly trusted: PinnedKeys; readonly change: ChangePins } | undefined;
 
   constructor(keys: ReadonlyMap<string, UsableKey>) {
     this.#byKid = keys;
@@ -45,9 +42,9 @@ export class ReceiptKeys {
     return [...this.#byKid.values()].map(({ fingerprint }) => fingerprint);
   }
 
-  /** Trusts pinned keys, and those that they endorse. Before, all keys of the set are trusted. */
-  pin(pins: KeyPins): void {
-    this.#pins = pins;
+  /** Trusts pinned keys, and pins those that they endorse. Before, all keys of the set are trusted. */
+  pin(trusted: PinnedKeys, change: ChangePins): void {
+    this.#pins = { trusted, change };
   }
 
   /**
@@ -63,25 +60,27 @@ export class ReceiptKeys {
         remedy: 'Get the keys of the service that made it: its /.well-known/jwks.json also lists old ones.',
       });
     }
-    if (this.#pins && !this.#pins.trusted.includes(found.fingerprint)) {
-      await this.#admit(found.fingerprint, Array.isArray(endorsements) ? endorsements : [], this.#pins);
-    }
-    return found.key;
-  }
-
-  async #admit(fingerprint: string, endorsements: readonly unknown[], { trusted, learn }: KeyPins): Promise<void> {
-    const known = new Set(trusted);
-    for (const jws of endorsements) {
-      const next = await this.#endorsed(String(jws), known).catch(() => undefined);
-      if (next !== undefined) known.add(next);
-    }
-    const pinned = known.has(fingerprint) ? await learn([...known]) : trusted;
-    this.#pins = { trusted: pinned, learn };
-    if (pinned.includes(fingerprint)) return;
+    const { fingerprint, key } = found;
+    const pins = this.#pins;
+    if (pins === undefined || pins.trusted.includes(fingerprint)) return key;
+    const chain = Array.isArray(endorsements) ? endorsements.map(String) : [];
+    const withEndorsed = async (pinned: PinnedKeys) => {
+      const known = new Set(pinned);
+      for (const jws of chain) {
+        const next = await this.#endorsed(jws, known).catch(() => undefined);
+        if (next !== undefined) known.add(next);
+      }
+      return known.has(fingerprint) ? [...known] : pinned;
+    };
+    const isEndorsed = (await withEndorsed(pins.trusted)).includes(fingerprint);
+    // Again, by what is pinned then: the user might have removed a key meanwhile.
+    const trusted = isEndorsed ? await pins.change(withEndorsed) : pins.trusted;
+    this.#pins = { ...pins, trusted };
+    if (trusted.includes(fingerprint)) return key;
     throw new ReceiptError(`the receipt is signed by a key that no pinned key has endorsed: ${fingerprint}`, {
       remedy:
         'Ask the operator, through another channel than this service, for the fingerprint of the receipt key. If it is this one: ' +
-        pinCommand(pinned, fingerprint),
+        pinCommand(trusted, fingerprint),
     });
   }
 

@@ -18,10 +18,12 @@ export interface ReadReceipts {
   readonly foreign: readonly ReceiptError[];
   /** Those of which parts are absent. The messages name them. */
   readonly notWhole: readonly ReceiptError[];
+  /** Names of the files whose signature is valid. */
+  readonly genuine: ReadonlySet<string>;
 }
 
 /** What is read where there are no receipts. */
-export const noReceipts: ReadReceipts = { receipts: [], refused: [], foreign: [], notWhole: [] };
+export const noReceipts: ReadReceipts = { receipts: [], refused: [], foreign: [], notWhole: [], genuine: new Set() };
 
 /** Names of the receipts in a folder, sorted. @throws ClientError `not_found` if there is no such folder; LocalDiskError */
 export async function receiptNames(folder: string): Promise<readonly string[]> {
@@ -83,7 +85,7 @@ export async function readReceipts(
     else if (lacking !== undefined) notWhole.push(errorOf(name, lacking, partsComeLater));
     else receipts.push(receipt);
   }
-  return { receipts, refused, foreign, notWhole };
+  return { receipts, refused, foreign, notWhole, genuine: new Set(verified.map(({ name }) => name)) };
 }
 
 const foreignKey = 'this receipt is for another key than yours, SHA-256';
@@ -109,7 +111,7 @@ export async function inParallel<T>(
 }
 
 /** The file of a receipt. @throws ReceiptError if it cannot be one; LocalDiskError */
-export async function bytesOf(path: string): Promise<Uint8Array> {
+async function bytesOf(path: string): Promise<Uint8Array> {
   return await onDisk(path, async () => {
     const found = await stat(path);
     if (found.isFile() && found.size <= largestReceipt) return await readFile(path);

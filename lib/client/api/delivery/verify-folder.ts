@@ -1,9 +1,9 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
 import type { SegmentCipher } from '../../../crypt4gh/index.ts';
+import { checkFile, type FileState } from '../download/check-file.ts';
 import { onDisk } from '../download/disk/local-disk.ts';
 import { partPath, plaintextName } from '../download/disk/local-name.ts';
-import { checkFile, type FileState } from './check-file.ts';
 import type { Claim, Claims } from './claims.ts';
 
 /** Why a file that a receipt lists is not here, as far as that can be known. */
@@ -84,17 +84,16 @@ export async function* verifyFolder(options: VerifyFolderOptions): AsyncGenerato
 async function* verifyClaim(claim: Claim, here: ReadonlySet<string>, options: VerifyFolderOptions) {
   const { folder, claims, privateKeys, cipher, reading, signal } = options;
   const { file, receipt } = claim;
-  const plain = plaintextName(file.name);
-  const staged: readonly Form[] = [
-    { name: file.name, form: 'container' },
-    ...(plain === file.name ? [] : [{ name: plain, form: 'plaintext' } as const]),
-  ];
+  const staged = formsOf(file.name);
   const isFile = async (path: string) => {
     if (!path.includes(sep) && !here.has(path)) return false;
     return (await stat(join(folder, path)).catch(() => undefined))?.isFile() === true;
   };
   const found = staged.filter(({ name }) => here.has(name));
-  const originals = originalsOf(claims.place(file.name));
+  const place = claims.place(file.name);
+  // The receipt of a file with the same path, which had this one's id put before its name, can be elsewhere.
+  const places = place ? [place, place.with(-1, file.name)] : [];
+  const originals = places.flatMap((each) => formsOf(join(...each)));
   if (found.length === 0) {
     for (const each of originals) if (await isFile(each.name)) found.push(each);
   }
@@ -124,12 +123,9 @@ interface Form {
   readonly form: 'container' | 'plaintext';
 }
 
-/** Where `download --original-paths` puts a file, and `decrypt` its plaintext. */
-function originalsOf(place: readonly string[] | undefined): readonly Form[] {
-  if (place === undefined) return [];
-  const name = join(...place);
-  return [
-    { name, form: 'container' },
-    { name: plaintextName(name), form: 'plaintext' },
-  ];
+/** A container, and the plaintext that `decrypt` writes beside it. */
+function formsOf(name: string): readonly Form[] {
+  const plain = plaintextName(name);
+  const container = { name, form: 'container' } as const;
+  return plain === name ? [container] : [container, { name: plain, form: 'plaintext' }];
 }

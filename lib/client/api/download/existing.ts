@@ -1,10 +1,9 @@
-import { constants, type Stats } from 'node:fs';
-import { lstat, open, rm } from 'node:fs/promises';
-import { ChecksumError } from '../errors.ts';
-import { ContainerDigest, loadCrc } from './disk/container-digest.ts';
+import type { Stats } from 'node:fs';
+import { lstat, rm } from 'node:fs/promises';
+import { checkFile } from './check-file.ts';
 import { ifThere, LocalDiskError, onDisk } from './disk/local-disk.ts';
 import type { LocalPaths } from './disk/local-name.ts';
-import { compared, type Expected, type Verified } from './expected.ts';
+import type { Expected, Verified } from './expected.ts';
 
 /** What to do with an existing file that does not match its receipt. `keep`: it is not touched, which is an error; `force`: it is replaced. */
 export type Existing = 'keep' | 'force';
@@ -35,9 +34,7 @@ export async function keptFile(wanted: Wanted): Promise<{ readonly verified: Ver
       remedy: 'Move it away, or choose another folder with --output.',
     });
   }
-  const kept = expected
-    ? await matching(found, expected, wanted)
-    : hasFactsOf(found, remote) && { verified: undefined };
+  const kept = expected ? await matching(found, expected, wanted) : hasFactsOf(found, remote) && unverified;
   if (kept && (kept.verified || existing !== 'force')) {
     // What an earlier run left beside it is no longer of use.
     for (const left of [paths.journal, paths.part]) await onDisk(left, () => rm(left, { force: true }));
@@ -50,24 +47,15 @@ export async function keptFile(wanted: Wanted): Promise<{ readonly verified: Ver
   });
 }
 
-async function matching(found: Stats, expected: Expected, { paths, signal, reading, read }: Wanted) {
-  if (!found.isFile() || found.size !== expected.size) return undefined;
-  const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0);
-  await using file = await onDisk(paths.final, () => open(paths.final, flags));
-  const source = {
-    async read(position: number, length: number) {
-      const bytes = Buffer.allocUnsafe(length);
-      const { bytesRead } = await onDisk(paths.final, () => file.read(bytes, 0, length, position));
-      return bytes.subarray(0, bytesRead);
-    },
-  };
+const unverified = { verified: undefined };
+
+async function matching(found: Stats, { file }: Expected, { paths, signal, reading, read }: Wanted) {
+  // No link is followed, and a file of another size is not read.
+  if (!found.isFile() || found.size !== file.size) return undefined;
   reading();
-  try {
-    return { verified: compared('', expected, await new ContainerDigest(source, await loadCrc()).found(signal, read)) };
-  } catch (error) {
-    if (error instanceof ChecksumError) return undefined;
-    throw error;
-  }
+  const about = { path: paths.final, claim: file, form: 'container', privateKeys: [], onBytes: read, signal } as const;
+  const { state } = (await checkFile(about)) ?? {};
+  return state === 'bytes' ? { verified: state } : state === 'size_only' && unverified;
 }
 
 /** A file of an earlier run has the time of its remote file, in whole seconds. */

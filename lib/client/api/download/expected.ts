@@ -1,36 +1,36 @@
-import { ChecksumError, type ReceiptClaim } from '../errors.ts';
+import type { DeliveredFile } from '../../../contract/delivery.ts';
+import { ClientError } from '../errors.ts';
+import type { Found } from './disk/container-digest.ts';
 
-/** What a delivery receipt says that a container must be. */
+/** What a verified delivery receipt says of a file. */
 export interface Expected {
-  /** Bytes. */
-  readonly size: number;
-  /** SHA-256 of its Crypt4GH header in lower-case hex. */
-  readonly headerSha256: string;
-  /** CRC-64/NVME, base64 as S3 writes it; `undefined`: not known, so the file cannot be verified. */
-  readonly crc64nvme?: string | undefined;
-  readonly receipt: ReceiptClaim;
+  readonly file: DeliveredFile;
+  /** Of the receipt. */
+  readonly requestId: string;
+  /** What to do if the file differs. */
+  readonly remedy: string;
 }
 
 /** How a file was compared: by CRC-64/NVME and SHA-256 of its header, which show accidents but no forgery. */
 export type Verified = 'bytes';
 
-const kinds = { size: 'size', headerSha256: 'header SHA-256', crc64nvme: 'CRC-64/NVME' } as const;
+/** In what a container differs from its receipt, for people; `undefined` if nothing that the receipt lists differs. */
+export function differenceOf(file: DeliveredFile, { size, headerSha256, crc64nvme }: Found): string | undefined {
+  if (size !== file.size) return `it has ${size} bytes, and not ${file.size}`;
+  if (headerSha256 !== file.header_sha256) return 'its header has another SHA-256';
+  const isOther = crc64nvme !== undefined && file.crc64nvme !== undefined && crc64nvme !== file.crc64nvme;
+  return isOther ? 'its bytes have another CRC-64/NVME' : undefined;
+}
 
 /**
- * Compares a container with its receipt.
+ * Compares a downloaded container with its receipt.
  * @returns `undefined` if the receipt says too little to call the file verified
- * @throws ChecksumError
+ * @throws ClientError `not_verified`: nothing of the file can be used
  */
-export function compared(
-  name: string,
-  expected: Expected,
-  found: { readonly [Kind in keyof typeof kinds]: string | number },
-): Verified | undefined {
-  for (const kind of ['size', 'headerSha256', 'crc64nvme'] as const) {
-    const [listed, got] = [expected[kind], found[kind]];
-    if (listed === undefined || listed === got) continue;
-    const difference = { kind: kinds[kind], listed: String(listed), found: String(got || 'none') };
-    throw new ChecksumError(name, difference, expected.receipt);
-  }
-  return expected.crc64nvme === undefined ? undefined : 'bytes';
+export function compared(expected: Expected, found: Found): Verified | undefined {
+  const { file, requestId, remedy } = expected;
+  const difference = differenceOf(file, found);
+  if (difference === undefined) return file.crc64nvme === undefined ? undefined : 'bytes';
+  const message = `${file.name}: the file received differs from delivery receipt ${requestId}: ${difference}`;
+  throw new ClientError('not_verified', message, { remedy });
 }

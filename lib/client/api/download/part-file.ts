@@ -107,16 +107,19 @@ export class PartFile {
    */
   async finish(modified: Date | undefined, { replaces }: { readonly replaces: boolean }): Promise<void> {
     const { final, part, journal } = this.#paths;
-    // Another program can have made it longer. A part that is too long would otherwise never end.
-    await onDisk(part, () => this.#handle.truncate(this.#wanted.size));
-    // A convenience: no reason to fail.
-    if (modified) await this.#handle.utimes(modified, modified).catch(() => undefined);
+    const { size } = this.#wanted;
     await onDisk(part, async () => {
+      const found = await this.#handle.stat();
+      if (found.size < size) {
+        throw new LocalDiskError(`${part} was changed by another program`, {
+          remedy: 'Run the same command again: the file is downloaded again.',
+        });
+      }
+      // Another program can have made it longer. A part that is too long would otherwise never end.
+      if (found.size > size) await this.#handle.truncate(size);
+      // A convenience: no reason to fail.
+      if (modified) await this.#handle.utimes(modified, modified).catch(() => undefined);
       await this.#handle.datasync();
-      if ((await this.#handle.stat()).size === this.#wanted.size) return;
-      throw new LocalDiskError(`${part} was changed by another program`, {
-        remedy: 'Run the same command again: the file is downloaded again.',
-      });
     });
     if (!replaces && (await onDisk(final, () => ifThere(lstat(final))))) {
       throw new LocalDiskError(`${final} exists already: another program made it meanwhile`, {

@@ -1,5 +1,5 @@
 import { combinedCrc, emptyCrc, formatCrc } from '../../../common/crc64nvme.ts';
-import { ChecksumError, ClientError } from '../errors.ts';
+import { ClientError } from '../errors.ts';
 import type { ListedFile, ProxyApi } from '../proxy.ts';
 import { ContainerDigest, type Crc } from './disk/container-digest.ts';
 import { checkSpace, makeFoldersIn } from './disk/local-disk.ts';
@@ -9,7 +9,7 @@ import type { DownloadEvent, FileResult } from './events.ts';
 import { type Existing, keptFile } from './existing.ts';
 import { compared, type Expected, type Verified } from './expected.ts';
 import { PartFile, pieceBytes } from './part-file.ts';
-import { ChangedError, StagedFile } from './staged-file.ts';
+import { ChangedError, mostRestarts, StagedFile } from './staged-file.ts';
 
 export interface PieceDownloadOptions {
   readonly proxy: ProxyApi;
@@ -26,9 +26,6 @@ export interface PieceDownloadOptions {
   readonly changed: () => void;
   readonly signal: AbortSignal | undefined;
 }
-
-/** How often a download restarts because the remote file was replaced. */
-const mostRestarts = 3;
 
 /** An empty file has a piece as well: its reply has its time. */
 export function piecesOf(size: number): number {
@@ -185,7 +182,8 @@ export class PieceDownload {
       this.#result = { name, size: this.#remote.size, path: paths.final, ...this.#outcome };
     } catch (error) {
       const isChanged = error instanceof ChangedError;
-      const isOfUse = this.#part?.isOfUse && !isChanged && !(error instanceof ChecksumError);
+      const differs = error instanceof ClientError && error.code === 'not_verified';
+      const isOfUse = this.#part?.isOfUse && !isChanged && !differs;
       // The first failure tells more than a failure to clean up after it.
       await (isOfUse ? this.#part?.close() : this.#part?.discard())?.catch(() => undefined);
       if (isChanged && this.#restarts < mostRestarts) {
@@ -221,9 +219,9 @@ export class PieceDownload {
     for (let piece = 0; piece < this.#pieces; piece += 1) {
       sum = combinedCrc(sum, this.#crcs.get(piece) ?? emptyCrc, this.#rangeOf(piece).length);
     }
-    const { size, version, name } = this.#remote;
+    const { size, version } = this.#remote;
     const headerSha256 = expected ? await new ContainerDigest(part, crc).headerSha256() : '';
-    const verified = expected && compared(name, expected, { size, headerSha256, crc64nvme: formatCrc(sum) });
+    const verified = expected && compared(expected, { size, headerSha256, crc64nvme: formatCrc(sum) });
     const modified = new Date(version?.lastModified ?? Number.NaN);
     const time = Number.isNaN(modified.getTime()) ? undefined : modified;
     await part.finish(time, { replaces: existing !== 'keep' });

@@ -15,6 +15,9 @@ export function isRecognizable({ etag, lastModified }: Version): boolean {
   return etag !== undefined || lastModified !== undefined;
 }
 
+/** How often the download of a file restarts because the file was replaced. */
+export const mostRestarts = 3;
+
 /** The staged file was replaced under the download: restart. */
 export class ChangedError extends ClientError {
   /** Bytes of the file as it is now, as far as known. */

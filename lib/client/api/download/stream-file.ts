@@ -24,10 +24,9 @@ export interface StreamFileOptions {
  * @throws ClientError; ChangedError if the file was replaced meanwhile: the bytes given out cannot be continued
  */
 export async function* streamFile(
-  remote: Pick<StagedFile, 'name' | 'size' | 'givesRanges' | 'read'>,
+  remote: Pick<StagedFile, 'size' | 'givesRanges' | 'read'>,
   options: StreamFileOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  const { name } = remote;
   const crcOf = await loadCrc();
   let crc = emptyCrc;
   let end = 0;
@@ -47,7 +46,7 @@ export async function* streamFile(
     yield bytes.subarray(0, bytes.length - keep);
   }
   const found = { size: end, headerSha256: header?.sha256 ?? '', crc64nvme: formatCrc(crc) };
-  options.verified(options.expected && compared(name, options.expected, found));
+  options.verified(options.expected && compared(options.expected, found));
   yield held;
 }
 

@@ -2,8 +2,7 @@ import { publicKeyFingerprint, publicKeyOf } from '../../../crypt4gh/index.ts';
 import { formatDuration } from '../../../terminal/output.ts';
 import type { ServiceConnection } from '../../api/connection.ts';
 import { pinCommand } from '../../api/delivery/key-set.ts';
-import { ClientError, ServiceError } from '../../api/errors.ts';
-import { isLoopback } from '../../api/forward-proxy.ts';
+import { UnavailableError } from '../../api/errors.ts';
 import { type Probe, probe } from '../../api/probe.ts';
 import { ProxyApi } from '../../api/proxy.ts';
 import { readPrivateKey, wiping } from '../key-files.ts';
@@ -44,15 +43,8 @@ async function* address({ terminal }: Session, { proxyUrl, transport }: ServiceC
   try {
     seen = await probe(transport, new URL('openapi.json', proxyUrl), terminal.signal);
   } catch (error) {
-    const message = error instanceof ClientError ? error.message : '';
-    const isOwn = !(error instanceof ClientError) || error.code !== 'unavailable' || /your forward proxy/.test(message);
-    if (/certificate/.test(message)) yield failed('certificate', error);
-    else
-      yield failed(
-        check,
-        error,
-        isOwn ? undefined : 'Check the address, then the network, firewalls, and HTTPS_PROXY.',
-      );
+    const isOwn = !(error instanceof UnavailableError) || /certificate|your forward proxy/.test(error.message);
+    yield failed(check, error, isOwn ? undefined : 'Check the address, then the network, firewalls, and HTTPS_PROXY.');
     return undefined;
   }
   const { status, json, elapsedMs } = seen;
@@ -66,29 +58,9 @@ async function* address({ terminal }: Session, { proxyUrl, transport }: ServiceC
       'Compare the whole address with the one that the archive gave you: it often ends in a version, as in https://data-out.example.org/v1/.';
     yield wrong(check, `${host} answers with status ${status}, but not as a data-out service`, remedy, 'protocol');
   }
-  yield certificate(proxyUrl, seen);
   if (!isRight) return undefined;
   yield checkClock(seen);
   return seen;
-}
-
-/** Days. The operator should renew a certificate that ends sooner. */
-const soonDays = 7;
-
-function certificate(url: URL, { certificate: found, date, localDate }: Probe): CheckResult {
-  const check = 'certificate';
-  if (url.protocol !== 'https:') {
-    const text = `${url.protocol}//${url.host} is not encrypted`;
-    if (isLoopback(url)) return skipped(check, `${text}, which is safe on this machine`);
-    return warning(check, text, 'Use the https:// address: anyone on the network can read your credentials.');
-  }
-  if (found === undefined) return ok(check, `the certificate of ${url.host} is trusted`);
-  const { subject, issuer, validUntil } = found;
-  const days = Math.floor((validUntil.getTime() - (date ?? localDate).getTime()) / 86_400_000);
-  const text = `for ${subject}, by ${issuer}, until ${validUntil.toISOString().slice(0, 10)} (${days} days)`;
-  const details = { url: url.href, subject, issuer, validUntil: validUntil.toISOString() };
-  if (days >= soonDays) return ok(check, text, details);
-  return warning(check, text, 'Ask the operator of the service to renew it.', details);
 }
 
 /** Milliseconds: half of the leeway of 60 seconds that the service gives a visa. */
@@ -133,10 +105,7 @@ async function* credentials({ settings, terminal }: Session, proxy: ProxyApi): C
     const user = settings.basic ? 'visa, user name and password are' : 'the visa is';
     yield ok(check, `${user} accepted: the service shows your outbox, ${outbox}`);
   } catch (error) {
-    // If the service says which half of the credentials it refuses, the error's own remedy is better.
-    const isUnclear = error instanceof ServiceError && error.code === 'unauthenticated' && !error.refused;
-    const remedy = 'Correct what the service names: get a new visa, or check --username and the password.';
-    yield failed(check, error, isUnclear ? remedy : undefined);
+    yield failed(check, error);
   }
 }
 

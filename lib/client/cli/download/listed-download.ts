@@ -1,20 +1,26 @@
-import { readdir, rm, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { isReceiptName } from '../../../contract/delivery.ts';
 import { counted, type Output, printable } from '../../../terminal/output.ts';
 import { awaitDelivery } from '../../api/delivery/await-delivery.ts';
 import { Claims } from '../../api/delivery/claims.ts';
 import type { Receipt } from '../../api/delivery/combine.ts';
-import { fetchReceipts } from '../../api/delivery/fetch-receipts.ts';
+import {
+  type FetchedReceipts,
+  fetchReceipts,
+  markReceived,
+  nothingFetched,
+  saveReceipts,
+} from '../../api/delivery/fetch-receipts.ts';
 import type { ReceiptKeys } from '../../api/delivery/key-set.ts';
 import { ReceiptError } from '../../api/delivery/receipt.ts';
-import { mayNameOneOf, noReceipts, type ReadReceipts, requestOf } from '../../api/delivery/receipt-files.ts';
+import { mayNameOneOf, type ReadReceipts, requestOf } from '../../api/delivery/receipt-files.ts';
 import { type DownloadReport, downloadFiles } from '../../api/download/download-files.ts';
 import type { Expected } from '../../api/download/expected.ts';
 import { ClientError, UnavailableError } from '../../api/errors.ts';
 import { type ListedFile, ProxyApi } from '../../api/proxy.ts';
 import { findOwnKeys, type OwnKeys, recipientsOf, warnOfReceipts } from '../own-keys.ts';
-import { pinnedKeys, receiptKeys } from '../receipt-keys.ts';
+import { receiptKeys } from '../receipt-keys.ts';
 import type { Session } from '../session.ts';
 import { nothingStaged } from '../submitted-paths.ts';
 import { incompleteError, incompleteText, summaryOf, unverifiedError } from './delivery-summary.ts';
@@ -61,7 +67,7 @@ export async function downloadListed(session: Session, asked: WantedDownload): P
   const run = { session, proxy, wanted, own: await findOwnKeys(session), here };
   const delivery = wanted.waitMs === undefined ? undefined : await awaited(run, wanted.waitMs);
   const present = await (listing ?? list());
-  const { files, claims, refused, gone } = await chosen(run, present, delivery);
+  const { files, claims, refused, gone, saved } = await chosen(run, present, delivery);
   if (present.length === 0) output.note(`Your outbox is empty: ${await nothingStaged(session.settings)}.`);
   const expected = ({ name }: ListedFile): Expected | undefined =>
     claims.expected(name, run.own.known.has(claims.of(name)?.receipt.key_fingerprint ?? ''));
@@ -73,6 +79,11 @@ export async function downloadListed(session: Session, asked: WantedDownload): P
   }
   const report = await download(run, files, expected, claims);
   if (report.error) throw report.error;
+  const read = new Set(claims.receipts.map(({ jti }) => jti));
+  await markReceived(
+    wanted.folder,
+    saved.filter(({ name }) => read.has(requestOf(name))),
+  );
   if (refused[0]) throw refused[0];
   if (delivery?.complete === false) throw incompleteError(delivery);
   if (gone !== undefined) throw gone;
@@ -86,23 +97,12 @@ async function awaited(run: Run, timeoutMs: number): Promise<Receipt> {
   const { terminal, output } = session;
   await expectKeys(run);
   output.note('Waiting for the delivery receipt.');
-  const here = (...path: readonly string[]) => stat(join(wanted.folder, ...path)).catch(() => undefined);
   return await awaitDelivery({
     proxy,
-    wanted: {
-      dataset: wanted.dataset,
-      async has({ name, size, modified }) {
-        const found = await here(name);
-        return found?.size === size && (modified === undefined || Math.abs(found.mtimeMs - modified.getTime()) < 1000);
-      },
-      async isWhole(receipt) {
-        const claims = new Claims([receipt]);
-        const files = wanted.names.length > 0 ? selectFiles(receipt.files, wanted.names, 'any') : receipt.files;
-        const found = files.map(
-          async ({ name }) => (await here(name)) ?? (await here(...(claims.place(name) ?? ['']))),
-        );
-        return (await Promise.all(found)).every((each) => each?.isFile());
-      },
+    dataset: wanted.dataset,
+    async has({ name, size, modified }) {
+      const found = await stat(join(wanted.folder, name)).catch(() => undefined);
+      return found?.size === size && (modified === undefined || Math.abs(found.mtimeMs - modified.getTime()) < 1000);
     },
     timeoutMs,
     fetch: (files) => fetched(run, files, () => receiptKeys(session, proxy)),
@@ -128,6 +128,8 @@ async function expectKeys({ session, proxy }: Run): Promise<void> {
 
 interface Chosen extends ReadReceipts {
   readonly files: readonly ListedFile[];
+  /** Receipts in the folder. */
+  readonly saved: readonly ListedFile[];
   readonly claims: Claims;
   /** If files of the delivery are no longer in the outbox. */
   readonly gone: ClientError | undefined;
@@ -148,36 +150,27 @@ async function chosen(run: Run, present: readonly ListedFile[], delivery: Receip
   const counter = progress.counter('reading receipts', toRead.length);
   const read = await checkable(run, toRead, counter).finally(counter.end);
   const claims = new Claims(read.receipts);
+  // Why no receipt could be relied on says more than that none names the dataset.
+  if (dataset !== undefined && read.refused[0] && claims.size === 0) throw read.refused[0];
   const files = dataset === undefined || delivery ? candidates : ofDataset(candidates, claims, dataset);
+  // The folder gets the receipts of the files and of the delivery, those that are selected, and newer ones of those that it has.
+  const wantedNames = new Set([
+    ...(files.length < candidates.length ? files : selected).map(({ name }) => name),
+    ...run.here,
+  ]);
+  const requests = new Set(files.flatMap(({ name }) => claims.of(name)?.receipt.jti ?? []));
+  if (delivery) requests.add(delivery.jti);
+  const saved = toRead.filter(({ name }) => {
+    return read.jws.has(name) && (wantedNames.has(name) || requests.has(requestOf(name)));
+  });
   if (folder !== '-') {
-    if (selected.length > files.length && files.length === 0) {
+    await saveReceipts(folder, new Map(saved.map(({ name }) => [name, read.jws.get(name) as Uint8Array])));
+    if (saved.length > 0 && files.length === 0) {
       output.note(`The delivery receipts of your outbox are in ${printable(folder)}.`);
     }
-    // Nobody knows what receipts say that could not be read, so all of them stay.
-    if (read.areRead)
-      await keepReceipts(run, receipts, files.length < candidates.length ? files : selected, claims, delivery);
   }
   const lost = names.length === 0 && delivered ? delivered.size - ofDelivery.length : 0;
-  return { ...read, files, claims, gone: lost > 0 ? goneError(lost, delivered?.size ?? 0) : undefined };
-}
-
-/**
- * Leaves in the folder the receipts of these files, of the delivery, those that were named, and those that it had before. The others were
- * fetched only to know what they say.
- */
-async function keepReceipts(
-  { wanted: { folder }, here }: Run,
-  receipts: readonly ListedFile[],
-  selected: readonly ListedFile[],
-  claims: Claims,
-  delivery: Receipt | undefined,
-): Promise<void> {
-  const kept = new Set([...selected.map(({ name }) => name), ...here]);
-  const requests = new Set(selected.flatMap(({ name }) => claims.of(name)?.receipt.jti ?? []));
-  if (delivery) requests.add(delivery.jti);
-  for (const { name } of receipts) {
-    if (!kept.has(name) && !requests.has(requestOf(name))) await rm(join(folder, name), { force: true });
-  }
+  return { ...read, files, saved, claims, gone: lost > 0 ? goneError(lost, delivered?.size ?? 0) : undefined };
 }
 
 async function download(
@@ -229,14 +222,13 @@ function originalPlaces(
   return ({ name }) => claims.place(name);
 }
 
-/** The receipts; none, and `areRead` is false, if the service has no keys to verify them with. */
+/** The receipts; none if the service has no keys to verify them with. */
 async function checkable(
   run: Run,
   files: readonly ListedFile[],
   counter: { readonly add: (count: number) => void },
-): Promise<ReadReceipts & { readonly areRead: boolean }> {
+): Promise<FetchedReceipts> {
   const { session, proxy, own } = run;
-  if (files.length === 0) return { ...noReceipts, areRead: true };
   let keyFault: unknown;
   const keys = () =>
     receiptKeys(session, proxy).catch((error: unknown) => {
@@ -246,26 +238,24 @@ async function checkable(
   try {
     const found = await fetched(run, files, keys, counter);
     warnOfReceipts(session, found, own);
-    return { ...found, areRead: true };
+    return found;
   } catch (error) {
     if (error !== keyFault || !(error instanceof ClientError) || !withoutKeys.has(error.code)) throw error;
     const message = `the delivery receipts cannot be verified: ${error.message}`;
     session.output.warn(printable(message));
     // A service never withdraws its keys. If this were accepted, an attacker who hides them could change files.
-    const refused = (await pinnedKeys(session)).length > 0 ? [new ReceiptError(message, { cause: error })] : [];
-    return { ...noReceipts, refused, areRead: false };
+    return { ...nothingFetched, refused: [new ReceiptError(message, { cause: error })] };
   }
 }
 
 async function fetched(
-  { session, proxy, wanted, own }: Run,
+  { session, proxy, own }: Run,
   files: readonly ListedFile[],
   keys: () => Promise<ReceiptKeys>,
   counter?: { readonly add: (count: number) => void },
-): Promise<ReadReceipts> {
+): Promise<FetchedReceipts> {
   const { signal } = session.terminal;
-  const folder = wanted.folder === '-' ? undefined : wanted.folder;
-  return await fetchReceipts({ proxy, files, folder, counter, signal, keys, ownKeys: recipientsOf(own) });
+  return await fetchReceipts({ proxy, files, counter, signal, keys, ownKeys: recipientsOf(own) });
 }
 
 /** Errors of a service without usable keys. */

@@ -15,13 +15,11 @@ const longestPattern = 65_536;
  * The files that names and patterns select, each once, in the order of the listing. A listed name selects that file, whatever
  * characters it has, and a file id selects its file. Any other text is a pattern, such as `EGAF0001*` or `*.{bam,cram}.c4gh`.
  * Upper and lower case differ.
- * @param need `each`: each name or pattern must select a file
  * @throws ClientError `not_found` when a name or pattern selects no file
  */
 export function selectFiles<File extends { readonly name: string }>(
   files: readonly File[],
   wanted: readonly string[],
-  need: 'each' | 'any' = 'each',
 ): readonly File[] {
   const names = new Set(files.map(({ name }) => name));
   const selected = new Set<string>();
@@ -31,7 +29,7 @@ export function selectFiles<File extends { readonly name: string }>(
     if (found.length === 0) missing.push(text);
     for (const name of found) selected.add(name);
   }
-  if (missing.length > 0 && need === 'each') throw nothingOf(missing, names);
+  if (missing.length > 0) throw nothingOf(missing, names);
   return files.filter(({ name }) => selected.has(name));
 }
 

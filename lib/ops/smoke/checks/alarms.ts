@@ -1,5 +1,5 @@
 import { smokeDetailType } from '../../../contract/events.ts';
-import { messagesDelivered, sendSmokeEvent, topicFacts } from '../../stores/topic.ts';
+import { messagesDelivered, sendSmokeEvent, subscriptionsOf } from '../../stores/topic.ts';
 import { type Check, NotApplicable, poll } from '../check.ts';
 import type { Run } from '../run.ts';
 import { expectThat } from '../steps.ts';
@@ -10,30 +10,14 @@ async function topicOf(run: Run): Promise<string> {
   return topic;
 }
 
-async function factsOf(run: Run) {
-  return await topicFacts(await topicOf(run), run.deployment.clientOptions('sns'));
-}
-
-const policy: Check = {
-  id: 'alarm-topic',
-  title: 'the policy of the alarm topic lets CloudWatch and EventBridge publish',
-  remedy: 'Deploy the service stack again: its template has a statement for each.',
-  async run(run) {
-    const { takesAlarms, takesEvents } = await factsOf(run);
-    expectThat(takesAlarms, 'no statement allows cloudwatch.amazonaws.com');
-    expectThat(takesEvents, 'no statement allows events.amazonaws.com without a condition');
-    return 'it does';
-  },
-};
-
 const subscription: Check = {
   id: 'alarm-subscription',
   title: 'a person gets the alarms: a subscription of the topic is confirmed',
   remedy:
     'Open the message of AWS to the address of alarmEmail, and follow its link. Or subscribe to the output AlarmTopicArn.',
   async run(run) {
-    const { confirmed, pending } = await factsOf(run);
     if (run.deployment.connection) throw new NotApplicable('the local engine sends no alarms');
+    const { confirmed, pending } = await subscriptionsOf(await topicOf(run), run.deployment.clientOptions('sns'));
     expectThat(confirmed > 0, `no subscription is confirmed, ${pending} wait`);
     return `${confirmed} confirmed, ${pending} wait`;
   },
@@ -42,7 +26,7 @@ const subscription: Check = {
 const keyMessages: Check = {
   id: 'key-messages',
   title: 'a message about keys reaches a person: an event goes through the rule',
-  needs: [policy.id, subscription.id],
+  needs: [subscription.id],
   remedy: 'Check the failed invocations of the rules about key deletion, and the policy of the alarm topic.',
   async run(run) {
     const options = run.deployment.clientOptions('sns');
@@ -58,4 +42,4 @@ const keyMessages: Check = {
   },
 };
 
-export const alarmChecks = [policy, subscription, keyMessages];
+export const alarmChecks = [subscription, keyMessages];

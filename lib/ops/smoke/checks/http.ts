@@ -1,7 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Check, NotApplicable, poll } from '../check.ts';
-import { operations } from '../conformance/operations.ts';
 import type { Run } from '../run.ts';
 import { expectThat } from '../steps.ts';
 import { presignedUrl } from './storage.ts';
@@ -9,7 +8,7 @@ import { presignedUrl } from './storage.ts';
 const outbox = 'files?inbox=false&per_page=1';
 
 /**
- * A cluster that sleeps answers the first caller with 503. So this check comes before all others. It asks the authorizer of the
+ * A cluster that sleeps answers the first caller with 503. It asks the authorizer of the
  * outbox, which every deployment has. It looks for the user in the database once the visa is verified; a deployment gets that
  * user later.
  */
@@ -59,20 +58,7 @@ async function askOutbox(run: Run) {
   return { reply, refusal: isOfVisa ? (/"detail":"([^"]+)"/.exec(reply.text)?.[1] ?? '401') : undefined };
 }
 
-const proxyAuthorization: Check = {
-  id: 'proxy-authorization',
-  title: 'whether the visa arrives in Proxy-Authorization is told',
-  needs: ['proxy GET /files'],
-  remedy: 'Check the log of AuthorizeOutbox: it says why a visa is refused.',
-  async run(run) {
-    const { authorization } = run.asResearcher;
-    const headers = { authorization, 'proxy-authorization': `Bearer ${run.visa}` };
-    const { status } = await run.ask('proxy', outbox, { headers }, 200, 401);
-    return status === 200 ? 'it does' : 'it does not, so clients send X-GA4GH-Visa as well';
-  },
-};
-
-const presigned: Check = {
+export const presigned: Check = {
   id: 'presigned',
   title: 'an address serves ranges, no HEAD, and nothing once it has expired',
   needs: ['outbox'],
@@ -98,24 +84,5 @@ const presigned: Check = {
   },
 };
 
-const documents: Check = {
-  id: 'openapi',
-  title: 'the suite calls every operation of both documents that the deployment serves',
-  remedy: 'Run the suite of the version that is deployed: check out its tag.',
-  async run(run) {
-    const served: string[] = [];
-    for (const api of run.apis) {
-      const { text } = await run.ask(api, 'openapi.json', { headers: {} }, 200);
-      for (const [path, item] of Object.entries<object>(JSON.parse(text).paths)) {
-        const methods = Object.keys(item).filter((key) => /^(get|post|head|options|put|patch|delete)$/.test(key));
-        served.push(...methods.map((method) => `${api} ${method.toUpperCase()} ${path}`));
-      }
-    }
-    const unknown = served.filter((operation) => !operations.includes(operation));
-    expectThat(unknown.length === 0, `${unknown.join(', ')}: served, and not called by the suite`);
-    return `${served.length} operations`;
-  },
-};
-
-export const firstChecks = [paused, visa];
-export const httpChecks = [proxyAuthorization, presigned, documents];
+/** They come before all others. */
+export const accessChecks = [paused, visa];

@@ -143,7 +143,7 @@ export const deliveryApi: Readonly<Record<string, Operation>> = {
       ['another archive kind', { of: { archive_kind: 'other' } }, 404],
     ],
   },
-  'proxy GET /admin': { caller: 'administrator', isOptional: true },
+  'proxy GET /admin': { caller: 'administrator', setting: 'adminPage' },
   'proxy GET /files': {
     caller: 'researcher',
     right: { query: 'inbox=false&per_page=1' },
@@ -175,7 +175,6 @@ export const deliveryApi: Readonly<Record<string, Operation>> = {
     answer: { status: 307, inspect: ({ headers }) => expectLocation(headers.location) },
     rows: [
       ...streamRows,
-      ['a path of more than 1,600 bytes', { of: { file: 'x'.repeat(1600) } }, 414],
       [
         'redirect=false',
         { query: 'redirect=FALSE' },

@@ -67,7 +67,7 @@ function needsOf(operation: string, caller: Caller): readonly string[] {
 }
 
 function operationCheck([operation, entry]: readonly [string, Operation]): Check {
-  const { caller, answer = 200, isOptional, rows = [] } = entry;
+  const { caller, answer = 200, setting, rows = [] } = entry;
   const api = apiOf(operation);
   const all: readonly Row[] = [
     ...credentialRows(caller, wholeCredentials.has(operation)),
@@ -77,20 +77,16 @@ function operationCheck([operation, entry]: readonly [string, Operation]): Check
   const right = rightCase(operation);
   const needs = needsOf(operation, caller);
   const check = caseCheck({ id: operation, title: operation, remedy, needs }, [right, ...all.map((row) => caseOf(operation, entry, row))]);
-  if (!isOptional) return check;
-  return {
-    ...check,
-    async run(run) {
-      const { status } = await run.send(api, await right.request(run));
-      return status === 404 ? '404: its setting is off' : await check.run(run);
-    },
-  };
+  if (setting === undefined) return check;
+  const off = caseCheck({ id: operation, title: operation, remedy, needs }, [{ ...right, answer: { status: 404 } }]);
+  return { ...check, run: (run) => (run.expected[setting] ? check : off).run(run) };
 }
 
-/** Of API Gateway, for every operation. A longer path cannot be asked about, and a longer body is not passed on. */
+/** Of API Gateway, for every operation. A longer path cannot be asked about where an authorizer is, and a longer body is not passed on. */
 const limits = Object.entries(table).flatMap(([operation, entry]) => {
   const rows: readonly Row[] = [
     ['a URL of more than 10,240 bytes', { query: `x=${'x'.repeat(10_240)}` }, 414],
+    ...(operation === 'proxy GET /stream/{file}' ? [['a path of more than 1,600 bytes', { of: { file: 'x'.repeat(1600) } }, 414] as const] : []),
     ['headers of more than 10,240 bytes', { headers: { 'x-long': 'x'.repeat(10_240) } }, 431],
     ...(operation.includes(' POST ') ? [['a body of more than 10 MB', { body: Buffer.alloc(10 * 1024 * 1024 + 1, 32) }, 413] as const] : []),
   ];

@@ -5,7 +5,7 @@ import type { ApiName, Run } from '../run.ts';
 import { expectThat } from '../steps.ts';
 import type { Headers, WireReply, WireRequest } from '../wire.ts';
 
-/** What a request has instead of what the right request of its operation has. */
+/** How a request differs from the right request of its operation. */
 export interface Change {
   readonly method?: string;
   /** Below the API, without a query. */
@@ -48,8 +48,8 @@ export interface Operation {
   readonly right?: Change | ((run: Run) => Change);
   /** To the right request. @default 200 */
   readonly answer?: number | Answer;
-  /** The right answer is 404 where a setting switches the operation off. */
-  readonly isOptional?: true;
+  /** The setting that switches it on. Without it, the answer is 404. */
+  readonly setting?: 'adminPage';
   /** Other requests and their answers, besides those that are the same for many operations. */
   readonly rows?: readonly Row[];
 }
@@ -136,6 +136,8 @@ function expectEveryReply(reply: WireReply, { operation, asked, seen, run }: { o
   expectHeader(reply, 'x-amzn-requestid', /^[0-9a-f-]{20,}$/i);
   if (!operation.endsWith('jwks.json') || status >= 400) expectHeader(reply, 'cache-control', 'no-store');
   expectHeader(reply, 'x-frame-options', 'DENY');
+  expectHeader(reply, 'x-content-type-options', 'nosniff');
+  expectHeader(reply, 'cross-origin-resource-policy', 'same-origin');
   const shared = Object.keys(headers).filter((name) => name.startsWith('access-control-'));
   expectThat(shared.length === 0, `a page of another origin may read it: ${shared}`);
   if (status === 429 || status === 503) expectHeader(reply, 'retry-after', /^\d+$/);

@@ -161,23 +161,4 @@ describe('an address', () => {
   ])('%s is %s', (proxyUrl, expected) => {
     expect(connect({ proxyUrl, transport }).proxyUrl?.href).toBe(expected);
   });
-
-  test('without encryption is taken when the user insists', () => {
-    const insecure = new Transport({ userAgent: 'test', insecureHttp: true });
-    expect(connect({ proxyUrl: 'http://service.test/', transport: insecure }).proxyUrl?.host).toBe('service.test');
-  });
-
-  test('where no service listens is not tried for long', async () => {
-    const proxy = new ProxyApi(
-      connect({
-        proxyUrl: 'http://127.0.0.1:9/',
-        visa: async () => 'visa',
-        transport: new Transport({ userAgent: 'test' }),
-      }),
-    );
-    await expect(all(proxy.list())).rejects.toMatchObject({
-      code: 'unavailable',
-      message: '127.0.0.1:9: no service listens there (ECONNREFUSED)',
-    });
-  });
 });

@@ -35,12 +35,6 @@ describe('a failed attempt', () => {
     expect(pauses).toEqual([5_025]);
   });
 
-  test('does not wait for ever because a reply says so', async () => {
-    const { backoff, pauses } = backoffWith(0);
-    await backoff.failed(new UnavailableError('no', { retryAfterMs: 1e12 }));
-    expect(pauses).toEqual([300_000]);
-  });
-
   test('counts from the beginning after something came', async () => {
     const { backoff, pauses } = backoffWith(0);
     for (let round = 0; round < 5; round += 1) {

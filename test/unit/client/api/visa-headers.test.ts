@@ -82,12 +82,6 @@ describe('a passport that does not fit the headers', () => {
   });
 });
 
-test('a visa too large for the headers is not sent, and the text says which header it is', async () => {
-  const { seen, error } = await exchange('v'.repeat(10_300), list);
-  expect(seen).toEqual([]);
-  expect(error?.message).toMatch(/^the listing: .*; x-ga4gh-visa has 10300$/);
-});
-
 test.each(['{"title":"Request refused","detail":"The request was refused.","code":"invalid_request"}', '{}'])(
   'a gateway that takes less answers 431: the user learns what is too large, and what to do',
   async (body) => {

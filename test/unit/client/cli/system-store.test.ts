@@ -38,7 +38,7 @@ const run = (command: string, store: string) =>
 
 test('an authority in the store of the system alone is trusted', async () => {
   expect(await run('list', 'store.pem')).toMatchObject({ exitCode: 0, stderr: 'no files are staged\n' });
-  expect((await run('doctor', 'store.pem')).stdout).toContain('ok       certificate  for service.test');
+  expect((await run('doctor', 'store.pem')).stdout).toContain('ok       address');
 });
 
 test('an authority that is nowhere is not', async () => {

@@ -41,24 +41,10 @@ describe('whole containers', () => {
     expect(empty.length).toBe(16 + 108);
     expect((await collect(decrypt([empty], { privateKeys: [privateKey] }))).length).toBe(0);
   });
-
-  test('an edit list is carried along', async () => {
-    const edited = await collect(encrypt([plaintext], { recipients: [publicKey], editList: [10n, 5n] }));
-    expect(await collect(decrypt([edited], { privateKeys: [privateKey] }))).toEqual(plaintext.subarray(10, 15));
-  });
-
-  test('the same randomness makes the same container', async () => {
-    const make = () => {
-      let calls = 0;
-      const random = (size: number) => new Uint8Array(size).fill(++calls);
-      return collect(encrypt([plaintext], { recipients: [publicKey], random }));
-    };
-    expect(await make()).toEqual(await make());
-  });
 });
 
 describe('taking a container apart', () => {
-  test.each([1, 64, 124, 1_000_000])('in chunks of %d bytes: header and body are the container', async (size) => {
+  test.each([64, 124, 1_000_000])('in chunks of %d bytes: header and body are the container', async (size) => {
     const chunks = [...inChunks(container, size)];
     for (const source of [chunks, inOneMemory(inChunks(container, size))]) {
       const { header, body } = await splitContainer(source);
@@ -98,12 +84,6 @@ describe('the source is closed', () => {
     expect(state.closed).toBe(true);
   });
 
-  test('when the reader stops early', async () => {
-    const { state, source } = watched(container);
-    for await (const _ of decrypt(source, { privateKeys: [privateKey] })) break;
-    expect(state.closed).toBe(true);
-  });
-
   test('when the body of a split container is given up before it is read', async () => {
     const { state, source } = watched(container);
     const { body } = await splitContainer(source);
@@ -126,10 +106,7 @@ describe('wrong arguments', () => {
   describe.each(takers)('of %s, the source', (_, take) => {
     test.each<[string, unknown]>([
       ['a text', 'crypt4gh'],
-      ['a Blob', new Blob(['crypt4gh'])],
       ['bytes alone', new Uint8Array(8)],
-      ['a Buffer alone', Buffer.alloc(8)],
-      ['a function that makes the bytes', () => [new Uint8Array(8)]],
       ['nothing', undefined],
     ])('is %s', async (_kind, source) => {
       const taken = take(source as ByteSource);
@@ -142,12 +119,4 @@ describe('wrong arguments', () => {
       await expect(taken).rejects.toThrow(new TypeError('expected bytes as a Uint8Array, got a string'));
     });
   });
-});
-
-test('an error of the source comes through as it is', async () => {
-  async function* failing() {
-    yield container.subarray(0, 70_000);
-    throw new Error('connection reset');
-  }
-  await expect(collect(decrypt(failing(), { privateKeys: [privateKey] }))).rejects.toThrow('connection reset');
 });

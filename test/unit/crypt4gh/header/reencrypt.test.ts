@@ -75,14 +75,6 @@ describe('a rebuilt header', () => {
     expect(rebuild({ header: shared }).length).toBe(16 + 108);
   });
 
-  test('serves several recipients, one of them named twice', () => {
-    const rebuilt = rebuild({ recipients: [recipient.publicKey, other.publicKey, Buffer.from(recipient.publicKey)] });
-    expect(rebuilt.length).toBe(16 + 2 * (2 * 108 + 76 + 3 * 8));
-    for (const { privateKey } of [recipient, other]) {
-      expect(openHeader(rebuilt, [privateKey]).editList).toEqual([7n, 8n, 9n]);
-    }
-  });
-
   test('reads the vectors: the body decrypts to the stated plaintext for a new reader', async () => {
     const ids = ['pos-07-header-apart', 'pos-24-el-several', 'pos-38-two-data-keys', 'pos-41-foreign-packets-around'];
     for (const vector of manifest.vectors.filter(({ id }) => ids.includes(id))) {
@@ -153,18 +145,6 @@ describe('refused', () => {
   test('a header that no key opens', () => {
     expect(() => rebuild({ readerKeys: [other.privateKey] })).toThrow(NoMatchingKeyError);
   });
-
-  test('a recipient of small order', () => {
-    expect(() => rebuild({ recipients: [new Uint8Array(32)] })).toThrow(
-      expect.objectContaining({ code: 'weak-public-key' }),
-    );
-  });
-
-  test('no recipient, no private key, and a secret too short to be one', () => {
-    expect(() => rebuild({ recipients: [] })).toThrow(RangeError);
-    expect(() => rebuild({ readerKeys: [] })).toThrow(new RangeError('expected at least one private key'));
-    expect(() => rebuild({ derivation: { secret: new Uint8Array(31), context: 'x' } })).toThrow(RangeError);
-  });
 });
 
 describe('packets that do not open', () => {
@@ -191,11 +171,6 @@ describe('the edit list of a rebuilt header', () => {
     const opened = openHeader(rebuild({ editList }), [recipient.privateKey]);
     expect(opened.editList).toEqual(expected);
     expect(opened.dataKeys).toEqual([keyA, keyB]);
-  });
-
-  test('can be attached where there was none', () => {
-    const plain = encryptHeader({ dataKeys: [keyA], recipients: [archive.publicKey] });
-    expect(openHeader(rebuild({ header: plain, editList: [3n] }), [recipient.privateKey]).editList).toEqual([3n]);
   });
 
   test('makes other nonces, so that none seals two things under one key', () => {
@@ -227,12 +202,5 @@ describe('adding recipients', () => {
     for (const { privateKey } of [archive, other, recipient]) {
       expect(openHeader(more, [privateKey]).dataKeys).toEqual([keyA]);
     }
-  });
-
-  test('is refused without a key that opens the header, and without a recipient', () => {
-    const recipients = [recipient.publicKey];
-    expect(() => addRecipients({ header, readerKeys: [other.privateKey], recipients })).toThrow(NoMatchingKeyError);
-    expect(() => addRecipients({ header, readerKeys: [archive.privateKey], recipients: [] })).toThrow(RangeError);
-    expect(() => addRecipients({ header, readerKeys: [], recipients })).toThrow(RangeError);
   });
 });

@@ -4,14 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { decryptFile, encrypt, encryptFile, generateKeyPair, SegmentWorkers } from '../../../../lib/crypt4gh/index.ts';
-import {
-  collect,
-  containerOf,
-  generatedPlaintext,
-  manifest,
-  privateKeyOf,
-  sha256,
-} from '../../../helpers/crypt4gh-vectors.ts';
+import { collect, generatedPlaintext } from '../../../helpers/crypt4gh-vectors.ts';
 
 const headerBytes = 124;
 const encryptedSegmentBytes = 65_564;
@@ -58,7 +51,7 @@ const decrypted = (bytes: Uint8Array, more: object = {}) =>
   through(bytes, (source, target) => decryptFile(source, target, { privateKeys, workers, ...more }));
 
 describe('files', () => {
-  test.each([0, 1, 65_535, 65_536, 65_537, 16 * 65_536, 16 * 65_536 + 1, plaintext.length])(
+  test.each([0, 65_536, 16 * 65_536 + 1, plaintext.length])(
     'of %d bytes are encrypted to what a stream would be, and decrypted again',
     async (size) => {
       const plain = plaintext.subarray(0, size);
@@ -97,12 +90,6 @@ describe('files', () => {
     }
   });
 
-  test('are not written to a device', async () => {
-    await using device = await open('/dev/null', 'r+');
-    const { error } = await through(container, (source) => decryptFile(source, device, { privateKeys, workers }));
-    expect(error).toEqual(new RangeError('expected a regular file as target'));
-  });
-
   test('leave no data key in memory when a recipient is refused', async () => {
     const given: Uint8Array[] = [];
     const random = (size: number) => {
@@ -117,11 +104,6 @@ describe('files', () => {
     expect(given).toEqual([new Uint8Array(32), new Uint8Array(32)]);
   });
 
-  test('have their own threads when none are given', async () => {
-    const { result } = await through(container, (source, target) => decryptFile(source, target, { privateKeys }));
-    expect(result.equals(plaintext)).toBe(true);
-  });
-
   test('are decrypted by the edit list of their header', async () => {
     const editList = [70_000n, 100n, 1_000_000n];
     const edited = await collect(encrypt([plaintext], { recipients, editList }));
@@ -129,15 +111,6 @@ describe('files', () => {
     expect((await decrypted(edited)).result.equals(expected)).toBe(true);
     const early = await collect(encrypt([plaintext], { recipients, editList: [5n, 10n] }));
     expect((await decrypted(early)).result).toEqual(plaintext.subarray(5, 15));
-  });
-
-  test('of the vectors give the plaintext that they state', async () => {
-    for (const vector of manifest.vectors.filter(({ expected }) => expected.outcome === 'plaintext')) {
-      const keys = [await privateKeyOf(vector.readers[0]!)];
-      const { result, error } = await decrypted(containerOf(vector), { privateKeys: keys });
-      expect(error, vector.id).toBeUndefined();
-      expect(sha256(result), vector.id).toBe(vector.expected.sha256);
-    }
   });
 });
 
@@ -236,7 +209,7 @@ describe('a file of more than one job, 64 MiB,', () => {
 });
 
 describe('a file that is', () => {
-  test.each([0, 15, 16, 20, 35])('damaged in segment %d leaves what comes before it', async (segment) => {
+  test.each([0, 16, 35])('damaged in segment %d leaves what comes before it', async (segment) => {
     const damaged = Buffer.from(container);
     damaged[headerBytes + segment * encryptedSegmentBytes + 20]! ^= 1;
     const { result, error } = await decrypted(damaged);
@@ -248,12 +221,6 @@ describe('a file that is', () => {
     expect(result.equals(plaintext.subarray(0, segment * 65_536))).toBe(true);
   });
 
-  test('damaged in two places names the first', async () => {
-    const damaged = Buffer.from(container);
-    for (const segment of [3, 18]) damaged[headerBytes + segment * encryptedSegmentBytes + 20]! ^= 1;
-    expect((await decrypted(damaged)).error).toMatchObject({ segment: 3 });
-  });
-
   test('cut is found before anything is written', async () => {
     const before = { result: Buffer.from('something longer than nothing') };
     const expectedSize = plaintext.length;
@@ -261,12 +228,6 @@ describe('a file that is', () => {
     expect(cut).toMatchObject({ error: { code: 'truncated-body', segment: 3 }, ...before });
     const inside = await decrypted(container.subarray(0, headerBytes + 3 * encryptedSegmentBytes + 5));
     expect(inside).toMatchObject({ error: { code: 'truncated-segment', segment: 3 }, ...before });
-  });
-
-  test('without a private key is not touched', async () => {
-    const { result, error } = await decrypted(container, { privateKeys: [] });
-    expect(error).toEqual(new RangeError('expected at least one private key'));
-    expect(result.toString()).toBe('something longer than nothing');
   });
 
   test('for another reader is not touched', async () => {

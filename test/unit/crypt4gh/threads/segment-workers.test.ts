@@ -44,34 +44,17 @@ const workers = new SegmentWorkers({ threads: 2, batchSegments: 2 });
 afterAll(() => workers.close());
 
 describe('several threads', () => {
-  test.each([999, 65_536, 100_000, Number.POSITIVE_INFINITY])(
-    'encrypt to the bytes of one, from chunks of %d',
-    async (size) => {
-      const output = workers.encryptSegments(inChunks(plaintext, size), { dataKey, random: counting() });
-      const segments: Uint8Array[] = [];
-      for await (const segment of output) segments.push(segment);
-      expect(segments.map(({ length }) => length)).toEqual([...Array.from({ length: 9 }, () => 65_564), 128]);
-      expect(Buffer.concat(segments).equals(body)).toBe(true);
-    },
-  );
-
-  test.each([999, 65_564, 100_000, Number.POSITIVE_INFINITY])(
-    'decrypt in order, from chunks of %d bytes',
-    async (size) => {
-      const bytes = await collect(workers.decryptSegments(inChunks(body, size), { dataKeys: [otherKey, dataKey] }));
-      expect(bytes.equals(plaintext)).toBe(true);
-    },
-  );
-
-  test('do several bodies at once', async () => {
-    const all = Array.from({ length: 5 }, () => collect(workers.decryptSegments([body], { dataKeys: [dataKey] })));
-    for (const bytes of await Promise.all(all)) expect(bytes.equals(plaintext)).toBe(true);
+  test.each([999, Number.POSITIVE_INFINITY])('encrypt to the bytes of one, from chunks of %d', async (size) => {
+    const output = workers.encryptSegments(inChunks(plaintext, size), { dataKey, random: counting() });
+    const segments: Uint8Array[] = [];
+    for await (const segment of output) segments.push(segment);
+    expect(segments.map(({ length }) => length)).toEqual([...Array.from({ length: 9 }, () => 65_564), 128]);
+    expect(Buffer.concat(segments).equals(body)).toBe(true);
   });
 
-  test('leave the bytes of the source as they were', async () => {
-    const copy = Buffer.from(body);
-    await collect(workers.decryptSegments([copy], { dataKeys: [dataKey] }));
-    expect(copy.equals(body)).toBe(true);
+  test.each([999, Number.POSITIVE_INFINITY])('decrypt in order, from chunks of %d bytes', async (size) => {
+    const bytes = await collect(workers.decryptSegments(inChunks(body, size), { dataKeys: [otherKey, dataKey] }));
+    expect(bytes.equals(plaintext)).toBe(true);
   });
 
   test('read and write whole containers', async () => {
@@ -81,11 +64,6 @@ describe('several threads', () => {
       decrypt([container], { privateKeys: [privateKey], workers, expectedSize: plaintext.length }),
     );
     expect(read.equals(plaintext.subarray(70_000))).toBe(true);
-  });
-
-  test('take an empty body', async () => {
-    expect((await collect(workers.encryptSegments([], { dataKey }))).length).toBe(0);
-    expect((await collect(workers.decryptSegments([], { dataKeys: [dataKey] }))).length).toBe(0);
   });
 });
 
@@ -137,11 +115,9 @@ describe('errors and edit lists', () => {
   test.each<[string, Buffer, { editList?: bigint[]; expectedSize?: number }]>([
     ['a damaged segment', damaged, {}],
     ['a damaged segment that is skipped', damaged, { editList: [0n, 10n, 131_072n, 10n, 262_144n] }],
-    ['a cut segment', body.subarray(0, 3 * 65_564 + 20), {}],
     ['a cut body of known size', body.subarray(0, 3 * 65_564), { expectedSize: plaintext.length }],
     ['a body beyond the known size', body, { expectedSize: 70_000 }],
     ['an edit list that ends early', body, { editList: [100_000n, 100_000n] }],
-    ['an edit list that keeps nothing', body, { editList: [0n, 0n] }],
   ])('of %s are as on one thread, after the same bytes', async (_, bytes, more) => {
     const chunks = () => inChunks(bytes, 50_000);
     const expected = await outcomeOf(decryptSegments(chunks(), { ...options, ...more }));
@@ -169,17 +145,6 @@ describe('errors and edit lists', () => {
     const { bytes, error } = await outcomeOf(workers.decryptSegments(failing(), options));
     expect(bytes.equals(plaintext.subarray(0, 65_536))).toBe(true);
     expect(error).toMatchObject({ message: 'connection reset' });
-  });
-
-  test('of arguments are RangeErrors', async () => {
-    await expect(collect(workers.decryptSegments([body], { dataKeys: [] }))).rejects.toThrow(RangeError);
-    await expect(collect(workers.encryptSegments([body], { dataKey: dataKey.subarray(1) }))).rejects.toThrow(
-      RangeError,
-    );
-    for (const wrong of [0, 1.5, Number.NaN]) {
-      expect(() => new SegmentWorkers({ threads: wrong })).toThrow(RangeError);
-      expect(() => new SegmentWorkers({ batchSegments: wrong })).toThrow(RangeError);
-    }
   });
 });
 
@@ -247,12 +212,12 @@ describe('a job over files', () => {
     ['whose thread dies', 'if (isFirst) { sleep(20); throw new Error("out of memory"); }', false],
     ['whose threads are closed', '', true],
   ])('%s is over when no thread does anything any more', async (_, dies, closes) => {
-    await using threads = stubs(`${dies} sleep(1_500); writeFileSync(${JSON.stringify(late)}, '');`);
+    await using threads = stubs(`${dies} sleep(700); writeFileSync(${JSON.stringify(late)}, '');`);
     const running = threads.run(job);
     running.catch(() => undefined);
     if (closes) setTimeout(() => void threads.close(), 100);
     await expect(running).rejects.toThrow(closes ? 'have been closed' : 'out of memory');
-    await new Promise((resolve) => setTimeout(resolve, 1_600));
+    await new Promise((resolve) => setTimeout(resolve, 800));
     expect(existsSync(late)).toBe(false);
   });
 });
@@ -274,15 +239,5 @@ describe('threads', () => {
     const { error } = await outcomeOf(broken.decryptSegments([body], { dataKeys: [dataKey] }));
     expect((error as Error).message).toContain('no-such-file.js');
     await broken.close();
-  });
-
-  test('are ended by await using', async () => {
-    let outside: SegmentWorkers;
-    {
-      await using scoped = new SegmentWorkers({ threads: 1 });
-      outside = scoped;
-      expect((await collect(scoped.decryptSegments([body], { dataKeys: [dataKey] }))).length).toBe(plaintext.length);
-    }
-    await expect(collect(outside.encryptSegments([body], { dataKey }))).rejects.toThrow('closed');
   });
 });

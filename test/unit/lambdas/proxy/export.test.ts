@@ -66,11 +66,6 @@ test('one accepted call is one message with the request id of the reply', async 
   expect(output.documents()).toContainEqual(expect.objectContaining({ exportRequestId: requestId }));
 });
 
-test('a body that the gateway hands over in base64 is the same body', async () => {
-  const reply = await post({ body: Buffer.from(JSON.stringify(body)).toString('base64'), isBase64Encoded: true });
-  expect(reply.statusCode).toBe(200);
-});
-
 test('the log has the outcome of a request, and nothing else of it', async () => {
   await post({ body });
   await post({ body: { ...body, id: 5 } });
@@ -78,16 +73,4 @@ test('the log has the outcome of a request, and nothing else of it', async () =>
   expect(output.text()).not.toContain(visa);
   expect(output.text()).not.toContain(userPublicKey.split('\n')[1]);
   expect(output.text()).not.toContain('c2VjcmV0OnNlY3JldA==');
-});
-
-test('a queue that is gone: 503 with Retry-After, and the cause in the log', async () => {
-  sqs.deleteQueue('export-requests');
-  const reply = await post({ body });
-  expect(reply.statusCode).toBe(503);
-  expect(Number(reply.headers?.['Retry-After'])).toBeGreaterThan(0);
-  expect(JSON.parse(reply.body)).toMatchObject({ status: 503, code: 'temporarily_unavailable' });
-  expect(reply.body).not.toContain('queue');
-  expect(output.documents()).toContainEqual(expect.objectContaining({ level: 'ERROR', status: 503 }));
-  expect(output.text()).toContain('QueueDoesNotExist');
-  expect(output.text()).not.toContain(visa);
 });

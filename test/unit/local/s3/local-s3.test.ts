@@ -4,13 +4,13 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Writable } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { Readable } from 'node:stream';
+import { buffer, text } from 'node:stream/consumers';
+import { setImmediate as soon } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { AwsError } from '../../../../lib/local/endpoint/errors.ts';
 import { LocalS3 } from '../../../../lib/local/s3/local-s3.ts';
 import { parseS3Request } from '../../../../lib/local/s3/s3-request.ts';
-import { StoredBody } from '../../../../lib/local/s3/stored-body.ts';
 
 let folder: string;
 let now: Date;
@@ -35,23 +35,7 @@ async function send(method: string, url: string, headers: Record<string, string>
 }
 async function ask(...call: Parameters<typeof send>) {
   const reply = await send(...call);
-  const content = reply.body;
-  return { ...reply, text: content instanceof StoredBody ? String(await written(content)) : String(content) };
-}
-/** The bytes that a client receives which needs `milliseconds` for each piece. */
-async function written(body: StoredBody, milliseconds = 0): Promise<Buffer> {
-  const received: Buffer[] = [];
-  const client = new Writable({
-    write(piece: Buffer, _encoding, done) {
-      // As a socket does: it takes the bytes late, as they are at that moment.
-      void sleep(milliseconds).then(() => {
-        received.push(Buffer.from(piece));
-        done();
-      });
-    },
-  });
-  await body.writeTo(client);
-  return Buffer.concat(received);
+  return { ...reply, text: typeof reply.body === 'string' ? reply.body : await text(reply.body) };
 }
 /** Files with bytes of objects and parts. */
 const dataFiles = () =>
@@ -81,40 +65,16 @@ describe('what is written', () => {
     expect((await ask('HEAD', '/sealed/k')).headers['x-amz-server-side-encryption']).toBe('aws:kms');
   });
 
-  test('comes back without aws-chunked, which is only the form of the transfer', async () => {
-    const chunks = '4\r\nbody\r\n0\r\nx-amz-checksum-crc64nvme:rosUhgp5mIg=\r\n\r\n';
-    const chunked = (decoded: string, trailer = chunks) =>
-      ask(
-        'PUT',
-        '/b/k',
-        {
-          'content-encoding': 'aws-chunked,gzip',
-          'x-amz-content-sha256': 'STREAMING-UNSIGNED-PAYLOAD-TRAILER',
-          'x-amz-decoded-content-length': decoded,
-          'x-amz-trailer': 'x-amz-checksum-crc64nvme',
-        },
-        trailer,
-      );
-    expect(await refusal(chunked('4'))).toEqual([400, 'BadDigest']);
-    const nine = chunks.replace('4\r\nbody', '9\r\n123456789');
-    expect(await refusal(chunked('8', nine))).toEqual([400, 'IncompleteBody']);
-    await chunked('9', nine);
-    const { headers, text: content } = await ask('GET', '/b/k');
-    expect([headers['content-encoding'], content]).toEqual(['gzip', '123456789']);
-  });
-
   test.each([
     [{ 'content-md5': createHash('md5').update('other').digest('base64') }, 'BadDigest'],
-    [{ 'x-amz-checksum-sha256': createHash('sha256').update('other').digest('base64') }, 'BadDigest'],
     [{ 'x-amz-checksum-crc32': 'AAAAAA==' }, 'BadDigest'],
     [{ 'x-amz-content-sha256': createHash('sha256').update('other').digest('hex') }, 'XAmzContentSHA256Mismatch'],
-    [{ 'x-amz-meta-long': 'x'.repeat(2050) }, 'MetadataTooLarge'],
   ])('is refused when it is not what the request says (%j)', async (headers: Record<string, string>, code) => {
     expect(await refusal(ask('PUT', '/b/k', headers, 'body'))).toEqual([400, code]);
     expect(await refusal(ask('HEAD', '/b/k'))).toEqual([404, 'NoSuchKey']);
   });
 
-  test('is found again by the next engine, except files that nothing refers to', async () => {
+  test('is found again by the next engine', async () => {
     await ask('PUT', '/b/k', { 'x-amz-meta-a': '1' }, 'first');
     await ask('PUT', '/b/k', { 'x-amz-meta-a': '2' }, 'second');
     s3 = new LocalS3(folder, () => now);
@@ -126,58 +86,35 @@ describe('what is written', () => {
 describe('the bytes of an object', () => {
   const read = async (key: string) => {
     const { body } = await send('GET', key);
-    if (!(body instanceof StoredBody)) throw new TypeError('expected bytes of files');
+    if (!(body instanceof Readable)) throw new TypeError('expected bytes of files');
     return body;
   };
 
   test('reach a reader that began before it was overwritten or deleted, and are gone afterwards', async () => {
+    const first = randomBytes(5 * 2 ** 20);
     for (const end of [() => ask('PUT', '/b/k', {}, 'second'), () => ask('DELETE', '/b/k')]) {
-      await ask('PUT', '/b/k', {}, 'first');
-      const [one, other] = [await read('/b/k'), await read('/b/k')];
+      await ask('PUT', '/b/k', {}, first);
+      const readers = [await read('/b/k'), await read('/b/k')];
       await end();
-      expect(String(await written(one))).toBe('first');
-      expect(String(await written(other))).toBe('first');
+      for (const reader of readers) expect((await buffer(reader)).equals(first)).toBe(true);
       await ask('DELETE', '/b/k');
+      await soon();
       expect(dataFiles()).toEqual([]);
     }
   });
 
-  test('are released by a reader that leaves before it has read anything', async () => {
-    await ask('PUT', '/b/k', {}, 'first');
-    const body = await read('/b/k');
-    await ask('DELETE', '/b/k');
-    expect(dataFiles()).toHaveLength(1);
-    body.close();
-    expect(dataFiles()).toEqual([]);
-  });
-
-  test('of several readers at once are kept apart, also in memory that an earlier reader used', async () => {
-    const contents = ['a', 'b', 'c'].map((letter) => letter.repeat(3 * 2 ** 20 + 1));
-    for (const [index, content] of contents.entries()) await ask('PUT', `/b/${index}`, {}, content);
-    await written(await read('/b/0'));
-    const received = await Promise.all(contents.map(async (_, index) => written(await read(`/b/${index}`), index)));
-    expect(received.map((bytes, index) => bytes.equals(Buffer.from(contents[index] ?? '')))).toEqual([
-      true,
-      true,
-      true,
-    ]);
-  });
-
-  test('are released by a reader that leaves half-way', async () => {
-    await ask('PUT', '/b/k', {}, 'x'.repeat(5 * 2 ** 20));
-    const body = await read('/b/k');
-    await ask('DELETE', '/b/k');
-    const client = new Writable({ write: () => void client.destroy() });
-    await body.writeTo(client);
-    expect(client.destroyed).toBe(true);
-    expect(dataFiles()).toEqual([]);
-  });
-
-  test('reach a slow reader unchanged, however many pieces they come in', async () => {
-    const bytes = randomBytes(5 * 2 ** 20 + 3);
-    await ask('PUT', '/b/k', {}, bytes);
-    expect((await written(await read('/b/k'), 5)).equals(bytes)).toBe(true);
-  });
+  test.each([['before it has read anything', 0] as const, ['half-way', 1] as const])(
+    'are released by a reader that leaves %s',
+    async (_, pieces) => {
+      await ask('PUT', '/b/k', {}, 'x'.repeat(5 * 2 ** 20));
+      const body = await read('/b/k');
+      await ask('DELETE', '/b/k');
+      if (pieces > 0) await body[Symbol.asyncIterator]().next();
+      expect(dataFiles()).not.toEqual([]);
+      body.destroy();
+      await expect.poll(dataFiles).toEqual([]);
+    },
+  );
 
   test('leave no file when there are none', async () => {
     await ask('PUT', '/b/k');
@@ -220,59 +157,13 @@ describe('a listing', () => {
     }
     expect(rows).toEqual(['a/', 'a/1', 'a/b/', 'a/c']);
   });
-
-  test('of uploads continues when the one that ended the last page is gone', async () => {
-    const ids = [await begin('/b/k'), await begin('/b/k'), await begin('/b/k')];
-    const first = (await ask('GET', '/b?uploads&max-uploads=1')).text;
-    const marker = /<NextUploadIdMarker>([^<]+)</.exec(first)?.[1] ?? '';
-    await ask('DELETE', `/b/k?uploadId=${marker}`);
-    const { text: rest } = await ask('GET', `/b?uploads&key-marker=k&upload-id-marker=${marker}`);
-    const listed = [...rest.matchAll(/<UploadId>([^<]+)</g)].map(([, id]) => id);
-    expect(listed.sort()).toEqual(ids.filter((id) => id !== marker).sort());
-  });
-});
-
-describe('a request that S3 refuses', () => {
-  const wrong = { 'x-amz-content-sha256': createHash('sha256').update('other').digest('hex') };
-  const chunks = { 'x-amz-content-sha256': 'STREAMING-UNSIGNED-PAYLOAD-TRAILER', 'x-amz-decoded-content-length': '0' };
-  test.each([
-    ['PUT', '/..', {}, '', [400, 'InvalidBucketName']],
-    ['PUT', '/192.168.5.4', {}, '', [400, 'InvalidBucketName']],
-    ['PUT', '/sthree-archive', {}, '', [400, 'InvalidBucketName']],
-    ['PUT', '/b', {}, '', [409, 'BucketAlreadyOwnedByYou']],
-    ['PUT', '/b/k', { 'x-amz-copy-source': '/b/k' }, '', [400, 'InvalidRequest']],
-    ['GET', '/b/k?response-content-disposition=%E2%82%AC', {}, '', [400, 'InvalidArgument']],
-    ['GET', '/b/k?uploadId=ID&part-number-marker=x', {}, '', [400, 'InvalidArgument']],
-    ['POST', '/b?delete', wrong, '<Delete><Object><Key>k</Key></Object></Delete>', [400, 'XAmzContentSHA256Mismatch']],
-    [
-      'PUT',
-      '/b/k',
-      { ...chunks, 'x-amz-trailer': 'x-amz-checksum-crc32' },
-      '0\r\n\r\n',
-      [400, 'MalformedTrailerError'],
-    ],
-  ])('%s %s %j', async (method, url, headers: Record<string, string>, body, expected) => {
-    await ask('PUT', '/b/k', {}, 'there');
-    const id = await begin('/b/k');
-    expect(await refusal(ask(method, url.replace('ID', id), headers, body))).toEqual(expected);
-    expect((await ask('GET', '/b/k')).text).toBe('there');
-  });
-});
-
-test('HEAD has the headers that its parameters name', async () => {
-  await ask('PUT', '/b/k');
-  const { headers } = await ask('HEAD', '/b/k?response-content-type=text/x-named');
-  expect(headers['content-type']).toBe('text/x-named');
 });
 
 describe('what is not modelled is refused by name', () => {
   test.each([
     ['GET', '/b/k?versionId=1', {}, 'versionId'],
-    ['PUT', '/b/k', { 'x-amz-copy-source': '/b/other?versionId=1' }, 'versionId'],
     ['PUT', '/b/k', { 'x-amz-content-sha256': 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD' }, 'STREAMING-AWS4-HMAC-SHA256'],
     ['PUT', '/b/k', { 'x-amz-tagging': 'a=b' }, 'x-amz-tagging'],
-    ['PUT', '/b/k', { 'x-amz-server-side-encryption-customer-key': 'k' }, 'x-amz-server-side-encryption-customer-key'],
-    ['GET', '/b?acl', {}, 'GET of a bucket'],
     ['GET', '/', {}, 'GET of a bucket'],
     ['POST', '/b/k?uploads', { 'x-amz-checksum-algorithm': 'SHA256' }, 'SHA256'],
     ['PUT', '/b/k', { 'if-none-match': '"x"' }, 'If-None-Match'],

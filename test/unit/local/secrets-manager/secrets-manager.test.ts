@@ -66,19 +66,6 @@ describe('versions of a secret', () => {
     expect(await errorOf(gone)).toContain('ResourceNotFoundException');
   });
 
-  it('are put once for a token: again is nothing, another value is refused', async () => {
-    const { client, SecretId } = one();
-    const put = (SecretString: string) =>
-      client.send(
-        new PutSecretValueCommand({ SecretId, SecretString, ClientRequestToken: token, VersionStages: ['AWSPENDING'] }),
-      );
-    await put('second');
-    expect(await put('second')).toMatchObject({ VersionId: token, VersionStages: ['AWSPENDING'] });
-    expect(await errorOf(put('third'))).toMatch(/^ResourceExistsException: You can't use ClientRequestToken/);
-    const { SecretString } = await client.send(new GetSecretValueCommand({ SecretId }));
-    expect(SecretString).toBe('first');
-  });
-
   it('that are missing, or have another stage, cannot be read', async () => {
     const { client, secrets, SecretId } = one();
     secrets.put(SecretId, 'second', token, ['AWSPENDING']);
@@ -102,14 +89,9 @@ describe('versions of a secret', () => {
           new UpdateSecretVersionStageCommand({ SecretId, VersionStage, RemoveFromVersionId, MoveToVersionId }),
         ),
       );
-    expect(await move('AWSCURRENT', undefined, token)).toMatch(
-      /^InvalidParameterException: The parameter RemoveFromVersionId can't be empty/,
-    );
-    expect(await move('AWSCURRENT', token, token)).toMatch(/^InvalidParameterException/);
+    expect(await move('AWSCURRENT', undefined, token)).toMatch(/^InvalidParameterException/);
     expect(await move('AWSCURRENT', first)).toMatch(/^InvalidParameterException/);
     expect(await move('AWSCURRENT', first, other)).toMatch(/^ResourceNotFoundException/);
-    expect(await move('mine', undefined, undefined)).toMatch(/^InvalidParameterException/);
-    expect(await move('mine', first)).toMatch(/^InvalidParameterException/);
     const stages = () => Object.fromEntries(secrets.versions(SecretId).map((each) => [each.versionId, each.stages]));
     expect(stages()).toEqual({ [first]: ['AWSCURRENT'], [token]: ['AWSPENDING'] });
     expect(await move('AWSCURRENT', first, token)).toBeUndefined();

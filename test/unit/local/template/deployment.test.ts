@@ -27,27 +27,10 @@ describe('intrinsic functions', () => {
     expect(value(expression)).toBe(expected);
   });
 
-  it('know parameters, mappings and conditions', () => {
-    const template: Template = {
-      Parameters: { Size: { Type: 'String', Default: '7' } },
-      Mappings: { M: { a: { b: 'mapped' } } },
-      Conditions: {
-        IsAws: { 'Fn::Equals': [{ Ref: 'AWS::Partition' }, 'aws'] },
-        IsNot: { 'Fn::Not': [{ Condition: 'IsAws' }] },
-        Both: { 'Fn::And': [{ Condition: 'IsAws' }, { 'Fn::Or': [{ Condition: 'IsNot' }, { Condition: 'IsAws' }] }] },
-      },
-    };
-    expect(value({ Ref: 'Size' }, template)).toBe('7');
-    expect(value({ 'Fn::FindInMap': ['M', 'a', 'b'] }, template)).toBe('mapped');
-    expect(value({ 'Fn::If': ['Both', 'yes', 'no'] }, template)).toBe('yes');
-    expect(value({ 'Fn::If': ['IsNot', 'yes', 'no'] }, template)).toBe('no');
-  });
-
   describe('find the output of another stack', () => {
     const producing: Template = {
       Resources: { Jobs: { Type: 'AWS::SQS::Queue', Properties: { QueueName: 'jobs' } } },
-      Outputs: { Q: { Value: { 'Fn::GetAtt': ['Jobs', 'Arn'] } }, Off: { Value: 'x', Condition: 'Never' } },
-      Conditions: { Never: { 'Fn::Equals': ['a', 'b'] } },
+      Outputs: { Q: { Value: { 'Fn::GetAtt': ['Jobs', 'Arn'] } } },
     };
     const read = (argument: Readonly<Record<string, unknown>>) =>
       outputsOf({ Outputs: { X: { Value: { 'Fn::GetStackOutput': argument } } } }, producing).X;
@@ -59,7 +42,6 @@ describe('intrinsic functions', () => {
     it.each([
       [{ StackName: 'S9', OutputName: 'Q' }, /no stack S9 with an output Q/],
       [{ StackName: 'S0', OutputName: 'R' }, /no stack S0 with an output R/],
-      [{ StackName: 'S0', OutputName: 'Off' }, /no stack S0 with an output Off/],
       [{ StackName: 'S0', OutputName: 'Q', Region: 'eu-west-1' }, /another region or account/],
       [{ StackName: 'S0', OutputName: 'Q', RoleArn: 'arn:aws:iam::1:role/r' }, /another region or account/],
     ])('but refuse %j', (argument, error) => {
@@ -68,7 +50,7 @@ describe('intrinsic functions', () => {
   });
 
   it.each([
-    [{ Ref: 'Missing' }, /S0: there is no parameter or resource Missing/],
+    [{ Ref: 'Missing' }, /S0: there is no resource Missing/],
     [{ 'Fn::GetAtt': ['Missing', 'Arn'] }, /no resource Missing/],
     [{ 'Fn::ImportValue': 'x' }, /Fn::ImportValue is not supported/],
     [{ 'Fn::Transform': {} }, /Fn::Transform is not supported/],
@@ -97,11 +79,6 @@ describe('resources', () => {
       'lakeformation511FAEAF',
       'amplify-amplifyvitereacttemp-lakeformation511FAEAF',
     ],
-    [
-      'amplify-amplifyvitereacttemplate-main',
-      'CustomS3AutoDeleteObjectsCustomResourceProviderRole3B1BD092',
-      'amplify-amplifyvitereactt-CustomS3AutoDeleteObject',
-    ],
   ])('of stack %s and id %s have a name of both', (name, id, readable) => {
     const template: Template = {
       Resources: { [id]: { Type: 'AWS::IAM::Role' } },
@@ -128,13 +105,5 @@ describe('resources', () => {
 
   it('of an unknown type are an error that names them', () => {
     expect(() => value('x', one('AWS::DynamoDB::Table'))).toThrow('S0/One: AWS::DynamoDB::Table cannot be run locally');
-  });
-
-  it('whose condition does not hold do not exist', () => {
-    const template: Template = {
-      Conditions: { No: { 'Fn::Equals': ['a', 'b'] } },
-      Resources: { One: { Type: 'AWS::DynamoDB::Table', Condition: 'No' } },
-    };
-    expect(value('x', template)).toBe('x');
   });
 });

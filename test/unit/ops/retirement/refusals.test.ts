@@ -52,20 +52,12 @@ describe('refused before anything is changed', () => {
       ['--tag', 'proxy-1.2.1'],
     ],
     [
-      'a Git tag of another component',
-      'tag_mismatch',
-      'is none of proxy-1.2.0, proxy-v1.2.0',
-      none,
-      ['--tag', 'auth-1.2.0'],
-    ],
-    [
       'a Git tag with more before the version',
       'tag_mismatch',
       'is none of proxy-1.2.0, proxy-v1.2.0',
       none,
       ['--tag', 'proxy-11.2.0'],
     ],
-    ['no such organization', 'package_not_found', 'missing has no container package', none, [], { org: 'missing' }],
     ['no such package', 'package_not_found', 'no container package proxi', none, [], { package: 'proxi' }],
     ['no such repository', 'repository_not_found', 'no repository archiv', none, [], { repository: 'archiv' }],
     [
@@ -75,14 +67,6 @@ describe('refused before anything is changed', () => {
       none,
       ['--no-release'],
       { version: '9.9.9' },
-    ],
-    [
-      'a version that begins as another',
-      'version_not_found',
-      'nothing of proxy-1.2.0-rc',
-      none,
-      [],
-      { version: '1.2.0-rc' },
     ],
     ['no release entry', 'release_not_found', '--no-release', () => void server.state.releases.splice(1, 1)],
     [
@@ -100,22 +84,10 @@ describe('refused before anything is changed', () => {
       () => void server.tokens.delete(packageToken),
     ],
     [
-      'an unknown repository token',
-      'token_refused',
-      'REGISTRY_REPO_TOKEN: Bad',
-      () => void server.tokens.delete(repositoryToken),
-    ],
-    [
       'a package token that may only read',
       'scope_missing',
       'REGISTRY_PACKAGE_TOKEN lacks the scope delete:packages (it has: read:packages)',
       () => void server.tokens.set(packageToken, { scopes: ['read:packages'], push: false }),
-    ],
-    [
-      'the repository token in the place of the package token',
-      'scope_missing',
-      'REGISTRY_PACKAGE_TOKEN lacks the scope delete:packages (it has: repo)',
-      () => void server.tokens.set(packageToken, { scopes: ['repo'], push: true }),
     ],
     [
       'the package token in the place of the repository token',
@@ -144,13 +116,6 @@ describe('refused before anything is changed', () => {
       'other_tags',
       'version 105 carries also auth-1.0.0, latest; --also-remove-tags must have exactly these',
       () => void broken().tags.push('latest', 'auth-1.0.0'),
-    ],
-    [
-      'fewer tags said than there are',
-      'other_tags',
-      'carries also auth-1.0.0, latest',
-      () => void broken().tags.push('latest', 'auth-1.0.0'),
-      ['--also-remove-tags', 'latest'],
     ],
     ['more tags said than there are', 'other_tags', 'carries no other tag', none, ['--also-remove-tags', 'latest']],
     [
@@ -202,9 +167,7 @@ describe('refused before anything is changed', () => {
     ['org', '..'],
     ['org', 'a/b'],
     ['repository', '..'],
-    ['repository', 'a/../b'],
     ['package', '../proxy'],
-    ['package', 'a/../../b'],
     ['component', ''],
     ['version', '1.2.0/../..'],
     ['version', 'a b'],
@@ -217,26 +180,14 @@ describe('refused before anything is changed', () => {
     expect(server.calls).toEqual([]);
   });
 
-  test('a version that no Git tag can have needs --tag, which then must match', async () => {
-    const { exitCode, stderr } = await apply([], { named: { version: '1..2' } });
-    expect(exitCode).toBe(2);
-    expect(stderr).toContain('--tag');
-  });
-
-  test.each([
-    '../heads/main',
-    'a/../../heads/1.2.0',
-    'refs/../1.2.0',
-    '.1.2.0',
-    'a//1.2.0',
-    'x.lock',
-    'a@{1.2.0',
-    '-1.2.0',
-  ])('--tag %j is not a name of a Git tag', async (tag) => {
-    const { exitCode } = await apply([`--tag=${tag}`]);
-    expect(exitCode).toBe(2);
-    expect(server.calls).toEqual([]);
-  });
+  test.each(['../heads/main', 'a/../../heads/1.2.0', '.1.2.0', 'x.lock', 'a@{1.2.0', '-1.2.0'])(
+    '--tag %j is not a name of a Git tag',
+    async (tag) => {
+      const { exitCode } = await apply([`--tag=${tag}`]);
+      expect(exitCode).toBe(2);
+      expect(server.calls).toEqual([]);
+    },
+  );
 });
 
 describe('refused by the platform at a step: the steps after it do not run', () => {
@@ -285,14 +236,6 @@ describe('refused by the platform at a step: the steps after it do not run', () 
     server.onCall = (index) => void (index === 4 && change());
     const { exitCode, stderr } = await apply();
     expect(stderr).toContain('not what the plan said');
-    expect(exitCode).toBe(9);
-    expect(server.writes).toEqual([]);
-  });
-
-  test('the image loses its tag before it is looked for again: nothing is called done', async () => {
-    server.onCall = (index) => void (index === 3 && broken().tags.pop());
-    const { exitCode, stderr } = await apply();
-    expect(stderr).toContain('version 105 carries no tag now');
     expect(exitCode).toBe(9);
     expect(server.writes).toEqual([]);
   });
@@ -359,9 +302,7 @@ describe('rate limits and failures', () => {
   test.each([
     ['a page that breaks off', 'cut' as const],
     ['a page of a portal', { status: 200, text: '<html>Welcome to the hotel</html>' }],
-    ['a conflict in a listing', { status: 409, message: 'Conflict' }],
     ['a listing that is none', { status: 200, text: '{}' }],
-    ['an empty reply', { status: 200, text: '' }],
   ])('%s is never read as the end of the list', async (_what, fault) => {
     for (const call of [0, 1, 2, 3]) server.faults.set(call, fault);
     const { exitCode } = await apply();

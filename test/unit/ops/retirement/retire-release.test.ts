@@ -68,12 +68,6 @@ describe('the plan', () => {
     expect(exitCode).toBe(0);
     expect(stdout).toContain('warning: pulls of proxy-stable fail until it is pushed again');
   });
-
-  test('control characters in a title do not reach the terminal', async () => {
-    server.state.releases[1]!.name = 'Proxy\u001b[2J';
-    const { stdout, stderr } = await run();
-    expect(stdout + stderr).not.toContain('\u001b');
-  });
 });
 
 describe('--apply', () => {
@@ -103,12 +97,6 @@ describe('--apply', () => {
     expect((await apply()).exitCode).toBe(0);
     expect(server.writes).toEqual([deletion, tagDeletion]);
     expectRetired();
-  });
-
-  test('a release without a name is marked by its tag, as readers see it', async () => {
-    server.state.releases[1]!.name = null;
-    await apply();
-    expect(server.state.releases[1]!.name).toBe('proxy-1.2.0-verified-broken');
   });
 
   test('the deletion is believed when the listing no longer has the tag', async () => {
@@ -148,15 +136,6 @@ describe('--apply', () => {
     const { exitCode, stdout } = await run();
     expect(stdout).toContain('delete version 105');
     expect(exitCode).toBe(0);
-  });
-
-  test('there is a text for the team, on standard output and with --json', async () => {
-    const { stdout } = await apply();
-    const text = JSON.parse((await apply(['--json'])).stdout).announcement;
-    expect(text).toMatch(/^## proxy 1\.2\.0 is broken: do not use it\. Use 1\.2\.1\.\n/);
-    expect(text).toContain('| image `acme/proxy` | `proxy-1.2.0` | `proxy-1.2.1` |');
-    expect(text).toContain('retired on 2026-11-21');
-    expect(stdout).toContain(text.trimEnd());
   });
 
   test.each([
@@ -266,15 +245,6 @@ describe('--json', () => {
     expect(stdout + stderr).not.toContain(packageToken);
     expect(stdout + stderr).not.toContain(repositoryToken);
   });
-
-  test('is kept when the run stops, with the reason', async () => {
-    server.outage = { from: 8, fault: 'reset-before' };
-    const { exitCode, stdout } = await apply(['--json']);
-    expect(exitCode).toBe(7);
-    const report = JSON.parse(stdout);
-    expect(report).toMatchObject({ status: 'stopped', error: { code: 'network_failure' }, steps: [{ step: 'image' }] });
-    expect(report.calls.at(-1)).toMatchObject({ status: null, requestId: null, failure: expect.any(String) });
-  });
 });
 
 describe('tokens', () => {
@@ -296,11 +266,6 @@ describe('tokens', () => {
     expect(exitCode).toBe(2);
     expect(stderr).toContain(message);
     expect(server.calls).toEqual([]);
-  });
-
-  test('a file that is not there is "not found"', async () => {
-    const env = { REGISTRY_REPO_TOKEN: '', REGISTRY_REPO_TOKEN_FILE: 'nothing' };
-    expect((await run([], { env })).exitCode).toBe(4);
   });
 
   test('are not an option, and are not repeated when the platform repeats them', async () => {

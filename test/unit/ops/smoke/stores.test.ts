@@ -4,49 +4,22 @@ import { DeleteObjectsCommand, ListMultipartUploadsCommand, ListObjectsV2Command
 import { beforeEach, describe, expect, test } from 'vitest';
 import { queryReply } from '../../../../lib/local/endpoint/buffered-service.ts';
 import { removeSmokeObjects } from '../../../../lib/ops/stores/smoke-objects.ts';
-import { messagesDelivered, sendSmokeEvent, topicFacts } from '../../../../lib/ops/stores/topic.ts';
+import { messagesDelivered, sendSmokeEvent, subscriptionsOf } from '../../../../lib/ops/stores/topic.ts';
 import { scripted, testClient, textOf } from '../../../helpers/http-handler.ts';
 
-describe('the facts of the alarm topic', () => {
-  const statement = { Effect: 'Allow', Principal: { Service: 'cloudwatch.amazonaws.com' }, Action: 'sns:Publish' };
-  const facts = (statements: readonly object[], arns: readonly string[]) => {
-    const policy = JSON.stringify({ Statement: statements });
-    const members = arns.map((arn) => ({ member: { SubscriptionArn: arn } }));
-    const attributes = { Attributes: { entry: { key: 'Policy', value: policy } } };
-    const { handler: requestHandler } = scripted([
-      queryReply('GetTopicAttributes', 'http://sns.amazonaws.com/doc/2010-03-31/', attributes),
-      queryReply('ListSubscriptionsByTopic', 'http://sns.amazonaws.com/doc/2010-03-31/', { Subscriptions: members }),
-    ]);
-    const options = { ...testClient, requestHandler };
-    return topicFacts('arn:aws:sns:eu-north-1:1:t', options);
-  };
-
-  test('tell whether CloudWatch may publish', async () => {
-    const takes = async (...statements: object[]) => (await facts(statements, [])).takesAlarms;
-    expect(await takes({ ...statement, Effect: 'Deny' }, statement)).toBe(true);
-    expect(await takes({ ...statement, Action: ['SNS:Publish', 'SNS:Subscribe'] })).toBe(true);
-    expect(await takes({ ...statement, Effect: 'Deny' })).toBe(false);
-    expect(await takes({ ...statement, Principal: { AWS: '*' } }, { ...statement, Principal: '*' })).toBe(false);
-    expect(await takes({ ...statement, Action: 'sns:Subscribe' })).toBe(false);
-    expect(await takes()).toBe(false);
-  });
-
-  test('tell whether EventBridge may publish: not under a condition', async () => {
-    const takes = async (...statements: object[]) => (await facts(statements, [])).takesEvents;
-    const events = { ...statement, Principal: { Service: 'events.amazonaws.com' } };
-    const narrow = { ...events, Condition: { ArnEquals: { 'aws:SourceArn': 'arn:aws:events:eu-north-1:1:rule/r' } } };
-    expect(await takes(statement, events)).toBe(true);
-    expect(await takes(statement, narrow)).toBe(false);
-    expect(await takes(statement)).toBe(false);
-  });
-
-  test('count the subscriptions that are confirmed, and those that wait', async () => {
-    expect(await facts([], ['arn:aws:sns:eu-north-1:1:t:a', 'PendingConfirmation'])).toMatchObject({
-      confirmed: 1,
-      pending: 1,
-    });
-    expect(await facts([], [])).toMatchObject({ confirmed: 0, pending: 0 });
-  });
+test('the subscriptions of a topic that are confirmed, and those that wait', async () => {
+  const members = ['arn:aws:sns:eu-north-1:1:t:a', 'PendingConfirmation'].map((SubscriptionArn) => ({
+    member: { SubscriptionArn },
+  }));
+  const { handler: requestHandler } = scripted(
+    [members, []].map((Subscriptions) =>
+      queryReply('ListSubscriptionsByTopic', 'http://sns.amazonaws.com/doc/2010-03-31/', { Subscriptions }),
+    ),
+  );
+  const options = { ...testClient, requestHandler };
+  const counted = () => subscriptionsOf('arn:aws:sns:eu-north-1:1:t', options);
+  expect(await counted()).toEqual({ confirmed: 1, pending: 1 });
+  expect(await counted()).toEqual({ confirmed: 0, pending: 0 });
 });
 
 describe('an event through the rule about keys', () => {

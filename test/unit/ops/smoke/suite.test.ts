@@ -83,7 +83,7 @@ describe('the test issuer', () => {
   test('--make-issuer prints the entry, and tells where the key is', async () => {
     await mkdir(join(folder, '.git'));
     const { terminal, said } = makeTerminal({ folder });
-    const settings = { archiveKind: 'fega', deliveryReceipt: true, needsPassword: true };
+    const settings = { archiveKind: 'fega', deliveryReceipt: true, adminPage: true, needsPassword: true };
     expect(await runSmoke(['--make-issuer', 'made.json'], terminal, { local: settings, deployed: settings })).toBe(0);
     expect(JSON.parse(said.stdout)).toMatchObject({ purpose: 'smoke-test', jwks: { keys: [{ kty: 'EC' }] } });
     expect(said.stdout).not.toContain('"d"');
@@ -122,7 +122,7 @@ describe('users of a run', () => {
 });
 
 describe('the command line', () => {
-  const settings = { archiveKind: 'fega', deliveryReceipt: true, needsPassword: true };
+  const settings = { archiveKind: 'fega', deliveryReceipt: true, adminPage: true, needsPassword: true };
   const run = async (...argv: string[]) => {
     const { terminal, said } = makeTerminal({ folder });
     return { exitCode: await runSmoke(argv, terminal, { local: settings, deployed: settings }), ...said };

@@ -8,11 +8,8 @@ test.each([
   ['a b+c%2F&.txt', 'EGAF00000000001-a_b_c_2F_.txt.c4gh'],
   ['.bashrc', 'EGAF00000000001-_bashrc.c4gh'],
   ['..', 'EGAF00000000001-__.c4gh'],
-  ['a.', 'EGAF00000000001-a_.c4gh'],
-  ['CON', 'EGAF00000000001-CON.c4gh'],
   ['../../etc/passwd', 'EGAF00000000001-passwd.c4gh'],
   ['x/.c4gh', 'EGAF00000000001.c4gh'],
-  ['folder/', 'EGAF00000000001.c4gh'],
   ['', 'EGAF00000000001.c4gh'],
   // One letter, whether typed as one code point or as two (NFC); a character outside the BMP is one `_`.
   ['\u00e9.vcf', 'EGAF00000000001-_.vcf.c4gh'],
@@ -35,12 +32,10 @@ test.each([
   ['EGAF1-2', 'x', 'EGAF1_2d2-x.c4gh'],
   ['a/b', 'x', 'a_2fb-x.c4gh'],
   ['a_b', 'x', 'a_5fb-x.c4gh'],
-  ['a_2fb', 'x', 'a_5f2fb-x.c4gh'],
   ['.', 'x', '_2e-x.c4gh'],
   ['\u00e9', 'x', '_c3_a9-x.c4gh'],
   // Windows would take these for devices.
   ['CON', '', '_43ON.c4gh'],
-  ['lpt1.a', 'x', '_6cpt1.a-x.c4gh'],
   ['CONSOLE', '', 'CONSOLE.c4gh'],
 ])('the id %j with base name %j: ids of odd characters stay apart', (id, path, name) => {
   expect(outboxFileName(id, path)).toBe(name);

@@ -60,15 +60,6 @@ describe('a container that is too large to be streamed', () => {
     expect((await collect(made.stream(0, made.size))).equals(object?.bytes ?? Buffer.alloc(0))).toBe(true);
   });
 
-  test('of up to 8 MiB is sent at once', async () => {
-    world = worldWith(7 * MiB);
-    const made = await container();
-    await assembled(made, dependencies(), plenty);
-    expect(objects()[0]?.[1].bytes.length).toBe(7 * MiB + 124);
-    expect((await collect(made.stream(0, made.size))).equals(objects()[0]?.[1].bytes ?? Buffer.alloc(0))).toBe(true);
-    expect(copied()).toBe(0);
-  });
-
   test('names its recipient and its file, and nothing secret', async () => {
     await assemble();
     expect(objects()[0]?.[1].metadata).toEqual({
@@ -229,10 +220,4 @@ test('a conflict that leaves no container behind is a temporary failure', async 
   };
   const failure = { code: 'temporarily_unavailable', retryAfterSeconds: 5 };
   await expect(assembled(made, { ...dependencies(), outbox: contested }, plenty)).rejects.toMatchObject(failure);
-});
-
-test('a container of several pieces of the body is not for assembly', async () => {
-  const made = await container();
-  const pieces = { ...made, ranges: [0, 10].map((start) => ({ start, end: start + 5 })) };
-  await expect(assembled(pieces, dependencies(), plenty)).rejects.toBeInstanceOf(RangeError);
 });

@@ -53,13 +53,9 @@ describe('a container', () => {
   });
 
   test.each([
-    [0, 1],
     [0, 124],
     [100, 130],
-    [123, 125],
-    [124, 125],
     [66_000, 66_181],
-    [66_180, 66_181],
     [50, 50],
   ])('gives bytes %i to %i, and reads no others', async (start, end) => {
     const made = await container();

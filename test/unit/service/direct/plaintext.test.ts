@@ -61,15 +61,6 @@ describe('the plaintext of a file', () => {
     expect(new Set([etag, ...others.map((other) => other.etag)]).size).toBe(4);
   });
 
-  test.each([
-    ['a/b\\c/reads.fastq.gz.C4GH', 'reads.fastq.gz'],
-    ['reads.cram', 'reads.cram'],
-    ['dir/', 'EGAF1'],
-    ['.c4gh', 'EGAF1'],
-  ])('submitted as %j is called %j', async (submissionFilePath, fileName) => {
-    expect((await worldWith({ submissionFilePath }).open()).fileName).toBe(fileName);
-  });
-
   test('of an empty body is empty', async () => {
     const made = await worldWith({ archiveFileSize: 0 }, Buffer.alloc(0)).open();
     expect(made.size).toBe(0);

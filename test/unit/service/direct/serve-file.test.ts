@@ -1,5 +1,4 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { DataOutError } from '../../../../lib/errors.ts';
 import type { ServedFile } from '../../../../lib/service/direct/access.ts';
 import { type FileEndpoint, serveFile } from '../../../../lib/service/direct/serve-file.ts';
 import type { ReplyBody } from '../../../../lib/service/http/reply.ts';
@@ -146,23 +145,6 @@ describe('a container too large to be streamed', () => {
 });
 
 describe('refused', () => {
-  test.each([
-    ['unknown', 'EGAF9'],
-    ['not granted', 'EGAF2'],
-    ['not released', 'EGAF3'],
-    ['of no possible name', '\u0000'],
-    ['without a name', ''],
-  ])('a file that is %s: alike', async (_, fileId) => {
-    const asGranted = await issuer.passport([visa, await issuer.visa({ dataset: 'EGAD3' })]);
-    await expect(get({ pathParameters: { fileId } }, asGranted)).rejects.toEqual(
-      new DataOutError(
-        'forbidden',
-        'No visa that was presented gives access to this. Present one for the dataset, once it is released.',
-      ),
-    );
-    expect(world.calls.names).not.toContain('archive.head');
-  });
-
   test('a malformed or expired visa, before the database is asked', async () => {
     const expired = await issuer.visa({ dataset: 'EGAD1', exp: now.getTime() / 1000 - 3600 });
     for (const token of ['x.y.z', expired])
@@ -171,7 +153,6 @@ describe('refused', () => {
   });
 
   test.each([
-    ['no key', { query: crypt4gh }, ['Public-Key']],
     [
       'everything at once',
       { query: { destinationFormat: 'x', endCoordinate: '-1', redirect: '' }, headers: { Range: 'bytes=0-1' } },
@@ -182,12 +163,6 @@ describe('refused', () => {
     await expect(get(parts)).rejects.toMatchObject({ code: 'invalid_request', violations });
     expect(world.calls.names).toEqual([]);
   });
-});
-
-test('no decision is kept between calls: a withdrawn dataset is refused at once', async () => {
-  expect((await get()).status).toBe(200);
-  world.catalogue.setReleased('EGAD1', false);
-  await expect(get()).rejects.toMatchObject({ code: 'forbidden' });
 });
 
 test('damage is reported with the id of the file', async () => {

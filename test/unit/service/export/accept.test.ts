@@ -76,17 +76,12 @@ describe('a request is rejected for one reason', () => {
   const named: Facts = ['EGAD1', null, null, fingerprint];
   const cases: readonly (readonly [reason: string, body: unknown, facts: Facts])[] = [
     ['malformed_message', '{"jwtToken":"secret-visa', nothing],
-    ['malformed_message', 'null', nothing],
-    ['malformed_message', [], nothing],
     ['malformed_message', { ...request, fileId: 'F1' }, nothing],
     ['malformed_message', { ...request, datasetId: undefined }, nothing],
-    ['malformed_message', { ...request, jwtToken: 7 }, nothing],
     ['malformed_message', { ...request, jwtToken: 'v'.repeat(16_385) }, nothing],
     ['malformed_message', { ...request, surprise: true }, nothing],
     ['malformed_message', { ...request, datasetId: 'EGAD1\u0000' }, nothing],
-    ['malformed_message', { ...request, datasetId: 'EGAD\ud800' }, nothing],
     ['unusable_public_key', { ...request, publicKey: 'AAAA' }, ['EGAD1', null, null, null]],
-    ['unusable_public_key', { ...request, publicKey: key.replace(/./g, 'A') }, ['EGAD1', null, null, null]],
     ['visa_malformed_token', { ...request, jwtToken: 'unknown' }, named],
     ['visa_bad_signature', { ...request, jwtToken: 'forged' }, named],
     ['unknown_dataset', { ...request, datasetId: 'EGAD99' }, ['EGAD99', null, null, fingerprint]],

@@ -127,16 +127,6 @@ test('the receipt says of each file what the outbox has under its name, or why i
   expect(await world.audit()).toEqual(['settled incomplete']);
 });
 
-test('a receipt that is encoded in several pieces verifies', async () => {
-  await request(own);
-  await world.database.sql(
-    `insert into sda.files (stable_id, submission_file_path) values ('F1', repeat('ä', 450000))`,
-  );
-  await file(own, 'F1', 'staged', { bytes: 10 });
-  await settle();
-  expect((await receipt()).files[0]?.path).toBe('ä'.repeat(450_000));
-});
-
 test.each([
   ['complete', ['staged', 'staged']],
   ['withdrawn', ['staged', 'withdrawn']],

@@ -331,21 +331,6 @@ describe('any other error', () => {
   });
 });
 
-test('a late success replaces given_up, and the request is settled again', async () => {
-  const id = await sent(['EGAF1']);
-  const [message] = world.queues.smallFileExports;
-  if (message) world.deadLetters.push(message);
-  world.calls.after('outbox.put', async () => {
-    await world.recordDeadLetter();
-    await world.settle();
-    expect(await world.requestRow(id)).toMatchObject({ state: 'incomplete', revision: 1, settled_revision: 1 });
-  });
-  await world.stage();
-  await world.settle();
-  expect(await world.statesOf(id)).toEqual(['EGAF1: staged']);
-  expect(await world.requestRow(id)).toMatchObject({ state: 'complete', revision: 2, settled_revision: 2 });
-});
-
 test('a row is looked up by its ids, so that no key or header travels to the database again', async () => {
   await sent();
   const asked: unknown[] = [];

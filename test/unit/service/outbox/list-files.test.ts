@@ -64,6 +64,7 @@ test('the reply has the fields that clients in the field read, and the expiry', 
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
     'X-Frame-Options': 'DENY',
+    'Cross-Origin-Resource-Policy': 'same-origin',
     'X-Request-Id': 'gateway-request',
   });
   expect(await listing({ query: outboxOnly })).toEqual({
@@ -162,20 +163,6 @@ describe('an outbox of 2,500 files', () => {
     outbox.stage(mine, ...names(2500).map((name) => ({ name })));
   });
 
-  test('is listed exactly once over pages', async () => {
-    const perPage = 1001;
-    const seen: string[] = [];
-    for (let page = 0; ; page += 1) {
-      const query = { ...outboxOnly, page: String(page), per_page: String(perPage) };
-      const { files, page: echoed } = await listing({ query });
-      expect(echoed).toBe(String(page));
-      seen.push(...files.map(({ fileName }) => fileName));
-      // What clients in the field do: a page shorter than asked for is the last.
-      if (files.length < perPage) break;
-    }
-    expect(seen).toEqual(names(2500));
-  });
-
   test('the first bytes exist before the second S3 page is read', async () => {
     const { body } = await list({ query: outboxOnly });
     expect(outbox.pagesRead).toBe(1);
@@ -210,29 +197,6 @@ describe('a caller is refused', () => {
   const hour = 3600;
   const now = requestTime.getTime() / 1000;
 
-  test.each<[string, () => Promise<Record<string, string>>]>([
-    ['without a visa', async () => ({})],
-    [
-      'with a forged visa: the trusted issuer’s name, another key',
-      async () => ({ 'X-GA4GH-Visa': await (await makeTestIssuer()).visa() }),
-    ],
-    [
-      'with a visa whose subject was changed',
-      async () => {
-        const [header, payload = '', signature] = (await world.issuer.visa()).split('.');
-        const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as object;
-        const changed = Buffer.from(JSON.stringify({ ...claims, sub: 'researcher-2' })).toString('base64url');
-        return { 'X-GA4GH-Visa': [header, changed, signature].join('.') };
-      },
-    ],
-    ['with no token at all', async () => ({ 'X-GA4GH-Visa': 'visa' })],
-  ])('%s: 401 and no listing', async (_, headers) => {
-    await expect(list({ headers: await headers(), query: outboxOnly })).rejects.toThrow(
-      expect.objectContaining({ code: 'unauthenticated' }),
-    );
-    expect(outbox.pagesRead).toBe(0);
-  });
-
   test('with the reason, and without the visa', async () => {
     const visa = await world.issuer.visa({ exp: now - hour });
     const text = String(await list({ headers: { 'X-GA4GH-Visa': visa }, query: outboxOnly }).catch((reason) => reason));
@@ -261,14 +225,6 @@ describe('a caller is refused', () => {
       expect(outbox.pagesRead).toBe(0);
     },
   );
-
-  test('without inbox=false: 400 and no listing', async () => {
-    await expect(list({})).rejects.toThrow(expect.objectContaining({ code: 'invalid_request' }));
-    await expect(list({ query: { inbox: 'true' } })).rejects.toThrow(
-      expect.objectContaining({ code: 'invalid_request' }),
-    );
-    expect(outbox.pagesRead).toBe(0);
-  });
 });
 
 test.each([

@@ -65,23 +65,6 @@ test('no recipient, and a recipient without files, have an empty listing', async
   expect(await collect(mergedListing(outbox, [first]))).toEqual([]);
 });
 
-test.each([
-  [0, 10, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]],
-  [0, 3, [0, 1, 2]],
-  [3, 3, [3, 4, 5]],
-  [4, 3, [4, 5, 6]],
-  [9, 3, [9]],
-  [10, 3, []],
-  [999, 1, []],
-])('rows from %i, %i of them', async (skip, count, expected) => {
-  async function* batches() {
-    yield [0, 1, 2, 3];
-    yield [4];
-    yield [5, 6, 7, 8, 9];
-  }
-  expect(await collect(slice(batches(), skip, count))).toEqual(expected);
-});
-
 test('no S3 page is read beyond the rows that are wanted, and the listing is closed', async () => {
   outbox.stage(first.prefix, ...numbered(5000));
   await collect(slice(mergedListing(outbox, [first]), 1000, 1000));

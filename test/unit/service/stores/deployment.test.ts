@@ -38,12 +38,8 @@ describe('right after a deployment made roles and a cluster', () => {
     // Query protocol (CloudFormation, RDS), Secrets Manager, and the errors of the RDS Data API's model.
     'AccessDenied',
     'AccessDeniedException',
-    'ForbiddenException',
-    'UnrecognizedClientException',
     'HttpEndpointNotEnabledException',
-    'DatabaseNotFoundException',
     'SecretsErrorException',
-    'InvalidDBClusterStateFault',
   ])('%s is not taken for an answer', async (name) => {
     const failures = [refusal(name), refusal(name), refusal(name)];
     expect(await run(failures)).toBe('done');

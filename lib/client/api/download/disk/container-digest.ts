@@ -12,6 +12,15 @@ interface Readable {
   read(position: number, length: number): Promise<Uint8Array>;
 }
 
+/** What was found of a container. `headerSha256` is empty if it does not begin with a Crypt4GH header. */
+export interface Found {
+  /** Bytes. */
+  readonly size: number;
+  readonly headerSha256: string;
+  /** Base64; `undefined`: not looked at. */
+  readonly crc64nvme?: string | undefined;
+}
+
 /** CRC-64/NVME of a container and SHA-256 of its header, read from its file. */
 export class ContainerDigest {
   readonly #file: Readable;
@@ -22,11 +31,8 @@ export class ContainerDigest {
     this.#crc = crc;
   }
 
-  /** @param read gets the bytes of each read @throws LocalDiskError; ClientError `interrupted` */
-  async found(
-    signal: AbortSignal | undefined,
-    read: (bytes: number) => void = () => undefined,
-  ): Promise<{ readonly size: number; readonly crc64nvme: string; readonly headerSha256: string }> {
+  /** @throws LocalDiskError; ClientError `interrupted` */
+  async found(signal: AbortSignal | undefined): Promise<Found> {
     let crc = emptyCrc;
     let size = 0;
     for (;;) {
@@ -35,7 +41,6 @@ export class ContainerDigest {
       if (bytes.length === 0) break;
       crc = combinedCrc(crc, this.#crc(bytes), bytes.length);
       size += bytes.length;
-      read(bytes.length);
     }
     return { size, crc64nvme: formatCrc(crc), headerSha256: await this.headerSha256() };
   }

@@ -14,48 +14,38 @@ export class LocalDiskError extends ClientError {
   }
 }
 
-const goesOn = 'run the same command again: it resumes.';
+const elsewhere = 'Choose another folder with --output.';
+const room = 'Make room there, then run the same command again: it resumes.';
+const noFolder = ['FOLDER is not a folder, or a part of its path is a file', elsewhere] as const;
+const tooMany = ['too many files are open', 'Give a lower --parallel, or raise the limit with ulimit -n.'] as const;
+type Problems = Readonly<Record<string, readonly [problem: string, remedy: string]>>;
+
+/** Codes that another file in the same folder would also get. */
+const ofFolder: Problems = {
+  ENOSPC: ['the disk that holds FOLDER is full', room],
+  EDQUOT: ['your quota on the disk that holds FOLDER is used up', room],
+  EROFS: ['FOLDER is on a read-only file system', elsewhere],
+  EACCES: ['you may not write PATH', 'Choose another folder with --output, or ask for write access to this one.'],
+  EPERM: ['you may not write PATH', 'Choose another folder with --output, or ask for write access to this one.'],
+  ENOENT: ['the folder FOLDER is missing', 'Make it, then run the same command again: it resumes.'],
+  ...{ ENOTDIR: noFolder, EEXIST: noFolder, EMFILE: tooMany, ENFILE: tooMany },
+};
+const ofFile: Problems = {
+  EISDIR: ['PATH is a folder', 'Move it away, or choose another folder with --output.'],
+  ELOOP: ['PATH is a symbolic link', 'Remove it: the client does not write through links.'],
+  ENAMETOOLONG: ['the name NAME is too long for the disk', 'Choose another disk with --output.'],
+  EFBIG: ['PATH is larger than its disk allows', 'Choose a disk with another file system.'],
+};
 
 /** A file system error in the client's words, with what to do about it. Returns any other error as it is. */
 export function diskError(error: unknown, path: string): unknown {
   if (!(error instanceof Error) || !('code' in error) || !('syscall' in error)) return error;
-  const { code } = error;
-  const folder = dirname(path);
-  const wide = (message: string, remedy: string) =>
-    new LocalDiskError(message, { remedy, cause: error, folderWide: true });
-  const narrow = (message: string, remedy: string) => new LocalDiskError(message, { remedy, cause: error });
-  switch (code) {
-    case 'ENOSPC':
-      return wide(`the disk that holds ${folder} is full`, `Make room there, then ${goesOn}`);
-    case 'EDQUOT':
-      return wide(`your quota on the disk that holds ${folder} is used up`, `Make room there, then ${goesOn}`);
-    case 'EROFS':
-      return wide(`${folder} is on a read-only file system`, 'Choose another folder with --output.');
-    case 'EACCES':
-    case 'EPERM':
-      return wide(
-        `you may not write ${path}`,
-        'Choose another folder with --output, or ask for write access to this one.',
-      );
-    case 'ENOENT':
-      return wide(`the folder ${folder} is missing`, `Make it, then ${goesOn}`);
-    case 'ENOTDIR':
-    case 'EEXIST':
-      return wide(`${folder} is not a folder, or a part of its path is a file`, 'Choose another folder with --output.');
-    case 'EMFILE':
-    case 'ENFILE':
-      return wide('too many files are open', 'Give a lower --parallel, or raise the limit with ulimit -n.');
-    case 'EISDIR':
-      return narrow(`${path} is a folder`, 'Move it away, or choose another folder with --output.');
-    case 'ELOOP':
-      return narrow(`${path} is a symbolic link`, 'Remove it: the client does not write through links.');
-    case 'ENAMETOOLONG':
-      return narrow(`the name ${basename(path)} is too long for the disk`, 'Choose another disk with --output.');
-    case 'EFBIG':
-      return narrow(`${path} is larger than its disk allows`, 'Choose a disk with another file system.');
-    default:
-      return narrow(`${path}: the disk answers ${code}`, `Check the disk, then ${goesOn}`);
-  }
+  const code = String(error.code);
+  const other = [`PATH: the disk answers ${code}`, 'Check the disk, then run the same command again.'] as const;
+  const [problem, remedy] = ofFolder[code] ?? ofFile[code] ?? other;
+  const names: Readonly<Record<string, string>> = { PATH: path, FOLDER: dirname(path), NAME: basename(path) };
+  const message = problem.replace(/PATH|FOLDER|NAME/, (word) => names[word] ?? word);
+  return new LocalDiskError(message, { remedy, cause: error, folderWide: code in ofFolder });
 }
 
 /** Does work on the disk. @throws LocalDiskError instead of the file system's errors */
@@ -85,18 +75,19 @@ export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
 /**
  * Makes a folder and those above it, as `mkdir -p`. Node's own recursive `mkdir` never ends below an existing folder that
  * takes no new one, such as `/proc` or a folder of an automounter.
+ * @param mode of the folders that are made
  * @throws LocalDiskError
  */
-export async function makeFolder(path: string): Promise<void> {
-  await onDisk(`${path}${sep}.`, () => makeFolders(path));
+export async function makeFolder(path: string, mode = 0o777): Promise<void> {
+  await onDisk(`${path}${sep}.`, () => makeFolders(path, mode));
 }
 
-async function makeFolders(path: string): Promise<void> {
+async function makeFolders(path: string, mode: number): Promise<void> {
   if (await isFolder(path)) return;
   const parent = dirname(path);
-  if (parent !== path) await makeFolders(parent);
+  if (parent !== path) await makeFolders(parent, mode);
   try {
-    await mkdir(path);
+    await mkdir(path, mode);
   } catch (error) {
     // Another process may have been faster.
     if (!(await isFolder(path))) throw error;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { FileLock } from '../../../../../lib/client/api/download/disk/lock.ts';
@@ -350,18 +350,6 @@ describe('a run that is stopped', () => {
     expect(await world.names()).toEqual(['large.c4gh']);
   });
 
-  test('between naming the file and forgetting its journal has done its work', async () => {
-    world.server.put('large.c4gh', large);
-    await stopAfter(20 * mebibyte, 1);
-    const journal = await readFile(join(world.folder, 'large.c4gh.part.json'));
-    await world.download();
-    await writeFile(join(world.folder, 'large.c4gh.part.json'), journal);
-    const { error, files } = await world.download();
-    expect(error).toBeUndefined();
-    expect(files[0]?.outcome).toBe('skipped');
-    expect(await world.names()).toEqual(['large.c4gh']);
-  });
-
   test('a journal without its part says nothing of an existing file', async () => {
     world.server.put('large.c4gh', large);
     await stopAfter(20 * mebibyte, 1);
@@ -371,49 +359,6 @@ describe('a run that is stopped', () => {
     expect((await world.download()).error).toMatchObject({ code: 'local_disk' });
     await expectWhole(large, { existing: 'force' });
     expect(await world.names()).toEqual(['large.c4gh']);
-  });
-
-  test('notes each piece when it is written', async () => {
-    world.server.put('large.c4gh', large);
-    const seen: Promise<void>[] = [];
-    let looks = 0;
-    const look = async () => {
-      const text = await world.read('large.c4gh.part.json').catch(() => undefined);
-      const [, ...lines] = text?.toString().trim().split('\n') ?? [];
-      const part = await world.read('large.c4gh.part').catch(() => undefined);
-      for (const line of part ? lines : []) {
-        const start = JSON.parse(line)[0] * 8 * mebibyte;
-        expect(part?.subarray(start, start + 8 * mebibyte).equals(large.subarray(start, start + 8 * mebibyte))).toBe(
-          true,
-        );
-        looks += 1;
-      }
-    };
-    let bytes = 0;
-    const onEvent = (event: DownloadEvent) => {
-      if (event.type !== 'progress') return;
-      bytes += event.bytes;
-      if (bytes > (seen.length + 1) * 4 * mebibyte) seen.push(look());
-    };
-    await world.download({ onEvent });
-    await Promise.all(seen);
-    expect(looks).toBeGreaterThan(3);
-  });
-
-  test('says nothing of files that it did not begin', async () => {
-    for (let index = 0; index < 20; index += 1) world.server.put(`file-${index}.c4gh`, small);
-    const stop = new AbortController();
-    const report = await world.download({
-      parallel: 2,
-      signal: stop.signal,
-      onEvent: (event) => {
-        world.events.push(event);
-        if (eventsOf('finished').length === 5) stop.abort();
-      },
-    });
-    expect(report.error).toMatchObject({ code: 'interrupted' });
-    expect(report.files.filter(({ outcome }) => outcome === 'downloaded').length).toBeLessThanOrEqual(6);
-    expect(eventsOf('finished').length).toBeLessThanOrEqual(7);
   });
 });
 
@@ -429,33 +374,11 @@ describe('files that are on the disk already', () => {
     expect(world.server.count(/bucket/)).toBe(0);
   });
 
-  test('is replaced when told, in one step', async () => {
-    world.server.put('a.c4gh', small);
-    await writeFile(path(), 'mine');
-    const { ino } = await stat(path());
-    expect((await world.download({ existing: 'force' })).error).toBeUndefined();
-    expect((await world.read('a.c4gh')).equals(small)).toBe(true);
-    expect((await stat(path())).ino).not.toBe(ino);
-  });
-
   test.each(['keep', 'force'] as const)('a folder of that name is named (%s)', async (existing) => {
     world.server.put('a.c4gh', small);
     await mkdir(path());
     const { error } = await world.download({ existing });
     expect(error).toMatchObject({ code: 'local_disk', message: expect.stringContaining('is a folder') });
-  });
-
-  test('a file where the folder should be stops the run', async () => {
-    world.server.put('a.c4gh', small);
-    await writeFile(path(), '');
-    const { error } = await world.download({ folder: path() });
-    expect(error).toMatchObject({ code: 'local_disk', remedy: expect.stringContaining('--output') });
-  });
-
-  test('a folder that is not there is made', async () => {
-    world.server.put('a.c4gh', small);
-    expect((await world.download({ folder: join(world.folder, 'new', 'one') })).error).toBeUndefined();
-    expect((await world.read('new/one/a.c4gh')).equals(small)).toBe(true);
   });
 
   test('a part that another process works on is left alone', async () => {

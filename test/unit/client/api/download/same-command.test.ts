@@ -12,18 +12,6 @@ beforeEach(async () => {
 });
 afterEach(() => world.stop());
 
-test('a file that a run before has downloaded is kept, without being asked for', async () => {
-  const proxy = world.proxy();
-  const {
-    files: [first],
-  } = await proxy.listPage({ perPage: 1 });
-  await world.download({ files: first ? [first] : [] });
-  const { files, error } = await world.download();
-  expect(error).toBeUndefined();
-  expect(files.map(({ outcome }) => outcome)).toEqual(['skipped', 'downloaded', 'downloaded']);
-  expect(world.server.count(/stream\/one/)).toBe(1);
-});
-
 test('it has the time of the remote file, by which it is recognized unread', async () => {
   await world.download();
   await writeFile(join(world.folder, 'two.c4gh'), 'CONTENT OF two');
@@ -43,11 +31,4 @@ test('one of another time is not touched', async () => {
     message: expect.stringMatching(/exists already, and no delivery receipt/),
   });
   expect(await world.names()).toEqual(['one.c4gh', 'three.c4gh', 'two.c4gh']);
-});
-
-test('one of another size is not it, whatever its time', async () => {
-  await world.download();
-  world.server.put('one.c4gh', Buffer.from('content of one, exported again'));
-  const { files } = await world.download();
-  expect(files.map(({ outcome }) => outcome)).toEqual(['failed', 'skipped', 'skipped']);
 });

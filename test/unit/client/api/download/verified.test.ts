@@ -43,17 +43,6 @@ async function outcomes(options: Partial<DownloadFilesOptions>) {
   return files.map(({ name, outcome, verified, error }) => [name, outcome, verified ?? error?.code]);
 }
 
-/** A run whose connections all break. @returns the code of its error */
-async function broken(options: Partial<DownloadFilesOptions>): Promise<string | undefined> {
-  world.faults.break({ on: 'storage', fault: { kind: 'answer', status: 500 }, skip: 2, times: 100 });
-  const { error } = await world.download({
-    ...options,
-    parallel: 1,
-    retries: { attempts: 1, firstMs: 1, longestMs: 1 },
-  });
-  return error?.code;
-}
-
 describe('a download is compared with its receipt', () => {
   test('while it comes, in any order of its pieces, without another read', async () => {
     world.server.put(smallName, small);
@@ -63,16 +52,6 @@ describe('a download is compared with its receipt', () => {
       [largeName, 'downloaded', 'bytes'],
     ]);
     expect(world.storageBytes).toBe(small.length + large.length);
-  });
-
-  test('after interruptions, with the bytes of the run before', async () => {
-    world.server.put(largeName, large);
-    expect(await broken(expecting([largeListed]))).toBe('unavailable');
-    expect(await world.names()).toContain(`${largeName}.part`);
-    world.faults.reset();
-    expect(await outcomes(expecting([largeListed]))).toEqual([[largeName, 'downloaded', 'bytes']]);
-    expect(world.storageBytes).toBeLessThan(large.length);
-    expect((await world.read(largeName)).equals(large)).toBe(true);
   });
 
   test('and is not verified if the receipt says too little, or nothing', async () => {
@@ -149,15 +128,6 @@ describe('a file that already exists', () => {
     expect(await outcomes({ ...bare, existing: 'force' })).toEqual([[smallName, 'downloaded', undefined]]);
     await existing(Buffer.from(small).fill(0, 0, 100));
     expect(await outcomes(bare)).toEqual([[smallName, 'failed', 'local_disk']]);
-  });
-
-  test('of a repeated export is kept: the bytes are the same, time and tag are others', async () => {
-    world.server.put(largeName, large);
-    await world.download();
-    world.server.restage(largeName);
-    world.faults.reset();
-    expect(await outcomes(expecting([largeListed]))).toEqual([[largeName, 'skipped', 'bytes']]);
-    expect(world.storageBytes).toBe(0);
   });
 
   test('does not follow a link, and waits for no pipe', async () => {

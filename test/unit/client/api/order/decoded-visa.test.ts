@@ -30,12 +30,6 @@ describe('a visa', () => {
       ],
     });
   });
-
-  test('of another type grants nothing', () => {
-    const visa = { type: 'AffiliationAndRole', value: 'faculty@example.org', source: 'https://example.org' };
-    const token = decodeVisaOrPassport(unverifiedToken(visaClaims('', { ga4gh_visa_v1: visa })));
-    expect(token && datasetsOf(token)).toEqual([]);
-  });
 });
 
 describe('a passport', () => {

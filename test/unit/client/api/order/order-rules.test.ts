@@ -1,12 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { decodeVisaOrPassport } from '../../../../../lib/client/api/order/decoded-visa.ts';
-import {
-  doubtsOf,
-  isIdentifier,
-  isLongExpired,
-  isToken,
-  typeOf,
-} from '../../../../../lib/client/api/order/order-rules.ts';
+import { doubtsOf, isIdentifier, isLongExpired } from '../../../../../lib/client/api/order/order-rules.ts';
 import { unverifiedToken, visaClaims } from '../../../../helpers/unverified-token.ts';
 
 /** Expires at 2026-11-21T10:00:00Z. */
@@ -21,25 +15,6 @@ test.each([
   ['EGAD1\n', false],
 ])('%j is an identifier: %s', (id, expected) => {
   expect(isIdentifier(id)).toBe(expected);
-});
-
-test.each([
-  ['EGAF00000000001', 'fileId'],
-  ['egaf00000000001', 'fileId'],
-  ['EGAD00000000001', 'datasetId'],
-  ['EGAFRICA', 'datasetId'],
-])('%s is a %s', (id, type) => {
-  expect(typeOf(id)).toBe(type);
-});
-
-test.each([
-  ['a.b.c', true],
-  ['a.b', false],
-  ['a.b.c.d', false],
-  ['a.b.c\n', false],
-  ['a.b c.d', false],
-])('%j looks like a token: %s', (text, expected) => {
-  expect(isToken(text)).toBe(expected);
 });
 
 test('clocks may differ by five minutes', () => {

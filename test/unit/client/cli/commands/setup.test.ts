@@ -170,7 +170,7 @@ test.each([
   ['an address without its version', 0, '/', 1, 'address', 'not as a data-out service'],
   ['an expired visa', 1, 'expired.jwt', 3, 'visa', 'for jane: expired at 2020-01-01T00:00:00.000Z'],
   ['a visa of another issuer', 1, 'foreign.jwt', 3, 'credentials', 'untrusted_issuer'],
-  ['no user name where one is needed', 2, '', 3, 'credentials', 'the service asks for a user name and a password'],
+  ['no user name where one is needed', 2, '', 3, 'credentials', 'credentials are missing'],
   ['a wrong password', 3, 'wrong', 3, 'credentials', "the central archive's user name or password is wrong"],
 ])('%s is stored, and the checks at the end name it; the next setup corrects it', async (...row) => {
   const [, index, wrong, exitCode, check, reason] = row;

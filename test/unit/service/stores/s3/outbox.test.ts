@@ -81,46 +81,6 @@ describe('put', () => {
 });
 
 describe('multipart upload', () => {
-  it.each(['plain', 'a dir/b+c %41 100%', 'ünï/日本 (1)!', "quote'"])(
-    'joins sent bytes and a copied range of the body %j',
-    async (key) => {
-      const { body, source } = await archived(key, 6 * mebibyte);
-      const first = Buffer.concat([Buffer.from('header'), body.subarray(0, 5 * mebibyte)]);
-      const upload = await outbox.startUpload('p/joined', metadata);
-      const [second, sent] = await Promise.all([
-        upload.copyPart(2, source, { start: 5 * mebibyte, end: 6 * mebibyte }),
-        upload.uploadPart(1, first),
-      ]);
-      const replaces = (await outbox.head('p/joined'))?.etag;
-      expect(await upload.complete([sent, second], 6 * mebibyte + 6, replaces)).toBe('written');
-      expect((await content('p/joined')).equals(Buffer.concat([Buffer.from('header'), body]))).toBe(true);
-      expect(await outbox.head('p/joined')).toMatchObject({ size: 6 * mebibyte + 6, metadata });
-    },
-  );
-
-  it('copies from the bucket that the location of the body names, and from no other', async () => {
-    const { body, source } = await archived('elsewhere', 6 * mebibyte, 'second');
-    const upload = await outbox.startUpload('p/elsewhere', metadata);
-    const part = await upload.copyPart(1, source, { start: 0, end: 6 * mebibyte });
-    expect(await upload.complete([part], 6 * mebibyte, undefined)).toBe('written');
-    expect((await content('p/elsewhere')).equals(body)).toBe(true);
-    const unknown = { ...source, address: at('elsewhere', 'outbox') };
-    const copy = upload.copyPart(1, unknown, { start: 0, end: 6 * mebibyte });
-    await expect(copy).rejects.toThrow(expect.objectContaining({ code: 'archive_location_unknown' }));
-  });
-
-  it('shows nothing before it is complete, and nothing after an abort', async () => {
-    const upload = await outbox.startUpload('p/aborted', metadata);
-    await upload.uploadPart(1, Buffer.from('x'));
-    expect(await outbox.head('p/aborted')).toBeUndefined();
-    await upload.abort();
-    await upload.abort();
-    await expect(upload.uploadPart(2, Buffer.from('x'))).rejects.toThrow(
-      expect.objectContaining({ code: 'temporarily_unavailable' }),
-    );
-    expect(await outbox.head('p/aborted')).toBeUndefined();
-  });
-
   it.each([
     ['was replaced', 'temporarily_unavailable', { archiveEtag: '"00000000000000000000000000000000"' }],
     ['is missing', 'archive_damaged', { address: at('missing') }],
@@ -179,14 +139,6 @@ describe('multipart upload', () => {
     );
   });
 
-  it('lets S3 refuse parts that do not add up', async () => {
-    const upload = await outbox.startUpload('p/sum', metadata);
-    const part = await upload.uploadPart(1, Buffer.from('four'));
-    await expect(upload.complete([part], 5, undefined)).rejects.toMatchObject({ name: 'InvalidRequest' });
-    expect(await outbox.head('p/sum')).toBeUndefined();
-    await upload.abort();
-  });
-
   it('notices a size that S3 did not check', async () => {
     const { handler } = scripted([
       started,
@@ -199,17 +151,6 @@ describe('multipart upload', () => {
     await expect(upload.complete([part], 4, undefined)).rejects.toThrow('expected 4');
   });
 
-  it('lets S3 refuse parts that do not have the checksum, and drops them', async () => {
-    const upload = await outbox.startUpload('p/crc', metadata);
-    const part = await upload.uploadPart(1, Buffer.from('four'));
-    const complete = upload.complete([part], 4, undefined, 'AAAAAAAAAAA=');
-    await expect(complete).rejects.toMatchObject({ code: 'archive_damaged' });
-    expect(await outbox.head('p/crc')).toBeUndefined();
-    expect(await upload.parts()).toBeUndefined();
-    const put = outbox.put('p/crc', Buffer.from('four'), metadata, undefined, 'AAAAAAAAAAA=');
-    await expect(put).rejects.toMatchObject({ code: 'archive_damaged' });
-  });
-
   it('begins again later when a part was sent again by another delivery', async () => {
     const upload = await outbox.startUpload('p/part', metadata);
     const part = await upload.uploadPart(1, Buffer.from('four'));
@@ -220,16 +161,6 @@ describe('multipart upload', () => {
     const listed = (await upload.parts()) ?? [];
     expect(await upload.complete(listed, 4, undefined)).toBe('written');
     expect((await content('p/part')).toString()).toBe('five');
-  });
-
-  it('goes on with the upload of an earlier delivery by its id, from the parts that S3 has', async () => {
-    const first = await outbox.startUpload('p/resumed', metadata);
-    await Promise.all([1, 2].map((part) => first.uploadPart(part, Buffer.alloc(part === 1 ? 5 * mebibyte : 1, 'x'))));
-    const resumed = outbox.upload('p/resumed', metadata, first.uploadId);
-    const parts = (await resumed.parts()) ?? [];
-    expect(parts.map(({ partNumber }) => partNumber)).toEqual([1, 2]);
-    expect(await resumed.complete(parts, 5 * mebibyte + 1, undefined)).toBe('written');
-    expect(await resumed.parts()).toBeUndefined();
   });
 
   it('settles a lost answer to Complete by looking, and sends it no third time', async () => {
@@ -275,18 +206,6 @@ describe('multipart upload', () => {
       expect.objectContaining({ code: 'temporarily_unavailable' }),
     );
     expect(left).toEqual([]);
-  });
-
-  it('tells a request to slow down from other failures that pass', async () => {
-    const { handler } = scripted([
-      started,
-      { status: 503, body: '<Error><Code>SlowDown</Code></Error>' },
-      { status: 503, body: '<Error><Code>InternalError</Code></Error>' },
-    ]);
-    const upload = await scriptedOutbox(handler).startUpload('p/x', metadata);
-    const copy = () => upload.copyPart(1, source9, all9);
-    await expect(copy()).rejects.toMatchObject({ wantsFewerCalls: true });
-    await expect(copy()).rejects.not.toMatchObject({ wantsFewerCalls: true });
   });
 
   it('waits minutes, not seconds, for what S3 does in silence: copying and joining', async () => {
@@ -348,16 +267,6 @@ describe('a receipt', () => {
     expect(await upload.complete(parts, 1, earlier?.etag)).toBe('written');
     expect(await outbox.head('p/r4')).toMatchObject({ metadata: generation('2') });
   });
-});
-
-it('removes an object only while it is the one that was seen', async () => {
-  await outbox.put('p/removed', Buffer.from('1'), metadata, undefined);
-  const { etag = '' } = (await outbox.head('p/removed')) ?? {};
-  await outbox.put('p/removed', Buffer.from('2'), metadata, etag);
-  expect(await outbox.remove('p/removed', etag)).toBe('replaced');
-  const seen = await outbox.head('p/removed');
-  expect(await outbox.remove('p/removed', seen?.etag ?? '')).toBe('removed');
-  expect(await outbox.remove('p/removed', seen?.etag ?? '')).toBe('gone');
 });
 
 function headHeaders(requestId: string, size: number) {

@@ -9,9 +9,10 @@ import {
   openHeader,
   type SegmentCipher,
 } from '../../../crypt4gh/index.ts';
-import { ContainerDigest, headerDigest, loadCrc, readHeader } from '../download/disk/container-digest.ts';
-import { hasCode, onDisk } from '../download/disk/local-disk.ts';
 import { throwIfInterrupted } from '../errors.ts';
+import { ContainerDigest, headerDigest, loadCrc, readHeader } from './disk/container-digest.ts';
+import { hasCode, onDisk } from './disk/local-disk.ts';
+import { differenceOf } from './expected.ts';
 
 /**
  * How far a file is what its receipt says: `plaintext` by the SHA-256 of the plaintext, `bytes` by CRC-64/NVME and the header's
@@ -67,7 +68,6 @@ class OpenFile {
   readonly #size: number;
   readonly #options: CheckFileOptions;
   readonly #source = {
-    write: async () => {},
     read: (position: number, length: number) => this.#read(position, length),
   };
 
@@ -79,7 +79,9 @@ class OpenFile {
 
   async checkPlaintext(): Promise<FileVerdict> {
     const { plaintext_size, plaintext_sha256 } = this.#options.claim;
-    if (plaintext_size !== undefined && plaintext_size !== this.#size) return this.#otherSize(plaintext_size);
+    if (plaintext_size !== undefined && plaintext_size !== this.#size) {
+      return this.#verdict('differs', `it has ${this.#size} bytes, and not ${plaintext_size}`);
+    }
     if (plaintext_sha256 !== undefined) return await this.#comparedPlaintext(this.#stream(), plaintext_sha256);
     return this.#verdict('size_only', 'the catalogue has no SHA-256 of the plaintext');
   }
@@ -127,19 +129,16 @@ class OpenFile {
   }
 
   async #comparedBytes(detail?: string): Promise<FileVerdict> {
-    const { size, header_sha256, crc64nvme } = this.#options.claim;
-    if (size !== this.#size) return this.#otherSize(size);
+    const { claim, signal } = this.#options;
     const digest = new ContainerDigest(this.#source, await loadCrc());
-    if (crc64nvme === undefined) {
-      const headerSha256 = await digest.headerSha256();
-      return headerSha256 === header_sha256
-        ? this.#verdict('size_only', detail ?? 'the receipt has no checksum of it; give --key')
-        : this.#verdict('differs', 'its header has another SHA-256');
-    }
-    const found = await digest.found(this.#options.signal);
-    if (found.headerSha256 !== header_sha256) return this.#verdict('differs', 'its header has another SHA-256');
-    if (found.crc64nvme !== crc64nvme) return this.#verdict('differs', 'its bytes have another CRC-64/NVME');
-    return this.#verdict('bytes', detail);
+    const isKnown = claim.crc64nvme !== undefined && claim.size === this.#size;
+    const found = isKnown
+      ? await digest.found(signal)
+      : { size: this.#size, headerSha256: await digest.headerSha256() };
+    const difference = differenceOf(claim, found);
+    if (difference !== undefined) return this.#verdict('differs', difference);
+    if (isKnown) return this.#verdict('bytes', detail);
+    return this.#verdict('size_only', detail ?? 'the receipt has no checksum of it; give --key');
   }
 
   async *#stream(start = 0): AsyncGenerator<Uint8Array, void, undefined> {
@@ -158,10 +157,6 @@ class OpenFile {
     const { bytesRead } = await onDisk(path, () => this.#handle.read(bytes, 0, length, position));
     onBytes(bytesRead);
     return bytes.subarray(0, bytesRead);
-  }
-
-  #otherSize(listed: number): FileVerdict {
-    return this.#verdict('differs', `it has ${this.#size} bytes, and not ${listed}`);
   }
 
   #verdict(state: FileState, detail?: string): FileVerdict {

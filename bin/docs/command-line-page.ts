@@ -2,9 +2,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { Help, type Option } from 'commander';
+import { clientProgram } from '../../lib/client/cli/main.ts';
 import { variables } from '../../lib/client/cli/settings.ts';
+import { systemTiming } from '../../lib/common/timing.ts';
+import { opsProgram } from '../../lib/ops/program.ts';
 import { exitCodeLines } from '../../lib/terminal/exit-codes.ts';
-import { client, ops } from '../helpers/command-lines.ts';
+import { processTerminal } from '../../lib/terminal/process-terminal.ts';
 
 export const commandLinePagePath = join(import.meta.dirname, '../../docs/command-line.md');
 
@@ -16,13 +19,16 @@ const generated = /(<!-- (settings|exit codes|commands) of (\S+) -->\n)[\s\S]*?(
 
 /** The page with its settings, exit codes and commands as the programs declare them now. */
 export async function commandLinePage(page: string): Promise<string> {
-  const programs = new Map(
-    await Promise.all([client, ops].map(async ({ name, program }) => [name, await program()] as const)),
-  );
+  const terminal = processTerminal();
+  const connect = () => Promise.reject(new Error('this only describes the commands'));
+  const programs: Readonly<Record<string, Command>> = {
+    'data-out': await clientProgram({ terminal, version: '0' }),
+    'data-out-ops': opsProgram({ terminal, connect, timing: systemTiming }),
+  };
   return page.replaceAll(generated, (_, begin: string, kind: string, name: string, end: string) => {
     if (kind === 'settings') return `${begin}${settings()}${end}`;
     if (kind === 'exit codes') return `${begin}${exitCodes()}${end}`;
-    const program = programs.get(name);
+    const program = programs[name];
     if (program === undefined) throw new Error(`there is no program ${name}`);
     return `${begin}${commandsOf(program)}${end}`;
   });

@@ -1,9 +1,8 @@
-#!/usr/bin/env node
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 
-const docs = join(import.meta.dirname, '../docs');
+const docs = join(import.meta.dirname, '../../docs');
 /** Where the page stands in this tree. */
 export const apiPagePath = join(docs, 'api.md');
 

@@ -1,7 +1,7 @@
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { stacksOfVariants } from '../helpers/variants.ts';
+import { stacksOfVariants } from '../../test/helpers/variants.ts';
 
 // Writes the templates of both stacks, with each of the settings that tests use, to a folder: for `.ci/templates/run`.
 const [folder = ''] = process.argv.slice(2);

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { encrypt, generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import { readArchiveKeys } from '../../lib/ops/secrets/archive-keys.ts';
-import { localTarget } from '../../lib/ops/target.ts';
-import { endMarkers } from '../../lib/regions/index.ts';
-import { readPlainly } from '../helpers/plain-crypt4gh.ts';
-import type { RawReply, RawRequest } from '../helpers/raw-http.ts';
-import { answers, digest, parsed, within } from '../helpers/region-answers.ts';
-import { bai, offset, recordsOf, streamed, vector } from '../helpers/region-files.ts';
-import { Service } from '../helpers/service.ts';
+import { encrypt, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
+import { readArchiveKeys } from '../../../lib/ops/secrets/archive-keys.ts';
+import { localTarget } from '../../../lib/ops/target.ts';
+import { endMarkers } from '../../../lib/regions/index.ts';
+import { readPlainly } from '../../helpers/plain-crypt4gh.ts';
+import type { RawReply, RawRequest } from '../../helpers/raw-http.ts';
+import { answers, digest, parsed, within } from '../../helpers/region-answers.ts';
+import { bai, offset, recordsOf, streamed, vector } from '../../helpers/region-files.ts';
+import { Service } from '../../helpers/service.ts';
 
 /** Tickets and their parts, as clients of htsget meet them. */
 
@@ -132,14 +132,6 @@ describe('the pieces', () => {
     expect(recordsOf('BAM', await bytesOf(urls[0]!))).toEqual([]);
   });
 
-  test('of the header alone are the header and the end, also beside a reference name', async () => {
-    for (const query of ['?class=header', '?class=header&referenceName=na']) {
-      const urls = urlsOf(await ticket('spanning.bam', query));
-      expect(urls.map((url) => url.class)).toEqual(['header', 'body']);
-      expect(recordsOf('BAM', await joined(await ticket('spanning.bam', query)))).toEqual([]);
-    }
-  });
-
   test('of a large file are parts of 5 MiB, and joined they are the file, each block sent once', async () => {
     const urls = urlsOf(await ticket('long.bam'));
     expect(urls.map((url) => [url.class, url.headers !== undefined])).toEqual([
@@ -191,12 +183,6 @@ describe('the pieces', () => {
     expect(Buffer.from(readPlainly(container, recipient.privateKey)).equals(long())).toBe(true);
   });
 
-  test('of a region for a key end near it, where no record reaches over the end of a block', async () => {
-    const reply = await posted('reads.bam', { regions: parsed('one:150001-160000') }, key);
-    // The header's block, the blocks from byte 69,933 to the last of records, and the end marker of 28 bytes.
-    expect(readPlainly(await joined(reply), recipient.privateKey)).toHaveLength(198 + (249_414 - 69_933) + 28);
-  });
-
   test('of the header alone for a key are its blocks and the end marker, if no record shares one of them', async () => {
     const container = await joined(await ticket('reads.bam', '?class=header', { headers: key }));
     const header = Buffer.concat([vector('reads.bam').subarray(0, headerBytes), endMarkers.BAM]);
@@ -207,23 +193,6 @@ describe('the pieces', () => {
       'UnsupportedFormat',
       'The header ends within a block that also has records: ask for it as plaintext.',
     ]);
-  });
-
-  test('asked for by Client-Public-Key are ranges, answered with 206', async () => {
-    const urls = urlsOf(await ticket('long.bam', '', { headers: { 'Client-Public-Key': key['Public-Key'] } }));
-    const reply = await fetched(urls[1]!);
-    expect([reply.status, reply.headers['content-range']]).toEqual([206, expect.stringMatching(/^bytes 0-\d+\/\d+$/)]);
-  });
-
-  test('can be had by range, described, and asked for with the visa', async () => {
-    const [, url] = urlsOf(await ticket('long.bam'));
-    const whole = await bytesOf(url!);
-    const part = await fetched(url!, { headers: { Range: 'bytes=1000000-1000009' } });
-    expect([part.status, part.bytes.equals(whole.subarray(1_000_000, 1_000_010))]).toEqual([206, true]);
-    const head = await fetched(url!, { method: 'HEAD' });
-    expect([head.status, head.headers['x-file-size']]).toEqual([200, String(whole.length)]);
-    const own = await service.direct(pathOf(url!), visa);
-    expect(own.bytes.equals(whole)).toBe(true);
   });
 });
 
@@ -254,31 +223,6 @@ describe('an archived file with an edit list', () => {
     const bytes = Buffer.from(readPlainly(container, recipient.privateKey));
     expect(found(name, bytes, text)).toEqual(answers['reads.bam']?.[text]);
   });
-
-  // Twelve kept ranges, two more than a reader in the field takes.
-  test('that leaves more than ten ranges of a region gives it in plaintext alone', async () => {
-    const name = await archivedInPieces(
-      'crumbs.bam',
-      Array.from({ length: 11 }, (_, at) => 5_000 + at * 20_000),
-    );
-    const all = { regions: [{ referenceName: 'one' }, { referenceName: 'two' }] };
-    const reply = await posted(name, all, key);
-    expect([...errorOf(reply), JSON.parse(reply.text).htsget.message]).toEqual([
-      400,
-      'UnsupportedFormat',
-      'The archived file has an edit list of too many ranges: ask for plaintext.',
-    ]);
-    const plain = await joined(await posted(name, { regions: parsed(text) }));
-    expect(found(name, plain, text)).toEqual(answers['reads.bam']?.[text]);
-  });
-});
-
-test.each<[string, string, number, string]>([
-  ['long.bam', '?referenceName=one', 400, 'UnsupportedFormat'],
-  ['EGAD1%2F..%2FEGAD1%2Frun%201%2Freads.bam', '', 403, 'PermissionDenied'],
-  ['variants.bcf', '?referenceName=nine', 404, 'NotFound'],
-])('%s%s is refused', async (name, query, status, error) => {
-  expect(errorOf(await ticket(name, query))).toEqual([status, error]);
 });
 
 describe('the token of a ticket', () => {
@@ -310,16 +254,6 @@ describe('the token of a ticket', () => {
     expect([await statusOf(forAnother, encryptedToken), await statusOf(path, encryptedToken)]).toEqual([401, 401]);
   });
 
-  test('is of no use when it is changed', async () => {
-    const { url, token } = await stolen();
-    const [payload = '', mac = ''] = token.split('.');
-    const claims = JSON.parse(Buffer.from(payload, 'base64url').toString());
-    const later = Buffer.from(JSON.stringify({ ...claims, e: claims.e + 1 })).toString('base64url');
-    for (const forged of [`${later}.${mac}`, `${payload}.`, `${payload}.${mac.slice(0, -2)}`, `.${mac}`, 'a.b']) {
-      expect(await statusOf(pathOf(url), forged)).toBe(401);
-    }
-  });
-
   test('ends when the dataset is withdrawn', async () => {
     const { url, token } = await stolen();
     await service.setDataset('EGAD1', 'deprecated');
@@ -333,25 +267,6 @@ describe('the token of a ticket', () => {
     await fetched(url);
     expect(service.logs.filter(({ line }) => line.includes(token.slice(-20)))).toEqual([]);
   });
-});
-
-test('a piece that no ticket names is not found, whoever asks', async () => {
-  const versionIn = async (name: string) =>
-    /\/([0-9a-f]{32})\./.exec((await ticket(name, '', { headers: key })).text)?.[1];
-  const [bam, cram] = [await versionIn('long.bam'), await versionIn('reads.cram')];
-  const reader = 'ab'.repeat(32);
-  for (const [name, part, status] of [
-    ['long.bam', `${'0'.repeat(32)}.header`, 404],
-    ['long.bam', `${bam}.trailer`, 404],
-    ['long.bam', `${bam}.records.0_0-99999999_0`, 404],
-    ['long.bam', `${bam}.records.0_0-300000000_0`, 404],
-    ['long.bam', `${bam}.segments.0-99999999.${reader}`, 404],
-    ['reads.cram', `${cram}.records.0_0-100_5`, 404],
-    // No block starts there.
-    ['long.bam', `${bam}.records.1_1-100_0`, 400],
-  ] as const) {
-    expect([part, (await service.direct(`htsget/parts/${ids[name]}/${part}`, visa)).status]).toEqual([part, status]);
-  }
 });
 
 describe('calls', () => {
@@ -376,18 +291,6 @@ describe('calls', () => {
     expect(await asked()).toEqual(['rds-data ExecuteStatement 1', 's3 GetObject 1', 's3 HeadObject 2']);
   });
 
-  test('are no more for many regions that lie near each other', async () => {
-    const regions = Array.from({ length: 60 }, (_, at) => ({
-      referenceName: 'one',
-      start: at * 5_000,
-      end: at * 5_000 + 10,
-    }));
-    await posted('reads.bam', { regions });
-    service.engine.traffic.resetCounters();
-    urlsOf(await posted('reads.bam', { regions }));
-    expect(callsOf('htsget')).toEqual(['rds-data ExecuteStatement 1', 's3 GetObject 1', 's3 HeadObject 2']);
-  });
-
   test('are one of the database for a part', async () => {
     const [, url] = urlsOf(await ticket('long.bam', '', { headers: key }));
     service.engine.traffic.resetCounters();
@@ -395,9 +298,4 @@ describe('calls', () => {
     expect(callsOf('htsget')).toEqual(['rds-data ExecuteStatement 1', 's3 GetObject 5', 's3 HeadObject 1']);
     expect(callsOf('authorize-visa')).toEqual([]);
   });
-});
-
-test('a connection stays open between the requests of a slow client', async () => {
-  const reply = await fetch(`${service.connection.dataOutUrl}htsget/reads/service-info`);
-  expect(reply.headers.get('keep-alive')).toBe('timeout=65');
 });

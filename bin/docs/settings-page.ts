@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import * as z from 'zod';
-import { settings } from '../../bin/settings.ts';
 import { settingsSchema } from '../../lib/infra/settings.ts';
+import { settings } from '../settings.ts';
 
 export const settingsPagePath = join(import.meta.dirname, '../../docs/settings.md');
 
