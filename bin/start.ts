@@ -14,7 +14,7 @@ import { freshAssembly } from '../lib/local/template/fresh-assembly.ts';
 import { synthProgress } from '../lib/local/template/synth-progress.ts';
 import { exitCodes } from '../lib/terminal/exit-codes.ts';
 import { failureOf } from '../lib/terminal/failure.ts';
-import { commitWarning } from '../lib/terminal/git-warning.ts';
+import { warnOfCommit } from '../lib/terminal/git-warning.ts';
 
 const usage = `npm start -- [--port N] [--data-dir DIR] [--archive-credentials ${archiveCredentialsPolicies.join('|')}] [--inspect FUNCTION] [--verbose]`;
 const help = `Runs the whole service on this machine, from the synthesized template.
@@ -99,8 +99,7 @@ async function main(options: Options): Promise<void> {
 ${first.map((command) => `  ${command}\n`).join('')}
 All commands from there to a decrypted file: ${scriptPath}
 `;
-    const warning = await commitWarning(connectionPath);
-    if (warning !== undefined) process.stderr.write(`warning: ${warning}\n`);
+    await warnOfCommit(connectionPath, { warn: (text) => process.stderr.write(`warning: ${text}\n`) });
     process.stdout.write(`${summary(engine, files, options, seconds)}\n${next}${verbose ? `\n${script}` : ''}`);
   } catch (error) {
     removeFiles();

@@ -8,15 +8,8 @@ import { type Output, printable } from './output.ts';
  * @param path absolute
  */
 export async function warnOfCommit(path: string, output: Pick<Output, 'warn'>): Promise<void> {
-  const text = await commitWarning(path);
-  if (text !== undefined) output.warn(text);
-}
-
-/** What {@link warnOfCommit} says; `undefined`: no commit can include the file. */
-export async function commitWarning(path: string): Promise<string | undefined> {
-  const folder = dirname(path);
-  if (!isInWorkTree(folder) || (await isIgnored(path))) return undefined;
-  return `Git can commit the secret ${printable(path)}: name it in .gitignore, or move it`;
+  if (!isInWorkTree(dirname(path)) || (await isIgnored(path))) return;
+  output.warn(`Git can commit the secret ${printable(path)}: name it in .gitignore, or move it`);
 }
 
 function isInWorkTree(folder: string): boolean {

@@ -1,24 +1,16 @@
 /** Milliseconds. Older bytes are ignored. A pause as long as this restarts the measurement. */
 const windowMs = 15_000;
-/** Milliseconds after such a pause. Data buffered during the pause arrives at once, and is ignored. */
-const burstMs = 1_000;
 /** Milliseconds. A shorter measurement is useless. */
 const settledMs = 2_000;
 /** Milliseconds between two marks. */
 const markMs = 250;
 
-interface Mark {
-  readonly at: number;
-  readonly bytes: number;
-}
-
 /** The speed of some work in its last seconds. Times are in milliseconds. */
 export class Speed {
   #bytes = 0;
   #last: number;
-  #burstEnds = Number.NEGATIVE_INFINITY;
   /** Marks since the beginning of the window. */
-  #marks: Mark[];
+  #marks: { readonly at: number; readonly bytes: number }[];
 
   constructor(now: number) {
     this.#last = now;
@@ -27,12 +19,11 @@ export class Speed {
 
   /** @param bytes done now; negative ones, which have to be done again, are ignored */
   add(bytes: number, now: number): void {
-    if (now - this.#last >= windowMs) this.#burstEnds = now + burstMs;
-    this.#last = now;
     this.#bytes += Math.max(0, bytes);
     const mark = { at: now, bytes: this.#bytes };
-    if (now < this.#burstEnds) this.#marks = [mark];
+    if (now - this.#last >= windowMs) this.#marks = [mark];
     else if (now - (this.#marks.at(-1)?.at ?? 0) >= markMs) this.#marks.push(mark);
+    this.#last = now;
     this.#forget(now - windowMs);
   }
 

@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { UsageError, usageError } from '../../terminal/errors.ts';
+import { usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
 import { askSecret } from '../../terminal/prompts.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
@@ -78,12 +78,6 @@ interface Found {
   readonly isFile: boolean;
 }
 
-/** A configuration file and its content. */
-interface ConfigAt {
-  readonly path: string;
-  readonly config: ConfigFile;
-}
-
 /** The configuration file. @param named by the user; default: `DATA_OUT_CONFIG`, else the file in the usual place */
 export function configPath(
   { env, folder }: Pick<Terminal, 'env' | 'folder'>,
@@ -126,7 +120,10 @@ export async function readSettings(options: SettingOptions, terminal: Terminal):
 }
 
 /** Finds settings: an option, else the first variable that is set and not empty, else the configuration file. */
-export function finder({ env, folder }: Pick<Terminal, 'env' | 'folder'>, file?: ConfigAt) {
+export function finder(
+  { env, folder }: Pick<Terminal, 'env' | 'folder'>,
+  file?: { readonly path: string; readonly config: ConfigFile },
+) {
   return (
     flag: string,
     given: string | undefined,
@@ -172,34 +169,25 @@ export function serviceUrl(source: string, value: string): URL {
   return url;
 }
 
-/** Credentials of HTTP Basic. @param names of the variables that users set them with, for errors */
+/** Credentials of HTTP Basic; `undefined` without a user name. A password that is not set is asked for, once. */
 export function basicOf(
   username: Found | undefined,
   password: Found | undefined,
   terminal: Terminal,
-  names: { readonly username: string; readonly password: string } = {
-    username: variables.username[0],
-    password: variables.password_file[0],
-  },
 ): Settings['basic'] {
-  const read = secretOf(password);
-  if (username === undefined) {
-    const remedy = `Give it with --username or ${names.username}.`;
-    return read && (() => Promise.reject(new UsageError('there is a password, but no user name', { remedy })));
-  }
+  if (username === undefined) return undefined;
   const name = checkedUsername(username.source, username.value);
-  const remedy = `Give it with --password-file FILE or ${names.password}.`;
   let asked: Promise<string> | undefined;
   const ask = () => {
-    asked ??= askSecret(terminal, `Password of ${printable(name)}: `, remedy);
+    asked ??= askSecret(terminal, `Password of ${printable(name)}: `, 'Give it with --password-file FILE.');
     return asked;
   };
-  return async () => ({ username: name, password: await (read ?? ask)() });
+  const read = secretOf(password) ?? ask;
+  return async () => ({ username: name, password: await read() });
 }
 
 /** A user name as HTTP Basic takes it (RFC 7617 § 2). @throws UsageError that names `source` */
 export function checkedUsername(source: string, name: string): string {
-  if (name.includes(':')) throw usageError(source, 'a user name cannot contain a colon (RFC 7617)');
-  if (/\p{Cc}/u.test(name)) throw usageError(source, 'a user name cannot contain control characters (RFC 7617)');
-  return name;
+  if (!/[:\p{Cc}]/u.test(name)) return name;
+  throw usageError(source, 'a user name cannot contain a colon or a control character (RFC 7617)');
 }

@@ -1,13 +1,6 @@
 import type { Names } from './folder.ts';
 
-const escapes: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-const escaped = (text: string) => text.replaceAll(/[&<>"']/g, (character) => escapes[character] ?? '');
+const escaped = (text: string) => text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
 /**
  * A folder as a page of links, relative to it, folders first; `rclone` and `wget` also read it.
@@ -21,15 +14,11 @@ export function indexPage(path: readonly string[], names: Names): string {
     const address = `./${encodeURIComponent(name).replace(/%2F$/, '/')}`;
     return `<li><a href="${escaped(address)}">${escaped(name)}</a></li>`;
   });
-  return [
-    '<!doctype html>',
-    `<html lang="en"><head><meta charset="utf-8"><title>${title}</title></head>`,
-    `<body><h1>${title}</h1>`,
-    '<ul>',
-    ...(path.length > 0 ? ['<li><a href="../">../</a></li>'] : []),
-    ...links,
-    '</ul>',
-    '</body></html>',
-    '',
-  ].join('\n');
+  const above = path.length > 0 ? '<li><a href="../">../</a></li>\n' : '';
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>${title}</title></head>
+<body><h1>${title}</h1><ul>
+${above}${links.join('\n')}
+</ul></body></html>
+`;
 }

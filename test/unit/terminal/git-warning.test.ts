@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { commitWarning } from '../../../lib/terminal/git-warning.ts';
+import { warnOfCommit } from '../../../lib/terminal/git-warning.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -14,6 +14,11 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
+async function commitWarning(path: string): Promise<string | undefined> {
+  const said: string[] = [];
+  await warnOfCommit(path, { warn: (text) => said.push(text) });
+  return said[0];
+}
 const git = (...argv: readonly string[]) => execFileSync('git', ['-C', folder, ...argv]);
 const secret = () => join(folder, 'below/me.sec.pem');
 const warning = () => `Git can commit the secret ${secret()}: name it in .gitignore, or move it`;

@@ -179,24 +179,6 @@ describe('progress', () => {
     ]);
   });
 
-  test('what has piled up in a pause is not a speed', () => {
-    const { progress, said, clock, steps } = progressOn({});
-    const task = progress.task('one', 2048 * MiB);
-    clock.ms += 5000;
-    task.add(5 * MiB);
-    // The machine sleeps for an hour. Then the network brings at once what it has held.
-    clock.ms += 3_600_000;
-    task.add(100 * MiB);
-    clock.ms += 500;
-    task.add(400 * MiB);
-    steps(10, 1000, () => task.add(MiB));
-    expect(said.stderr.split('\n')).toEqual([
-      'one: 105.0 MiB of 2.0 GiB (5 %)',
-      'one: 515.0 MiB of 2.0 GiB (25 %), 1.0 MiB/s, 26 min left',
-      '',
-    ]);
-  });
-
   test('while no byte comes, the speed falls to nothing', () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     const { progress, said, clock } = progressOn(terminalOf(60));

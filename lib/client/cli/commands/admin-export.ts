@@ -8,8 +8,7 @@ import type { ProxyApi } from '../../api/proxy.ts';
 import { administratorApi } from '../export/administrator.ts';
 import { type BatchResult, runBatch } from '../export/batch.ts';
 import { type ExportOrder, readOrder, sendOrder } from '../export/export-order.ts';
-import { describeState, shortfallOf } from '../export/export-state.ts';
-import { waitForExport } from '../export/wait.ts';
+import { describeState, shortfallOf, waitForExport } from '../export/export-state.ts';
 import { publicKeyForms, withAdministratorOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import * as z from 'zod/mini';
-import { parseJson } from '../../../common/untrusted-json.ts';
+import { unverifiedClaims } from '../../../common/untrusted-json.ts';
 import { isReceiptName } from '../../../contract/delivery.ts';
 import { usageError } from '../../../terminal/errors.ts';
 import { failureOf } from '../../../terminal/failure.ts';
@@ -31,10 +31,10 @@ code of the failure if all failed alike.
 Each plaintext is compared with the delivery receipts (NAME.delivery.jws) beside the files, as data-out verify does. One that
 differs is not kept. If no receipt names a file of a folder, it is decrypted anyway, and the exit code is 10.
 
-With --delete, a container is removed once its plaintext is on the disk and has the SHA-256 of its receipt, so the disk needs
-room for one file more, not for all files twice. Run again once everything is removed, the command says so and ends with 0.
+With --delete, each container is removed once its plaintext is on the disk and has the SHA-256 of its receipt, so that the disk
+needs room for only one more file.
 
-A damaged segment is reported. Nothing after it is written, and no file is left behind.
+A damaged segment is reported, and no file is left behind.
 
 With --sender a file is refused unless its header was written with the private key of that public key, as data-out encrypt --key
 writes it. This does not sign the content: every reader of the file has its data key, and could write another body that passes.
@@ -148,8 +148,8 @@ async function containersBelow(name: string, { terminal, output }: Session): Pro
 const listedNames = z.object({ files: z.array(z.object({ name: z.string() })) });
 
 /**
- * A folder of receipts, whose plaintexts are in the output folder, is what --delete leaves. Nothing depends on the receipts but this
- * message, so they are not verified.
+ * Receipts alone are what --delete leaves of a folder whose plaintexts are in the output folder. Only this message depends on the
+ * receipts, so they are not verified.
  * @throws ClientError `not_found` for any other folder without containers
  */
 async function explainEmpty(
@@ -161,15 +161,14 @@ async function explainEmpty(
   const folder = resolve(terminal.folder, name);
   const opened = resolve(terminal.folder, target);
   const plaintexts = new Set(await readdir(opened).catch(() => []));
-  let isDone = false;
-  for (const receipt of options.delete ? await receiptNames(folder) : []) {
-    const jws = await readFile(join(folder, receipt), 'utf8');
-    const { data } = listedNames.safeParse(parseJson(Buffer.from(jws.split('.')[1] ?? '', 'base64url').toString()));
-    isDone ||= data?.files.some((file) => plaintexts.has(plaintextName(file.name))) === true;
-  }
   const what = `no file below ${printable(name)} ends in .c4gh`;
-  if (!isDone) throw new ClientError('not_found', what);
-  output.note(`${what}: nothing is left to decrypt.`);
+  for (const receipt of options.delete ? await receiptNames(folder) : []) {
+    const { data } = listedNames.safeParse(unverifiedClaims(await readFile(join(folder, receipt), 'utf8')));
+    if (!data?.files.some((file) => plaintexts.has(plaintextName(file.name)))) continue;
+    output.note(`${what}: nothing is left to decrypt.`);
+    return;
+  }
+  throw new ClientError('not_found', what);
 }
 
 /** Decrypts each file, whatever happens to the others. @throws the failure, if any file failed or is not verified */

@@ -111,7 +111,7 @@ async function changePassphrase(
   file: string,
   newPassphrase: () => Promise<string | undefined>,
 ): Promise<void> {
-  const { terminal, output } = session;
+  const { terminal } = session;
   const path = resolve(terminal.folder, file);
   const bytes = await readFile(path).catch(() => Buffer.alloc(0));
   if (bytes.includes('BEGIN OPENSSH')) {
@@ -120,9 +120,8 @@ async function changePassphrase(
   const privateKey = await readPrivateKey(path, session);
   using _wiped = wiping(privateKey);
   const { comment } = inspectPrivateKey(bytes);
-  // A comment that is not UTF-8 cannot be written back as it was.
+  // A comment that is not UTF-8 cannot be written back as it was, so it is left out.
   const kept = comment?.includes('\ufffd') ? undefined : comment;
-  if (kept !== comment) output.note('the comment in the file is not UTF-8: it is left out');
   await writeOutput({ name: file, terminal, force: true, mode: 0o600 }, async (sink) => {
     const passphrase = await newPassphrase();
     const changed = await formatPrivateKey(privateKey, {

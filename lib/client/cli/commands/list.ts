@@ -35,22 +35,14 @@ export function registerList(program: Command, context: CommandContext): void {
       await using session = await openSession(context, command);
       const proxy = new ProxyApi(await session.service());
       const { signal } = session.terminal;
-      const files: ListedFile[] = [];
-      for await (const file of proxy.list({ signal })) files.push(file);
+      const files = await Array.fromAsync(proxy.list({ signal }));
       const claims = await listedClaims(session, { proxy, files, wanted: paths || dataset !== undefined });
       const shown = dataset === undefined ? files : ofDataset(files, claims, dataset);
       await show(session, shown, { pathOf: (name) => claims.of(name)?.file.path, withReceipts });
     });
 }
 
-interface Row {
-  readonly name: string;
-  readonly size: number;
-  readonly staged: string | null;
-  readonly expires: string | null;
-  readonly path: string | null;
-  readonly receipt?: boolean;
-}
+type Row = ReturnType<typeof rowOf>;
 
 const columns: Columns<Row> = [
   ['NAME', ({ name }) => name],
@@ -68,16 +60,7 @@ async function show(
 ): Promise<void> {
   const receipts = listed.filter(({ name }) => isReceiptName(name)).length;
   const files = withReceipts ? listed : listed.filter(({ name }) => !isReceiptName(name));
-  const rows = files.map(
-    ({ name, size, modified, expires }): Row => ({
-      name,
-      size,
-      staged: modified?.toISOString() ?? null,
-      expires: expires?.toISOString() ?? null,
-      path: pathOf(name) ?? null,
-      ...(isReceiptName(name) && { receipt: true }),
-    }),
-  );
+  const rows = files.map((file) => rowOf(file, pathOf(file.name)));
   const hasPaths = rows.some(({ path }) => path !== null);
   const showsKinds = withReceipts && receipts > 0;
   output.table([...columns, ...(hasPaths ? pathColumn : []), ...(showsKinds ? kindColumn : [])], rows);
@@ -87,11 +70,15 @@ async function show(
     ...(showsKinds ? [counted(receipts, 'receipt')] : []),
     formatBytes(files.reduce((sum, { size }) => sum + size, 0)),
   ];
-  const hidden =
-    withReceipts || receipts === 0
-      ? ''
-      : `; ${counted(receipts, 'receipt')} (--receipts shows ${receipts === 1 ? 'it' : 'them'})`;
+  const them = receipts === 1 ? 'it' : 'them';
+  const hidden = withReceipts || receipts === 0 ? '' : `; ${counted(receipts, 'receipt')} (--receipts shows ${them})`;
   output.note(`${files.length === 0 ? await nothingStaged(settings) : parts.join(', ')}${hidden}`);
+}
+
+/** As `--json` shows it. */
+function rowOf({ name, size, modified, expires }: ListedFile, path: string | undefined) {
+  const times = { staged: modified?.toISOString() ?? null, expires: expires?.toISOString() ?? null };
+  return { name, size, ...times, path: path ?? null, ...(isReceiptName(name) && { receipt: true }) };
 }
 
 function warnOfExpiry(files: readonly ListedFile[], output: Session['output'], now: Date): void {

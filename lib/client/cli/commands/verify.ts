@@ -102,7 +102,7 @@ async function filesOf(
   for (const { file } of claims.all()) bytes += file.size;
   progress.expect(bytes, claims.size);
   await using workers = privateKeys.length > 0 ? threadsFor(bytes, signal) : undefined;
-  let outbox: Promise<ReadonlySet<string> | undefined> | undefined;
+  let outbox: ReturnType<typeof namesInOutbox> | undefined;
   const inOutbox = async () => {
     outbox ??= isOffline ? Promise.resolve(undefined) : namesInOutbox(session);
     return await outbox;

@@ -91,12 +91,8 @@ export function decryption(
   };
 
   const jobOf = async (file: FileToDecrypt, container: Input): Promise<Job> => {
-    const privateKeys = (await readKeys()).raw;
-    const { sender } = options;
-    const opening =
-      sender === undefined
-        ? { privateKeys }
-        : { privateKeys, sender: await readPublicKey('--sender', sender, terminal) };
+    const sender = options.sender && (await readPublicKey('--sender', options.sender, terminal));
+    const opening = { privateKeys: (await readKeys()).raw, ...(sender && { sender }) };
     if (container.handle === undefined) return { file, container, opening, claim: undefined };
     const claims = claimsOf.get(file.root) ?? claimsIn(pathOf(file.root));
     claimsOf.set(file.root, claims);
@@ -104,13 +100,11 @@ export function decryption(
   };
 
   /** Compares a local file with the receipt. */
-  const compare = async ({ claim }: Job, path: string, form: 'container' | 'plaintext') => {
+  const compare = async ({ claim, opening: { privateKeys } }: Job, path: string, form: 'container' | 'plaintext') => {
     if (claim === undefined) return undefined;
     const size = form === 'container' ? claim.file.size : claim.file.plaintext_size;
     using task = progress.task(`${printable(claim.file.name)}, comparing`, size);
-    const privateKeys = (await readKeys()).raw;
-    const about = { path, claim: claim.file, form, privateKeys };
-    return await checkFile({ ...about, onBytes: task.add, signal });
+    return await checkFile({ path, claim: claim.file, form, privateKeys, onBytes: task.add, signal });
   };
   const checkContainer = async (job: Job) => accepted(job, await compare(job, pathOf(job.file.input), 'container'));
 
@@ -240,9 +234,7 @@ async function* seen(source: AsyncIterable<Uint8Array>, onBytes: (bytes: Uint8Ar
 
 /** Resolves when a file and its name are on the disk. */
 async function flush(path: string): Promise<void> {
-  {
-    await using file = await open(path, 'r+');
-    await file.sync();
-  }
+  await using file = await open(path, 'r+');
+  await file.sync();
   await syncFolder(dirname(path));
 }

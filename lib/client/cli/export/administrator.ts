@@ -17,11 +17,10 @@ function administratorOf(command: Command, terminal: Terminal): NonNullable<Serv
   const find = finder(terminal);
   const username = find('--username', user, administratorVariables.username);
   const password = find('--password-file', passwordFile, administratorVariables.password_file);
-  const names = { username: administratorVariables.username[0], password: administratorVariables.password_file[0] };
-  const basic = username && basicOf(username, password, terminal, names);
+  const basic = basicOf(username, password, terminal);
   if (basic) return basic;
   throw new UsageError('there is no user name of an administrator', {
-    remedy: `Give it with --username or ${names.username}.`,
+    remedy: `Give it with --username or ${administratorVariables.username[0]}.`,
   });
 }
 

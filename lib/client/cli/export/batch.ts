@@ -8,8 +8,7 @@ import type { ProxyApi } from '../../api/proxy.ts';
 import { type BatchRow, readBatch } from './batch-file.ts';
 import { openResults, type ResultRow } from './batch-results.ts';
 import { type ExportOrder, findOrder, orderDigest, readOrder, sendOrder } from './export-order.ts';
-import { shortfallOf } from './export-state.ts';
-import { recordedState } from './wait.ts';
+import { recordedState, shortfallOf } from './export-state.ts';
 
 /** Why a row failed. */
 type RowError = ClientError | UsageError;

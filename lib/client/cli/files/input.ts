@@ -4,7 +4,6 @@ import { resolve } from 'node:path';
 import { usageError } from '../../../terminal/errors.ts';
 import { printable } from '../../../terminal/output.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
-import { ClientError } from '../../api/errors.ts';
 
 /** Bytes per read. A larger chunk would leave the processor's cache before it is worked on. */
 const chunkBytes = 512 * 1024;
@@ -25,7 +24,7 @@ export interface Input extends AsyncDisposable {
 
 /**
  * @param name a path, or `-` for standard input
- * @throws UsageError for a folder; ClientError `not_found`, `local_disk`
+ * @throws UsageError for a folder; errors of the file system
  */
 export async function openInput(name: string, terminal: Terminal): Promise<Input> {
   if (name === '-') {
@@ -40,12 +39,7 @@ export async function openInput(name: string, terminal: Terminal): Promise<Input
     };
   }
   const path = resolve(terminal.folder, name);
-  const handle = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
-    const { code, message } = error;
-    const shown = printable(path);
-    if (code === 'ENOENT') throw new ClientError('not_found', `there is no file ${shown}`, { cause: error });
-    throw new ClientError('local_disk', `${shown} cannot be read (${code ?? message})`, { cause: error });
-  });
+  const handle = await open(path, 'r');
   const status = await handle.stat();
   if (status.isDirectory()) {
     await handle.close();

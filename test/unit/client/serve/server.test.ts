@@ -161,7 +161,7 @@ describe('an index', () => {
     const links = [...text.matchAll(/<a href="([^"]*)">([^<]*)<\/a>/g)].map(([, href, shown]) => [href, shown]);
     expect(links).toContainEqual([
       './%22%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E%26amp%3B.txt',
-      '&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&amp;amp;.txt',
+      '&#34;&#62;&#60;script&#62;alert(1)&#60;/script&#62;&#38;amp;.txt',
     ]);
     const base = new URL(`${served.url}run%201/`);
     const target = new URL(links.find(([, shown]) => shown === 's%41 #?.bam')?.[0] ?? '', base);

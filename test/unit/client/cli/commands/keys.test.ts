@@ -124,18 +124,6 @@ describe('keys passwd', () => {
     expect((await stat(join(folder, 'me.sec.pem'))).mode & 0o777).toBe(0o600);
   });
 
-  test('takes a file as an editor may leave it, and a comment that is not text out of it', async () => {
-    const fields = [Buffer.from('c4gh-v1'), ...['none', 'none'].map((name) => Buffer.from(`\0\x04${name}`))];
-    const odd = Buffer.concat([...fields, Buffer.of(0, 32), Buffer.alloc(32, 7), Buffer.of(0, 3, 0xff, 0xfe, 0xfd)]);
-    const pem = `\ufeff-----BEGIN CRYPT4GH PRIVATE KEY-----\r\n${odd.toString('base64')}\r\n-----END CRYPT4GH PRIVATE KEY-----\r\n`;
-    await writeFile(join(folder, 'odd.pem'), pem, { mode: 0o600 });
-    const { exitCode, stderr } = await runCli(['keys', 'passwd', 'odd.pem', '--no-passphrase'], { folder });
-    expect(exitCode).toBe(0);
-    expect(stderr).toContain('the comment in the file is not UTF-8');
-    const bytes = Buffer.from((await read('odd.pem')).replaceAll(/-----.*-----|\s/g, ''), 'base64');
-    expect(bytes.equals(odd.subarray(0, -5))).toBe(true);
-  });
-
   test('a passphrase that stays wrong changes nothing, and is denied', async () => {
     await runCli(['keys', 'generate', 'me'], { folder, askAside: person('old', 'old').askAside });
     const before = await read('me.sec.pem');

@@ -1,8 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { ServiceError } from '../../../../../lib/client/api/errors.ts';
 import type { ProxyApi } from '../../../../../lib/client/api/proxy.ts';
-import { describeState, shortfallOf } from '../../../../../lib/client/cli/export/export-state.ts';
-import { waitForExport } from '../../../../../lib/client/cli/export/wait.ts';
+import { describeState, shortfallOf, waitForExport } from '../../../../../lib/client/cli/export/export-state.ts';
 import type { ShownExport } from '../../../../../lib/contract/export-state.ts';
 import { shownExport } from '../../../../helpers/export-states.ts';
 
