@@ -27,7 +27,7 @@ const info = serviceInfo();
  */
 export async function handler(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
   const reply = await answer(event, directChallenge, (request) => operation(event, request));
-  return resultOf(reply.status < 400 ? reply : drsErrorReply(reply));
+  return resultOf(reply.status < 400 ? reply : drsErrorReply(reply), event.httpMethod);
 }
 
 async function operation(event: APIGatewayProxyEvent, request: HttpRequest): Promise<HttpReply> {

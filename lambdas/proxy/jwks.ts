@@ -12,7 +12,7 @@ const keyArns = required(environment.receiptKeyArns).split(',');
 /** Once all keys are read they are kept: a new key makes a new deployment. */
 let known: readonly SigningJwk[] | undefined;
 
-/** `GET /.well-known/jwks.json`: the public keys of delivery receipts, without credentials. */
+/** `GET|HEAD /.well-known/jwks.json`: the public keys of delivery receipts, without credentials. */
 export const handler = bufferedHandler(proxyChallenge, async ({ requestId }) => {
   known ??= await Promise.all(keyArns.map((keyArn) => signingJwk(client, keyArn)));
   return receiptKeysReply(requestId, known);

@@ -47,8 +47,7 @@ export async function answer<Body extends ReplyBody>(
     if (status < 500) logger.info('refused', { requestId, status, code, ...detail });
     else logger.error('failed', { requestId, status, code, ...describeError(error) });
     reportDamage(error);
-    const reply = problemReply(error, requestId, challenge);
-    return finish(request.method === 'HEAD' ? { ...reply, body: '' } : reply, request);
+    return finish(problemReply(error, requestId, challenge), request);
   }
 }
 
@@ -57,13 +56,15 @@ export function bufferedHandler(
   challenge: string,
   endpoint: (request: HttpRequest, event: APIGatewayProxyEvent) => Promise<HttpReply>,
 ): (event: APIGatewayProxyEvent) => Promise<APIGatewayProxyResult> {
-  return async (event) => resultOf(await answer(event, challenge, (request) => endpoint(request, event)));
+  return async (event) =>
+    resultOf(await answer(event, challenge, (request) => endpoint(request, event)), event.httpMethod);
 }
 
-/** The handler of `GET /openapi.json`, which takes no credentials. */
+/** The handler of `GET|HEAD /openapi.json`, which takes no credentials. */
 export function openApiHandler(): (event: APIGatewayProxyEvent) => Promise<APIGatewayProxyResult> {
   const document = bundledJson(openApiFile) as OpenApiDocument;
-  return async (event) => resultOf(openApiReply(event.requestContext.requestId, document, baseUrlOf(event)));
+  return async (event) =>
+    resultOf(openApiReply(event.requestContext.requestId, document, baseUrlOf(event)), event.httpMethod);
 }
 
 export interface Invocation {
@@ -101,7 +102,11 @@ export function streamedHandler(
     try {
       // Status and headers go out with the first write, and a body may be empty.
       stream.write('');
-      await sendBody(body, stream, Math.max(0, invocation.remainingMs() - cleanUpMs));
+      await sendBody(
+        event.httpMethod === 'HEAD' ? '' : body,
+        stream,
+        Math.max(0, invocation.remainingMs() - cleanUpMs),
+      );
     } catch (error) {
       logger.error('reply broke off', { requestId: event.requestContext.requestId, ...describeError(error) });
       reportDamage(error);

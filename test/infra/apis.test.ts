@@ -52,7 +52,14 @@ describe('routes', () => {
       'DataOutApi HEAD /files/{fileId}/content CUSTOM DirectFile',
       'DataOutApi HEAD /files/{fileId}/header CUSTOM DirectFile',
       'DataOutApi HEAD /files/{fileId}/{name} CUSTOM DirectFile',
+      'DataOutApi HEAD /ga4gh/drs/v1/objects/{object_id} CUSTOM Drs',
+      'DataOutApi HEAD /ga4gh/drs/v1/objects/{object_id}/access/{access_id} CUSTOM Drs',
+      'DataOutApi HEAD /ga4gh/drs/v1/service-info NONE Drs',
       'DataOutApi HEAD /htsget/parts/{id}/{part} CUSTOM Htsget',
+      'DataOutApi HEAD /htsget/reads/service-info NONE ServiceInfo',
+      'DataOutApi HEAD /htsget/variants/service-info NONE ServiceInfo',
+      'DataOutApi HEAD /openapi.json NONE DataOutOpenApi',
+      'DataOutApi HEAD /service-info NONE ServiceInfo',
       'DataOutApi OPTIONS /ga4gh/drs/v1/objects/{object_id} NONE Drs',
       'DataOutApi OPTIONS /htsget/parts/{id}/{part} NONE ServiceInfo',
       'DataOutApi OPTIONS /htsget/reads/{id+} NONE ServiceInfo',
@@ -68,6 +75,8 @@ describe('routes', () => {
       'ProxyApi GET /files CUSTOM Files',
       'ProxyApi GET /openapi.json NONE ProxyOpenApi',
       'ProxyApi GET /stream/{file} CUSTOM Stream',
+      'ProxyApi HEAD /.well-known/jwks.json NONE Jwks',
+      'ProxyApi HEAD /openapi.json NONE ProxyOpenApi',
       'ProxyApi HEAD /stream/{file} CUSTOM Stream',
       'ProxyApi POST /export/fega CUSTOM Export',
     ]);
@@ -132,6 +141,10 @@ describe('routes', () => {
     expect(Integration.TimeoutInMillis).toBe(300_000);
   });
 
+  test.each(['GET', 'HEAD'])('%s /stream streams, so that API Gateway makes up no length', (verb) => {
+    expect(methodOf(verb, '/stream/{file}').Integration.ResponseTransferMode).toBe('STREAM');
+  });
+
   test('the listing streams, and needs to hear about the inbox', () => {
     const method = methodOf('GET', '/files');
     expect(method.Integration.ResponseTransferMode).toBe('STREAM');
@@ -147,8 +160,6 @@ describe('routes', () => {
     ['GET', '/export/fega'],
     ['GET', '/export/fega/{requestId}'],
     ['GET', '/admin'],
-    ['GET', '/stream/{file}'],
-    ['HEAD', '/stream/{file}'],
     ['GET', '/service-info'],
     ['GET', '/ga4gh/drs/v1/objects/{object_id}'],
   ])('%s %s is a buffered proxy integration', (verb, path) => {

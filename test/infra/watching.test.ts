@@ -178,7 +178,6 @@ describe('the alarms', () => {
       'DataOutService-Proxy GET /export/fega/{requestId}',
       'DataOutService-Proxy GET /openapi.json',
       'DataOutService-Proxy GET /stream/{file}',
-      'DataOutService-Proxy HEAD /stream/{file}',
       'DataOutService-Proxy POST /export/fega',
     ]);
     expect(routes('DataOutLatency')).not.toContain('DataOutService-DataOut GET /files/{fileId}');

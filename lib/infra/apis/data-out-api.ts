@@ -66,7 +66,7 @@ export class DataOutApi extends ServiceApi {
     const base = root.addResource('ga4gh').addResource('drs').addResource('v1');
     const object = base.addResource('objects').addResource('{object_id}');
     const access = object.addResource('access').addResource('{access_id}');
-    for (const resource of [object, access]) this.#behindVisas(resource, ['GET'], drs);
+    for (const resource of [object, access]) this.#behindVisas(resource, ['GET', 'HEAD'], drs);
     const integration = this.integrate(drs);
     for (const resource of [object, access]) {
       acknowledge(resource.addMethod('POST', integration, open), {
@@ -117,7 +117,6 @@ export class DataOutApi extends ServiceApi {
   }
 
   #addServiceInfo(base: IResource, target: ServiceFunction): void {
-    const method = base.addResource('service-info').addMethod('GET', this.integrate(target), open);
-    acknowledge(method, { methodWithoutCredentials: 'GA4GH service-info 1.0 is public by definition.' });
+    this.addPublic(base.addResource('service-info'), target, 'GA4GH service-info 1.0 is public by definition.');
   }
 }

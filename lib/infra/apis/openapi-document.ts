@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { AuthorizationType, type MethodOptions } from 'aws-cdk-lib/aws-apigateway';
+import type { MethodOptions } from 'aws-cdk-lib/aws-apigateway';
 import { parse } from 'yaml';
 import { repository } from '../functions/bundling.ts';
 import type { ServiceFunction } from '../functions/service-function.ts';
-import { acknowledge } from '../security/rules.ts';
 import type { ServiceApi } from './service-api.ts';
 
 interface OpenApiDocumentProps {
@@ -42,10 +41,7 @@ export class OpenApiDocument {
   constructor({ api, name, target }: OpenApiDocumentProps) {
     this.#api = api;
     this.#paths = pathsOf(name);
-    const method = api.api.root
-      .addResource('openapi.json')
-      .addMethod('GET', api.integrate(target), { authorizationType: AuthorizationType.NONE });
-    acknowledge(method, { methodWithoutCredentials: 'The reply is documentation and holds no data.' });
+    api.addPublic(api.api.root.addResource('openapi.json'), target, 'The reply is documentation and holds no data.');
   }
 
   /** The query parameters and headers without which the gateway refuses a request before it calls the function. */

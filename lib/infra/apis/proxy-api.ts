@@ -75,7 +75,7 @@ export class ProxyApi extends ServiceApi {
       });
 
     const file = root.addResource('stream').addResource('{file}');
-    const streaming = this.integrate(props.stream);
+    const streaming = this.integrate(props.stream, { responseTransferMode: ResponseTransferMode.STREAM });
     for (const method of [
       listing,
       file.addMethod('GET', streaming, behindOutbox),
@@ -85,11 +85,8 @@ export class ProxyApi extends ServiceApi {
         'AwsSolutions-COG4': "Visas (GA4GH) and the archive's Basic credentials by a Lambda authorizer.",
       });
     }
-    const keys = root
-      .addResource('.well-known')
-      .addResource('jwks.json')
-      .addMethod('GET', this.integrate(props.jwks), { authorizationType: AuthorizationType.NONE });
-    acknowledge(keys, { methodWithoutCredentials: 'The keys are public: everyone who has a receipt may check it.' });
+    const keys = root.addResource('.well-known').addResource('jwks.json');
+    this.addPublic(keys, props.jwks, 'The keys are public: everyone who has a receipt may check it.');
     acknowledge(this.api, {
       'AwsSolutions-APIG2':
         'Bodies are checked by the function, which names every violation; a schema here would stop at the first.',

@@ -1,12 +1,14 @@
 import { CfnOutput, type Duration, Stack } from 'aws-cdk-lib';
 import {
   AccessLogFormat,
+  AuthorizationType,
   BasePathMapping,
   type CfnMethod,
   CfnRestApi,
   DomainName,
   EndpointAccessMode,
   EndpointType,
+  type IResource,
   LambdaIntegration,
   type LambdaIntegrationOptions,
   LogGroupLogDestination,
@@ -162,15 +164,24 @@ export class ServiceApi extends Construct {
   }
 
   /**
-   * The methods whose reply is ready at once. A streamed reply takes as long as its bytes. `OPTIONS` says nothing of how long
-   * callers wait, and an alarm can watch ten methods.
+   * The methods whose reply is ready at once. A streamed reply takes as long as its bytes, but that of `/stream` has none. `OPTIONS`
+   * and `HEAD` say nothing more of how long callers wait, and an alarm can watch ten methods.
    */
   get promptMethods(): readonly Method[] {
-    return this.api.methods.filter(({ node, httpMethod }) => {
-      if (httpMethod === 'OPTIONS') return false;
+    return this.api.methods.filter(({ node, httpMethod, resource }) => {
+      if (httpMethod === 'OPTIONS' || httpMethod === 'HEAD') return false;
+      if (resource.path.startsWith('/stream/')) return true;
       const { integration } = node.defaultChild as CfnMethod;
       return Stack.of(this).resolve(integration)?.responseTransferMode !== ResponseTransferMode.STREAM;
     });
+  }
+
+  /** What strangers may read, by GET and HEAD. @param reason why no credentials are needed */
+  addPublic(resource: IResource, target: ServiceFunction, reason: string): void {
+    for (const verb of ['GET', 'HEAD']) {
+      const method = resource.addMethod(verb, this.integrate(target), { authorizationType: AuthorizationType.NONE });
+      acknowledge(method, { methodWithoutCredentials: reason });
+    }
   }
 
   /** Proxy integration with a function, callable through the deployed stage only. */

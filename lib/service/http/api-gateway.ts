@@ -38,8 +38,9 @@ function valuesByName(multi: Multi, single: Single): Map<string, readonly string
   return values;
 }
 
-export function resultOf(reply: HttpReply): APIGatewayProxyResult {
-  return { statusCode: reply.status, headers: { ...reply.headers }, body: reply.body };
+/** A reply to HEAD is the one to GET without its body (RFC 9110 § 9.3.2). */
+export function resultOf(reply: HttpReply, method: string): APIGatewayProxyResult {
+  return { statusCode: reply.status, headers: { ...reply.headers }, body: method === 'HEAD' ? '' : reply.body };
 }
 
 /** The parts of an event that tell the address of the API. */

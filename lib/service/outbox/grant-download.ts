@@ -24,7 +24,7 @@ export interface FileAccess extends Access {
 /**
  * `GET|HEAD /stream/{file}[?fileName=][&redirect=false]`. GET answers 307 to a presigned S3 URL, which honours `Range`;
  * or, with `redirect=false`, 200 with that URL as JSON. HEAD answers with the size, because a URL signed for GET does
- * not serve it.
+ * not serve it. A length of this reply would not be the file's, so it has none.
  * @throws `not_found`, the same for a name that cannot be, is missing, or is another recipient's
  */
 export async function grantDownload(request: HttpRequest, endpoint: DownloadEndpoint): Promise<HttpReply> {
@@ -48,7 +48,6 @@ export async function grantDownload(request: HttpRequest, endpoint: DownloadEndp
       headers: {
         ...commonHeaders(request.requestId),
         'Content-Type': isReceiptName(file.name) ? receiptMediaType : 'application/octet-stream',
-        'Content-Length': String(file.size),
         [fileSizeHeader]: String(file.size),
         'Content-Disposition': `attachment; filename="${file.name}"`,
         'Accept-Ranges': 'bytes',

@@ -200,6 +200,8 @@ export const deliveryApi: Readonly<Record<string, Operation>> = {
     caller: 'anyone',
     answer: { status: 200, headers: { 'cache-control': /max-age=3600/ }, inspect: (reply) => expectThat(parsed(reply).keys.length > 0, 'there is no key') },
   },
+  'proxy HEAD /.well-known/jwks.json': { caller: 'anyone', answer: { status: 200, headers: { 'content-type': 'application/jwk-set+json' } } },
+  'proxy HEAD /openapi.json': { caller: 'anyone' },
   'proxy GET /openapi.json': { caller: 'anyone', answer: { status: 200, inspect: servesOwnUrl('proxy') } },
 };
 

@@ -204,6 +204,9 @@ export const directApi: Readonly<Record<string, Operation>> = {
     answer: hasUrl(),
     rows: [...hiddenFile('object_id').slice(0, 3), otherPassport, unknownAccess],
   },
+  [`data-out HEAD /${drs}/objects/{object_id}`]: { caller: 'reader', rows: hiddenFile('object_id') },
+  [`data-out HEAD /${drs}/objects/{object_id}/access/{access_id}`]: { caller: 'reader', rows: [...hiddenFile('object_id'), unknownAccess] },
+  [`data-out HEAD /${drs}/service-info`]: { caller: 'anyone' },
   [`data-out OPTIONS /${drs}/objects/{object_id}`]: { caller: 'anyone', rows: [['an impossible id', { of: { object_id: 'x'.repeat(257) } }, 404]] },
   [`data-out GET /${drs}/service-info`]: { caller: 'anyone', answer: isService('drs') },
   'data-out GET /htsget/reads/{id}': {
@@ -232,6 +235,10 @@ export const directApi: Readonly<Record<string, Operation>> = {
   'data-out OPTIONS /htsget/parts/{id}/{part}': { caller: 'anyone', answer: 204, rows: [foreignPage] },
   'data-out GET /htsget/reads/service-info': { caller: 'anyone', answer: isService('htsget') },
   'data-out GET /htsget/variants/service-info': { caller: 'anyone', answer: isService('htsget') },
+  'data-out HEAD /htsget/reads/service-info': { caller: 'anyone' },
+  'data-out HEAD /htsget/variants/service-info': { caller: 'anyone' },
+  'data-out HEAD /service-info': { caller: 'anyone' },
+  'data-out HEAD /openapi.json': { caller: 'anyone' },
   'data-out GET /service-info': { caller: 'anyone', answer: isService('data-out') },
   'data-out GET /openapi.json': { caller: 'anyone', answer: { status: 200, inspect: servesOwnUrl('data-out') } },
 };

@@ -55,7 +55,6 @@ test('HEAD says how large the file is, and signs nothing', async () => {
     status: 200,
     headers: {
       'Content-Type': 'application/octet-stream',
-      'Content-Length': '4096',
       'X-File-Size': '4096',
       'Content-Disposition': `attachment; filename="${name}"`,
       'Accept-Ranges': 'bytes',
@@ -64,6 +63,8 @@ test('HEAD says how large the file is, and signs nothing', async () => {
     },
     body: '',
   });
+  // API Gateway would count that of this reply, which is 0.
+  expect(reply.headers).not.toHaveProperty('Content-Length');
   expect(outbox.signed).toEqual([]);
 });
 
