@@ -65,14 +65,6 @@ describe('a person without settings', () => {
     for (const secret of [world.password, 'horse', visas.good]) expect(shown).not.toContain(secret);
   });
 
-  test('may be asked for the password each time', async () => {
-    const answers = [world.url, 'visa.jwt', world.username, '', '', '', 'a', 'a', world.password];
-    const { exitCode, questions } = await world.run(['setup'], answers);
-    expect(exitCode).toBe(0);
-    expect(questions.at(-1)).toBe(`Password of ${world.username}: `);
-    expect(await config()).not.toHaveProperty('password_file');
-  });
-
   test('may have a key already, which is not changed', async () => {
     await world.script(['keys', 'generate', 'old key', '--no-passphrase']);
     const before = await readFile(world.at('old key.sec.pem'), 'utf8');
