@@ -33,21 +33,15 @@ export async function keysOf(
   return await parseKeySet(text.toString('utf8'), '--keys');
 }
 
-/** Reads and verifies receipts of a folder, and warns of those that must not be relied on. @throws LocalDiskError */
+/**
+ * Reads and verifies receipts of a folder, and warns of those that must not be relied on.
+ * @param about.opened the private keys that the command has read
+ * @throws LocalDiskError
+ */
 export async function readFolder(
   session: Session,
   folder: string,
-  {
-    names,
-    keys,
-    opened,
-  }: {
-    /** Of the receipts. */
-    readonly names: readonly string[];
-    readonly keys: ReceiptKeys;
-    /** The private keys that the command has read. */
-    readonly opened: readonly PrivateKeyFile[];
-  },
+  { names, keys, opened }: { names: readonly string[]; keys: ReceiptKeys; opened: readonly PrivateKeyFile[] },
 ): Promise<ReadReceipts & { readonly claims: Claims }> {
   const own = await findOwnKeys(session, opened);
   const read = await readReceipts(receiptsIn(folder, names), keys, { ownKeys: recipientsOf(own) });

@@ -11,7 +11,7 @@ import { readSmallFile, warnWhenOthersCanRead } from './secrets.ts';
 import type { Settings } from './settings.ts';
 
 /** Bytes. Real key files have a few hundred. */
-const maxKeyFileBytes = 65_536;
+export const maxKeyFileBytes = 65_536;
 /** How often a person may type a passphrase. */
 const attempts = 3;
 
@@ -20,8 +20,8 @@ export const passphraseRemedy = 'Give the passphrase with --passphrase-file FILE
 
 /** What to do when a private key was passed on. */
 const ifPrivateKeyCame =
-  'If another person gave you this file, delete it, and ask for a new key: anyone who has seen a private key ' +
-  'can read the files that are encrypted for it.';
+  'Give the file of the public key, often ….pub.pem. If another person gave you this one, delete it, and ask for a new key: ' +
+  'anyone who has seen a private key can read the files that are encrypted for it.';
 
 /** A private key and the file it comes from. */
 export interface PrivateKeyFile {
@@ -100,15 +100,9 @@ export function readKeyFile(source: string, path: string): Promise<Buffer> {
 /**
  * A public key from a file, in any form that `parsePublicKey` takes.
  * @param source the option that named it
- * @param privateKeyRemedy what to do if it is a private key
  * @returns 32 bytes
  */
-export async function readPublicKey(
-  source: string,
-  path: string,
-  { folder }: Terminal,
-  privateKeyRemedy = `Give the file of the public key, often ….pub.pem. ${ifPrivateKeyCame}`,
-): Promise<Uint8Array> {
+export async function readPublicKey(source: string, path: string, { folder }: Terminal): Promise<Uint8Array> {
   const absolute = resolve(folder, path);
   const bytes = await readKeyFile(source, absolute);
   try {
@@ -117,7 +111,7 @@ export async function readPublicKey(
     const found = mixedUp(bytes);
     if (found === 'a private key') {
       throw new UsageError(`${source}: ${absolute} is a PRIVATE key, but a public key is needed here`, {
-        remedy: privateKeyRemedy,
+        remedy: ifPrivateKeyCame,
         cause: error,
       });
     }

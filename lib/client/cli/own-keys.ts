@@ -9,6 +9,7 @@ import { printable } from '../../terminal/output.ts';
 import type { ReadReceipts } from '../api/delivery/receipt-files.ts';
 import { type PrivateKeyFile, readKeyFile, wiping } from './key-files.ts';
 import type { Session } from './session.ts';
+import type { Settings } from './settings.ts';
 
 /** The user's keys, as far as they are known. */
 export interface OwnKeys {
@@ -27,9 +28,7 @@ export async function findOwnKeys({ settings }: Session, read: readonly PrivateK
   const unknown: string[] = [];
   for (const path of settings.ownKeyFiles) {
     const opened = read.find((each) => each.path === path);
-    const publicKey = opened
-      ? publicKeyOf(opened.privateKey)
-      : ((await publicKeyIn(besideOf(path))) ?? (await publicPart(path, settings.passphrase)));
+    const publicKey = opened ? publicKeyOf(opened.privateKey) : await publicKeyIn(path, settings);
     if (publicKey === undefined) unknown.push(path);
     else known.add(publicKeyFingerprint(publicKey));
   }
@@ -61,16 +60,13 @@ function besideOf(path: string): string {
   return path.endsWith('.sec.pem') ? path.replace(/\.sec\.pem$/, '.pub.pem') : `${path}.pub`;
 }
 
-async function publicKeyIn(path: string): Promise<Uint8Array | undefined> {
-  return await readKeyFile('--key', path)
-    .then(parsePublicKey)
-    .catch(() => undefined);
-}
-
-async function publicPart(
-  path: string,
-  passphrase: (() => Promise<string>) | undefined,
-): Promise<Uint8Array | undefined> {
+/** @returns `undefined` if there is none. A command that needs the private key reports what is wrong with it. */
+async function publicKeyIn(path: string, { passphrase }: Settings): Promise<Uint8Array | undefined> {
+  try {
+    return parsePublicKey(await readKeyFile('--key', besideOf(path)));
+  } catch {
+    // The private key itself may tell.
+  }
   try {
     const text = await readKeyFile('--key', path);
     const given = inspectPrivateKey(text).isProtected ? await passphrase?.() : undefined;
@@ -78,7 +74,6 @@ async function publicPart(
     using _wiped = wiping(privateKey);
     return publicKeyOf(privateKey);
   } catch {
-    // A command that needs the private key reports what is wrong with it.
     return undefined;
   }
 }

@@ -74,7 +74,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, site: 
     for (const [name, value] of Object.entries(commonHeaders)) response.setHeader(name, value);
     const refusal = await site.gate.refusal(request, token);
     if (refusal) return problem(response, ...refusal);
-    allowOrigin(response, request, site.gate.allowedOrigin(request));
+    allowOrigin(response, site.gate.allowedOrigin(request));
     if (request.method === 'OPTIONS') return void response.writeHead(204, { Allow: methods }).end();
     if (!methods.split(', ').includes(request.method ?? '')) {
       response.setHeader('Allow', methods);
@@ -140,7 +140,7 @@ async function sendFile({ method, headers }: IncomingMessage, response: ServerRe
 }
 
 /** CORS (Fetch § 3.2), only for the origins that the user has named. */
-function allowOrigin(response: ServerResponse, { headers }: IncomingMessage, origin: string | undefined): void {
+function allowOrigin(response: ServerResponse, origin: string | undefined): void {
   if (origin === undefined) return;
   response
     .setHeader('Access-Control-Allow-Origin', origin)
@@ -148,10 +148,6 @@ function allowOrigin(response: ServerResponse, { headers }: IncomingMessage, ori
     .setHeader('Access-Control-Allow-Headers', 'Range, If-Range')
     .setHeader('Access-Control-Expose-Headers', 'Accept-Ranges, Content-Length, Content-Range, ETag')
     .setHeader('Vary', 'Origin');
-  // A page of the public network asks once more before it may reach this machine (Private Network Access § 3.2).
-  if (headers['access-control-request-private-network'] === 'true') {
-    response.setHeader('Access-Control-Allow-Private-Network', 'true');
-  }
 }
 
 /** RFC 9457. */

@@ -137,19 +137,6 @@ describe('progress', () => {
     progress.end();
   });
 
-  test('what is said meanwhile is above the bars', () => {
-    const { progress, said, clock } = progressOn(terminalOf(80));
-    const task = progress.task('sample.bam', 2 * MiB);
-    clock.ms += 1000;
-    task.add(MiB);
-    progress.around(() => {
-      said.stderr += 'a remark\n';
-    });
-    const [before = '', after = ''] = said.stderr.split('a remark\n');
-    expect(before.endsWith('\u001b[?2026l')).toBe(true);
-    expect(after).toContain('sample.bam');
-  });
-
   test('without a terminal a plain line every ten seconds sums up all files', () => {
     const { progress, said, clock } = progressOn({});
     progress.expect(4 * MiB, 4);
@@ -201,20 +188,6 @@ describe('progress', () => {
     const { length } = said.stderr;
     seconds(20);
     expect(said.stderr).toHaveLength(length);
-  });
-
-  test.each([
-    [90, '90 s'],
-    [99.6, '2 min'],
-    [5_900, '98 min'],
-    [5_990, '1.7 h'],
-    [7_200, '2.0 h'],
-    [8_640_000, '> 99 d'],
-  ])('%i seconds are left as %s', (seconds, text) => {
-    const { progress, said, steps } = progressOn({});
-    const task = progress.task('one', (seconds + 10) * 1000);
-    steps(10, 1000, () => task.add(1000));
-    expect(said.stderr).toContain(`, 1000 B/s, ${text} left\n`);
   });
 
   test('short work says nothing, on a terminal neither', () => {

@@ -38,7 +38,6 @@ Examples:
   data-out admin export EGAF00000000001 --visa jane.jwt --public-key jane.pub.pem --dry-run
   data-out admin export --batch recipients.csv --dry-run`;
 
-/** `admin export <id>` and `admin export --batch <file>`. */
 export function registerExport(admin: Command, context: CommandContext): void {
   const exporting = admin
     .command('export')

@@ -46,7 +46,6 @@ Examples:
   data-out decrypt --key me.sec.pem --sender alice.pub.pem sample.bam.c4gh
   data-out decrypt --key me.sec.pem --range 0-65536 -o head.bin sample.bam.c4gh`;
 
-/** `decrypt [files…]`. */
 export function registerDecrypt(program: Command, context: CommandContext): void {
   const decrypt = program
     .command('decrypt')

@@ -37,7 +37,6 @@ Examples:
   data-out download EGAF00000000001-x.bam.c4gh -o - | data-out decrypt --key me.sec.pem -o x.bam
   data-out download --wait --dataset EGAD00000000001 -o data`;
 
-/** `download [names…]`. */
 export function registerDownload(program: Command, context: CommandContext): void {
   const download = program
     .command('download')

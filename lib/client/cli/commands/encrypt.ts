@@ -23,7 +23,6 @@ Examples:
   data-out encrypt -r alice.pub.pem --key me.sec.pem sample.bam
   data-out encrypt -r alice.pub.pem --range 0-65536 -o head.c4gh sample.bam`;
 
-/** `encrypt [file]`. */
 export function registerEncrypt(program: Command, context: CommandContext): void {
   const encrypt = program
     .command('encrypt')

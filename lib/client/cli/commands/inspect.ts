@@ -23,7 +23,6 @@ Examples:
   data-out inspect --key me.sec.pem --key old.sec.pem sample.bam.c4gh
   curl -s https://... | data-out inspect --key me.sec.pem -`;
 
-/** `inspect [file]`. */
 export function registerInspect(program: Command, context: CommandContext): void {
   withKeyOptions(program.command('inspect'))
     .description('show a Crypt4GH header, and which of your keys opens it')

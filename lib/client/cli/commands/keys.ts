@@ -37,7 +37,6 @@ Examples:
   data-out keys show me.pub.pem
   data-out keys show me.sec.pem > me.pub.pem`;
 
-/** `keys generate|show|passwd`. */
 export function registerKeys(program: Command, context: CommandContext): void {
   const keys = program
     .command('keys')

@@ -16,7 +16,6 @@ Examples:
   data-out reencrypt --key me.sec.pem -r bob.pub.pem -o for-bob.c4gh sample.bam.c4gh
   data-out reencrypt --key me.sec.pem -r bob.pub.pem --add -o shared.c4gh sample.bam.c4gh`;
 
-/** `reencrypt [file]`. */
 export function registerReencrypt(program: Command, context: CommandContext): void {
   const reencrypt = program
     .command('reencrypt')

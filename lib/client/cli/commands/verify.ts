@@ -51,7 +51,6 @@ const columns: Columns<ReturnType<typeof rowOf>> = [
   ['WHY', ({ detail }) => detail],
 ];
 
-/** `verify [folder]`. */
 export function registerVerify(program: Command, context: CommandContext): void {
   const verifying = program
     .command('verify')

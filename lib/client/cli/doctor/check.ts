@@ -45,10 +45,7 @@ export function wrong(
   return { check, verdict: 'failed', code, text, remedy, details };
 }
 
-/**
- * The result of a check that failed or could not be made. Rethrows defects and interruptions.
- * @param ownRemedy instead of the error's, which may suggest this very command
- */
+/** The result of a check that failed or could not be made. Rethrows defects and interruptions. */
 export function failed(check: string, error: unknown, ownRemedy?: string): CheckResult {
   const code = codeOf(error);
   if (code === undefined || code === 'interrupted') throw error;

@@ -24,10 +24,6 @@ export interface ExportWords {
 /** A checked order, and its facts for the administrator. Nothing of the visa is verified. */
 export type ExportOrder = Awaited<ReturnType<typeof readOrder>>;
 
-const ifPrivateKeyCame =
-  'Delete it, and ask the recipient to make new keys and send only ….pub.pem: anyone who has seen a private key ' +
-  'can read the files that are encrypted for it.';
-
 /**
  * Reads the files of an order and checks visa and key, because the service answers before it checks them.
  * @param sources what names the files: options, or columns of a batch
@@ -44,7 +40,7 @@ export async function readOrder(
   refuseToken(sources.visa, words.visa);
   const path = resolve(terminal.folder, words.visa);
   const visa = await checkedVisa(sources.visa, await readSecretFile(sources.visa, path));
-  const publicKey = await readPublicKey(sources.publicKey, words.publicKey, terminal, ifPrivateKeyCame);
+  const publicKey = await readPublicKey(sources.publicKey, words.publicKey, terminal);
   const token = decodeVisaOrPassport(visa);
   if (token === undefined) {
     const what = `${path} holds neither a GA4GH visa nor a passport`;

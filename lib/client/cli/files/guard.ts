@@ -3,10 +3,8 @@ import { resolve } from 'node:path';
 import { looksLikePrivateKey } from '../../../crypt4gh/index.ts';
 import { usageError } from '../../../terminal/errors.ts';
 import { printable } from '../../../terminal/output.ts';
+import { maxKeyFileBytes } from '../key-files.ts';
 import type { Session } from '../session.ts';
-
-/** Bytes. Larger files are not key files. */
-const maxKeyFileBytes = 65_536;
 
 /**
  * Protects what cannot be made again: no output may be a file that the command reads, under whatever name, or a private key.

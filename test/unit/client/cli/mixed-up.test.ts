@@ -39,15 +39,6 @@ describe('a private key in the place of a public one', () => {
     const secret = await readFile(join(folder, 'me.sec.pem'), 'utf8');
     expect(stderr).not.toContain(secret.split('\n')[1]);
   });
-
-  test('admin export: the administrator asks for a new pair', async () => {
-    const argv = ['admin', 'export', 'EGAD1', '--visa', 'visa.jwt', '--public-key', 'me.sec.pem', '--dry-run'];
-    const { exitCode, stderr } = await run(...argv);
-    expect(exitCode).toBe(2);
-    expect(stderr).toMatch(
-      /--public-key: .*me\.sec\.pem is a PRIVATE key.*\nDelete it, and ask the recipient to make new keys/,
-    );
-  });
 });
 
 describe('files in the place of others are named', () => {

@@ -237,14 +237,13 @@ describe('a request that is refused', () => {
 describe('a page that the user has named', () => {
   test('may read, and its preflight says what', async () => {
     const origin = 'https://igv.example';
-    const headers = { origin, 'access-control-request-private-network': 'true' };
+    const headers = { origin };
     const preflight = await get(sample, { method: 'OPTIONS', headers });
     expect(preflight.status).toBe(204);
     expect(preflight.headers).toMatchObject({
       'access-control-allow-origin': origin,
       'access-control-allow-methods': 'GET, HEAD, OPTIONS',
       'access-control-allow-headers': expect.stringContaining('Range'),
-      'access-control-allow-private-network': 'true',
       vary: 'Origin',
     });
     const reply = await get(sample, { headers: { origin, 'sec-fetch-site': 'cross-site', range: 'bytes=0-9' } });

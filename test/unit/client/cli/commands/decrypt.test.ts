@@ -182,12 +182,6 @@ describe('--delete', () => {
     expect((await toOpen('--delete')).exitCode).toBe(4);
   });
 
-  test('also one that an earlier run has decrypted', async () => {
-    await toOpen();
-    expect(await toOpen('--delete')).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('(2 before)') });
-    expect(await namesIn('data')).toEqual([receiptName]);
-  });
-
   test('keeps what no receipt names, and what one cannot prove', async () => {
     const { plaintext_sha256: _, ...bare } = listed[0];
     await deliver([bare]);

@@ -13,7 +13,7 @@ import {
   publicKeyFingerprint,
 } from '../../../../../lib/crypt4gh/index.ts';
 import type { Terminal } from '../../../../../lib/terminal/terminal.ts';
-import { runCli, terminalOf } from '../../../../helpers/cli-run.ts';
+import { runCli } from '../../../../helpers/cli-run.ts';
 import { containerOf } from '../../../../helpers/client-world.ts';
 import { OutboxServer } from '../../../../helpers/outbox-server.ts';
 import { deliveredFile, ReceiptSigner, receiptOf, requestId } from '../../../../helpers/receipts.ts';
@@ -124,16 +124,6 @@ describe('download', () => {
     expect(server.count(/jwks\.json$/)).toBe(1);
   });
 
-  test('has it all in JSON', async () => {
-    deliver({ generation: 3 });
-    const { stdout } = await download('--all', '--json', '--parallel', '1');
-    const lines = rowsOf(stdout);
-    expect(lines.slice(0, 2)).toMatchObject(names.map((name) => ({ name, verified: 'bytes' })));
-    expect(lines[2]).toMatchObject({
-      summary: { files: 2, verified: 2, receipts: [{ requestId: requestId(1), generation: 3, complete: true }] },
-    });
-  });
-
   describe('with --original-paths', () => {
     const under = (paths: readonly string[]) =>
       deliver({ files: files.map((file, index) => ({ ...file, path: paths[index]! })) });
@@ -164,14 +154,6 @@ describe('download', () => {
       expect((await readdir(join(folder, 'data/in'))).sort()).toEqual(names);
       expect((await verify()).exitCode).toBe(0);
     });
-
-    test('says which files have no receipt: they keep their names', async () => {
-      deliver({ files: [{ ...files[0]!, path: 'x.bam' }] });
-      const { exitCode, stderr } = await download('--all', '--original-paths');
-      expect(exitCode).toBe(10);
-      expect(stderr).toContain('warning: 1 file without a receipt keeps its staged name\n');
-      expect(await inFolder()).toEqual([receiptName, names[1], 'x.bam.c4gh']);
-    });
   });
 
   describe('reads receipts', () => {
@@ -180,18 +162,6 @@ describe('download', () => {
       server.put(name, signer.sign(receiptOf([files[index]!], { jti: requestId(jti), kind: 'file' })));
       return name;
     };
-    test('before the files, and counts them on a terminal', async () => {
-      deliver();
-      // So long that the terminal has shown the counter.
-      server.held = (name) => (name === receiptName ? new Promise((resolve) => setTimeout(resolve, 2000)) : undefined);
-      const { exitCode, stderr } = await run(['download', '--all', '-o', 'data'], {
-        ...terminalOf(80),
-        now: () => new Date(),
-      });
-      expect(exitCode).toBe(0);
-      expect(stderr).toContain('reading receipts 0/1');
-      expect(lastLine(stderr)).toContain('2 verified');
-    });
 
     test('that may name a wanted file, and no others', async () => {
       deliver();
@@ -223,11 +193,6 @@ describe('download', () => {
       });
       expect(stdout.equals(containers[0]!)).toBe(true);
       expect(await readdir(folder)).toEqual(['me.sec.pem']);
-    });
-
-    test('says that it is not verified without a receipt', async () => {
-      const { exitCode, stderr } = await toOutput(names[1]);
-      expect({ exitCode, stderr }).toMatchObject({ exitCode: 10, stderr: expect.stringContaining('none verified') });
     });
 
     test('withholds the last byte of one that differs, and all of one whose receipt is not genuine', async () => {
@@ -313,11 +278,6 @@ describe('download', () => {
       expect(rowsOf((await run(['list', '--dataset', other, '--json'])).stdout)).toHaveLength(1);
     });
 
-    test('can be limited by names', async () => {
-      expect(await download('--dataset', other, names[0])).toMatchObject({ exitCode: 4 });
-      expect(await download('--dataset', other, 'EGAF00000000002')).toMatchObject({ exitCode: 0 });
-    });
-
     test('is not known where no receipt can be verified, and the message says why', async () => {
       server.keySet = undefined;
       expect(await download('--dataset', other)).toMatchObject({
@@ -379,14 +339,6 @@ describe('download', () => {
     // Only a receipt whose signature is valid is saved.
     const isGenuine = !/signature|cannot be verified/.test(stderr);
     expect(await inFolder()).toEqual([...(isGenuine ? [receiptName] : []), ...names]);
-  });
-
-  test('warns of a delivery that delivered nothing, and of none that a later one completes', async () => {
-    const missing = [{ file_id: 'EGAF00000000002', path: '/b', reason: 'given_up' }];
-    server.put(receiptName, signer.sign(receiptOf([], { complete: false, missing })));
-    expect((await download('--all')).stderr).toContain('1 file was not delivered: EGAF00000000002 (given_up)');
-    deliverLater();
-    expect((await download('--all')).stderr).not.toContain('is not complete');
   });
 
   test('fetches receipts alone', async () => {
@@ -725,14 +677,6 @@ describe('download --wait', () => {
     expect(await inFolder()).toHaveLength(4);
   });
 
-  test('ends with 10 if the delivery is not complete, with what was delivered', async () => {
-    deliver({ complete: false, missing: [{ file_id: 'EGAF00000000003', path: '/c', reason: 'given_up' }] });
-    const { exitCode, stderr } = await download('--wait');
-    expect(exitCode).toBe(10);
-    expect(stderr).toContain('is not complete');
-    expect(await inFolder()).toEqual([receiptName, ...names]);
-  });
-
   test('ends with 10 if the outbox does not have all delivered files any more', async () => {
     deliver();
     server.remove(names[1]);
@@ -753,12 +697,6 @@ describe('download --wait', () => {
     expect(stderr).toContain(why);
     expect(stderr).toContain('without --wait');
     expect(server.count(/files$/)).toBe(0);
-  });
-
-  test('ends with 11 when its time is over', async () => {
-    const { exitCode, stderr } = await download('--wait', '--timeout', '1s');
-    expect(exitCode).toBe(11);
-    expect(stderr).toContain('there is no new delivery receipt yet');
   });
 
   const gone = ['--request', '--since', '--connections', '--no-sync', '--skip-existing', '--require-receipt'];
@@ -857,15 +795,6 @@ describe('verify', () => {
     expect(exitCode).toBe(10);
   });
 
-  test('refuses the keys of another service', async () => {
-    deliver();
-    await download('--all');
-    await writeFile(join(folder, 'jwks.json'), JSON.stringify(new ReceiptSigner('other').keySet));
-    const otherKeys = await verify('--keys', 'jwks.json');
-    expect(otherKeys.stderr).toContain('signed by a key that is not in the key set');
-    expect(otherKeys.exitCode).toBe(10);
-  });
-
   test('ends with 10 if the delivery is not complete, until a later one is', async () => {
     deliver({
       complete: false,
@@ -938,7 +867,6 @@ describe('list', () => {
     const early = { now: () => new Date('2026-11-01T00:00:00Z') };
     const list = (...argv: string[]) => run(['list', ...argv], early);
     const cells = (stdout: string) => stdout.split('\n').map((line) => line.split(/ {2,}/).slice(4));
-    const requestsFor = (what: RegExp) => server.requests.filter((request) => what.test(request)).length;
 
     test('from the receipts, and "-" where there is none', async () => {
       server.put(receiptName, signer.sign(receiptOf(files.slice(0, 1))));
@@ -947,13 +875,6 @@ describe('list', () => {
       expect(stderr).toMatch(/^2 files, .*\n$/);
       expect(cells((await list('--receipts')).stdout)[3]).toEqual(['receipt']);
       expect(rowsOf((await list('--json')).stdout).map(({ path }) => path)).toEqual([`/submitted/${names[0]}`, null]);
-    });
-
-    test('as text that cannot steer the terminal', async () => {
-      server.put(receiptName, signer.sign(receiptOf([{ ...files[0]!, path: 'a\u001b[2J\u202eb/🧬 標本.bam' }])));
-      const { stdout } = await list();
-      expect(stdout).toContain('a\\u{1b}[2J\\u{202e}b/🧬 標本.bam');
-      expect(stdout).not.toContain('\u001b');
     });
 
     test('and without receipts there is no such column, and no request for keys', async () => {
@@ -1000,24 +921,6 @@ describe('list', () => {
       expect(stderr).toMatch(/warning: some submitted paths are not shown: .* did not arrive within 10 s/);
     });
 
-    test('of at most 4 MiB of receipts, unless they are asked for', async () => {
-      const many = Array.from({ length: 9000 }, (_, index) => ({
-        ...files[1]!,
-        name: index === 0 ? names[1] : `EGAF9-${index}.c4gh`,
-        path: `${'long/'.repeat(20)}${index}`,
-      }));
-      server.put(receiptName, signer.sign(receiptOf(many)));
-      const { stdout, stderr } = await list();
-      expect(stdout.split('\n')[0]).toMatch(/ EXPIRES$/);
-      expect(stderr).toMatch(
-        /No submitted paths are shown: 1 delivery receipt was not read \(\d\.\d MiB\)\. --paths reads all\.\n/,
-      );
-      expect(requestsFor(/bucket/)).toBe(0);
-      const all = await list('--paths');
-      expect(cells(all.stdout)[2]).toEqual([`${'long/'.repeat(20)}0`]);
-      expect(all.stderr).not.toContain('not read');
-    });
-
     test('of at most 20 receipts, unless they are asked for', async () => {
       const put = (number: number) =>
         server.put(
@@ -1042,25 +945,4 @@ test('decrypt skips a receipt', async () => {
   expect(exitCode).toBe(0);
   expect(stderr).toContain('skipped');
   expect(await readdir(folder)).toHaveLength(2);
-});
-
-describe('the examples in the help', () => {
-  test.each(['download', 'verify'])('of %s work, for a delivery that is waited for', async (command) => {
-    const jti = '0b5c0f4e-8a53-4d0e-9a44-0d5f3c1e7a10';
-    const receipt = receiptOf(files, { jti, requested_at: '2026-11-22T09:30:00Z', key_fingerprint: own });
-    server.put(`EGAD00000000001-${jti}.delivery.jws`, signer.sign(receipt), new Date('2026-11-22T10:00:00Z'));
-    await writeFile(join(folder, 'jwks.json'), JSON.stringify(signer.keySet));
-    if (command === 'verify') await download('--all');
-    const { stdout } = await run([command, '--help']);
-    const [, text = ''] = stdout.toString().split('Examples:\n');
-    const lines = text.split('\n').filter((line) => command === 'verify' || line.includes('--wait'));
-    const examples = lines.map((line) => line.trim().split(' ').slice(1)).filter((argv) => argv.length > 0);
-    expect(examples.length).toBeGreaterThan(0);
-    for (const argv of examples) {
-      const { exitCode, stderr } = await run(argv);
-      expect(stderr).toMatch(/ 2 verified; receipt|2 already present|2 of 2 files verified/);
-      expect(exitCode).toBe(0);
-    }
-    expect(await inFolder()).toHaveLength(3);
-  });
 });

@@ -59,34 +59,10 @@ describe('a person without settings', () => {
     }
   });
 
-  test('is warned of secrets that Git can commit', async () => {
-    await mkdir(world.at('.git'));
-    const { stderr } = await world.run(['setup'], [...service(), 'new', 'me', 'horse', 'horse']);
-    for (const name of ['.config/data-out/password', 'me.sec.pem']) {
-      expect(stderr).toContain(`warning: Git can commit the secret ${world.at(name)}`);
-    }
-  });
-
   test('sees neither password nor passphrase nor visa again', async () => {
     const { stdout, stderr, questions } = await world.run(['setup'], [...service(), '', '', 'horse', 'horse']);
     const shown = `${stdout}${stderr}${questions.join()}${await readFile(world.configPath, 'utf8')}`;
     for (const secret of [world.password, 'horse', visas.good]) expect(shown).not.toContain(secret);
-  });
-
-  test('may have no password at a service that asks for none', async () => {
-    world.needsPassword = false;
-    const { exitCode, questions } = await world.run(['setup'], [world.url, 'visa.jwt', '', '', '', 'a', 'a']);
-    expect(exitCode).toBe(0);
-    expect(questions[2]).toBe('User name: ');
-    expect(await config()).not.toHaveProperty('username');
-  });
-
-  test('may be asked for the password each time', async () => {
-    const answers = [world.url, 'visa.jwt', world.username, '', '', '', 'a', 'a', world.password];
-    const { exitCode, questions } = await world.run(['setup'], answers);
-    expect(exitCode).toBe(0);
-    expect(questions.at(-1)).toBe(`Password of ${world.username}: `);
-    expect(await config()).not.toHaveProperty('password_file');
   });
 
   test('may have a key already, which is not changed', async () => {
@@ -237,11 +213,6 @@ describe('a person with settings', () => {
     expect(run.exitCode).toBe(0);
     expect(run.questions[2]).toBe('Password (not shown; Enter: keep the one you have): ');
     expect(await readFile(world.at('.config/data-out/password'), 'utf8')).toBe('renewed\n');
-  });
-
-  test('is told which variables hide them', async () => {
-    const run = await world.run(['setup'], [...service(), 'new', 'me', 'a', 'a'], { env: { DATA_OUT_URL: world.url } });
-    expect(run.stderr).toContain('DATA_OUT_URL is set in the environment, and overrides the configuration file');
   });
 
   test('may have lost the files that they name, or written a password into the address', async () => {
