@@ -139,9 +139,8 @@ describe('a REQUEST authorizer', () => {
 });
 
 it('a streamed reply is asked for by at most 6 MB', async () => {
-  const streamed = (size: number) => engine.functions.invokeStreaming('stream', { filler: 'x'.repeat(size) }).next();
-  await expect(streamed(7_000_000)).rejects.toThrow(RequestTooLargeException);
-  expect((await streamed(1_000)).done).toBe(false);
+  const streamed = engine.functions.invokeStreaming('echo', { filler: 'x'.repeat(7_000_000) });
+  await expect(streamed.next()).rejects.toThrow(RequestTooLargeException);
 });
 
 describe('a queue', () => {
