@@ -57,7 +57,7 @@ test('the smoke test believes what is deployed, and not the settings', async () 
   const { terminal, said } = makeTerminal({ now: () => new Date() });
   const argv = ['--json', '--connection', service.engine.connectionPath];
   // The deployment writes receipts.
-  const expected = { archiveKind: 'fega', deliveryReceipt: false, adminPage: true, needsPassword: true };
+  const expected = { archiveKind: 'fega', deliveryReceipt: false, adminPage: false, needsPassword: true };
   const exitCode = await runSmoke(argv, terminal, { local: expected, deployed: expected });
   expect(exitCode, said.stdout).toBe(0);
   const lines = said.stdout.trim().split('\n');

@@ -26,6 +26,7 @@ beforeAll(async () => {
     await mkdir(join(folder, path, '..'), { recursive: true });
     await writeFile(join(folder, path), content);
   }
+  await writeFile(join(folder, 'files.csv'), ['path', ...contents.keys()].join('\n'));
 });
 afterAll(async () => {
   await service?.stop();
@@ -35,7 +36,7 @@ afterAll(async () => {
 const run = (argv: readonly string[], choices: Partial<ProcessChoices> = {}) =>
   opsProcess(['archive', ...argv], { connectionPath: service.engine.connectionPath, ...choices });
 const addFolder = (choices: Partial<ProcessChoices> = {}) =>
-  run(['add', folder, '--dataset', datasetId, '--json'], choices);
+  run(['add', folder, '--manifest', join(folder, 'files.csv'), '--dataset', datasetId, '--json'], choices);
 const summaryIn = (stdout: string) => JSON.parse(stdout.trim().split('\n').at(-1) ?? '').summary;
 const rows = async () => new Set((await service.sql('select archive_file_path from sda.files')).flat());
 
@@ -45,7 +46,7 @@ async function bodies(): Promise<Set<string>> {
   return new Set(Contents.map(({ Key = '' }) => Key));
 }
 
-test('a folder of 200 files, killed and given again: each file once, and nothing is sent twice', async () => {
+test('a manifest of 200 files, killed and given again: each file once, and nothing is sent twice', async () => {
   let sent = 0;
   const stop = service.engine.traffic.observe(({ caller, action }) => {
     if (caller === 'operator' && action === 'PutObject') sent += 1;

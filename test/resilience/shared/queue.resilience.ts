@@ -37,3 +37,26 @@ test('a function that is stopped by its time limit: the message comes back', asy
   expect(line?.functionName).toBe('consume-export');
   expect(steps.map(({ event }) => event)).toEqual(['accepted', 'staged']);
 });
+
+test('near its time limit a function that has copied a part sends its message again, and the next one stages the file', async () => {
+  const { fileId } = await service.archive('EGAD2', 'a.bam', 8_600_000);
+  await service.setDataset('EGAD2', 'released');
+  const { functions, traffic } = service.engine;
+  const { timeoutSeconds } = functions.definition('stage-file');
+  // Staging begins nothing with less than 20 s left, and no copy with less than it may take at S3's slowest.
+  functions.limitTime('stage-file', 26);
+  const sent: string[] = [];
+  const undo = traffic.addFault(({ caller, action, input }) => {
+    if (caller !== 'stage-file') return undefined;
+    const { Entries = [] } = (input ?? {}) as { Entries?: readonly { MessageBody: string }[] };
+    sent.push(...Entries.map(({ MessageBody }) => MessageBody).filter((body) => body.includes('fileId')));
+    return action === 'UploadPart' ? { delayMs: 5000 } : undefined;
+  });
+  const visa = await service.visa({ datasetId: 'EGAD2' });
+  const requestId = await service.exported({ id: 'EGAD2', visa, publicKey: generateKeyPair().publicKey });
+  const steps = await service.settled(requestId);
+  undo();
+  functions.limitTime('stage-file', timeoutSeconds);
+  expect(sent.map((body) => JSON.parse(body))).toEqual([{ requestId, fileId }]);
+  expect(steps.map(({ event }) => event)).toEqual(['accepted', 'staged']);
+});
