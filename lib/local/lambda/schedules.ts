@@ -20,7 +20,7 @@ export function startSchedules(deployment: Deployment, functions: Pick<Functions
       const everyMs = periodOf(rule);
       return list(rule.property('Targets')).map((target) => {
         // A failure is in the function's log.
-        const run = () => functions.invoke(String(record(target).Arn), event).catch(() => undefined);
+        const run = () => void functions.invoke(String(record(target).Arn), event).catch(() => undefined);
         return setInterval(run, everyMs);
       });
     });

@@ -28,14 +28,12 @@ export function sendOverWire(baseUrl: string, request: WireRequest, signal: Abor
   const path = `${pathname.replace(/\/$/, '')}/${request.path}`;
   const start = protocol === 'https:' ? securely : plainly;
   return new Promise((resolve, reject) => {
-    const outgoing = start({ hostname, port, path, method, agent: false, signal }, async (incoming) => {
-      try {
-        const bytes = Buffer.concat(await incoming.toArray());
-        const { statusCode: status = 0, headers } = incoming;
+    const outgoing = start({ hostname, port, path, method, agent: false, signal }, (incoming) => {
+      const { statusCode: status = 0, headers } = incoming;
+      incoming.toArray().then((pieces: Buffer[]) => {
+        const bytes = Buffer.concat(pieces);
         resolve({ status, headers, bytes, text: bytes.toString() });
-      } catch (error) {
-        reject(error);
-      }
+      }, reject);
     });
     outgoing.on('error', reject);
     for (const [name, value] of Object.entries(headers)) outgoing.setHeader(name, value);
