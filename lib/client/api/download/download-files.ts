@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import type { ListedFile, ProxyApi } from '../delivery-api.ts';
 import { ClientError, interrupted, UnavailableError } from '../errors.ts';
-import type { ListedFile, ProxyApi } from '../proxy.ts';
 import { type Crc, loadCrc } from './disk/container-digest.ts';
 import { LocalDiskError, makeFolder } from './disk/local-disk.ts';
 import { localPaths, NameClashes } from './disk/local-name.ts';

@@ -1,6 +1,6 @@
 import { combinedCrc, emptyCrc, formatCrc } from '../../../common/crc64nvme.ts';
+import type { ListedFile, ProxyApi } from '../delivery-api.ts';
 import { ClientError } from '../errors.ts';
-import type { ListedFile, ProxyApi } from '../proxy.ts';
 import { ContainerDigest, type Crc } from './disk/container-digest.ts';
 import { checkSpace, makeFoldersIn } from './disk/local-disk.ts';
 import type { LocalPaths } from './disk/local-name.ts';

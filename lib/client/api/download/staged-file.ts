@@ -1,5 +1,5 @@
+import type { Location, ProxyApi } from '../delivery-api.ts';
 import { ClientError, UnavailableError } from '../errors.ts';
-import type { Location, ProxyApi } from '../proxy.ts';
 import { retryAfterMs } from '../retry.ts';
 import type { TransportReply } from '../transport.ts';
 

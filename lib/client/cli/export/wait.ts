@@ -1,7 +1,7 @@
 import { growingPause } from '../../../common/timing.ts';
 import { isUnderWay, type ShownExport } from '../../../contract/export-state.ts';
+import type { ProxyApi } from '../../api/delivery-api.ts';
 import { ClientError, interrupted } from '../../api/errors.ts';
-import type { ProxyApi } from '../../api/proxy.ts';
 import { administered } from './administrator.ts';
 
 /** The service checks a password for each poll. */

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { ListedFile, ProxyApi } from '../delivery-api.ts';
 import { ifThere, makeFolder, onDisk } from '../download/disk/local-disk.ts';
 import { localPaths } from '../download/disk/local-name.ts';
 import { ChangedError, mostRestarts, StagedFile } from '../download/staged-file.ts';
-import type { ListedFile, ProxyApi } from '../proxy.ts';
 import type { ReceiptKeys } from './key-set.ts';
 import { ReceiptError } from './receipt.ts';
 import { inParallel, noReceipts, type ReadReceipts, readReceipts } from './receipt-files.ts';

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import { calculateJwkThumbprint } from 'jose';
 import { describe, expect, test } from 'vitest';
-import { parseKeySet } from '../../../../../lib/client/api/delivery/key-set.ts';
-import { verifyReceipt } from '../../../../../lib/client/api/delivery/verify-receipt.ts';
+import { parseKeySet } from '../../../../../lib/client/api/receipts/key-set.ts';
+import { verifyReceipt } from '../../../../../lib/client/api/receipts/verify-receipt.ts';
 import { ReceiptSigner, receiptOf, requestId } from '../../../../helpers/receipts.ts';
 
 const signer = new ReceiptSigner();

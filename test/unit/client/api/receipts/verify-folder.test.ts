@@ -3,12 +3,12 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Claims } from '../../../../../lib/client/api/delivery/claims.ts';
+import { Claims } from '../../../../../lib/client/api/receipts/claims.ts';
 import {
   type VerifiedFile,
   type VerifyFolderOptions,
   verifyFolder,
-} from '../../../../../lib/client/api/delivery/verify-folder.ts';
+} from '../../../../../lib/client/api/receipts/verify-folder.ts';
 import type { DeliveredFile, DeliveryReceipt } from '../../../../../lib/contract/delivery.ts';
 import { encrypt, encryptHeader, generateKeyPair, openHeader } from '../../../../../lib/crypt4gh/index.ts';
 import { containerOf } from '../../../../helpers/client-world.ts';
