@@ -9,7 +9,7 @@ import type { DownloadEvent, FileResult } from './events.ts';
 import { type Existing, keptFile } from './existing.ts';
 import { compared, type Expected, type Verified } from './expected.ts';
 import { PartFile, pieceBytes } from './part-file.ts';
-import { ChangedError, mostRestarts, StagedFile } from './staged-file.ts';
+import { ChangedError, restarting, StagedFile } from './staged-file.ts';
 import type { PieceMemory, Workers } from './workers.ts';
 
 export interface DownloadFileOptions {
@@ -49,15 +49,11 @@ export async function downloadFile(
     read: (bytes) => onEvent({ type: 'progress', name, bytes }),
   });
   if (kept) return { outcome: 'skipped', size: file.size, ...kept };
-  for (let { size } = file, restarts = 0; ; restarts += 1) {
-    try {
-      return { outcome: 'downloaded', size, verified: await fetched(options, size) };
-    } catch (error) {
-      if (!(error instanceof ChangedError) || restarts === mostRestarts) throw error;
-      onEvent({ type: 'restarted', name });
-      ({ size } = error);
-    }
-  }
+  return await restarting(
+    file.size,
+    async (size) => ({ outcome: 'downloaded', size, verified: await fetched(options, size) }),
+    () => onEvent({ type: 'restarted', name }),
+  );
 }
 
 async function fetched(options: DownloadFileOptions, size: number): Promise<Verified | undefined> {
