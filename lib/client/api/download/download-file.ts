@@ -1,25 +1,23 @@
 import { combinedCrc, emptyCrc, formatCrc } from '../../../common/crc64nvme.ts';
-import type { ListedFile, ProxyApi } from '../delivery-api.ts';
+import type { ListedFile } from '../delivery-api.ts';
 import { ClientError } from '../errors.ts';
 import { type Crc, headerSha256 } from './disk/container-digest.ts';
 import { checkSpace, makeFoldersIn } from './disk/local-disk.ts';
 import type { LocalPaths } from './disk/local-name.ts';
 import { FileLock } from './disk/lock.ts';
+import type { DownloadFilesOptions } from './download-files.ts';
 import type { DownloadEvent, FileResult } from './events.ts';
-import { type Existing, keptFile } from './existing.ts';
+import { keptFile } from './existing.ts';
 import { compared, type Expected, type Verified } from './expected.ts';
 import { PartFile, pieceBytes } from './part-file.ts';
 import { ChangedError, restarting, StagedFile } from './staged-file.ts';
 import type { PieceMemory, Workers } from './workers.ts';
 
-export interface DownloadFileOptions {
-  readonly proxy: ProxyApi;
+export interface DownloadFileOptions extends Pick<DownloadFilesOptions, 'proxy' | 'folder' | 'existing' | 'signal'> {
   readonly file: ListedFile;
-  readonly folder: string;
   /** Folders below `folder` that the file is in. */
   readonly folders: readonly string[];
   readonly paths: LocalPaths;
-  readonly existing: Existing;
   readonly expected: Expected | undefined;
   readonly crc: Crc;
   /** The worker that begins the file and finishes it. Others join it while there are more pieces. */
@@ -28,7 +26,6 @@ export interface DownloadFileOptions {
   /** Of the file in the listing. */
   readonly order: number;
   readonly onEvent: (event: DownloadEvent) => void;
-  readonly signal: AbortSignal | undefined;
 }
 
 /**

@@ -67,6 +67,7 @@ const mostWholeReplies = 2;
 /** No request begins this shortly before an address expires, or in the last quarter of a shorter life. */
 const marginMs = 30_000;
 const sameCommand = 'Run the same command again: it resumes.';
+const refused = 'Tell the operator: storage refuses addresses that the service has just made.';
 
 /** A staged container, served by storage at addresses that the proxy gives. An address is asked for when it is needed. */
 export class StagedFile {
@@ -200,10 +201,7 @@ export class StagedFile {
     if (status === 412) throw new ChangedError(name, size);
     if (status !== 200 && status !== 206) {
       const message = `${name}: storage answered with status ${status}`;
-      if (refusals.has(status))
-        throw new RefusedError(message, {
-          remedy: 'Tell the operator: storage refuses addresses that the service has just made.',
-        });
+      if (refusals.has(status)) throw new RefusedError(message, { remedy: refused });
       const after = retryAfterMs(reply.header('retry-after'), transport.timing.now());
       throw new UnavailableError(message, { retryAfterMs: after, remedy: sameCommand });
     }
