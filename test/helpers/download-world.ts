@@ -2,13 +2,13 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from '../../lib/client/api/connection.ts';
+import { ProxyApi } from '../../lib/client/api/delivery-api.ts';
 import {
   type DownloadFilesOptions,
   type DownloadReport,
   downloadFiles,
 } from '../../lib/client/api/download/download-files.ts';
 import type { DownloadEvent } from '../../lib/client/api/download/events.ts';
-import { ProxyApi } from '../../lib/client/api/proxy.ts';
 import { Transport, type TransportSettings } from '../../lib/client/api/transport.ts';
 import { systemTiming } from '../../lib/common/timing.ts';
 import { FaultProxy } from './fault-proxy.ts';

@@ -103,7 +103,7 @@ const reserved: readonly { readonly packages: RegExp; readonly areas: readonly s
 /** Floors inside an area, lowest first: a file may import its own floor and those below. Files on none are below all. */
 const floors: Readonly<Record<string, readonly string[]>> = {
   'lib/crypt4gh/': ['keys/', 'header/', 'body/', 'threads/', 'index.ts'],
-  'lib/client/api/': ['download/remote/', 'download/disk/', 'download/', 'delivery/'],
+  'lib/client/api/': ['download/disk/', 'download/', 'receipts/'],
 };
 
 /** Every import of one file that goes up to a higher floor of its area. */
@@ -250,7 +250,7 @@ describe('import rules', () => {
 
   test.each([
     ['lib/crypt4gh/header/packets.ts', "import type { ByteRange } from '../body/positions.ts';"],
-    ['lib/client/api/download/check.ts', "import type { Claim } from '../delivery/claims.ts';"],
+    ['lib/client/api/download/check.ts', "import type { Claim } from '../receipts/claims.ts';"],
   ])('are broken between floors by %s with %s', (file, source) => {
     expect(upward(file, source)).toHaveLength(1);
   });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseKeySet } from '../../lib/client/api/delivery/key-set.ts';
-import { verifyReceipt } from '../../lib/client/api/delivery/verify-receipt.ts';
+import { parseKeySet } from '../../lib/client/api/receipts/key-set.ts';
+import { verifyReceipt } from '../../lib/client/api/receipts/verify-receipt.ts';
 import { deliveredFile, ReceiptSigner, receiptOf } from '../helpers/receipts.ts';
 
 const signer = new ReceiptSigner();

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { parseKeySet } from '../../lib/client/api/delivery/key-set.ts';
-import { verifyReceipt } from '../../lib/client/api/delivery/verify-receipt.ts';
+import { parseKeySet } from '../../lib/client/api/receipts/key-set.ts';
+import { verifyReceipt } from '../../lib/client/api/receipts/verify-receipt.ts';
 import { ReceiptSigner, receiptOf } from '../helpers/receipts.ts';
 
 /** The largest receipts, as the service writes them and as the client reads them. */

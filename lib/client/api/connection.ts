@@ -3,7 +3,7 @@ import { limits } from '../../contract/limits.ts';
 import { ClientError, ServiceError, UnavailableError } from './errors.ts';
 import { fewerHeaders, refusal } from './problem.ts';
 import type { Transport, TransportReply, TransportRequest } from './transport.ts';
-import type { VisaChoice } from './visa-choice.ts';
+import { outboxVisa } from './visa-choice.ts';
 
 /** User name and password of HTTP Basic (RFC 7617). */
 export interface BasicCredentials {
@@ -11,30 +11,30 @@ export interface BasicCredentials {
   readonly password: string;
 }
 
-/** Settings of {@link connect}. Secrets come from functions, so that a renewed file is read again. */
-export interface ConnectionSettings {
-  /** Base URL of the proxy API, such as `https://….amazonaws.com/v1/`. */
-  readonly proxyUrl?: string | undefined;
-  readonly visa?: (() => Promise<string>) | undefined;
-  readonly basic?: (() => Promise<BasicCredentials>) | undefined;
-  /** Receives each remark for the user, once. A remark may hold text of a token. Default: remarks are dropped. */
-  readonly note?: (text: string) => void;
-  readonly transport: Transport;
-}
-
-/** One service, with the user's credentials. */
+/** One service, with the user's credentials. Secrets come from functions, so that a renewed file is read again. */
 export interface ServiceConnection {
   /** Base URL of the proxy API; its path ends in `/`. */
   readonly proxyUrl: URL | undefined;
-  /** Gives the visa or passport. It is asked again after a refusal, since the user may have renewed the file. */
+  /** Gives the visa or passport. */
   readonly visa: () => Promise<string>;
   readonly basic: (() => Promise<BasicCredentials>) | undefined;
+  /** Receives each remark for the user, once. A remark may hold text of a token. */
   readonly note: (text: string) => void;
   readonly transport: Transport;
 }
 
-/** @throws ClientError `usage` if a URL is not valid, holds credentials, or is not encrypted */
-export function connect(settings: ConnectionSettings): ServiceConnection {
+/**
+ * @param settings.proxyUrl such as `https://….amazonaws.com/v1/`
+ * @param settings.note default: remarks are dropped
+ * @throws ClientError `usage` if a URL is not valid, holds credentials, or is not encrypted
+ */
+export function connect(settings: {
+  readonly proxyUrl?: string | undefined;
+  readonly visa?: ServiceConnection['visa'] | undefined;
+  readonly basic?: ServiceConnection['basic'];
+  readonly note?: ServiceConnection['note'];
+  readonly transport: Transport;
+}): ServiceConnection {
   const { transport, basic, note } = settings;
   const noted = new Set<string>();
   return {
@@ -77,29 +77,20 @@ export function withSlash(url: URL): URL {
   return base;
 }
 
-interface Secrets {
-  readonly visa: string;
-  /** Value of an `Authorization` header. */
-  readonly basic: string | undefined;
-}
-
-/** Makes the header lines of {@link authorized} from the secrets. */
-export type Credentials = (secrets: Secrets) => Partial<TransportRequest>;
-
 /** A request to which {@link authorized} adds the credentials. */
-export interface AuthorizedRequest {
+export interface AuthorizedRequest extends Omit<TransportRequest, 'proxyAuthorization'> {
   /** Names the request in errors, such as `the listing`. */
   readonly what: string;
-  readonly needsVisa: boolean;
-  readonly request: Pick<TransportRequest, 'method' | 'url' | 'headers' | 'body' | 'signal'>;
-  readonly credentials: Credentials;
-  /** Chooses a visa from a passport that is too large for the headers. Default: nothing is sent then. */
-  readonly choice?: VisaChoice;
+  /** Researchers send a visa, and both of the first two their user name and password. */
+  readonly as: 'researcher' | 'administrator' | 'anyone';
   /** Failed attempts in a row after which it is given up; default: those of the transport. */
   readonly attempts?: number;
   /** Whether it must not be done twice: it is then not sent again once the service might have acted on it. Default: no. */
   readonly once?: boolean;
 }
+
+/** Longest visa that is sent twice: with the other headers, that is within the limit of a gateway. */
+const mostTwiceBytes = 4_500;
 
 /**
  * Sends a request with the user's credentials, reads the reply, and retries both as the transport's policy says. If the service
@@ -109,16 +100,15 @@ export interface AuthorizedRequest {
  */
 export async function authorized<T>(
   connection: ServiceConnection,
-  options: AuthorizedRequest,
+  request: AuthorizedRequest,
   read: (reply: TransportReply) => Promise<T>,
 ): Promise<T> {
   const { transport } = connection;
-  const { request, what, needsVisa, once } = options;
-  const backoff = transport.backoff(request.signal, options.attempts);
-  let renewed = false;
+  const { what, signal, attempts, once } = request;
+  const backoff = transport.backoff(signal, attempts);
+  let refused: TransportRequest | undefined;
   for (;;) {
-    const secrets = await secretsOf(connection, needsVisa);
-    const complete = fitting(connection, options, secrets);
+    const complete = await withCredentials(connection, request);
     try {
       const reply = await transport.send(complete);
       if (reply.status < 300) return await read(reply);
@@ -126,8 +116,8 @@ export async function authorized<T>(
     } catch (error) {
       if (error instanceof ServiceError && error.status === 401) {
         // The same credentials would be refused again.
-        if (renewed || isDeepStrictEqual(secrets, await secretsOf(connection, needsVisa))) throw error;
-        renewed = true;
+        if (refused || isDeepStrictEqual(complete, await withCredentials(connection, request))) throw error;
+        refused = complete;
       } else if (once && error instanceof UnavailableError && error.mayBeDone) {
         throw error;
       } else {
@@ -141,38 +131,28 @@ export async function authorized<T>(
  * The request with its credentials. One visa takes the place of a passport that is too large for a gateway.
  * @throws ClientError `usage` if nothing fits
  */
-function fitting(
-  { transport, note }: ServiceConnection,
-  { what, request, credentials, choice }: AuthorizedRequest,
-  secrets: Secrets,
-): TransportRequest {
-  const complete = (visa: string): TransportRequest => {
-    const { headers, ...more } = credentials({ ...secrets, visa });
-    return { ...request, ...more, headers: { ...request.headers, ...headers } };
-  };
-  const isTaken = (visa: string) => transport.headerBytes(complete(visa)) <= limits.requestHeaderBytes;
-  if (isTaken(secrets.visa)) return complete(secrets.visa);
-  const chosen = choice?.(secrets.visa, isTaken);
-  if (!chosen) throw tooLarge(what, complete(secrets.visa), transport);
-  note(chosen.note);
-  return complete(chosen.visa);
-}
-
-function tooLarge(what: string, request: TransportRequest, transport: Transport): ClientError {
-  const sizes = Object.entries(request.headers ?? {}).map(([name, value]) => ({ name, bytes: value.length }));
-  const [largest] = sizes.sort((a, b) => b.bytes - a.bytes);
-  const all = `${transport.headerBytes(request)} bytes of headers are more than the ${limits.requestHeaderBytes} that a gateway takes`;
-  return new ClientError('usage', `${what}: ${all}; ${largest?.name} has ${largest?.bytes}`, {
-    remedy: fewerHeaders,
+async function withCredentials(connection: ServiceConnection, asked: AuthorizedRequest): Promise<TransportRequest> {
+  const { transport, note } = connection;
+  const { what, as, attempts: _, once: _once, ...request } = asked;
+  const credentials = as === 'anyone' ? undefined : await connection.basic?.();
+  const headers = { ...request.headers, ...(credentials && { authorization: basicAuthorization(credentials) }) };
+  if (as !== 'researcher') return { ...request, headers };
+  const withVisa = (visa: string): TransportRequest => ({
+    ...{ ...request, headers: { ...headers, 'x-ga4gh-visa': visa } },
+    // In both headers: some intermediaries remove Proxy-Authorization. A long passport fits only once.
+    ...(visa.length <= mostTwiceBytes && { proxyAuthorization: `Bearer ${visa}` }),
   });
-}
-
-async function secretsOf({ visa, basic }: ServiceConnection, needsVisa: boolean): Promise<Secrets> {
-  const credentials = await basic?.();
-  return {
-    visa: needsVisa ? (await visa()).trim() : '',
-    basic: credentials && basicAuthorization(credentials),
-  };
+  const bytesWith = (visa: string) => transport.headerBytes(withVisa(visa));
+  const fits = (visa: string) => bytesWith(visa) <= limits.requestHeaderBytes;
+  const visa = (await connection.visa()).trim();
+  if (fits(visa)) return withVisa(visa);
+  const chosen = outboxVisa(visa, fits);
+  if (!chosen) {
+    const all = `${bytesWith(visa)} bytes of headers are more than the ${limits.requestHeaderBytes} that a gateway takes`;
+    throw new ClientError('usage', `${what}: ${all}; x-ga4gh-visa has ${visa.length}`, { remedy: fewerHeaders });
+  }
+  note(chosen.note);
+  return withVisa(chosen.visa);
 }
 
 /** The value of an `Authorization` header for HTTP Basic (RFC 7617). */

@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { parseJson } from '../../common/untrusted-json.ts';
 import { ClientError, checkAddress } from './errors.ts';
 
 /** A text that is not empty. */
@@ -15,12 +16,9 @@ export async function readJson(
   reply: { text(maximumBytes?: number): Promise<string> },
   maximumBytes?: number,
 ): Promise<unknown> {
-  const body = await reply.text(maximumBytes);
-  try {
-    return JSON.parse(body);
-  } catch {
-    throw unexpected('is not JSON');
-  }
+  const value = parseJson(await reply.text(maximumBytes));
+  if (value === undefined) throw unexpected('is not JSON');
+  return value;
 }
 
 /** What a reply has of a schema. @throws ClientError `protocol` */
@@ -34,37 +32,20 @@ export function parsed<T>(schema: z.ZodMiniType<T>, value: unknown): T {
   throw unexpected(isUnknown ? `has a ${name} that this version does not know` : `has no ${name}`);
 }
 
-/** The error for a reply that is not one of this service. @param what says what is wrong with it */
-export function unexpected(what: string): ClientError {
+function unexpected(what: string): ClientError {
   return new ClientError('protocol', `the service's reply ${what}`, {
     remedy: checkAddress,
   });
 }
 
-/** What a problem document (RFC 9457) says. What is not text, or an empty one, is `undefined`. */
-export interface ProblemDocument {
-  readonly code?: string | undefined;
-  readonly title?: string | undefined;
-  readonly detail?: string | undefined;
-  readonly requestId?: string | undefined;
-  readonly violations: readonly { readonly field: string; readonly message: string }[];
-}
-
 const violation = z.object({ field: z.string(), message: z.string() });
+const problem = z.object({
+  ...{ code: optional(text), title: optional(text), detail: optional(text), requestId: optional(text) },
+  violations: z.catch(z.array(z.unknown()), []),
+});
 
-/** Reads a problem document, or an Error of DRS, which calls the detail `msg`. Any other text says nothing. */
-export function problemIn(body: string): ProblemDocument {
-  try {
-    const members = Object(JSON.parse(body)) as Readonly<Record<string, unknown>>;
-    const [code, title, detail, requestId, msg] = ['code', 'title', 'detail', 'requestId', 'msg'].map(
-      (name) => text.safeParse(members[name]).data,
-    );
-    const violations = Array.isArray(members.violations) ? (members.violations as unknown[]) : [];
-    return {
-      ...{ code, title, detail: detail ?? msg, requestId },
-      violations: violations.flatMap((each) => violation.safeParse(each).data ?? []),
-    };
-  } catch {
-    return { violations: [] };
-  }
+/** Reads a problem document (RFC 9457). What is not text, or an empty one, is `undefined`. Any other body says nothing. */
+export function problemIn(body: string) {
+  const { violations = [], ...said } = problem.safeParse(parseJson(body)).data ?? {};
+  return { ...said, violations: violations.flatMap((each) => violation.safeParse(each).data ?? []) };
 }

@@ -1,24 +1,53 @@
 import { UnavailableError } from './errors.ts';
 import type { ForwardProxy } from './forward-proxy.ts';
-import { trustSystemStore } from './system-store.ts';
+import { trustSystemStore, unknownAuthority } from './system-store.ts';
 
+/** Codes of certificates, besides those whose authority is unknown. */
 const certificateCodes = new Set([
   'CERT_HAS_EXPIRED',
   'CERT_NOT_YET_VALID',
   'CERT_UNTRUSTED',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
   'ERR_TLS_CERT_ALTNAME_INVALID',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
+
+/** Codes of the parser for a reply that was cut. All others are for a reply that would be wrong again. */
+const cutReplies = new Set(['HPE_INVALID_EOF_STATE', 'HPE_CLOSED_CONNECTION']);
 
 /** How OpenSSL names bytes that are not TLS: in its code or, in older versions of Node.js, in its message. */
 const noTls = /wrong.version.number|packet.length.too.long|unknown.protocol|http.request/i;
 
-/** Codes of the parser for a reply that was cut. All others are for a reply that would be wrong again. */
-const cutReplies = new Set(['HPE_INVALID_EOF_STATE', 'HPE_CLOSED_CONNECTION']);
+/** Failures that waiting does not heal. */
+const lasting: readonly {
+  readonly is: (code: string, error: unknown) => boolean;
+  readonly what: string;
+  readonly remedy: string;
+}[] = [
+  {
+    is: (code) => certificateCodes.has(code) || unknownAuthority.has(code),
+    what: 'the certificate of the server there is not trusted',
+    remedy:
+      'If your network or service has its own certificate authority, name its PEM file with --ca or ' +
+      'NODE_EXTRA_CA_CERTS. If not, the connection may be intercepted: ask the operator.',
+  },
+  {
+    is: (code, error) => noTls.test(code) || (code === 'EPROTO' && noTls.test(String(error))),
+    what: 'the server there does not speak https',
+    remedy:
+      'Check host and port. Write http:// only for a service on this machine: to any other machine, your visa and ' +
+      'password would travel unencrypted.',
+  },
+  {
+    is: (code) => code === 'UND_ERR_HEADERS_OVERFLOW' || (code.startsWith('HPE_') && !cutReplies.has(code)),
+    what: 'the answer is not HTTP that this program can read',
+    remedy: 'Check the address, and a proxy on the way. If that does not help, tell the operator.',
+  },
+  {
+    // The library's parser is WebAssembly, for which Node.js reserves address space.
+    is: (_, error) => error instanceof RangeError && /wasm memory|allocate memory/i.test(error.message),
+    what: 'this program gets too little memory, because its address space is limited',
+    remedy: 'Raise the limit to 4 GB or more, such as by ulimit -v unlimited.',
+  },
+];
 
 /** Codes that a wrong address also causes. They are retried only for an origin that has answered before. */
 const addressCodes = new Set(['ENOTFOUND', 'ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
@@ -52,34 +81,12 @@ export function networkError(
 ): UnavailableError {
   const { known, proxy, withStore } = about;
   const code = codeOf(error);
-  if (certificateCodes.has(code)) {
-    return new UnavailableError(`the certificate of ${url.host} is not trusted (${code})`, {
-      retryable: !withStore && trustSystemStore(code),
-      remedy:
-        'If your network or service has its own certificate authority, name its PEM file with --ca or ' +
-        'NODE_EXTRA_CA_CERTS. If not, the connection may be intercepted: ask the operator.',
-    });
-  }
-  if (noTls.test(code) || (code === 'EPROTO' && noTls.test(String(error)))) {
-    return new UnavailableError(`${url.host}: the server there does not speak https (${code})`, {
-      retryable: false,
-      remedy:
-        'Check host and port. Write http:// only for a service on this machine: to any other machine, your visa and ' +
-        'password would travel unencrypted.',
-    });
-  }
-  if (code === 'UND_ERR_HEADERS_OVERFLOW' || (code.startsWith('HPE_') && !cutReplies.has(code))) {
-    return new UnavailableError(`${url.host}: the answer is not HTTP that this program can read (${code})`, {
-      retryable: false,
-      remedy: 'Check the address, and a proxy on the way. If that does not help, tell the operator.',
-    });
-  }
-  if (error instanceof RangeError && /wasm memory|allocate memory/i.test(error.message)) {
-    // The library's parser is WebAssembly, for which Node.js reserves address space.
-    return new UnavailableError('this program gets too little memory: its address space is limited', {
-      retryable: false,
-      remedy: 'Raise the limit to 4 GB or more, such as by ulimit -v unlimited.',
-    });
+  const { host } = url;
+  const final = lasting.find(({ is }) => is(code, error));
+  if (final) {
+    const { what, remedy } = final;
+    const retryable = !withStore && trustSystemStore(code);
+    return new UnavailableError(`${host}: ${what}${code && ` (${code})`}`, { retryable, remedy });
   }
   const refusal = tunnelRefusal(error);
   if (refusal !== undefined && refusal < 500 && refusal !== 429) {
@@ -87,35 +94,31 @@ export function networkError(
       refusal === 407
         ? 'Put its user name and password into HTTPS_PROXY: http://USER:PASSWORD@host:port.'
         : 'Ask its operator to allow this host. If the host can be reached without the proxy, name it in NO_PROXY.';
-    return new UnavailableError(`your forward proxy refuses ${url.host} (status ${refusal})`, {
-      retryable: false,
-      remedy,
-    });
+    return new UnavailableError(`your forward proxy refuses ${host} (status ${refusal})`, { retryable: false, remedy });
   }
   const cause = refusal === undefined ? code : `status ${refusal}`;
   const what = `${words[code] ?? 'the connection failed'}${cause && ` (${cause})`}`;
-  const retryable = known || !addressCodes.has(code);
-  const mayBeDone = refusal === undefined && !unsentCodes.has(code);
+  const isUnsent = unsentCodes.has(code);
+  const options = {
+    retryable: known || !addressCodes.has(code),
+    mayBeDone: refusal === undefined && !isUnsent,
+  };
   if (proxy !== undefined) {
     const name = `your forward proxy ${proxy.url.host} (${proxy.variable})`;
     // Through a proxy, nothing else is looked up or connected to.
-    return new UnavailableError(unsentCodes.has(code) ? `${name}: ${what}` : `${url.host}, through ${name}: ${what}`, {
-      retryable,
-      mayBeDone,
+    return new UnavailableError(isUnsent ? `${name}: ${what}` : `${host}, through ${name}: ${what}`, {
+      ...options,
       remedy: `Check ${proxy.variable} and the network. If the service can be reached without the proxy, name its host in NO_PROXY.`,
     });
   }
-  // A server that expects TLS ends an unencrypted connection at the first byte.
-  const isPlain = url.protocol === 'http:' && !known;
-  return new UnavailableError(`${url.host}: ${what}`, {
-    retryable,
-    mayBeDone,
-    remedy: addressCodes.has(code)
-      ? `${known ? 'Run the same command again when the network works.' : 'Check the address, the network and HTTPS_PROXY.'} data-out doctor tries them one by one.`
-      : isPlain
-        ? 'Check the address: does the service speak https://? If not, run the same command again later.'
-        : 'Run the same command again when the network works.',
-  });
+  let remedy = 'Run the same command again when the network works.';
+  if (!options.retryable) {
+    remedy = 'Check the address, the network and HTTPS_PROXY. data-out doctor tries them one by one.';
+  } else if (url.protocol === 'http:' && !known) {
+    // A server that expects TLS ends an unencrypted connection at the first byte.
+    remedy = 'Check the address: does the service speak https://? If not, run the same command again later.';
+  }
+  return new UnavailableError(`${host}: ${what}`, { ...options, remedy });
 }
 
 /** Status of a forward proxy's answer to `CONNECT` (RFC 9110 § 9.3.6); the library gives it in its message alone. */

@@ -1,5 +1,5 @@
 import { type ClientError, type ClientErrorCode, checkAddress, ServiceError, UnavailableError } from './errors.ts';
-import { type ProblemDocument, problemIn } from './json.ts';
+import { problemIn } from './json.ts';
 import { retryAfterMs } from './retry.ts';
 import type { TransportReply } from './transport.ts';
 
@@ -13,8 +13,7 @@ const unclear = new Set([500, 502, 504]);
 const problemBytes = 64 * 1024;
 
 /**
- * Makes an error of a reply that refuses, in the service's own words (RFC 9457, or the Error of DRS). Reads the reply to its
- * end.
+ * Makes an error of a reply that refuses, in the service's own words (RFC 9457). Reads the reply to its end.
  * @param what names the request, such as `the listing`
  */
 export async function refusal(reply: TransportReply, what: string, now: Date): Promise<ClientError> {
@@ -44,10 +43,12 @@ function remedyOf(
   // RFC 6585 § 5: a gateway on the way may allow smaller headers than the service's own gateway.
   if (status === 431) return fewerHeaders;
   // This service always gives a code. Without one, another service answered, or a gateway that does not know the path.
-  if (problemCode === undefined && status !== 407) return remedies.protocol;
+  if (problemCode === undefined && status !== 407) return checkAddress;
   // No function of the service gives this status with this code: its gateway does, for refusals that it has no words for.
   if (status === 403 && problemCode === 'invalid_request') return refusedByGateway;
-  return code === 'unauthenticated' ? renewal(said) : remedies[code];
+  if (code !== 'unauthenticated') return remedies[code];
+  const [, rule] = /^the visa was refused \((\w+)\)/.exec(said ?? '') ?? [];
+  return rule === undefined ? newCredentials : (visaRemedies[rule] ?? newVisa);
 }
 
 const refusedByGateway =
@@ -74,12 +75,8 @@ const remedies: Partial<Record<ClientErrorCode, string>> = {
 
 const newVisa = 'Get a new visa, and save it in the same file, or name its file with --visa.';
 
-function renewal(said = ''): string {
-  const [, code = ''] = /^the visa was refused \((\w+)\)/.exec(said) ?? [];
-  if (code !== '') return visaRemedies[code] ?? newVisa;
-  return 'Get a new visa, or check --username and the password (--password-file, DATA_OUT_PASSWORD). data-out setup asks for all of them.';
-}
-
+const newCredentials =
+  'Get a new visa, or check --username and the password (--password-file, DATA_OUT_PASSWORD). data-out setup asks for all of them.';
 const otherArchive =
   'Check that the visa is for this archive, and that the address is the right one. If so, send this message to the archive.';
 const damaged = 'Save the visa again as you got it: its file may hold only a part of it, or another text.';
@@ -96,15 +93,14 @@ const visaRemedies: Readonly<Record<string, string>> = {
   denied: 'Ask the archive why it no longer accepts this visa.',
 };
 
-async function problemOf(reply: TransportReply): Promise<ProblemDocument> {
-  if (/^application\/(problem\+)?json\b/i.test(reply.header('content-type') ?? '')) {
-    return problemIn(await reply.text(problemBytes).catch(() => ''));
-  }
+async function problemOf(reply: TransportReply) {
+  const isJson = /^application\/(problem\+)?json\b/i.test(reply.header('content-type') ?? '');
+  const body = isJson ? await reply.text(problemBytes).catch(() => '') : '';
   await reply.discard();
-  return { violations: [] };
+  return problemIn(body);
 }
 
-function wordsOf({ detail, title, violations }: ProblemDocument): string | undefined {
+function wordsOf({ detail, title, violations }: ReturnType<typeof problemIn>): string | undefined {
   if (violations.length > 0) return violations.map(({ field, message }) => oneLine(`${field} ${message}`)).join('; ');
   const words = detail ?? title;
   return words && oneLine(words);

@@ -1,7 +1,7 @@
 import tls from 'node:tls';
 
 /** How Node.js names a certificate whose authority it does not have. */
-const unknownAuthority = new Set([
+export const unknownAuthority: ReadonlySet<string> = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
   'UNABLE_TO_GET_ISSUER_CERT',

@@ -19,8 +19,6 @@ export interface TransportSettings {
   readonly userAgent: string;
   /** A connection on which no byte comes for so many milliseconds is given up; default 30,000. */
   readonly stallMs?: number;
-  /** A connection that is not ready after so many milliseconds is given up; default 10,000. */
-  readonly connectMs?: number;
   readonly retries?: RetryPolicy;
   readonly timing?: Timing;
 }
@@ -46,8 +44,8 @@ export interface TransportReply {
   discard(): Promise<void>;
 }
 
-const defaultStallMs = 30_000;
-const defaultConnectMs = 10_000;
+/** A connection that is not ready after this time is given up. */
+const connectMs = 10_000;
 /** Shorter than the time for which storage and load balancers keep an idle connection. */
 const keepAliveMs = 15_000;
 const defaultTextBytes = 1024 * 1024;
@@ -70,13 +68,10 @@ export class Transport implements AsyncDisposable {
     this.timing = settings.timing ?? systemTiming;
   }
 
-  get retries(): RetryPolicy {
-    return this.#settings.retries ?? defaultRetryPolicy;
-  }
-
-  /** A back-off for one piece of work. @param attempts default: those of {@link retries} */
-  backoff(signal: AbortSignal | undefined, attempts = this.retries.attempts): Backoff {
-    return new Backoff({ ...this.retries, attempts }, this.timing, signal);
+  /** A back-off for one piece of work. @param attempts default: those of the settings */
+  backoff(signal: AbortSignal | undefined, attempts?: number): Backoff {
+    const policy = this.#settings.retries ?? defaultRetryPolicy;
+    return new Backoff({ ...policy, ...(attempts !== undefined && { attempts }) }, this.timing, signal);
   }
 
   /**
@@ -136,13 +131,10 @@ export class Transport implements AsyncDisposable {
   checkScheme(url: URL): void {
     if (url.protocol === 'https:') return;
     if (url.protocol === 'http:' && (this.#settings.insecureHttp || isLoopback(url))) return;
-    throw new ClientError(
-      'usage',
-      `${url.protocol}//${url.host} is not encrypted: others on the network could read your credentials`,
-      {
-        remedy: 'Use an https:// address, or give --insecure-http to accept the risk.',
-      },
-    );
+    const place = `${url.protocol}//${url.host}`;
+    throw new ClientError('usage', `${place} is not encrypted: others on the network could read your credentials`, {
+      remedy: 'Use an https:// address, or give --insecure-http to accept the risk.',
+    });
   }
 
   /** Ends every connection, also those that are being made; requests under way fail. */
@@ -167,7 +159,7 @@ export class Transport implements AsyncDisposable {
 
   /** The library's `EnvHttpProxyAgent` knows neither `ALL_PROXY` nor networks in `NO_PROXY`, and names no SOCKS proxy. */
   #makeDispatcher(proxy: URL | undefined): Dispatcher {
-    const { stallMs = defaultStallMs, connectMs = defaultConnectMs, extraAuthorities } = this.#settings;
+    const { stallMs = 30_000, extraAuthorities } = this.#settings;
     const ca = extraAuthorities === undefined ? undefined : [...trustedAuthorities(), extraAuthorities];
     const tls = { timeout: connectMs, ...(ca && { ca }) };
     const options: Agent.Options = {

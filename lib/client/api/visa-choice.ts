@@ -2,21 +2,16 @@ import { unverifiedClaims } from '../../common/untrusted-json.ts';
 import { grantType } from '../../contract/reasons.ts';
 import { type DecodedVisa, decodeVisaOrPassport } from './order/decoded-visa.ts';
 
-/** One visa out of a passport that is too large for a header. */
-interface ChosenVisa {
-  readonly visa: string;
-  /** For the user: which visa it is, and which files it does not reach. */
-  readonly note: string;
-}
-
-/** Chooses a visa of `passport` for one request; `undefined` if no visa serves. */
-export type VisaChoice = (passport: string, fits: (visa: string) => boolean) => ChosenVisa | undefined;
-
 /**
- * Chooses for the outbox. The service shows the files of each identity in a passport, and any visa of an identity shows the
- * files of that identity. The passport's own identity comes first; the others follow in code unit order, as in the service.
+ * Chooses a visa of a passport that is too large for a header. The service shows the files of each identity in a passport, and
+ * any visa of an identity shows the files of that identity. The passport's own identity comes first; the others follow in code
+ * unit order, as in the service.
+ * @returns the visa, and a note for the user: which one it is, and which files it does not reach; `undefined` if none serves
  */
-export const outboxVisa: VisaChoice = (passport, fits) => {
+export function outboxVisa(
+  passport: string,
+  fits: (visa: string) => boolean,
+): { readonly visa: string; readonly note: string } | undefined {
   const grants = grantsIn(passport).filter(({ token }) => fits(token));
   const { iss, sub } = unverifiedClaims(passport) ?? {};
   const own = ({ issuer, subject }: DecodedVisa) => Number(issuer === iss && subject === sub);
@@ -27,8 +22,11 @@ export const outboxVisa: VisaChoice = (passport, fits) => {
   if (!chosen) return undefined;
   const others = new Set(grantsIn(passport).map((grant) => JSON.stringify([grant.issuer, grant.subject]))).size - 1;
   const missing = others > 0 ? ` Other identities in it: ${others}; their files are not reached.` : '';
-  return { visa: chosen.token, note: `${sending(passport, chosen)}.${missing}` };
-};
+  const { issuer, subject, value, token } = chosen;
+  const which = `for ${subject}, by ${issuer}, for ${value}`;
+  const note = `The passport has ${passport.length} bytes, which do not fit a header: of its visas, only that ${which} is sent.`;
+  return { visa: token, note: `${note}${missing}` };
+}
 
 /** Visas that can grant alone. A visa with conditions needs others beside it. */
 function grantsIn(passport: string): DecodedVisa[] {
@@ -40,11 +38,6 @@ function grantsIn(passport: string): DecodedVisa[] {
 
 function expiry({ expires }: DecodedVisa): number {
   return expires?.getTime() ?? 0;
-}
-
-function sending(passport: string, { issuer, subject, value }: DecodedVisa): string {
-  const which = `for ${subject}, by ${issuer}, for ${value}`;
-  return `The passport has ${passport.length} bytes, which do not fit a header: of its visas, only that ${which} is sent`;
 }
 
 function compare(a: string, b: string): number {

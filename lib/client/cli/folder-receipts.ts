@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
-import { Claims } from '../api/delivery/claims.ts';
-import { parseKeySet, type ReceiptKeys } from '../api/delivery/key-set.ts';
-import { type ReadReceipts, readReceipts, receiptsIn } from '../api/delivery/receipt-files.ts';
-import { ProxyApi } from '../api/proxy.ts';
+import { ProxyApi } from '../api/delivery-api.ts';
+import { Claims } from '../api/receipts/claims.ts';
+import { parseKeySet, type ReceiptKeys } from '../api/receipts/key-set.ts';
+import { type ReadReceipts, readReceipts, receiptsIn } from '../api/receipts/receipt-files.ts';
 import type { PrivateKeyFile } from './key-files.ts';
 import { findOwnKeys, recipientsOf, warnOfReceipts } from './own-keys.ts';
 import { receiptKeys } from './receipt-keys.ts';

@@ -6,7 +6,7 @@ import {
   publicKeyOf,
 } from '../../crypt4gh/index.ts';
 import { printable } from '../../terminal/output.ts';
-import type { ReadReceipts } from '../api/delivery/receipt-files.ts';
+import type { ReadReceipts } from '../api/receipts/receipt-files.ts';
 import { type PrivateKeyFile, readKeyFile, wiping } from './key-files.ts';
 import type { Session } from './session.ts';
 import type { Settings } from './settings.ts';

@@ -5,11 +5,11 @@ import { parseJson } from '../../common/untrusted-json.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
 import { withSlash } from '../api/connection.ts';
-import { type ChangePins, type PinnedKeys, parseKeySet, type ReceiptKeys } from '../api/delivery/key-set.ts';
+import type { ProxyApi } from '../api/delivery-api.ts';
 import { ifThere, makeFolder, onDisk } from '../api/download/disk/local-disk.ts';
 import { FileLock } from '../api/download/disk/lock.ts';
 import { ClientError } from '../api/errors.ts';
-import type { ProxyApi } from '../api/proxy.ts';
+import { type ChangePins, type PinnedKeys, parseKeySet, type ReceiptKeys } from '../api/receipts/key-set.ts';
 import { writeOutput } from './files/output-file.ts';
 import type { Session } from './session.ts';
 

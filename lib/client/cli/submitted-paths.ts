@@ -1,10 +1,10 @@
 import { isReceiptName } from '../../contract/delivery.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
-import { Claims } from '../api/delivery/claims.ts';
-import { fetchReceipts } from '../api/delivery/fetch-receipts.ts';
+import type { ListedFile, ProxyApi } from '../api/delivery-api.ts';
 import { ClientError } from '../api/errors.ts';
 import { decodeVisaOrPassport, subjectOf } from '../api/order/decoded-visa.ts';
-import type { ListedFile, ProxyApi } from '../api/proxy.ts';
+import { Claims } from '../api/receipts/claims.ts';
+import { fetchReceipts } from '../api/receipts/fetch-receipts.ts';
 import { findOwnKeys, recipientsOf, warnOfReceipts } from './own-keys.ts';
 import { receiptKeys } from './receipt-keys.ts';
 import type { Session } from './session.ts';

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import type { ListedFile, ProxyApi } from '../../client/api/delivery-api.ts';
 import { StagedFile } from '../../client/api/download/staged-file.ts';
-import type { ListedFile, ProxyApi } from '../../client/api/proxy.ts';
 import { decrypt, encrypt, headerLength, type KeyPair } from '../../crypt4gh/index.ts';
 import { idPart } from '../../service/archive/container-name.ts';
 import { type AddedFile, type AddFileRequest, addFile } from '../archive/add-file.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { basicAuthorization, connect } from '../../client/api/connection.ts';
-import { type ListedFile, ProxyApi } from '../../client/api/proxy.ts';
+import { type ListedFile, ProxyApi } from '../../client/api/delivery-api.ts';
 import { Transport } from '../../client/api/transport.ts';
 import type { Connection } from '../../contract/connection.ts';
 import { smokeIdPrefix } from '../../contract/messages.ts';

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
+import { combinedCrc, emptyCrc, formatCrc } from '../../../common/crc64nvme.ts';
 import type { DeliveredFile } from '../../../contract/delivery.ts';
 import {
   Crypt4ghError,
@@ -10,8 +11,8 @@ import {
   type SegmentCipher,
 } from '../../../crypt4gh/index.ts';
 import { throwIfInterrupted } from '../errors.ts';
-import { ContainerDigest, headerDigest, loadCrc, readHeader } from './disk/container-digest.ts';
-import { hasCode, onDisk } from './disk/local-disk.ts';
+import { headerDigest, headerSha256, loadCrc, readHeader } from './disk/container-digest.ts';
+import { ifThere, onDisk } from './disk/local-disk.ts';
 import { differenceOf } from './expected.ts';
 
 /**
@@ -44,122 +45,103 @@ export interface CheckFileOptions {
 const readBytes = 1024 * 1024;
 /** Without O_NONBLOCK, a named pipe would wait for its writer. */
 const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+const noSum = 'the catalogue has no SHA-256 of the plaintext';
 
 /** Compares a local file with its receipt. @returns `undefined` if it is missing @throws LocalDiskError; ClientError `interrupted` */
 export async function checkFile(options: CheckFileOptions): Promise<FileVerdict | undefined> {
-  const { path, form } = options;
-  const handle = await onDisk(path, () => open(path, flags)).catch((error: unknown) => {
-    if (error instanceof Error && hasCode(error.cause, 'ENOENT')) return undefined;
-    throw error;
-  });
+  const { path, form, onBytes, signal } = options;
+  const handle = await onDisk(path, () => ifThere(open(path, flags)));
   if (handle === undefined) return undefined;
+  await using _file = handle;
+  const found = await onDisk(path, () => handle.stat());
+  if (!found.isFile()) return { state: 'differs', size: 0, detail: 'it is not a file' };
+  const read = async (position: number, length: number) => {
+    throwIfInterrupted(signal);
+    const bytes = Buffer.allocUnsafe(length);
+    const { bytesRead } = await onDisk(path, () => handle.read(bytes, 0, length, position));
+    onBytes(bytesRead);
+    return bytes.subarray(0, bytesRead);
+  };
+  const file = { size: found.size, read };
+  const verdict = await (form === 'plaintext' ? checkPlaintext(file, options.claim) : checkContainer(file, options));
+  return { size: found.size, ...verdict };
+}
+
+interface OpenFile {
+  readonly size: number;
+  readonly read: (position: number, length: number) => Promise<Buffer>;
+}
+
+type Verdict = Pick<FileVerdict, 'state' | 'detail'>;
+
+async function checkPlaintext(file: OpenFile, { plaintext_size, plaintext_sha256 }: DeliveredFile): Promise<Verdict> {
+  if (plaintext_size !== undefined && plaintext_size !== file.size) {
+    return { state: 'differs', detail: `it has ${file.size} bytes, and not ${plaintext_size}` };
+  }
+  if (plaintext_sha256 === undefined) return { state: 'size_only', detail: noSum };
+  return await comparedPlaintext(bytesOf(file), plaintext_sha256);
+}
+
+async function checkContainer(file: OpenFile, options: CheckFileOptions): Promise<Verdict> {
+  const { claim, privateKeys } = options;
+  if (privateKeys.length === 0) return await comparedBytes(file, claim);
+  if (claim.plaintext_sha256 === undefined) return await comparedBytes(file, claim, noSum);
   try {
-    const found = await handle.stat();
-    if (!found.isFile()) return { state: 'differs', size: 0, detail: 'it is not a file' };
-    const file = new OpenFile(handle, found.size, options);
-    return form === 'plaintext' ? await file.checkPlaintext() : await file.checkContainer();
-  } finally {
-    await handle.close();
+    return await decrypted(file, claim.plaintext_sha256, options);
+  } catch (error) {
+    if (error instanceof NoMatchingKeyError) return await comparedBytes(file, claim, 'no key opens it');
+    if (error instanceof Crypt4ghError) return { state: 'differs', detail: error.message };
+    throw error;
   }
 }
 
-class OpenFile {
-  readonly #handle: FileHandle;
-  readonly #size: number;
-  readonly #options: CheckFileOptions;
-  readonly #source = {
-    read: (position: number, length: number) => this.#read(position, length),
-  };
-
-  constructor(handle: FileHandle, size: number, options: CheckFileOptions) {
-    this.#handle = handle;
-    this.#size = size;
-    this.#options = options;
-  }
-
-  async checkPlaintext(): Promise<FileVerdict> {
-    const { plaintext_size, plaintext_sha256 } = this.#options.claim;
-    if (plaintext_size !== undefined && plaintext_size !== this.#size) {
-      return this.#verdict('differs', `it has ${this.#size} bytes, and not ${plaintext_size}`);
-    }
-    if (plaintext_sha256 !== undefined) return await this.#comparedPlaintext(this.#stream(), plaintext_sha256);
-    return this.#verdict('size_only', 'the catalogue has no SHA-256 of the plaintext');
-  }
-
-  async checkContainer(): Promise<FileVerdict> {
-    const { claim, privateKeys } = this.#options;
-    const { plaintext_sha256 } = claim;
-    if (privateKeys.length === 0) return await this.#comparedBytes();
-    if (plaintext_sha256 === undefined) {
-      return await this.#comparedBytes('the catalogue has no SHA-256 of the plaintext');
-    }
-    try {
-      return await this.#decrypted(plaintext_sha256);
-    } catch (error) {
-      if (error instanceof NoMatchingKeyError) return await this.#comparedBytes('no key opens it');
-      if (error instanceof Crypt4ghError) return this.#verdict('differs', error.message);
-      throw error;
-    }
-  }
-
-  /** Compares the plaintext before an edit list, because the receipt has the digest of the submitted file. */
-  async #decrypted(listed: string): Promise<FileVerdict> {
-    const { claim, privateKeys, cipher = { decryptSegments } } = this.#options;
-    const header = await readHeader(this.#source);
-    if (header === undefined) return this.#verdict('differs', 'it does not begin with a Crypt4GH header');
-    const { dataKeys, editList } = openHeader(header, privateKeys);
+/** Compares the plaintext before an edit list, because the receipt has the digest of the submitted file. */
+async function decrypted(file: OpenFile, listed: string, options: CheckFileOptions): Promise<Verdict> {
+  const { claim, privateKeys, cipher = { decryptSegments } } = options;
+  const header = await readHeader(file);
+  if (header === undefined) return { state: 'differs', detail: 'it does not begin with a Crypt4GH header' };
+  const { dataKeys, editList } = openHeader(header, privateKeys);
+  try {
     // The digest of the plaintext does not cover an edit list, and anyone who writes the file can add one.
     if (editList && headerDigest(header) !== claim.header_sha256) {
-      return this.#verdict('differs', 'its edit list is in a header with another SHA-256');
+      return { state: 'differs', detail: 'its edit list is in a header with another SHA-256' };
     }
-    try {
-      const body = this.#stream(header.length);
-      return await this.#comparedPlaintext(cipher.decryptSegments(body, { dataKeys, reuseMemory: true }), listed);
-    } finally {
-      for (const key of dataKeys) key.fill(0);
-    }
+    const body = bytesOf(file, header.length);
+    return await comparedPlaintext(cipher.decryptSegments(body, { dataKeys, reuseMemory: true }), listed);
+  } finally {
+    for (const key of dataKeys) key.fill(0);
   }
+}
 
-  async #comparedPlaintext(plaintext: AsyncIterable<Uint8Array>, listed: string): Promise<FileVerdict> {
-    const hash = createHash('sha256');
-    for await (const chunk of plaintext) hash.update(chunk);
-    return hash.digest('hex') === listed
-      ? this.#verdict('plaintext')
-      : this.#verdict('differs', 'its plaintext has another SHA-256');
-  }
+async function comparedPlaintext(plaintext: AsyncIterable<Uint8Array>, listed: string): Promise<Verdict> {
+  const hash = createHash('sha256');
+  for await (const chunk of plaintext) hash.update(chunk);
+  if (hash.digest('hex') === listed) return { state: 'plaintext' };
+  return { state: 'differs', detail: 'its plaintext has another SHA-256' };
+}
 
-  async #comparedBytes(detail?: string): Promise<FileVerdict> {
-    const { claim, signal } = this.#options;
-    const digest = new ContainerDigest(this.#source, await loadCrc());
-    const isKnown = claim.crc64nvme !== undefined && claim.size === this.#size;
-    const found = isKnown
-      ? await digest.found(signal)
-      : { size: this.#size, headerSha256: await digest.headerSha256() };
-    const difference = differenceOf(claim, found);
-    if (difference !== undefined) return this.#verdict('differs', difference);
-    if (isKnown) return this.#verdict('bytes', detail);
-    return this.#verdict('size_only', detail ?? 'the receipt has no checksum of it; give --key');
-  }
+/** @param detail why the plaintext is not compared */
+async function comparedBytes(file: OpenFile, claim: DeliveredFile, detail?: string): Promise<Verdict> {
+  const hasSum = claim.crc64nvme !== undefined && claim.size === file.size;
+  const crc64nvme = hasSum ? await crcOf(file) : undefined;
+  const difference = differenceOf(claim, { size: file.size, headerSha256: await headerSha256(file), crc64nvme });
+  if (difference !== undefined) return { state: 'differs', detail: difference };
+  if (hasSum) return { state: 'bytes', detail };
+  return { state: 'size_only', detail: detail ?? 'the receipt has no checksum of it; give --key' };
+}
 
-  async *#stream(start = 0): AsyncGenerator<Uint8Array, void, undefined> {
-    for (let at = start; ; ) {
-      throwIfInterrupted(this.#options.signal);
-      const bytes = await this.#read(at, readBytes);
-      if (bytes.length === 0) return;
-      at += bytes.length;
-      yield bytes;
-    }
-  }
+async function crcOf(file: OpenFile): Promise<string> {
+  const crc = await loadCrc();
+  let sum = emptyCrc;
+  for await (const bytes of bytesOf(file)) sum = combinedCrc(sum, crc(bytes), bytes.length);
+  return formatCrc(sum);
+}
 
-  async #read(position: number, length: number): Promise<Buffer> {
-    const { path, onBytes } = this.#options;
-    const bytes = Buffer.allocUnsafe(length);
-    const { bytesRead } = await onDisk(path, () => this.#handle.read(bytes, 0, length, position));
-    onBytes(bytesRead);
-    return bytes.subarray(0, bytesRead);
-  }
-
-  #verdict(state: FileState, detail?: string): FileVerdict {
-    return { state, size: this.#size, detail };
+async function* bytesOf({ read }: OpenFile, start = 0): AsyncGenerator<Uint8Array, void, undefined> {
+  for (let at = start; ; ) {
+    const bytes = await read(at, readBytes);
+    if (bytes.length === 0) return;
+    at += bytes.length;
+    yield bytes;
   }
 }

@@ -1,13 +1,14 @@
 import { join } from 'node:path';
+import type { ListedFile, ProxyApi } from '../delivery-api.ts';
 import { ClientError, interrupted, UnavailableError } from '../errors.ts';
-import type { ListedFile, ProxyApi } from '../proxy.ts';
-import { type Crc, loadCrc } from './disk/container-digest.ts';
+import { loadCrc } from './disk/container-digest.ts';
 import { LocalDiskError, makeFolder } from './disk/local-disk.ts';
 import { localPaths, NameClashes } from './disk/local-name.ts';
+import { downloadFile } from './download-file.ts';
 import type { DownloadEvent, FileResult } from './events.ts';
 import type { Existing } from './existing.ts';
 import type { Expected } from './expected.ts';
-import { PieceDownload, PieceMemory, piecesOf } from './piece-download.ts';
+import { type PieceMemory, Workers } from './workers.ts';
 
 export interface DownloadFilesOptions {
   readonly proxy: ProxyApi;
@@ -37,129 +38,80 @@ export interface DownloadReport {
 const mostUnavailable = 3;
 
 /**
- * Downloads files of the outbox into one folder. All pieces of all files are one queue, in the order of the listing, that
- * `parallel` workers take from. A file that fails does not stop the others, unless they would fail in the same way.
+ * Downloads files of the outbox into one folder. `parallel` workers take the pieces of all files, in the order of the listing. A
+ * file that fails does not stop the others, unless they would fail in the same way.
  * @returns the outcome of each file; only programming errors are thrown
  */
 export async function downloadFiles(options: DownloadFilesOptions): Promise<DownloadReport> {
+  const { proxy, folder, parallel, existing, expected, place, onEvent = () => undefined, signal } = options;
   const files = [...options.files];
-  const run = new Run(options, files, await loadCrc());
-  try {
-    await makeFolder(options.folder);
-  } catch (error) {
-    if (!(error instanceof ClientError)) throw error;
-    run.stop(error);
-  }
-  const pieces = files.reduce((sum, { size }) => sum + piecesOf(size), 0);
-  const workers = Array.from({ length: Math.min(options.parallel, pieces) }, () => run.work());
-  const ended = await Promise.allSettled(workers);
-  for (const each of ended) if (each.status === 'rejected') throw each.reason;
-  const results = run.results();
-  return { files: results, error: errorOf(results, run.stopped) };
-}
+  const crc = await loadCrc();
+  const workers = new Workers(parallel);
+  const clashes = new NameClashes();
+  const results = new Map<ListedFile, FileResult>();
+  let unavailable = 0;
+  let stopped = await failureOf(() => makeFolder(folder));
 
-class Run {
-  readonly #options: DownloadFilesOptions;
-  readonly #files: readonly ListedFile[];
-  readonly #results = new Map<ListedFile, FileResult>();
-  readonly #clashes = new NameClashes();
-  /** Files that are begun and not whole, in their order. */
-  readonly #begun = new Map<ListedFile, PieceDownload>();
-  readonly #crc: Crc;
-  #next = 0;
-  #unavailable = 0;
-  #change = Promise.withResolvers<void>();
-  /** Set if no further file is begun, with the reason. */
-  stopped: ClientError | undefined;
-
-  constructor(options: DownloadFilesOptions, files: readonly ListedFile[], crc: Crc) {
-    this.#options = options;
-    this.#files = files;
-    this.#crc = crc;
-  }
-
-  stop(error: ClientError): void {
-    this.stopped ??= error;
-  }
-
-  /** Works until nothing is left to do. Pieces of files that are begun come before the next file. */
-  async work(): Promise<void> {
-    const memory = new PieceMemory();
-    for (;;) {
-      const work = this.#taken();
-      if (work) await work(memory);
-      else if (this.#begun.size === 0) return;
-      else await this.#change.promise;
-    }
-  }
-
-  #taken(): ((memory: PieceMemory) => Promise<void>) | undefined {
-    if (this.#options.signal?.aborted) this.stop(interrupted());
-    for (const [file, download] of this.#begun) {
-      if (download.hasWork) return (memory) => this.#step(file, download, memory);
-    }
-    const file = this.stopped ? undefined : this.#files[this.#next++];
-    return file && ((memory) => this.#begin(file, memory));
-  }
-
-  async #begin(file: ListedFile, memory: PieceMemory): Promise<void> {
-    const { proxy, folder, existing, expected, place, signal } = this.#options;
-    const [name = '', ...folders] = (place?.(file) ?? [file.name]).toReversed();
-    let download: PieceDownload;
-    try {
-      const paths = localPaths(join(folder, ...folders.reverse()), name);
-      this.#clashes.claim(file.name, paths);
-      const common = { proxy, file, folder, folders, paths, existing, expected: expected?.(file), signal };
-      download = new PieceDownload({ ...common, crc: this.#crc, onEvent: this.#onEvent, changed: this.#changed });
-    } catch (error) {
-      if (!(error instanceof ClientError)) throw error;
-      return this.#finished(file, { name: file.name, size: file.size, path: '', outcome: 'failed', error });
-    }
-    this.#begun.set(file, download);
-    await this.#step(file, download, memory);
-  }
-
-  async #step(file: ListedFile, download: PieceDownload, memory: PieceMemory): Promise<void> {
-    try {
-      await download.work(memory);
-    } catch (error) {
-      // The other workers must not wait for it.
-      this.#begun.delete(file);
-      this.#changed();
-      throw error;
-    }
-    if (download.result && this.#begun.delete(file)) this.#finished(file, download.result);
-  }
-
-  #finished(file: ListedFile, result: FileResult): void {
-    this.#results.set(file, result);
-    const { error } = result;
-    if (error instanceof UnavailableError) this.#unavailable += 1;
-    else if (!error) this.#unavailable = 0;
+  const download = async (file: ListedFile, order: number, memory: PieceMemory) => {
+    const { name, size } = file;
+    const [localName = '', ...folders] = (place?.(file) ?? [name]).toReversed();
+    let path = '';
+    let result: FileResult | undefined;
+    const error = await failureOf(async () => {
+      const paths = localPaths(join(folder, ...folders.reverse()), localName);
+      clashes.claim(name, paths);
+      path = paths.final;
+      const about = { proxy, file, folder, folders, paths, existing, expected: expected?.(file), crc };
+      result = { name, path, ...(await downloadFile({ ...about, memory, workers, order, onEvent, signal })) };
+    });
+    result ??= { name, size, path, outcome: 'failed', ...(error && { error }) };
+    if (error instanceof UnavailableError) unavailable += 1;
+    else if (!error) unavailable = 0;
     const isForAll = error?.code === 'unauthenticated' || error?.code === 'interrupted';
     const isFolderWide = error instanceof LocalDiskError && error.folderWide;
-    if (error && (isForAll || isFolderWide || this.#unavailable >= mostUnavailable)) this.stop(error);
-    this.#onEvent({ type: 'finished', result });
-    this.#changed();
-  }
-
-  readonly #onEvent = (event: DownloadEvent): void => this.#options.onEvent?.(event);
-
-  readonly #changed = (): void => {
-    this.#change.resolve();
-    this.#change = Promise.withResolvers();
+    if (isForAll || isFolderWide || unavailable >= mostUnavailable) stopped ??= error;
+    results.set(file, result);
+    onEvent({ type: 'finished', result });
   };
 
-  /** In the order of the listing. Files that were not begun fail with what stopped the run. */
-  results(): readonly FileResult[] {
-    return this.#files.map((file) => {
-      const found = this.#results.get(file);
-      if (found) return found;
-      const error = this.stopped as ClientError;
-      const result: FileResult = { name: file.name, size: file.size, path: '', outcome: 'failed', error };
-      if (error.code !== 'interrupted') this.#onEvent({ type: 'finished', result });
-      return result;
-    });
+  let defect: unknown;
+  const begun: Promise<void>[] = [];
+  for (const [order, file] of files.entries()) {
+    const memory = await workers.take(order);
+    if (signal?.aborted) stopped ??= interrupted();
+    if (stopped) {
+      workers.give(memory);
+      break;
+    }
+    const work = download(file, order, memory).finally(() => workers.give(memory));
+    begun.push(
+      work.catch((error: unknown) => {
+        defect ??= error;
+      }),
+    );
+  }
+  await Promise.all(begun);
+  if (defect !== undefined) throw defect;
+  // Files that were not begun fail with what stopped the run.
+  const all = files.map((file) => {
+    const found = results.get(file);
+    if (found) return found;
+    const error = stopped as ClientError;
+    const result: FileResult = { name: file.name, size: file.size, path: '', outcome: 'failed', error };
+    if (error.code !== 'interrupted') onEvent({ type: 'finished', result });
+    return result;
+  });
+  return { files: all, error: errorOf(all, stopped) };
+}
+
+/** The failure of some work; `undefined`: it succeeded. Programming errors are thrown. */
+async function failureOf(work: () => Promise<void>): Promise<ClientError | undefined> {
+  try {
+    await work();
+    return undefined;
+  } catch (error) {
+    if (error instanceof ClientError) return error;
+    throw error;
   }
 }
 

@@ -1,6 +1,5 @@
 import type { DeliveredFile } from '../../../contract/delivery.ts';
 import { ClientError } from '../errors.ts';
-import type { Found } from './disk/container-digest.ts';
 
 /** What a verified delivery receipt says of a file. */
 export interface Expected {
@@ -9,6 +8,16 @@ export interface Expected {
   readonly requestId: string;
   /** What to do if the file differs. */
   readonly remedy: string;
+}
+
+/** What was found of a container. */
+interface Found {
+  /** Bytes. */
+  readonly size: number;
+  /** Empty if it does not begin with a Crypt4GH header. */
+  readonly headerSha256: string;
+  /** Base64; `undefined`: not looked at. */
+  readonly crc64nvme?: string | undefined;
 }
 
 /** How a file was compared: by CRC-64/NVME and SHA-256 of its header, which show accidents but no forgery. */

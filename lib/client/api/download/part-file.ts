@@ -3,6 +3,8 @@ import { type FileHandle, lstat, open, readFile, rename, rm } from 'node:fs/prom
 import { dirname } from 'node:path';
 import * as z from 'zod/mini';
 import { formatCrc, parseCrc } from '../../../common/crc64nvme.ts';
+import { parseJson } from '../../../common/untrusted-json.ts';
+import { wholeNumber } from '../json.ts';
 import { ifThere, LocalDiskError, onDisk, syncFolder } from './disk/local-disk.ts';
 import type { LocalPaths } from './disk/local-name.ts';
 import { isRecognizable, type Version } from './staged-file.ts';
@@ -154,37 +156,24 @@ interface Left {
   readonly noted: ReadonlyMap<number, bigint>;
 }
 
-const count = z.int().check(z.nonnegative());
 const text = z.optional(z.string());
 const first = z.object({
-  format: z.literal(currentFormat),
-  name: z.string(),
-  size: count,
-  etag: text,
-  lastModified: text,
+  ...{ format: z.literal(currentFormat), name: z.string(), size: wholeNumber },
+  ...{ etag: text, lastModified: text },
 });
-const line = z.tuple([count, z.string()]);
+const line = z.tuple([wholeNumber, z.string().check(z.regex(/^[\w+/]{11}=$/))]);
 
 /** What the journal of an earlier run says of the same file; `undefined` if it is of no use. Lines that were cut say nothing. */
 async function leftOver(path: string, { name, size }: Wanted): Promise<Left | undefined> {
   const written = await onDisk(path, () => ifThere(readFile(path, 'utf8')));
   const [head = '', ...lines] = written?.split('\n') ?? [];
-  const file = parsed(first, head);
+  const file = first.safeParse(parseJson(head)).data;
   if (file?.name !== name || file.size !== size) return undefined;
   const noted = new Map<number, bigint>();
   for (const each of lines) {
-    const [piece, crc] = parsed(line, each) ?? [];
-    if (piece === undefined || crc === undefined || piece * pieceBytes >= size) continue;
-    if (Buffer.from(crc, 'base64').length === 8) noted.set(piece, parseCrc(crc));
+    const [piece = size, crc = ''] = line.safeParse(parseJson(each)).data ?? [];
+    if (piece * pieceBytes < size) noted.set(piece, parseCrc(crc));
   }
   const { etag, lastModified } = file;
   return { version: { etag, lastModified }, noted };
-}
-
-function parsed<T>(schema: z.ZodMiniType<T>, json: string): T | undefined {
-  try {
-    return schema.parse(JSON.parse(json));
-  } catch {
-    return undefined;
-  }
 }

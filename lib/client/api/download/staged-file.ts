@@ -1,5 +1,5 @@
+import type { Location, ProxyApi } from '../delivery-api.ts';
 import { ClientError, UnavailableError } from '../errors.ts';
-import type { Location, ProxyApi } from '../proxy.ts';
 import { retryAfterMs } from '../retry.ts';
 import type { TransportReply } from '../transport.ts';
 
@@ -16,7 +16,7 @@ export function isRecognizable({ etag, lastModified }: Version): boolean {
 }
 
 /** How often the download of a file restarts because the file was replaced. */
-export const mostRestarts = 3;
+const mostRestarts = 3;
 
 /** The staged file was replaced under the download: restart. */
 export class ChangedError extends ClientError {
@@ -30,34 +30,55 @@ export class ChangedError extends ClientError {
   }
 }
 
+/** Does some work again, with the new size, when the file was replaced meanwhile. @param size as it is listed */
+export async function restarting<T>(
+  size: number,
+  work: (size: number) => Promise<T>,
+  restarted: () => void = () => undefined,
+): Promise<T> {
+  for (let [now, restarts] = [size, 0]; ; restarts += 1) {
+    try {
+      return await work(now);
+    } catch (error) {
+      if (!(error instanceof ChangedError) || restarts === mostRestarts) throw error;
+      now = error.size;
+      restarted();
+    }
+  }
+}
+
 interface ReadOptions {
   readonly signal: AbortSignal | undefined;
   /** Gets the bytes, from its start on. Default: new memory. */
   readonly memory?: Buffer | undefined;
   /** Called with the number of bytes that came; negative: they come again. */
-  readonly received?: ((bytes: number) => void) | undefined;
+  readonly received?: (bytes: number) => void;
   /** Called when storage begins to send, so the version is known. */
-  readonly begun?: (() => void) | undefined;
-  readonly retrying?: ((error: ClientError) => void) | undefined;
+  readonly begun?: () => void;
+  readonly retrying?: (error: ClientError) => void;
 }
 
 /** Statuses that S3 gives when an address, or the session that signed it, has expired. The proxy knows whether the file exists. */
 const refusals = new Set([400, 401, 403, 404]);
-/** Most addresses in a row that storage may refuse. */
+/** Most addresses that are asked for without a pause because storage refuses them. */
 const mostAddresses = 3;
 /** After so many replies with the whole file, the client assumes that a proxy on the way removes ranges. */
 const mostWholeReplies = 2;
 /** No request begins this shortly before an address expires, or in the last quarter of a shorter life. */
 const marginMs = 30_000;
+const sameCommand = 'Run the same command again: it resumes.';
+const refused = 'Tell the operator: storage refuses addresses that the service has just made.';
 
 /** A staged container, served by storage at addresses that the proxy gives. An address is asked for when it is needed. */
 export class StagedFile {
   readonly name: string;
-  size: number;
+  readonly size: number;
   /** Known from the first reply on, or from an earlier run. */
   version: Version | undefined;
   readonly #proxy: Pick<ProxyApi, 'connection' | 'location'>;
-  #location: Promise<TimedLocation> | undefined;
+  #location: Promise<Location> | undefined;
+  /** When the address is no longer used. */
+  #locationEnd = 0;
   #wholeReplies = 0;
   /** A reply with the whole file, which the next read takes over, where no ranges come. */
   #whole: Incoming | undefined;
@@ -82,15 +103,15 @@ export class StagedFile {
    * @throws ChangedError; ClientError
    */
   async read(start: number, end: number, options: ReadOptions): Promise<Buffer> {
-    const { signal, memory = Buffer.allocUnsafe(end - start), received, retrying } = options;
+    const { signal, memory = Buffer.allocUnsafe(end - start), received, begun, retrying } = options;
     const backoff = this.#proxy.connection.transport.backoff(signal);
     let have = 0;
-    for (;;) {
+    for (let refused = 0; ; ) {
       const before = have;
       let incoming: Incoming | undefined;
       try {
         incoming = await this.#open(start + have, end, signal);
-        options.begun?.();
+        begun?.();
         await incoming.skipTo(start + have);
         while (start + have < end) {
           const bytes = await incoming.next(end - start - have);
@@ -111,6 +132,8 @@ export class StagedFile {
           received?.(-have);
           have = 0;
         }
+        if (error instanceof RefusedError) refused += 1;
+        if (error instanceof RefusedError && refused < mostAddresses) continue;
         if (error instanceof UnavailableError) retrying?.(error);
         await backoff.failed(error);
       }
@@ -123,24 +146,19 @@ export class StagedFile {
     this.#whole = undefined;
     if (whole && whole.position <= start) return whole;
     await whole?.discard();
-    const { transport } = this.#proxy.connection;
-    for (let addresses = 1; ; addresses += 1) {
-      const asked = this.#address(signal);
-      const location = await asked;
-      if (location.size !== this.size) throw new ChangedError(this.name, location.size);
-      try {
-        const headers = this.#headers(start, end);
-        // Storage gets no credentials of the user but those in the URL.
-        const reply = await transport.send({ url: location.url, headers, signal });
-        return await this.#checked(reply, location, { start, end }).catch(async (error: unknown) => {
-          await reply.discard();
-          throw error;
-        });
-      } catch (error) {
-        // Another request may have replaced it already. If the file was replaced, the next address says so.
-        if ((await this.#location?.catch(() => undefined)) === location) this.#location = undefined;
-        if (!(error instanceof RefusedError) || addresses >= mostAddresses) throw error;
-      }
+    const asked = this.#address(signal);
+    let reply: TransportReply | undefined;
+    try {
+      const { url, size } = await asked;
+      if (size !== this.size) throw new ChangedError(this.name, size);
+      // Storage gets no credentials of the user but those in the URL.
+      reply = await this.#proxy.connection.transport.send({ url, headers: this.#headers(start, end), signal });
+      return this.#checked(reply, url, { start, end });
+    } catch (error) {
+      await reply?.discard();
+      // Another request may have replaced it already. If the file was replaced, the next address says so.
+      if (this.#location === asked) this.#location = undefined;
+      throw error;
     }
   }
 
@@ -153,31 +171,33 @@ export class StagedFile {
     return { ...(!isWhole && { range: `bytes=${start}-${end - 1}` }), ...condition };
   }
 
-  async #address(signal: AbortSignal | undefined): Promise<TimedLocation> {
-    const held = this.#location;
-    if (held && (await held.catch(() => undefined))?.isFresh()) return await held;
-    if (this.#location === held) this.#location = this.#ask(signal);
-    return await (this.#location ?? this.#ask(signal));
+  /** The address, or a new one when its end is near. Requests at the same time share it. */
+  #address(signal: AbortSignal | undefined): Promise<Location> {
+    if (this.#location === undefined || performance.now() >= this.#locationEnd) {
+      this.#locationEnd = Number.POSITIVE_INFINITY;
+      this.#location = this.#ask(signal);
+    }
+    return this.#location;
   }
 
-  async #ask(signal: AbortSignal | undefined): Promise<TimedLocation> {
+  async #ask(signal: AbortSignal | undefined): Promise<Location> {
     // The lifetime is by the service's clock, and is counted here by a stopwatch: this machine's clock may be wrong.
     const asked = performance.now();
     const location = await this.#proxy.location(this.name, { signal, attempts: 1 });
-    const end = asked + location.lifetimeMs - Math.min(marginMs, location.lifetimeMs / 4);
-    return { ...location, isFresh: () => performance.now() < end };
+    this.#locationEnd = asked + location.lifetimeMs - Math.min(marginMs, location.lifetimeMs / 4);
+    return location;
   }
 
   /** Checks that a reply has the bytes that were asked for, of the known version. @throws ChangedError; UnavailableError */
-  async #checked(
+  #checked(
     reply: TransportReply,
-    { url }: Location,
+    url: URL,
     { start, end }: { readonly start: number; readonly end: number },
-  ): Promise<Incoming> {
+  ): Incoming {
     const { name, size } = this;
     const { status } = reply;
     const { transport } = this.#proxy.connection;
-    const unusable = (what: string) => new UnavailableError(`${name}: ${what}`, { remedy: sameCommand });
+    const unusable = (what: string, remedy = sameCommand) => new UnavailableError(`${name}: ${what}`, { remedy });
     if (status === 412) throw new ChangedError(name, size);
     if (status !== 200 && status !== 206) {
       const message = `${name}: storage answered with status ${status}`;
@@ -186,20 +206,17 @@ export class StagedFile {
       throw new UnavailableError(message, { retryAfterMs: after, remedy: sameCommand });
     }
     if (/^text\/html/i.test(reply.header('content-type') ?? '')) {
-      throw new UnavailableError(`${name}: ${transport.answererOf(url)} sent a web page instead of the file`, {
-        remedy: `Your network may ask you to log in: open a page in a browser. ${sameCommand}`,
-      });
+      const remedy = `Your network may ask you to log in: open a page in a browser. ${sameCommand}`;
+      throw unusable(`${transport.answererOf(url)} sent a web page instead of the file`, remedy);
     }
     if (status === 200) {
       const length = Number(reply.header('content-length') ?? size);
-      if (length !== size)
-        throw unusable(length === 0 ? 'the reply was empty' : `${length} bytes came instead of ${size}`);
-      if (end - start < size) this.#wholeReplies += 1;
-      if (!this.givesRanges || end - start === size) {
-        this.#compareVersion(reply);
-        return new Incoming(reply, { name, position: 0, end: size });
-      }
-      throw unusable('storage sent the whole file instead of a part');
+      if (length !== size) throw unusable(`${length} bytes came instead of ${size}`);
+      const isAsked = end - start === size;
+      if (!isAsked) this.#wholeReplies += 1;
+      if (!isAsked && this.givesRanges) throw unusable('storage sent the whole file instead of a part');
+      this.#compareVersion(reply);
+      return new Incoming(reply, { name, position: 0, end: size });
     }
     const [, first, last, total] = /^bytes (\d+)-(\d+)\/(\d+)$/i.exec(reply.header('content-range') ?? '') ?? [];
     if (Number(first) !== start || Number(last) !== end - 1 || Number(total) !== size) {
@@ -218,15 +235,6 @@ export class StagedFile {
     if (!isSame) throw new ChangedError(this.name, this.size);
     this.version = known;
   }
-}
-
-const sameCommand = 'Run the same command again: it resumes.';
-const refused = 'Tell the operator: storage refuses addresses that the service has just made.';
-
-/** An address that knows how long it can be used. */
-interface TimedLocation extends Location {
-  /** Whether there is time enough left for a request. */
-  isFresh(): boolean;
 }
 
 /** Storage refuses an address. */

@@ -3,8 +3,8 @@ import { isUnderWay, type ShownExport } from '../../../contract/export-state.ts'
 import { usageError } from '../../../terminal/errors.ts';
 import { problemOf } from '../../../terminal/failure.ts';
 import { formatFacts, printable } from '../../../terminal/output.ts';
+import type { ProxyApi } from '../../api/delivery-api.ts';
 import { typeOf } from '../../api/order/order-rules.ts';
-import type { ProxyApi } from '../../api/proxy.ts';
 import { administratorApi } from '../export/administrator.ts';
 import { type BatchResult, runBatch } from '../export/batch.ts';
 import { type ExportOrder, readOrder, sendOrder } from '../export/export-order.ts';

@@ -6,7 +6,7 @@ import {
   type ShownExport,
 } from '../../../contract/export-state.ts';
 import { type Columns, counted, formatBytes, formatFacts } from '../../../terminal/output.ts';
-import { exportedFilesPerPage, exportsPerPage } from '../../api/proxy.ts';
+import { exportedFilesPerPage, exportsPerPage } from '../../api/delivery-api.ts';
 import { administered, administratorApi } from '../export/administrator.ts';
 import { describeState, explainReasons, filesOf } from '../export/export-state.ts';
 import { parseCount, parseTime, withAdministratorOptions } from '../options.ts';

@@ -1,7 +1,7 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { isReceiptName } from '../../../contract/delivery.ts';
 import { type Columns, counted, formatBytes } from '../../../terminal/output.ts';
-import { type ListedFile, ProxyApi } from '../../api/proxy.ts';
+import { type ListedFile, ProxyApi } from '../../api/delivery-api.ts';
 import { ofDataset } from '../download/select-files.ts';
 import { withServiceOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';

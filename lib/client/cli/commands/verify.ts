@@ -1,17 +1,17 @@
 import { resolve } from 'node:path';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { type Columns, formatBytes, printable } from '../../../terminal/output.ts';
-import type { Claims } from '../../api/delivery/claims.ts';
-import { receiptNames } from '../../api/delivery/receipt-files.ts';
+import { ProxyApi } from '../../api/delivery-api.ts';
+import { ClientError } from '../../api/errors.ts';
+import type { Claims } from '../../api/receipts/claims.ts';
+import { receiptNames } from '../../api/receipts/receipt-files.ts';
 import {
   isAbsent,
   isVerified,
   type VerifiedFile,
   type VerifiedState,
   verifyFolder,
-} from '../../api/delivery/verify-folder.ts';
-import { ClientError } from '../../api/errors.ts';
-import { ProxyApi } from '../../api/proxy.ts';
+} from '../../api/receipts/verify-folder.ts';
 import { incompleteError, incompleteText } from '../download/delivery-summary.ts';
 import { threadsFor } from '../files/threads.ts';
 import { keySetOption, keysOf, readFolder } from '../folder-receipts.ts';

@@ -1,10 +1,10 @@
 import { publicKeyFingerprint, publicKeyOf } from '../../../crypt4gh/index.ts';
 import { formatDuration } from '../../../terminal/output.ts';
 import type { ServiceConnection } from '../../api/connection.ts';
-import { pinCommand } from '../../api/delivery/key-set.ts';
+import { ProxyApi } from '../../api/delivery-api.ts';
 import { UnavailableError } from '../../api/errors.ts';
 import { type Probe, probe } from '../../api/probe.ts';
-import { ProxyApi } from '../../api/proxy.ts';
+import { pinCommand } from '../../api/receipts/key-set.ts';
 import { readPrivateKey, wiping } from '../key-files.ts';
 import { pinnedKeys, receiptKeys } from '../receipt-keys.ts';
 import type { Session } from '../session.ts';

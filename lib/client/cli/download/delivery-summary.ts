@@ -1,8 +1,8 @@
 import { printable } from '../../../terminal/output.ts';
-import type { Claims } from '../../api/delivery/claims.ts';
-import type { Receipt } from '../../api/delivery/combine.ts';
 import type { FileResult } from '../../api/download/events.ts';
 import { ClientError } from '../../api/errors.ts';
+import type { Claims } from '../../api/receipts/claims.ts';
+import type { Receipt } from '../../api/receipts/combine.ts';
 
 /** What the delivery receipts say of the files of a download. */
 export interface DeliverySummary {

@@ -2,23 +2,23 @@ import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { isReceiptName } from '../../../contract/delivery.ts';
 import { counted, type Output, printable } from '../../../terminal/output.ts';
-import { awaitDelivery } from '../../api/delivery/await-delivery.ts';
-import { Claims } from '../../api/delivery/claims.ts';
-import type { Receipt } from '../../api/delivery/combine.ts';
+import { type ListedFile, ProxyApi } from '../../api/delivery-api.ts';
+import { type DownloadReport, downloadFiles } from '../../api/download/download-files.ts';
+import type { Expected } from '../../api/download/expected.ts';
+import { ClientError, UnavailableError } from '../../api/errors.ts';
+import { awaitDelivery } from '../../api/receipts/await-delivery.ts';
+import { Claims } from '../../api/receipts/claims.ts';
+import type { Receipt } from '../../api/receipts/combine.ts';
 import {
   type FetchedReceipts,
   fetchReceipts,
   markReceived,
   nothingFetched,
   saveReceipts,
-} from '../../api/delivery/fetch-receipts.ts';
-import type { ReceiptKeys } from '../../api/delivery/key-set.ts';
-import { ReceiptError } from '../../api/delivery/receipt.ts';
-import { mayNameOneOf, type ReadReceipts, requestOf } from '../../api/delivery/receipt-files.ts';
-import { type DownloadReport, downloadFiles } from '../../api/download/download-files.ts';
-import type { Expected } from '../../api/download/expected.ts';
-import { ClientError, UnavailableError } from '../../api/errors.ts';
-import { type ListedFile, ProxyApi } from '../../api/proxy.ts';
+} from '../../api/receipts/fetch-receipts.ts';
+import type { ReceiptKeys } from '../../api/receipts/key-set.ts';
+import { ReceiptError } from '../../api/receipts/receipt.ts';
+import { mayNameOneOf, type ReadReceipts, requestOf } from '../../api/receipts/receipt-files.ts';
 import { findOwnKeys, type OwnKeys, recipientsOf, warnOfReceipts } from '../own-keys.ts';
 import { receiptKeys } from '../receipt-keys.ts';
 import type { Session } from '../session.ts';

@@ -1,10 +1,10 @@
 import { usageError } from '../../../terminal/errors.ts';
 import { formatBytes, printable } from '../../../terminal/output.ts';
-import type { Claims } from '../../api/delivery/claims.ts';
+import type { ListedFile, ProxyApi } from '../../api/delivery-api.ts';
 import type { Expected, Verified } from '../../api/download/expected.ts';
 import { StagedFile } from '../../api/download/staged-file.ts';
 import { streamFile } from '../../api/download/stream-file.ts';
-import type { ListedFile, ProxyApi } from '../../api/proxy.ts';
+import type { Claims } from '../../api/receipts/claims.ts';
 import { writeOutput } from '../files/output-file.ts';
 import { counted } from '../files/streams.ts';
 import type { Session } from '../session.ts';

@@ -1,9 +1,9 @@
 import picomatch from 'picomatch';
 import { isReceiptName } from '../../../contract/delivery.ts';
 import { printable } from '../../../terminal/output.ts';
-import type { Claims } from '../../api/delivery/claims.ts';
+import type { ListedFile } from '../../api/delivery-api.ts';
 import { ClientError } from '../../api/errors.ts';
-import type { ListedFile } from '../../api/proxy.ts';
+import type { Claims } from '../../api/receipts/claims.ts';
 
 /** The most names that an error shows. */
 const shown = 5;

@@ -2,8 +2,8 @@ import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings'
 import { UsageError } from '../../../terminal/errors.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
 import type { ServiceConnection } from '../../api/connection.ts';
+import { ProxyApi } from '../../api/delivery-api.ts';
 import { ClientError } from '../../api/errors.ts';
-import { ProxyApi } from '../../api/proxy.ts';
 import type { Session } from '../session.ts';
 import { administratorVariables, basicOf, finder, type SettingOptions } from '../settings.ts';
 

@@ -2,8 +2,8 @@ import { growingPause } from '../../../common/timing.ts';
 import { isUnderWay, type ShownExport } from '../../../contract/export-state.ts';
 import { explainReason } from '../../../contract/reasons.ts';
 import { counted, printable } from '../../../terminal/output.ts';
+import type { ProxyApi } from '../../api/delivery-api.ts';
 import { ClientError, interrupted } from '../../api/errors.ts';
-import type { ProxyApi } from '../../api/proxy.ts';
 import { administered } from './administrator.ts';
 
 /** State, reason and counts on one line: `staging: 12 of 200 files staged, 1 given up`. */

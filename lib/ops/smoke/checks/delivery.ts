@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
-import { parseKeySet } from '../../../client/api/delivery/key-set.ts';
-import { verifyReceipt } from '../../../client/api/delivery/verify-receipt.ts';
+import { parseKeySet } from '../../../client/api/receipts/key-set.ts';
+import { verifyReceipt } from '../../../client/api/receipts/verify-receipt.ts';
 import { isReceiptName } from '../../../contract/delivery.ts';
 import { formatBytes } from '../../../terminal/output.ts';
 import { setDatasetEvent } from '../../commands/dataset.ts';

@@ -22,17 +22,6 @@ function reply(status: number, body: string | undefined): TransportReply {
 const unauthenticated = (detail: string) =>
   refusal(reply(401, JSON.stringify({ status: 401, code: 'unauthenticated', detail })), 'the listing', now);
 
-test('a DRS error (DRS 1.5.0, Error) tells its reason in msg', async () => {
-  const expired = {
-    status_code: 401,
-    msg: 'the visa was refused (expired): the token has expired',
-    code: 'unauthenticated',
-  };
-  const error = await refusal(reply(401, JSON.stringify(expired)), 'the access to "EGAF1"', now);
-  expect(error.message).toBe('the access to "EGAF1": the visa was refused (expired): the token has expired');
-  expect(error.remedy).toMatch(/new visa.*--visa/);
-});
-
 test('a request too many for the firewall is worth another attempt, and no reason to look at the visa', async () => {
   const detail = 'Too many requests came from your network address within five minutes; try again in a minute.';
   const error = await refusal(

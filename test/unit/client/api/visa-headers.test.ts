@@ -3,8 +3,8 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { connect, type ServiceConnection } from '../../../../lib/client/api/connection.ts';
+import { ProxyApi } from '../../../../lib/client/api/delivery-api.ts';
 import type { ClientError } from '../../../../lib/client/api/errors.ts';
-import { ProxyApi } from '../../../../lib/client/api/proxy.ts';
 import { Transport } from '../../../../lib/client/api/transport.ts';
 import { unverifiedToken, visaClaims } from '../../../helpers/unverified-token.ts';
 

@@ -79,19 +79,13 @@ export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
  * @throws LocalDiskError
  */
 export async function makeFolder(path: string, mode = 0o777): Promise<void> {
-  await onDisk(`${path}${sep}.`, () => makeFolders(path, mode));
-}
-
-async function makeFolders(path: string, mode: number): Promise<void> {
   if (await isFolder(path)) return;
   const parent = dirname(path);
-  if (parent !== path) await makeFolders(parent, mode);
-  try {
-    await mkdir(path, mode);
-  } catch (error) {
+  if (parent !== path) await makeFolder(parent, mode);
+  await onDisk(`${path}${sep}.`, () => mkdir(path, mode)).catch(async (error: unknown) => {
     // Another process may have been faster.
     if (!(await isFolder(path))) throw error;
-  }
+  });
 }
 
 /**

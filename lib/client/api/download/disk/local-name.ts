@@ -14,7 +14,7 @@ export interface LocalPaths {
   readonly lock: string;
 }
 
-const longestSuffix = '.part.lock.turn.now';
+const longestSuffix = '.part.lock.turn';
 
 /**
  * Why a name from the network cannot be the name of a local file; `undefined`: it can. A name must stay in its folder, must
@@ -73,13 +73,11 @@ export class NameClashes {
   /** @throws LocalDiskError if an earlier name has one of the paths */
   claim(name: string, paths: LocalPaths): void {
     const keys = Object.values(paths).map((path: string) => path.normalize('NFC').toLowerCase());
-    for (const key of keys) {
-      const owner = this.#owners.get(key);
-      if (owner !== undefined) {
-        throw new LocalDiskError(`${JSON.stringify(name)} may be the same local file as ${JSON.stringify(owner)}`, {
-          remedy: 'Download the two into different folders.',
-        });
-      }
+    const owner = keys.map((key) => this.#owners.get(key)).find((each) => each !== undefined);
+    if (owner !== undefined) {
+      throw new LocalDiskError(`${JSON.stringify(name)} may be the same local file as ${JSON.stringify(owner)}`, {
+        remedy: 'Download the two into different folders.',
+      });
     }
     for (const key of keys) this.#owners.set(key, name);
   }

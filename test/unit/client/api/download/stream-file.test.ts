@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { Claims } from '../../../../../lib/client/api/delivery/claims.ts';
 import { streamFile } from '../../../../../lib/client/api/download/stream-file.ts';
+import { Claims } from '../../../../../lib/client/api/receipts/claims.ts';
 import type { DeliveredFile } from '../../../../../lib/contract/delivery.ts';
 import { decrypt, generateKeyPair } from '../../../../../lib/crypt4gh/index.ts';
 import { containerOf } from '../../../../helpers/client-world.ts';

@@ -2,8 +2,8 @@ import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/prom
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { ExportRequest, ProxyApi } from '../../../../../lib/client/api/delivery-api.ts';
 import { ServiceError, UnavailableError } from '../../../../../lib/client/api/errors.ts';
-import type { ExportRequest, ProxyApi } from '../../../../../lib/client/api/proxy.ts';
 import { type BatchResult, runBatch } from '../../../../../lib/client/cli/export/batch.ts';
 import { outboxPrefix } from '../../../../../lib/contract/outbox-key.ts';
 import {

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
+import type { ProxyApi } from '../../../../../lib/client/api/delivery-api.ts';
 import { ServiceError } from '../../../../../lib/client/api/errors.ts';
-import type { ProxyApi } from '../../../../../lib/client/api/proxy.ts';
 import { describeState, shortfallOf, waitForExport } from '../../../../../lib/client/cli/export/export-state.ts';
 import type { ShownExport } from '../../../../../lib/contract/export-state.ts';
 import { shownExport } from '../../../../helpers/export-states.ts';

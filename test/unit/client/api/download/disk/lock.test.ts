@@ -4,7 +4,7 @@ import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { FileLock, takeAway } from '../../../../../../lib/client/api/download/disk/lock.ts';
+import { FileLock } from '../../../../../../lib/client/api/download/disk/lock.ts';
 
 let folder = '';
 let path = '';
@@ -16,14 +16,31 @@ afterAll(() => rm(folder, { recursive: true }));
 
 /** These tests do not wait for a lock that stays. */
 const atOnce = async () => undefined;
+const acquired = () => FileLock.acquire(path, atOnce);
 const busy = { code: 'local_disk', message: expect.stringContaining('another process') };
+const elsewhere = JSON.stringify({ pid: 1, host: 'elsewhere', token: 'x' });
+
+/** Takes the lock and gives it back. Nothing may be left then. */
+async function expectFree(): Promise<void> {
+  {
+    await using _lock = await acquired();
+    expect(await readdir(folder)).toEqual(['a.part.lock']);
+  }
+  expect(await readdir(folder)).toEqual([]);
+}
+
+/** Sets the time of the lock, from the clock of the disk on. */
+async function setTime(milliseconds: number): Promise<void> {
+  const time = new Date((await stat(folder)).mtimeMs + milliseconds);
+  await utimes(path, time, time);
+}
 
 test('is held by one at a time, and leaves nothing behind', async () => {
-  const lock = await FileLock.acquire(path);
-  await expect(FileLock.acquire(path, atOnce)).rejects.toMatchObject(busy);
-  await lock.release();
-  await (await FileLock.acquire(path)).release();
-  expect(await readdir(folder)).toEqual([]);
+  {
+    await using _lock = await acquired();
+    await expect(acquired()).rejects.toMatchObject(busy);
+  }
+  await expectFree();
 });
 
 test('of a living process is respected, of a killed one taken over', async () => {
@@ -32,72 +49,53 @@ test('of a living process is respected, of a killed one taken over', async () =>
     await FileLock.acquire(${JSON.stringify(path)}); console.log('locked'); setTimeout(() => {}, 60_000);`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', script]);
   await once(child.stdout, 'data');
-  await expect(FileLock.acquire(path, atOnce)).rejects.toMatchObject(busy);
+  await expect(acquired()).rejects.toMatchObject(busy);
   child.kill('SIGKILL');
   await once(child, 'exit');
-  await (await FileLock.acquire(path)).release();
-  expect(await readdir(folder)).toEqual([]);
+  await expectFree();
 });
 
-test('of a process whose number another one has now is taken over', async () => {
-  const lock = await FileLock.acquire(path);
+test('of an earlier process with the number of this one is taken over', async () => {
+  const lock = await acquired();
   const owner = JSON.parse(await readFile(path, 'utf8')) as object;
-  await lock.release();
-  // The parent of this process lives, but did not begin then.
-  await writeFile(path, JSON.stringify({ ...owner, pid: process.ppid, began: '1' }));
-  await (await FileLock.acquire(path)).release();
-  // Nor does this process hold a lock with that token.
+  await lock[Symbol.asyncDispose]();
   await writeFile(path, JSON.stringify({ ...owner, token: 'of-a-run-before' }));
-  await (await FileLock.acquire(path)).release();
+  await expectFree();
 });
 
-test('of a process that was killed before it could write into it is soon taken over', async () => {
-  await writeFile(path, '');
-  await (await FileLock.acquire(path)).release();
-  expect(await readdir(folder)).toEqual([]);
-});
-
-const elsewhere = JSON.stringify({ pid: 1, host: 'elsewhere', began: '', token: 'x' });
-
-/** Sets the time of the lock, from the clock of the disk on. */
-async function setTime(milliseconds: number, at = path): Promise<void> {
-  const time = new Date((await stat(folder)).mtimeMs + milliseconds);
-  await utimes(at, time, time);
-}
-
-test('of another machine counts as long as it is touched, by the clock of the disk', async () => {
+test.each([
+  ['of another machine', elsewhere],
+  ['that its process was killed before it could write into', ''],
+  ['of a process of this machine that was suspended', 'this machine'],
+])('%s is respected as long as it is touched, by the clock of the disk', async (_whose, written) => {
+  await using own = await acquired();
+  const owner = JSON.parse(await readFile(path, 'utf8')) as object;
+  await own[Symbol.asyncDispose]();
   // The clock of this machine is two minutes ahead of, or behind, the one of the disk.
   for (const off of [-120_000, 120_000]) {
-    await writeFile(path, elsewhere);
+    await writeFile(path, written === 'this machine' ? JSON.stringify({ ...owner, pid: process.ppid }) : written);
     vi.useFakeTimers({ now: Date.now() + off, toFake: ['Date'] });
-    await expect(FileLock.acquire(path, atOnce)).rejects.toMatchObject(busy);
     await setTime(-89_000);
-    await expect(FileLock.acquire(path, atOnce)).rejects.toMatchObject(busy);
+    await expect(acquired()).rejects.toMatchObject(busy);
     await setTime(-91_000);
-    await (await FileLock.acquire(path)).release();
+    await expectFree();
     vi.useRealTimers();
   }
-  expect(await readdir(folder)).toEqual([]);
 });
 
-test('from the future is left over if nobody touches it, and held if somebody does', async () => {
+test('from the future is brought to the present, so that it ends', async () => {
   await writeFile(path, elsewhere);
   await setTime(3_600_000);
-  let slept = 0;
-  const touched = async (milliseconds: number) => {
-    slept += milliseconds;
-    if (slept === 15_000) await setTime(0);
-  };
-  await expect(FileLock.acquire(path, touched)).rejects.toMatchObject(busy);
-  await setTime(3_600_000);
-  await (await FileLock.acquire(path, atOnce)).release();
-  expect(await readdir(folder)).toEqual([]);
+  await expect(acquired()).rejects.toMatchObject(busy);
+  expect((await stat(path)).mtimeMs - (await stat(folder)).mtimeMs).toBeLessThan(1_000);
+  await setTime(-91_000);
+  await expectFree();
 });
 
 test('is touched by the clock of the disk while it is held', async () => {
   vi.useFakeTimers({ now: Date.now() + 3_600_000, toFake: ['Date', 'setInterval', 'clearInterval'] });
   try {
-    await using _lock = await FileLock.acquire(path);
+    await using _lock = await acquired();
     await setTime(-60_000);
     await vi.advanceTimersByTimeAsync(15_000);
     await vi.waitFor(async () => {
@@ -109,42 +107,21 @@ test('is touched by the clock of the disk while it is held', async () => {
   }
 });
 
-test('that is empty is being written; later it is left over', async () => {
-  await writeFile(path, '');
-  await expect(FileLock.acquire(path, atOnce)).rejects.toMatchObject(busy);
-  await setTime(-20_000);
-  await (await FileLock.acquire(path, atOnce)).release();
-});
-
-async function leaveOver(): Promise<void> {
-  await writeFile(path, JSON.stringify({ pid: 2 ** 30, host: 'x', began: '', token: 'left over' }));
-  await setTime(-120_000);
-}
-
-test('is not taken away when it is no longer the one that was looked at', async () => {
-  const lock = await FileLock.acquire(path);
-  expect(await takeAway(path, { content: 'of the one before' })).toBe(true);
-  await expect(FileLock.acquire(path, atOnce)).rejects.toMatchObject(busy);
-  await lock.release();
-});
-
-test('is taken over by one at a time, also after one that was killed while it did', async () => {
-  await leaveOver();
+test('is taken over also after a process that was killed while it did', async () => {
+  await writeFile(path, elsewhere);
+  await setTime(-91_000);
   await writeFile(`${path}.turn`, '');
-  await expect(FileLock.acquire(path, atOnce)).rejects.toMatchObject(busy);
-  expect(await readFile(path, 'utf8')).toContain('left over');
-  await setTime(-20_000, `${path}.turn`);
-  await (await FileLock.acquire(path, atOnce)).release();
-  expect(await readdir(folder)).toEqual([]);
+  await expectFree();
 });
 
 test('is got by exactly one of many that find one left over', async () => {
   for (let round = 0; round < 10; round += 1) {
-    await leaveOver();
-    const tries = await Promise.allSettled(Array.from({ length: 8 }, () => FileLock.acquire(path, atOnce)));
+    await writeFile(path, elsewhere);
+    await setTime(-91_000);
+    const tries = await Promise.allSettled(Array.from({ length: 8 }, () => FileLock.acquire(path, () => stat(folder))));
     const held = tries.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
     expect(held).toHaveLength(1);
-    await held[0]?.release();
+    await held[0]?.[Symbol.asyncDispose]();
   }
   expect(await readdir(folder)).toEqual([]);
 });

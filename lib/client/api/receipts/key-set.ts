@@ -23,17 +23,15 @@ export function pinCommand(trusted: PinnedKeys, fingerprint: string): string {
   return `data-out setup --receipt-keys ${[...trusted, fingerprint].join(',')}`;
 }
 
-interface UsableKey {
-  readonly key: CryptoKey;
-  readonly fingerprint: string;
-}
-
 /** The public keys that a service signs its receipts with. */
 export class ReceiptKeys {
-  readonly #byKid: ReadonlyMap<string, UsableKey>;
-  #pins: { readonly trusted: PinnedKeys; readonly change: ChangePins } | undefined;
+  /** Each with its fingerprint. */
+  readonly #byKid: ReadonlyMap<string, { readonly key: CryptoKey; readonly fingerprint: string }>;
+  /** `undefined`: all keys of the set are trusted. */
+  #pins: PinnedKeys | undefined;
+  #change: ChangePins = async (changed) => changed(this.#pins ?? []);
 
-  constructor(keys: ReadonlyMap<string, UsableKey>) {
+  constructor(keys: ReadonlyMap<string, { readonly key: CryptoKey; readonly fingerprint: string }>) {
     this.#byKid = keys;
   }
 
@@ -42,9 +40,10 @@ export class ReceiptKeys {
     return [...this.#byKid.values()].map(({ fingerprint }) => fingerprint);
   }
 
-  /** Trusts pinned keys, and pins those that they endorse. Before, all keys of the set are trusted. */
+  /** Trusts pinned keys only, and pins those that they endorse. */
   pin(trusted: PinnedKeys, change: ChangePins): void {
-    this.#pins = { trusted, change };
+    this.#pins = trusted;
+    this.#change = change;
   }
 
   /**
@@ -61,26 +60,22 @@ export class ReceiptKeys {
       });
     }
     const { fingerprint, key } = found;
-    const pins = this.#pins;
-    if (pins === undefined || pins.trusted.includes(fingerprint)) return key;
-    const chain = Array.isArray(endorsements) ? endorsements.map(String) : [];
-    const withEndorsed = async (pinned: PinnedKeys) => {
-      const known = new Set(pinned);
-      for (const jws of chain) {
+    if (this.#pins === undefined || this.#pins.includes(fingerprint)) return key;
+    const withEndorsed = async (pins: PinnedKeys) => {
+      const known = new Set(pins);
+      for (const jws of Array.isArray(endorsements) ? endorsements.map(String) : []) {
         const next = await this.#endorsed(jws, known).catch(() => undefined);
         if (next !== undefined) known.add(next);
       }
-      return known.has(fingerprint) ? [...known] : pinned;
+      return known.has(fingerprint) ? [...known] : pins;
     };
-    const isEndorsed = (await withEndorsed(pins.trusted)).includes(fingerprint);
-    // Again, by what is pinned then: the user might have removed a key meanwhile.
-    const trusted = isEndorsed ? await pins.change(withEndorsed) : pins.trusted;
-    this.#pins = { ...pins, trusted };
-    if (trusted.includes(fingerprint)) return key;
+    // Looked at again by what is pinned then, because the user might have removed a key meanwhile.
+    if ((await withEndorsed(this.#pins)).includes(fingerprint)) this.#pins = await this.#change(withEndorsed);
+    if (this.#pins.includes(fingerprint)) return key;
     throw new ReceiptError(`the receipt is signed by a key that no pinned key has endorsed: ${fingerprint}`, {
       remedy:
         'Ask the operator, through another channel than this service, for the fingerprint of the receipt key. If it is this one: ' +
-        pinCommand(trusted, fingerprint),
+        pinCommand(this.#pins, fingerprint),
     });
   }
 
@@ -110,44 +105,34 @@ export async function payloadOf(
 }
 
 const keySet = z.object({ keys: z.array(z.unknown()) });
-const es256Key = z.looseObject({
+const es256Key = z.object({
   kty: z.literal('EC'),
   crv: z.literal('P-256'),
+  x: z.string(),
+  y: z.string(),
   kid: z.string(),
   alg: z.optional(z.literal('ES256')),
   use: z.optional(z.literal('sig')),
 });
 
 /**
- * Keys of a JWK set (RFC 7517 § 5). Only keys for ES256 are used: `EC`, `P-256`, with a `kid`. Others, and private members, are
- * ignored.
+ * Keys of a JWK set (RFC 7517 § 5). Only keys for ES256 are used: `EC`, `P-256`, with a `kid`. Others are ignored.
  * @param source names the set in errors
- * @throws ClientError `usage` if it is not a JWK set, has no usable key, a key that is not a point of the curve, or two with one `kid`
+ * @throws ClientError `usage` if it is not a JWK set, or has no usable key
  */
 export async function parseKeySet(text: string, source: string): Promise<ReceiptKeys> {
-  const { data } = keySet.safeParse(parseJson(text));
-  if (data === undefined) throw refused(source, 'it is not a JWK set: it has no list "keys"');
-  const usable = new Map<string, UsableKey>();
-  for (const member of data.keys) {
-    const jwk = es256Key.safeParse(member).data;
-    if (jwk === undefined) continue;
-    const { kty, crv, x, y, kid } = jwk;
-    if (usable.has(kid)) throw refused(source, 'two of its keys have the same id');
-    try {
-      const point = { kty, crv, x: String(x), y: String(y) };
-      const key = (await importJWK(point, 'ES256')) as CryptoKey;
-      usable.set(kid, { key, fingerprint: await calculateJwkThumbprint(point) });
-    } catch (cause) {
-      throw refused(source, `its key ${JSON.stringify(kid)} is not a point of the curve P-256`, cause);
-    }
+  const usable = new Map<string, { readonly key: CryptoKey; readonly fingerprint: string }>();
+  for (const member of keySet.safeParse(parseJson(text)).data?.keys ?? []) {
+    const found = es256Key.safeParse(member).data;
+    if (found === undefined) continue;
+    const { kty, crv, x, y, kid } = found;
+    const point = { kty, crv, x, y };
+    // What is not a point of the curve is not used.
+    const key = await importJWK(point, 'ES256').catch(() => undefined);
+    if (key) usable.set(kid, { key: key as CryptoKey, fingerprint: await calculateJwkThumbprint(point) });
   }
   if (usable.size > 0) return new ReceiptKeys(usable);
-  throw refused(source, 'it has no key for ES256 with a key id: that is an EC key on P-256 for signatures');
-}
-
-function refused(source: string, why: string, cause?: unknown): ClientError {
-  return new ClientError('usage', `${source}: these keys cannot be used: ${why}`, {
+  throw new ClientError('usage', `${source}: these keys cannot be used: it has no key for ES256 with a key id`, {
     remedy: 'Get the keys of the service from its /.well-known/jwks.json.',
-    cause,
   });
 }

@@ -66,25 +66,17 @@ export class Claims {
 
   /** In the order of the names. */
   *all(): Generator<Claim, void, undefined> {
-    for (const name of [...this.#byName.keys()].sort()) {
-      const claim = this.of(name);
-      if (claim) yield claim;
-    }
+    for (const name of [...this.#byName.keys()].sort()) yield this.#byName.get(name) as Claim;
   }
 
-  /** Files that no request of the same time or later has delivered. */
+  /** Files that no later request has delivered. */
   undelivered(): readonly Undelivered[] {
-    const delivered = new Map<string, number>();
     const missing = new Map<string, Undelivered>();
     for (const receipt of this.receipts) {
+      for (const { file_id } of receipt.files) missing.delete(file_id);
       for (const file of receipt.missing) missing.set(file.file_id, { file, receipt });
     }
-    for (const receipt of missing.size > 0 ? this.receipts : []) {
-      for (const { file_id } of receipt.files) if (missing.has(file_id)) delivered.set(file_id, requestedAt(receipt));
-    }
-    return [...missing.values()].filter(
-      ({ file, receipt }) => (delivered.get(file.file_id) ?? Number.NEGATIVE_INFINITY) < requestedAt(receipt),
-    );
+    return [...missing.values()];
   }
 
   /** Incomplete deliveries that later ones did not complete. */

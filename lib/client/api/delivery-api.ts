@@ -1,13 +1,12 @@
 import * as z from 'zod/mini';
 import type { ListedExport } from '../../contract/export-state.ts';
 import { limits } from '../../contract/limits.ts';
-import { type AuthorizedRequest, authorized, type Credentials, type ServiceConnection } from './connection.ts';
+import { type AuthorizedRequest, authorized, type ServiceConnection } from './connection.ts';
 import { ClientError } from './errors.ts';
 import { type ExportPage, exportPage, listedExports } from './export-state.ts';
 import { isLoopback } from './forward-proxy.ts';
 import { optional, parsed, readJson, text, wholeNumber } from './json.ts';
 import type { TransportReply } from './transport.ts';
-import { outboxVisa } from './visa-choice.ts';
 
 /** A staged container, or a delivery receipt, in the caller's outbox. */
 export interface ListedFile {
@@ -48,15 +47,6 @@ const rowsPerPage = 10_000;
 /** Most bytes of a page; a row has about 300. */
 const pageBytes = 64 * 1024 * 1024;
 
-/** Longest visa that is sent twice: with the other headers, that is within the limit of a gateway. */
-const mostTwiceBytes = 4_500;
-
-const asResearcher: Credentials = ({ visa, basic }) => ({
-  // In both headers: some intermediaries remove Proxy-Authorization. A long passport fits only once.
-  ...(visa.length <= mostTwiceBytes && { proxyAuthorization: `Bearer ${visa}` }),
-  headers: { 'x-ga4gh-visa': visa, ...(basic !== undefined && { authorization: basic }) },
-});
-
 const accepted = z.object({ requestId: text, message: optional(z.string()) });
 const locationReply = z.object({ url: text, expiresAt: text, size: wholeNumber });
 
@@ -81,7 +71,11 @@ export class ProxyApi {
     for (let after: string | undefined; ; ) {
       const { files } = await this.listPage({ after, perPage: rowsPerPage, ...options });
       const [first] = files;
-      if (first && after !== undefined && first.name <= after) throw samePage();
+      if (first && after !== undefined && first.name <= after) {
+        throw new ClientError('protocol', 'the service sent the same page of its listing twice', {
+          remedy: 'Ask the operator to update the service: this version cannot list so large an outbox.',
+        });
+      }
       yield* files;
       if (files.length !== rowsPerPage) return;
       after = files.at(-1)?.name;
@@ -103,8 +97,12 @@ export class ProxyApi {
     const query = new URLSearchParams({ inbox: 'false', receipts: 'true', per_page: `${perPage}` });
     if (after !== undefined) query.set('after', after);
     url.search = query.toString();
-    const reply = await this.#read('the listing', { url, signal }, (each) => readJson(each, pageBytes));
-    return { files: parsed(listing, reply).files.map(listedFile) };
+    const request = { what: 'the listing', as: 'researcher', url, signal } as const;
+    const reply = await authorized(this.connection, request, (each) => readJson(each, pageBytes));
+    const files = parsed(listing, reply).files.map(({ fileName: name, size, modifiedDate, expiryDate }) => {
+      return { name, size, modified: date(modifiedDate), expires: date(expiryDate) };
+    });
+    return { files };
   }
 
   /**
@@ -116,11 +114,10 @@ export class ProxyApi {
     name: string,
     options: { readonly signal?: AbortSignal | undefined; readonly attempts?: number } = {},
   ): Promise<Location> {
-    const { signal, ...more } = options;
     const url = this.#at(`stream/${encodeURIComponent(name)}`);
     url.search = 'redirect=false';
-    const what = `the address of ${JSON.stringify(name)}`;
-    return await this.#read(what, { url, signal }, async (reply) => this.#locationIn(reply, name), more);
+    const request = { what: `the address of ${JSON.stringify(name)}`, as: 'researcher', url, ...options } as const;
+    return await authorized(this.connection, request, (reply) => this.#locationIn(reply, name));
   }
 
   /**
@@ -128,9 +125,9 @@ export class ProxyApi {
    * @throws ClientError
    */
   async keySet(options: { signal?: AbortSignal | undefined } = {}): Promise<string> {
-    const request = { url: this.#at('.well-known/jwks.json'), ...options };
-    const about = { what: 'the keys of delivery receipts', needsVisa: false, request, credentials: () => ({}) };
-    return await authorized({ ...this.connection, basic: undefined }, about, (reply) => reply.text());
+    const url = this.#at('.well-known/jwks.json');
+    const request = { what: 'the keys of delivery receipts', as: 'anyone', url, ...options } as const;
+    return await authorized(this.connection, request, (reply) => reply.text());
   }
 
   /**
@@ -143,13 +140,15 @@ export class ProxyApi {
   ): Promise<{ requestId: string; message: string | undefined }> {
     const { id, type = 'datasetId', visa, publicKey, kind = 'fega' } = request;
     const order = {
-      method: 'POST' as const,
+      what: `the export of ${JSON.stringify(id)}`,
+      method: 'POST',
+      once: true,
       url: this.#at(`export/${encodeURIComponent(kind)}`),
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ id, type, visaToken: visa, userPublicKey: publicKey }),
       ...options,
-    };
-    const reply = await this.#asAdministrator(`the export of ${JSON.stringify(id)}`, order, { once: true });
+    } as const;
+    const reply = await this.#asAdministrator(order);
     const { requestId, message } = parsed(accepted, reply);
     return { requestId, message };
   }
@@ -166,7 +165,7 @@ export class ProxyApi {
     const { kind, page = 0, signal } = options;
     const url = this.#at(`export/${encodeURIComponent(kind)}/${encodeURIComponent(requestId)}`);
     url.search = `page=${page}`;
-    return exportPage(await this.#asAdministrator(`the export ${requestId}`, { url, signal }));
+    return exportPage(await this.#asAdministrator({ what: `the export ${requestId}`, url, signal }));
   }
 
   /** The newest exports; `page` counts from 0. The last page has fewer rows than {@link exportsPerPage}. @throws ClientError */
@@ -182,7 +181,7 @@ export class ProxyApi {
     url.searchParams.set('page', `${page}`);
     if (state !== undefined) url.searchParams.set('state', state);
     if (since !== undefined) url.searchParams.set('since', since);
-    return listedExports(await this.#asAdministrator('the list of exports', { url, signal }));
+    return listedExports(await this.#asAdministrator({ what: 'the list of exports', url, signal }));
   }
 
   /** From the body of a reply to `redirect=false`. @throws ClientError `protocol`; UnavailableError */
@@ -204,34 +203,13 @@ export class ProxyApi {
   }
 
   /** The JSON of the reply. */
-  #asAdministrator(
-    what: string,
-    request: AuthorizedRequest['request'],
-    more: Pick<AuthorizedRequest, 'once'> = {},
-  ): Promise<unknown> {
-    const credentials: Credentials = ({ basic }) => ({ headers: basic === undefined ? {} : { authorization: basic } });
-    return authorized(this.connection, { ...more, what, needsVisa: false, request, credentials }, readJson);
+  #asAdministrator(request: Omit<AuthorizedRequest, 'as'>): Promise<unknown> {
+    return authorized(this.connection, { ...request, as: 'administrator' }, readJson);
   }
 
   #at(path: string): URL {
     return new URL(path, this.#url);
   }
-
-  #read<T>(
-    what: string,
-    request: AuthorizedRequest['request'],
-    read: (reply: TransportReply) => Promise<T>,
-    more: Pick<AuthorizedRequest, 'attempts'> = {},
-  ): Promise<T> {
-    const options = { what, needsVisa: true, request, credentials: asResearcher, choice: outboxVisa, ...more };
-    return authorized(this.connection, options, read);
-  }
-}
-
-function samePage(): ClientError {
-  return new ClientError('protocol', 'the service sent the same page of its listing twice', {
-    remedy: 'Ask the operator to update the service: this version cannot list so large an outbox.',
-  });
 }
 
 const listing = z.object({
@@ -239,15 +217,11 @@ const listing = z.object({
     z.object({
       fileName: text,
       size: wholeNumber,
-      ...{ modifiedDate: optional(text), expiryDate: optional(text) },
+      modifiedDate: optional(text),
+      expiryDate: optional(text),
     }),
   ),
 });
-
-function listedFile({ fileName: name, size, ...dates }: z.infer<typeof listing>['files'][number]): ListedFile {
-  const [modified, expires] = [date(dates.modifiedDate), date(dates.expiryDate)];
-  return { name, size, modified, expires };
-}
 
 function date(text = ''): Date | undefined {
   const time = new Date(text);

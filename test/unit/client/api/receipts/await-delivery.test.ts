@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type AwaitDeliveryOptions, awaitDelivery } from '../../../../../lib/client/api/delivery/await-delivery.ts';
-import { fetchReceipts } from '../../../../../lib/client/api/delivery/fetch-receipts.ts';
-import { parseKeySet } from '../../../../../lib/client/api/delivery/key-set.ts';
 import type { ClientError } from '../../../../../lib/client/api/errors.ts';
+import { type AwaitDeliveryOptions, awaitDelivery } from '../../../../../lib/client/api/receipts/await-delivery.ts';
+import { fetchReceipts } from '../../../../../lib/client/api/receipts/fetch-receipts.ts';
+import { parseKeySet } from '../../../../../lib/client/api/receipts/key-set.ts';
 import type { DeliveryReceipt } from '../../../../../lib/contract/delivery.ts';
 import { DownloadWorld } from '../../../../helpers/download-world.ts';
 import { ReceiptSigner, receiptOf, requestId } from '../../../../helpers/receipts.ts';

@@ -1,7 +1,7 @@
 import { growingPause } from '../../../common/timing.ts';
 import { isReceiptName } from '../../../contract/delivery.ts';
+import type { ListedFile, ProxyApi } from '../delivery-api.ts';
 import { ClientError, interrupted, UnavailableError } from '../errors.ts';
-import type { ListedFile, ProxyApi } from '../proxy.ts';
 import { Claims } from './claims.ts';
 import type { Receipt } from './combine.ts';
 import { type ReadReceipts, requestOf } from './receipt-files.ts';

@@ -63,10 +63,10 @@ export function isAbsent(state: VerifiedState): boolean {
  */
 export async function* verifyFolder(options: VerifyFolderOptions): AsyncGenerator<VerifiedFile, void, undefined> {
   const { folder, claims } = options;
-  const here = new Set(await onDisk(`${folder}${sep}.`, () => readdir(folder)));
-  const unlisted = new Set([...here].filter((name) => /\.c4gh$/i.test(name) && claims.of(name) === undefined).sort());
+  const here = await onDisk(`${folder}${sep}.`, () => readdir(folder));
+  const unlisted = new Set(here.filter((name) => /\.c4gh$/i.test(name) && claims.of(name) === undefined).sort());
   for (const claim of claims.all()) {
-    for await (const file of verifyClaim(claim, here, options)) {
+    for await (const file of verifyClaim(claim, options)) {
       unlisted.delete(file.name);
       yield file;
     }
@@ -81,51 +81,32 @@ export async function* verifyFolder(options: VerifyFolderOptions): AsyncGenerato
   }
 }
 
-async function* verifyClaim(claim: Claim, here: ReadonlySet<string>, options: VerifyFolderOptions) {
-  const { folder, claims, privateKeys, cipher, reading, signal } = options;
+async function* verifyClaim(claim: Claim, options: VerifyFolderOptions): AsyncGenerator<VerifiedFile, void, undefined> {
+  const { folder, claims, privateKeys, cipher, reading, signal, inOutbox } = options;
   const { file, receipt } = claim;
-  const staged = formsOf(file.name);
-  const isFile = async (path: string) => {
-    if (!path.includes(sep) && !here.has(path)) return false;
-    return (await stat(join(folder, path)).catch(() => undefined))?.isFile() === true;
-  };
-  const found = staged.filter(({ name }) => here.has(name));
+  const requestId = receipt.jti;
+  const exists = async (path: string) => (await stat(join(folder, path)).catch(() => undefined)) !== undefined;
   const place = claims.place(file.name);
   // The receipt of a file with the same path, which had this one's id put before its name, can be elsewhere.
-  const places = place ? [place, place.with(-1, file.name)] : [];
-  const originals = places.flatMap((each) => formsOf(join(...each)));
-  if (found.length === 0) {
-    for (const each of originals) if (await isFile(each.name)) found.push(each);
-  }
+  const places = place ? [place, place.with(-1, file.name)].map((each) => join(...each)) : [];
   let isHere = false;
-  for (const { name, form } of found) {
-    const size = (form === 'container' ? file.size : file.plaintext_size) ?? 0;
-    const { add, end } = reading(name, size);
-    const path = join(folder, name);
-    const verdict = await checkFile({ path, claim: file, form, privateKeys, cipher, onBytes: add, signal }).finally(
-      end,
-    );
-    if (verdict === undefined) continue;
-    isHere = true;
-    yield { name, requestId: receipt.jti, ...verdict };
+  for (const name of [file.name, ...places]) {
+    // `decrypt` writes the plaintext beside its container.
+    for (const path of isHere && name !== file.name ? [] : new Set([name, plaintextName(name)])) {
+      if (!(await exists(path))) continue;
+      const form = path === name ? 'container' : 'plaintext';
+      const { add, end } = reading(path, (form === 'container' ? file.size : file.plaintext_size) ?? 0);
+      const about = { path: join(folder, path), claim: file, form, privateKeys, cipher, onBytes: add, signal } as const;
+      const verdict = await checkFile(about).finally(end);
+      if (verdict === undefined) continue;
+      isHere = true;
+      yield { name: path, requestId, ...verdict };
+    }
   }
   if (isHere) return;
-  const parts = [...staged, ...originals].map(({ name }) => partPath(dirname(name), basename(name)));
-  const isBegun = (await Promise.all(parts.map(isFile))).includes(true);
-  const outbox = isBegun ? new Set([file.name]) : await options.inOutbox();
+  const parts = [file.name, ...places].map((path) => partPath(dirname(path), basename(path)));
+  const isBegun = (await Promise.all(parts.map(exists))).includes(true);
+  const outbox = isBegun ? new Set([file.name]) : await inOutbox();
   const state = outbox === undefined ? 'missing' : outbox.has(file.name) ? 'not_downloaded' : 'expired';
-  yield { name: file.name, state, size: file.size, requestId: receipt.jti } as const;
-}
-
-interface Form {
-  /** Relative to the folder. */
-  readonly name: string;
-  readonly form: 'container' | 'plaintext';
-}
-
-/** A container, and the plaintext that `decrypt` writes beside it. */
-function formsOf(name: string): readonly Form[] {
-  const plain = plaintextName(name);
-  const container = { name, form: 'container' } as const;
-  return plain === name ? [container] : [container, { name: plain, form: 'plaintext' }];
+  yield { name: file.name, state, size: file.size, requestId };
 }

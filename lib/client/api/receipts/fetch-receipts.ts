@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { ListedFile, ProxyApi } from '../delivery-api.ts';
 import { ifThere, makeFolder, onDisk } from '../download/disk/local-disk.ts';
 import { localPaths } from '../download/disk/local-name.ts';
-import { ChangedError, mostRestarts, StagedFile } from '../download/staged-file.ts';
-import type { ListedFile, ProxyApi } from '../proxy.ts';
+import { restarting, StagedFile } from '../download/staged-file.ts';
 import type { ReceiptKeys } from './key-set.ts';
 import { ReceiptError } from './receipt.ts';
 import { inParallel, noReceipts, type ReadReceipts, readReceipts } from './receipt-files.ts';
@@ -57,17 +57,11 @@ export async function fetchReceipts(options: FetchReceiptsOptions): Promise<Fetc
   return { ...found, jws };
 }
 
-async function fetched({ proxy, signal }: FetchReceiptsOptions, file: ListedFile): Promise<Uint8Array> {
-  let { size } = file;
-  for (let restarts = 0; ; restarts += 1) {
-    if (size > largestReceipt) throw new ReceiptError(`the receipt is larger than ${largestReceipt} bytes`);
-    try {
-      return await new StagedFile(proxy, { name: file.name, size }).read(0, size, { signal });
-    } catch (error) {
-      if (!(error instanceof ChangedError) || restarts === mostRestarts) throw error;
-      size = error.size;
-    }
-  }
+async function fetched({ proxy, signal }: FetchReceiptsOptions, { name, size }: ListedFile): Promise<Uint8Array> {
+  return await restarting(size, async (now) => {
+    if (now > largestReceipt) throw new ReceiptError(`the receipt is larger than ${largestReceipt} bytes`);
+    return await new StagedFile(proxy, { name, size: now }).read(0, now, { signal });
+  });
 }
 
 /** Saves receipts in a folder, each of which has its name only once it is whole. @throws LocalDiskError */

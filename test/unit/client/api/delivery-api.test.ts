@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect as open } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { connect } from '../../../../lib/client/api/connection.ts';
-import { ProxyApi } from '../../../../lib/client/api/proxy.ts';
+import { ProxyApi } from '../../../../lib/client/api/delivery-api.ts';
 import { Transport } from '../../../../lib/client/api/transport.ts';
 import { all, DownloadWorld } from '../../../helpers/download-world.ts';
 

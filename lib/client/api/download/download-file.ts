@@ -1,0 +1,183 @@
+import { combinedCrc, emptyCrc, formatCrc } from '../../../common/crc64nvme.ts';
+import type { ListedFile } from '../delivery-api.ts';
+import { ClientError } from '../errors.ts';
+import { type Crc, headerSha256 } from './disk/container-digest.ts';
+import { checkSpace, makeFoldersIn } from './disk/local-disk.ts';
+import type { LocalPaths } from './disk/local-name.ts';
+import { FileLock } from './disk/lock.ts';
+import type { DownloadFilesOptions } from './download-files.ts';
+import type { DownloadEvent, FileResult } from './events.ts';
+import { keptFile } from './existing.ts';
+import { compared, type Expected, type Verified } from './expected.ts';
+import { PartFile, pieceBytes } from './part-file.ts';
+import { ChangedError, restarting, StagedFile } from './staged-file.ts';
+import type { PieceMemory, Workers } from './workers.ts';
+
+export interface DownloadFileOptions extends Pick<DownloadFilesOptions, 'proxy' | 'folder' | 'existing' | 'signal'> {
+  readonly file: ListedFile;
+  /** Folders below `folder` that the file is in. */
+  readonly folders: readonly string[];
+  readonly paths: LocalPaths;
+  readonly expected: Expected | undefined;
+  readonly crc: Crc;
+  /** The worker that begins the file and finishes it. Others join it while there are more pieces. */
+  readonly memory: PieceMemory;
+  readonly workers: Workers;
+  /** Of the file in the listing. */
+  readonly order: number;
+  readonly onEvent: (event: DownloadEvent) => void;
+}
+
+/**
+ * Downloads one file, piece by piece. It gets its name only when it is whole, compared and on the disk. Until then it is
+ * `<name>.part`.
+ * @throws ClientError
+ */
+export async function downloadFile(
+  options: DownloadFileOptions,
+): Promise<Pick<FileResult, 'outcome' | 'verified' | 'size'>> {
+  const { file, folder, folders, paths, existing, expected, onEvent, signal } = options;
+  const { name } = file;
+  await makeFoldersIn(folder, folders);
+  await using _lock = await FileLock.acquire(paths.lock);
+  const kept = await keptFile({
+    ...{ paths, existing, expected, remote: file, signal },
+    reading: () => onEvent({ type: 'started', name, size: file.size, kept: 0 }),
+    read: (bytes) => onEvent({ type: 'progress', name, bytes }),
+  });
+  if (kept) return { outcome: 'skipped', size: file.size, ...kept };
+  return await restarting(
+    file.size,
+    async (size) => ({ outcome: 'downloaded', size, verified: await fetched(options, size) }),
+    () => onEvent({ type: 'restarted', name }),
+  );
+}
+
+async function fetched(options: DownloadFileOptions, size: number): Promise<Verified | undefined> {
+  const { paths, file } = options;
+  const part = await PartFile.open(paths, { name: file.name, size });
+  try {
+    return await new Attempt(options, part, size).run();
+  } catch (error) {
+    const differs = error instanceof ClientError && error.code === 'not_verified';
+    const isOfUse = part.isOfUse && !differs && !(error instanceof ChangedError);
+    // The first failure tells more than a failure to clean up after it.
+    await (isOfUse ? part.close() : part.discard()).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** The pieces of one version of a file. */
+class Attempt {
+  readonly #options: DownloadFileOptions;
+  readonly #part: PartFile;
+  readonly #remote: StagedFile;
+  /** Numbers of the pieces that nobody has taken. An empty file has a piece as well: its reply has its time. */
+  readonly #open: number[];
+  /** By the numbers of the pieces that are written. */
+  readonly #crcs: bigint[];
+  readonly #begun = Promise.withResolvers<void>();
+  readonly #abort = new AbortController();
+  readonly #signal: AbortSignal;
+  #failure: unknown;
+
+  constructor(options: DownloadFileOptions, part: PartFile, size: number) {
+    this.#options = options;
+    this.#part = part;
+    this.#remote = new StagedFile(options.proxy, { name: options.file.name, size });
+    this.#remote.version = part.version;
+    this.#crcs = new Array<bigint>(Math.max(1, Math.ceil(size / pieceBytes))).fill(emptyCrc);
+    this.#open = [...this.#crcs.keys()];
+    const { signal } = options;
+    this.#signal = signal ? AbortSignal.any([signal, this.#abort.signal]) : this.#abort.signal;
+  }
+
+  async run(): Promise<Verified | undefined> {
+    const { onEvent, paths, memory } = this.#options;
+    const { name, size, version } = this.#remote;
+    const kept = [...this.#part.noted.keys()].reduce((sum, piece) => sum + this.#rangeOf(piece).length, 0);
+    await checkSpace(paths.part, size - kept);
+    onEvent({ type: 'started', name, size, kept });
+    if (version) this.#begun.resolve();
+    const helping: Promise<void>[] = [];
+    void this.#join(helping);
+    await this.#work(memory, () => true);
+    await Promise.all(helping);
+    if (this.#failure !== undefined) throw this.#failure;
+    return await this.#finish();
+  }
+
+  /** Gets more workers once the first reply has shown the version that the others must have. */
+  async #join(helping: Promise<void>[]): Promise<void> {
+    const { workers, order } = this.#options;
+    await this.#begun.promise;
+    const isOfUse = () => this.#remote.givesRanges;
+    while (this.#open.length > 0 && isOfUse()) {
+      const memory = await workers.take(order);
+      helping.push(this.#work(memory, isOfUse).finally(() => workers.give(memory)));
+    }
+  }
+
+  async #work(memory: PieceMemory, isOfUse: () => boolean): Promise<void> {
+    while (isOfUse()) {
+      const piece = this.#open.shift();
+      if (piece === undefined) return;
+      try {
+        this.#crcs[piece] = await this.#piece(piece, memory);
+      } catch (error) {
+        // The first failure stops the other pieces, which then fail with it.
+        this.#failure ??= error;
+        this.#open.length = 0;
+        this.#abort.abort();
+      }
+    }
+  }
+
+  #rangeOf(piece: number) {
+    const start = piece * pieceBytes;
+    const end = Math.min(start + pieceBytes, this.#remote.size);
+    return { start, end, length: end - start };
+  }
+
+  async #piece(piece: number, memory: PieceMemory): Promise<bigint> {
+    const { crc, onEvent, file } = this.#options;
+    const { name } = file;
+    const { start, end, length } = this.#rangeOf(piece);
+    const received = (bytes: number) => onEvent({ type: 'progress', name, bytes });
+    const noted = this.#part.noted.get(piece);
+    if (noted !== undefined) {
+      // A crash or a power cut can have taken bytes that were written.
+      const bytes = await this.#part.read(start, length, memory.of(length));
+      if (bytes.length === length && crc(bytes) === noted) return noted;
+      received(-length);
+    }
+    const bytes = await this.#remote.read(start, end, {
+      ...{ signal: this.#signal, memory: memory.of(length), received, begun: this.#begun.resolve },
+      retrying: (error) => onEvent({ type: 'retrying', name, error }),
+    });
+    const sum = crc(bytes);
+    await this.#part.write(bytes, start);
+    // What is whole at once needs no journal.
+    if (this.#crcs.length > 1) await this.#part.note(piece, sum, this.#remote.version);
+    return sum;
+  }
+
+  /** Joins the pieces, compares the file and gives it its name. */
+  async #finish(): Promise<Verified | undefined> {
+    const { expected, existing } = this.#options;
+    const { size, version } = this.#remote;
+    let verified: Verified | undefined;
+    if (expected) {
+      const joined = this.#crcs.reduce(
+        (sum, crc, piece) => combinedCrc(sum, crc, this.#rangeOf(piece).length),
+        emptyCrc,
+      );
+      const found = { size, headerSha256: await headerSha256(this.#part), crc64nvme: formatCrc(joined) };
+      verified = compared(expected, found);
+    }
+    const modified = new Date(version?.lastModified ?? Number.NaN);
+    const time = Number.isNaN(modified.getTime()) ? undefined : modified;
+    await this.#part.finish(time, { replaces: existing !== 'keep' });
+    return verified;
+  }
+}
