@@ -1,7 +1,7 @@
 import { lstat, readFile } from 'node:fs/promises';
 import { join, relative, resolve, sep } from 'node:path';
 import { parseCsv } from '../../terminal/csv.ts';
-import { usageError } from '../../terminal/errors.ts';
+import { UsageError, usageError } from '../../terminal/errors.ts';
 import { checkIdentifier, type IdentifierPatterns } from './identifiers.ts';
 import { regularFile, statOf } from './input.ts';
 
@@ -29,7 +29,8 @@ const columns = { required: ['path'], optional: ['file_id', 'submission_path', '
  * `submission_path` (the path that researchers see; an empty one: `path`) and `dataset` (an empty one: `datasetId`).
  *
  * @param choices.root folder of its paths. @default - the working folder
- * @throws UsageError that names line and column, or `not_found`: nothing was added
+ * @param choices.onFault gets each of several wrong lines
+ * @throws UsageError that names line and column of the one wrong line, or says how many are wrong; `not_found`: nothing was added
  */
 export async function sourcesOfManifest(
   manifest: string,
@@ -38,6 +39,7 @@ export async function sourcesOfManifest(
     readonly root: string | undefined;
     readonly datasetId: string | undefined;
     readonly patterns: IdentifierPatterns;
+    readonly onFault: (message: string) => void;
   },
 ): Promise<readonly SourceFile[]> {
   const absolute = resolve(choices.folder, manifest);
@@ -47,13 +49,9 @@ export async function sourcesOfManifest(
   if (!(await statOf(top, choices.root ?? '.')).isDirectory()) {
     throw usageError(top, 'with --manifest, expected the folder that its paths begin at, or nothing');
   }
-  const files: SourceFile[] = [];
   const real = new Set<string>();
-  for (const { where, name, fileId, datasetId, ...row } of readManifest(
-    await readFile(absolute),
-    manifest,
-    choices.datasetId,
-  )) {
+  const files: SourceFile[] = [];
+  const take = async ({ where, name, fileId, datasetId, ...row }: ManifestRow) => {
     checkIdentifier(where('dataset'), datasetId, 'dataset', choices.patterns);
     if (fileId !== undefined) checkIdentifier(where('file_id'), fileId, 'file', choices.patterns);
     const path = checkPath(where(row.path === name ? 'path' : 'submission_path'), row.path);
@@ -68,14 +66,32 @@ export async function sourcesOfManifest(
     });
     if (!stats.isFile()) throw usageError(where('path'), `${name} is not a regular file`);
     files.push({ label: name, file, size: stats.size, path, datasetId, fileId });
+  };
+  const rows = manifestRows(await readFile(absolute), manifest, choices.datasetId);
+  const faults: UsageError[] = [];
+  for (const row of rows) {
+    try {
+      await take(row());
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error;
+      faults.push(error);
+    }
   }
-  return files;
+  const [fault] = faults;
+  if (!fault) return files;
+  if (faults.length === 1) throw fault;
+  for (const { message } of faults) choices.onFault(message);
+  const remedies = new Set(faults.flatMap(({ remedy }) => remedy ?? []));
+  const message = `${faults.length} lines of ${manifest} are wrong, see above; nothing was added`;
+  throw usageError('--manifest', message, [...remedies].join(' ') || undefined);
 }
 
-/** The rows, whose ids and paths are not checked yet. @throws UsageError that names line and column */
-export function readManifest(bytes: Uint8Array, file: string, datasetId: string | undefined) {
+type ManifestRow = ReturnType<ReturnType<typeof manifestRows>[number]>;
+
+/** The rows, whose ids and paths are not checked yet. Each is read by its call. @throws UsageError that names line and column */
+export function manifestRows(bytes: Uint8Array, file: string, datasetId: string | undefined) {
   const lines = new Map<string, number>();
-  return parseCsv(bytes, { source: '--manifest', path: file, ...columns }).map(({ line, values, fault }) => {
+  return parseCsv(bytes, { source: '--manifest', path: file, ...columns }).map(({ line, values, fault }) => () => {
     if (fault !== undefined) throw usageError('--manifest', `${file}, line ${line}: ${fault}`);
     const where = (column: string) => `${file}, line ${line}, column ${column}`;
     const once = (column: string, value: string, key: string) => {

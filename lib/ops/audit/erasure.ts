@@ -1,9 +1,10 @@
 import * as z from 'zod';
-import { isUnsettled } from '../../service/export/requests.ts';
+import { hasOpenFiles, isUnsettled } from '../../service/export/requests.ts';
 import { count } from '../../service/stores/rds/columns.ts';
 import type { SqlExecutor } from '../../service/stores/rds/data-api.ts';
 
 const changedRow = z.object({ changed: count });
+const unsettledRow = z.object({ staging: count, settling: count });
 
 /** Rows that one statement changes at most. */
 const most = 5000;
@@ -16,15 +17,16 @@ export class RdsErasure {
     this.#db = db;
   }
 
-  /** How many requests for the person are not settled. */
-  async openRequests(recipient: string): Promise<number> {
+  /** How many requests for the person are not settled: those that can still stage a file, and those that only await their receipt. */
+  async unsettled(recipient: string): Promise<z.infer<typeof unsettledRow>> {
     const [row] = await this.#db.query(
-      changedRow,
-      `select count(*) as changed from data_out.requests r
-       where r.recipient = :recipient and ${isUnsettled}`,
+      unsettledRow,
+      `select count(*) filter (where u.is_open) as staging, count(*) filter (where not u.is_open) as settling
+       from (select ${hasOpenFiles('r.request_id')} as is_open from data_out.requests r
+         where r.recipient = :recipient and ${isUnsettled}) u`,
       { recipient },
     );
-    return row?.changed ?? 0;
+    return row ?? { staging: 0, settling: 0 };
   }
 
   /**

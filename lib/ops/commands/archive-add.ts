@@ -111,7 +111,8 @@ async function addFiles(
   const { identifiers: patterns } = target;
   const { dataset } = options;
   const datasetId = dataset === undefined ? undefined : checkIdentifier('--dataset', dataset, 'dataset', patterns);
-  const files = await sourcesOfManifest(manifest, { folder, root, datasetId, patterns });
+  const onFault = (message: string) => output.warn(printable(message));
+  const files = await sourcesOfManifest(manifest, { folder, root, datasetId, patterns, onFault });
   if (files.some(({ fileId }) => fileId === undefined)) checkLocalIds('--manifest', patterns);
   const keys = await readArchiveKeys(target.archiveKeys);
   const reporter = addReporter(output, progress);

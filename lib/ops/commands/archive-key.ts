@@ -68,9 +68,10 @@ export function registerArchiveKey(program: Command, open: Open): void {
       if ((file === undefined) === (generate !== true)) {
         throw usageError('[file]', 'expected either a private key file or --generate');
       }
+      const { archiveKeys } = await target();
       const privateKey =
         file === undefined ? generateKeyPair().privateKey : await readKey(file, passphraseFile, terminal);
-      const added = await addArchiveKey((await target()).archiveKeys, privateKey);
+      const added = await addArchiveKey(archiveKeys, privateKey);
       output.result({ ...added }, describe(added));
       if (generate) {
         output.note('note: the private key is in the secret alone: data-out-ops archive-key save makes a copy');
@@ -98,7 +99,7 @@ export function registerArchiveKey(program: Command, open: Open): void {
     .action(async (file, { key, passphraseFile }, command) => {
       const { target, output, terminal } = open(command);
       const { privateKey, publicKey } = await readArchiveKey((await target()).archiveKeys, key);
-      const passphrase = await newPassphrase(passphraseFile, terminal);
+      const passphrase = await newPassphrase(file, passphraseFile, terminal);
       await writeSecretFile(file, await formatPrivateKey(privateKey, { passphrase }), { terminal, output });
       const fingerprint = publicKeyFingerprint(publicKey);
       output.result({ file, fingerprint }, `${printable(file)}: key ${fingerprint}, under your passphrase`);
@@ -112,12 +113,12 @@ export function registerArchiveKey(program: Command, open: Open): void {
     .addHelpText('after', checkHelp)
     .action(async (files, { passphraseFile }, command) => {
       const { target, output, terminal } = open(command);
+      const { archiveHeaders } = await target();
       const keys: ArchiveKey[] = [];
       for (const file of files) {
         const privateKey = await readKey(file, passphraseFile, terminal);
         keys.push({ privateKey, publicKey: publicKeyOf(privateKey) });
       }
-      const { archiveHeaders } = await target();
       const { opened, files: all, lost, unopened } = await checkEscrow(archiveHeaders, keys, terminal.signal);
       for (const [fingerprint, count] of opened) {
         output.result({ fingerprint, opens: count, files: all }, `${fingerprint} opens ${count} of ${filesOf(all)}`);
@@ -186,7 +187,7 @@ async function readKey(file: string, passphraseFile: string | undefined, termina
     return await parsePrivateKey(text);
   } catch (error) {
     if (!(error instanceof PassphraseError)) throw error;
-    return await parsePrivateKey(text, await readPassphrase(passphraseFile, terminal));
+    return await parsePrivateKey(text, await readPassphrase(file, passphraseFile, terminal));
   }
 }
 

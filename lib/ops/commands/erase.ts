@@ -53,19 +53,27 @@ export function registerErase(program: Command, open: Open): void {
  * @throws OpsError `conflict` while the person has containers in the outbox, or requests that are not settled
  */
 async function expectOnlyReceipts({ outbox, erasure }: Target, recipient: string): Promise<readonly string[]> {
-  const open = await erasure.openRequests(recipient);
-  if (open > 0) {
+  const { staging, settling } = await erasure.unsettled(recipient);
+  if (staging > 0) {
     throw new OpsError(
       'conflict',
-      `${counted(open, 'open request')} for this person: deny the visa, then repeat the command when they are settled, in some minutes`,
+      `${counted(staging, 'open request')} for this person can still stage containers; nothing was erased. Deny the ` +
+        'visa unless it is denied, and repeat the command when they are settled, in some minutes',
     );
   }
   const keys = (await Array.fromAsync(outbox.keysOf(recipient))).flat();
   const containers = keys.filter((key) => !isReceiptName(key)).length;
-  if (containers === 0) return keys;
+  if (containers > 0) {
+    throw new OpsError(
+      'conflict',
+      `the outbox has ${counted(containers, 'container')} of this person: data-out-ops outbox purge`,
+    );
+  }
+  if (settling === 0) return keys;
   throw new OpsError(
     'conflict',
-    `the outbox has ${counted(containers, 'container')} of this person: data-out-ops outbox purge`,
+    `the service is still writing the receipts of ${counted(settling, 'request')} of this person, as after each purge; nothing ` +
+      'was erased. Repeat the command in a few minutes; if it still says so after an hour, see DeliveryOverdue in docs/runbook.md',
   );
 }
 

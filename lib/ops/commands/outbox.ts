@@ -108,12 +108,12 @@ function filterOf({
 
 /** @throws OpsError `conflict` while requests could stage more containers for the person, after those that are deleted */
 async function expectNoneOpen(recipient: string, { erasure }: Target): Promise<void> {
-  const open = await erasure.openRequests(recipient);
-  if (open === 0) return;
+  const { staging } = await erasure.unsettled(recipient);
+  if (staging === 0) return;
   throw new OpsError(
     'conflict',
-    `${counted(open, 'open request')} of this person can still stage containers; nothing was deleted. Deny the visa, then ` +
-      'repeat the command when they are settled, in some minutes; or delete the present containers with --force',
+    `${counted(staging, 'open request')} of this person can still stage containers; nothing was deleted. Deny the visa ` +
+      'unless it is denied, and repeat the command when they are settled, in some minutes; or delete the present containers with --force',
   );
 }
 

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Option } from '@commander-js/extra-typings';
 import { usageError } from '../../terminal/errors.ts';
+import { printable } from '../../terminal/output.ts';
 import { optionGroup } from '../../terminal/program.ts';
 import { askNewSecret, askSecret } from '../../terminal/prompts.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
@@ -47,14 +48,21 @@ export async function newPassword(
   return { password, generated: false };
 }
 
-/** The passphrase of a key file, from a file, a person or standard input. */
-export function readPassphrase(file: string | undefined, terminal: Terminal): Promise<string> {
-  return readSecret(file, terminal, () => askSecret(terminal, 'Passphrase: ', 'Give it with --passphrase-file FILE.'));
+const passphraseRemedy = 'Give it with --passphrase-file FILE.';
+
+/** The passphrase of a key file, from another file, a person or standard input. */
+export function readPassphrase(keyFile: string, file: string | undefined, terminal: Terminal): Promise<string> {
+  return readSecret(file, terminal, () =>
+    askSecret(terminal, `Passphrase of ${printable(keyFile)}: `, passphraseRemedy),
+  );
 }
 
-/** A passphrase for a new key file, from a file, a person, who types it twice, or standard input. @throws UsageError when it is empty */
-export async function newPassphrase(file: string | undefined, terminal: Terminal): Promise<string> {
-  const ask = () => askNewSecret(terminal, 'New passphrase', 'Give it with --passphrase-file FILE.');
+/**
+ * A passphrase for a new key file, from another file, a person, who types it twice, or standard input.
+ * @throws UsageError when it is empty
+ */
+export async function newPassphrase(keyFile: string, file: string | undefined, terminal: Terminal): Promise<string> {
+  const ask = () => askNewSecret(terminal, `New passphrase of ${printable(keyFile)}`, passphraseRemedy);
   const passphrase = await readSecret(file, terminal, ask);
   if (passphrase === '') throw usageError('passphrase', 'expected at least one character');
   return passphrase;

@@ -160,10 +160,14 @@ function jsonOf(text: string): unknown {
 }
 
 function parsed<T>(schema: z.ZodType<T>, { data, status }: Reply, path: string): T {
-  const found = schema.safeParse(data);
+  const found = schema.safeParse(data, { reportInput: true });
   if (found.success) return found.data;
-  const text = `GET ${path} answered something else than expected: is this the base URL of the API?`;
-  throw new RetirementError('server_error', text, status);
+  const faults = found.error.issues.map(({ path: field, input }) => {
+    const name = field.filter((part) => typeof part !== 'number').join('.') || 'the whole body';
+    return `${name} is ${input === undefined && data !== undefined ? 'missing' : 'of another form'}`;
+  });
+  const text = `GET ${path} answered otherwise than the platform documents: ${[...new Set(faults)].join(', ')}`;
+  throw new RetirementError('unexpected_answer', `${text}; check --api-url`, status);
 }
 
 /** The innermost reason, in one word where the system has one: `ECONNRESET`. */

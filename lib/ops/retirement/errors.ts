@@ -18,7 +18,14 @@ export const retirementCodes = {
   unavailable: ['rate_limited', 'server_error', 'network_failure'],
   conflict: [
     ...(['refused', 'ambiguous_version', 'other_tags', 'too_many_downloads', 'last_version'] as const),
-    ...(['ambiguous_release', 'replacement_broken', 'tag_protected', 'changed_meanwhile', 'moved'] as const),
+    ...([
+      'ambiguous_release',
+      'replacement_broken',
+      'tag_protected',
+      'changed_meanwhile',
+      'moved',
+      'unexpected_answer',
+    ] as const),
   ],
 } as const;
 

@@ -10,19 +10,19 @@ export function isMarked(title: string): boolean {
   return title.endsWith(brokenSuffix);
 }
 
-/** What is read of a package version; the platform says more. A version of another kind of package has no tags. */
+/** What is read of a version of a container package; the platform says more. Without its list of tags, an image would count as gone. */
 const packageVersion = z
   .object({
     id: z.int(),
     name: z.string(),
     created_at: z.string(),
-    metadata: z.object({ container: z.object({ tags: z.array(z.string()) }).optional() }).optional(),
+    metadata: z.object({ container: z.object({ tags: z.array(z.string()) }) }),
   })
   .transform(({ id, name: digest, created_at: createdAt, metadata }) => ({
     id,
     /** `sha256:…` */
     digest,
-    tags: metadata?.container?.tags ?? [],
+    tags: metadata.container.tags,
     /** RFC 3339. */
     createdAt,
   }));

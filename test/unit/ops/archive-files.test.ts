@@ -193,6 +193,27 @@ describe('archive add of several files', () => {
     expect(world.files.size).toBe(0);
   });
 
+  test('all wrong lines of a manifest are named at once, and nothing is added', async () => {
+    const lines = ['path,file_id', 'a,EGAF1', 'b,EGAF2', 'a,EGAF3', '/etc/passwd,EGAF4', 'c,EGAF5x', 'd', 'e,EGAF6'];
+    await put({ a: 'a', c: 'c', 'files.csv': `${lines.join('\n')}\n` });
+    await symlink('a', join(folder, 'e'));
+    const { exitCode, stderr } = await add('--manifest', 'files.csv', '--dataset', 'EGAD1');
+    const named = [...stderr.matchAll(/^warning: (?:--manifest: )?files\.csv, line (\d)(?:, column (\w+))?: /gm)];
+    expect(named.map(([, line, column]) => [line, column])).toEqual([
+      ['3', 'path'],
+      ['4', 'path'],
+      ['5', 'path'],
+      ['6', 'file_id'],
+      ['7', undefined],
+      ['8', 'path'],
+    ]);
+    expect(stderr).toContain('--manifest: 6 lines of files.csv are wrong, see above; nothing was added\n');
+    expect(stderr).toContain('Correct the id.');
+    expect(stderr).toContain('Replace the link by the file itself');
+    expect(exitCode).toBe(2);
+    expect(world.files.size).toBe(0);
+  });
+
   test('the folder of a manifest may itself be a link', async () => {
     await put({ 'disk/a.bam': 'a', 'files.csv': 'path\na.bam\n' });
     await symlink('disk', join(folder, 'study'));

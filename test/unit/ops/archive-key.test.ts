@@ -163,6 +163,29 @@ describe('save and check', () => {
     expect((await run(['save', 'copy.sec'], { input: inputOf('other') })).exitCode).toBe(4);
   });
 
+  test('the target is named before a passphrase is asked for, and the question names the file', async () => {
+    const events: string[] = [];
+    const report = (text: string) => void events.push(text);
+    const asking = async (argv: string[]) => {
+      events.length = 0;
+      const ask = async (question: string) => {
+        events.push(question);
+        return 'open sesame';
+      };
+      expect((await run(argv, { report, ask })).exitCode).toBe(0);
+      return events.slice();
+    };
+    const target = 'target: a deployment in memory\n';
+    const asked = ['New passphrase of asked.sec: ', 'New passphrase of asked.sec, again: '];
+    expect(await asking(['save', 'asked.sec'])).toEqual([target, ...asked]);
+    expect(await asking(['check', 'asked.sec', 'copy.sec'])).toEqual([
+      ...[target, 'Passphrase of asked.sec: ', 'Passphrase of copy.sec: '],
+    ]);
+    const { privateKey } = generateKeyPair();
+    await writeFile(join(folder, 'added.sec'), await formatPrivateKey(privateKey, { passphrase: 'open sesame' }));
+    expect(await asking(['add', 'added.sec'])).toEqual([target, 'Passphrase of added.sec: ']);
+  });
+
   test('a copy that Git can commit is warned of', async () => {
     await mkdir(join(folder, '.git'));
     const { exitCode, stderr } = await run(['save', 'other.sec', '--passphrase-file', 'passphrase']);

@@ -96,6 +96,27 @@ describe('erase', () => {
     expect(await isErased()).toBe(false);
   });
 
+  test('after a denial and a purge, says that receipts are still being written, and succeeds when they are', async () => {
+    const subject = ['--subject', 'https://issuer.example,researcher'];
+    exports.request();
+    await exports.deliverAll();
+    await runTool(['visa', 'deny', '--issuer', 'https://issuer.example', '--subject', 'researcher'], world.target);
+    expect((await runTool(['outbox', 'purge', ...subject, '--yes'], world.target)).exitCode).toBe(0);
+    const refused = await run(['--yes']);
+    expect(refused).toMatchObject({
+      exitCode: 9,
+      stderr: expect.stringContaining('Repeat the command in a few minutes'),
+    });
+    expect(refused.stderr).toContain('is still writing the receipts of 2 requests of this person');
+    expect(refused.stderr).not.toContain('eny the visa');
+    // The purge that comes again has nothing to say of open requests either.
+    expect((await runTool(['outbox', 'purge', ...subject, '--yes'], world.target)).exitCode).toBe(0);
+    expect(await isErased()).toBe(false);
+    await exports.deliverAll();
+    expect((await run(['--yes'])).exitCode).toBe(0);
+    expect(await isErased()).toBe(true);
+  });
+
   test.each([
     ['without a terminal', {}],
     ['with another answer', { askShown: async () => 'yes' }],

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import { readManifest } from '../../../../lib/ops/archive/manifest.ts';
+import { manifestRows } from '../../../../lib/ops/archive/manifest.ts';
 
-const read = (text: string, datasetId?: string) => readManifest(Buffer.from(text), 'files.csv', datasetId);
+const read = (text: string, datasetId?: string) =>
+  manifestRows(Buffer.from(text), 'files.csv', datasetId).map((row) => row());
 const rows = (text: string, datasetId?: string) => read(text, datasetId).map(({ where: _, ...row }) => row);
 
 test('columns in any order and case, with commas or semicolons, values in quotes, empty lines', () => {

@@ -66,7 +66,8 @@ test("takes the person's keys out of rows that name nobody, as those of rejected
 
 test('leaves rows of which nothing is sent, settled or withdrawn any more', async () => {
   await world.database.sql(`update data_out.requests set revision = 2 where request_id = '${janes}'`);
-  expect([await erasure.openRequests(jane), await erasure.openRequests(joe)]).toEqual([1, 0]);
+  expect(await erasure.unsettled(jane)).toEqual({ staging: 0, settling: 1 });
+  expect(await erasure.unsettled(joe)).toEqual({ staging: 0, settling: 0 });
   world.put('smallFileExports', { requestId: janes, fileId: 'F1' });
   await erasure.erase(jane, erasureId);
   expect(await world.stage()).toMatchObject([{ end: { outcome: 'ended' } }]);

@@ -78,9 +78,11 @@ test('a list is read page by page', async () => {
   ]);
 });
 
-test('a reply that is not JSON is told with its status', async () => {
+test('a reply that is not JSON is told with its status, and is not asked for again', async () => {
   server.outage = { from: 0, fault: { status: 200, text: '<html>' } };
-  const { client } = open();
+  const { client, records } = open();
   const read = client.find(releases, anything);
-  await expect(read).rejects.toMatchObject({ code: 'server_error', status: 200 });
+  await expect(read).rejects.toMatchObject({ code: 'unexpected_answer', status: 200 });
+  await expect(read).rejects.toThrow('the whole body is of another form; check --api-url');
+  expect(records).toHaveLength(1);
 });

@@ -310,6 +310,36 @@ describe('rate limits and failures', () => {
     expect(server.writes).toEqual([]);
   });
 
+  const version = { id: 105, name: 'sha256:5', created_at: '2026-11-20T22:19:11Z' };
+  const tagged = { metadata: { package_type: 'container', container: { tags: ['proxy-1.2.0'] } } };
+  const release = { id: 10, tag_name: 'proxy-1.2.0', name: null, draft: false, html_url: 'https://x.example' };
+  const reference = { ref: 'refs/tags/proxy-1.2.0', object: { sha: '2' } };
+  test.each([
+    ['a version without its time', 0, [{ ...version, ...tagged, created_at: undefined }], 'created_at is missing'],
+    ['a version without its kind', 0, [version], 'metadata is missing'],
+    [
+      'a version without its tags',
+      0,
+      [{ ...version, metadata: { container: {} } }],
+      'metadata.container.tags is missing',
+    ],
+    ['two such releases', 1, Array(2).fill({ ...release, draft: undefined }), 'documents: draft is missing; check'],
+    [
+      'a release of another form',
+      1,
+      [{ ...release, id: '10', html_url: undefined }],
+      'id is of another form, html_url is',
+    ],
+    ['a Git tag without its commit', 2, { ...reference, object: {} }, 'object.sha is missing'],
+    ['a listing that is none', 0, { message: 'Welcome' }, 'the whole body is of another form'],
+  ])('%s ends the run at once, and the field is named', async (_what, call, body, named) => {
+    server.faults.set(call, { status: 200, text: JSON.stringify(body) });
+    const { exitCode, stderr, slept } = await apply(['--json']);
+    expect([codeOf(stderr), exitCode, slept]).toEqual(['unexpected_answer', 9, []]);
+    expect(stderr).toContain(named);
+    expect(server.writes).toEqual([]);
+  });
+
   test('a link that leads to another host gets no token', async () => {
     server.maxPerPage = 2;
     const link = '<http://127.0.0.2:1/versions?page=2>; rel="next"';
