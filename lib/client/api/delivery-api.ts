@@ -93,10 +93,7 @@ export class ProxyApi {
     readonly signal?: AbortSignal | undefined;
   }): Promise<{ files: ListedFile[] }> {
     const { perPage, after, signal } = options;
-    const url = this.#at('files');
-    const query = new URLSearchParams({ inbox: 'false', receipts: 'true', per_page: `${perPage}` });
-    if (after !== undefined) query.set('after', after);
-    url.search = query.toString();
+    const url = this.#at('files', { inbox: 'false', receipts: 'true', per_page: perPage, after });
     const request = { what: 'the listing', as: 'researcher', url, signal } as const;
     const reply = await authorized(this.connection, request, (each) => readJson(each, pageBytes));
     const files = parsed(listing, reply).files.map(({ fileName: name, size, modifiedDate, expiryDate }) => {
@@ -114,8 +111,7 @@ export class ProxyApi {
     name: string,
     options: { readonly signal?: AbortSignal | undefined; readonly attempts?: number } = {},
   ): Promise<Location> {
-    const url = this.#at(`stream/${encodeURIComponent(name)}`);
-    url.search = 'redirect=false';
+    const url = this.#at(`stream/${encodeURIComponent(name)}`, { redirect: 'false' });
     const request = { what: `the address of ${JSON.stringify(name)}`, as: 'researcher', url, ...options } as const;
     return await authorized(this.connection, request, (reply) => this.#locationIn(reply, name));
   }
@@ -163,8 +159,7 @@ export class ProxyApi {
     options: { readonly kind: string; readonly page?: number; readonly signal?: AbortSignal | undefined },
   ): Promise<ExportPage> {
     const { kind, page = 0, signal } = options;
-    const url = this.#at(`export/${encodeURIComponent(kind)}/${encodeURIComponent(requestId)}`);
-    url.search = `page=${page}`;
+    const url = this.#at(`export/${encodeURIComponent(kind)}/${encodeURIComponent(requestId)}`, { page });
     return exportPage(await this.#asAdministrator({ what: `the export ${requestId}`, url, signal }));
   }
 
@@ -177,10 +172,7 @@ export class ProxyApi {
     readonly signal?: AbortSignal | undefined;
   }): Promise<ListedExport[]> {
     const { kind, state, since, page = 0, signal } = options;
-    const url = this.#at(`export/${encodeURIComponent(kind)}`);
-    url.searchParams.set('page', `${page}`);
-    if (state !== undefined) url.searchParams.set('state', state);
-    if (since !== undefined) url.searchParams.set('since', since);
+    const url = this.#at(`export/${encodeURIComponent(kind)}`, { page, state, since });
     return listedExports(await this.#asAdministrator({ what: 'the list of exports', url, signal }));
   }
 
@@ -207,8 +199,12 @@ export class ProxyApi {
     return authorized(this.connection, { ...request, as: 'administrator' }, readJson);
   }
 
-  #at(path: string): URL {
-    return new URL(path, this.#url);
+  #at(path: string, query: Readonly<Record<string, string | number | undefined>> = {}): URL {
+    const url = new URL(path, this.#url);
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== undefined) url.searchParams.set(name, `${value}`);
+    }
+    return url;
   }
 }
 

@@ -47,11 +47,9 @@ export class Backoff {
     const asked = Math.min(error.retryAfterMs ?? 0, longestRetryAfterMs);
     // Never below what was asked for.
     const delay = Math.max(step, asked) * (asked >= step ? 1 : 0.5) + step * 0.5 * this.#timing.random();
-    try {
-      await this.#timing.sleep(delay, this.#signal);
-    } catch (cause) {
+    await this.#timing.sleep(delay, this.#signal).catch((cause: unknown) => {
       throw interrupted(cause);
-    }
+    });
   }
 }
 

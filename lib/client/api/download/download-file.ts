@@ -1,19 +1,22 @@
 import { combinedCrc, emptyCrc, formatCrc } from '../../../common/crc64nvme.ts';
-import type { ListedFile } from '../delivery-api.ts';
+import type { ListedFile, ProxyApi } from '../delivery-api.ts';
 import { ClientError } from '../errors.ts';
 import { type Crc, headerSha256 } from './disk/container-digest.ts';
 import { checkSpace, makeFoldersIn } from './disk/local-disk.ts';
 import type { LocalPaths } from './disk/local-name.ts';
 import { FileLock } from './disk/lock.ts';
-import type { DownloadFilesOptions } from './download-files.ts';
 import type { DownloadEvent, FileResult } from './events.ts';
-import { keptFile } from './existing.ts';
+import { type Existing, keptFile } from './existing.ts';
 import { compared, type Expected, type Verified } from './expected.ts';
 import { PartFile, pieceBytes } from './part-file.ts';
 import { ChangedError, restarting, StagedFile } from './staged-file.ts';
 import type { PieceMemory, Workers } from './workers.ts';
 
-export interface DownloadFileOptions extends Pick<DownloadFilesOptions, 'proxy' | 'folder' | 'existing' | 'signal'> {
+export interface DownloadFileOptions {
+  readonly proxy: ProxyApi;
+  readonly folder: string;
+  readonly existing: Existing;
+  readonly signal: AbortSignal | undefined;
   readonly file: ListedFile;
   /** Folders below `folder` that the file is in. */
   readonly folders: readonly string[];

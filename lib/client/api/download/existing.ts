@@ -54,7 +54,7 @@ async function matching(found: Stats, { file }: Expected, { paths, signal, readi
   if (!found.isFile() || found.size !== file.size) return undefined;
   reading();
   const about = { path: paths.final, claim: file, form: 'container', privateKeys: [], onBytes: read, signal } as const;
-  const { state } = (await checkFile(about)) ?? {};
+  const state = (await checkFile(about))?.state;
   return state === 'bytes' ? { verified: state } : state === 'size_only' && unverified;
 }
 

@@ -94,7 +94,7 @@ const partsComeLater =
   "The service writes the parts one after the other. Wait, then fetch them with data-out download '*.delivery.jws'.";
 
 function errorOf(name: string, message: string, remedy: string | undefined): ReceiptError {
-  return new ReceiptError(`${name}: ${message}`, { ...(remedy !== undefined && { remedy }), file: name });
+  return new ReceiptError(`${name}: ${message}`, { remedy });
 }
 
 /** Works on so many at once. */
@@ -112,26 +112,23 @@ export async function inParallel<T>(
 
 /** The file of a receipt. @throws ReceiptError if it cannot be one; LocalDiskError */
 async function bytesOf(path: string): Promise<Uint8Array> {
-  return await onDisk(path, async () => {
-    const found = await stat(path);
-    if (found.isFile() && found.size <= largestReceipt) return await readFile(path);
-    throw new ReceiptError(`this is not a file, or it has more than ${largestReceipt} bytes`);
-  });
+  const found = await onDisk(path, () => stat(path));
+  if (found.isFile() && found.size <= largestReceipt) return await onDisk(path, () => readFile(path));
+  throw new ReceiptError(`this is not a file, or it has more than ${largestReceipt} bytes`);
 }
 
 const uuidLength = 36;
 /** Only files have such an id, and no dataset. */
 const fileId = /^EGAF\d+$/;
 
-/** The id that was asked for and the request id, as the name of a receipt, or of a part of one, has them. */
-function idsIn(name: string): { readonly id: string; readonly requestId: string } {
-  const stem = name.slice(0, -receiptSuffix.length).replace(/\.part-\d+$/, '');
-  return { id: stem.slice(0, -uuidLength - 1), requestId: stem.slice(-uuidLength) };
+/** The name of a receipt, or of a part of one, without its ending: the id that was asked for, a hyphen and the request id. */
+function stemOf(name: string): string {
+  return name.slice(0, -receiptSuffix.length).replace(/\.part-\d+$/, '');
 }
 
 /** The request id in the name of a receipt. */
 export function requestOf(name: string): string {
-  return idsIn(name).requestId;
+  return stemOf(name).slice(-uuidLength);
 }
 
 /**
@@ -144,7 +141,7 @@ export function requestOf(name: string): string {
 export function mayNameOneOf(files: Iterable<{ readonly name: string }>): (receipt: string) => boolean {
   const ids = new Set(Array.from(files, ({ name }) => name.replace(/(?:-.*|\.c4gh)$/s, '')));
   return (receipt) => {
-    const { id } = idsIn(receipt);
+    const id = stemOf(receipt).slice(0, -uuidLength - 1);
     return !fileId.test(id) || ids.has(id);
   };
 }

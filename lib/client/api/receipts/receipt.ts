@@ -6,14 +6,11 @@ import { limits } from '../../../contract/limits.ts';
 import { ClientError, type ClientErrorOptions } from '../errors.ts';
 import { text, wholeNumber } from '../json.ts';
 
-/** A receipt that must not be relied on. `file`: its name, if it is one of a folder. */
+/** A receipt that must not be relied on. */
 export class ReceiptError extends ClientError {
-  readonly file: string | undefined;
-
-  constructor(message: string, { file, ...options }: ClientErrorOptions & { readonly file?: string } = {}) {
-    const remedy = 'Download the receipt again. If that does not help, tell the operator.';
-    super('not_verified', message, { remedy, ...options });
-    this.file = file;
+  constructor(message: string, options: ClientErrorOptions = {}) {
+    const remedy = options.remedy ?? 'Download the receipt again. If that does not help, tell the operator.';
+    super('not_verified', message, { ...options, remedy });
   }
 }
 
