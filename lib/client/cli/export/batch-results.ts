@@ -54,7 +54,7 @@ export async function openResults(batchPath: string, { readOnly }: { readonly re
       const shown = new Set(results.map(({ order }) => order));
       const others = [...rows.values()].filter(({ order }) => !shown.has(order));
       await onDisk(path, async () => {
-        await writeFile(`${path}.new`, head + linesOf([...results, ...others]), { mode: 0o600 });
+        await writeFile(`${path}.new`, head + linesOf([...results, ...others]), { mode: 0o600, flush: true });
         await rename(`${path}.new`, path);
       });
     },
