@@ -119,7 +119,12 @@ export async function readSettings(options: SettingOptions, terminal: Terminal):
   };
 }
 
-/** Finds settings: an option, else the first variable that is set and not empty, else the configuration file. */
+/** Those of the variables that are set. An empty one is an empty passphrase, as an empty file is; of other settings it is ignored. */
+export function variablesSet(names: readonly string[], env: Terminal['env'], key: keyof ConfigFile | undefined) {
+  return names.filter((name) => (key === 'passphrase_file' ? env[name] !== undefined : env[name]));
+}
+
+/** Finds settings: an option, else the first variable that is set, else the configuration file. */
 export function finder(
   { env, folder }: Pick<Terminal, 'env' | 'folder'>,
   file?: { readonly path: string; readonly config: ConfigFile },
@@ -131,7 +136,7 @@ export function finder(
     key?: keyof ConfigFile,
   ): Found | undefined => {
     if (given !== undefined) return { source: flag, value: given, folder, isFile: true };
-    const source = names.find((name) => env[name]);
+    const [source] = variablesSet(names, env, key);
     if (source !== undefined) return { source, value: env[source] ?? '', folder, isFile: source.endsWith('_FILE') };
     const value = key && file?.config[key];
     if (file === undefined || typeof value !== 'string') return undefined;

@@ -13,7 +13,16 @@ import { notEmpty } from '../key-pair.ts';
 import { withConnectionOptions } from '../options.ts';
 import { pinKeys } from '../receipt-keys.ts';
 import { type CommandContext, openSession as openServiceSession, sessionOf } from '../session.ts';
-import { configPath, finder, pathOf, readSettings, type SettingOptions, secretOf, variables } from '../settings.ts';
+import {
+  configPath,
+  finder,
+  pathOf,
+  readSettings,
+  type SettingOptions,
+  secretOf,
+  variables,
+  variablesSet,
+} from '../settings.ts';
 import { type Answers, askAll, exists, type GivenAnswers, type PlannedKey } from '../setup/answers.ts';
 import { backupOf, passwordFile, store } from '../setup/store.ts';
 
@@ -157,9 +166,10 @@ function introduction(path: string, isReplaced: boolean): string {
 
 /** Variables of the environment that override a setting of the file. */
 function shadowing(config: ConfigFile, { env }: Terminal): string[] {
-  return Object.entries(variables).flatMap(([setting, names]) =>
-    config[setting as keyof typeof variables] === undefined ? [] : names.filter((name) => env[name]),
-  );
+  return Object.entries(variables).flatMap(([name, names]) => {
+    const setting = name as keyof typeof variables;
+    return config[setting] === undefined ? [] : variablesSet(names, env, setting);
+  });
 }
 
 /** The checks of `doctor` with the settings as every other command finds them. @throws ClientError if one fails */

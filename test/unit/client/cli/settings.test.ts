@@ -104,6 +104,23 @@ describe('where settings come from', () => {
     });
   });
 
+  test('an empty variable is an empty passphrase, as an empty file is; every other empty variable is not set', async () => {
+    await writeFile(join(folder, 'empty'), '\n');
+    expect(await (await settings({ passphraseFile: 'empty' })).passphrase?.()).toBe('');
+    for (const name of ['DATA_OUT_PASSPHRASE', 'C4GH_PASSPHRASE']) {
+      expect(await (await settings({}, { [name]: '' })).passphrase?.()).toBe('');
+    }
+    const both = await settings({}, { DATA_OUT_PASSPHRASE: '', C4GH_PASSPHRASE: 'other' });
+    expect(await both.passphrase?.()).toBe('');
+    const others = { DATA_OUT_URL: '', DATA_OUT_VISA: '', DATA_OUT_USERNAME: '', DATA_OUT_KEY_FILE: '' };
+    const { proxyUrl, visa, passphrase } = await settings({}, others);
+    expect([proxyUrl?.href, await visa?.(), passphrase]).toEqual([
+      'https://config.example.org/v1',
+      otherVisa,
+      undefined,
+    ]);
+  });
+
   test('--password-file beats the environment', async () => {
     const { basic } = await settings({ passwordFile: 'password' }, { DATA_OUT_PASSWORD: 'from the environment' });
     expect(await basic?.()).toEqual({ username: 'config-user', password: 'from a file' });

@@ -18,6 +18,7 @@ const hostile = '"><script>alert(1)</script>&amp;.txt';
 const changed = 'Wed, 01 Jan 2025 12:00:00 GMT';
 const failures: [string, string][] = [];
 let container: Buffer;
+let empty: Buffer;
 let owner: number | undefined;
 let looked: number;
 let served: Served;
@@ -39,6 +40,7 @@ async function start(admission: Partial<Admission> = {}): Promise<Served> {
     [hostile, () => plainFile(container)],
     ['first.bam', () => plainFile(damaged(124 + 100))],
     ['late.bam', () => plainFile(damaged(container.length - 100))],
+    ['empty.txt', () => plainFile(empty)],
     ['gone.bam', () => Promise.reject(new Error('no network'))],
   ]);
   const folders = new Map<string, Names>([
@@ -62,6 +64,7 @@ async function start(admission: Partial<Admission> = {}): Promise<Served> {
 
 beforeAll(async () => {
   container = await containerOf(plaintext, keys.publicKey);
+  empty = await containerOf(Buffer.alloc(0), keys.publicKey);
 });
 beforeEach(async () => {
   failures.length = 0;
@@ -117,6 +120,15 @@ describe('a file', () => {
     expect(reply.headers['content-range']).toBe(status === 206 ? `bytes ${from}-${to - 1}/300000` : undefined);
     expect(reply.bytes.equals(plaintext.subarray(from, to))).toBe(true);
   });
+
+  test.each<RawRequest>([{}, { method: 'HEAD' }, { headers: { range: 'bytes=-5' } }])(
+    'that is empty has its size, tag and time as any other: %o',
+    async (init) => {
+      const reply = await get('run%201/empty.txt', init);
+      expect([reply.status, reply.bytes.length]).toEqual([200, 0]);
+      expect(reply.headers).toMatchObject({ 'content-length': '0', etag: '"v1"', 'last-modified': changed });
+    },
+  );
 
   test('is refused beyond its end, and to writers', async () => {
     const unsatisfiable = await get(sample, { headers: { range: 'bytes=300000-' } });

@@ -195,13 +195,18 @@ test('a wrong passphrase is reported with a remedy', async () => {
   await writeFile(join(folder, 'mine.sec'), await formatPrivateKey(me.privateKey, { passphrase: 'right' }), {
     mode: 0o600,
   });
-  const env = { DATA_OUT_PASSPHRASE: 'not-this-one' };
-  const { exitCode, stderr } = await runCli(['decrypt', '--key', 'mine.sec', '-o', '-', 'mine.c4gh'], { folder, env });
-  expect({ exitCode, stderr }).toMatchObject({
-    exitCode: 3,
-    stderr: expect.stringContaining('the passphrase is wrong\nCheck'),
-  });
-  expect(stderr).not.toContain('not-this-one');
+  for (const passphrase of ['not-this-one', '']) {
+    const env = { DATA_OUT_PASSPHRASE: passphrase };
+    const { exitCode, stderr } = await runCli(['decrypt', '--key', 'mine.sec', '-o', '-', 'mine.c4gh'], {
+      folder,
+      env,
+    });
+    expect({ exitCode, stderr }).toMatchObject({
+      exitCode: 3,
+      stderr: expect.stringContaining('the passphrase is wrong\nCheck'),
+    });
+    expect(stderr).not.toContain('not-this-one');
+  }
   await rm(join(folder, 'mine.sec'));
 });
 

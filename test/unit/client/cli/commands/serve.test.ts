@@ -77,7 +77,10 @@ describe('a folder', () => {
     expect([part.status, await part.text()]).toEqual([206, 'encr']);
     expect(Buffer.from(await (await fetch(`${url}runs/one.bam`)).arrayBuffer()).equals(plaintext)).toBe(true);
     await writeFile(join(folder, 'data/runs/one.bam.bai'), '');
-    expect(await (await fetch(index)).text()).toBe('');
+    const empty = await fetch(index);
+    expect(await empty.text()).toBe('');
+    const { mtime } = await stat(join(folder, 'data/runs/one.bam.bai'));
+    expect(empty.headers.get('last-modified')).toBe(mtime.toUTCString());
   });
 
   test('gives a replaced file again, under another tag', async () => {

@@ -316,7 +316,9 @@ describe('without a person', () => {
   test('protects a new key by the passphrase of a file, and finds it there later', async () => {
     await world.save('passphrase', 'horse\n');
     const key = ['--generate-key', 'me', '--passphrase-file', 'passphrase'];
-    expect((await world.script(['setup', '--no-input', ...(await options()), ...key])).exitCode).toBe(0);
+    const argv = ['setup', '--no-input', ...(await options()), ...key];
+    const { exitCode, stderr } = await world.script(argv, { DATA_OUT_PASSPHRASE: '' });
+    expect([exitCode, stderr]).toEqual([0, expect.stringContaining('DATA_OUT_PASSPHRASE is set in the environment')]);
     expect(await config()).toMatchObject({ passphrase_file: world.at('passphrase') });
     const text = await readFile(world.at('me.sec.pem'), 'utf8');
     await expect(parsePrivateKey(text, 'horse')).resolves.toHaveLength(32);
