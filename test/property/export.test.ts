@@ -334,20 +334,20 @@ test('requests and files end as a model says, whatever happens, and nothing is l
   timeout: 3_600_000,
 }, async () => {
   const met = new Set<string>();
-  await fc.assert(
-    fc.asyncProperty(stories, async (story) => {
-      const world = await ExportPipeline.open();
-      world.expiryDays = 1000;
-      await world.addDataset('EGAD1', fileIds);
-      const model = new Model(world, met);
-      await model.take([{ name: 'request' }, undefined]);
-      for (const step of story) await model.take(step);
-      disarm(world);
-      await model.rest();
-    }),
-    // A story takes half a second, so a shorter one is not looked for.
-    { endOnFailure: true, numRuns: runs(48), ...(!everyRun && { seed: 5 }) },
-  );
+  const property = fc.asyncProperty(stories, async (story) => {
+    const world = await ExportPipeline.open();
+    world.expiryDays = 1000;
+    await world.addDataset('EGAD1', fileIds);
+    const model = new Model(world, met);
+    await model.take([{ name: 'request' }, undefined]);
+    for (const step of story) await model.take(step);
+    disarm(world);
+    await model.rest();
+  });
+  // A story takes half a second, so a shorter one is not looked for.
+  await fc.assert(property, { endOnFailure: true, numRuns: 12, seed: 5 });
+  // Stories of another seed need not meet every state.
   const states = ['waiting', 'sent', 'staged', 'superseded', 'withdrawn', 'rejected', 'given_up'];
   expect([...met].sort()).toEqual(['died', ...states].sort());
+  if (everyRun) await fc.assert(property, { endOnFailure: true, numRuns: runs(36) });
 });
