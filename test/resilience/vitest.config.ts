@@ -5,9 +5,8 @@ import { execArgv } from '../../vitest.config.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** What tells most about an executable: threads, pipes, signals, disks, HTTP, large files, a terminal, a person who follows the page. */
-const clientFiles =
-  'test/resilience/{client-{commands,disk,download,network,scale,stop},set-up,walk-researcher}.resilience.ts';
+/** What can differ in an executable: threads, pipes, signals, disks, HTTP, a terminal. */
+const clientFiles = 'test/resilience/{client-{commands,disk,download,stop},set-up}.resilience.ts';
 const hasExecutable = process.platform === 'linux' && ['x64', 'arm64'].includes(process.arch);
 
 /** The files of which `npm test` makes a part of the runs. */
@@ -49,7 +48,7 @@ export default defineConfig({
         extends: true,
         test: { name: 'properties', include: properties, isolate: false, env: { ALL_RUNS: '1' } },
       },
-      // The same client again, without Node.js: about 90 s.
+      // The same client again, without Node.js.
       ...(hasExecutable
         ? [
             {
