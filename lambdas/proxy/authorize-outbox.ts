@@ -9,7 +9,7 @@ import { required } from '../shared/runtime.ts';
 import { deployedVisaRules, promptDatabase } from '../shared/wiring.ts';
 
 const access = outboxAccess();
-const resources = ['GET/files', 'POST/stream', 'GET/stream/*', 'HEAD/stream/*'];
+const resources = ['GET/files', 'GET/stream/*', 'HEAD/stream/*'];
 
 /**
  * Request authorizer of list and stream: visa and archive credentials. The functions behind it verify the visa once more, and

@@ -7,6 +7,14 @@ export class InterruptedError extends Error {
   }
 }
 
+/** The reader of standard output wants no more, such as `head`. Nobody is told. */
+export class ReaderGoneError extends Error {
+  override readonly name = 'ReaderGoneError';
+  constructor() {
+    super('the reader of standard output is gone');
+  }
+}
+
 /** The user must correct the command line or a setting. `message` says what is wrong, `remedy` what to do. Without secrets. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';

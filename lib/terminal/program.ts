@@ -1,7 +1,7 @@
 import { Command, type CommandUnknownOpts, type Option, type OptionValues } from '@commander-js/extra-typings';
 import { CommanderError } from 'commander';
 import { registerCompletion } from './completion/command.ts';
-import { InterruptedError } from './errors.ts';
+import { InterruptedError, ReaderGoneError } from './errors.ts';
 import { exitCodes, exitCodesHelp } from './exit-codes.ts';
 import { type Failure, failureOf, problemOf, type Translate } from './failure.ts';
 import { createStyle, jsonLine, printable } from './output.ts';
@@ -103,8 +103,8 @@ export async function runProgram(
       return exitCodes.ok;
     }
     const thrown = terminal.signal.aborted ? new InterruptedError() : error;
-    // The reader of standard output wants no more, and no message. What it has got is not all.
-    if ((thrown as NodeJS.ErrnoException).code === 'EPIPE') return exitCodes.partial;
+    // What it has got is not all.
+    if (thrown instanceof ReaderGoneError) return exitCodes.partial;
     const ofParser = parserFailure(thrown);
     const known = ofParser ?? (await translate(thrown));
     const failure = ofParser ?? failureOf(thrown, () => known);

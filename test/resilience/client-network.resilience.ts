@@ -117,7 +117,7 @@ describe.concurrent('an error is one sentence with a remedy', () => {
   test('no password, and no terminal to ask at', async () => {
     const run = await world.run(['download', '--all'], { env: { DATA_OUT_PASSWORD: '' }, within: ['setsid', '-w'] });
     expect(run.exitCode).toBe(2);
-    expect(run.stderr).toContain('--password-file FILE or DATA_OUT_PASSWORD');
+    expect(run.stderr).toContain('Give it with --password-file FILE.');
   });
 
   test.each([

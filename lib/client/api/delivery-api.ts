@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import type { ListedExport } from '../../contract/export-state.ts';
 import { limits } from '../../contract/limits.ts';
 import { type AuthorizedRequest, authorized, type ServiceConnection } from './connection.ts';
-import { ClientError } from './errors.ts';
+import { ClientError, UnavailableError } from './errors.ts';
 import { type ExportPage, exportPage, listedExports } from './export-state.ts';
 import { isLoopback } from './forward-proxy.ts';
 import { optional, parsed, readJson, text, wholeNumber } from './json.ts';
@@ -144,9 +144,14 @@ export class ProxyApi {
       body: JSON.stringify({ id, type, visaToken: visa, userPublicKey: publicKey }),
       ...options,
     } as const;
-    const reply = await this.#asAdministrator(order);
-    const { requestId, message } = parsed(accepted, reply);
-    return { requestId, message };
+    try {
+      const { requestId, message } = parsed(accepted, await this.#asAdministrator(order));
+      return { requestId, message };
+    } catch (error) {
+      // Something on the way changed the answer. Another status than that of success is an answer.
+      if (!(error instanceof ClientError) || error.code !== 'protocol' || error.status !== undefined) throw error;
+      throw new UnavailableError(error.message, { retryable: false, mayBeDone: true, cause: error });
+    }
   }
 
   /**

@@ -21,10 +21,12 @@ const lasting: readonly {
   readonly is: (code: string, error: unknown) => boolean;
   readonly what: string;
   readonly remedy: string;
+  /** Whether the request came through. */
+  readonly mayBeDone?: boolean;
 }[] = [
   {
     is: (code) => certificateCodes.has(code) || unknownAuthority.has(code),
-    what: 'the certificate of the server there is not trusted',
+    what: "the server's certificate is not trusted",
     remedy:
       'If your network or service has its own certificate authority, name its PEM file with --ca or ' +
       'NODE_EXTRA_CA_CERTS. If not, the connection may be intercepted: ask the operator.',
@@ -40,6 +42,7 @@ const lasting: readonly {
     is: (code) => code === 'UND_ERR_HEADERS_OVERFLOW' || (code.startsWith('HPE_') && !cutReplies.has(code)),
     what: 'the answer is not HTTP that this program can read',
     remedy: 'Check the address, and a proxy on the way. If that does not help, tell the operator.',
+    mayBeDone: true,
   },
   {
     // The library's parser is WebAssembly, for which Node.js reserves address space.
@@ -84,9 +87,9 @@ export function networkError(
   const { host } = url;
   const final = lasting.find(({ is }) => is(code, error));
   if (final) {
-    const { what, remedy } = final;
+    const { what, remedy, mayBeDone = false } = final;
     const retryable = !withStore && trustSystemStore(code);
-    return new UnavailableError(`${host}: ${what}${code && ` (${code})`}`, { retryable, remedy });
+    return new UnavailableError(`${host}: ${what}${code && ` (${code})`}`, { retryable, remedy, mayBeDone });
   }
   const refusal = tunnelRefusal(error);
   if (refusal !== undefined && refusal < 500 && refusal !== 429) {

@@ -57,7 +57,7 @@ const headersTooLarge = 'a gateway refused the headers as too large; the visa or
 
 /** What to do about headers that are too large. */
 export const fewerHeaders =
-  'Save the one visa that this needs in a file and name it with --visa, or ask for a passport with fewer visas; data-out doctor shows the visas in it.';
+  'Save the one visa that this needs in a file and name it with --visa, or ask for a passport with fewer visas.';
 
 const codes: Readonly<Record<number, ClientErrorCode>> = {
   401: 'unauthenticated',

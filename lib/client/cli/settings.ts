@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { usageError } from '../../terminal/errors.ts';
+import { UsageError, usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
 import { askSecret } from '../../terminal/prompts.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
@@ -180,7 +180,11 @@ export function basicOf(
   password: Found | undefined,
   terminal: Terminal,
 ): Settings['basic'] {
-  if (username === undefined) return undefined;
+  if (username === undefined) {
+    if (password === undefined) return undefined;
+    const remedy = 'Give it with --username or DATA_OUT_USERNAME.';
+    return () => Promise.reject(new UsageError('there is a password, but no user name', { remedy }));
+  }
   const name = checkedUsername(username.source, username.value);
   let asked: Promise<string> | undefined;
   const ask = () => {

@@ -164,8 +164,8 @@ export class ServiceApi extends Construct {
   }
 
   /**
-   * The methods whose reply is ready at once. A streamed reply takes as long as its bytes, but that of `/stream` has none. `OPTIONS`
-   * and `HEAD` say nothing more of how long callers wait, and an alarm can watch ten methods.
+   * The methods whose reply is ready at once. Streamed replies are left out, because their time depends on their size; `/stream`
+   * sends no bytes of a file, so it stays in. `OPTIONS` and `HEAD` say nothing more of how long callers wait, and an alarm can watch ten methods.
    */
   get promptMethods(): readonly Method[] {
     return this.api.methods.filter(({ node, httpMethod, resource }) => {

@@ -96,7 +96,7 @@ export function manifestRows(bytes: Uint8Array, file: string, datasetId: string 
     const where = (column: string) => `${file}, line ${line}, column ${column}`;
     const once = (column: string, value: string, key: string) => {
       const earlier = lines.get(key);
-      if (earlier !== undefined) throw usageError(where(column), `${value} stands in line ${earlier}, too`);
+      if (earlier !== undefined) throw usageError(where(column), `${value} is already in line ${earlier}`);
       lines.set(key, line);
     };
     const name = values.path ?? '';

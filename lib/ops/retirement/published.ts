@@ -10,7 +10,7 @@ export function isMarked(title: string): boolean {
   return title.endsWith(brokenSuffix);
 }
 
-/** What is read of a version of a container package; the platform says more. Without its list of tags, an image would count as gone. */
+/** What is read of a version of a container package; the platform says more. An image without a list of tags would look deleted. */
 const packageVersion = z
   .object({
     id: z.int(),

@@ -38,7 +38,7 @@ function valuesByName(multi: Multi, single: Single): Map<string, readonly string
   return values;
 }
 
-/** A reply to HEAD is the one to GET without its body (RFC 9110 § 9.3.2). */
+/** A reply to HEAD is the one to GET without its body (RFC 9110 § 9.3.2). API Gateway counts the length, so it says 0. */
 export function resultOf(reply: HttpReply, method: string): APIGatewayProxyResult {
   return { statusCode: reply.status, headers: { ...reply.headers }, body: method === 'HEAD' ? '' : reply.body };
 }

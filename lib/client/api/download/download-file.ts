@@ -160,7 +160,7 @@ class Attempt {
     });
     const sum = crc(bytes);
     await this.#part.write(bytes, start);
-    // What is whole at once needs no journal.
+    // A file of one piece needs no journal.
     if (this.#crcs.length > 1) await this.#part.note(piece, sum, this.#remote.version);
     return sum;
   }

@@ -99,7 +99,7 @@ export class StagedFile {
   }
 
   /**
-   * Bytes [start, end). A reply that breaks off is taken up where it broke, at a new address.
+   * Bytes [start, end). A reply that breaks off is taken up where it broke.
    * @throws ChangedError; ClientError
    */
   async read(start: number, end: number, options: ReadOptions): Promise<Buffer> {

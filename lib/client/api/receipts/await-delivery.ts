@@ -8,7 +8,7 @@ import { type ReadReceipts, requestOf } from './receipt-files.ts';
 
 export interface AwaitDeliveryOptions {
   readonly proxy: ProxyApi;
-  /** Whose delivery; default: of any dataset. */
+  /** The dataset to wait for; default: any. */
   readonly dataset: string | undefined;
   /** Whether the target folder has this receipt, and its files have come. */
   readonly has: (receipt: ListedFile) => Promise<boolean>;
@@ -40,7 +40,7 @@ export async function awaitDelivery(options: AwaitDeliveryOptions): Promise<Rece
     for (const parts of Map.groupBy(listed, ({ name }) => requestOf(name)).values()) {
       if ((await Promise.all(parts.map(has))).includes(false)) fresh.push(...parts);
     }
-    // What was read in vain is read again when it has changed.
+    // Receipts that did not match are read again only when the listing has changed.
     if (JSON.stringify(fresh) === read) return undefined;
     const { receipts, refused } = await fetch(fresh);
     if (refused[0]) throw refused[0];

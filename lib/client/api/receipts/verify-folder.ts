@@ -89,10 +89,12 @@ async function* verifyClaim(claim: Claim, options: VerifyFolderOptions): AsyncGe
   const place = claims.place(file.name);
   // The receipt of a file with the same path, which had this one's id put before its name, can be elsewhere.
   const places = place ? [place, place.with(-1, file.name)].map((each) => join(...each)) : [];
+  const names = new Set([file.name, ...places]);
   let isHere = false;
-  for (const name of [file.name, ...places]) {
+  for (const name of names) {
+    if (isHere) break;
     // `decrypt` writes the plaintext beside its container.
-    for (const path of isHere && name !== file.name ? [] : new Set([name, plaintextName(name)])) {
+    for (const path of new Set([name, plaintextName(name)])) {
       if (!(await exists(path))) continue;
       const form = path === name ? 'container' : 'plaintext';
       const { add, end } = reading(path, (form === 'container' ? file.size : file.plaintext_size) ?? 0);
@@ -104,7 +106,7 @@ async function* verifyClaim(claim: Claim, options: VerifyFolderOptions): AsyncGe
     }
   }
   if (isHere) return;
-  const parts = [file.name, ...places].map((path) => partPath(dirname(path), basename(path)));
+  const parts = [...names].map((path) => partPath(dirname(path), basename(path)));
   const isBegun = (await Promise.all(parts.map(exists))).includes(true);
   const outbox = isBegun ? new Set([file.name]) : await inOutbox();
   const state = outbox === undefined ? 'missing' : outbox.has(file.name) ? 'not_downloaded' : 'expired';

@@ -79,10 +79,13 @@ export async function downloadListed(session: Session, asked: WantedDownload): P
   }
   const report = await download(run, files, expected, claims);
   if (report.error) throw report.error;
-  const read = new Set(claims.receipts.map(({ jti }) => jti));
+  const came = new Set(files.map(({ name }) => name));
+  const isLeft = new Set(present.map(({ name }) => name).filter((name) => !came.has(name)));
+  const received = claims.receipts.filter(({ files: listed }) => !listed.some(({ name }) => isLeft.has(name)));
+  const requests = new Set(received.map(({ jti }) => jti));
   await markReceived(
     wanted.folder,
-    saved.filter(({ name }) => read.has(requestOf(name))),
+    saved.filter(({ name }) => requests.has(requestOf(name))),
   );
   if (refused[0]) throw refused[0];
   if (delivery?.complete === false) throw incompleteError(delivery);

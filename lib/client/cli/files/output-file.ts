@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type FileHandle, link, lstat, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { usageError } from '../../../terminal/errors.ts';
+import { ReaderGoneError, usageError } from '../../../terminal/errors.ts';
 import { printable } from '../../../terminal/output.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
 import { hasCode, ifThere } from '../../api/download/disk/local-disk.ts';
@@ -59,7 +59,7 @@ export async function writeOutput<T>(options: OutputOptions, work: (sink: Sink) 
   return await work({ handle: undefined, path: undefined, write });
 }
 
-/** @throws EPIPE if the reader closes the pipe before the end, as `head` does */
+/** @throws ReaderGoneError if the reader closes the pipe before the end, as `head` does */
 async function writePipe(source: Parameters<Sink['write']>[0], { output, signal }: Terminal): Promise<void> {
   let interrupt: (reason: unknown) => void = () => {};
   const onAbort = () => interrupt(signal.reason);
@@ -72,7 +72,9 @@ async function writePipe(source: Parameters<Sink['write']>[0], { output, signal 
       signal.throwIfAborted();
       await new Promise<void>((resolve, reject) => {
         interrupt = reject;
-        output.write(chunk, (error) => (error ? reject(error) : resolve()));
+        output.write(chunk, (error) =>
+          error ? reject(hasCode(error, 'EPIPE') ? new ReaderGoneError() : error) : resolve(),
+        );
       });
     }
   } finally {

@@ -95,6 +95,16 @@ describe('replies that no such service gives', () => {
     expect(world.faults.requests).toHaveLength(1);
   });
 
+  test('an export whose answer was changed on the way may have been taken, and is sent once', async () => {
+    world.faults.break({ on: 'api', fault: { kind: 'answer', status: 200, headers: { 'content-type': 'text/html' } } });
+    const order = { id: 'EGAD1', visa: 'a.b.c', publicKey: 'key' };
+    await expect(connection(['good-visa']).export(order)).rejects.toMatchObject({
+      code: 'unavailable',
+      mayBeDone: true,
+    });
+    expect(world.faults.requests).toHaveLength(1);
+  });
+
   test.each([
     [403, 'forbidden'],
     [404, 'not_found'],

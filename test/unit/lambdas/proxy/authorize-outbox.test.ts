@@ -68,7 +68,7 @@ const answer = (Effect: string, principalId: string, context: Record<string, str
       {
         Action: 'execute-api:Invoke',
         Effect,
-        Resource: [`${api}/GET/files`, `${api}/POST/stream`, `${api}/GET/stream/*`, `${api}/HEAD/stream/*`],
+        Resource: [`${api}/GET/files`, `${api}/GET/stream/*`, `${api}/HEAD/stream/*`],
       },
     ],
   },

@@ -79,6 +79,8 @@ async function created(path: string, content: string): Promise<boolean> {
     return true;
   } catch (error) {
     if (hasCode(error, 'EEXIST')) return false;
+    // A full disk leaves an empty file.
+    await rm(path, { force: true });
     throw error;
   }
 }

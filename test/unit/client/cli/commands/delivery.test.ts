@@ -648,6 +648,14 @@ describe('download --wait', () => {
     expect(await inFolder()).toEqual([receiptName, ...names, 'EGAF9-x.c4gh']);
   });
 
+  test('also downloads the files of a receipt of which an earlier run chose one', async () => {
+    deliver();
+    await download(names[0]);
+    expect((await download('--wait', '--timeout', '1s')).exitCode).toBe(0);
+    expect(await inFolder()).toEqual([receiptName, ...names]);
+    expect((await download('--wait', '--timeout', '1s')).exitCode).toBe(11);
+  });
+
   test('leaves receipts of other deliveries where they are, so that the folder can be verified', async () => {
     deliver();
     const listed = [await deliveredFile('EGAF9-x.c4gh', containers[0]!)];
