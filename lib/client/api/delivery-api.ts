@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import type { ListedExport } from '../../contract/export-state.ts';
 import { limits } from '../../contract/limits.ts';
 import { type AuthorizedRequest, authorized, type ServiceConnection } from './connection.ts';
-import { ClientError, UnavailableError } from './errors.ts';
+import { ClientError, ServiceError, UnavailableError } from './errors.ts';
 import { type ExportPage, exportPage, listedExports } from './export-state.ts';
 import { isLoopback } from './forward-proxy.ts';
 import { optional, parsed, readJson, text, wholeNumber } from './json.ts';
@@ -149,7 +149,7 @@ export class ProxyApi {
       return { requestId, message };
     } catch (error) {
       // Something on the way changed the answer. Another status than that of success is an answer.
-      if (!(error instanceof ClientError) || error.code !== 'protocol' || error.status !== undefined) throw error;
+      if (!(error instanceof ClientError) || error instanceof ServiceError || error.code !== 'protocol') throw error;
       throw new UnavailableError(error.message, { retryable: false, mayBeDone: true, cause: error });
     }
   }

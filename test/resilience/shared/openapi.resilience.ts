@@ -91,6 +91,8 @@ async function expectWhile(
   );
 }
 
+const ofKeys = ['proxy GET /.well-known/jwks.json', 'proxy HEAD /.well-known/jwks.json'];
+
 test('the database, S3 or KMS refuses the function: 500', async () => {
   await Promise.all([
     expectWhile(denied('AccessDeniedException'), fromCatalogue, ofCatalogue(500), 500),
@@ -98,7 +100,7 @@ test('the database, S3 or KMS refuses the function: 500', async () => {
   ]);
   // The function of the keys asks KMS once.
   await service.engine.functions.recycle();
-  await expectWhile(denied('AccessDeniedException'), fromKms, ['proxy GET /.well-known/jwks.json'], 500);
+  await expectWhile(denied('AccessDeniedException'), fromKms, ofKeys, 500);
 });
 
 test('the database resumes, or Secrets Manager, S3, SQS or KMS is down: 503', async () => {
@@ -108,7 +110,7 @@ test('the database resumes, or Secrets Manager, S3, SQS or KMS is down: 503', as
   await Promise.all([
     expectWhile(resuming, fromCatalogue, ofCatalogue(503), 503),
     expectWhile(down, fromS3, ofOutbox(), 503),
-    expectWhile(down, fromKms, ['proxy GET /.well-known/jwks.json'], 503),
+    expectWhile(down, fromKms, ofKeys, 503),
     expectWhile(down, toQueue, ['proxy POST /export/{archive_kind}'], 503),
   ]);
   // Without the database the authorizer of the outbox judges nobody.

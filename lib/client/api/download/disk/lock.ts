@@ -10,6 +10,8 @@ import { hasCode, LocalDiskError, onDisk } from './local-disk.ts';
 const touchMs = 15_000;
 /** A lock that was not touched for this long, by the clock of the disk, is left over. */
 const leftOverMs = 90_000;
+/** Age at which an empty lock is left over: its process was killed before it wrote its name. */
+const unwrittenMs = 1_000;
 /** A process that is killed may take a moment to end. */
 const waitMs = { all: 2_000, step: 100 } as const;
 
@@ -109,7 +111,7 @@ async function removeLeftOver(path: string): Promise<number | undefined> {
     const now = (await stat(turn)).mtimeMs;
     const content = await readFile(path, 'utf8');
     const age = now - (await stat(path)).mtimeMs;
-    if (age >= leftOverMs || hasEnded(content)) await rm(path, { force: true });
+    if (age >= (content === '' ? unwrittenMs : leftOverMs) || hasEnded(content)) await rm(path, { force: true });
     else if (age <= -leftOverMs) await touch(path, content);
   } catch {
     // It was released meanwhile, or belongs to another user.
