@@ -18,7 +18,9 @@ test('the access log says when the headers and the first bytes of a streamed rep
   const entries = await until(() => {
     const access = service.logs.filter(({ functionName }) => functionName === 'proxy-access');
     const parsed = access.map(({ line }) => JSON.parse(line));
-    const wanted = ['/files', '/.well-known/jwks.json', '-'].map((route) => parsed.findLast((entry) => entry.route === route));
+    const wanted = ['/files', '/.well-known/jwks.json', '-'].map((route) =>
+      parsed.findLast((entry) => entry.route === route),
+    );
     return wanted.every(Boolean) ? wanted : undefined;
   }, 'three lines of the access log');
   const [streamed, buffered, unknown] = entries;

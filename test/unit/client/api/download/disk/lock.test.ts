@@ -63,9 +63,15 @@ test('of an earlier process with the number of this one is taken over', async ()
   await expectFree();
 });
 
+test('that its process was killed before it could write into is taken over after a second', async () => {
+  await writeFile(path, '');
+  const earlier = new Date(Date.now() - 1_500);
+  await utimes(path, earlier, earlier);
+  await expectFree();
+});
+
 test.each([
   ['of another machine', elsewhere],
-  ['that its process was killed before it could write into', ''],
   ['of a process of this machine that was suspended', 'this machine'],
 ])('%s is respected as long as it is touched, by the clock of the disk', async (_whose, written) => {
   await using own = await acquired();
