@@ -7,7 +7,7 @@ export class InterruptedError extends Error {
   }
 }
 
-/** The reader of standard output wants no more, such as `head`. Nobody is told. */
+/** The program that reads standard output has ended, as `head` does. The command then ends without a message. */
 export class ReaderGoneError extends Error {
   override readonly name = 'ReaderGoneError';
   constructor() {

@@ -106,7 +106,7 @@ export async function authorized<T>(
   const { transport } = connection;
   const { what, signal, attempts, once } = request;
   const backoff = transport.backoff(signal, attempts);
-  let refused: TransportRequest | undefined;
+  let isRenewed = false;
   for (;;) {
     const complete = await withCredentials(connection, request);
     try {
@@ -116,8 +116,8 @@ export async function authorized<T>(
     } catch (error) {
       if (error instanceof ServiceError && error.status === 401) {
         // The same credentials would be refused again.
-        if (refused || isDeepStrictEqual(complete, await withCredentials(connection, request))) throw error;
-        refused = complete;
+        if (isRenewed || isDeepStrictEqual(complete, await withCredentials(connection, request))) throw error;
+        isRenewed = true;
       } else if (once && error instanceof UnavailableError && error.mayBeDone) {
         throw error;
       } else {

@@ -68,7 +68,7 @@ export class Transport implements AsyncDisposable {
     this.timing = settings.timing ?? systemTiming;
   }
 
-  /** A back-off for one piece of work. @param attempts default: those of the settings */
+  /** Counts the failures of one piece of work, and waits between them. @param attempts default: those of the settings */
   backoff(signal: AbortSignal | undefined, attempts?: number): Backoff {
     const policy = this.#settings.retries ?? defaultRetryPolicy;
     return new Backoff({ ...policy, ...(attempts !== undefined && { attempts }) }, this.timing, signal);

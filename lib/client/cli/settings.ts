@@ -119,7 +119,7 @@ export async function readSettings(options: SettingOptions, terminal: Terminal):
   };
 }
 
-/** Those of the variables that are set. An empty one is an empty passphrase, as an empty file is; of other settings it is ignored. */
+/** The variables that count as set. An empty one counts for a passphrase alone, which is then empty, as in an empty file. */
 export function variablesSet(names: readonly string[], env: Terminal['env'], key: keyof ConfigFile | undefined) {
   return names.filter((name) => (key === 'passphrase_file' ? env[name] !== undefined : env[name]));
 }

@@ -75,7 +75,7 @@ class Attempt {
   readonly #options: DownloadFileOptions;
   readonly #part: PartFile;
   readonly #remote: StagedFile;
-  /** Numbers of the pieces that nobody has taken. An empty file has a piece as well: its reply has its time. */
+  /** Numbers of the pieces that nobody has taken. An empty file has one piece, because the reply shows its time. */
   readonly #open: number[];
   /** By the numbers of the pieces that are written. */
   readonly #crcs: bigint[];

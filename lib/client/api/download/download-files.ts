@@ -54,11 +54,12 @@ export async function downloadFiles(options: DownloadFilesOptions): Promise<Down
 
   const download = async (file: ListedFile, order: number, memory: PieceMemory) => {
     const { name, size } = file;
-    const [localName = '', ...folders] = (place?.(file) ?? [name]).toReversed();
+    const places = place?.(file) ?? [name];
+    const folders = places.slice(0, -1);
     let path = '';
     let result: FileResult | undefined;
     const error = await failureOf(async () => {
-      const paths = localPaths(join(folder, ...folders.reverse()), localName);
+      const paths = localPaths(join(folder, ...folders), places.at(-1) ?? name);
       clashes.claim(name, paths);
       path = paths.final;
       const about = { proxy, file, folder, folders, paths, existing, expected: expected?.(file), crc };

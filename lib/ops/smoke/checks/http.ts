@@ -8,9 +8,8 @@ import { presignedUrl } from './storage.ts';
 const outbox = 'files?inbox=false&per_page=1';
 
 /**
- * A cluster that sleeps answers the first caller with 503. This check asks the authorizer
- * of the outbox, which every deployment has, and which looks for the user in the database once the visa is verified; a deployment gets that
- * user later.
+ * A cluster that sleeps answers the first caller with 503. This check asks the authorizer of the outbox, which every deployment has.
+ * That authorizer looks for the user in the database once the visa is verified, and a deployment gets that user later.
  */
 const paused: Check = {
   id: 'paused-database',

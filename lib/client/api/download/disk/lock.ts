@@ -10,14 +10,14 @@ import { hasCode, LocalDiskError, onDisk } from './local-disk.ts';
 const touchMs = 15_000;
 /** A lock that was not touched for this long, by the clock of the disk, is left over. */
 const leftOverMs = 90_000;
-/** Age at which an empty lock is left over: its process was killed before it wrote its name. */
+/** Age at which an empty lock is left over: its process was killed, or found the disk full, before it wrote its name. */
 const unwrittenMs = 1_000;
 /** A process that is killed may take a moment to end. */
 const waitMs = { all: 2_000, step: 100 } as const;
 
 /** The machine, and on Linux its process namespace: a process id means something only there. */
 const host = `${hostname()}/${processNamespace()}`;
-/** Tokens of the locks that this process holds or is taking: its id may have been that of an earlier process. */
+/** Tokens of the locks that this process holds or is taking, because an earlier process may have had the same id. */
 const own = new Set<string>();
 
 /** Keeps other processes off one file for as long as it is held: a file that names its owner. */
@@ -81,8 +81,6 @@ async function created(path: string, content: string): Promise<boolean> {
     return true;
   } catch (error) {
     if (hasCode(error, 'EEXIST')) return false;
-    // A full disk leaves an empty file.
-    await rm(path, { force: true });
     throw error;
   }
 }
