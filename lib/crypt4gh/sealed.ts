@@ -20,7 +20,7 @@ export function sealInto(target: Uint8Array, plaintext: Uint8Array, key: CipherK
   target.set(nonce, 0);
   target.set(ciphertext, nonceBytes);
   target.set(cipher.getAuthTag(), nonceBytes + ciphertext.length);
-  release(ciphertext);
+  giveBack(ciphertext);
 }
 
 /** Memory of fewer bytes is not given back: that would cost more than it saves. */
@@ -30,7 +30,7 @@ const releasedFromBytes = 4_096;
  * Gives the memory of a large result of the cipher back at once. The garbage collector frees such memory late: a thread would
  * hold hundreds of unused segments, and each new one would be outside the cache.
  */
-export function release({ buffer, byteLength }: Buffer): void {
+export function giveBack({ buffer, byteLength }: Buffer): void {
   const isAlone = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength;
   if (isAlone && byteLength >= releasedFromBytes) buffer.transfer(0);
 }

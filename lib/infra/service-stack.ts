@@ -4,9 +4,9 @@ import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
 import { Trigger } from 'aws-cdk-lib/triggers';
 import type { Construct } from 'constructs';
 import { trustedIssuersContext } from '../contract/synth.ts';
-import { DataOutApi } from './apis/data-out-api.ts';
+import { DeliveryApi } from './apis/delivery-api.ts';
+import { DirectApi } from './apis/direct-api.ts';
 import { ApiGatewayLogRole } from './apis/log-role.ts';
-import { ProxyApi } from './apis/proxy-api.ts';
 import { Functions } from './functions/functions.ts';
 import type { ServiceFunction } from './functions/service-function.ts';
 import { addOutputs } from './outputs.ts';
@@ -64,14 +64,14 @@ export class ServiceStack extends Stack {
     const operators = new OperatorRole(this, 'Operators');
     const queues = workQueues(this, { settings, storage, functions, operators });
 
-    const proxy = new ProxyApi(this, 'Proxy', {
-      ...functions.proxy,
+    const proxy = new DeliveryApi(this, 'Proxy', {
+      ...functions.delivery,
       settings,
       description: 'data-out: export and download',
     });
     const dataOut =
       functions.direct &&
-      new DataOutApi(this, 'DataOut', {
+      new DirectApi(this, 'DataOut', {
         ...functions.direct,
         settings,
         description: 'data-out: direct access',

@@ -18,7 +18,7 @@ import { ResourcePolicies } from './iam/resource-policies.ts';
 import { prepareKeys, withLocalIssuer } from './keys.ts';
 import { keyUses } from './kms/key-uses.ts';
 import { kms, SigningKeys } from './kms/kms.ts';
-import { EventSources } from './lambda/event-sources.ts';
+import { EventSources } from './lambda/event-source-mappings.ts';
 import { type DefinitionContext, defineFunctions } from './lambda/function-definition.ts';
 import { Functions, inspectedFunction, type OnLog, runTriggers } from './lambda/functions.ts';
 import { startSchedules } from './lambda/schedules.ts';

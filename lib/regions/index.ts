@@ -25,7 +25,7 @@ export {
 } from './htsget/ticket.ts';
 export { readIndex } from './index/read-index.ts';
 export type { RegionIndex } from './index/region-index.ts';
-export { type IndexedFile, keptRanges } from './kept.ts';
-export { openPart, type Part, splitter } from './parts.ts';
-export type { ByteRange, Place, PlainSource, VirtualRange } from './places.ts';
+export { openPart, type Part, splitter } from './recompressed.ts';
 export { type Region, virtualRangesOf } from './select.ts';
+export type { ByteRange, PlainSource, VirtualOffset, VirtualRange } from './virtual-offsets.ts';
+export { type IndexedFile, wholeBlockRanges } from './whole-blocks.ts';

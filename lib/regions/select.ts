@@ -3,7 +3,7 @@ import { RegionsError } from './errors.ts';
 import { endMarkers } from './formats.ts';
 import type { FileHead } from './head/file-head.ts';
 import type { Interval, RegionIndex } from './index/region-index.ts';
-import { comparePlaces, MergedRanges, type VirtualRange } from './places.ts';
+import { compareOffsets, MergedRanges, type VirtualRange } from './virtual-offsets.ts';
 
 /** Most ranges of one answer. A ticket can name a fifth of them. */
 const mostRanges = 2 ** 16;
@@ -45,9 +45,9 @@ export function virtualRangesOf(index: RegionIndex, head: FileHead, regions: rea
   const merged = new MergedRanges(mostRanges);
   for (const range of index.rangesOf({ intervals, unplaced }, head)) {
     const { start, end } = range;
-    if (comparePlaces(start, head.end) < 0) throw new RegionsError('it names records within the header');
+    if (compareOffsets(start, head.end) < 0) throw new RegionsError('it names records within the header');
     // No block of records is as short as the end marker.
-    const isInFile = comparePlaces(end, marker) <= 0 || (end.block === head.size && end.within === 0);
+    const isInFile = compareOffsets(end, marker) <= 0 || (end.block === head.size && end.within === 0);
     if (!isInFile) throw new RegionsError('it names records behind the end of the file');
     merged.add(range);
   }

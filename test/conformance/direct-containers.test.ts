@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { headerLength, publicKeyOf } from '../../lib/crypt4gh/index.ts';
 import type { ArchivedFile } from '../../lib/service/archive/ports.ts';
-import { containerOf, partOf } from '../../lib/service/direct/container.ts';
+import { containerOf, containerPart } from '../../lib/service/direct/container.ts';
 import { collect, manifest, privateKeyOf, sha256, containerOf as vectorBytes } from '../helpers/crypt4gh-vectors.ts';
 import { ExportWorld, vectorKey } from '../helpers/export-world.ts';
 import { readPlainly } from '../helpers/plain-crypt4gh.ts';
@@ -50,7 +50,7 @@ describe('a part of a file', () => {
   test.each(checks)('$vector from $start, $length bytes', async (check) => {
     const { file, world } = await archived(check.vector);
     const end = check.start + check.length;
-    const part = await partOf(file, bob.publicKey, { start: check.start, end }, world.direct);
+    const part = await containerPart(file, bob.publicKey, { start: check.start, end }, world.direct);
     const plaintext = readPlainly(await collect(part.stream(0, part.size)), bob.privateKey);
     expect([plaintext.length, sha256(plaintext)]).toEqual([check.output_length, check.sha256]);
     const [range, ...others] = part.ranges;

@@ -3,12 +3,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import {
   type FileHead,
-  keptRanges,
   type Region,
   readHead,
   readIndex,
   splitter,
   virtualRangesOf,
+  wholeBlockRanges,
 } from '../../lib/regions/index.ts';
 import { bgzf, memory, streamed, words } from './region-files.ts';
 
@@ -68,7 +68,7 @@ function index(format: FileHead['format'], make: () => Buffer, regions: readonly
       read: async (start: number, end: number) => Buffer.alloc(end - start),
       stream: () => streamed(Buffer.alloc(0)),
     };
-    await keptRanges({ source, head, index: opened }, ranges, { most: 10 });
+    await wholeBlockRanges({ source, head, index: opened }, ranges, { most: 10 });
   };
   return { make, read };
 }

@@ -19,12 +19,21 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   terminal: [],
   'service/http': ['crypt4gh', 'visas'],
   'service/archive': ['crypt4gh', 'visas'],
+  'service/containers': ['service/archive', 'crypt4gh'],
   'service/outbox': ['service/http', 'service/archive', 'visas'],
-  'service/direct': ['service/http', 'service/archive', 'crypt4gh', 'visas', 'regions'],
+  'service/direct': ['service/http', 'service/archive', 'service/containers', 'crypt4gh', 'visas', 'regions'],
   // Stores and catalogue implement ports of direct access and of the outbox. An export has none: its SQL is beside the functions that run it.
   'service/stores': ['service/archive', 'service/outbox', 'service/direct', 'crypt4gh'],
   'service/catalogue': ['service/stores', 'service/archive', 'service/outbox', 'service/direct'],
-  'service/export': ['service/catalogue', 'service/stores', 'service/archive', 'service/http', 'crypt4gh', 'visas'],
+  'service/export': [
+    'service/catalogue',
+    'service/stores',
+    'service/archive',
+    'service/containers',
+    'service/http',
+    'crypt4gh',
+    'visas',
+  ],
   'client/api': ['crypt4gh'],
   'client/serve': ['client/api', 'crypt4gh', 'terminal'],
   'client/cli': ['client/api', 'client/serve', 'crypt4gh', 'terminal'],
@@ -51,6 +60,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'ops/stores',
     'client/api',
     'service/archive',
+    'service/containers',
     'crypt4gh',
     'service/stores',
     'terminal',
@@ -130,7 +140,7 @@ function violations(file: string, source: string): string[] {
   });
 }
 
-/** `lib/service/http/reply.ts` → `service/http`, `lambdas/proxy/files.ts` → `lambdas`, `bin/app.ts` → itself. */
+/** `lib/service/http/reply.ts` → `service/http`, `lambdas/delivery/files.ts` → `lambdas`, `bin/app.ts` → itself. */
 function areaOf(path: string): string {
   if (path in allowed) return path;
   const [top = '', second = '', third = ''] = path.split('/');
@@ -258,7 +268,7 @@ describe('import rules', () => {
   test('allow what is listed', () => {
     expect(upward('lib/crypt4gh/threads/a.ts', "import { seal } from '../sealed.ts';")).toEqual([]);
     expect(violations('lib/service/stores/a.ts', "import { S3Client } from '@aws-sdk/client-s3';")).toEqual([]);
-    expect(violations('lambdas/proxy/a.ts', "import { required } from '../shared/runtime.ts';")).toEqual([]);
+    expect(violations('lambdas/delivery/a.ts', "import { required } from '../shared/runtime.ts';")).toEqual([]);
     expect(
       violations('lib/service/http/a.ts', "// import { x } from '../stores/y.ts';\nimport { z } from 'zod';"),
     ).toEqual([]);

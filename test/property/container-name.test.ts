@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { nameProblem } from '../../lib/client/api/download/disk/local-name.ts';
 import { isOutboxFileName } from '../../lib/contract/outbox-key.ts';
-import { outboxFileName } from '../../lib/service/archive/container-name.ts';
+import { outboxFileName } from '../../lib/service/containers/container-name.ts';
 
 const anyText = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 400 }),

@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { encryptHeader, encryptSegments } from '../../lib/crypt4gh/index.ts';
 import { rangeNotSatisfiable } from '../../lib/errors.ts';
 import type { ArchivedFile } from '../../lib/service/archive/ports.ts';
-import { containerOf, partOf } from '../../lib/service/direct/container.ts';
+import { containerOf, containerPart } from '../../lib/service/direct/container.ts';
 import { collect, generatedPlaintext } from '../helpers/crypt4gh-vectors.ts';
 import { applyPlainly, editLists } from '../helpers/edit-lists.ts';
 import { ExportWorld, vectorKey } from '../helpers/export-world.ts';
@@ -43,7 +43,7 @@ test('a part is read as exactly the bytes between its coordinates, whatever the 
     const [start, end] = [Math.min(one, other), Math.max(one, other)];
     const visible = applyPlainly(plaintext, list ?? []);
     const { file, world } = archived(list);
-    const made = partOf(file, bob.publicKey, { start, end }, world.direct);
+    const made = containerPart(file, bob.publicKey, { start, end }, world.direct);
     if (start >= visible.length) {
       await expect(made).rejects.toEqual(rangeNotSatisfiable(visible.length));
       return;
@@ -66,7 +66,7 @@ test('any range of a container is those bytes of the whole, and costs no more of
     const coordinates = { start: Math.min(one, other), end: Math.max(one, other) };
     const container =
       coordinates.start < visible
-        ? await partOf(file, bob.publicKey, coordinates, direct)
+        ? await containerPart(file, bob.publicKey, coordinates, direct)
         : await containerOf(file, bob.publicKey, direct);
     const whole = await collect(container.stream(0, container.size));
     const start = from % container.size;
@@ -83,7 +83,7 @@ test('the same request gives the same tag and bytes, another one another tag', a
     const { file, world } = archived(list);
     const visible = applyPlainly(plaintext, list).length;
     fc.pre(Math.max(one, other) < visible);
-    const ask = (start: number) => partOf(file, bob.publicKey, { start, end: visible }, world.direct);
+    const ask = (start: number) => containerPart(file, bob.publicKey, { start, end: visible }, world.direct);
     const [first, again, different] = [await ask(one), await ask(one), await ask(other)];
     expect(again.etag).toBe(first.etag);
     expect(Buffer.from(again.header).equals(first.header)).toBe(true);

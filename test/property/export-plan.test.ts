@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { planContainer } from '../../lib/service/archive/plan.ts';
+import { planContainer } from '../../lib/service/containers/plan.ts';
 
 const MiB = 1024 * 1024;
 const GiB = 1024 * MiB;

@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { openPart, type Place, splitter, type VirtualRange } from '../../lib/regions/index.ts';
+import { openPart, splitter, type VirtualOffset, type VirtualRange } from '../../lib/regions/index.ts';
 import { bgzf, joined, memory } from '../helpers/region-files.ts';
 
 const layout = fc.record({
@@ -55,7 +55,7 @@ describe('parts of a file of any blocks', () => {
   });
 });
 
-function placeOf(position: number, sizes: readonly number[], starts: readonly number[], size: number): Place {
+function placeOf(position: number, sizes: readonly number[], starts: readonly number[], size: number): VirtualOffset {
   let left = position;
   for (const [index, length] of sizes.entries()) {
     if (left < length) return { block: starts[index]!, within: left };
@@ -65,7 +65,7 @@ function placeOf(position: number, sizes: readonly number[], starts: readonly nu
 }
 
 function positionsOf({ start, end }: VirtualRange, sizes: readonly number[], starts: readonly number[], size: number) {
-  const position = (place: Place) => {
+  const position = (place: VirtualOffset) => {
     const index = starts.indexOf(place.block);
     return index < 0 ? size : sizes.slice(0, index).reduce((sum, length) => sum + length, 0) + place.within;
   };

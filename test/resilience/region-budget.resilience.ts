@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DataOutError } from '../../lib/errors.ts';
-import { keptRanges, readIndex, virtualRangesOf } from '../../lib/regions/index.ts';
+import { readIndex, virtualRangesOf, wholeBlockRanges } from '../../lib/regions/index.ts';
 import { mutated } from '../fuzz/mutations.ts';
 import { Seeded } from '../fuzz/seeded.ts';
 import { shapeNames, type Taken } from '../helpers/hostile-indexes.ts';
@@ -61,7 +61,7 @@ describe('mutants of an index', () => {
           const read = await readIndex(streamed(isCompressed ? gzipSync(mutant, { level: 1 }) : mutant), {
             dataBytes: source.size,
           });
-          await keptRanges({ source, head, index: read }, virtualRangesOf(read, head, regions), { most: 10 });
+          await wholeBlockRanges({ source, head, index: read }, virtualRangesOf(read, head, regions), { most: 10 });
           expect(read.memoryBytes).toBeLessThanOrEqual(48 * 2 ** 20);
           answered += 1;
         } catch (error) {

@@ -215,7 +215,7 @@ describe('--inspect', () => {
     socket.close();
     const map = JSON.parse(readFileSync(join(folder, 'tasks/files/index.mjs.map'), 'utf8'));
     const sources: string[] = map.sources.map((source: string) => fileURLToPath(new URL(source, map.sourceRoot)));
-    expect(sources).toContain(join(root, 'lambdas/proxy/files.ts'));
+    expect(sources).toContain(join(root, 'lambdas/delivery/files.ts'));
     expect(sources.filter((source) => !existsSync(source))).toEqual([]);
     expect([of, value]).toEqual(['files', expect.stringMatching(/\/tasks\/files$/)]);
   });

@@ -1,5 +1,5 @@
 import type { ExportState, ListedExport } from '../../contract/export-state.ts';
-import { type ExportPage, exportPage, listedExports } from '../api/export-state.ts';
+import { type ExportPage, exportPage, listedExports } from '../api/export-page.ts';
 import type { OrderType } from '../api/order/order-rules.ts';
 import { type Refusal, type RefusedReply, readRefusal } from './refusal.ts';
 

@@ -3,7 +3,7 @@ import type { ListedExport } from '../../contract/export-state.ts';
 import { limits } from '../../contract/limits.ts';
 import { type AuthorizedRequest, authorized, type ServiceConnection } from './connection.ts';
 import { ClientError, ServiceError, UnavailableError } from './errors.ts';
-import { type ExportPage, exportPage, listedExports } from './export-state.ts';
+import { type ExportPage, exportPage, listedExports } from './export-page.ts';
 import { isLoopback } from './forward-proxy.ts';
 import { optional, parsed, readJson, text, wholeNumber } from './json.ts';
 import type { TransportReply } from './transport.ts';

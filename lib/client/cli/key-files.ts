@@ -6,7 +6,7 @@ import { printable } from '../../terminal/output.ts';
 import { askSecret } from '../../terminal/prompts.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { ClientError } from '../api/errors.ts';
-import { mixedUp } from './mixed-up.ts';
+import { fileKind } from './file-kind.ts';
 import { readSmallFile, warnWhenOthersCanRead } from './secrets.ts';
 import type { Settings } from './settings.ts';
 
@@ -108,7 +108,7 @@ export async function readPublicKey(source: string, path: string, { folder }: Te
   try {
     return parsePublicKey(bytes);
   } catch (error) {
-    const found = mixedUp(bytes);
+    const found = fileKind(bytes);
     if (found === 'a private key') {
       throw new UsageError(`${source}: ${absolute} is a PRIVATE key, but a public key is needed here`, {
         remedy: ifPrivateKeyCame,
@@ -143,7 +143,7 @@ export function keyFileError(
   remedy = `Check --passphrase-file and DATA_OUT_PASSPHRASE, or give neither to be asked. ${forgotten}`,
 ): unknown {
   if (!(error instanceof Crypt4ghError)) return error;
-  const found = content && mixedUp(content);
+  const found = content && fileKind(content);
   if (found !== undefined && found !== 'a private key') {
     return new UsageError(`${path}: expected a private key, got ${found}`, {
       remedy: 'Name the file of your private key, often ….sec.pem.',

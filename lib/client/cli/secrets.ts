@@ -63,7 +63,7 @@ export async function checkedVisa(source: string, value: string): Promise<string
   const token = value.trim();
   if (isToken(token)) return token;
   // Loaded only now, because it loads Crypt4GH.
-  const found = (await import('./mixed-up.ts')).mixedUp(token);
+  const found = (await import('./file-kind.ts')).fileKind(token);
   if (found !== undefined) {
     const remedy = 'Name the file in which you saved your visa or passport.';
     throw usageError(source, `expected a visa or passport, got ${found}`, remedy);

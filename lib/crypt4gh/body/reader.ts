@@ -2,7 +2,7 @@ import { expectSome, wipe } from '../bytes.ts';
 import { editedSize, joinedRanges, type KeptRange, selectKept } from '../header/edit-list.ts';
 import { openHeader } from '../header/open-header.ts';
 import { readHeader } from '../header/read-header.ts';
-import { release } from '../sealed.ts';
+import { giveBack } from '../sealed.ts';
 import { decryptedSize, ENCRYPTED_SEGMENT_BYTES, SEGMENT_BYTES, segmentOverhead } from '../sizes.ts';
 import { type RandomAccessSource, readFully } from '../source.ts';
 import { BodySizeCheck } from './body-size.ts';
@@ -118,7 +118,7 @@ export class ContainerReader implements RandomAccessSource {
     const fetched = readAhead(runs, this.#fetchesInFlight, async (run) => ({ run, ...(await this.#body.fetch(run)) }));
     for await (const { run, bytes, isLast } of fetched) {
       yield* this.#decrypt(bytes, run);
-      if (this.#ownsReads) release(bytes);
+      if (this.#ownsReads) giveBack(bytes);
       if (isLast) return;
     }
   }

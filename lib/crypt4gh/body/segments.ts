@@ -1,5 +1,5 @@
 import { type ByteSource, expectByteSource, type Random, systemRandom } from '../bytes.ts';
-import { release, seal } from '../sealed.ts';
+import { giveBack, seal } from '../sealed.ts';
 import { ENCRYPTED_SEGMENT_BYTES, nonceBytes, SEGMENT_BYTES } from '../sizes.ts';
 import { BodyPlan } from './body-plan.ts';
 import { PieceCutter } from './pieces.ts';
@@ -60,7 +60,7 @@ export async function* encryptSegments(
     for (const piece of cutter.push(chunk)) {
       const segment = seal(piece, dataKey, random(nonceBytes));
       yield segment;
-      if (reuseMemory) release(segment);
+      if (reuseMemory) giveBack(segment);
     }
   }
   const rest = cutter.rest();
@@ -88,7 +88,7 @@ export async function* decryptSegments(
     if (planned === undefined) return;
     const plaintext = decryptor.open(segment, planned.index);
     for (const { from, to } of planned.slices) if (to > from) yield plaintext.subarray(from, to);
-    if (options.reuseMemory) release(plaintext);
+    if (options.reuseMemory) giveBack(plaintext);
   }
   for await (const chunk of source) {
     for (const segment of cutter.push(chunk)) yield* plaintextOf(segment);

@@ -3,7 +3,7 @@ import { wipe } from '../bytes.ts';
 import { importPrivateKey } from '../keys/x25519.ts';
 import { nonceBytes } from '../sizes.ts';
 import { type SealingKey, sealingKey } from './packets.ts';
-import { Recent } from './recent.ts';
+import { RepeatedKeys } from './repeated-keys.ts';
 
 /** Separates these keys from others derived from the same secret. It changes with the scheme. */
 const derivationLabel = 'data-out crypt4gh header v2';
@@ -30,7 +30,7 @@ export interface DerivedSender {
  */
 class DerivedSenders {
   readonly #key: KeyObject;
-  readonly #ready = new Recent<DerivedSender>(maximumRemembered);
+  readonly #ready = new RepeatedKeys<DerivedSender>(maximumRemembered);
 
   constructor(secret: Uint8Array) {
     // HKDF-Extract (RFC 5869 § 2.2).

@@ -5,7 +5,7 @@ import { keyBytes } from '../keys/encoding.ts';
 import { keyAgreement, type PreparedKey } from '../keys/x25519.ts';
 import { sealInto, unseal } from '../sealed.ts';
 import { segmentOverhead } from '../sizes.ts';
-import { Recent } from './recent.ts';
+import { RepeatedKeys } from './repeated-keys.ts';
 
 /** X25519 and ChaCha20-Poly1305 (RFC 8439): the only packet encryption (Crypt4GH § 3.3.1). */
 const methodX25519Chacha20 = 0;
@@ -49,7 +49,7 @@ function packetKey(shared: Uint8Array, reader: Uint8Array, writer: Uint8Array): 
 /** Most writers that are remembered for a reader's key. */
 const maximumWriters = 512;
 /** The key of a writer's packets; `undefined`: the writer's public key is of small order, so no packet opens. */
-type PacketKeys = Recent<{ readonly key: KeyObject | undefined }>;
+type PacketKeys = RepeatedKeys<{ readonly key: KeyObject | undefined }>;
 const remembered = new WeakMap<KeyObject, PacketKeys>();
 
 /**
@@ -62,7 +62,7 @@ export class PacketOpener {
 
   constructor(reader: PreparedKey) {
     this.#reader = reader;
-    this.#keys = remembered.get(reader.key) ?? new Recent(maximumWriters);
+    this.#keys = remembered.get(reader.key) ?? new RepeatedKeys(maximumWriters);
     remembered.set(reader.key, this.#keys);
   }
 

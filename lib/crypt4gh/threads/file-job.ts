@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { readSync, writeSync } from 'node:fs';
 import { SegmentDecryptor } from '../body/segment-decryptor.ts';
-import { release, seal } from '../sealed.ts';
+import { giveBack, seal } from '../sealed.ts';
 import { ENCRYPTED_SEGMENT_BYTES, nonceBytes, SEGMENT_BYTES } from '../sizes.ts';
 
 /** Segments of one read: 256 KiB. A larger read leaves the cache before it is worked on. */
@@ -102,5 +102,5 @@ function writeWhole({ target, to }: FileJob, bytes: Buffer, start: number): void
   for (let written = 0; written < bytes.length; ) {
     written += writeSync(target, bytes, written, bytes.length - written, to + start + written);
   }
-  release(bytes);
+  giveBack(bytes);
 }

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { SegmentDecryptor } from '../body/segment-decryptor.ts';
 import { asBuffer } from '../bytes.ts';
-import { release, sealInto } from '../sealed.ts';
+import { giveBack, sealInto } from '../sealed.ts';
 import { ENCRYPTED_SEGMENT_BYTES, nonceBytes, SEGMENT_BYTES } from '../sizes.ts';
 
 /**
@@ -60,7 +60,7 @@ function decryptor(bytes: Buffer, dataKeys: readonly KeyObject[]): Work {
     if (plaintext === undefined) return false;
     // This never reaches the next segment, since plaintext is shorter.
     bytes.set(plaintext, index * SEGMENT_BYTES);
-    release(plaintext);
+    giveBack(plaintext);
     return true;
   };
 }

@@ -8,14 +8,14 @@ import { apiTimeout, type FunctionsProps, type Make, openApiFunction, streamTime
 export function directFunctions(make: Make, { settings, storage }: FunctionsProps, ticketKey: TicketKey) {
   const reserved = reservedForDirectFiles(settings);
   const serviceInfo = make('ServiceInfo', {
-    entry: 'data-out/service-info.ts',
+    entry: 'direct/service-info.ts',
     description: 'Says what this service is',
     memoryMegabytes: 256,
     timeout: Duration.seconds(10),
   });
 
   const authorizeVisa = make('AuthorizeVisa', {
-    entry: 'data-out/authorize-visa.ts',
+    entry: 'direct/authorize-visa.ts',
     description: 'Lets visas and passports in force through to direct access',
     memoryMegabytes: 1024,
     timeout: Duration.seconds(10),
@@ -23,7 +23,7 @@ export function directFunctions(make: Make, { settings, storage }: FunctionsProp
   });
 
   const datasets = make('Datasets', {
-    entry: 'data-out/datasets.ts',
+    entry: 'direct/datasets.ts',
     description: 'Lists the datasets that the caller may have, and their files',
     memoryMegabytes: 1024,
     timeout: streamTimeout,
@@ -32,7 +32,7 @@ export function directFunctions(make: Make, { settings, storage }: FunctionsProp
 
   // One whole processor: decryption and the streams on both sides of it take turns.
   const directFile = make('DirectFile', {
-    entry: 'data-out/file.ts',
+    entry: 'direct/file.ts',
     description: 'Serves a file, decrypted or for a key of the caller',
     memoryMegabytes: 1769,
     timeout: streamTimeout,
@@ -45,7 +45,7 @@ export function directFunctions(make: Make, { settings, storage }: FunctionsProp
   directFile.configure(environment.urlLifetimeSeconds, String(settings.urlLifetimeSeconds));
 
   const drs = make('Drs', {
-    entry: 'data-out/drs.ts',
+    entry: 'direct/drs.ts',
     description: 'Describes files as GA4GH DRS objects',
     memoryMegabytes: 1024,
     timeout: apiTimeout,
@@ -54,7 +54,7 @@ export function directFunctions(make: Make, { settings, storage }: FunctionsProp
 
   // As for a whole file: it decrypts, and streams parts.
   const htsget = make('Htsget', {
-    entry: 'data-out/htsget.ts',
+    entry: 'direct/htsget.ts',
     description: 'Serves regions of reads and variants by htsget',
     memoryMegabytes: 1769,
     timeout: streamTimeout,

@@ -2,15 +2,15 @@ import { Duration } from 'aws-cdk-lib';
 import { Construct } from 'constructs';
 import { environment } from '../../contract/environment.ts';
 import { TicketKey } from '../security/ticket-key.ts';
+import { deliveryFunctions } from './delivery.ts';
 import { directFunctions } from './direct.ts';
 import type { FunctionsProps, Make } from './make.ts';
-import { proxyFunctions } from './proxy.ts';
 import { ServiceFunction } from './service-function.ts';
 import { workerFunctions } from './workers.ts';
 
 /** All functions of the service, with the grants of each on the storage stack. */
 export class Functions extends Construct {
-  readonly proxy: ReturnType<typeof proxyFunctions>;
+  readonly delivery: ReturnType<typeof deliveryFunctions>;
   /** Absent: direct access is off. */
   readonly direct: ReturnType<typeof directFunctions> | undefined;
   readonly workers: ReturnType<typeof workerFunctions>;
@@ -24,7 +24,7 @@ export class Functions extends Construct {
       if (options.verifiesVisas) storage.visaDenyList.grantRead(made);
       return made;
     };
-    this.proxy = proxyFunctions(make, props);
+    this.delivery = deliveryFunctions(make, props);
     this.direct =
       settings.directAccess === 'off' ? undefined : directFunctions(make, props, new TicketKey(this, 'TicketKey'));
     this.workers = workerFunctions(make, props);
@@ -33,7 +33,7 @@ export class Functions extends Construct {
 
   /** Functions that cannot work before the tables exist. */
   get usingCatalogue(): readonly ServiceFunction[] {
-    const { authorizeOutbox, exportStatus } = this.proxy;
+    const { authorizeOutbox, exportStatus } = this.delivery;
     const { datasets, directFile, drs, htsget } = this.direct ?? {};
     const direct = [datasets, directFile, drs, htsget].filter((target) => target !== undefined);
     return [authorizeOutbox, exportStatus, ...this.workingInTheBackground, ...direct];
@@ -41,7 +41,7 @@ export class Functions extends Construct {
 
   /** Functions of the proxy, which answer a waiting caller. */
   get answeringRequests(): readonly ServiceFunction[] {
-    return Object.values(this.proxy).filter((target) => target !== undefined);
+    return Object.values(this.delivery).filter((target) => target !== undefined);
   }
 
   /** Functions of the data-out API. */

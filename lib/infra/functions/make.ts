@@ -22,12 +22,12 @@ export type Make = (name: string, options: Omit<ServiceFunctionProps, 'logRetent
 
 /** The function that serves the OpenAPI document of an API. */
 export function openApiFunction(make: Make, name: 'ProxyOpenApi' | 'DataOutOpenApi'): ServiceFunction {
-  const document = name === 'ProxyOpenApi' ? 'proxy' : 'data-out';
+  const isDelivery = name === 'ProxyOpenApi';
   return make(name, {
-    entry: `${document}/openapi.ts`,
+    entry: isDelivery ? 'delivery/openapi.ts' : 'direct/openapi.ts',
     description: 'Says how this API is used',
     memoryMegabytes: 256,
     timeout: Duration.seconds(10),
-    openApiDocument: document,
+    openApiDocument: isDelivery ? 'proxy' : 'data-out',
   });
 }

@@ -9,7 +9,7 @@ import type { ServiceFunction } from './service-function.ts';
 export function workerFunctions(make: Make, props: FunctionsProps) {
   const { settings, storage } = props;
   const consumeExport = make('ConsumeExport', {
-    entry: 'data-out/consume-export.ts',
+    entry: 'export/consume-export.ts',
     description: 'Decides on an export request and sends its files to be staged',
     memoryMegabytes: 512,
     // Two million files are sent in one invocation.
@@ -24,7 +24,7 @@ export function workerFunctions(make: Make, props: FunctionsProps) {
   if (settings.events === 'on') allowEvents(consumeExport, ['accepted', 'rejected']);
 
   const stageFile = make('StageFile', {
-    entry: 'data-out/stage-file.ts',
+    entry: 'export/stage-file.ts',
     description: "Rebuilds a file's header for its recipient and writes the container to the outbox",
     memoryMegabytes: 512,
     timeout: Duration.minutes(15),
@@ -40,7 +40,7 @@ export function workerFunctions(make: Make, props: FunctionsProps) {
   consumeExport.node.addDependency(stageFile.function);
 
   const recordDeadLetters = make('RecordDeadLetters', {
-    entry: 'data-out/record-dead-letters.ts',
+    entry: 'export/record-dead-letters.ts',
     description: 'Records in the rows of requests and files what failed for good',
     memoryMegabytes: 256,
     timeout: deadLetterTimeout,
@@ -49,7 +49,7 @@ export function workerFunctions(make: Make, props: FunctionsProps) {
   if (settings.events === 'on') allowEvents(recordDeadLetters, ['rejected']);
 
   const sweepDeliveries = make('SweepDeliveries', {
-    entry: 'data-out/sweep-deliveries.ts',
+    entry: 'export/sweep-deliveries.ts',
     description: 'Ends what no message will end, and deletes rows whose time is over',
     memoryMegabytes: 256,
     timeout: Duration.minutes(15),
@@ -57,7 +57,7 @@ export function workerFunctions(make: Make, props: FunctionsProps) {
   storage.catalogue.grant(sweepDeliveries, 'worker');
 
   const settleDelivery = make('SettleDelivery', {
-    entry: 'data-out/settle-delivery.ts',
+    entry: 'export/settle-delivery.ts',
     description: 'Settles a request and writes its delivery receipt',
     memoryMegabytes: 512,
     timeout: Duration.minutes(15),
@@ -81,7 +81,7 @@ function withdrawFunction(make: Make, { settings, storage }: FunctionsProps): Se
   const { withdrawal = 'report' } = settings;
   if (withdrawal === 'off') return undefined;
   const withdraw = make('Withdraw', {
-    entry: 'data-out/withdraw.ts',
+    entry: 'export/withdraw.ts',
     description: 'Finds containers of deprecated datasets in the outbox',
     memoryMegabytes: 512,
     timeout: Duration.minutes(15),

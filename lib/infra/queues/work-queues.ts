@@ -19,7 +19,7 @@ export type WorkQueues = Readonly<Record<WorkQueueName, WorkQueue>>;
 
 /** Make the queues between the functions. */
 export function workQueues(scope: Construct, { settings, storage, functions, operators }: WorkQueuesProps): WorkQueues {
-  const { exportRequest } = functions.proxy;
+  const { exportRequest } = functions.delivery;
   const { consumeExport, stageFile, settleDelivery, recordDeadLetters, sweepDeliveries, withdraw } = functions.workers;
   const { concurrency } = settings;
   const smallBatches = concurrency.smallFileExports ?? concurrency.fileExports;

@@ -1,6 +1,6 @@
+import { forEachConcurrently } from '../../common/concurrently.ts';
 import { Crypt4ghError } from '../../crypt4gh/index.ts';
 import { isError } from '../../errors.ts';
-import { forEachConcurrently } from '../../service/archive/concurrency.ts';
 import type { ArchiveKey } from '../../service/archive/ports.ts';
 import { UsageError } from '../../terminal/errors.ts';
 import type { Terminal } from '../../terminal/terminal.ts';

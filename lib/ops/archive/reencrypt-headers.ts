@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
+import { forEachConcurrently } from '../../common/concurrently.ts';
 import { openHeader } from '../../crypt4gh/index.ts';
 import { type DataOutError, damaged, isDamage } from '../../errors.ts';
 import { headerFor } from '../../service/archive/archived-file.ts';
-import { forEachConcurrently } from '../../service/archive/concurrency.ts';
 import type { ArchiveKey } from '../../service/archive/ports.ts';
 import { keyHashOf } from '../../service/stores/archive-keys.ts';
 import type { StoredHeader } from '../catalogue/headers.ts';

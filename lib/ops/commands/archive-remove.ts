@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
+import { forEachConcurrently } from '../../common/concurrently.ts';
 import { DataOutError } from '../../errors.ts';
-import { forEachConcurrently } from '../../service/archive/concurrency.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
 import { releasedError, removeFile } from '../archive/remove-file.ts';

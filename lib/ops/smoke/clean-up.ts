@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { smokeIdPrefix } from '../../contract/messages.ts';
 import { outboxFactsOf } from '../../contract/outbox-key.ts';
 import { outputs } from '../../contract/outputs.ts';
-import { idPart } from '../../service/archive/container-name.ts';
+import { idPart } from '../../service/containers/container-name.ts';
 import { s3Client } from '../../service/stores/clients.ts';
 import { removeFile } from '../archive/remove-file.ts';
 import { RdsSmokeRows } from '../catalogue/smoke-rows.ts';

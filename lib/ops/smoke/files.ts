@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import type { ListedFile, ProxyApi } from '../../client/api/delivery-api.ts';
 import { StagedFile } from '../../client/api/download/staged-file.ts';
 import { decrypt, encrypt, headerLength, type KeyPair } from '../../crypt4gh/index.ts';
-import { idPart } from '../../service/archive/container-name.ts';
+import { idPart } from '../../service/containers/container-name.ts';
 import { type AddedFile, type AddFileRequest, addFile } from '../archive/add-file.ts';
 import type { Target } from '../target.ts';
 import { expectThat } from './steps.ts';

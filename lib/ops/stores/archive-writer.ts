@@ -8,8 +8,8 @@ import {
   type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
+import { forEachConcurrently } from '../../common/concurrently.ts';
 import { isError } from '../../errors.ts';
-import { forEachConcurrently } from '../../service/archive/concurrency.ts';
 import { storeFailure } from '../../service/stores/aws-failure.ts';
 import { patient } from '../../service/stores/clients.ts';
 import { bucketAt } from '../../service/stores/s3/archive.ts';

@@ -1,6 +1,6 @@
 import { crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
 import { RegionsError } from '../errors.ts';
-import type { PlainSource } from '../places.ts';
+import type { PlainSource } from '../virtual-offsets.ts';
 
 /** Most bytes of a BGZF block, compressed or inflated (SAMv1 § 4.1). */
 export const mostBlockBytes = 65_536;

@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import { RegionsError } from '../errors.ts';
-import type { Place, PlainSource } from '../places.ts';
+import type { PlainSource, VirtualOffset } from '../virtual-offsets.ts';
 import { expectReferences, ownText, type Reference } from './file-head.ts';
 
 /** Bytes of the file definition: magic, version, file id (CRAM 3.0 § 6). */
@@ -13,7 +13,7 @@ const definitionBytes = 26;
 export async function readCramHeader(
   source: PlainSource,
   limits: { readonly read: number; readonly inflated: number },
-): Promise<{ references: Reference[]; end: Place }> {
+): Promise<{ references: Reference[]; end: VirtualOffset }> {
   const start = Buffer.from(await source.read(0, Math.min(2 ** 16, source.size)));
   if (start.toString('latin1', 0, 4) !== 'CRAM') throw new RegionsError('it does not start as a CRAM file does');
   if (start[4] !== 3) throw new RegionsError(`it is CRAM ${start[4]}.${start[5]}, and only version 3 is read`);

@@ -1,6 +1,6 @@
 import { RegionsError } from '../errors.ts';
 import type { DataFormat } from '../formats.ts';
-import type { Place } from '../places.ts';
+import type { VirtualOffset } from '../virtual-offsets.ts';
 
 /** A reference sequence, at its index in the file's own numbering. */
 export interface Reference {
@@ -17,7 +17,7 @@ export interface FileHead {
   /** Exactly the header as a valid start of the file; ends at the border of a BGZF block or CRAM container. */
   readonly bytes: Uint8Array;
   /** Where the first record starts. Within a block, {@link bytes} ends with a block that was compressed again. */
-  readonly end: Place;
+  readonly end: VirtualOffset;
   /** Bytes of the whole file. */
   readonly size: number;
   /** What this object takes in memory, about. */

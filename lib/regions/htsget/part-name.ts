@@ -1,4 +1,4 @@
-import { comparePlaces, type Place, type VirtualRange } from '../places.ts';
+import { compareOffsets, type VirtualOffset, type VirtualRange } from '../virtual-offsets.ts';
 
 /** What one data URL gives: some of the file, its header included, or some bytes of the archived body for one reader. */
 export type PartForm =
@@ -25,7 +25,7 @@ export function partName({ version, form }: TicketPart): string {
 }
 
 /** Offset of the block, then the offset within it, or `n` for a nominal place. */
-function placeName({ block, within, nominal }: Place): string {
+function placeName({ block, within, nominal }: VirtualOffset): string {
   return nominal ? `${block}_n` : `${block}_${within}`;
 }
 
@@ -44,10 +44,10 @@ export function parsePart(name: string): TicketPart | undefined {
     return start < end ? { version, form: { kind: 'segments', start, end, reader } } : undefined;
   }
   const range = { start: parsePlace(block, within), end: parsePlace(endBlock, endWithin) };
-  return comparePlaces(range.start, range.end) < 0 ? { version, form: { kind: 'records', range } } : undefined;
+  return compareOffsets(range.start, range.end) < 0 ? { version, form: { kind: 'records', range } } : undefined;
 }
 
-function parsePlace(block: string | undefined, within: string | undefined): Place {
+function parsePlace(block: string | undefined, within: string | undefined): VirtualOffset {
   if (within === 'n') return { block: Number(block), within: 0, nominal: true };
   return { block: Number(block), within: Number(within) };
 }

@@ -4,10 +4,10 @@ import { type DataFormat, endMarkers } from '../formats.ts';
 import type { FileHead } from '../head/file-head.ts';
 import { wholeFile } from '../head/head.ts';
 import type { RegionIndex } from '../index/region-index.ts';
-import type { IndexedFile } from '../kept.ts';
-import { readRecords, splitter } from '../parts.ts';
-import { comparePlaces, type VirtualRange } from '../places.ts';
+import { readRecords, splitter } from '../recompressed.ts';
 import { virtualRangesOf } from '../select.ts';
+import { compareOffsets, type VirtualRange } from '../virtual-offsets.ts';
+import type { IndexedFile } from '../whole-blocks.ts';
 import type { PartForm } from './part-name.ts';
 import type { AskedTicket } from './request.ts';
 
@@ -49,7 +49,7 @@ export function askedRanges(
   if (headerOnly) return [];
   if (regions && index) return virtualRangesOf(index, head, regions);
   const whole = wholeFile(head);
-  return comparePlaces(whole.start, whole.end) < 0 ? [whole] : [];
+  return compareOffsets(whole.start, whole.end) < 0 ? [whole] : [];
 }
 
 /**

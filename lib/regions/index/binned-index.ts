@@ -1,6 +1,6 @@
 import { RegionsError } from '../errors.ts';
 import type { FileHead } from '../head/file-head.ts';
-import { comparePlaces, firstIndex, type Place, type VirtualRange } from '../places.ts';
+import { compareOffsets, firstIndex, type VirtualOffset, type VirtualRange } from '../virtual-offsets.ts';
 import { type Budget, Numbers, Offsets } from './offsets.ts';
 import type { Interval, RegionIndex, Wanted } from './region-index.ts';
 
@@ -11,8 +11,8 @@ export interface Scheme {
   readonly depth: number;
 }
 
-const beforeAll: Place = { block: 0, within: 0 };
-const afterAll: Place = { block: Number.POSITIVE_INFINITY, within: 0 };
+const beforeAll: VirtualOffset = { block: 0, within: 0 };
+const afterAll: VirtualOffset = { block: Number.POSITIVE_INFINITY, within: 0 };
 
 /** The bins, chunks and windows of BAI, CSI and Tabix (SAMv1 § 5.1), in flat lists. */
 export class BinnedIndex implements RegionIndex {
@@ -31,7 +31,7 @@ export class BinnedIndex implements RegionIndex {
   readonly #ends: Offsets;
   readonly #windows: Offsets;
   #lastWindow: [low: number, high: number] = [0, 0];
-  #lastEnd: Place | undefined;
+  #lastEnd: VirtualOffset | undefined;
   #chunksOfPseudoBin: number | undefined;
   #unplacedReads: number | undefined;
 
@@ -87,7 +87,7 @@ export class BinnedIndex implements RegionIndex {
     }
     if (order < 0) throw new RegionsError('it has a chunk that ends before it starts');
     const end = { block: endHigh * 2 ** 16 + (endLow >>> 16), within: endLow & 0xffff };
-    if (!this.#lastEnd || comparePlaces(end, this.#lastEnd) > 0) this.#lastEnd = end;
+    if (!this.#lastEnd || compareOffsets(end, this.#lastEnd) > 0) this.#lastEnd = end;
   }
 
   /**
@@ -125,7 +125,7 @@ export class BinnedIndex implements RegionIndex {
       const most = highest[to - 1] ?? afterAll;
       for (let chunk = this.#chunksOfBin.at(bin); chunk < this.#chunksEnd(bin); chunk++) {
         const range = { start: later(this.#starts.at(chunk), least), end: earlier(this.#ends.at(chunk), most) };
-        if (comparePlaces(range.start, range.end) < 0) yield range;
+        if (compareOffsets(range.start, range.end) < 0) yield range;
       }
     }
   }
@@ -165,23 +165,23 @@ export class BinnedIndex implements RegionIndex {
    * A place before which no record overlaps `position` or what lies behind it: of its window (SAMv1 § 5.1.3), or of its
    * bin (CSIv1 § 2). Where there is no such bin, one to its left is also right.
    */
-  #lowestAt(reference: number, position: number, bins: FilledBins): Place {
+  #lowestAt(reference: number, position: number, bins: FilledBins): VirtualOffset {
     const first = this.#windowsOfReference.at(reference);
     const count = this.#windowsOfReference.at(reference + 1) - first;
     const window = Math.min(Math.floor(position / 2 ** this.#scheme.minShift), count - 1);
     const place = window < 0 ? beforeAll : this.#windows.at(first + window);
-    if (comparePlaces(place, beforeAll) > 0) return place;
+    if (compareOffsets(place, beforeAll) > 0) return place;
     const bin = bins.numberOf(bins.behind((start) => start > position) - 1);
     return bin === undefined ? beforeAll : this.#lowestOfBin.at(bin);
   }
 }
 
-function earlier(a: Place, b: Place): Place {
-  return comparePlaces(a, b) <= 0 ? a : b;
+function earlier(a: VirtualOffset, b: VirtualOffset): VirtualOffset {
+  return compareOffsets(a, b) <= 0 ? a : b;
 }
 
-function later(a: Place, b: Place): Place {
-  return comparePlaces(a, b) >= 0 ? a : b;
+function later(a: VirtualOffset, b: VirtualOffset): VirtualOffset {
+  return compareOffsets(a, b) >= 0 ? a : b;
 }
 
 /** The bins of one reference that have records, by position. In flat lists, because a hostile index has a million of them. */
@@ -202,7 +202,7 @@ class FilledBins {
   }
 
   /** @param number of the bin within the index. @param start the position with which it begins. @param first of its records */
-  add(number: number, start: number, { block, within }: Place): void {
+  add(number: number, start: number, { block, within }: VirtualOffset): void {
     this.#numbers[this.#length] = number;
     this.#starts[this.#length] = start;
     this.#blocks[this.#length] = block;
@@ -228,7 +228,7 @@ class FilledBins {
   }
 
   /** The first record of a bin, in order, and of those behind it. */
-  first(index: number): Place {
+  first(index: number): VirtualOffset {
     const at = this.#order[index];
     return at === undefined ? afterAll : this.#firstAt(at);
   }
@@ -239,7 +239,7 @@ class FilledBins {
     return at === undefined ? undefined : this.#numbers[at];
   }
 
-  #firstAt(at: number): Place {
+  #firstAt(at: number): VirtualOffset {
     return { block: this.#blocks[at] ?? 0, within: this.#withins[at] ?? 0 };
   }
 }

@@ -1,7 +1,7 @@
 import type { ByteReader } from '../blocks/byte-reader.ts';
 import { RegionsError } from '../errors.ts';
 import type { FileHead } from '../head/file-head.ts';
-import { firstIndex, type VirtualRange } from '../places.ts';
+import { firstIndex, type VirtualRange } from '../virtual-offsets.ts';
 import { type Budget, Numbers } from './offsets.ts';
 import type { RegionIndex, Wanted } from './region-index.ts';
 

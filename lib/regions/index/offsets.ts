@@ -1,5 +1,5 @@
 import { RegionsError } from '../errors.ts';
-import type { Place } from '../places.ts';
+import type { VirtualOffset } from '../virtual-offsets.ts';
 
 /** What the lists of one index may hold together. */
 export class Budget {
@@ -66,7 +66,7 @@ export class Offsets {
     this.#halves.push(high);
   }
 
-  at(index: number): Place {
+  at(index: number): VirtualOffset {
     const low = this.#halves.at(index * 2);
     return { block: this.#halves.at(index * 2 + 1) * 2 ** 16 + (low >>> 16), within: low & 0xffff };
   }

@@ -1,5 +1,5 @@
 import type { FileHead } from '../head/file-head.ts';
-import type { VirtualRange } from '../places.ts';
+import type { VirtualRange } from '../virtual-offsets.ts';
 
 /** Positions [start, end) of a reference, from 0. */
 export interface Interval {

@@ -2,7 +2,7 @@ import { directExpiryDays, directKey } from '../../contract/direct-key.ts';
 import { outboxMetadataOf } from '../../contract/outbox-key.ts';
 import { unavailable } from '../../errors.ts';
 import type { Archive, Catalogue, Clock, ObjectHead, OutboxWriter, SignedUrl } from '../archive/ports.ts';
-import { writeContainer } from '../archive/write-container.ts';
+import { writeContainer } from '../containers/write-container.ts';
 import { accessRefused } from './access.ts';
 import type { Container } from './container.ts';
 import type { DirectUrls } from './ports.ts';

@@ -10,8 +10,8 @@ import {
 } from '../../crypt4gh/index.ts';
 import { damaged, rangeNotSatisfiable } from '../../errors.ts';
 import { bodySource, headerFor, storedEditList } from '../archive/archived-file.ts';
-import { outboxFileName, submittedName } from '../archive/container-name.ts';
 import type { Archive, ArchivedFile, ContainerSource, OpenableArchive } from '../archive/ports.ts';
+import { outboxFileName, submittedName } from '../containers/container-name.ts';
 import { type Representation, sha256 } from './representation.ts';
 
 /** A Crypt4GH container: a header for the caller's key, and segments of the archived body as they are. */
@@ -148,7 +148,7 @@ export type Coordinates = ByteRange;
  * @param recipient raw public key
  * @throws `range_not_satisfiable` when the plaintext ends before the first of them
  */
-export async function partOf(
+export async function containerPart(
   file: ArchivedFile,
   recipient: Uint8Array,
   { start, end }: Coordinates,

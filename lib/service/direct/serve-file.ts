@@ -1,12 +1,12 @@
 import { bodySource } from '../archive/archived-file.ts';
-import { outboxFileName } from '../archive/container-name.ts';
 import type { Archive, ArchiveKeys, Catalogue, OpenableArchive } from '../archive/ports.ts';
+import { outboxFileName } from '../containers/container-name.ts';
 import { notModified } from '../http/conditions.ts';
 import { type HttpReply, locationReply, type ReplyBody, redirectWanted } from '../http/reply.ts';
 import { type HttpRequest, readAll } from '../http/request.ts';
 import { type EntitledFileEndpoint, entitledFileReply, type ServedFile } from './access.ts';
 import { type AssemblyDependencies, assembled } from './assembled.ts';
-import { bodyBytes, containerOf, headerAlone, isForAssembly, partOf } from './container.ts';
+import { bodyBytes, containerOf, containerPart, headerAlone, isForAssembly } from './container.ts';
 import { requestedCoordinates, requestedRecipient, requiredRecipientKey } from './file-request.ts';
 import { between, plaintextOf } from './plaintext.ts';
 import type { DirectUrls } from './ports.ts';
@@ -33,7 +33,7 @@ export function serveFile(
       return representationReply(request, coordinates ? between(coordinates, whole) : whole, ended);
     }
     const container = coordinates
-      ? await partOf(file, recipient, coordinates, endpoint)
+      ? await containerPart(file, recipient, coordinates, endpoint)
       : await containerOf(file, recipient, endpoint);
     if (request.method === 'HEAD' || !isForAssembly(container)) return representationReply(request, container, ended);
     const { requestId } = request;

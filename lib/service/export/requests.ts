@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { RowState } from '../../contract/delivery.ts';
 import type { DenyList } from '../../contract/deny-list.ts';
 import { outboxKey } from '../../contract/outbox-key.ts';
-import { outboxFileName } from '../archive/container-name.ts';
+import { outboxFileName } from '../containers/container-name.ts';
 import type { DeliveriesQueue } from '../stores/queues.ts';
 import { camelRow, optional } from '../stores/rds/columns.ts';
 import type { SqlExecutor, SqlParameters } from '../stores/rds/data-api.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { unavailable } from '../../errors.ts';
-import { largestSmallBody } from '../archive/plan.ts';
+import { largestSmallBody } from '../containers/plan.ts';
 import type { FileExportsQueue } from '../stores/queues.ts';
 import { pageSize } from '../stores/rds/columns.ts';
 import type { SqlExecutor } from '../stores/rds/data-api.ts';

@@ -4,6 +4,7 @@ import {
   SendMessageCommand,
   type SQSClient,
 } from '@aws-sdk/client-sqs';
+import { forEachConcurrently } from '../../common/concurrently.ts';
 import {
   type DeliveryMessage,
   type ExportRequestMessage,
@@ -11,7 +12,6 @@ import {
   type FileExportMessage,
 } from '../../contract/messages.ts';
 import { unavailable } from '../../errors.ts';
-import { forEachConcurrently } from '../archive/concurrency.ts';
 import { isTransient } from './aws-failure.ts';
 import { type RetryEnvironment, retrying } from './retry.ts';
 

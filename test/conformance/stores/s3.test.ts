@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { crcOf, formatCrc } from '../../../lib/common/crc64nvme.ts';
 import { outboxMetadata } from '../../../lib/contract/outbox-key.ts';
 import { S3ArchiveWriter } from '../../../lib/ops/stores/archive-writer.ts';
-import { containerCrc } from '../../../lib/service/archive/write-container.ts';
+import { containerCrc } from '../../../lib/service/containers/write-container.ts';
 import { s3Client } from '../../../lib/service/stores/clients.ts';
 import { s3Archive } from '../../../lib/service/stores/s3/archive.ts';
 import { type Outbox, s3Outbox } from '../../../lib/service/stores/s3/outbox.ts';

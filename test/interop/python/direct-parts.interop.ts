@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { generateKeyPair, headerLength } from '../../../lib/crypt4gh/index.ts';
-import { containerOf, partOf } from '../../../lib/service/direct/container.ts';
+import { containerOf, containerPart } from '../../../lib/service/direct/container.ts';
 import { collect, generatedPlaintext } from '../../helpers/crypt4gh-vectors.ts';
 import { applyPlainly } from '../../helpers/edit-lists.ts';
 import { ExportWorld } from '../../helpers/export-world.ts';
@@ -57,7 +57,7 @@ describe('the reference reads', () => {
 
   test.each(coordinates)('the bytes from %i to %i, and no other', async (start, end) => {
     const { file, world } = await archived();
-    const part = await partOf(file, reader.publicKey, { start, end }, world.direct);
+    const part = await containerPart(file, reader.publicKey, { start, end }, world.direct);
     const read = await theirDecrypt(await collect(part.stream(0, part.size)));
     expect(read.equals(plaintext.subarray(start, end))).toBe(true);
   });
@@ -79,7 +79,7 @@ describe('the reference reads', () => {
       [half - 2, half + 2],
       [visible.length - 5, visible.length],
     ] as const) {
-      const part = await partOf(file, reader.publicKey, { start, end }, world.direct);
+      const part = await containerPart(file, reader.publicKey, { start, end }, world.direct);
       const read = await theirDecrypt(await collect(part.stream(0, part.size)));
       expect(read.equals(visible.subarray(start, end))).toBe(true);
     }

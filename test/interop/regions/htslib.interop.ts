@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
-import { endMarkers, keptRanges, splitter, virtualRangesOf, wholeFile } from '../../../lib/regions/index.ts';
+import { endMarkers, splitter, virtualRangesOf, wholeBlockRanges, wholeFile } from '../../../lib/regions/index.ts';
 import { answers, digest, parsed, within } from '../../helpers/region-answers.ts';
 import { joined, opened, recordsOf, vector } from '../../helpers/region-files.ts';
 
@@ -29,7 +29,7 @@ test.each(cases)('htslib reads the answer out of %s with %s: %s', async (data, i
   const regions = parsed(text);
   const ranges = text === 'whole' ? [wholeFile(head)] : virtualRangesOf(opens, head, regions);
   const parts = await joined(source, format, splitter(ranges, opens)(65_536));
-  const kept = await keptRanges({ source, head, index: opens }, ranges, { most: 10 });
+  const kept = await wholeBlockRanges({ source, head, index: opens }, ranges, { most: 10 });
   const marker = ranges.at(-1)?.end.block === head.size ? [] : [endMarkers[format]];
   const whole = [
     Buffer.concat([head.bytes, parts, ...marker]),

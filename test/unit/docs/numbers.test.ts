@@ -9,7 +9,7 @@ import { encryptedBodySize, encryptHeader, headerLimits } from '../../../lib/cry
 import { reservedForDirectFiles } from '../../../lib/infra/settings.ts';
 import { concurrencyOf } from '../../../lib/ops/preflight/checks.ts';
 import { mostBodyBytes } from '../../../lib/regions/htsget/request.ts';
-import { largestSmallBody } from '../../../lib/service/archive/plan.ts';
+import { largestSmallBody } from '../../../lib/service/containers/plan.ts';
 import { inlinedBytes } from '../../../lib/service/direct/htsget/serve-ticket.ts';
 import { lateDays } from '../../../lib/service/export/quota.ts';
 import { expiryDate } from '../../../lib/service/outbox/list-files.ts';
@@ -76,7 +76,7 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ],
   ['docs/api.md', '`urlLifetimeSeconds` (default #)', urlLifetimeSeconds],
   ['docs/api.md', 'a staged container | # days', outboxExpiryDays],
-  ['docs/api.md', 'one container | 48.8 TiB, # parts', constant('lib/service/archive/plan.ts', 'mostParts')],
+  ['docs/api.md', 'one container | 48.8 TiB, # parts', constant('lib/service/containers/plan.ts', 'mostParts')],
   ['docs/api.md', 'a header (# bytes for one reader)', oneReader],
   ['docs/drs.md', 'at most # characters', constant('lib/service/direct/drs.ts', 'longestBearer')],
   ['docs/crypt4gh.md', '# packets', headerLimits.packets],
@@ -99,7 +99,11 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ['docs/trusted-issuers.md', '# days after', constant('lib/ops/secrets/deny-list.ts', 'usefulMs') / 86_400_000],
   ['docs/architecture.md', 'files over # MiB', largestSmallBody / mebibyte],
   ['docs/decisions/exports.md', 'body of up to # MiB', largestSmallBody / mebibyte],
-  ['docs/decisions/exports.md', 'start # at a time', constant('lib/service/archive/concurrency.ts', 'mostInFlight')],
+  [
+    'docs/decisions/exports.md',
+    'start # at a time',
+    constant('lib/service/containers/adaptive-concurrency.ts', 'mostInFlight'),
+  ],
   ['docs/decisions/exports.md', 'at most # files', filesPerReceipt],
   ['docs/decisions/exports.md', 'is included for # days beyond', lateDays],
   ['docs/operators.md', 'use up to # at once', concurrency.queues],

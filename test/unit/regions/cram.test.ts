@@ -2,13 +2,13 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { DataOutError } from '../../../lib/errors.ts';
 import {
-  keptRanges,
   type Region,
   RegionsError,
   readHead,
   readIndex,
   splitter,
   virtualRangesOf,
+  wholeBlockRanges,
   wholeFile,
 } from '../../../lib/regions/index.ts';
 import { joined, memory, opened, streamed, vector, words } from '../../helpers/region-files.ts';
@@ -162,13 +162,13 @@ describe('regions of a CRAM file', () => {
     const file = await opened('reads.cram', 'reads.cram.crai');
     const before = file.source.bytesRead;
     const ranges = [at(second, third), at(fourth, fifth)];
-    expect(await keptRanges(file, ranges, { most: 10 })).toEqual([
+    expect(await wholeBlockRanges(file, ranges, { most: 10 })).toEqual([
       { start: 0, end: first },
       { start: second, end: third },
       { start: fourth, end: fifth },
       { start: dataEnd, end: size },
     ]);
-    expect(await keptRanges(file, ranges, { most: 2 })).toEqual([
+    expect(await wholeBlockRanges(file, ranges, { most: 2 })).toEqual([
       { start: 0, end: fifth },
       { start: dataEnd, end: size },
     ]);

@@ -6,12 +6,12 @@ import {
   endMarkers,
   formatOf,
   indexPathsOf,
-  keptRanges,
   openPart,
   readHead,
   readIndex,
   splitter,
   virtualRangesOf,
+  wholeBlockRanges,
   wholeFile,
 } from '../../../lib/regions/index.ts';
 import {
@@ -88,7 +88,7 @@ describe('the header of a file', () => {
     expect(wholeFile(head)).toEqual({ start: head.end, end: head.end });
     expect(await joined(memory(bytes), 'BAM', [wholeFile(head)])).toHaveLength(0);
     const file = { source: memory(bytes), head, index: await readIndex(streamed(bai(0))) };
-    expect(await keptRanges(file, [], { most: 10 })).toEqual([{ start: 0, end: bytes.length }]);
+    expect(await wholeBlockRanges(file, [], { most: 10 })).toEqual([{ start: 0, end: bytes.length }]);
   });
 
   test('of a file without an end marker is followed by all records', async () => {
@@ -198,7 +198,7 @@ describe('what is kept of a file whose blocks are not changed', () => {
     const file = await opened('reads.bam', 'reads.bam.bai');
     const ranges = virtualRangesOf(file.index, file.head, [{ referenceName: 'one', start, end }]);
     const before = file.source.bytesRead;
-    expect((await keptRanges(file, ranges, { most: 10 })).map((range) => [range.start, range.end])).toEqual(kept);
+    expect((await wholeBlockRanges(file, ranges, { most: 10 })).map((range) => [range.start, range.end])).toEqual(kept);
     // At the other end of the region the index itself names a cut within 64 KiB. The end marker is looked for.
     expect(file.source.bytesRead - before).toBe(32_768 + 28);
   });
@@ -206,16 +206,19 @@ describe('what is kept of a file whose blocks are not changed', () => {
   test('cannot be cut where no near block starts with a record', async () => {
     const file = await opened('spanning.bam', 'spanning.bam.bai');
     const ranges = virtualRangesOf(file.index, file.head, [{ referenceName: 'one', start: 150_000, end: 160_000 }]);
-    await expect(keptRanges(file, ranges, { most: 10, widestBytes: 65_536 })).rejects.toThrow(
+    await expect(wholeBlockRanges(file, ranges, { most: 10, widestBytes: 65_536 })).rejects.toThrow(
       /^The file cannot be cut into regions: the nearest cuts would add \d+ bytes, above 65536$/,
     );
-    expect(await keptRanges(file, ranges, { most: 10 })).toEqual([{ start: 0, end: file.head.size }]);
+    expect(await wholeBlockRanges(file, ranges, { most: 10 })).toEqual([{ start: 0, end: file.head.size }]);
   });
 
   test('is never said to be more than the file, however many regions have no near cut', async () => {
     const file = await opened('spanning.bam', 'spanning.bam.bai');
     const regions = [20_000, 90_000, 160_000].map((start) => ({ referenceName: 'one', start, end: start + 100 }));
-    const refused = keptRanges(file, virtualRangesOf(file.index, file.head, regions), { most: 10, widestBytes: 0 });
+    const refused = wholeBlockRanges(file, virtualRangesOf(file.index, file.head, regions), {
+      most: 10,
+      widestBytes: 0,
+    });
     const { message } = await refused.then(
       () => expect.unreachable(),
       (error: Error) => error,
@@ -233,7 +236,7 @@ describe('what is kept of a file whose blocks are not changed', () => {
     );
     const ranges = virtualRangesOf(index, head, [{ referenceName: 'one', start: 0, end: 100 }]);
     expect(ranges).toHaveLength(40);
-    const kept = await keptRanges({ source: memory(bytes), head, index }, ranges, { most: 10 });
+    const kept = await wholeBlockRanges({ source: memory(bytes), head, index }, ranges, { most: 10 });
     expect(kept).toHaveLength(10);
     for (const start of starts) {
       expect(kept.some((range) => range.start <= start && start + 500 <= range.end)).toBe(true);

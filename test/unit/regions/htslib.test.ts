@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { keptRanges, splitter, virtualRangesOf, wholeFile } from '../../../lib/regions/index.ts';
+import { splitter, virtualRangesOf, wholeBlockRanges, wholeFile } from '../../../lib/regions/index.ts';
 import { answers, digest, parsed, within } from '../../helpers/region-answers.ts';
 import { joined, opened, recordsOf, vector } from '../../helpers/region-files.ts';
 
@@ -31,7 +31,7 @@ describe('htslib finds the same records', () => {
     const regions = parsed(text);
     const ranges = text === 'whole' ? [wholeFile(file.head)] : virtualRangesOf(file.index, file.head, regions);
     const before = file.source.reads;
-    const kept = await keptRanges(file, ranges, { most: 10 });
+    const kept = await wholeBlockRanges(file, ranges, { most: 10 });
     expect(kept.length).toBeLessThanOrEqual(10);
     // A block at each end of a range, that of the header where records share it, and the end of the file.
     expect(file.source.reads - before).toBeLessThanOrEqual(2 * Math.min(ranges.length, 8) + 2);

@@ -7,8 +7,8 @@ import type { ProxyApi } from '../../api/delivery-api.ts';
 import { typeOf } from '../../api/order/order-rules.ts';
 import { administratorApi } from '../export/administrator.ts';
 import { type BatchResult, runBatch } from '../export/batch.ts';
+import { describeState, shortfallOf, waitForExport } from '../export/describe-export.ts';
 import { type ExportOrder, readOrder, sendOrder } from '../export/export-order.ts';
-import { describeState, shortfallOf, waitForExport } from '../export/export-state.ts';
 import { publicKeyForms, withAdministratorOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 

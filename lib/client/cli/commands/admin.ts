@@ -8,7 +8,7 @@ import {
 import { type Columns, counted, formatBytes, formatFacts } from '../../../terminal/output.ts';
 import { exportedFilesPerPage, exportsPerPage } from '../../api/delivery-api.ts';
 import { administered, administratorApi } from '../export/administrator.ts';
-import { describeState, explainReasons, filesOf } from '../export/export-state.ts';
+import { describeState, explainReasons, filesOf } from '../export/describe-export.ts';
 import { parseCount, parseTime, withAdministratorOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 import { registerExport } from './admin-export.ts';

@@ -7,8 +7,8 @@ import type { ProxyApi } from '../../api/delivery-api.ts';
 import { ClientError, UnavailableError } from '../../api/errors.ts';
 import { type BatchRow, readBatch } from './batch-file.ts';
 import { openResults, type ResultRow } from './batch-results.ts';
+import { recordedState, shortfallOf } from './describe-export.ts';
 import { type ExportOrder, findOrder, orderDigest, readOrder, sendOrder } from './export-order.ts';
-import { recordedState, shortfallOf } from './export-state.ts';
 
 /** Why a row failed. */
 type RowError = ClientError | UsageError;

@@ -3,11 +3,11 @@ import { DataOutError } from '../../../errors.ts';
 import {
   type ByteRange,
   type IndexedFile,
-  keptRanges,
   type Piece,
   type TicketOptions,
   ticketInParts,
   type VirtualRange,
+  wholeBlockRanges,
 } from '../../../regions/index.ts';
 import { headerFor, storedEditList } from '../../archive/archived-file.ts';
 import type { ArchiveKeys } from '../../archive/ports.ts';
@@ -18,7 +18,7 @@ const mostKept = 10;
 
 /**
  * The document of a ticket whose pieces are one Crypt4GH container: a header for the recipient, and segments of the archived body
- * as they are. Of the body nothing is decrypted but what {@link keptRanges} reads.
+ * as they are. Of the body nothing is decrypted but what {@link wholeBlockRanges} reads.
  *
  * @param wanted what is kept of the file besides header and end marker; default: all of it
  * @param reader raw public key of whoever opens the container
@@ -31,7 +31,7 @@ export async function encryptedTicket(
   options: TicketOptions,
 ): Promise<string> {
   const candidates = await archiveKeys.candidates(file.keyHash);
-  const ranges = wanted && (await keptRanges(wanted.file, wanted.ranges, { most: mostKept }));
+  const ranges = wanted && (await wholeBlockRanges(wanted.file, wanted.ranges, { most: mostKept }));
   const plan = ranges && planRearrangement({ ranges, editList: storedEditList(file, candidates), bodySize });
   if ((plan?.editList?.length ?? 0) > 2 * mostKept) {
     throw new DataOutError(

@@ -53,7 +53,7 @@ export async function servePart(request: HttpRequest, endpoint: PartEndpoint): P
     const opened = await files.open(file);
     if (opened.version !== part.version)
       throw new DataOutError('not_found', 'the file was replaced: ask for a new ticket');
-    const representation = await partOf(opened, part, endpoint.archive);
+    const representation = await representationOf(opened, part, endpoint.archive);
     const { requestId } = request;
     return representationReply(request, representation, (outcome) =>
       served({ requestId, fileId, datasetId, kind: part.form.kind, ...outcome }),
@@ -84,7 +84,7 @@ async function allowedFile(
   return file;
 }
 
-async function partOf(opened: OpenedFile, part: TicketPart, archive: Archive): Promise<Representation> {
+async function representationOf(opened: OpenedFile, part: TicketPart, archive: Archive): Promise<Representation> {
   const { file, body, plain } = opened;
   const { form } = part;
   const common = {

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { outboxMetadataOf } from '../../../contract/outbox-key.ts';
 import { isDamage, isError, unavailable } from '../../../errors.ts';
 import { bodySource } from '../../archive/archived-file.ts';
-import { planMultipart } from '../../archive/plan.ts';
 import type { ObjectMetadata } from '../../archive/ports.ts';
-import { checkTimeLeft, cleanUpMs, containerCrc, sendParts } from '../../archive/write-container.ts';
+import { planMultipart } from '../../containers/plan.ts';
+import { checkTimeLeft, cleanUpMs, containerCrc, sendParts } from '../../containers/write-container.ts';
 import { isOpen, requestIds } from '../requests.ts';
 import { alreadyWritten, type DueOrder, type End, headerOf, isStillDue, type StageDependencies } from './order.ts';
 

@@ -1,12 +1,12 @@
+import { forEachConcurrently } from '../../../common/concurrently.ts';
 import { parseJson } from '../../../common/untrusted-json.ts';
 import type { DenyList } from '../../../contract/deny-list.ts';
 import { type FileExportMessage, fileExportMessage } from '../../../contract/messages.ts';
 import { outboxMetadata, outboxMetadataOf } from '../../../contract/outbox-key.ts';
 import { isDamage, isError, unavailable } from '../../../errors.ts';
 import { nameDamagedFile } from '../../archive/archived-file.ts';
-import { forEachConcurrently } from '../../archive/concurrency.ts';
-import { largestSmallBody } from '../../archive/plan.ts';
-import { checkTimeLeft, containerCrc } from '../../archive/write-container.ts';
+import { largestSmallBody } from '../../containers/plan.ts';
+import { checkTimeLeft, containerCrc } from '../../containers/write-container.ts';
 import type { ReceivedMessage } from '../received.ts';
 import { isOpenState, sendToSettle } from '../requests.ts';
 import { recordRemoval } from '../withdraw/remove.ts';

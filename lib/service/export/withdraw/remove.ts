@@ -1,5 +1,5 @@
+import { forEachConcurrently } from '../../../common/concurrently.ts';
 import { type OutboxFacts, outboxFactsOf } from '../../../contract/outbox-key.ts';
-import { forEachConcurrently } from '../../archive/concurrency.ts';
 import type { DeliveriesQueue } from '../../stores/queues.ts';
 import { snakeCase } from '../../stores/rds/columns.ts';
 import type { SqlExecutor } from '../../stores/rds/data-api.ts';

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { DataOutError } from '../../../../lib/errors.ts';
 import type { ArchivedFile } from '../../../../lib/service/archive/ports.ts';
 import { assembled } from '../../../../lib/service/direct/assembled.ts';
-import { containerOf, partOf } from '../../../../lib/service/direct/container.ts';
+import { containerOf, containerPart } from '../../../../lib/service/direct/container.ts';
 import { collect } from '../../../helpers/crypt4gh-vectors.ts';
 import { ExportWorld, vectorKey } from '../../../helpers/export-world.ts';
 import { FakeDirectUrls } from '../../../helpers/fake-direct-urls.ts';
@@ -74,7 +74,12 @@ describe('a container that is too large to be streamed', () => {
 
   test('may be part of a file: the copies begin where its segments do', async () => {
     world = worldWith(300 * 65_564);
-    const made = await partOf(await file(), bob.publicKey, { start: 65_536 * 7, end: 65_536 * 200 }, world.direct);
+    const made = await containerPart(
+      await file(),
+      bob.publicKey,
+      { start: 65_536 * 7, end: 65_536 * 200 },
+      world.direct,
+    );
     expect(made.size).toBe(124 + 193 * 65_564);
     await assembled(made, dependencies(), plenty);
     expect(copied()).toBeGreaterThan(0);

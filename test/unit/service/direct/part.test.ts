@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { rangeNotSatisfiable } from '../../../../lib/errors.ts';
-import { type Coordinates, isForAssembly, partOf } from '../../../../lib/service/direct/container.ts';
+import { type Coordinates, containerPart, isForAssembly } from '../../../../lib/service/direct/container.ts';
 import { collect, generatedPlaintext } from '../../../helpers/crypt4gh-vectors.ts';
 import { ExportWorld, vector, vectorKey } from '../../../helpers/export-world.ts';
 import { readPlainly } from '../../../helpers/plain-crypt4gh.ts';
@@ -17,7 +17,7 @@ function worldWith(header = 'edit/plain.header.bin') {
   if (!found) throw new Error('no file');
   const file = { ...found, datasetId: 'EGAD1', header: vector(header) };
   const part = (coordinates: Coordinates, recipient = bob) =>
-    partOf(file, recipient.publicKey, coordinates, world.direct);
+    containerPart(file, recipient.publicKey, coordinates, world.direct);
   return { world, file, part };
 }
 
@@ -137,6 +137,6 @@ test('a body of an impossible size is damage', async () => {
   const { world, file } = worldWith();
   world.archive.set('bodies/EGAF1', vector('edit/body.bin').subarray(0, 65_564 + 20));
   const cut = { ...file, archiveFileSize: 65_564 + 20 };
-  const part = partOf(cut, bob.publicKey, { start: 0, end: 1 }, world.direct);
+  const part = containerPart(cut, bob.publicKey, { start: 0, end: 1 }, world.direct);
   await expect(part).rejects.toMatchObject({ code: 'archive_damaged' });
 });

@@ -1,0 +1,14 @@
+import { looksLikePrivateKey } from '../../crypt4gh/index.ts';
+
+/** The files that people confuse. */
+export type FileKind = 'a private key' | 'a public key' | 'a visa or another token' | 'a Crypt4GH file';
+
+/** Which of these a file is, by its content; `undefined` for any other. */
+export function fileKind(content: string | Uint8Array): FileKind | undefined {
+  const text = (typeof content === 'string' ? content : Buffer.from(content).toString('latin1')).trim();
+  if (looksLikePrivateKey(text)) return 'a private key';
+  if (/-----BEGIN [A-Z0-9 ]*PUBLIC KEY-----|^ssh-[a-z0-9]+\s/.test(text)) return 'a public key';
+  // A JWS in compact form: its header is a JSON object in base64url.
+  if (/^eyJ[\w-]*\.[\w-]+\.[\w-]*$/.test(text)) return 'a visa or another token';
+  return text.startsWith('crypt4gh') ? 'a Crypt4GH file' : undefined;
+}
