@@ -18,7 +18,6 @@ import { filesHelp, withOutputOptions } from '../files/options.ts';
 import { keySetOption } from '../folder-receipts.ts';
 import { PrivateKeys, readPrivateKeys } from '../key-files.ts';
 import { urlOption, withConnectionOptions, withKeyOptions } from '../options.ts';
-import { rangeOption } from '../range.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 const afterHelp = `${filesHelp}
@@ -43,8 +42,7 @@ Examples:
   data-out decrypt --key me.sec.pem sample.bam.c4gh                (writes sample.bam)
   data-out decrypt --key me.sec.pem data -o open --delete          (all of the folder data)
   data-out decrypt --key me.sec.pem - < sample.bam.c4gh | samtools view -
-  data-out decrypt --key me.sec.pem --sender alice.pub.pem sample.bam.c4gh
-  data-out decrypt --key me.sec.pem --range 0-65536 -o head.bin sample.bam.c4gh`;
+  data-out decrypt --key me.sec.pem --sender alice.pub.pem sample.bam.c4gh`;
 
 export function registerDecrypt(program: Command, context: CommandContext): void {
   const decrypt = program
@@ -56,7 +54,6 @@ export function registerDecrypt(program: Command, context: CommandContext): void
       withKeyOptions(decrypt),
       'file, or folder for several (default: the names without .c4gh; standard output for standard input)',
     )
-      .addOption(rangeOption())
       .option('--delete', 'remove each container once its plaintext is verified')
       .option('--sender <file>', 'public key of the sender; refuse files of others (default: any sender)')
       .option(...keySetOption)
@@ -66,8 +63,8 @@ export function registerDecrypt(program: Command, context: CommandContext): void
     .action(async (names, options, command) => {
       await using session = await openSession(context, command);
       const { files, isMany } = await filesToDecrypt(names, options, session);
-      const { sender, passphraseFile, range } = options;
-      if (options.delete && (range ?? files.find((file) => [file.input, file.output].includes('-')))) {
+      const { sender, passphraseFile } = options;
+      if (options.delete && files.some((file) => [file.input, file.output].includes('-'))) {
         throw usageError('--delete', 'this needs whole files as input and output');
       }
       const read = [...files.map(({ input }) => input), sender, passphraseFile];
@@ -89,7 +86,7 @@ export function registerDecrypt(program: Command, context: CommandContext): void
 /** @throws UsageError; ClientError `not_found` for a folder without containers */
 async function filesToDecrypt(
   names: readonly string[],
-  { output, range, ...options }: DecryptOptions,
+  { output, ...options }: DecryptOptions,
   session: Session,
 ): Promise<{ readonly files: readonly FileToDecrypt[]; readonly isMany: boolean }> {
   const { folder } = session.terminal;
@@ -114,7 +111,6 @@ async function filesToDecrypt(
     }
   }
   if (!isMany) return { files, isMany };
-  if (range !== undefined) throw usageError('--range', 'this is for a single file');
   if (names.includes('-')) throw usageError('files', 'standard input is decrypted alone', 'Omit "-" or the others.');
   if (output === '-') {
     throw usageError('--output', 'several files cannot be written to standard output', 'Name a folder.');
