@@ -21,8 +21,7 @@ export function downloadReporter(output: Output, progress: Progress, files: numb
   /** A file that starts again keeps its progress bar. */
   const started = (name: string, size: number, kept: number) => {
     const task = tasks.get(name);
-    task?.setTotal(size);
-    task?.set(kept);
+    task?.set(kept, size);
     if (task === undefined) tasks.set(name, progress.task(printable(name), size, kept));
   };
   const finished = ({ name, size, path, outcome, verified, error }: FileResult) => {

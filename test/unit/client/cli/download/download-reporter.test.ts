@@ -13,8 +13,7 @@ function reporterOf({ json = false, quiet = false, files = 2 } = {}) {
     task(label, total, done = 0) {
       told.push(`${label} ${done}/${total}`);
       return {
-        setTotal: (bytes) => void told.push(`total ${bytes}`),
-        set: (bytes) => void told.push(`at ${bytes}`),
+        set: (bytes, size) => void told.push(`at ${bytes}/${size}`),
         add: (bytes) => void told.push(`plus ${bytes}`),
         end: () => void told.push('end'),
         [Symbol.dispose]: () => undefined,
@@ -74,7 +73,7 @@ test('a file that is begun again stays one piece of work', () => {
   reporter.onEvent({ type: 'restarted', name: 'a' });
   reporter.onEvent({ type: 'started', name: 'a', size: 12, kept: 0 });
   reporter.onEvent({ type: 'finished', result: whole });
-  expect(told).toEqual(['a 4/10', 'plus 3', 'total 12', 'at 0', 'end']);
+  expect(told).toEqual(['a 4/10', 'plus 3', 'at 0/12', 'end']);
 });
 
 test('with json every file is an object, also a failure, and the sum comes last', () => {
