@@ -1,6 +1,6 @@
 import { formatDuration } from '../../../terminal/output.ts';
 import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../../api/order/decoded-visa.ts';
-import { type CheckResult, ok, warning, wrong } from './check.ts';
+import type { CheckResult } from './check.ts';
 
 /** A visa that ends sooner may end within the first requests of a download. */
 const soonMs = 300_000;
@@ -12,23 +12,22 @@ const shown = 5;
  * @param now by the service's clock if it is known, else by this machine's
  */
 export function checkVisa(token: string, now: Date): CheckResult {
-  const check = 'visa';
   const decoded = decodeVisaOrPassport(token);
   const renew = 'Get a new one where you got this one, and save it under the same name.';
-  if (decoded === undefined) {
-    return wrong(check, 'the token is neither a GA4GH visa nor a passport', renew, 'unauthenticated');
-  }
+  const wrong = { check: 'visa', verdict: 'failed', code: 'unauthenticated', remedy: renew } as const;
+  if (decoded === undefined) return { ...wrong, text: 'the token is neither a GA4GH visa nor a passport' };
   const { kind, issuer, visas, unreadable, notBefore } = decoded;
   const expires = expiryOf(decoded);
   const datasets = datasetsOf(decoded);
   const subject = visas[0]?.subject;
   const details = { kind, issuer, subject, expires: expires?.toISOString(), datasets, verified: false };
   const about = `${kind} of ${issuer} for ${subject ?? 'no subject'}`;
-  const fail = (text: string, remedy: string) =>
-    wrong(check, `${about}: ${text} (decoded, not verified)`, remedy, 'unauthenticated', details);
-  if (expires === undefined) return fail('it has no time of expiry', renew);
+  const fail = (text: string, remedy = renew) => {
+    return { ...wrong, details, remedy, text: `${about}: ${text} (decoded, not verified)` };
+  };
+  if (expires === undefined) return fail('it has no time of expiry');
   const left = expires.getTime() - now.getTime();
-  if (left <= 0) return fail(`expired at ${expires.toISOString()}`, renew);
+  if (left <= 0) return fail(`expired at ${expires.toISOString()}`);
   if (notBefore && notBefore > now) return fail(`not valid before ${notBefore.toISOString()}`, 'Wait until then.');
   if (datasets.length === 0) return fail('it grants no dataset', 'Ask the data access committee.');
   const more = datasets.length > shown ? ` and ${datasets.length - shown} more` : '';
@@ -36,6 +35,6 @@ export function checkVisa(token: string, now: Date): CheckResult {
   const grants = `grants ${datasets.slice(0, shown).join(', ')}${more}${odd}`;
   const until = `until ${expires.toISOString()} (${formatDuration(left)} left)`;
   const text = `${about}, ${until}, ${grants} (decoded, not verified)`;
-  if (left >= soonMs) return ok(check, text, details);
-  return warning(check, text, 'It expires soon: get a new one before a long download.', details);
+  const remedy = left < soonMs ? 'It expires soon: get a new one before a long download.' : undefined;
+  return { check: 'visa', verdict: remedy ? 'warning' : 'ok', text, remedy, details };
 }

@@ -23,7 +23,7 @@ import { findOwnKeys, type OwnKeys, recipientsOf, warnOfReceipts } from '../own-
 import { receiptKeys } from '../receipt-keys.ts';
 import type { Session } from '../session.ts';
 import { nothingStaged } from '../submitted-paths.ts';
-import { incompleteError, incompleteText, summaryOf, unverifiedError } from './delivery-summary.ts';
+import { incompleteError, incompleteText, receiptsOf, unverifiedError } from './delivery-summary.ts';
 import { downloadReporter } from './download-reporter.ts';
 import { pipeDownload } from './pipe-download.ts';
 import { ofDataset, selectFiles } from './select-files.ts';
@@ -195,9 +195,9 @@ async function download(
     onEvent: reporter.onEvent,
   });
   progress.end();
-  const summary = summaryOf(report.files, claims);
+  const used = receiptsOf(report.files, claims);
   for (const receipt of claims.lacking()) {
-    if (wanted.all || summary.receipts.includes(receipt)) output.warn(incompleteText(receipt));
+    if (wanted.all || used.includes(receipt)) output.warn(incompleteText(receipt));
   }
   const unlike = report.files.filter(({ name, outcome, verified }) => {
     return outcome !== 'failed' && verified === undefined && claims.of(name) !== undefined;
@@ -206,7 +206,7 @@ async function download(
     const compared = `${counted(unlike.length, 'file')} could be compared by header and size only`;
     output.note(`${compared}: the receipt has no checksum. data-out verify says more.`);
   }
-  reporter.summarize(terminal.now().getTime() - started, summary);
+  reporter.summarize(terminal.now().getTime() - started, report.files, claims);
   const isLeft = report.files.some(({ error }) => error?.code === 'interrupted' || error?.code === 'unavailable');
   if (isLeft) output.note('Downloaded bytes are kept: run the same command again to resume.');
   return report;
