@@ -1,7 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
-import * as z from 'zod/mini';
 import { unverifiedClaims } from '../../../common/untrusted-json.ts';
 import { isReceiptName } from '../../../contract/delivery.ts';
 import { usageError } from '../../../terminal/errors.ts';
@@ -139,9 +138,6 @@ async function containersBelow(name: string, { terminal, output }: Session): Pro
   return found;
 }
 
-/** What a receipt says of its files, as far as it is needed here. */
-const listedNames = z.object({ files: z.array(z.object({ name: z.string() })) });
-
 /**
  * Receipts alone are what --delete leaves of a folder whose plaintexts are in the output folder. Only this message depends on the
  * receipts, so they are not verified.
@@ -158,10 +154,10 @@ async function explainEmpty(
   const plaintexts = new Set(await readdir(opened).catch(() => []));
   const what = `no file below ${printable(name)} ends in .c4gh`;
   for (const receipt of options.delete ? await receiptNames(folder) : []) {
-    const { data } = listedNames.safeParse(unverifiedClaims(await readFile(join(folder, receipt), 'utf8')));
-    if (!data?.files.some((file) => plaintexts.has(plaintextName(file.name)))) continue;
-    output.note(`${what}: nothing is left to decrypt.`);
-    return;
+    const files: unknown = unverifiedClaims(await readFile(join(folder, receipt), 'utf8'))?.files;
+    const names = Array.isArray(files) ? files.map((file) => String(Object(file).name)) : [];
+    if (!names.some((listed) => plaintexts.has(plaintextName(listed)))) continue;
+    return output.note(`${what}: nothing is left to decrypt.`);
   }
   throw new ClientError('not_found', what);
 }

@@ -154,8 +154,10 @@ export function decryption(
     const isPiped = sink.path === undefined;
     await write(sink, job, (bytes) => hasSum && isPiped && hash.update(bytes));
     if (!hasSum) return { verdict: await checkContainer(job), isPlaintextCompared: false };
+    const otherSum = { state: 'differs', size: 0, detail: 'its plaintext has another SHA-256' } as const;
     const isRight = () => hash.digest('hex') === claim?.file.plaintext_sha256;
-    const found = isPiped ? (isRight() ? rightSum : otherSum) : await compare(job, sink.path, 'plaintext');
+    const piped = () => (isRight() ? ({ state: 'plaintext', size: 0 } as const) : otherSum);
+    const found = isPiped ? piped() : await compare(job, sink.path, 'plaintext');
     return { verdict: accepted(job, found), isPlaintextCompared: true };
   };
 
@@ -184,9 +186,6 @@ interface Compared {
   readonly verdict: FileVerdict | undefined;
   readonly isPlaintextCompared: boolean;
 }
-
-const rightSum: FileVerdict = { state: 'plaintext', size: 0 };
-const otherSum: FileVerdict = { state: 'differs', size: 0, detail: 'its plaintext has another SHA-256' };
 
 /** @throws ClientError `damaged` if the receipt lists more bytes than the container has */
 function checkSize({ file: { input }, container: { size }, claim }: Job): void {
