@@ -169,15 +169,10 @@ function textOf({ outcome, requestId, time, sameAs, error, shown, former }: Batc
 }
 
 function recordOf({ request, fingerprint, recipient, visaExpires, doubts }: ExportOrder) {
-  return {
-    id: request.id,
-    type: request.type,
-    kind: request.kind,
-    publicKeyFingerprint: fingerprint,
-    recipient: recipient && { issuer: recipient.issuer, subject: recipient.subject },
-    visaExpires: visaExpires?.toISOString(),
-    doubts,
-  };
+  const { id, type, kind } = request;
+  const who = recipient && { issuer: recipient.issuer, subject: recipient.subject };
+  const expires = visaExpires?.toISOString();
+  return { id, type, kind, publicKeyFingerprint: fingerprint, recipient: who, visaExpires: expires, doubts };
 }
 
 function describe({ request, fingerprint, recipient, visaExpires }: ExportOrder): string {

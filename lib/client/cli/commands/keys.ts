@@ -55,10 +55,8 @@ export function registerKeys(program: Command, context: CommandContext): void {
       await using session = await openSession(context, command);
       const { terminal, output, settings } = session;
       const files = keyPairFiles(name);
-      const read = async () =>
-        passphrase
-          ? ((await settings.passphrase?.()) ?? (await askNewPassphrase(terminal, files.privateKey)))
-          : undefined;
+      const given = async () => (await settings.passphrase?.()) ?? (await askNewPassphrase(terminal, files.privateKey));
+      const read = async () => (passphrase ? await given() : undefined);
       const fingerprint = await writeKeyPair({ ...files, terminal, force: force === true, passphrase: read });
       output.result(
         { ...files, fingerprint },

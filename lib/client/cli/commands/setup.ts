@@ -96,7 +96,7 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
   const { config: named, ca }: SettingOptions = command.optsWithGlobals();
   const { path } = configPath(terminal, named);
   const isReplaced = await exists(path);
-  const config = await readConfigFile(path, { mustExist: isReplaced });
+  const config = await readConfigFile(path, isReplaced);
   const absolute = (value: string) => pathOf({ value, folder: dirname(path) });
   const old: ConfigFile = {
     // An address with a password in it must not be shown.

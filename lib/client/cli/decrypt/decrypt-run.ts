@@ -146,7 +146,7 @@ export function decryption(
   };
 
   /** @returns what the receipt says of it, and whether it says so of the plaintext rather than of the container */
-  const decryptTo = async (sink: Sink, job: Job): Promise<Compared> => {
+  const decryptTo = async (sink: Sink, job: Job) => {
     const { claim } = job;
     checkSize(job);
     const hasSum = claim?.file.plaintext_sha256 !== undefined && !(await hasEditList(job));
@@ -180,11 +180,6 @@ export function decryption(
     }
     return { outcome: skipped === undefined ? 'decrypted' : 'skipped', verified };
   };
-}
-
-interface Compared {
-  readonly verdict: FileVerdict | undefined;
-  readonly isPlaintextCompared: boolean;
 }
 
 /** @throws ClientError `damaged` if the receipt lists more bytes than the container has */
