@@ -89,34 +89,15 @@ const manifest = {
   },
 };
 
-/**
- * In words that even an old Node.js understands: npm warns of one that is too old, and installs anyway. Node.js runs compiled code
- * without a check, so it is kept only where no other user can write to the program, and never on Windows, which has no
- * modes. The modes are decimal, because an old Node.js does not know octal numbers: 448 is 0o700, and 18 is 0o022.
- */
+/** In words that even an old Node.js understands: npm warns of one that is too old, and installs anyway. */
 const start = `#!/usr/bin/env node
-if (parseInt(process.versions.node, 10) >= ${oldestNode}) start(__dirname + '/.compiled');
+if (parseInt(process.versions.node, 10) >= ${oldestNode}) require('./client.js');
 else {
   process.stderr.write(
     'data-out: needs Node ${oldestNode} or newer, but this is Node ' + process.versions.node + '\\n' +
     'Install a newer Node, or use the executable of data-out, which needs none.\\n'
   );
   process.exitCode = 2;
-}
-
-function start(compiled) {
-  var fs = require('fs');
-  try {
-    if (isOwn(fs.lstatSync(__dirname))) {
-      fs.mkdirSync(compiled, { recursive: true, mode: 448 });
-      if (isOwn(fs.lstatSync(compiled))) require('module').enableCompileCache(compiled);
-    }
-  } catch (error) {}
-  require('./client.js');
-}
-
-function isOwn(folder) {
-  return folder.isDirectory() && folder.uid === process.geteuid() && (folder.mode & 18) === 0;
 }
 `;
 

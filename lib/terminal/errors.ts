@@ -26,7 +26,7 @@ export class UsageError extends Error {
   }
 }
 
-/** A wrong argument, option or setting. @param source its name, as the user wrote it: `--range`, `DATA_OUT_URL` */
+/** A wrong argument, option or setting. @param source its name, as the user wrote it: `--output`, `DATA_OUT_URL` */
 export function usageError(source: string, message: string, remedy?: string): UsageError {
   return new UsageError(`${source}: ${message}`, { remedy });
 }

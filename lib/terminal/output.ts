@@ -47,9 +47,8 @@ export function createOutput(
     table(columns, rows) {
       if (rows.length === 0) return;
       const width = terminal.outputIsTerminal ? terminal.size()?.columns : undefined;
-      const headings = columns.map(([title, , align]) => ({ title, align }));
       const cells = (row: (typeof rows)[number]) => columns.map(([, cell]) => printable(cell(row) ?? ''));
-      const lines = options.json ? rows.map(jsonLine) : formatTable(headings, rows.map(cells), width, style.strong);
+      const lines = options.json ? rows.map(jsonLine) : formatTable(columns, rows.map(cells), width, style.strong);
       // Many at once: a write for each takes as long as all the rest.
       for (let at = 0; at < lines.length; at += linesAtOnce) write(lines.slice(at, at + linesAtOnce).join('\n'));
     },
@@ -93,11 +92,6 @@ export type Columns<Row> = readonly (readonly [
   align?: 'right',
 ])[];
 
-interface Heading {
-  readonly title: string;
-  readonly align?: 'right' | undefined;
-}
-
 /** Between two columns. */
 const gap = '  ';
 
@@ -108,26 +102,31 @@ const gap = '  ';
  * @param strong makes the line of titles stand out
  */
 export function formatTable(
-  columns: readonly Heading[],
+  columns: readonly (readonly [title: string, cell: unknown, align?: 'right'])[],
   rows: readonly (readonly string[])[],
   width: number | undefined,
   strong: (line: string) => string = (line) => line,
 ): string[] {
-  const titles = columns.map(({ title }) => title);
+  const titles = columns.map(([title]) => title);
   // Math.max with one argument per row fails for many rows.
-  const widths = columns.map(({ title }, index) =>
+  const widths = titles.map((title, index) =>
     rows.reduce((widest, row) => Math.max(widest, stringWidth(row[index] ?? '')), stringWidth(title)),
   );
-  const fitting = width === undefined ? columns.length : countFitting(widths, width);
+  const needed = (count: number) => widths.slice(0, count).reduce((sum, each) => sum + gap.length + each, -gap.length);
+  const fitting = widths.filter((_, index) => width === undefined || needed(index + 1) <= width).length;
   const beside = fitting > columns.length / 2 ? fitting : 1;
   const line = (row: readonly string[]) =>
     columns
       .slice(0, beside)
-      .map(({ align }, index) => padded(row[index] ?? '', widths[index] ?? 0, align))
+      .map(([, , align], index) => {
+        const cell = row[index] ?? '';
+        const space = ' '.repeat(Math.max(0, (widths[index] ?? 0) - stringWidth(cell)));
+        return align === 'right' ? space + cell : cell + space;
+      })
       .join(gap)
       .trimEnd();
   const below = (row: readonly string[]) =>
-    columns.slice(beside).flatMap(({ title }, index) => {
+    titles.slice(beside).flatMap((title, index) => {
       const cell = row[beside + index] ?? '';
       return cell === '' ? [] : [`  ${title}: ${cell}`];
     });
@@ -141,18 +140,4 @@ export function formatTable(
  */
 export function formatFacts(facts: readonly (readonly [string, string | null | undefined])[], width: number): string {
   return facts.flatMap(([name, value]) => (value ? `${name.padEnd(width)}${printable(value)}` : [])).join('\n');
-}
-
-function countFitting(widths: readonly number[], width: number): number {
-  let needed = -gap.length;
-  const first = widths.findIndex((each) => {
-    needed += each + gap.length;
-    return needed > width;
-  });
-  return first < 0 ? widths.length : first;
-}
-
-function padded(text: string, width: number, align: Heading['align']): string {
-  const space = ' '.repeat(Math.max(0, width - stringWidth(text)));
-  return align === 'right' ? space + text : text + space;
 }

@@ -1,8 +1,7 @@
-import { closeSync, fstatSync, openSync, ReadStream, read } from 'node:fs';
+import { closeSync, fstatSync, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { isatty, ReadStream as TerminalReader, WriteStream } from 'node:tty';
-import { promisify } from 'node:util';
 import { InterruptedError } from './errors.ts';
 import { askHidden, askShown } from './prompts.ts';
 import type { Terminal } from './terminal.ts';
@@ -81,8 +80,6 @@ function controllingTerminal(asking: Asking): ((question: string) => Promise<str
   };
 }
 
-/** Bytes per read of a file. */
-const readBytes = 512 * 1024;
 /** What a pipe holds on Linux. */
 const pipeBytes = 64 * 1024;
 
@@ -93,26 +90,12 @@ const pipeBytes = 64 * 1024;
 async function* standardInput(signal: AbortSignal): AsyncGenerator<Uint8Array> {
   signal.throwIfAborted();
   const { stdin, platform } = process;
-  if (stdin instanceof ReadStream) yield* fileChunks(stdin, signal);
   // On Windows a pipe is something else.
-  else if (platform !== 'win32' && fstatSync(0).isFIFO()) yield* pipeChunks(signal);
+  if (platform !== 'win32' && fstatSync(0).isFIFO()) yield* pipeChunks(signal);
   else yield* streamChunks(stdin, signal);
 }
 
-/** Reads without the stream, which takes new memory for each 64 KiB. */
-async function* fileChunks(stdin: ReadStream, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  const { fd } = stdin as unknown as { readonly fd: number };
-  const readFile = promisify(read);
-  const memory = Buffer.allocUnsafeSlow(readBytes);
-  for (;;) {
-    const { bytesRead } = await readFile(fd, memory, 0, memory.length, null);
-    signal.throwIfAborted();
-    if (bytesRead === 0) return;
-    yield memory.subarray(0, bytesRead);
-  }
-}
-
-/** As {@link fileChunks}, with three buffers: the consumer has one, one is full, and one is being filled. */
+/** Reads into three buffers: the consumer has one, one is full, and one is being filled. */
 async function* pipeChunks(signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const free = [1, 2, 3].map(() => Buffer.allocUnsafeSlow(pipeBytes));
   const waiting: (readonly [memory: Buffer<ArrayBuffer>, bytes: number])[] = [];

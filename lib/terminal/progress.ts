@@ -1,5 +1,5 @@
-import { countLine, sumLine, taskLines } from './progress-lines.ts';
-import { Speed } from './speed.ts';
+import stringWidth from 'fast-string-width';
+import { formatBytes } from './output.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Milliseconds between two updates. Rarer in a log, where each update is a line. */
@@ -10,13 +10,18 @@ const heartbeat = 1_000;
 /** Shorter work shows no bar. */
 const quietMilliseconds = 500;
 const defaultSize = { columns: 80, rows: 24 };
+/** Cells. Wider lines have a bar and label the time left. */
+const barColumns = 60;
+const longestBar = 30;
+/** Cells. Below this, a name also takes the room of the speed, then of the time. */
+const shortestName = 8;
+/** Cells of the numbers of tasks, which are aligned. */
+const [shareCells, speedCells, timeCells] = ['100 %'.length, '1024.0 MiB/s'.length, '99 min'.length];
 
 /** A task that is measured in bytes. */
 export interface ProgressTask extends Disposable {
-  /** Sets the size, which may be known late or change. */
-  setTotal(bytes: number): void;
-  /** Sets the bytes done since the beginning. */
-  set(bytes: number): void;
+  /** Sets the bytes done since the beginning, and the size if it is another one than before. */
+  set(bytes: number, total?: number): void;
   /** Adds bytes done since the last call. Negative: bytes that have to be done again. */
   add(bytes: number): void;
   /** Ends the task, done or failed, as its disposal does. Its line disappears; its bytes stay in the sum. */
@@ -43,7 +48,16 @@ export interface Progress {
   end(): void;
 }
 
-interface TaskState {
+/** One or several tasks at one moment, in bytes. */
+interface Moment {
+  readonly done: number;
+  /** `undefined` if it is not known. */
+  readonly total: number | undefined;
+  /** Per second; `undefined` if it was not measured for long enough. */
+  readonly speed: number | undefined;
+}
+
+interface Work {
   readonly label: string;
   readonly speed: Speed;
   total: number | undefined;
@@ -51,7 +65,7 @@ interface TaskState {
 }
 
 const ignore = () => {};
-const unseen: ProgressTask = { setTotal: ignore, set: ignore, add: ignore, end: ignore, [Symbol.dispose]: ignore };
+const unseen: ProgressTask = { set: ignore, add: ignore, end: ignore, [Symbol.dispose]: ignore };
 
 export const noProgress: Progress = {
   task: () => unseen,
@@ -63,129 +77,228 @@ export const noProgress: Progress = {
 
 /** Progress on standard error. A task that ends before the first update is not shown. */
 export function createProgress(terminal: Terminal): Progress {
-  const running = new Set<TaskState>();
-  const counters = new Set<TaskState>();
+  const running = new Set<Work>();
+  const counters = new Set<Work>();
   const finished = { tasks: 0, bytes: 0, total: 0 };
   let expected: { bytes: number; tasks: number } | undefined;
-  /** Of all tasks together. */
+  /** The speed of all tasks together. */
   let speed: Speed | undefined;
   let shown = 0;
-  const display = displayOn(terminal);
+  /** Lines on the terminal; the cursor is below the last one. */
+  let height = 0;
+  let timer: NodeJS.Timeout | undefined;
   // A dumb terminal cannot replace a line: it would print each one below the last.
   const isRedrawn = terminal.isTerminal && terminal.env.TERM !== 'dumb';
+  const nowMs = () => terminal.now().getTime();
 
+  /** Replaces the lines. Terminals that know the outer marks never show half a frame. */
+  const display = (lines: readonly string[]) => {
+    if (height === 0 && lines.length === 0) return;
+    const text = lines.map((line) => `${line}\x1b[K\n`).join('');
+    terminal.report(`\x1b[?2026h${height > 0 ? `\x1b[${height}A` : ''}${text}\x1b[J\x1b[?2026l`);
+    height = lines.length;
+  };
   const draw = (now: number) => {
     shown = now;
-    const tasks = [...running];
-    const counts = [...counters].map((counter) => countLine(counter, counter.speed.at(now)));
-    // The count of many small files stays on the screen between two of them.
-    const isBetween = tasks.length + counts.length === 0 && finished.tasks < (expected?.tasks ?? 0);
-    if (isRedrawn && tasks.length + counts.length === 0 && !isBetween) {
-      display.clear();
-      return;
-    }
+    const [tasks = [], counts = []] = [running, counters].map((among) => {
+      return [...among].map((work) => ({ ...work, speed: work.speed.at(now) }));
+    });
     const done = tasks.reduce((sum, task) => sum + task.done, finished.bytes);
-    const total = expected?.bytes ?? totalOf(tasks, finished.total);
+    const totals = tasks.map(({ total }) => total);
+    const sized = totals.includes(undefined)
+      ? undefined
+      : totals.reduce((sum = 0, total = 0) => sum + total, finished.total);
     const count = expected?.tasks ?? finished.tasks + tasks.length;
     const files = count > 1 ? `${finished.tasks} of ${count} files` : '';
-    const sum = (width?: number) => sumLine(files, { done, total, speed: speed?.at(now) }, width);
+    const all = { done, total: expected?.bytes ?? sized, speed: speed?.at(now) };
     if (!isRedrawn) {
-      for (const line of counts) terminal.report(`${line}\n`);
-      if (tasks.length === 0 && counts.length > 0) return;
-      const only = count === 1 ? tasks[0] : undefined;
-      terminal.report(`${only ? `${only.label}: ` : ''}${sum()}\n`);
+      const label = count === 1 && tasks[0] ? `${tasks[0].label}: ` : '';
+      const sums = tasks.length === 0 && counts.length > 0 ? [] : [`${label}${sumLine(files, all)}`];
+      for (const line of [...counts.map(countLine), ...sums]) terminal.report(`${line}\n`);
       return;
     }
     const { columns, rows } = terminal.size() ?? defaultSize;
-    const shownTasks = tasks.slice(0, Math.max(1, rows - 3)).map((task) => ({ ...task, speed: task.speed.at(now) }));
+    // The count of many small files stays on the screen between two of them.
+    const isBetween = tasks.length + counts.length === 0 && finished.tasks < (expected?.tasks ?? 0);
     const isSummed = count > 1 && (tasks.length > 0 || isBetween);
-    const lines = [...taskLines(shownTasks, columns), ...counts, ...(isSummed ? [sum(columns - 1)] : [])];
-    display.show(lines.slice(Math.max(0, lines.length - rows + 1)));
+    const shownTasks = taskLines(tasks.slice(0, Math.max(1, rows - 3)), columns);
+    const lines = [...shownTasks, ...counts.map(countLine), ...(isSummed ? [sumLine(files, all, columns - 1)] : [])];
+    display(lines.slice(Math.max(0, lines.length - rows + 1)));
   };
   const changed = (now: number) => {
     if (now - shown >= (isRedrawn ? terminalPeriod : logPeriod)) draw(now);
   };
 
-  let timer: NodeJS.Timeout | undefined;
-  const stopTimer = () => {
-    clearInterval(timer);
-    timer = undefined;
-  };
-
-  const begin = (among: Set<TaskState>, label: string, total: number | undefined, done = 0): ProgressTask => {
-    const begun = terminal.now().getTime();
+  const begin = (among: Set<Work>, label: string, total: number | undefined, done = 0): ProgressTask => {
+    const begun = nowMs();
     if (shown === 0) shown = begun + (isRedrawn ? quietMilliseconds - terminalPeriod : 0);
-    const state: TaskState = { label, total, done, speed: new Speed(begun) };
-    among.add(state);
-    timer ??= setInterval(() => changed(terminal.now().getTime()), heartbeat).unref();
-    const move = (to: number) => {
-      const now = terminal.now().getTime();
-      state.speed.add(to - state.done, now);
-      if (among === running) speed?.add(to - state.done, now);
-      state.done = to;
+    if (among === running) speed ??= new Speed(begun);
+    const work: Work = { label, total, done, speed: new Speed(begun) };
+    among.add(work);
+    timer ??= setInterval(() => changed(nowMs()), heartbeat).unref();
+    const set = (to: number, size = work.total) => {
+      const now = nowMs();
+      if (among === running) speed?.add(to - work.done, now);
+      work.speed.add(to - work.done, now);
+      [work.done, work.total] = [to, size];
       changed(now);
     };
     const end = () => {
-      if (!among.delete(state)) return;
+      if (!among.delete(work)) return;
       if (among === running) {
         finished.tasks += 1;
-        finished.bytes += state.done;
-        finished.total += state.total ?? state.done;
+        finished.bytes += work.done;
+        finished.total += work.total ?? work.done;
       }
-      if (running.size + counters.size === 0) stopTimer();
-      changed(terminal.now().getTime());
+      if (running.size + counters.size === 0) timer = void clearInterval(timer);
+      changed(nowMs());
     };
-    const setTotal = (bytes: number) => {
-      state.total = bytes;
-    };
-    return { setTotal, set: move, add: (more) => move(state.done + more), end, [Symbol.dispose]: end };
+    return { set, add: (more) => set(work.done + more), end, [Symbol.dispose]: end };
   };
 
   return {
-    task(label, total, done) {
-      speed ??= new Speed(terminal.now().getTime());
-      return begin(running, label, total, done);
-    },
+    task: (label, total, done) => begin(running, label, total, done),
     counter: (label, total) => begin(counters, label, total),
     expect(bytes, tasks) {
       expected = { bytes, tasks };
     },
     around(write) {
-      const redraw = display.clear();
+      const isShown = height > 0;
+      display([]);
       write();
-      if (redraw) draw(terminal.now().getTime());
+      if (isShown) draw(nowMs());
     },
     end() {
-      stopTimer();
-      display.clear();
+      clearInterval(timer);
+      display([]);
     },
   };
 }
 
-function totalOf(tasks: readonly TaskState[], finished: number): number | undefined {
-  return tasks.reduce<number | undefined>(
-    (sum, { total }) => (sum === undefined || total === undefined ? undefined : sum + total),
-    finished,
-  );
+/** Milliseconds. Older bytes are ignored. */
+const windowMs = 15_000;
+/** Milliseconds. A shorter measurement is useless. */
+const settledMs = 2_000;
+/** Milliseconds between two marks. */
+const markMs = 250;
+
+/** The speed of some work in its last seconds. Times are in milliseconds. */
+class Speed {
+  #bytes = 0;
+  /** Marks since the beginning of the window, and the last one before it. */
+  readonly #marks: { readonly at: number; readonly bytes: number }[];
+
+  constructor(now: number) {
+    this.#marks = [{ at: now, bytes: 0 }];
+  }
+
+  /** @param bytes done now; negative ones, which have to be done again, are ignored */
+  add(bytes: number, now: number): void {
+    this.#bytes += Math.max(0, bytes);
+    if (now - (this.#marks.at(-1)?.at ?? 0) >= markMs) this.#marks.push({ at: now, bytes: this.#bytes });
+    while ((this.#marks[1]?.at ?? now) <= now - windowMs) this.#marks.shift();
+  }
+
+  /** Bytes per second; `undefined` if it was not measured for long enough. */
+  at(now: number): number | undefined {
+    this.add(0, now);
+    const [{ at, bytes } = { at: now, bytes: 0 }] = this.#marks;
+    return now - at < settledMs ? undefined : ((this.#bytes - bytes) / (now - at)) * 1000;
+  }
 }
 
-/** Shows lines at the bottom of a terminal, replacing the previous ones. None may be wider than the terminal. */
-function displayOn({ report }: Terminal) {
-  let height = 0;
-  /** Terminals that know these marks never show half a frame. */
-  const frame = (text: string) => report(`\x1b[?2026h${height > 0 ? `\x1b[${height}A` : ''}${text}\x1b[J\x1b[?2026l`);
-  return {
-    show(lines: readonly string[]) {
-      // The cursor is below the last line.
-      frame(lines.map((line) => `${line}\x1b[K\n`).join(''));
-      height = lines.length;
-    },
-    /** @returns whether lines were shown */
-    clear() {
-      const isShown = height > 0;
-      if (isShown) frame('');
-      height = 0;
-      return isShown;
-    },
-  };
+/** One line per task: name, bar, share, speed, time left. None is wider than `columns` - 1. */
+function taskLines(tasks: readonly (Moment & { readonly label: string })[], columns: number): string[] {
+  const isWide = columns >= barColumns;
+  const gap = isWide ? '  ' : ' ';
+  const labels = tasks.map(({ label }) => label);
+  const widest = Math.max(...labels.map((label) => stringWidth(label)));
+  const parts = tasks.map((task) => {
+    const { label, total, done } = task;
+    const share = shareOf(task);
+    const left = timeLeft(task).padStart(timeCells);
+    const facts = [
+      (share === undefined ? formatBytes(done) : `${share} %`).padStart(shareCells),
+      speedText(task).padStart(speedCells),
+      left.trim() === '' || !isWide ? left : `${left} left`,
+    ];
+    const bar = isWide && share !== undefined ? `  ${barOf(done / (total || 1), columns)}` : '';
+    const room = () => columns - 1 - bar.length - stringWidth(gap + facts.join(gap));
+    while (facts.length > 1 && room() < shortestName) facts.splice(1, 1);
+    return { label, name: shortened(label, room()), room: room(), end: `${bar}${gap}${facts.join(gap)}` };
+  });
+  return parts.map(({ label, name, room, end }) => {
+    const isAlike = parts.filter((part) => part.name === name).length > 1;
+    const others = labels.filter((other) => other !== label);
+    const shown = isAlike ? shortened(distinctPart(label, others), room) : name;
+    const padding = ' '.repeat(Math.max(0, Math.min(room, widest) - stringWidth(shown)));
+    return shortened(`${shown}${padding}${end}`.trimEnd(), columns - 1);
+  });
+}
+
+/** A name without the beginning and the end that it shares with others. */
+function distinctPart(name: string, others: readonly string[]): string {
+  const shared = (of: (text: string) => readonly string[]) =>
+    Math.max(0, ...others.map((other) => of(name).findIndex((letter, index) => letter !== of(other)[index])));
+  const start = shared((text) => [...text]);
+  const end = shared((text) => [...text].toReversed());
+  const letters = [...name];
+  return `…${letters.slice(start, Math.max(start + 1, letters.length - end)).join('')}…`;
+}
+
+/** Several tasks together: files, bytes, share, speed, time left. What does not fit in `width` cells is omitted. */
+function sumLine(files: string, moment: Moment, width = Number.POSITIVE_INFINITY): string {
+  const { done, total } = moment;
+  const share = shareOf(moment);
+  const speed = speedText(moment);
+  const time = timeLeft(moment);
+  const left = time && `${time} left`;
+  const bytes =
+    share === undefined ? formatBytes(done) : `${formatBytes(done)} of ${formatBytes(total ?? 0)} (${share} %)`;
+  const brief = share === undefined ? bytes : `${share} %`;
+  const lines = [
+    [files, bytes, speed, left],
+    [files, brief, speed, left],
+    [brief, speed, left],
+    [brief, left],
+  ].map((facts) => facts.filter((fact) => fact !== '').join(', '));
+  return lines.find((line) => stringWidth(line) <= width) ?? shortened(brief, width);
+}
+
+/** `label 312/1001 (45/s)`. */
+function countLine({ label, done, total, speed }: Moment & { readonly label: string }): string {
+  return `${label} ${done}/${total}${speed === undefined ? '' : ` (${speed.toFixed(speed < 10 ? 1 : 0)}/s)`}`;
+}
+
+/** In percent; `undefined` without a total. */
+function shareOf({ done, total }: Moment): number | undefined {
+  return total ? Math.min(100, Math.floor((done / total) * 100)) : undefined;
+}
+
+function barOf(share: number, columns: number): string {
+  const cells = Math.min(longestBar, Math.floor(columns / 8));
+  return `[${'='.repeat(Math.round(Math.min(1, share) * cells)).padEnd(cells)}]`;
+}
+
+function speedText({ speed }: Moment): string {
+  return speed === undefined ? '' : `${formatBytes(Math.round(speed))}/s`;
+}
+
+const timeUnits = Object.entries({ s: 1, min: 60, h: 3600, d: 86_400 });
+
+/** In one unit, because it is an estimate: `45 s`, `12 min`, `3 h`, `4 d`. Empty if there is none. */
+function timeLeft({ done, total, speed }: Moment): string {
+  if (total === undefined || !speed || done >= total) return '';
+  const seconds = (total - done) / speed;
+  const [unit, size] = timeUnits.find(([, each]) => seconds < 99.5 * each) ?? [];
+  return size === undefined ? '' : `${Math.round(seconds / size)} ${unit}`;
+}
+
+/** The text in at most `width` cells, without its middle if it is longer: names differ at both ends. */
+function shortened(text: string, width: number): string {
+  if (stringWidth(text) <= width) return text;
+  // Made on first use: it takes as long as the rest of the program takes to start.
+  const rest = Array.from(new Intl.Segmenter().segment(text), ({ segment }) => segment);
+  while (rest.length > 0 && stringWidth(rest.join('')) >= width) rest.splice(rest.length >> 1, 1);
+  return width > 0 ? rest.toSpliced((rest.length + 1) >> 1, 0, '…').join('') : '';
 }

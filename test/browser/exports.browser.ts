@@ -137,25 +137,6 @@ describe('a search', () => {
     await find(tab, '');
     await expect.poll(() => tab.rows.count()).toBe(100);
   }, 300_000);
-
-  test('finds the label that an administrator gave a recipient, also after a reload', async () => {
-    await add({ requestId: requestIdOf(1), state: 'complete', ...settled, recipient: 'be5f2b61904a53d6' });
-    await add({ requestId: requestIdOf(2), state: 'complete', ...settled, recipient: 'a4288285ef7b7c84' });
-    const tab = await world.signIn();
-    await tab.rows.filter({ hasText: 'be5f2b' }).getByRole('button').click();
-    await tab.page.getByRole('textbox', { name: 'Label of the recipient' }).fill('<b>Jane</b>, request 17');
-    await tab.page.keyboard.press('Tab');
-    await expect
-      .poll(() => texts(tab))
-      .toEqual(expect.arrayContaining([expect.stringMatching(/<b>Jane<\/b>, request 17 be5f2b61904a$/)]));
-    await tab.page.reload();
-    await find(tab, 'jane');
-    await expect.poll(() => texts(tab)).toEqual([expect.stringContaining('Jane')]);
-    await tab.rows.first().getByRole('button').click();
-    await tab.page.getByRole('textbox', { name: 'Label of the recipient' }).fill('');
-    await tab.page.keyboard.press('Tab');
-    expect(await tab.page.evaluate('localStorage.length')).toBe(0);
-  });
 });
 
 test('an answer that comes late does not replace a newer one', async () => {

@@ -104,17 +104,6 @@ describe('decrypt', () => {
     expect((await read('large')).equals(large)).toBe(true);
   });
 
-  test.each([
-    ['65535-65537', 65_535, 65_537],
-    ['100000-999999', 100_000, 150_000],
-    ['149999-', 149_999, 150_000],
-  ])('--range %s of a file, and of a pipe', async (range, start, end) => {
-    const argv = ['decrypt', '--key', 'me.sec.pem', '--range', range];
-    const expected = small.subarray(start, end);
-    expect((await done([...argv, 'sample.bam.c4gh', '-o', '-'])).equals(expected)).toBe(true);
-    expect((await done([...argv, '-'], { input: await read('sample.bam.c4gh') })).equals(expected)).toBe(true);
-  });
-
   test('tries every key it is given, those of the configuration file too', async () => {
     await mkdir(join(folder, '.config/data-out'), { recursive: true });
     await writeFile(

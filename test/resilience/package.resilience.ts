@@ -1,18 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from 'esbuild';
@@ -147,46 +135,8 @@ describe('the client, installed with npm i -g and no network', () => {
     expect(engines).toEqual({ node: '>=22' });
   });
 
-  test('keeps its compiled code where no one else can write, and nowhere else', () => {
-    const bin = join(prefix, 'lib/node_modules/data-out/bin');
-    const compiled = join(bin, '.compiled');
-    const kept = () => {
-      // The test's own environment names a folder for compiled code.
-      execFileSync(join(prefix, 'bin/data-out'), ['--version'], { env: { PATH: process.env.PATH } });
-      if (!existsSync(compiled)) return undefined;
-      return readdirSync(compiled, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-    };
-    chmodSync(bin, 0o755);
-    expect(kept()).not.toHaveLength(0);
-    expect(statSync(compiled).mode & 0o777).toBe(0o700);
-
-    rmSync(compiled, { recursive: true });
-    for (const mode of [0o775, 0o757]) {
-      chmodSync(bin, mode);
-      expect(kept()).toBeUndefined();
-    }
-    chmodSync(bin, 0o755);
-    // As with sudo, which only root can try.
-    if (process.getuid?.() === 0) {
-      chownSync(bin, 65534, 65534);
-      expect(kept()).toBeUndefined();
-      chownSync(bin, 0, 0);
-    }
-    mkdirSync(compiled);
-    for (const mode of [0o770, 0o707]) {
-      chmodSync(compiled, mode);
-      expect(kept()).toEqual([]);
-    }
-    rmSync(compiled, { recursive: true });
-    const elsewhere = mkdtempSync(join(project, 'elsewhere-'));
-    symlinkSync(elsewhere, compiled);
-    expect(kept()).toEqual([]);
-  });
-
-  test('is packed without compiled code', () => {
+  test('holds nothing but the client, the library and their pages', () => {
     const folder = join(project, 'package');
-    mkdirSync(join(folder, 'bin/.compiled'), { recursive: true });
-    writeFileSync(join(folder, 'bin/.compiled/code'), '');
     const [{ files }] = JSON.parse(npm(['pack', folder, '--dry-run', '--json']).toString());
     const names = files
       .map(({ path }: { path: string }) => path)

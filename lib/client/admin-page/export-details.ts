@@ -2,7 +2,6 @@ import { formatBytes } from '../../common/text.ts';
 import { type ExportedFile, isUnderWay, type ListedExport, type ShownExport } from '../../contract/export-state.ts';
 import { limits } from '../../contract/limits.ts';
 import { factList, make, show, showAlert } from './dom.ts';
-import type { RecipientLabels } from './recipients.ts';
 import { linesOf, type Service } from './service.ts';
 import { moment, reasonInWords, stagedOf, stateInWords } from './words.ts';
 
@@ -10,21 +9,15 @@ const columns = { File: '', State: '', Reason: '', Size: 'number wide', Since: '
 
 /**
  * What a row opens into: the facts of an export, and its files.
- * @param actions of its controls; `onLabel`: a recipient has another label
+ * @param onAgain the reader wants this export once more
  */
-export function exportDetails(
-  service: Service,
-  about: ListedExport,
-  actions: { readonly labels: RecipientLabels; onLabel(): void; onAgain(shown: ListedExport): void },
-) {
-  const { labels, onLabel, onAgain } = actions;
-  const { requestId, dataset, file, recipient } = about;
+export function exportDetails(service: Service, about: ListedExport, onAgain: (shown: ListedExport) => void) {
+  const { requestId, dataset, file } = about;
   const name = file ?? dataset ?? requestId;
   const alert = make('div');
   const factsPlace = make('div');
   const filesPlace = make('div');
   const more = make('button', { type: 'button' }, 'More files');
-  const label = make('input', { maxlength: '60', autocomplete: 'off', spellcheck: 'false' });
   let pages = 1;
   /** The number of the newest load: answers of older ones come too late. */
   let newest = 0;
@@ -57,14 +50,6 @@ export function exportDetails(
 
   const named = { role: 'region', 'aria-label': `Export of ${name}`, class: 'details' };
   const region = make('div', named, alert, factsPlace);
-  if (recipient !== null && labels.isKept) {
-    label.onchange = () => {
-      labels.set(recipient, label.value);
-      onLabel();
-    };
-    const help = make('span', { class: 'quiet' }, 'Only this browser keeps it.');
-    region.append(make('p', {}, make('label', {}, 'Label of the recipient ', label), ' ', help));
-  }
   if (file !== null || dataset !== null) {
     const again = make('button', { type: 'button' }, 'Export again');
     again.onclick = () => onAgain(about);
@@ -88,7 +73,6 @@ export function exportDetails(
     /** @returns whether it is open now */
     toggle(): boolean {
       row.hidden = !row.hidden;
-      label.value = labels.of(recipient);
       return !row.hidden;
     },
   };

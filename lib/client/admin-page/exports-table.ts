@@ -2,7 +2,6 @@ import { formatBytes } from '../../common/text.ts';
 import type { ListedExport } from '../../contract/export-state.ts';
 import { element, make, show } from './dom.ts';
 import { exportDetails } from './export-details.ts';
-import type { RecipientLabels } from './recipients.ts';
 import type { Service } from './service.ts';
 import { moment, span, stagedOf } from './words.ts';
 
@@ -11,18 +10,13 @@ import { moment, span, stagedOf } from './words.ts';
  * reader has opened.
  * @param onAgain the reader wants this export once more
  */
-export function exportsTable(service: Service, labels: RecipientLabels, onAgain: (shown: ListedExport) => void) {
+export function exportsTable(service: Service, onAgain: (shown: ListedExport) => void) {
   const body = element('rows', HTMLTableSectionElement);
   const rows = new Map<string, ReturnType<typeof add>>();
   const listed = () => [...rows.values()].map(({ shown }) => shown);
 
-  /** New ages and labels, without a call. */
-  const tick = () => {
-    for (const row of rows.values()) row.update(row.shown);
-  };
-
   const add = (first: ListedExport) => {
-    const details = exportDetails(service, first, { labels, onAgain, onLabel: tick });
+    const details = exportDetails(service, first, onAgain);
     const controls = { 'aria-expanded': 'false', 'aria-controls': details.row.id };
     const button = make('button', { type: 'button', class: 'open', ...controls });
     const cell = (kind: string) => make('td', { class: kind });
@@ -39,7 +33,7 @@ export function exportsTable(service: Service, labels: RecipientLabels, onAgain:
         show(staged, stagedOf(shown));
         show(size, shown.bytes === null ? '' : formatBytes(shown.bytes));
         show(age, span(Date.now() - new Date(shown.requestedAt).getTime()));
-        show(recipient, `${labels.of(shown.recipient)} ${shown.recipient?.slice(0, 12) ?? ''}`.trim());
+        show(recipient, shown.recipient?.slice(0, 12) ?? '');
         state.dataset.state = shown.state;
         age.title = moment(shown.requestedAt);
       },
@@ -53,8 +47,12 @@ export function exportsTable(service: Service, labels: RecipientLabels, onAgain:
   };
 
   return {
-    tick,
     listed,
+
+    /** Shows the ages as they are now, without a call. */
+    tick(): void {
+      for (const row of rows.values()) row.update(row.shown);
+    },
 
     /**
      * Shows these exports, the newest first.

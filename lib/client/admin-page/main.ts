@@ -3,7 +3,6 @@ import { limits } from '../../contract/limits.ts';
 import { element, make, show, showAlert } from './dom.ts';
 import { exportsTable } from './exports-table.ts';
 import { orderForm } from './order-form.ts';
-import { recipientLabels } from './recipients.ts';
 import { connectService, linesOf, RefusedError } from './service.ts';
 import { moment, reasonInWords, stateInWords } from './words.ts';
 
@@ -16,9 +15,8 @@ const typingMs = 400;
 const pagesPerSearch = 10;
 
 const service = connectService(location.href, document.documentElement.dataset.archiveKind ?? '');
-const labels = recipientLabels(browserStore());
 const form = orderForm(service, sent);
-const table = exportsTable(service, labels, orderAgain);
+const table = exportsTable(service, orderAgain);
 const status = element('status', HTMLElement);
 const alertPlace = element('exports-alert', HTMLElement);
 const state = element('state', HTMLSelectElement);
@@ -35,15 +33,6 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 let awaited: string | undefined;
 /** The number of the newest refresh: answers of older ones come too late. */
 let newest = 0;
-
-/** The browser's own store, unless its user forbids it. */
-function browserStore(): Storage | undefined {
-  try {
-    return localStorage;
-  } catch {
-    return undefined;
-  }
-}
 
 async function refresh({ keep }: { readonly keep: boolean }): Promise<void> {
   newest += 1;
@@ -75,14 +64,14 @@ async function refresh({ keep }: { readonly keep: boolean }): Promise<void> {
   }
 }
 
-/** A page, or what matches among {@link pagesPerSearch} pages. The service has no names to search for: the labels are here. */
+/** A page, or what matches among {@link pagesPerSearch} pages. The service itself cannot search. */
 async function read(words: string, isWanted: () => boolean) {
   const count = words === '' ? 1 : pagesPerSearch;
   const wanted = exportStates.find((each) => each === state.value);
   const listed: ListedExport[] = [];
   for (let at = page * count; at < (page + 1) * count && isWanted(); at += 1) {
     const found = await service.list(wanted, at);
-    listed.push(...found.filter((shown) => labels.matches(shown, words)));
+    listed.push(...found.filter(matches));
     if (found.length < limits.exportsPerPage) return { listed, hasOlder: false };
   }
   return { listed, hasOlder: true };
@@ -145,10 +134,13 @@ function filter(): void {
   newest += 1;
   clearTimeout(timer);
   timer = setTimeout(() => turn(0), typingMs);
-  void table.show(
-    table.listed().filter((shown) => labels.matches(shown, find.value.trim())),
-    { keep: false },
-  );
+  void table.show(table.listed().filter(matches), { keep: false });
+}
+
+/** Whether an id or the recipient has the words of the search in it, in any case. */
+function matches({ requestId, dataset, file, recipient }: ListedExport): boolean {
+  const words = find.value.trim().toLowerCase();
+  return [requestId, dataset, file, recipient].some((text) => text?.toLowerCase().includes(words) === true);
 }
 
 element('refresh', HTMLButtonElement).onclick = () => turn(page);

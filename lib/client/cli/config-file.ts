@@ -22,10 +22,7 @@ const schema = z.strictObject({
 export type ConfigFile = z.infer<typeof schema>;
 
 /** Reads the configuration file. @throws UsageError that names the file and the line or setting, never a value */
-export async function readConfigFile(
-  path: string,
-  { mustExist }: { readonly mustExist: boolean },
-): Promise<ConfigFile> {
+export async function readConfigFile(path: string, mustExist: boolean): Promise<ConfigFile> {
   const toml = await readFile(path, 'utf8').catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === 'ENOENT' && !mustExist) return '';
     throw new UsageError(`the configuration file ${path} cannot be read (${cause.code ?? cause.message})`, { cause });

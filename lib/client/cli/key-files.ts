@@ -109,20 +109,10 @@ export async function readPublicKey(source: string, path: string, { folder }: Te
     return parsePublicKey(bytes);
   } catch (error) {
     const found = fileKind(bytes);
-    if (found === 'a private key') {
-      throw new UsageError(`${source}: ${absolute} is a PRIVATE key, but a public key is needed here`, {
-        remedy: ifPrivateKeyCame,
-        cause: error,
-      });
-    }
-    if (found === 'a visa or another token' || found === 'a Crypt4GH file') {
-      throw usageError(
-        source,
-        `expected a public key, but ${absolute} is ${found}`,
-        'Name the file of the public key.',
-      );
-    }
-    throw keyFileError(absolute, error);
+    if (found === undefined || found === 'a public key') throw keyFileError(absolute, error);
+    throw found === 'a private key'
+      ? usageError(source, `${absolute} is a PRIVATE key, but a public key is needed here`, ifPrivateKeyCame)
+      : usageError(source, `expected a public key, but ${absolute} is ${found}`, 'Name the file of the public key.');
   }
 }
 

@@ -43,14 +43,7 @@ export function sessionOf(
 ): Session {
   const session = openTerminalSession(terminal, command);
   const { output, progress } = session;
-  const { visa: readVisa, visaFile } = settings;
-  let looked: Promise<void> | undefined;
-  const read = async () => {
-    looked ??= visaFile === undefined ? Promise.resolve() : warnWhenOthersCanRead('visa', visaFile, output);
-    await looked;
-    return (await readVisa?.()) ?? '';
-  };
-  const visa = readVisa && warningOfExpiry(read, output.warn, terminal.now);
+  const visa = settings.visa && warnedVisa(settings, settings.visa, session);
   let transport: Transport | undefined;
   return {
     ...session,
@@ -58,8 +51,13 @@ export function sessionOf(
     async service() {
       // On first use, because commands on local files do not need it.
       const { connect } = await import('../api/connection.ts');
-      transport ??= await openTransport(settings, terminal, version, retries);
-      const { proxyUrl, basic } = settings;
+      const { Transport } = await import('../api/transport.ts');
+      const { caFile, insecureHttp, proxyUrl, basic } = settings;
+      const authorities = caFile && (await readSmallFile('certificate authority', caFile, maxAuthorityBytes));
+      transport ??= new Transport({
+        ...{ proxies: terminal.env, extraAuthorities: authorities?.toString('utf8'), insecureHttp },
+        ...{ userAgent: `data-out/${version}`, ...(retries && { retries }) },
+      });
       const note = (text: string) => output.note(printable(text));
       return connect({ proxyUrl: proxyUrl?.href, visa, basic, note, transport });
     },
@@ -70,38 +68,18 @@ export function sessionOf(
   };
 }
 
-async function openTransport(
-  settings: Settings,
-  { env }: Terminal,
-  version: string,
-  retries: RetryPolicy | undefined,
-): Promise<Transport> {
-  const { caFile, insecureHttp } = settings;
-  const authorities = caFile && (await readSmallFile('certificate authority', caFile, maxAuthorityBytes));
-  const { Transport } = await import('../api/transport.ts');
-  return new Transport({
-    proxies: env,
-    extraAuthorities: authorities?.toString('utf8'),
-    insecureHttp,
-    userAgent: `data-out/${version}`,
-    ...(retries && { retries }),
-  });
-}
-
-/** Reads the token by `read`, and calls `warn` for each new one that has expired: a run reads it for each request. */
-function warningOfExpiry(
-  read: () => Promise<string>,
-  warn: (text: string) => void,
-  now: () => Date,
-): () => Promise<string> {
+/** Reads the visa for each request, and warns of each new one that has expired, and once of a file that others can read. */
+function warnedVisa({ visaFile }: Settings, read: () => Promise<string>, { output, terminal }: TerminalSession) {
   let last: string | undefined;
   return async () => {
     const token = await read();
     if (token === last) return token;
+    const isFirst = last === undefined;
     last = token;
+    if (isFirst && visaFile) await warnWhenOthersCanRead('visa', visaFile, output);
     const decoded = decodeVisaOrPassport(token);
-    const warning = decoded && expiryWarning(decoded, now());
-    if (warning !== undefined) warn(warning);
+    const warning = decoded && expiryWarning(decoded, terminal.now());
+    if (warning !== undefined) output.warn(warning);
     return token;
   };
 }

@@ -93,7 +93,7 @@ export function configPath(
 export async function readSettings(options: SettingOptions, terminal: Terminal): Promise<Settings> {
   // A file that the user names must exist; the default one need not.
   const { path, isNamed } = configPath(terminal, options.config);
-  const config = await readConfigFile(path, { mustExist: isNamed });
+  const config = await readConfigFile(path, isNamed);
   const find = finder(terminal, { path, config });
   const url = find('--url', options.url, variables.url, 'url');
   const visa = find('--visa', options.visa, variables.visa_file, 'visa_file');

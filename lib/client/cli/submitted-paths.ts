@@ -29,31 +29,30 @@ export async function listedClaims(
   const { terminal, output, progress } = session;
   const receipts = files.filter(({ name }) => isReceiptName(name));
   const bytes = receipts.reduce((sum, { size }) => sum + size, 0);
-  let claims = new Claims([]);
+  if (receipts.length === 0) return new Claims([]);
   if (!wanted && (receipts.length > mostReceipts || bytes > mostBytes)) {
     const count = receipts.length === 1 ? '1 delivery receipt was' : `${receipts.length} delivery receipts were`;
     output.note(`No submitted paths are shown: ${count} not read (${formatBytes(bytes)}). --paths reads all.`);
-  } else if (receipts.length > 0) {
-    const limited = AbortSignal.any([terminal.signal, AbortSignal.timeout(timeoutMs)]);
-    const signal = wanted ? terminal.signal : limited;
-    try {
-      const counter = progress.counter('reading receipts', receipts.length);
-      const keys = () => receiptKeys(session, proxy, limited);
-      const own = await findOwnKeys(session);
-      const options = { proxy, files: receipts, counter, signal, keys, ownKeys: recipientsOf(own) };
-      const found = await fetchReceipts(options).finally(counter.end);
-      warnOfReceipts(session, found, own);
-      claims = new Claims(found.receipts);
-    } catch (error) {
-      if (!(error instanceof ClientError) || terminal.signal.aborted) throw error;
-      const what = wanted ? 'the receipt keys' : 'the delivery receipts';
-      const late = `${what} did not arrive within ${timeoutMs / 1000} s.${wanted ? '' : ' --paths waits longer.'}`;
-      output.warn(
-        `some submitted paths are not shown: ${error.code === 'interrupted' ? late : printable(error.message)}`,
-      );
-    }
+    return new Claims([]);
   }
-  return claims;
+  const limited = AbortSignal.any([terminal.signal, AbortSignal.timeout(timeoutMs)]);
+  const signal = wanted ? terminal.signal : limited;
+  try {
+    const counter = progress.counter('reading receipts', receipts.length);
+    const keys = () => receiptKeys(session, proxy, limited);
+    const own = await findOwnKeys(session);
+    const options = { proxy, files: receipts, counter, signal, keys, ownKeys: recipientsOf(own) };
+    const found = await fetchReceipts(options).finally(counter.end);
+    warnOfReceipts(session, found, own);
+    return new Claims(found.receipts);
+  } catch (error) {
+    if (!(error instanceof ClientError) || terminal.signal.aborted) throw error;
+    const what = wanted ? 'the receipt keys' : 'the delivery receipts';
+    const late = `${what} did not arrive within ${timeoutMs / 1000} s.${wanted ? '' : ' --paths waits longer.'}`;
+    const why = error.code === 'interrupted' ? late : printable(error.message);
+    output.warn(`some submitted paths are not shown: ${why}`);
+    return new Claims([]);
+  }
 }
 
 /** Says that nothing is staged, and for whom, as the visa has it: with another person's visa, another outbox is empty. */

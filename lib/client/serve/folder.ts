@@ -1,7 +1,6 @@
 import { type BigIntStats, constants } from 'node:fs';
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Recent } from '../../common/recent.ts';
 import { fileSource, openContainer } from '../../crypt4gh/index.ts';
 import { plaintextName } from '../api/download/disk/local-name.ts';
 import { ClientError } from '../api/errors.ts';
@@ -23,9 +22,6 @@ export type Names = ReadonlyMap<string, (() => Promise<OpenFile>) | undefined>;
 /** Reads a folder by the names in its path; `undefined`: there is none. */
 export type Find = (path: readonly string[]) => Promise<Names | undefined>;
 
-/** Milliseconds for which the names of a folder are shown again. */
-const keptMs = 5_000;
-const mostFolders = 1_000;
 /** Windows has no such flag. */
 const readingNoLink = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0);
 
@@ -37,24 +33,21 @@ const readingNoLink = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0);
  */
 export function folderBelow(
   root: string,
-  options: { readonly privateKeys: readonly Uint8Array[]; readonly plain: boolean; readonly now: () => number },
+  { privateKeys, plain }: { readonly privateKeys: readonly Uint8Array[]; readonly plain: boolean },
 ): Find {
-  const { privateKeys, plain, now } = options;
-  const listings = new Recent<Names>({ most: mostFolders, milliseconds: keptMs, now });
-  const namesOf = (folder: string) =>
-    listings.get(folder, async () => {
-      const entries = (await readdir(folder, { withFileTypes: true })).filter(({ name }) => !name.startsWith('.'));
-      const names = new Map<string, (() => Promise<OpenFile>) | undefined>();
-      for (const entry of entries) if (entry.isDirectory()) names.set(entry.name, undefined);
-      const files = entries.filter((entry) => entry.isFile()).map(({ name }) => [plaintextName(name), name] as const);
-      const show = (shown: string, file: string, keys?: readonly Uint8Array[]) => {
-        if (!names.has(shown)) names.set(shown, () => openFile(join(folder, file), keys));
-      };
-      for (const [shown, file] of files) if (shown !== file) show(shown, file, privateKeys);
-      // A container comes before a plain file of the same name: it is authenticated.
-      if (plain) for (const [shown, file] of files) if (shown === file) show(shown, file);
-      return names;
-    });
+  const namesOf = async (folder: string): Promise<Names> => {
+    const entries = (await readdir(folder, { withFileTypes: true })).filter(({ name }) => !name.startsWith('.'));
+    const names = new Map<string, (() => Promise<OpenFile>) | undefined>();
+    for (const entry of entries) if (entry.isDirectory()) names.set(entry.name, undefined);
+    const files = entries.filter((entry) => entry.isFile()).map(({ name }) => [plaintextName(name), name] as const);
+    const show = (shown: string, file: string, keys?: readonly Uint8Array[]) => {
+      if (!names.has(shown)) names.set(shown, () => openFile(join(folder, file), keys));
+    };
+    for (const [shown, file] of files) if (shown !== file) show(shown, file, privateKeys);
+    // A container comes before a plain file of the same name: it is authenticated.
+    if (plain) for (const [shown, file] of files) if (shown === file) show(shown, file);
+    return names;
+  };
   return async (path) => {
     let folder = root;
     // Names of requests become no paths: each is compared with those that the folder has.

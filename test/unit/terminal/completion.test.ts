@@ -41,10 +41,10 @@ describe('completion in bash', () => {
   });
 
   test('offers the options of the command, and those of every command', () => {
-    expect(offered('decrypt', '--')).toEqual(expect.arrayContaining(['--key', '--range', '--json', '--quiet']));
+    expect(offered('decrypt', '--')).toEqual(expect.arrayContaining(['--key', '--sender', '--json', '--quiet']));
     expect(offered('decrypt', '--rec')).toEqual([]);
     expect(offered('encrypt', '--rec')).toEqual(['--recipient']);
-    expect(offered('encrypt', '--')).toEqual(expect.arrayContaining(['--key', '--passphrase-file', '--range']));
+    expect(offered('encrypt', '--')).toEqual(expect.arrayContaining(['--key', '--passphrase-file']));
     expect(offered('decrypt', '--sen')).toEqual(['--sender']);
   });
 
@@ -58,7 +58,7 @@ describe('completion in bash', () => {
 
   test('offers the choices of an argument, and nothing where any text may stand', () => {
     expect(offered('completion', '')).toEqual(['bash', 'fish', 'zsh']);
-    expect(offered('decrypt', '--range', '')).toEqual([]);
+    expect(offered('list', '--dataset', '')).toEqual([]);
     expect(offered('keys', 'generate', 'sam')).toEqual([]);
   });
 

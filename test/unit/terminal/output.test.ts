@@ -66,7 +66,6 @@ describe('a line of JSON', () => {
   });
 });
 
-const headings = [{ title: 'NAME' }, { title: 'SIZE', align: 'right' }] as const;
 const columns: Columns<{ readonly name: string }> = [
   ['NAME', ({ name }) => name],
   ['SIZE', () => undefined, 'right'],
@@ -78,7 +77,7 @@ const rows = [
 
 describe('a table', () => {
   test('aligns cells, those of wide characters too', () => {
-    expect(formatTable(headings, rows, undefined)).toEqual([
+    expect(formatTable(columns, rows, undefined)).toEqual([
       'NAME           SIZE',
       'sample.bam  1.0 MiB',
       '标本.bam       12 B',
@@ -86,11 +85,11 @@ describe('a table', () => {
   });
 
   test('that does not fit is shown below one another, and nothing is cut', () => {
-    expect(formatTable(headings, rows, 15)).toEqual(['sample.bam', '  SIZE: 1.0 MiB', '标本.bam', '  SIZE: 12 B']);
+    expect(formatTable(columns, rows, 15)).toEqual(['sample.bam', '  SIZE: 1.0 MiB', '标本.bam', '  SIZE: 12 B']);
   });
 
   test('keeps most of its columns, and puts the others below each row', () => {
-    const wide = [...headings, { title: 'STATE' }, { title: 'PATH' }];
+    const wide = [...columns, ['STATE', undefined], ['PATH', undefined]] as const;
     const more = rows.map((row, index) => [...row, 'staged', index === 0 ? 'runs/sample of a tumour.bam' : '']);
     expect(formatTable(wide, more, 30, (line) => `*${line}*`)).toEqual([
       '*NAME           SIZE  STATE*',

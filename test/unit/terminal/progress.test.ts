@@ -132,7 +132,7 @@ describe('progress', () => {
       for (const task of tasks) task.add(MiB / 10);
     });
     expect(lastFrame(said.stderr)).toEqual(
-      [[], ['29 %, 7 s left'], ['👩\u200d🔬-sam…m.c4gh  30 %', '29 %, 7 s left']][rows - 1],
+      [[], ['29 %, 7 s left'], ['👩\u200d🔬-samp….c4gh  30 %', '29 %, 7 s left']][rows - 1],
     );
     progress.end();
   });

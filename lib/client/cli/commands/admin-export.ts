@@ -101,31 +101,20 @@ async function exportOne(
     if (!output.json) output.note(`The service now checks visa and release. ${showCommand} shows its outcome.`);
     return;
   }
-  const shown = await watch(output, showCommand, (onState) =>
-    waitForExport(proxy, { requestId, kind: words.kind }, terminal.signal, onState),
-  );
+  let last: string | undefined;
+  const onState = (shown: ShownExport) => {
+    const state = describeState(shown);
+    if (state !== last && isUnderWay(shown.state) && !output.json) output.note(state);
+    last = state;
+  };
+  const watched = { requestId, kind: words.kind };
+  const shown = await waitForExport(proxy, watched, terminal.signal, onState).catch((error: unknown) => {
+    output.warn(`stopped waiting; the export continues: ${showCommand} shows its outcome`);
+    throw error;
+  });
   output.result(shown, `${printable(words.id)}: ${describeState(shown)}`);
   const shortfall = shortfallOf(shown);
   if (shortfall) throw shortfall;
-}
-
-/** Shows each new state. If the wait ends first, says that the export continues. */
-async function watch(
-  output: Session['output'],
-  showCommand: string,
-  wait: (onState: (shown: ShownExport) => void) => Promise<ShownExport>,
-): Promise<ShownExport> {
-  let last: string | undefined;
-  try {
-    return await wait((shown) => {
-      const state = describeState(shown);
-      if (state !== last && isUnderWay(shown.state) && !output.json) output.note(state);
-      last = state;
-    });
-  } catch (error) {
-    output.warn(`stopped waiting; the export continues: ${showCommand} shows its outcome`);
-    throw error;
-  }
 }
 
 async function exportBatch(
@@ -139,12 +128,8 @@ async function exportBatch(
   const onResult = (result: BatchResult) => {
     const { row, outcome, requestId, time, sameAs, order, error, shown } = result;
     counts[outcome] += 1;
-    const head = { line: row.line, outcome, id: row.id, type: row.type };
     const record = {
-      ...head,
-      requestId,
-      time,
-      sameAs,
+      ...{ line: row.line, outcome, id: row.id, type: row.type, requestId, time, sameAs },
       ...(order && recordOf(order)),
       ...(shown && { state: shown.state, reason: shown.reason, counts: shown.counts }),
       ...(error && { error: problemOf(error) }),
@@ -184,15 +169,10 @@ function textOf({ outcome, requestId, time, sameAs, error, shown, former }: Batc
 }
 
 function recordOf({ request, fingerprint, recipient, visaExpires, doubts }: ExportOrder) {
-  return {
-    id: request.id,
-    type: request.type,
-    kind: request.kind,
-    publicKeyFingerprint: fingerprint,
-    recipient: recipient && { issuer: recipient.issuer, subject: recipient.subject },
-    visaExpires: visaExpires?.toISOString(),
-    doubts,
-  };
+  const { id, type, kind } = request;
+  const who = recipient && { issuer: recipient.issuer, subject: recipient.subject };
+  const expires = visaExpires?.toISOString();
+  return { id, type, kind, publicKeyFingerprint: fingerprint, recipient: who, visaExpires: expires, doubts };
 }
 
 function describe({ request, fingerprint, recipient, visaExpires }: ExportOrder): string {

@@ -5,10 +5,11 @@ import {
   type ListedExport,
   type ShownExport,
 } from '../../../contract/export-state.ts';
+import { explainReason } from '../../../contract/reasons.ts';
 import { type Columns, counted, formatBytes, formatFacts } from '../../../terminal/output.ts';
 import { exportedFilesPerPage, exportsPerPage } from '../../api/delivery-api.ts';
 import { administered, administratorApi } from '../export/administrator.ts';
-import { describeState, explainReasons, filesOf } from '../export/describe-export.ts';
+import { describeState } from '../export/describe-export.ts';
 import { parseCount, parseTime, withAdministratorOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 import { registerExport } from './admin-export.ts';
@@ -99,7 +100,10 @@ export function registerAdmin(program: Command, context: CommandContext): void {
 /** Says what the reason codes mean, and what to do. With `--json` a program gets the codes alone. */
 function explain(output: Session['output'], rows: readonly { readonly reason: string | null }[]): void {
   if (output.json) return;
-  for (const line of explainReasons(rows.map(({ reason }) => reason))) output.note(line);
+  for (const reason of [...new Set(rows.map((row) => row.reason ?? ''))].sort()) {
+    const why = explainReason(reason);
+    if (why) output.note(`${reason}: ${why.meaning}. ${why.remedy}`);
+  }
 }
 
 /** The lines about one export. Times are in UTC. */
@@ -111,7 +115,7 @@ function describe(shown: ShownExport): string {
     ['state', describeState(shown)],
     ['dataset', dataset],
     ['file', file],
-    ['staged', counts.total === 0 ? null : `${filesOf(counts.staged)}, ${formatBytes(bytes)}`],
+    ['staged', counts.total === 0 ? null : `${counted(counts.staged, 'file')}, ${formatBytes(bytes)}`],
     ['recipient', recipient],
     ['key', keyFingerprint && `SHA-256 ${keyFingerprint}`],
     ['requested', requestedAt],

@@ -1,7 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
-import * as z from 'zod/mini';
 import { unverifiedClaims } from '../../../common/untrusted-json.ts';
 import { isReceiptName } from '../../../contract/delivery.ts';
 import { usageError } from '../../../terminal/errors.ts';
@@ -18,7 +17,6 @@ import { filesHelp, withOutputOptions } from '../files/options.ts';
 import { keySetOption } from '../folder-receipts.ts';
 import { PrivateKeys, readPrivateKeys } from '../key-files.ts';
 import { urlOption, withConnectionOptions, withKeyOptions } from '../options.ts';
-import { rangeOption } from '../range.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 const afterHelp = `${filesHelp}
@@ -43,8 +41,7 @@ Examples:
   data-out decrypt --key me.sec.pem sample.bam.c4gh                (writes sample.bam)
   data-out decrypt --key me.sec.pem data -o open --delete          (all of the folder data)
   data-out decrypt --key me.sec.pem - < sample.bam.c4gh | samtools view -
-  data-out decrypt --key me.sec.pem --sender alice.pub.pem sample.bam.c4gh
-  data-out decrypt --key me.sec.pem --range 0-65536 -o head.bin sample.bam.c4gh`;
+  data-out decrypt --key me.sec.pem --sender alice.pub.pem sample.bam.c4gh`;
 
 export function registerDecrypt(program: Command, context: CommandContext): void {
   const decrypt = program
@@ -56,7 +53,6 @@ export function registerDecrypt(program: Command, context: CommandContext): void
       withKeyOptions(decrypt),
       'file, or folder for several (default: the names without .c4gh; standard output for standard input)',
     )
-      .addOption(rangeOption())
       .option('--delete', 'remove each container once its plaintext is verified')
       .option('--sender <file>', 'public key of the sender; refuse files of others (default: any sender)')
       .option(...keySetOption)
@@ -66,8 +62,8 @@ export function registerDecrypt(program: Command, context: CommandContext): void
     .action(async (names, options, command) => {
       await using session = await openSession(context, command);
       const { files, isMany } = await filesToDecrypt(names, options, session);
-      const { sender, passphraseFile, range } = options;
-      if (options.delete && (range ?? files.find((file) => [file.input, file.output].includes('-')))) {
+      const { sender, passphraseFile } = options;
+      if (options.delete && files.some((file) => [file.input, file.output].includes('-'))) {
         throw usageError('--delete', 'this needs whole files as input and output');
       }
       const read = [...files.map(({ input }) => input), sender, passphraseFile];
@@ -89,7 +85,7 @@ export function registerDecrypt(program: Command, context: CommandContext): void
 /** @throws UsageError; ClientError `not_found` for a folder without containers */
 async function filesToDecrypt(
   names: readonly string[],
-  { output, range, ...options }: DecryptOptions,
+  { output, ...options }: DecryptOptions,
   session: Session,
 ): Promise<{ readonly files: readonly FileToDecrypt[]; readonly isMany: boolean }> {
   const { folder } = session.terminal;
@@ -114,7 +110,6 @@ async function filesToDecrypt(
     }
   }
   if (!isMany) return { files, isMany };
-  if (range !== undefined) throw usageError('--range', 'this is for a single file');
   if (names.includes('-')) throw usageError('files', 'standard input is decrypted alone', 'Omit "-" or the others.');
   if (output === '-') {
     throw usageError('--output', 'several files cannot be written to standard output', 'Name a folder.');
@@ -143,9 +138,6 @@ async function containersBelow(name: string, { terminal, output }: Session): Pro
   return found;
 }
 
-/** What a receipt says of its files, as far as it is needed here. */
-const listedNames = z.object({ files: z.array(z.object({ name: z.string() })) });
-
 /**
  * Receipts alone are what --delete leaves of a folder whose plaintexts are in the output folder. Only this message depends on the
  * receipts, so they are not verified.
@@ -162,10 +154,10 @@ async function explainEmpty(
   const plaintexts = new Set(await readdir(opened).catch(() => []));
   const what = `no file below ${printable(name)} ends in .c4gh`;
   for (const receipt of options.delete ? await receiptNames(folder) : []) {
-    const { data } = listedNames.safeParse(unverifiedClaims(await readFile(join(folder, receipt), 'utf8')));
-    if (!data?.files.some((file) => plaintexts.has(plaintextName(file.name)))) continue;
-    output.note(`${what}: nothing is left to decrypt.`);
-    return;
+    const files: unknown = unverifiedClaims(await readFile(join(folder, receipt), 'utf8'))?.files;
+    const names = Array.isArray(files) ? files.map((file) => String(Object(file).name)) : [];
+    if (!names.some((listed) => plaintexts.has(plaintextName(listed)))) continue;
+    return output.note(`${what}: nothing is left to decrypt.`);
   }
   throw new ClientError('not_found', what);
 }

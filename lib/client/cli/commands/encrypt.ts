@@ -1,15 +1,12 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { encrypt, encryptedBodySize, encryptFile } from '../../../crypt4gh/index.ts';
 import { usageError } from '../../../terminal/errors.ts';
-import type { Input } from '../files/input.ts';
 import { filesHelp, withOutputOptions, withRecipients, writeForReaders } from '../files/options.ts';
-import type { Sink } from '../files/output-file.ts';
-import { counted, sliced } from '../files/streams.ts';
+import { counted } from '../files/streams.ts';
 import { threadsFor, whileGrowing } from '../files/threads.ts';
 import { readPrivateKey, wiping } from '../key-files.ts';
 import { publicKeyForms, withKeyOptions } from '../options.ts';
-import { type ByteRangeOption, checkWithin, rangeOption } from '../range.ts';
-import { type CommandContext, openSession, type Session } from '../session.ts';
+import { type CommandContext, openSession } from '../session.ts';
 
 const afterHelp = `${filesHelp}
 
@@ -20,26 +17,25 @@ Examples:
   data-out encrypt -r alice.pub.pem sample.bam               (writes sample.bam.c4gh)
   data-out encrypt -r alice.pub.pem -r bob.pub.pem sample.bam
   samtools view -b in.bam | data-out encrypt -r alice.pub.pem - > out.bam.c4gh
-  data-out encrypt -r alice.pub.pem --key me.sec.pem sample.bam
-  data-out encrypt -r alice.pub.pem --range 0-65536 -o head.c4gh sample.bam`;
+  data-out encrypt -r alice.pub.pem --key me.sec.pem sample.bam`;
 
 export function registerEncrypt(program: Command, context: CommandContext): void {
-  const encrypt = program
+  const encrypting = program
     .command('encrypt')
     .description('encrypt a file for one or more readers (Crypt4GH)')
     .argument('[file]', 'what to encrypt', '-');
   withOutputOptions(
     withKeyOptions(
-      withRecipients(encrypt, `a reader's public key: ${publicKeyForms}; repeatable`),
+      withRecipients(encrypting, `a reader's public key: ${publicKeyForms}; repeatable`),
       'your private key, which proves the sender (default: a new one)',
     ),
     'file (default: the name with .c4gh; standard output for standard input)',
   )
-    .addOption(rangeOption())
     .addHelpText('after', afterHelp)
     .action(async (file, options, command) => {
       await using session = await openSession(context, command);
-      const { key, range } = options;
+      const { progress, terminal } = session;
+      const { key } = options;
       if ((key?.length ?? 0) > 1) throw usageError('--key', 'a file has one sender: give one key');
       // Only --key: a key in the settings must not reveal the writer by accident.
       const [keyFile] = key === undefined ? [] : session.settings.keyFiles;
@@ -47,36 +43,17 @@ export function registerEncrypt(program: Command, context: CommandContext): void
       await writeForReaders(session, { ...options, file, name }, async (sink, input, recipients) => {
         const senderKey = keyFile === undefined ? undefined : await readPrivateKey(keyFile, session);
         using _wiped = wiping(senderKey);
-        await encryptTo(sink, session, input, range, { recipients, senderKey });
+        const { handle, label, isPipe, size } = input;
+        const keys = { recipients, senderKey };
+        await using workers = threadsFor(size, terminal.signal, isPipe);
+        if (workers && handle && sink.handle) {
+          const target = sink.handle;
+          const work = () => encryptFile(handle, target, { ...keys, workers });
+          return await whileGrowing(target, { progress, label, total: encryptedBodySize(size ?? 0) }, work);
+        }
+        using task = progress.task(label, size);
+        const how = { ...keys, ...(workers && { workers }), reuseMemory: true };
+        await sink.write(encrypt(counted(input.stream(), task.add), how));
       });
     });
-}
-
-/** The bytes of the input in `range`, and how many; `undefined` for a pipe. @throws UsageError if it begins after the end */
-function partOf(input: Input, range: ByteRangeOption | undefined) {
-  if (range === undefined) return { size: input.size, bytes: input.stream() };
-  if (input.size === undefined) return { size: undefined, bytes: sliced(input.stream(), range) };
-  checkWithin(range, input.size);
-  const size = Math.min(range.end ?? input.size, input.size) - range.start;
-  return { size, bytes: sliced(input.stream(range.start), { start: 0, end: size }) };
-}
-
-async function encryptTo(
-  sink: Sink,
-  { progress, terminal }: Session,
-  input: Input,
-  range: ByteRangeOption | undefined,
-  keys: { readonly recipients: readonly Uint8Array[]; readonly senderKey: Uint8Array | undefined },
-): Promise<void> {
-  const { handle, label, isPipe } = input;
-  const { size, bytes } = partOf(input, range);
-  await using workers = threadsFor(size, terminal.signal, isPipe);
-  if (workers && handle && sink.handle && !range) {
-    const target = sink.handle;
-    const work = () => encryptFile(handle, target, { ...keys, workers });
-    return await whileGrowing(target, { progress, label, total: encryptedBodySize(size ?? 0) }, work);
-  }
-  using task = progress.task(label, size);
-  const how = { ...keys, ...(workers && { workers }), reuseMemory: true };
-  await sink.write(encrypt(counted(bytes, task.add), how));
 }

@@ -55,10 +55,8 @@ export function registerKeys(program: Command, context: CommandContext): void {
       await using session = await openSession(context, command);
       const { terminal, output, settings } = session;
       const files = keyPairFiles(name);
-      const read = async () =>
-        passphrase
-          ? ((await settings.passphrase?.()) ?? (await askNewPassphrase(terminal, files.privateKey)))
-          : undefined;
+      const given = async () => (await settings.passphrase?.()) ?? (await askNewPassphrase(terminal, files.privateKey));
+      const read = async () => (passphrase ? await given() : undefined);
       const fingerprint = await writeKeyPair({ ...files, terminal, force: force === true, passphrase: read });
       output.result(
         { ...files, fingerprint },
@@ -94,41 +92,29 @@ export function registerKeys(program: Command, context: CommandContext): void {
     .action(async (file, { passphrase, newPassphraseFile }, command) => {
       await using session = await openSession(context, command);
       const { terminal } = session;
-      const newPassphrase = async () => {
-        if (!passphrase) return undefined;
-        if (newPassphraseFile === undefined) return await askNewPassphrase(terminal, file);
-        return await readSecretFile('--new-passphrase-file', resolve(terminal.folder, newPassphraseFile));
-      };
-      await changePassphrase(session, file, newPassphrase);
+      const path = resolve(terminal.folder, file);
+      const bytes = await readFile(path).catch(() => Buffer.alloc(0));
+      if (bytes.includes('BEGIN OPENSSH')) {
+        throw usageError(printable(file), 'this is a key of OpenSSH', 'Use ssh-keygen -p -f FILE.');
+      }
+      const privateKey = await readPrivateKey(path, session);
+      using _wiped = wiping(privateKey);
+      const { comment } = inspectPrivateKey(bytes);
+      await writeOutput({ name: file, terminal, force: true, mode: 0o600 }, async (sink) => {
+        const given = () =>
+          newPassphraseFile === undefined
+            ? askNewPassphrase(terminal, file)
+            : readSecretFile('--new-passphrase-file', resolve(terminal.folder, newPassphraseFile));
+        const changed = await formatPrivateKey(privateKey, {
+          ...(passphrase && { passphrase: notEmpty(await given()) }),
+          // A comment that is not UTF-8 cannot be written back as it was, so it is left out.
+          ...(comment !== undefined && !comment.includes('\ufffd') && { comment }),
+        });
+        await sink.write([Buffer.from(changed)]);
+      });
       session.output.result({ file, protected: passphrase }, `${printable(file)} has another passphrase`);
-      await warnOfCommit(resolve(terminal.folder, file), session.output);
+      await warnOfCommit(path, session.output);
     });
-}
-
-async function changePassphrase(
-  session: Session,
-  file: string,
-  newPassphrase: () => Promise<string | undefined>,
-): Promise<void> {
-  const { terminal } = session;
-  const path = resolve(terminal.folder, file);
-  const bytes = await readFile(path).catch(() => Buffer.alloc(0));
-  if (bytes.includes('BEGIN OPENSSH')) {
-    throw usageError(printable(file), 'this is a key of OpenSSH', 'Use ssh-keygen -p -f FILE.');
-  }
-  const privateKey = await readPrivateKey(path, session);
-  using _wiped = wiping(privateKey);
-  const { comment } = inspectPrivateKey(bytes);
-  // A comment that is not UTF-8 cannot be written back as it was, so it is left out.
-  const kept = comment?.includes('\ufffd') ? undefined : comment;
-  await writeOutput({ name: file, terminal, force: true, mode: 0o600 }, async (sink) => {
-    const passphrase = await newPassphrase();
-    const changed = await formatPrivateKey(privateKey, {
-      ...(passphrase !== undefined && { passphrase: notEmpty(passphrase) }),
-      ...(kept !== undefined && { comment: kept }),
-    });
-    await sink.write([Buffer.from(changed)]);
-  });
 }
 
 function askNewPassphrase(terminal: Terminal, file: string): Promise<string> {

@@ -84,15 +84,12 @@ function rowOf({ name, size, modified, expires }: ListedFile, path: string | und
 function warnOfExpiry(files: readonly ListedFile[], output: Session['output'], now: Date): void {
   const limit = now.getTime() + warnedDays * 86_400_000;
   const times = files.flatMap(({ name, expires }) =>
-    expires && expires.getTime() < limit && !isReceiptName(name) ? expires.getTime() : [],
+    expires && expires.getTime() < limit && !isReceiptName(name) ? expires.toISOString() : [],
   );
-  if (times.length === 0) return;
-  const earliest = times.reduce((one, other) => Math.min(one, other));
-  const first = dateOf(new Date(earliest).toISOString());
-  const verb = times.length === 1 ? 'expires' : 'expire';
-  output.warn(
-    `${counted(times.length, 'file')} ${verb} within ${warnedDays} days, the first at ${first} UTC: download soon`,
-  );
+  const [first] = times.sort();
+  if (first === undefined) return;
+  const what = `${counted(times.length, 'file')} ${times.length === 1 ? 'expires' : 'expire'} within ${warnedDays} days`;
+  output.warn(`${what}, the first at ${dateOf(first)} UTC: download soon`);
 }
 
 /** `2026-12-21 09:14`, in UTC like all times of the service. */

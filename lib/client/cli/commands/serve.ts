@@ -47,10 +47,8 @@ export function registerServe(program: Command, context: CommandContext): void {
       const { signal } = terminal;
       // Other systems reveal the owner of a connection only to privileged processes.
       const ownerOf = process.platform === 'linux' ? connectionOwner : undefined;
-      if (!ownerOf)
-        output.warn(
-          'this system does not reveal who connects: other users of this machine can read, if they learn the address',
-        );
+      const risk = 'other users of this machine can read, if they learn the address';
+      if (!ownerOf) output.warn(`this system does not reveal who connects: ${risk}`);
       let last = '';
       const served = await serve({
         port,
@@ -76,17 +74,14 @@ export function registerServe(program: Command, context: CommandContext): void {
 
 /** @throws UsageError, ClientError */
 async function folderOf(session: Session, folder: string, plain: boolean): Promise<Find> {
-  const { terminal } = session;
-  const root = resolve(terminal.folder, folder);
+  const root = resolve(session.terminal.folder, folder);
   if (!(await isFolder(root))) throw new ClientError('not_found', `there is no folder ${printable(folder)}`);
   const { raw: privateKeys } = await readPrivateKeys(session);
-  return folderBelow(root, { privateKeys, plain, now: () => terminal.now().getTime() });
+  return folderBelow(root, { privateKeys, plain });
 }
 
 function checkedOrigin(text: string): string {
   if (URL.canParse(text) && new URL(text).origin === text && text !== 'null') return text;
-  throw usageError(
-    '--allow-origin',
-    'expected an origin as browsers send it: https://igv.org, with a port if it has one',
-  );
+  const form = 'expected an origin as browsers send it: https://igv.org, with a port if it has one';
+  throw usageError('--allow-origin', form);
 }

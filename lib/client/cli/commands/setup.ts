@@ -23,8 +23,8 @@ import {
   variables,
   variablesSet,
 } from '../settings.ts';
-import { type Answers, askAll, exists, type GivenAnswers, type PlannedKey } from '../setup/answers.ts';
-import { backupOf, passwordFile, store } from '../setup/store.ts';
+import { askAll, exists, type GivenAnswers, type PlannedKey } from '../setup/answers.ts';
+import { passwordFile, store } from '../setup/store.ts';
 
 const afterHelp = `
 Enter takes the value in brackets, or leaves a setting out: a service for which you have no user name asks for none. Nothing is
@@ -87,89 +87,76 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
   const { input: isAsking, passphraseFile, insecureHttp } = options;
   const nobody = { ask: undefined, askAside: undefined, askShown: undefined };
   const terminal: Terminal = isAsking ? context.terminal : { ...context.terminal, ...nobody };
-  if (isAsking && !(terminal.ask && terminal.askShown)) throw noTerminal();
+  if (isAsking && !(terminal.ask && terminal.askShown)) {
+    const options = '--no-input --url URL --visa FILE --username NAME --password-file FILE --key FILE';
+    const remedy = `Run it in a terminal, or give the answers: data-out setup ${options}.`;
+    throw new UsageError('setup asks questions, but there is no terminal to ask on', { remedy });
+  }
   const { output } = openSession(terminal, command);
   const { config: named, ca }: SettingOptions = command.optsWithGlobals();
   const { path } = configPath(terminal, named);
   const isReplaced = await exists(path);
-  const config = await readConfigFile(path, { mustExist: isReplaced });
-  const absolute = (value: string | undefined) => value && pathOf({ value, folder: dirname(path) });
-  const oldKeys = (config.key_files ?? []).map((value) => pathOf({ value, folder: dirname(path) }));
-  if (isAsking) output.note(introduction(path, isReplaced));
+  const config = await readConfigFile(path, isReplaced);
+  const absolute = (value: string) => pathOf({ value, folder: dirname(path) });
+  const old: ConfigFile = {
+    // An address with a password in it must not be shown.
+    url: config.url?.includes('@') ? undefined : config.url,
+    visa_file: config.visa_file && absolute(config.visa_file),
+    username: config.username,
+    password_file: config.password_file && absolute(config.password_file),
+    key_files: config.key_files?.map(absolute),
+  };
+  const known = isReplaced ? `Your settings in ${printable(path)} are in brackets. ` : '';
+  if (isAsking) output.note(`${known}Enter takes the value in brackets. Ctrl-C quits and changes nothing.`);
   const find = finder(terminal, { path, config });
+  const given = find('--passphrase-file', passphraseFile, variables.passphrase_file, 'passphrase_file');
   const answers = await askAll({
     terminal,
     output,
     given: options,
-    old: {
-      // An address with a password in it must not be shown.
-      url: config.url?.includes('@') ? undefined : config.url,
-      visaFile: absolute(config.visa_file),
-      username: config.username,
-      passwordFile: absolute(config.password_file),
-      keyFile: oldKeys[0],
-    },
+    old,
     passphrase: options.passphrase
-      ? secretOf(find('--passphrase-file', passphraseFile, variables.passphrase_file, 'passphrase_file'), passphraseOf)
+      ? secretOf(given, (_source, passphrase) => notEmpty(passphrase))
       : async () => undefined,
   });
   const { typedPassword, newKey, keyFile } = answers;
-  const passwordPath = typedPassword === undefined ? answers.passwordFile : passwordFile(path);
-  const others = oldKeys.filter((file) => file !== keyFile);
+  const others = old.key_files?.filter((file) => file !== keyFile) ?? [];
   // Older keys are kept, because older files were made for them. One that is gone would stop every command that decrypts.
   const lost = (await Promise.all(others.map(async (file) => ((await exists(file)) ? [] : file)))).flat();
   const fromHere = (file: string | undefined) => file && resolve(terminal.folder, file);
   const changed: ConfigFile = {
     ...config,
-    url: answers.url,
-    visa_file: answers.visaFile,
-    username: answers.username,
-    password_file: passwordPath,
+    ...answers.settings,
+    ...(typedPassword !== undefined && { password_file: passwordFile(path) }),
     ...(keyFile && { key_files: [keyFile, ...others.filter((file) => !lost.includes(file))] }),
     passphrase_file: fromHere(passphraseFile) ?? config.passphrase_file,
     ca_file: fromHere(ca) ?? config.ca_file,
     insecure_http: insecureHttp ?? config.insecure_http,
   };
-  const replacesPassword = absolute(config.password_file) === passwordFile(path);
+  const replacesPassword = old.password_file === passwordFile(path);
   await store({ path, config: changed, answers, replacesPassword, terminal });
-  output.note(`Settings: ${printable(path)}${isReplaced ? `; the old ones: ${printable(backupOf(path))}` : ''}`);
-  const secrets = [
-    ...(typedPassword === undefined ? [] : [passwordFile(path)]),
-    ...(newKey ? [newKey.privateKey] : []),
-  ];
-  for (const secret of secrets) await warnOfCommit(resolve(terminal.folder, secret), output);
+  output.note(`Settings: ${printable(path)}${isReplaced ? `; the old ones: ${printable(path)}.bak` : ''}`);
+  if (typedPassword !== undefined) await warnOfCommit(passwordFile(path), output);
+  if (newKey) await warnOfCommit(newKey.privateKey, output);
   for (const file of keyFile ? lost : []) {
     output.warn(`${printable(file)} no longer exists, and is removed from the settings`);
   }
-  for (const name of shadowing(changed, terminal)) {
-    output.warn(`${name} is set in the environment, and overrides the configuration file`);
+  for (const [name, names] of Object.entries(variables)) {
+    const setting = name as keyof typeof variables;
+    for (const variable of changed[setting] === undefined ? [] : variablesSet(names, terminal.env, setting)) {
+      output.warn(`${variable} is set in the environment, and overrides the configuration file`);
+    }
   }
   await examineAll({ ...context, terminal }, command, path, newKey);
-  const next = nextStep(answers, terminal);
-  output.result({ config: path, ...next.record }, next.text);
-}
-
-const passphraseOf = (_source: string, passphrase: string) => notEmpty(passphrase);
-
-function noTerminal(): UsageError {
-  return new UsageError('setup asks questions, but there is no terminal to ask on', {
-    remedy:
-      'Run it in a terminal, or give the answers: data-out setup --no-input --url URL --visa FILE --username NAME ' +
-      '--password-file FILE --key FILE.',
-  });
-}
-
-function introduction(path: string, isReplaced: boolean): string {
-  const enter = 'Enter takes the value in brackets. Ctrl-C quits and changes nothing.';
-  return isReplaced ? `Your settings in ${printable(path)} are in brackets. ${enter}` : enter;
-}
-
-/** Variables of the environment that override a setting of the file. */
-function shadowing(config: ConfigFile, { env }: Terminal): string[] {
-  return Object.entries(variables).flatMap(([name, names]) => {
-    const setting = name as keyof typeof variables;
-    return config[setting] === undefined ? [] : variablesSet(names, env, setting);
-  });
+  const next = 'data-out list';
+  if (newKey === undefined) return output.result({ config: path, next }, `Next: ${next}`);
+  const { publicKey, privateKey } = newKey;
+  const [shown, secret] = [publicKey, privateKey].map((file) => printable(relative(terminal.folder, file)));
+  output.result(
+    { config: path, publicKey, privateKey, next },
+    `Next: send ${shown} to the administrator of the archive. Never send ${secret}: it opens your files.\n` +
+      `When your files are staged: ${next}`,
+  );
 }
 
 /** The checks of `doctor` with the settings as every other command finds them. @throws ClientError if one fails */
@@ -189,18 +176,4 @@ async function examineAll(
   throw new ClientError(error.code, `your settings are stored, but ${error.message}`, {
     remedy: 'Follow the remedy below that check. data-out setup changes an answer, data-out doctor checks again.',
   });
-}
-
-function nextStep({ newKey }: Answers, { folder }: Terminal) {
-  const list = 'data-out list';
-  if (newKey === undefined) return { record: { next: list }, text: `Next: ${list}` };
-  const [publicKey = '', privateKey = ''] = [newKey.publicKey, newKey.privateKey].map((file) =>
-    printable(relative(folder, file)),
-  );
-  return {
-    record: { publicKey: newKey.publicKey, privateKey: newKey.privateKey, next: list },
-    text:
-      `Next: send ${publicKey} to the administrator of the archive. Never send ${privateKey}: it opens your files.\n` +
-      `When your files are staged: ${list}`,
-  };
 }

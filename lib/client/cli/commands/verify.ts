@@ -103,7 +103,7 @@ async function filesOf(
   await using workers = privateKeys.length > 0 ? threadsFor(bytes, signal) : undefined;
   let outbox: ReturnType<typeof namesInOutbox> | undefined;
   const inOutbox = async () => {
-    outbox ??= isOffline ? Promise.resolve(undefined) : namesInOutbox(session);
+    if (!isOffline) outbox ??= namesInOutbox(session);
     return await outbox;
   };
   const reading = (name: string, size: number) => progress.task(printable(name), size);
@@ -116,19 +116,16 @@ async function filesOf(
 /** @returns `undefined` without a visa, or if the service does not answer: then expired files are shown as missing */
 async function namesInOutbox(session: Session): Promise<ReadonlySet<string> | undefined> {
   const { settings, terminal, output } = session;
-  const why = (text: string) => output.note(printable(`Files that have expired are shown as missing: ${text}`));
-  if (settings.visa === undefined) {
-    why('without --visa your outbox cannot be listed.');
-    return undefined;
-  }
+  let why = 'without --visa your outbox cannot be listed.';
   try {
-    const files = await Array.fromAsync(new ProxyApi(await session.service()).list({ signal: terminal.signal }));
-    return new Set(files.map(({ name }) => name));
+    const files = settings.visa && new ProxyApi(await session.service()).list({ signal: terminal.signal });
+    if (files) return new Set((await Array.fromAsync(files)).map(({ name }) => name));
   } catch (error) {
     if (!(error instanceof ClientError) || error.code === 'interrupted') throw error;
-    why(error.message);
-    return undefined;
+    why = error.message;
   }
+  output.note(printable(`Files that have expired are shown as missing: ${why}`));
+  return undefined;
 }
 
 /** As `--json` shows it. */

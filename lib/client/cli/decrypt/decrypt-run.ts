@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { open, realpath, rm, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { decrypt, decryptFile, fileSource, openContainer, openHeader } from '../../../crypt4gh/index.ts';
+import { decrypt, decryptFile, fileSource, openHeader } from '../../../crypt4gh/index.ts';
 import { UsageError } from '../../../terminal/errors.ts';
 import { printable } from '../../../terminal/output.ts';
 import { checkFile, type FileVerdict } from '../../api/download/check-file.ts';
@@ -13,15 +13,13 @@ import { receiptNames } from '../../api/receipts/receipt-files.ts';
 import { type Input, openInput } from '../files/input.ts';
 import { type OutputFileOptions, outputOf, reportWritten } from '../files/options.ts';
 import { existsAlready, type Sink, writeOutput } from '../files/output-file.ts';
-import { counted, sliced } from '../files/streams.ts';
+import { counted } from '../files/streams.ts';
 import { threadsFor, whileGrowing } from '../files/threads.ts';
 import { keysOf, readFolder } from '../folder-receipts.ts';
 import { type PrivateKeys, readPublicKey } from '../key-files.ts';
-import { type ByteRangeOption, checkWithin } from '../range.ts';
 import type { Session } from '../session.ts';
 
 export interface DecryptOptions extends OutputFileOptions {
-  readonly range?: ByteRangeOption | undefined;
   readonly sender?: string;
   /** File with the service's key set. */
   readonly keys?: string;
@@ -69,7 +67,6 @@ export function decryption(
 ) {
   const { terminal, output, progress } = session;
   const { signal } = terminal;
-  const { range } = options;
   const pathOf = (name: string) => resolve(terminal.folder, name);
   const claimsOf = new Map<string, Promise<Claims>>();
 
@@ -137,36 +134,30 @@ export function decryption(
 
   const write = async (sink: Sink, { container, opening }: Job, onBytes: (bytes: Uint8Array) => void) => {
     const { handle, label, size } = container;
-    if (range && handle) {
-      const reader = await openContainer(await fileSource(handle), opening);
-      if (reader.size !== undefined) checkWithin(range, reader.size);
-      return await sink.write(reader.stream(range.start, range.end));
-    }
     await using workers = threadsFor(size, signal, container.isPipe);
-    if (workers && handle && sink.handle && !range) {
+    if (workers && handle && sink.handle) {
       const target = sink.handle;
       const work = () => decryptFile(handle, target, { ...opening, workers });
       return void (await whileGrowing(target, { progress, label, total: size ?? 0 }, work));
     }
     using task = progress.task(label, size);
     const how = { ...opening, ...(workers && { workers }), reuseMemory: true };
-    const plaintext = seen(decrypt(counted(container.stream(), task.add), how), onBytes);
-    await sink.write(range ? sliced(plaintext, range) : plaintext);
+    await sink.write(seen(decrypt(counted(container.stream(), task.add), how), onBytes));
   };
 
   /** @returns what the receipt says of it, and whether it says so of the plaintext rather than of the container */
-  const decryptTo = async (sink: Sink, job: Job): Promise<Compared> => {
+  const decryptTo = async (sink: Sink, job: Job) => {
     const { claim } = job;
     checkSize(job);
-    const isCompared = claim !== undefined && range === undefined;
-    const hasSum = isCompared && claim.file.plaintext_sha256 !== undefined && !(await hasEditList(job));
+    const hasSum = claim?.file.plaintext_sha256 !== undefined && !(await hasEditList(job));
     const hash = createHash('sha256');
     const isPiped = sink.path === undefined;
     await write(sink, job, (bytes) => hasSum && isPiped && hash.update(bytes));
-    if (!isCompared) return { verdict: undefined, isPlaintextCompared: false };
     if (!hasSum) return { verdict: await checkContainer(job), isPlaintextCompared: false };
-    const isRight = () => hash.digest('hex') === claim.file.plaintext_sha256;
-    const found = isPiped ? (isRight() ? rightSum : otherSum) : await compare(job, sink.path, 'plaintext');
+    const otherSum = { state: 'differs', size: 0, detail: 'its plaintext has another SHA-256' } as const;
+    const isRight = () => hash.digest('hex') === claim?.file.plaintext_sha256;
+    const piped = () => (isRight() ? ({ state: 'plaintext', size: 0 } as const) : otherSum);
+    const found = isPiped ? piped() : await compare(job, sink.path, 'plaintext');
     return { verdict: accepted(job, found), isPlaintextCompared: true };
   };
 
@@ -181,8 +172,7 @@ export function decryption(
     const { verdict, isPlaintextCompared } =
       skipped ?? (await writeOutput(to, async (sink) => await decryptTo(sink, await jobOf(file, container))));
     const verified = verdict?.state === 'plaintext' || verdict?.state === 'bytes' ? verdict.state : undefined;
-    const isWhole = container.handle && range === undefined;
-    const doubt = isWhole && !verified ? (verdict?.detail ?? 'no delivery receipt names it') : undefined;
+    const doubt = container.handle && !verified ? (verdict?.detail ?? 'no delivery receipt names it') : undefined;
     if (skipped === undefined) reportWritten(output, { file: input, output: name, verified }, doubt);
     if (options.delete && isPlaintextCompared && verdict?.state === 'plaintext') {
       await flush(await realpath(target));
@@ -191,14 +181,6 @@ export function decryption(
     return { outcome: skipped === undefined ? 'decrypted' : 'skipped', verified };
   };
 }
-
-interface Compared {
-  readonly verdict: FileVerdict | undefined;
-  readonly isPlaintextCompared: boolean;
-}
-
-const rightSum: FileVerdict = { state: 'plaintext', size: 0 };
-const otherSum: FileVerdict = { state: 'differs', size: 0, detail: 'its plaintext has another SHA-256' };
 
 /** @throws ClientError `damaged` if the receipt lists more bytes than the container has */
 function checkSize({ file: { input }, container: { size }, claim }: Job): void {

@@ -1,9 +1,6 @@
-import { Crypt4ghError, PassphraseError } from '../../../crypt4gh/index.ts';
 import { UsageError } from '../../../terminal/errors.ts';
-import { failureOf } from '../../../terminal/failure.ts';
 import { type Output, printable } from '../../../terminal/output.ts';
 import { ClientError, type ClientErrorCode } from '../../api/errors.ts';
-import { clientFailure } from '../failure.ts';
 
 /** The result of one check. */
 export interface CheckResult {
@@ -14,49 +11,18 @@ export interface CheckResult {
   readonly text: string;
   /** What to do, in a sentence. */
   readonly remedy?: string | undefined;
-  /** With `failed`: code of the command's error. */
+  /** With `failed`: code of the command's error; default: `usage`. */
   readonly code?: ClientErrorCode;
   /** What was found, for programs. */
   readonly details?: Readonly<Record<string, unknown>> | undefined;
 }
 
-type Details = CheckResult['details'];
-
-export function ok(check: string, text: string, details?: Details): CheckResult {
-  return { check, verdict: 'ok', text, details };
-}
-
-export function skipped(check: string, text: string): CheckResult {
-  return { check, verdict: 'skipped', text };
-}
-
-export function warning(check: string, text: string, remedy: string, details?: Details): CheckResult {
-  return { check, verdict: 'warning', text, remedy, details };
-}
-
-/** A check that failed without an error. */
-export function wrong(
-  check: string,
-  text: string,
-  remedy: string,
-  code: ClientErrorCode = 'usage',
-  details?: Details,
-): CheckResult {
-  return { check, verdict: 'failed', code, text, remedy, details };
-}
-
 /** The result of a check that failed or could not be made. Rethrows defects and interruptions. */
 export function failed(check: string, error: unknown, ownRemedy?: string): CheckResult {
-  const code = codeOf(error);
-  if (code === undefined || code === 'interrupted') throw error;
-  const { message, remedy } = failureOf(error, clientFailure);
+  const isKnown = error instanceof ClientError || error instanceof UsageError;
+  if (!isKnown || error.code === 'interrupted') throw error;
+  const { code, message, remedy } = error;
   return { check, verdict: 'failed', text: message, remedy: ownRemedy ?? remedy, code };
-}
-
-function codeOf(error: unknown): ClientErrorCode | undefined {
-  if (error instanceof ClientError || error instanceof UsageError) return error.code;
-  if (error instanceof PassphraseError) return 'forbidden';
-  return error instanceof Crypt4ghError ? 'usage' : undefined;
 }
 
 /**

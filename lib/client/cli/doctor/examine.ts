@@ -3,13 +3,13 @@ import { formatDuration } from '../../../terminal/output.ts';
 import type { ServiceConnection } from '../../api/connection.ts';
 import { ProxyApi } from '../../api/delivery-api.ts';
 import { UnavailableError } from '../../api/errors.ts';
+import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../../api/order/decoded-visa.ts';
 import { type Probe, probe } from '../../api/probe.ts';
 import { pinCommand } from '../../api/receipts/key-set.ts';
 import { readPrivateKey, wiping } from '../key-files.ts';
 import { pinnedKeys, receiptKeys } from '../receipt-keys.ts';
 import type { Session } from '../session.ts';
-import { type CheckResult, failed, ok, skipped, warning, wrong } from './check.ts';
-import { checkVisa } from './visa-check.ts';
+import { type CheckResult, failed } from './check.ts';
 
 type Checks<T = void> = AsyncGenerator<CheckResult, T>;
 
@@ -26,7 +26,8 @@ export async function* examine(session: Session): Checks {
     yield* credentials(session, proxy);
     yield* receipts(session, proxy);
   } else {
-    yield skipped('credentials', 'not tried: the address of the service does not work');
+    const text = 'not tried: the address of the service does not work';
+    yield { check: 'credentials', verdict: 'skipped', text };
   }
   yield* keys(session);
 }
@@ -36,7 +37,7 @@ async function* address({ terminal }: Session, { proxyUrl, transport }: ServiceC
   const check = 'address';
   if (proxyUrl === undefined) {
     const remedy = 'data-out setup asks for it; or give it with --url, DATA_OUT_URL, or url in the configuration file.';
-    yield wrong(check, 'no address of the service is set', remedy);
+    yield { check, verdict: 'failed', text: 'no address of the service is set', remedy };
     return undefined;
   }
   let seen: Probe;
@@ -50,15 +51,16 @@ async function* address({ terminal }: Session, { proxyUrl, transport }: ServiceC
   const { status, json, elapsedMs } = seen;
   // The OpenAPI document of the proxy API.
   const { openapi, paths } = Object(json) as Readonly<Record<string, unknown>>;
-  const isRight = status === 200 && typeof openapi === 'string' && '/files' in Object(paths);
   const { href, host } = proxyUrl;
-  if (isRight) yield ok(check, `${href} answers after ${formatDuration(elapsedMs)}`, { url: href });
-  else {
+  if (status !== 200 || typeof openapi !== 'string' || !('/files' in Object(paths))) {
+    const text = `${host} answers with status ${status}, but not as a data-out service`;
     const remedy =
       'Compare the whole address with the one that the archive gave you: it often ends in a version, as in https://data-out.example.org/v1/.';
-    yield wrong(check, `${host} answers with status ${status}, but not as a data-out service`, remedy, 'protocol');
+    yield { check, verdict: 'failed', code: 'protocol', text, remedy };
+    return undefined;
   }
-  if (!isRight) return undefined;
+  const text = `${href} answers after ${formatDuration(elapsedMs)}`;
+  yield { check, verdict: 'ok', text, details: { url: href } };
   yield checkClock(seen);
   return seen;
 }
@@ -69,15 +71,17 @@ const skewMs = 30_000;
 /** Compares this machine's clock with the service's. */
 export function checkClock({ date, localDate }: Pick<Probe, 'date' | 'localDate'>): CheckResult {
   const check = 'clock';
-  if (date === undefined) return skipped(check, 'the service does not say what time it is');
+  if (date === undefined) return { check, verdict: 'skipped', text: 'the service does not say what time it is' };
   // The header `Date` has whole seconds: on average, it is half a second behind.
   const ahead = localDate.getTime() - date.getTime() - 500;
   const seconds = Math.round(ahead / 1000);
   const details = { secondsAhead: seconds };
-  if (Math.abs(ahead) < skewMs) return ok(check, `within ${Math.abs(seconds)} s of the service's clock`, details);
+  if (Math.abs(ahead) < skewMs) {
+    return { check, verdict: 'ok', text: `within ${Math.abs(seconds)} s of the service's clock`, details };
+  }
   const text = `this machine's clock is ${formatDuration(Math.abs(ahead))} ${ahead > 0 ? 'ahead of' : 'behind'} the service's`;
   const remedy = 'Switch on automatic time (NTP): times of expiry are shown wrong, and certificates may be refused.';
-  return warning(check, text, remedy, details);
+  return { check, verdict: 'warning', text, remedy, details };
 }
 
 async function* visa({ settings, terminal }: Session, seen: Probe | undefined): Checks {
@@ -85,28 +89,62 @@ async function* visa({ settings, terminal }: Session, seen: Probe | undefined): 
   if (settings.visa === undefined) {
     const remedy =
       'data-out setup asks for it; or give it with --visa FILE, DATA_OUT_VISA_FILE, or visa_file in the configuration file.';
-    yield wrong(check, 'no visa is set', remedy);
+    yield { check, verdict: 'failed', text: 'no visa is set', remedy };
     return;
   }
   const token = yield* attempt(check, settings.visa);
   if (token !== undefined) yield checkVisa(token, seen?.date ?? terminal.now());
 }
 
+/** A visa that ends sooner may end within the first requests of a download. */
+const soonMs = 300_000;
+/** The most datasets that the line for people names. */
+const shown = 5;
+
+/**
+ * Checks the claims of a visa or passport, without verifying them: only the service knows which issuers it trusts.
+ * @param now by the service's clock if it is known, else by this machine's
+ */
+export function checkVisa(token: string, now: Date): CheckResult {
+  const decoded = decodeVisaOrPassport(token);
+  const renew = 'Get a new one where you got this one, and save it under the same name.';
+  const wrong = { check: 'visa', verdict: 'failed', code: 'unauthenticated', remedy: renew } as const;
+  if (decoded === undefined) return { ...wrong, text: 'the token is neither a GA4GH visa nor a passport' };
+  const { kind, issuer, visas, unreadable, notBefore } = decoded;
+  const expires = expiryOf(decoded);
+  const datasets = datasetsOf(decoded);
+  const subject = visas[0]?.subject;
+  const details = { kind, issuer, subject, expires: expires?.toISOString(), datasets, verified: false };
+  const about = `${kind} of ${issuer} for ${subject ?? 'no subject'}`;
+  const fail = (text: string, remedy = renew) => {
+    return { ...wrong, details, remedy, text: `${about}: ${text} (decoded, not verified)` };
+  };
+  if (expires === undefined) return fail('it has no time of expiry');
+  const left = expires.getTime() - now.getTime();
+  if (left <= 0) return fail(`expired at ${expires.toISOString()}`);
+  if (notBefore && notBefore > now) return fail(`not valid before ${notBefore.toISOString()}`, 'Wait until then.');
+  if (datasets.length === 0) return fail('it grants no dataset', 'Ask the data access committee.');
+  const more = datasets.length > shown ? ` and ${datasets.length - shown} more` : '';
+  const odd = unreadable > 0 ? `; ${unreadable} tokens in it are not visas` : '';
+  const grants = `grants ${datasets.slice(0, shown).join(', ')}${more}${odd}`;
+  const until = `until ${expires.toISOString()} (${formatDuration(left)} left)`;
+  const text = `${about}, ${until}, ${grants} (decoded, not verified)`;
+  const remedy = left < soonMs ? 'It expires soon: get a new one before a long download.' : undefined;
+  return { check: 'visa', verdict: remedy ? 'warning' : 'ok', text, remedy, details };
+}
+
 /** Whether the listing works. It needs the same credentials as a download. */
 async function* credentials({ settings, terminal }: Session, proxy: ProxyApi): Checks {
   const check = 'credentials';
   if (settings.visa === undefined) {
-    yield skipped(check, 'not tried: no visa is set');
+    yield { check, verdict: 'skipped', text: 'not tried: no visa is set' };
     return;
   }
-  try {
-    const { files } = await proxy.listPage({ perPage: 1, signal: terminal.signal });
-    const outbox = files.length === 0 ? 'which is empty' : 'which has files';
-    const user = settings.basic ? 'visa, user name and password are' : 'the visa is';
-    yield ok(check, `${user} accepted: the service shows your outbox, ${outbox}`);
-  } catch (error) {
-    yield failed(check, error);
-  }
+  const page = yield* attempt(check, () => proxy.listPage({ perPage: 1, signal: terminal.signal }));
+  if (page === undefined) return;
+  const outbox = page.files.length === 0 ? 'which is empty' : 'which has files';
+  const user = settings.basic ? 'visa, user name and password are' : 'the visa is';
+  yield { check, verdict: 'ok', text: `${user} accepted: the service shows your outbox, ${outbox}` };
 }
 
 /** Which receipt keys are trusted; at the first use of the service they are pinned here. */
@@ -114,14 +152,16 @@ async function* receipts(session: Session, proxy: ProxyApi): Checks {
   const check = 'receipts';
   const found = await receiptKeys(session, proxy).catch((error: unknown) => failed(check, error));
   if ('verdict' in found) {
-    yield found.code === 'not_found' ? skipped(check, 'the service publishes no receipt keys') : found;
+    const without = { check, verdict: 'skipped', text: 'the service publishes no receipt keys' } as const;
+    yield found.code === 'not_found' ? without : found;
     return;
   }
   const trusted = await pinnedKeys(session);
-  yield ok(check, `trusted receipt keys: ${trusted.join(', ')}`, { trusted });
+  yield { check, verdict: 'ok', text: `trusted receipt keys: ${trusted.join(', ')}`, details: { trusted } };
   for (const fingerprint of found.fingerprints.filter((each) => !trusted.includes(each))) {
     const text = `the service also publishes ${fingerprint}, which is trusted once a pinned key endorses it`;
-    yield warning(check, text, `If the operator confirms it: ${pinCommand(trusted, fingerprint)}`);
+    const remedy = `If the operator confirms it: ${pinCommand(trusted, fingerprint)}`;
+    yield { check, verdict: 'warning', text, remedy };
   }
 }
 
@@ -134,10 +174,11 @@ async function* keys(session: Session): Checks {
     using _wiped = wiping(privateKey);
     if (privateKey === undefined) continue;
     const fingerprint = publicKeyFingerprint(publicKeyOf(privateKey));
-    yield ok(check, `${path}: public key with SHA-256 ${fingerprint}`, { path, fingerprint });
+    const text = `${path}: public key with SHA-256 ${fingerprint}`;
+    yield { check, verdict: 'ok', text, details: { path, fingerprint } };
   }
-  if (keyFiles.length === 0)
-    yield skipped(check, 'no private key is named: --key FILE, DATA_OUT_KEY_FILE or key_files');
+  if (keyFiles.length > 0) return;
+  yield { check, verdict: 'skipped', text: 'no private key is named: --key FILE, DATA_OUT_KEY_FILE or key_files' };
 }
 
 async function* attempt<T>(check: string, work: () => Promise<T>): Checks<T | undefined> {

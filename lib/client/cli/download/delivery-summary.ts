@@ -4,63 +4,52 @@ import { ClientError } from '../../api/errors.ts';
 import type { Claims } from '../../api/receipts/claims.ts';
 import type { Receipt } from '../../api/receipts/combine.ts';
 
-/** What the delivery receipts say of the files of a download. */
-export interface DeliverySummary {
-  /** Files that match their receipt. */
-  readonly verified: number;
-  /** Files that no receipt lists. */
-  readonly unlisted: number;
-  /** Receipts that list a file of the download. */
-  readonly receipts: readonly Receipt[];
-}
-
 /** The most receipts that the line for people names. */
 const shownReceipts = 3;
 /** The most files that a warning names. */
 const shownFiles = 5;
 
-export function summaryOf(files: readonly FileResult[], claims: Claims): DeliverySummary {
-  const used = new Set(files.flatMap(({ name }) => claims.of(name)?.receipt ?? []));
-  return {
-    verified: files.filter(({ verified }) => verified !== undefined).length,
-    unlisted: files.filter(({ name }) => claims.of(name) === undefined).length,
-    receipts: claims.receipts.filter((receipt) => used.has(receipt)),
-  };
+/** The receipts that list a file of a download. */
+export function receiptsOf(files: readonly FileResult[], claims: Claims): readonly Receipt[] {
+  const used = new Set(files.map(({ name }) => claims.of(name)?.receipt));
+  return claims.receipts.filter((receipt) => used.has(receipt));
 }
 
-/** As `--json` shows it. */
-export function summaryRecord({ verified, receipts }: DeliverySummary) {
-  const shown = receipts.map(({ jti, generation, complete }) => ({ requestId: jti, generation, complete }));
-  return { verified, receipts: shown };
+/** What the receipts say of the files, as `--json` shows it. */
+export function summaryRecord(files: readonly FileResult[], claims: Claims) {
+  const receipts = receiptsOf(files, claims).map(({ jti, generation, complete }) => {
+    return { requestId: jti, generation, complete };
+  });
+  return { verified: files.filter(({ verified }) => verified !== undefined).length, receipts };
 }
 
-/** The end of a line for people: `, 3 verified; receipt 0b5c… (generation 1, complete)`. */
-export function summaryText({ verified, unlisted, receipts }: DeliverySummary): string {
-  const count = verified === 0 ? ', none verified' : `, ${verified} verified`;
-  const named = receipts.slice(0, shownReceipts).map(receiptText);
+/** The same as the end of a line for people: `, 3 verified; receipt 0b5c… (generation 1, complete)`. */
+export function summaryText(files: readonly FileResult[], claims: Claims): string {
+  const { verified, receipts } = summaryRecord(files, claims);
+  const unlisted = files.filter(({ name }) => claims.of(name) === undefined).length;
+  const named = receipts.slice(0, shownReceipts).map(({ requestId, generation, complete }) => {
+    return `${requestId} (generation ${generation}, ${complete ? 'complete' : 'incomplete'})`;
+  });
   const more = receipts.length > shownReceipts ? ` and ${receipts.length - shownReceipts} more` : '';
   const by = named.length > 0 ? `; receipt ${named.join(', ')}${more}` : '';
-  return `${count}${by}${unlisted > 0 ? `; ${unlisted} without a receipt` : ''}`;
-}
-
-function receiptText({ jti, generation, complete }: Receipt): string {
-  return `${jti} (generation ${generation}, ${complete ? 'complete' : 'incomplete'})`;
+  return `, ${verified || 'none'} verified${by}${unlisted > 0 ? `; ${unlisted} without a receipt` : ''}`;
 }
 
 /** The failure of a download whose files are whole, but not verified; `undefined` if every file is verified. */
 export function unverifiedError(files: readonly FileResult[], claims: Claims): ClientError | undefined {
   const unverified = files.filter(({ verified }) => verified === undefined);
-  const unlisted = unverified.filter(({ name }) => claims.of(name) === undefined);
-  const [first] = [...unlisted, ...unverified];
+  const unlisted = unverified.find(({ name }) => claims.of(name) === undefined);
+  const first = unlisted ?? unverified[0];
   if (first === undefined) return undefined;
   const more = unverified.length === 1 ? '' : ` and ${unverified.length - 1} more`;
-  const why = unlisted.length > 0 ? 'no valid delivery receipt names it' : 'its delivery receipt has no checksum of it';
-  return new ClientError('not_verified', `${first.name}${more}: downloaded, but not verified: ${why}`, {
-    remedy:
-      unlisted.length > 0
-        ? 'The receipt of an export comes last: run the same command again once it is listed.'
-        : 'data-out verify --key FILE compares the plaintext.',
-  });
+  const [why, remedy] = unlisted
+    ? [
+        'no valid delivery receipt names it',
+        'The receipt of an export comes last: run the same command again once it is listed.',
+      ]
+    : ['its delivery receipt has no checksum of it', 'data-out verify --key FILE compares the plaintext.'];
+  const what = `${first.name}${more}: downloaded, but not verified: ${why}`;
+  return new ClientError('not_verified', what, { remedy });
 }
 
 /** The failure of an incomplete delivery. */
@@ -75,7 +64,6 @@ export function incompleteText({ jti, missing }: Receipt): string {
   const named = missing.slice(0, shownFiles).map(({ file_id, reason }) => `${file_id} (${reason})`);
   const more = missing.length > shownFiles ? ` and ${missing.length - shownFiles} more` : '';
   const count = missing.length === 1 ? '1 file was' : `${missing.length} files were`;
-  return printable(
-    `the delivery of request ${jti} is not complete: ${count} not delivered: ${named.join(', ')}${more}`,
-  );
+  const what = `the delivery of request ${jti} is not complete: ${count} not delivered`;
+  return printable(`${what}: ${named.join(', ')}${more}`);
 }

@@ -4,7 +4,8 @@ import { counted, formatBytes, formatDuration, printable } from '../../../termin
 import type { Progress, ProgressTask } from '../../../terminal/progress.ts';
 import type { DownloadEvent, FileResult } from '../../api/download/events.ts';
 import type { ClientError } from '../../api/errors.ts';
-import { type DeliverySummary, summaryRecord, summaryText } from './delivery-summary.ts';
+import type { Claims } from '../../api/receipts/claims.ts';
+import { summaryRecord, summaryText } from './delivery-summary.ts';
 
 /**
  * Shows a user the downloads of a run: progress, remarks, one result for each file, and a summary.
@@ -16,18 +17,7 @@ export function downloadReporter(output: Output, progress: Progress, files: numb
   /** The last remark about each file, which is not repeated: several connections fail together. */
   const remarks = new Map<string, string>();
   const shownErrors = new Set<ClientError>();
-  /** `bytes` of the files that were downloaded, as they are in storage. */
-  const counts = { downloaded: 0, skipped: 0, bytes: 0 };
-  /** A file that starts again keeps its progress bar. */
-  const started = (name: string, size: number, kept: number) => {
-    const task = tasks.get(name);
-    task?.setTotal(size);
-    task?.set(kept);
-    if (task === undefined) tasks.set(name, progress.task(printable(name), size, kept));
-  };
   const finished = ({ name, size, path, outcome, verified, error }: FileResult) => {
-    if (outcome !== 'failed') counts[outcome] += 1;
-    if (outcome === 'downloaded') counts.bytes += size;
     const isStopped = error?.code === 'interrupted';
     // A file that the user stopped is not one that is done.
     if (!isStopped) {
@@ -46,51 +36,49 @@ export function downloadReporter(output: Output, progress: Progress, files: numb
   };
   return {
     onEvent(event: DownloadEvent): void {
-      if (event.type === 'started') started(event.name, event.size, event.kept);
-      else if (event.type === 'progress') tasks.get(event.name)?.add(event.bytes);
-      else if (event.type === 'finished') finished(event.result);
-      else {
-        const text = remarkOn(event);
-        if (remarks.get(event.name) !== text) output.note(about(event.name, text));
-        remarks.set(event.name, text);
+      if (event.type === 'finished') return void finished(event.result);
+      const { type, name } = event;
+      const task = tasks.get(name);
+      if (type === 'progress') task?.add(event.bytes);
+      else if (type === 'started') {
+        const { size, kept } = event;
+        // A file that starts again keeps its progress bar.
+        if (task) task.set(kept, size);
+        else tasks.set(name, progress.task(printable(name), size, kept));
+      } else {
+        const again = type === 'retrying' ? `${event.error.message}; trying again` : undefined;
+        const text = again ?? 'the file was replaced; starting again';
+        if (remarks.get(name) !== text) output.note(about(name, text));
+        remarks.set(name, text);
       }
     },
 
     /**
      * @param elapsed of the whole run, in milliseconds
-     * @param delivery what the receipts say of the files; absent without receipts
+     * @param results of all files, also of those that were not begun
      */
-    summarize(elapsed: number, delivery?: DeliverySummary): void {
-      const { downloaded, skipped, bytes } = counts;
-      // Files that were not begun have no result.
-      const failed = files - downloaded - skipped;
+    summarize(elapsed: number, results: readonly FileResult[], claims: Claims): void {
+      const came = results.filter(({ outcome }) => outcome === 'downloaded');
+      const skipped = results.filter(({ outcome }) => outcome === 'skipped').length;
+      const bytes = came.reduce((sum, { size }) => sum + size, 0);
+      const failed = files - came.length - skipped;
       if (output.json) {
-        const summary = { files, downloaded, skipped, failed, bytes, ...(delivery && summaryRecord(delivery)) };
-        output.result({ summary }, '');
+        const counts = { files, downloaded: came.length, skipped, failed, bytes };
+        output.result({ summary: { ...counts, ...summaryRecord(results, claims) } }, '');
         return;
       }
       // The command itself reports these.
       if (files === 0 || (isSingle && failed > 0)) return;
       const parts = [
-        `${downloaded} downloaded (${formatBytes(bytes)} in ${formatDuration(elapsed)})`,
+        `${came.length} downloaded (${formatBytes(bytes)} in ${formatDuration(elapsed)})`,
         ...(skipped > 0 ? [`${skipped} already present`] : []),
         ...(failed > 0 ? [`${failed} not whole`] : []),
       ];
-      const sum = `${counted(files, 'file')}: ${parts.join(', ')}`;
-      output.note(`${sum}${delivery ? summaryText(delivery) : ''}`);
+      output.note(`${counted(files, 'file')}: ${parts.join(', ')}${summaryText(results, claims)}`);
     },
   };
 }
 
 function about(name: string, text: string): string {
   return printable(text.startsWith(name) ? text : `${name}: ${text}`);
-}
-
-function remarkOn(event: Exclude<DownloadEvent, { type: 'started' | 'progress' | 'finished' }>): string {
-  switch (event.type) {
-    case 'retrying':
-      return `${event.error.message}; trying again`;
-    case 'restarted':
-      return 'the file was replaced; starting again';
-  }
 }

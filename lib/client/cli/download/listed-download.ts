@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { isReceiptName } from '../../../contract/delivery.ts';
-import { counted, type Output, printable } from '../../../terminal/output.ts';
+import { counted, printable } from '../../../terminal/output.ts';
 import { type ListedFile, ProxyApi } from '../../api/delivery-api.ts';
 import { type DownloadReport, downloadFiles } from '../../api/download/download-files.ts';
 import type { Expected } from '../../api/download/expected.ts';
@@ -23,7 +23,7 @@ import { findOwnKeys, type OwnKeys, recipientsOf, warnOfReceipts } from '../own-
 import { receiptKeys } from '../receipt-keys.ts';
 import type { Session } from '../session.ts';
 import { nothingStaged } from '../submitted-paths.ts';
-import { incompleteError, incompleteText, summaryOf, unverifiedError } from './delivery-summary.ts';
+import { incompleteError, incompleteText, receiptsOf, unverifiedError } from './delivery-summary.ts';
 import { downloadReporter } from './download-reporter.ts';
 import { pipeDownload } from './pipe-download.ts';
 import { ofDataset, selectFiles } from './select-files.ts';
@@ -173,7 +173,15 @@ async function chosen(run: Run, present: readonly ListedFile[], delivery: Receip
     }
   }
   const lost = names.length === 0 && delivered ? delivered.size - ofDelivery.length : 0;
-  return { ...read, files, saved, claims, gone: lost > 0 ? goneError(lost, delivered?.size ?? 0) : undefined };
+  const left = `${lost} of ${delivered?.size} files of the delivery are no longer in your outbox`;
+  const remedy = 'data-out verify shows what the folder lacks: ask for a new export of it.';
+  return {
+    ...read,
+    files,
+    saved,
+    claims,
+    gone: lost > 0 ? new ClientError('not_verified', left, { remedy }) : undefined,
+  };
 }
 
 async function download(
@@ -189,15 +197,18 @@ async function download(
   progress.expect(bytes, files.length);
   const reporter = downloadReporter(output, progress, files.length);
   const { folder, parallel, force } = wanted;
-  const place = wanted.originalPaths ? originalPlaces(files, claims, output) : undefined;
+  const place = wanted.originalPaths ? (file: ListedFile) => claims.place(file.name) : undefined;
+  const placeless = place ? files.filter((file) => place(file) === undefined).length : 0;
+  const keeps = placeless === 1 ? 'keeps its staged name' : 'keep their staged names';
+  if (placeless > 0) output.warn(`${counted(placeless, 'file')} without a receipt ${keeps}`);
   const report = await downloadFiles({
     ...{ proxy, files, folder, parallel, existing: force ? 'force' : 'keep', expected, place, signal },
     onEvent: reporter.onEvent,
   });
   progress.end();
-  const summary = summaryOf(report.files, claims);
+  const used = receiptsOf(report.files, claims);
   for (const receipt of claims.lacking()) {
-    if (wanted.all || summary.receipts.includes(receipt)) output.warn(incompleteText(receipt));
+    if (wanted.all || used.includes(receipt)) output.warn(incompleteText(receipt));
   }
   const unlike = report.files.filter(({ name, outcome, verified }) => {
     return outcome !== 'failed' && verified === undefined && claims.of(name) !== undefined;
@@ -206,23 +217,10 @@ async function download(
     const compared = `${counted(unlike.length, 'file')} could be compared by header and size only`;
     output.note(`${compared}: the receipt has no checksum. data-out verify says more.`);
   }
-  reporter.summarize(terminal.now().getTime() - started, summary);
+  reporter.summarize(terminal.now().getTime() - started, report.files, claims);
   const isLeft = report.files.some(({ error }) => error?.code === 'interrupted' || error?.code === 'unavailable');
   if (isLeft) output.note('Downloaded bytes are kept: run the same command again to resume.');
   return report;
-}
-
-function originalPlaces(
-  files: readonly ListedFile[],
-  claims: Claims,
-  output: Output,
-): (file: ListedFile) => readonly string[] | undefined {
-  const without = files.filter(({ name }) => claims.place(name) === undefined).length;
-  if (without > 0) {
-    const keeps = without === 1 ? 'keeps its staged name' : 'keep their staged names';
-    output.warn(`${counted(without, 'file')} without a receipt ${keeps}`);
-  }
-  return ({ name }) => claims.place(name);
 }
 
 /** The receipts; none if the service has no keys to verify them with. */
@@ -263,9 +261,3 @@ async function fetched(
 
 /** Errors of a service without usable keys. */
 const withoutKeys: ReadonlySet<string> = new Set(['not_found', 'forbidden', 'usage', 'protocol']);
-
-function goneError(lost: number, total: number): ClientError {
-  return new ClientError('not_verified', `${lost} of ${total} files of the delivery are no longer in your outbox`, {
-    remedy: 'data-out verify shows what the folder lacks: ask for a new export of it.',
-  });
-}

@@ -8,7 +8,7 @@ import type { Claims } from '../../api/receipts/claims.ts';
 import { writeOutput } from '../files/output-file.ts';
 import { counted } from '../files/streams.ts';
 import type { Session } from '../session.ts';
-import { summaryOf, summaryText, unverifiedError } from './delivery-summary.ts';
+import { summaryText, unverifiedError } from './delivery-summary.ts';
 
 interface PipeDownload {
   readonly session: Session;
@@ -45,7 +45,7 @@ export async function pipeDownload(files: readonly ListedFile[], options: PipeDo
   await writeOutput({ name: '-', terminal, toTerminal: true }, (sink) => sink.write(bytes()));
   task.end();
   const result = { name, size, path: '-', outcome: 'downloaded', verified } as const;
-  output.note(`${printable(name)}: ${formatBytes(size)}${summaryText(summaryOf([result], claims))}`);
+  output.note(`${printable(name)}: ${formatBytes(size)}${summaryText([result], claims)}`);
   const unverified = unverifiedError([result], claims);
   if (unverified) throw unverified;
 }

@@ -130,14 +130,9 @@ export async function runBatch(options: {
     return new ClientError(code, `stopped at line ${stop.line}: ${message}`, { remedy, cause: stop.error });
   }
   const isAlike = errors.length === rows.length && errors.every(({ code }) => code === first.code);
-  return new ClientError(
-    isAlike ? first.code : 'partial',
-    `${errors.length} of ${rows.length} rows were not accepted`,
-    {
-      remedy: 'Correct them and run the same command again: what is complete or in progress is not sent again.',
-      cause: first,
-    },
-  );
+  const message = `${errors.length} of ${rows.length} rows were not accepted`;
+  const remedy = 'Correct them and run the same command again: what is complete or in progress is not sent again.';
+  return new ClientError(isAlike ? first.code : 'partial', message, { remedy, cause: first });
 }
 
 function rowOf({ line, id, type }: BatchRow, order: string, outcome: string): ResultRow {
@@ -146,11 +141,8 @@ function rowOf({ line, id, type }: BatchRow, order: string, outcome: string): Re
 }
 
 /** @param noted what is known of the order. An error leaves it: the order may have been sent before. */
-function tableRow(
-  { row, sameAs, outcome, requestId, time, shown, error }: BatchResult,
-  order: string,
-  noted?: ResultRow,
-) {
+function tableRow(result: BatchResult, order: string, noted?: ResultRow): ResultRow {
+  const { row, sameAs, outcome, requestId, time, shown, error } = result;
   if (sameAs !== undefined) return rowOf(row, '', `same as line ${sameAs}`);
   return {
     ...rowOf(row, order, error && noted ? noted.outcome : outcome),

@@ -12,12 +12,8 @@ export function describeState({ state, reason, counts }: Pick<ShownExport, 'stat
   const rest = Object.entries(others).flatMap(([name, count]) =>
     count === 0 || name === 'pending' ? [] : `, ${count} ${name.replace('_', ' ')}`,
   );
-  const files = total === 0 ? '' : `: ${staged} of ${filesOf(total)} staged${rest.join('')}`;
+  const files = total === 0 ? '' : `: ${staged} of ${counted(total, 'file')} staged${rest.join('')}`;
   return printable(`${state}${reason === null ? '' : ` (${reason})`}${files}`);
-}
-
-export function filesOf(count: number): string {
-  return counted(count, 'file');
 }
 
 /**
@@ -39,15 +35,6 @@ const shortfalls = {
   withdrawn: ['forbidden', 'Its containers were taken back, with the dataset or by the operator.', 'Ask the operator.'],
   incomplete: ['partial', 'data-out admin show ID --files names them.', 'Export again, or ask the operator.'],
 } as const;
-
-/** A line for each explained reason code, in their order. */
-export function explainReasons(reasons: readonly (string | null)[]): readonly string[] {
-  const known = new Set(reasons.filter((reason) => reason !== null));
-  return [...known].sort().flatMap((reason) => {
-    const why = explainReason(reason);
-    return why ? [`${reason}: ${why.meaning}. ${why.remedy}`] : [];
-  });
-}
 
 /** The service checks a password for each poll. */
 const pauses = { firstMs: 2_000, longestMs: 30_000, factor: 1.5 } as const;

@@ -58,11 +58,7 @@ export async function readOrder(
 }
 
 /** Sends an order, once. The service can accept it now and reject it later. @throws UnavailableError `mayBeDone` if its answer did not come; ClientError */
-export async function sendOrder(
-  proxy: ProxyApi,
-  { request }: ExportOrder,
-  signal: AbortSignal,
-): Promise<{ readonly requestId: string }> {
+export async function sendOrder(proxy: ProxyApi, { request }: ExportOrder, signal: AbortSignal) {
   try {
     return await administered(proxy.export(request, { signal }));
   } catch (error) {

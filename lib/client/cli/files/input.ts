@@ -18,8 +18,8 @@ export interface Input extends AsyncDisposable {
   readonly isPipe: boolean;
   /** Bytes of a regular file. */
   readonly size: number | undefined;
-  /** The bytes from `start` on. A pipe can be read once, from 0. A chunk is valid until the next one is requested. */
-  stream(start?: number): AsyncIterable<Uint8Array>;
+  /** The bytes; those of a pipe once. A chunk is valid until the next one is requested. */
+  stream(): AsyncIterable<Uint8Array>;
 }
 
 /**
@@ -51,7 +51,7 @@ export async function openInput(name: string, terminal: Terminal): Promise<Input
     handle: regular ? handle : undefined,
     isPipe: !regular,
     size: regular ? status.size : undefined,
-    stream: (start = 0) => chunksOf(handle, regular ? start : null),
+    stream: () => chunksOf(handle, regular ? 0 : null),
     [Symbol.asyncDispose]: () => handle.close(),
   };
 }

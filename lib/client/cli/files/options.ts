@@ -38,15 +38,11 @@ export const withRecipients = optionGroup((command, text: string) =>
  */
 export async function writeForReaders(
   session: Session,
-  {
-    file,
-    name,
-    ...options
-  }: OutputFileOptions & { file: string; name: string; recipient?: readonly string[]; passphraseFile?: string },
+  options: OutputFileOptions & { file: string; name: string; recipient?: readonly string[]; passphraseFile?: string },
   work: (sink: Sink, input: Input, recipients: readonly Uint8Array[]) => Promise<void>,
 ): Promise<void> {
   const { terminal, output } = session;
-  const { recipient: files = [], passphraseFile } = options;
+  const { file, name, recipient: files = [], passphraseFile } = options;
   const remedy = 'Name the public key of each reader with --recipient.';
   if (files.length === 0) throw usageError('--recipient', 'no reader is given', remedy);
   const recipients = await Promise.all(files.map((each) => readPublicKey('--recipient', each, terminal)));

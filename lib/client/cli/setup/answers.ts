@@ -7,6 +7,7 @@ import { askNewSecret } from '../../../terminal/prompts.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
 import { withSlash } from '../../api/connection.ts';
 import { ClientError } from '../../api/errors.ts';
+import type { ConfigFile } from '../config-file.ts';
 import { keyFileError, readKeyFile, wiping } from '../key-files.ts';
 import { type KeyPairFiles, keyPairFiles, notEmpty } from '../key-pair.ts';
 import { checkedVisa, readSecretFile, refuseToken } from '../secrets.ts';
@@ -28,14 +29,11 @@ export interface PlannedKey extends KeyPairFiles {
   readonly passphrase: string | undefined;
 }
 
-/** Answers of a configuration file or of a person; paths are absolute. */
+/** What is known at the end. Paths are absolute. */
 export interface Answers {
-  readonly url: string;
-  readonly visaFile: string;
-  readonly username: string | undefined;
-  /** `undefined`: the password was typed, or is asked for each time. */
-  readonly passwordFile: string | undefined;
-  readonly typedPassword: string | undefined;
+  /** Settings as the configuration file has them. Without `password_file`, the password was typed, or is asked for each time. */
+  readonly settings: Pick<ConfigFile, 'url' | 'visa_file' | 'username' | 'password_file'>;
+  readonly typedPassword?: string;
   /** `undefined`: none is set. */
   readonly keyFile: string | undefined;
   readonly newKey: PlannedKey | undefined;
@@ -47,8 +45,8 @@ export interface Asking {
   readonly terminal: Terminal;
   readonly output: Pick<Output, 'warn'>;
   readonly given: GivenAnswers;
-  /** What Enter keeps. */
-  readonly old: { readonly [Name in keyof Answers]?: Answers[Name] | undefined };
+  /** What Enter keeps, with absolute paths. */
+  readonly old: ConfigFile;
   /** The passphrase of a new key, which may be none; `undefined`: a person is asked. */
   readonly passphrase: (() => Promise<string | undefined>) | undefined;
 }
@@ -79,11 +77,11 @@ export async function askAll(asking: Asking): Promise<Answers> {
     suggested: old.url,
     check: (answer, source) => withSlash(serviceUrl(source, answer)).href,
   });
-  const visaFile = await answerTo(asking, {
+  const visa_file = await answerTo(asking, {
     text: 'File with your visa',
     option: '--visa',
     given: given.visa,
-    suggested: old.visaFile,
+    suggested: old.visa_file,
     async check(answer, source) {
       if (answer === '') throw usageError(source, 'name the file in which you saved your visa or passport');
       refuseToken(source, answer);
@@ -99,9 +97,8 @@ export async function askAll(asking: Asking): Promise<Answers> {
     suggested: old.username,
     check: (answer, source) => (answer === '' ? undefined : checkedUsername(source, answer)),
   });
-  const password = username === undefined ? {} : await askPassword(asking, username);
-  const { passwordFile, typedPassword } = { passwordFile: undefined, typedPassword: undefined, ...password };
-  return { url, visaFile, username, passwordFile, typedPassword, ...(await askKey(asking)) };
+  const { password_file, ...typed } = username === undefined ? {} : await askPassword(asking, username);
+  return { settings: { url, visa_file, username, password_file }, ...typed, ...(await askKey(asking)) };
 }
 
 /**
@@ -119,7 +116,10 @@ async function answerTo<T>(asking: Asking, { text, option, given, suggested, che
   });
 }
 
-async function untilUsable<T>({ output, terminal }: Asking, attempt: () => Promise<T>): Promise<T> {
+async function untilUsable<T>(
+  { output, terminal }: Pick<Asking, 'output' | 'terminal'>,
+  attempt: () => Promise<T>,
+): Promise<T> {
   for (;;) {
     try {
       return await attempt();
@@ -132,19 +132,17 @@ async function untilUsable<T>({ output, terminal }: Asking, attempt: () => Promi
   }
 }
 
-async function askPassword(
-  asking: Asking,
-  username: string,
-): Promise<Partial<Pick<Answers, 'passwordFile' | 'typedPassword'>>> {
-  const { given, old, terminal } = asking;
+type Password = Pick<ConfigFile, 'password_file'> & Pick<Answers, 'typedPassword'>;
+
+async function askPassword({ given, old, ...asking }: Asking, username: string): Promise<Password> {
+  const { ask, askShown, folder } = asking.terminal;
   if (given.passwordFile !== undefined) {
-    const passwordFile = pathOf({ value: given.passwordFile, folder: terminal.folder });
-    await readSecretFile('--password-file', passwordFile);
-    return { passwordFile };
+    const password_file = pathOf({ value: given.passwordFile, folder });
+    await readSecretFile('--password-file', password_file);
+    return { password_file };
   }
-  const isKept = old.username === username && old.passwordFile !== undefined && (await exists(old.passwordFile));
-  const kept = isKept ? { passwordFile: old.passwordFile } : {};
-  const { ask, askShown } = terminal;
+  const isKept = old.username === username && old.password_file !== undefined && (await exists(old.password_file));
+  const kept = isKept ? { password_file: old.password_file } : {};
   if (ask === undefined || askShown === undefined) return kept;
   return await untilUsable(asking, async () => {
     const enter = isKept ? 'keep the one you have' : 'be asked for it each time';
@@ -163,7 +161,7 @@ async function askKey(asking: Asking): Promise<Pick<Answers, 'keyFile' | 'newKey
     text: `File with your private key, or ${newKey} to make one`,
     option: '--key',
     given: given.key,
-    suggested: old.keyFile ?? (askShown && ((await exists(here)) ? here : newKey)),
+    suggested: old.key_files?.[0] ?? (askShown && ((await exists(here)) ? here : newKey)),
     async check(answer, source) {
       if (answer === '' || (answer === newKey && given.key === undefined)) return answer;
       const file = pathOf({ value: answer, folder });

@@ -11,11 +11,6 @@ export function passwordFile(configFile: string): string {
   return join(dirname(configFile), 'password');
 }
 
-/** The old configuration file, after {@link store}. */
-export function backupOf(configFile: string): string {
-  return `${configFile}.bak`;
-}
-
 /**
  * Writes configuration, password and keys, readable by the owner alone. After an error the old configuration is unchanged, and
  * no key was made. The old one is kept as `.bak`.
@@ -42,7 +37,7 @@ export async function store(stored: {
     });
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   await write(path, formatConfigFile(config), true, async () => {
-    if (await exists(path)) await copyFile(path, backupOf(path));
+    if (await exists(path)) await copyFile(path, `${path}.bak`);
     if (newKey) await writeKeyPair({ ...newKey, terminal, passphrase: async () => newKey.passphrase });
     if (typedPassword === undefined) return;
     await write(passwordFile(path), `${typedPassword}\n`, replacesPassword).catch(async (error: unknown) => {

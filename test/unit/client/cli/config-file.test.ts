@@ -20,5 +20,5 @@ test.each([
   const text = formatConfigFile({ visa_file: path });
   expect(text).toContain(`visa_file = ${written}\n`);
   await writeFile(join(folder, 'config.toml'), text);
-  expect(await readConfigFile(join(folder, 'config.toml'), { mustExist: true })).toEqual({ visa_file: path });
+  expect(await readConfigFile(join(folder, 'config.toml'), true)).toEqual({ visa_file: path });
 });

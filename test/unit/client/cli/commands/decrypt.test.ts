@@ -202,7 +202,6 @@ describe('--delete', () => {
 
   test.each([
     ['standard output', ['data/x.c4gh', '-o', '-']],
-    ['a range', ['data/x.c4gh', '--range', '0-5']],
     ['standard input', ['-o', 'x']],
   ])('is not for %s', async (_what, argv) => {
     expect(await decrypt('--delete', ...argv)).toMatchObject({

@@ -166,7 +166,6 @@ describe('decrypt takes several files, and folders', () => {
   });
 
   test.each([
-    ['a range', ['--range', '0-5', 'data'], 2, '--range'],
     ['standard input among them', ['-', 'data/a.c4gh'], 2, 'standard input'],
     ['standard output', ['-o', '-', 'data'], 2, 'standard output'],
     ['one name twice', ['-o', 'open', 'data/a.c4gh', 'data'], 2, 'open/a'],

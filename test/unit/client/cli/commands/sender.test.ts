@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatPrivateKey, formatPublicKey, generateKeyPair } from '../../../../../lib/crypt4gh/index.ts';
 import { runCli } from '../../../../helpers/cli-run.ts';
 import { generatedPlaintext, vectorFile } from '../../../../helpers/crypt4gh-vectors.ts';
-import { inputOf } from '../../../../helpers/ops-world.ts';
 
 const reader = generateKeyPair();
 /** More than one batch of segments, so that threads have work. */
@@ -32,19 +31,15 @@ describe('a file with a sender', () => {
     expect((await encrypted('-o', 'unknown.c4gh', 'sample')).exitCode).toBe(0);
   });
 
-  test.each([
-    ['whole', [], [0, plaintext.length]],
-    ['in part', ['--range', '70000-140000'], [70_000, 140_000]],
-  ] as const)('is decrypted %s', async (_, range, [start, end]) => {
-    const { exitCode, stdout } = await decrypted('--sender', 'alice.pub', ...range, 'known.c4gh');
+  test('is decrypted', async () => {
+    const { exitCode, stdout } = await decrypted('--sender', 'alice.pub', 'known.c4gh');
     expect(exitCode).toBe(0);
-    expect(stdout.equals(plaintext.subarray(start, end))).toBe(true);
+    expect(stdout.equals(plaintext)).toBe(true);
   });
 
   test.each([
     ['to a file, on threads', ['-o', 'refused', 'unknown.c4gh']],
     ['to a pipe', ['-o', '-', 'unknown.c4gh']],
-    ['in part', ['--range', '0-10', '-o', 'refused', 'unknown.c4gh']],
   ])('is told from one of anybody else: %s', async (_, more) => {
     const before = await readdir(folder);
     const { exitCode, stdout, stderr } = await run([
@@ -67,7 +62,7 @@ describe('a file with a sender', () => {
 
   test('has it because the command line says so, not the environment', async () => {
     const env = { DATA_OUT_KEY_FILE: join(folder, 'alice.sec') };
-    const { stdout } = await run(['encrypt', '-r', 'reader.pub', '--range', '0-5', '-o', '-', 'sample'], { env });
+    const { stdout } = await run(['encrypt', '-r', 'reader.pub', '-o', '-', 'sample'], { env });
     await writeFile(join(folder, 'from-env.c4gh'), stdout);
     expect((await decrypted('--sender', 'alice.pub', 'from-env.c4gh')).exitCode).toBe(3);
     await rm(join(folder, 'from-env.c4gh'));
@@ -76,22 +71,5 @@ describe('a file with a sender', () => {
   test('has one', async () => {
     const { exitCode, stderr } = await encrypted('--key', 'alice.sec', '--key', 'reader.sec', '-o', 'two', 'sample');
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('one sender') });
-  });
-});
-
-describe('a range of the input', () => {
-  const ranges = [
-    ['0-10', 0, 10],
-    ['65530-65540', 65_530, 65_540],
-    ['1-9437189', 1, 9_437_189],
-    ['9437180-', 9_437_180, 9_437_189],
-    ['9437188-99999999', 9_437_188, 9_437_189],
-  ] as const;
-
-  test.each(ranges)('%s of a pipe', async (range, start, end) => {
-    const input = inputOf(plaintext.subarray(0, 100), plaintext.subarray(100));
-    const { stdout } = await run(['encrypt', '-r', 'reader.pub', '--range', range, '-'], { input });
-    const again = await run(['decrypt', '--key', 'reader.sec', '-'], { input: inputOf(stdout) });
-    expect(again.stdout.equals(plaintext.subarray(start, end))).toBe(true);
   });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkVisa } from '../../../../../lib/client/cli/doctor/visa-check.ts';
+import { checkVisa } from '../../../../../lib/client/cli/doctor/examine.ts';
 import { unverifiedToken, visaClaims } from '../../../../helpers/unverified-token.ts';
 
 const now = new Date('2026-11-21T09:00:00Z');

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
+import type { FileResult } from '../../../../../lib/client/api/download/events.ts';
 import { ClientError, UnavailableError } from '../../../../../lib/client/api/errors.ts';
+import { Claims } from '../../../../../lib/client/api/receipts/claims.ts';
 import { downloadReporter } from '../../../../../lib/client/cli/download/download-reporter.ts';
 import { createOutput } from '../../../../../lib/terminal/output.ts';
 import type { Progress } from '../../../../../lib/terminal/progress.ts';
@@ -13,8 +15,7 @@ function reporterOf({ json = false, quiet = false, files = 2 } = {}) {
     task(label, total, done = 0) {
       told.push(`${label} ${done}/${total}`);
       return {
-        setTotal: (bytes) => void told.push(`total ${bytes}`),
-        set: (bytes) => void told.push(`at ${bytes}`),
+        set: (bytes, size) => void told.push(`at ${bytes}/${size}`),
         add: (bytes) => void told.push(`plus ${bytes}`),
         end: () => void told.push('end'),
         [Symbol.dispose]: () => undefined,
@@ -26,7 +27,8 @@ function reporterOf({ json = false, quiet = false, files = 2 } = {}) {
     end: () => undefined,
   };
   const reporter = downloadReporter(createOutput(terminal, { json, quiet }), progress, files);
-  return { reporter, said, told };
+  const summarize = (...results: FileResult[]) => reporter.summarize(2000, results, new Claims([]));
+  return { reporter, summarize, said, told };
 }
 
 const whole = { name: 'a', size: 2048, path: '/data/a', outcome: 'downloaded' } as const;
@@ -34,37 +36,40 @@ const failed = (name: string, error: ClientError) =>
   ({ type: 'finished', result: { name, size: 1, path: `/data/${name}`, outcome: 'failed', error } }) as const;
 
 test('results go to standard output, remarks and the sum to standard error', () => {
-  const { reporter, said } = reporterOf();
+  const { reporter, summarize, said } = reporterOf();
+  const skipped = { ...whole, name: 'b', path: '/data/b', outcome: 'skipped' } as const;
   reporter.onEvent({ type: 'retrying', name: 'a', error: new UnavailableError('a: the connection broke') });
   reporter.onEvent({ type: 'finished', result: whole });
-  reporter.onEvent({ type: 'finished', result: { ...whole, name: 'b', path: '/data/b', outcome: 'skipped' } });
-  reporter.summarize(2000);
+  reporter.onEvent({ type: 'finished', result: skipped });
+  summarize(whole, skipped);
   expect(said.stdout).toBe('/data/a\nkept /data/b\n');
   expect(said.stderr).toBe(
-    'a: the connection broke; trying again\n2 files: 1 downloaded (2.0 KiB in 2.0 s), 1 already present\n',
+    'a: the connection broke; trying again\n2 files: 1 downloaded (2.0 KiB in 2.0 s), 1 already present, none verified; 2 without a receipt\n',
   );
 });
 
 test('an error that stops thousands of files is reported once; Ctrl-C is not reported', () => {
-  const { reporter, said } = reporterOf({ files: 5000 });
+  const { reporter, summarize, said } = reporterOf({ files: 5000 });
   const stopped = new ClientError('local_disk', 'the disk is full');
   for (let file = 0; file < 5000; file += 1) reporter.onEvent(failed(`${file}`, stopped));
   expect(said.stderr).toBe('warning: 0: the disk is full\n');
   reporter.onEvent(failed('z', new ClientError('interrupted', 'interrupted')));
   expect(said.stderr).toBe('warning: 0: the disk is full\n');
-  reporter.summarize(2000);
-  expect(said.stderr).toBe('warning: 0: the disk is full\n5000 files: 0 downloaded (0 B in 2.0 s), 5000 not whole\n');
+  summarize();
+  expect(said.stderr).toBe(
+    'warning: 0: the disk is full\n5000 files: 0 downloaded (0 B in 2.0 s), 5000 not whole, none verified\n',
+  );
 });
 
 test('after Ctrl-C, files that were not begun, or were stopped, are neither done nor left out of the sum', () => {
-  const { reporter, said, told } = reporterOf({ files: 2000 });
+  const { reporter, summarize, said, told } = reporterOf({ files: 2000 });
   reporter.onEvent({ type: 'started', name: 'a', size: 2048, kept: 0 });
   reporter.onEvent({ type: 'finished', result: whole });
   reporter.onEvent({ type: 'started', name: 'b', size: 10, kept: 0 });
   reporter.onEvent(failed('b', new ClientError('interrupted', 'interrupted')));
   expect(told).toEqual(['a 0/2048', 'end', 'b 0/10']);
-  reporter.summarize(2000);
-  expect(said.stderr).toBe('2000 files: 1 downloaded (2.0 KiB in 2.0 s), 1999 not whole\n');
+  summarize(whole);
+  expect(said.stderr).toContain('2000 files: 1 downloaded (2.0 KiB in 2.0 s), 1999 not whole, ');
 });
 
 test('a file that is begun again stays one piece of work', () => {
@@ -74,14 +79,14 @@ test('a file that is begun again stays one piece of work', () => {
   reporter.onEvent({ type: 'restarted', name: 'a' });
   reporter.onEvent({ type: 'started', name: 'a', size: 12, kept: 0 });
   reporter.onEvent({ type: 'finished', result: whole });
-  expect(told).toEqual(['a 4/10', 'plus 3', 'total 12', 'at 0', 'end']);
+  expect(told).toEqual(['a 4/10', 'plus 3', 'at 0/12', 'end']);
 });
 
 test('with json every file is an object, also a failure, and the sum comes last', () => {
-  const { reporter, said } = reporterOf({ json: true });
+  const { reporter, summarize, said } = reporterOf({ json: true });
   reporter.onEvent({ type: 'finished', result: whole });
   reporter.onEvent(failed('b', new ClientError('damaged', 'b is damaged', { remedy: 'Ask again.' })));
-  reporter.summarize(1);
+  summarize(whole);
   const lines = said.stdout
     .trimEnd()
     .split('\n')
@@ -95,6 +100,6 @@ test('with json every file is an object, also a failure, and the sum comes last'
       path: '/data/b',
       error: { code: 'damaged', message: 'b is damaged', remedy: 'Ask again.' },
     },
-    { summary: { files: 2, downloaded: 1, skipped: 0, failed: 1, bytes: 2048 } },
+    { summary: { files: 2, downloaded: 1, skipped: 0, failed: 1, bytes: 2048, verified: 0, receipts: [] } },
   ]);
 });
