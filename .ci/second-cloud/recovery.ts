@@ -5,7 +5,6 @@ import type { ExistingDatabase } from '../../lib/infra/settings.ts';
 import { blocksOf } from '../../test/helpers/pages.ts';
 import { afterwards } from './changes.ts';
 import type { Checkout } from './checkout.ts';
-import { account, region } from './cloud.ts';
 import { dataset, type MainJob } from './main-job.ts';
 import type { Log } from './run-steps.ts';
 
@@ -19,18 +18,18 @@ function blockOf(page: string, section: string, language = 'sh', at = 0): string
   return found.text;
 }
 
-/** Carries out commands of a page. @param variables that the page leaves to the reader */
-async function follow(checkout: Checkout, log: Log, commands: string, variables: Record<string, string> = {}) {
+/** Carries out commands of a page, which use the outputs of the stacks as variables. */
+async function follow(checkout: Checkout, log: Log, commands: string, outputs: Readonly<Record<string, string>> = {}) {
   const cwd = join(checkout.folder, 'private/recovery');
   mkdirSync(cwd, { recursive: true });
-  const env = { ...checkout.surroundings.env, REGION: region, ACCOUNT: account, ...variables };
+  const env = { ...checkout.surroundings.env, ...outputs };
   // A command that writes to /dev/stdout wants no socket there.
   await log.run(['bash', '-euo', 'pipefail', '-c', `{ ${commands}\n} | cat`], { cwd, env });
 }
 
 /** `docs/restore.md#rebuild-the-service-stack`, while an order waits. */
 export async function rebuild(checkout: Checkout, job: MainJob, log: Log): Promise<string> {
-  await follow(checkout, log, blockOf(restorePage, '1. Stop the workers'));
+  await follow(checkout, log, blockOf(restorePage, '1. Stop the workers'), await checkout.cloud.outputs(storage));
   const { requestId } = await job.order('researcher-of-the-rebuild');
   const { ExportRequestsQueueUrl = '', ProxyUrl: former } = await checkout.cloud.outputs();
   await checkout.cdk(log, 'destroy', service, '--force');
@@ -49,12 +48,8 @@ export async function rebuild(checkout: Checkout, job: MainJob, log: Log): Promi
 /** `docs/restore.md#restore-the-database`. A copy in PostgreSQL stands in for step 3, which the emulator does not know. */
 export async function restore(checkout: Checkout, job: MainJob, log: Log): Promise<string> {
   const { admin } = checkout.cloud.database;
-  const { DatabaseClusterArn, DatabaseSecretArn, DatabaseName, OutboxBucketName } =
-    await checkout.cloud.outputs(storage);
-  const variables = {
-    ...{ CLUSTER_ARN: `${DatabaseClusterArn}`, SECRET_ARN: `${DatabaseSecretArn}` },
-    ...{ DATABASE: `${DatabaseName}`, OUTBOX: `${OutboxBucketName}` },
-  };
+  const outputs = await checkout.cloud.outputs(storage);
+  const { DatabaseName } = outputs;
   const step = (section: string) => blockOf(restorePage, section);
   const { MasterUsername: owner } = await checkout.cloud.cluster();
   await admin(`create database state_at_a template ${DatabaseName} owner ${owner}`);
@@ -62,19 +57,19 @@ export async function restore(checkout: Checkout, job: MainJob, log: Log): Promi
   await job.completed((await job.order('researcher-after-a')).requestId);
   await checkout.ops(log, `dataset deprecate ${dataset}`);
 
-  await follow(checkout, log, step('1. Stop the workers'));
+  await follow(checkout, log, step('1. Stop the workers'), outputs);
   await follow(checkout, log, step('2. Save what the lost database still has'));
   await admin(`drop database ${DatabaseName} with (force)`);
   await admin(`alter database state_at_a rename to ${DatabaseName}`);
   for (const at of [0, 1]) {
     const statement = blockOf(restorePage, '4. Close all datasets', 'sql', at).replaceAll('\n', ' ');
-    const where = '--resource-arn "$CLUSTER_ARN" --secret-arn "$SECRET_ARN" --database "$DATABASE"';
-    await follow(checkout, log, `aws rds-data execute-statement ${where} --sql "${statement}"`, variables);
+    const where = '--resource-arn "$DatabaseClusterArn" --secret-arn "$DatabaseSecretArn" --database "$DatabaseName"';
+    await follow(checkout, log, `aws rds-data execute-statement ${where} --sql "${statement}"`, outputs);
   }
-  checkout.writeSettings({ ...afterwards, database: await named(checkout, variables) });
+  checkout.writeSettings({ ...afterwards, database: await named(checkout, outputs) });
   const said = await checkout.deploy(log);
   const clear = step('6. Clear the outbox of what came after A').replace('2026-11-21T10:00:00', timeA);
-  await follow(checkout, log, clear, variables);
+  await follow(checkout, log, clear, outputs);
   await checkout.ops(log, `dataset release ${dataset}`);
   await follow(checkout, log, step('8. Start the workers'));
   const { names } = await job.containers('researcher-after-a');
@@ -83,8 +78,12 @@ export async function restore(checkout: Checkout, job: MainJob, log: Log): Promi
 }
 
 /** The cluster of the storage stack, as settings: step 5. */
-async function named({ cloud }: Checkout, variables: Readonly<Record<string, string>>): Promise<ExistingDatabase> {
-  const { CLUSTER_ARN: clusterArn = '', SECRET_ARN: secretArn = '', DATABASE: databaseName = '' } = variables;
+async function named({ cloud }: Checkout, outputs: Readonly<Record<string, string>>): Promise<ExistingDatabase> {
+  const {
+    DatabaseClusterArn: clusterArn = '',
+    DatabaseSecretArn: secretArn = '',
+    DatabaseName: databaseName = '',
+  } = outputs;
   return { clusterArn, secretArn, secretKeyArn: await cloud.keyOf(secretArn), databaseName };
 }
 

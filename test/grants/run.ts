@@ -5,11 +5,11 @@ import { parseArgs } from 'node:util';
 import { allGrants } from '../helpers/function-roles.ts';
 import { readRecordings, recordingVariable } from './recording.ts';
 import { report, reportText } from './report.ts';
-import { grantsTable, tableIn, withTable } from './table.ts';
+import { grantsTable } from './table.ts';
 
 /**
  * `npm run grants`: runs the tests on shared engines and the rare paths, and says of each function what its role allows and what it
- * used. Ends with 1 if a grant was never needed, if a call was denied, or if the table of test/grants/grants.md is stale.
+ * used. Ends with 1 if a grant was never needed, if a call was denied, or if the table of test/grants/grants.tsv is stale.
  *
  * `--after-tests`: `npm test` and `npm run test:resilience` have just run with DATA_OUT_GRANTS set to `coverage/grants`; only the rare
  * paths are run.
@@ -32,12 +32,12 @@ const found = report(grants, readRecordings(folder));
 process.stdout.write(reportText(found));
 const { judged, denied } = found;
 
-const pagePath = join(root, 'test/grants/grants.md');
-const page = readFileSync(pagePath, 'utf8');
+const tablePath = join(root, 'test/grants/grants.tsv');
 const origins = new Map(judged.map(({ statement, origins: by }) => [statement, by]));
 const table = grantsTable(grants, deployment, ({ statement }) => origins.get(statement) ?? []);
-if (options.write) writeFileSync(pagePath, withTable(page, table));
-else if (tableIn(page) !== table) fail('The table of test/grants/grants.md is stale: run npm run grants -- --write');
+if (options.write) writeFileSync(tablePath, table);
+else if (readFileSync(tablePath, 'utf8') !== table)
+  fail('The table of test/grants/grants.tsv is stale: run npm run grants -- --write');
 if (judged.some(({ isNeeded }) => !isNeeded)) fail('Grants that no call needs: remove them, or run the path that does');
 if (denied.length > 0) fail('Calls that their roles do not allow: grant them, or do not make them');
 

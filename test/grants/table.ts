@@ -3,9 +3,6 @@ import type { Deployment } from '../../lib/local/template/deployment.ts';
 import { record } from '../../lib/local/template/template.ts';
 import { type Grant, otherBucket } from '../helpers/function-roles.ts';
 
-const begin = '<!-- grants: written by npm run grants -- --write -->';
-const end = '<!-- end of grants -->';
-
 /** What the table says of a grant that the function's own code does not use. */
 const marks: Readonly<Record<Origin, string>> = { code: '', platform: '°', url: '†' };
 
@@ -19,7 +16,7 @@ interface Row {
 }
 
 /**
- * The table of test/grants/grants.md: a row for each function, resource and condition. Rows that all functions have by default come
+ * The text of test/grants/grants.tsv: a row for each function, resource and condition. Rows that all functions have by default come
  * first, once.
  *
  * @param originsOf who used a grant in a run. @default - no action is marked
@@ -43,28 +40,13 @@ export function grantsTable(
     };
   });
   const byDefault = new Set(rows.filter(({ setting }) => setting === '').map(({ name }) => name));
-  const lines = [...Map.groupBy(rows, (row) => unmarked(cells(row).join(' | '))).values()].flatMap((same) => {
+  const lines = [...Map.groupBy(rows, (row) => unmarked(cells(row).join('\t'))).values()].flatMap((same) => {
     const shown = same.length === byDefault.size ? same.slice(0, 1).map((row) => ({ ...row, name: 'each' })) : same;
-    return shown.map((row) => {
-      const name = row.name === 'each' ? row.name : `\`${row.name}\``;
-      return { row, text: `| ${[name, ...cells(row)].join(' | ')} |` };
-    });
+    return shown.map((row) => ({ row, text: [row.name, ...cells(row)].join('\t') }));
   });
   const place = ({ row, text }: (typeof lines)[number]) => `${row.name === 'each' ? 0 : 1}${unmarked(text)}`;
   const sorted = lines.toSorted((one, other) => compare(place(one), place(other))).map(({ text }) => text);
-  return ['| function | on | may | if | only with |', '| --- | --- | --- | --- | --- |', ...sorted].join('\n');
-}
-
-/** The text between the markers. @throws Error when a page has none */
-export function tableIn(page: string): string {
-  const [, table] = new RegExp(`${begin}\n\n([\\s\\S]*?)\n\n${end}`).exec(page) ?? [];
-  if (table === undefined) throw new Error(`the page has no table between ${begin} and ${end}`);
-  return table;
-}
-
-/** The page with another table. */
-export function withTable(page: string, table: string): string {
-  return page.replace(tableIn(page), () => table);
+  return [['function', 'on', 'may', 'if', 'only with'].join('\t'), ...sorted, ''].join('\n');
 }
 
 /** A table without the marks, which only a run can tell. */
@@ -86,7 +68,7 @@ function cells({ resource, actions, condition, setting }: Row): string[] {
   // The service once, then its actions.
   const byService = Map.groupBy(actions, (action) => action.split(':')[0] ?? '');
   const may = [...byService].map(([service, all]) => `${service}: ${all.map((one) => one.split(':')[1]).join(', ')}`);
-  return [resource, may.join('; '), condition, setting && `\`${setting}\``];
+  return [resource, may.join('; '), condition, setting];
 }
 
 /** `kms:ViaService s3`; `s3:prefix <recipient>/*`. */
@@ -97,7 +79,7 @@ function conditionText(condition: string | undefined): string {
       const shown = [values]
         .flat()
         .map((value) => readable(String(value).replace(/\.[a-z0-9-]+\.amazonaws\.com$/, '')));
-      return `${key} \`${shown.join('` or `')}\``;
+      return `${key} ${shown.join(' or ')}`;
     })
     .join(', ');
 }
@@ -125,11 +107,11 @@ function resourceNames(deployment: Deployment): (grant: Grant) => string {
   }
   return ({ name, statement: { resource } }) => {
     const known = [...names].find(([arn]) => resource === arn || (arn !== '*' && resource.startsWith(`${arn}/`)));
-    if (!known) return `\`${resource.split(':').slice(5).join(':') || resource}\``;
+    if (!known) return resource.split(':').slice(5).join(':') || resource;
     const [arn, shown] = known;
     if (shown.endsWith(`/${name}/Logs`)) return 'its own log';
     const rest = readable(resource.slice(arn.length));
-    return `${shown}${rest && ` \`${rest}\``}`;
+    return `${shown}${rest && ` ${rest}`}`;
   };
 }
 

@@ -81,11 +81,6 @@ const outcomes: readonly [string, (output: string) => void | Promise<void>][] = 
       expect(await read(file('replaced.c4gh'))).toEqual(plaintext.subarray(1_000, 2_000));
     },
   ],
-  [
-    'Tell a wrong key from a damaged file',
-    (output) =>
-      expect(output).toBe('not for this key, but for at most 2 others\ndamaged in segment 4: bytes 262256 to 263518\n'),
-  ],
 ];
 
 describe('the recipes of docs/crypt4gh.md do what they say', () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { type AccessEntry, grantText } from '../../lib/local/iam/access.ts';
 import { parsePolicy } from '../../lib/local/iam/policy.ts';
 import { report, reportText } from '../grants/report.ts';
-import { tableIn, unmarked, withTable } from '../grants/table.ts';
+import { unmarked } from '../grants/table.ts';
 import type { Grant } from '../helpers/function-roles.ts';
 
 const role = 'arn:aws:iam::0:role/work';
@@ -57,12 +57,6 @@ test('the report counts by function, and names what is too much and what is miss
 `);
 });
 
-test('a table is written between its markers, and compared without its marks', () => {
-  const page = `# Page\n\n<!-- grants: written by npm run grants -- --write -->\n\nold\n\n<!-- end of grants -->\n\nMore.\n`;
-  expect(tableIn(page)).toBe('old');
-  const written = withTable(page, '| $& | b° |');
-  expect(tableIn(written)).toBe('| $& | b° |');
-  expect(written.startsWith('# Page\n') && written.endsWith('\nMore.\n')).toBe(true);
-  expect(unmarked('| b°, c† |')).toBe('| b, c |');
-  expect(() => tableIn('# Page')).toThrow('no table');
+test('a table is compared without its marks', () => {
+  expect(unmarked('b°, c†')).toBe('b, c');
 });

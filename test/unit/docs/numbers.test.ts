@@ -115,8 +115,6 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ['docs/runbook.md', 'Its messages return after # minutes', hiddenMinutes('StageFile')],
   ['docs/runbook.md', 'longer than # bytes', limits.headerBytes],
   ['docs/runbook.md', 'slows guessing to # attempts per second on each route', throttling.export.requestsPerSecond],
-  ['SECURITY.md', '# MB of JSON', Math.floor((limits.passportsPerRequest * limits.passportBytes) / 1e5) / 10],
-  ['SECURITY.md', 'at most # visas', limits.visasPerRequest],
 ];
 
 const rows = numbers.map(([page, words, ...values]) => ({ page, words, values }));

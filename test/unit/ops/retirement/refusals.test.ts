@@ -7,7 +7,9 @@ import { retireRelease } from '../../../helpers/retirement-world.ts';
 const page = readFileSync(new URL('../../../../docs/retire-release.md', import.meta.url), 'utf8');
 /** Exit codes by name, as the page has them. */
 const documented = new Map(
-  [...page.matchAll(/^\| (\d) \| `(\w+)` \|/gm)].map(([, exitCode, code = '']) => [code, Number(exitCode)]),
+  [...page.matchAll(/^\| (\d) \| (.+) \|$/gm)].flatMap(([, exitCode, codes = '']) =>
+    [...codes.matchAll(/\w+/g)].map(([code]): [string, number] => [code, Number(exitCode)]),
+  ),
 );
 /** The name by which a run with `--json` ended. */
 const codeOf = (stderr: string) => JSON.parse(stderr.trim().split('\n').at(-1) ?? '').error.code;
