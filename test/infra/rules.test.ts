@@ -320,4 +320,4 @@ test('the security rules and the validation of the template find nothing', async
   const manifest = JSON.parse(readFileSync(join(await assembly(), 'manifest.json'), 'utf8'));
   // A first deployment that fails is not locked in: protections come after it.
   expect(manifest.artifacts.DataOutStorage.properties.terminationProtection).toBeFalsy();
-});
+}, 120_000);
