@@ -147,7 +147,7 @@ describe.each(every)('walls (%s)', (_, { service, resources, ids, all, statement
     for (const { PubliclyAccessible } of all('RDS::DBInstance')) expect(PubliclyAccessible).toBe(false);
   });
 
-  test('have an authorizer before each route, which is asked every time, but for what strangers may know', () => {
+  test('have an authorizer before each route, which is asked every time, except before what strangers may know', () => {
     for (const authorizer of all('ApiGateway::Authorizer')) {
       expect(authorizer).toMatchObject({ Type: 'REQUEST', AuthorizerResultTtlInSeconds: 0 });
     }
@@ -189,7 +189,7 @@ describe.each(every)('walls (%s)', (_, { service, resources, ids, all, statement
 });
 
 describe.each(every)('retention (%s)', (name, { storage, service, resources, ids, all }) => {
-  test('of the storage stack, and of the queues, is for ever but for a first deployment that fails', () => {
+  test('of the storage stack, and of the queues, is for ever, except after a first deployment that fails', () => {
     const kept = [
       ...Object.entries<Any>(storage.Resources),
       ...ids('SQS::Queue').map((id) => [id, resources[id]] as const),

@@ -43,7 +43,7 @@ const intrinsics: Readonly<Record<string, Intrinsic>> = {
     const [separator, items] = pair(argument, scope);
     return scope.finish(asList(items, scope).join(String(separator)));
   },
-  // As the CDK writes it, for names of its own assets.
+  // As the CDK writes it, in the names of assets.
   'Fn::Sub': (argument, scope) =>
     String(argument).replace(/\$\{([^}]+)\}/g, (_, name: string) => String(reference(name, scope))),
   'Fn::Select': (argument, scope) => {
