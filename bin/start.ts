@@ -1,13 +1,12 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Connection, defaultConnectionFile } from '../lib/contract/connection.ts';
 import { archiveCredentialsPolicies, environment } from '../lib/contract/environment.ts';
 import { type ClientFiles, writeClientFiles, writePrivateFile } from '../lib/local/connection-file.ts';
 import { type Engine, startEngine } from '../lib/local/engine.ts';
-import { EngineError, fullDiskError } from '../lib/local/errors.ts';
+import { EngineError } from '../lib/local/errors.ts';
 import { freePort } from '../lib/local/http.ts';
 import { quickStart } from '../lib/local/quick-start.ts';
 import { freshAssembly } from '../lib/local/template/fresh-assembly.ts';
@@ -73,7 +72,7 @@ async function main(options: Options): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop());
   const engine = await starting.catch((error: unknown) => {
     if (ending.signal.aborted) return undefined;
-    throw fullDiskError(error, { synth: join(root, 'cdk.out'), state: resolve(dataDir ?? tmpdir()) });
+    throw error;
   });
   if (engine === undefined || ending.signal.aborted) return;
   try {

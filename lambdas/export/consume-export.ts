@@ -27,7 +27,6 @@ const dependencies: ConsumeDependencies = {
 export const handler = queueHandler({
   sqs,
   queueUrls: [required(environment.exportRequestsQueueUrl)],
-  retryDelaysSeconds: required(environment.retryDelaysSeconds),
   stage: 'consume',
   handle: oneByOne(consumeMessage(dependencies, deployedEvents())),
 });

@@ -23,7 +23,6 @@ keepMemorySmall();
 export const handler = queueHandler({
   sqs: sqsClient(),
   queueUrls: [required(environment.deliveriesQueueUrl)],
-  retryDelaysSeconds: required(environment.retryDelaysSeconds),
   stage: 'settle',
   handle: oneByOne(settleMessage({ db: database(), ...deployedReceipts(), now: () => new Date() }, deployedEvents())),
 });

@@ -23,7 +23,6 @@ const sqs = sqsClient();
 export const handler = queueHandler({
   sqs,
   queueUrls: [required(environment.fileExportsQueueUrl), required(environment.smallFileExportsQueueUrl)],
-  retryDelaysSeconds: required(environment.retryDelaysSeconds),
   stage: 'stage',
   handle: stageMessages({
     ...{ db: database(), archive, archiveKeys, ...deployedFileQueues(sqs), deliveries: deployedDeliveries(sqs) },

@@ -2,7 +2,7 @@ import { ChangeMessageVisibilityCommand, type SQSClient } from '@aws-sdk/client-
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
 import * as z from 'zod';
 import { parseJson } from '../../lib/common/untrusted-json.ts';
-import { exportRequestAttributes } from '../../lib/contract/messages.ts';
+import { exportRequestAttributes, retryDelaysSeconds } from '../../lib/contract/messages.ts';
 import { type FailureStage, metrics as names } from '../../lib/contract/metrics.ts';
 import { isError } from '../../lib/errors.ts';
 import type { ReceivedMessage } from '../../lib/service/export/received.ts';
@@ -18,8 +18,6 @@ export interface QueueHandlerOptions {
   readonly sqs: Pick<SQSClient, 'send'>;
   /** Of the queues whose messages come back early. @default - none: a message comes back when its visibility timeout ends */
   readonly queueUrls?: readonly string[];
-  /** Comma-separated seconds before the 2nd, 3rd, … receive of a message that failed; the last one repeats. */
-  readonly retryDelaysSeconds?: string;
   /** Where in an export its messages can fail. */
   readonly stage: FailureStage;
   readonly handle: HandleMessages;
@@ -30,9 +28,7 @@ export interface QueueHandlerOptions {
  * the delay that its receive count calls for, until the queue's redrive policy moves it to the dead-letter queue. An
  * error with `retryAfterSeconds` 0 brings it back at once.
  */
-export function queueHandler({ sqs, queueUrls = [], retryDelaysSeconds, stage, handle }: QueueHandlerOptions) {
-  const delays = parseRetryDelays(retryDelaysSeconds ?? '0');
-
+export function queueHandler({ sqs, queueUrls = [], stage, handle }: QueueHandlerOptions) {
   async function putBack(record: SQSRecord, error: unknown): Promise<void> {
     const { messageId, receiptHandle } = record;
     const received = Number(record.attributes.ApproximateReceiveCount);
@@ -48,7 +44,7 @@ export function queueHandler({ sqs, queueUrls = [], retryDelaysSeconds, stage, h
     if (queueUrl === undefined) return;
     try {
       const message = { QueueUrl: queueUrl, ReceiptHandle: receiptHandle };
-      const seconds = delayAfter(error, received, delays);
+      const seconds = delayAfter(error, received);
       await sqs.send(new ChangeMessageVisibilityCommand({ ...message, VisibilityTimeout: seconds }));
     } catch (failure) {
       // The message still comes back, only later: when the queue's own visibility timeout ends.
@@ -104,24 +100,8 @@ function idsOf({ body, messageId, messageAttributes }: SQSRecord): z.infer<typeo
   return { requestId: attribute ?? requestId ?? messageId, ...named };
 }
 
-/** Longest visibility timeout that SQS takes, in seconds (12 h). */
-const longestDelaySeconds = 43_200;
-
-/** Seconds before the 2nd, 3rd, … receive of a message that failed; the last one repeats. */
-type RetryDelays = readonly [number, ...number[]];
-
-/** @param text seconds, separated by commas @throws Error for anything else */
-export function parseRetryDelays(text: string): RetryDelays {
-  const [first, ...others] = text.split(',').map((part) => (part.trim() === '' ? Number.NaN : Number(part)));
-  const delays = [first ?? Number.NaN, ...others] as const;
-  if (!delays.every((delay) => Number.isInteger(delay) && delay >= 0 && delay <= longestDelaySeconds)) {
-    throw new Error('retry delays: expected whole seconds from 0 to 43200, separated by commas');
-  }
-  return delays;
-}
-
 /** Seconds until a message that failed is received again. @param receives how often it was received so far */
-function delayAfter(error: unknown, receives: number, delays: RetryDelays): number {
+function delayAfter(error: unknown, receives: number): number {
   if (isError(error, 'temporarily_unavailable') && error.retryAfterSeconds === 0) return 0;
-  return delays[receives - 1] ?? delays.at(-1) ?? delays[0];
+  return retryDelaysSeconds[receives - 1] ?? Math.max(...retryDelaysSeconds);
 }

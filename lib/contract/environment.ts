@@ -35,8 +35,6 @@ export const environment = {
   deliveriesQueueUrl: 'DELIVERIES_QUEUE_URL',
   /** Most files that all invocations together stage at once. */
   filesInFlight: 'FILES_IN_FLIGHT',
-  /** Comma-separated seconds before the 2nd, 3rd, … receive of a message that failed; the last one repeats. */
-  retryDelaysSeconds: 'RETRY_DELAYS_SECONDS',
   /** ARN of the secret with the administrators' names, password hashes and roles. */
   adminSecretArn: 'ADMIN_SECRET_ARN',
   /** ARN of the secret with the archive's Crypt4GH key pairs. */

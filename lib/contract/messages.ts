@@ -34,6 +34,9 @@ export const exportRequestMessage = z
   });
 export type ExportRequestMessage = z.infer<typeof exportRequestMessage>;
 
+/** Seconds before the 2nd, 3rd, … receive of a message that failed. One that fails once more goes to the dead letters. */
+export const retryDelaysSeconds = [10, 60, 300, 900] as const;
+
 /** Names of the SQS message attributes of `export-requests`. */
 export const exportRequestAttributes = {
   /** UUID. If absent, the message id is used. */

@@ -64,18 +64,10 @@ export class ServiceStack extends Stack {
     const operators = new OperatorRole(this, 'Operators');
     const queues = workQueues(this, { settings, storage, functions, operators });
 
-    const proxy = new DeliveryApi(this, 'Proxy', {
-      ...functions.delivery,
-      settings,
-      description: 'data-out: export and download',
-    });
-    const dataOut =
-      functions.direct &&
-      new DirectApi(this, 'DataOut', {
-        ...functions.direct,
-        settings,
-        description: 'data-out: direct access',
-      });
+    const exporting = { settings, description: 'data-out: export and download' };
+    const proxy = new DeliveryApi(this, 'Proxy', { ...functions.delivery, ...exporting });
+    const serving = { settings, description: 'data-out: direct access' };
+    const dataOut = functions.direct && new DirectApi(this, 'DataOut', { ...functions.direct, ...serving });
     const apis = [proxy, ...(dataOut ? [dataOut] : [])];
 
     if (settings.apiGatewayLogRole === 'create') {

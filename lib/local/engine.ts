@@ -23,14 +23,13 @@ import { type DefinitionContext, defineFunctions } from './lambda/function-defin
 import { Functions, inspectedFunction, type OnLog, runTriggers } from './lambda/functions.ts';
 import { startSchedules } from './lambda/schedules.ts';
 import { Database } from './rds-data/database.ts';
-import { restrictsPasswords } from './rds-data/password-restriction.ts';
 import { rdsDataService } from './rds-data/rds-data.ts';
 import { createBuckets } from './s3/create-buckets.ts';
 import { LocalS3 } from './s3/local-s3.ts';
 import { Secrets } from './secrets-manager/secrets.ts';
 import { secretsManager } from './secrets-manager/secrets-manager.ts';
 import { createQueues, type QueueServer, startQueueServer } from './sqs/queue-server.ts';
-import { localSqs } from './sqs/sqs.ts';
+import { localSqs, shortestVisibility } from './sqs/sqs.ts';
 import { Logs, type State, takeState } from './state.ts';
 import { sts } from './sts/sts.ts';
 import { loadAssembly } from './template/assembly.ts';
@@ -48,6 +47,8 @@ export interface EngineOptions {
   readonly connectionPath?: string;
   /** Variables for every function, over those of the template. */
   readonly environment?: Readonly<Record<string, string>>;
+  /** Most seconds after which a message that failed comes back. @default - as its function asks */
+  readonly mostRetrySeconds?: number;
   /** Short name of a function to which a debugger must be able to attach. @default - none */
   readonly inspect?: string;
   /** Receives every line of every function and access log, beside the log files. */
@@ -154,7 +155,7 @@ async function start(
       cleanup.push(() => started.stop());
       return started;
     }),
-    Database.open(join(state.workDir, 'postgres'), restrictsPasswords(deployment)).then((opened) => {
+    Database.open(join(state.workDir, 'postgres')).then((opened) => {
       cleanup.push(() => opened.close());
       return opened;
     }),
@@ -163,12 +164,11 @@ async function start(
   await createQueues(deployment, queueServer);
   const s3 = new LocalS3(join(state.workDir, 's3'), now);
   createBuckets(deployment, s3, options.existingBucketKeys);
-  cleanup.push(s3.keepLifecycles());
 
   const outputs = deployment.outputs() as StackOutputs;
   const { protection, services } = accountServices(stacks, deployment);
   const accounts = prepareAccounts(inDir('accounts.json'));
-  const secrets = new Secrets(deployment, inDir('secrets.json'), now);
+  const secrets = new Secrets(deployment, inDir('secrets.json'));
   await fillSecrets(secrets, outputs, accounts, keys);
   const credentials = new Credentials();
   const signingKeys = new SigningKeys(deployment, inDir('kms.json'));
@@ -179,6 +179,10 @@ async function start(
   const operator = credentials.issueForUser('operator', fullAccess);
 
   const traffic = new Traffic();
+  const visibility = {
+    least: state.dataDir === undefined ? 0 : shortestVisibility,
+    most: options.mostRetrySeconds ?? Number.POSITIVE_INFINITY,
+  };
   const bus = new EventBus(deployment.region, now, (event) => logs.write('events', JSON.stringify(event)));
   const cluster = {
     arn: outputs.DatabaseClusterArn,
@@ -203,7 +207,7 @@ async function start(
     credentials,
     s3,
     buffered: {
-      sqs: localSqs(queueServer, deployment.region, state.dataDir !== undefined),
+      sqs: localSqs(queueServer, deployment.region, visibility),
       'rds-data': rdsDataService(database, cluster),
       secretsmanager: secretsManager(secrets),
       events: bus.service(),

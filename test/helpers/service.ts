@@ -65,8 +65,7 @@ export interface VisaChoices {
 
 /**
  * The whole service from the synthesized template, as its users meet it: over HTTP with their own credentials, plus what
- * only a test may do (look behind, break calls). One for each test file that needs it. Tests of the engine itself give it
- * their own small `assemblyDir`.
+ * only a test may do (look behind, break calls). One for each test file that needs it.
  */
 export class Service {
   readonly engine: Engine;
@@ -86,7 +85,7 @@ export class Service {
     this.secretsManager = new SecretsManagerClient({ region, credentials, endpoint: endpoints.secretsManager });
   }
 
-  /** Failed messages come back after a second, not minutes, unless `environment` says otherwise. */
+  /** Failed messages come back after a second, not minutes. */
   static async start(options: Partial<EngineOptions> = {}): Promise<Service> {
     const folder = await mkdtemp(join(tmpdir(), 'data-out-e2e-'));
     const logs: LogLine[] = [];
@@ -95,7 +94,7 @@ export class Service {
       ...(recordAccess && { onAccess: recordAccess }),
       ...options,
       assemblyDir: options.assemblyDir ?? (await assembly()),
-      environment: { RETRY_DELAYS_SECONDS: '1', ...options.environment },
+      mostRetrySeconds: 1,
       onLog: (functionName, line) => logs.push({ functionName, line }),
     });
     return new Service(engine, logs, folder);

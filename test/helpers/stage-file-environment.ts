@@ -12,5 +12,4 @@ export const stageFileEnvironment = {
   SMALL_FILE_EXPORTS_QUEUE_URL: 'https://sqs.example/123456789012/small-file-exports',
   DELIVERIES_QUEUE_URL: 'https://sqs.example/123456789012/deliveries',
   FILES_IN_FLIGHT: '110',
-  RETRY_DELAYS_SECONDS: '10,60,300,900',
 };

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Database, type SqlDatabase } from '../../lib/local/rds-data/database.ts';
 
-/** An empty embedded PostgreSQL, which is gone when it is closed. @param restrictsPasswords as in the cluster of the stacks */
-export async function temporaryDatabase(restrictsPasswords = true): Promise<SqlDatabase> {
+/** An empty embedded PostgreSQL, which is gone when it is closed. */
+export async function temporaryDatabase(): Promise<SqlDatabase> {
   const folder = await mkdtemp(join(tmpdir(), 'data-out-postgres-'));
-  const database = await Database.open(join(folder, 'postgres'), restrictsPasswords);
+  const database = await Database.open(join(folder, 'postgres'));
   return {
     run: (...call) => database.run(...call),
     begin: (...call) => database.begin(...call),

@@ -207,8 +207,6 @@ describe('import rules', () => {
         .filter((specifier) => specifier.startsWith('.'))
         .map((specifier) => posix.join(posix.dirname(file), specifier));
     expect(circles(new Map(files.map((file) => [file, imports(file)])))).toEqual([]);
-    const graph = { a: ['b', 'd'], b: ['c'], c: ['a'], d: ['d'], e: ['a'] };
-    expect(circles(new Map(Object.entries(graph)))).toEqual([['a', 'b', 'c'], ['d']]);
   });
 
   test('know every area of the tree', () => {
@@ -246,32 +244,11 @@ describe('import rules', () => {
   });
 
   test.each([
-    ['lib/visas/visa.ts', "import type { x } from '../service/export/requests.ts';"],
-    ['lib/service/stores/queues.ts', "import type { x } from '../export/requests.ts';"],
     ['lib/service/export/sweep.ts', "import {\n  type S3Client,\n} from '@aws-sdk/client-s3';"],
     ['lib/local/engine.ts', "const handler = await import('../../lambdas/migrate.ts');"],
-    ['lambdas/migrate.ts', "import { Duration } from 'aws-cdk-lib';"],
     ['lib/visas/keys.ts', "import { get } from 'node:https';"],
-    ['lib/client/api/transport.ts', "import { GetObjectCommand } from '@aws-sdk/client-s3';"],
-    ['lib/terminal/output.ts', "import { exitCodes } from '../ops/errors.ts';"],
   ])('are broken by %s with %s', (file, source) => {
     expect(violations(file, source)).toHaveLength(1);
-  });
-
-  test.each([
-    ['lib/crypt4gh/header/packets.ts', "import type { ByteRange } from '../body/positions.ts';"],
-    ['lib/client/api/download/check.ts', "import type { Claim } from '../receipts/claims.ts';"],
-  ])('are broken between floors by %s with %s', (file, source) => {
-    expect(upward(file, source)).toHaveLength(1);
-  });
-
-  test('allow what is listed', () => {
-    expect(upward('lib/crypt4gh/threads/a.ts', "import { seal } from '../sealed.ts';")).toEqual([]);
-    expect(violations('lib/service/stores/a.ts', "import { S3Client } from '@aws-sdk/client-s3';")).toEqual([]);
-    expect(violations('lambdas/delivery/a.ts', "import { required } from '../shared/runtime.ts';")).toEqual([]);
-    expect(
-      violations('lib/service/http/a.ts', "// import { x } from '../stores/y.ts';\nimport { z } from 'zod';"),
-    ).toEqual([]);
   });
 });
 

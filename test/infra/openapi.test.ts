@@ -12,17 +12,18 @@ beforeAll(async () => {
   service = await stackTemplate('DataOutService');
 });
 
+function pathOf(id: string | undefined): string {
+  if (id === undefined) return '';
+  const { PathPart, ParentId } = service.template.Resources[id]!.Properties;
+  return `${pathOf(ParentId.Ref)}/${PathPart}`;
+}
+
 /** `GET /files` as the document has it: the kind of the archive is a parameter there, a literal in the template; no name ends with `+`. */
 function operationOf({ Properties }: Resource): string {
-  const parts: string[] = [];
-  for (let id: string | undefined = Properties.ResourceId.Ref; id; ) {
-    const { PathPart, ParentId } = service.template.Resources[id]!.Properties;
-    parts.unshift(PathPart);
-    id = ParentId.Ref;
-  }
-  return `${Properties.HttpMethod} /${parts.join('/')}`
+  const path = pathOf(Properties.ResourceId.Ref)
     .replace('/export/fega', '/export/{archive_kind}')
     .replace('{id+}', '{id}');
+  return `${Properties.HttpMethod} ${path}`;
 }
 
 describe.each([

@@ -54,11 +54,6 @@ test.each([
     /^private\/settings\.ts:2: prod is not defined$/,
   ],
   ['no settings', 'export const setings = {};\n', /^private\/settings\.ts: expected an export const settings/],
-  [
-    'a value that is not an object',
-    'export const settings = 1;\n',
-    /^private\/settings\.ts: expected an export const settings/,
-  ],
 ])('%s is told in one line', (_what, text, message) => {
   write('settings.ts', text);
   // In its own process: here, the test runner loads modules.

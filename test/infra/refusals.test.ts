@@ -1,45 +1,55 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { globSync, readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { visaErrors } from '../../lib/contract/reasons.ts';
+import { bearerToken } from '../../lib/service/http/authorization.ts';
 
 /**
  * API Gateway puts the reason of a refusal into JSON without escaping it. So every sentence is a literal of printable
  * ASCII without quotation mark and backslash, and holds no part of a request.
  */
-const folder = 'lib/service';
+
+/** Printable ASCII but `"` and `\\`. */
+const plain = /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/;
 /** The variables that a sentence may have: names of headers, and the texts of `lib/visas/errors.ts`. */
-const variables = new Set(['name', 'error.code', 'error.message']);
+const variables = ['name', 'error.code', 'error.message'];
+/** What an authorizer passes on under another code: its sentence is one of these places as well. */
+const passedOn = ['error.message'];
 
-const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.ts'))
-  .map((file) => [join(folder, file), readFileSync(join(folder, file), 'utf8')] as const);
+/** Every place in the code of the functions that makes a refusal for lack of credentials, with what it says. */
+const places = globSync('{lib/{service,visas,common},lambdas}/**/*.ts').flatMap((file) =>
+  readFileSync(file, 'utf8')
+    .split(/new DataOutError\(\s*'unauthenticated',\s*/)
+    .slice(1)
+    .map((rest) => [file, /^(?:(['"`])([\s\S]*?)\1|([\w.]+))\s*,?\s*\)/.exec(rest)] as const),
+);
 
-test('every reason for a 401 is a sentence that JSON does not escape', () => {
-  let sentences = 0;
-  for (const [file, source] of sources) {
-    for (const [, argument = ''] of source.matchAll(
-      /new DataOutError\(\s*'unauthenticated',\s*([\s\S]*?)\s*,?\s*\)(?=[;\s])/g,
-    )) {
-      const [, quote, text = ''] = /^(['"`])([\s\S]*)\1$/.exec(argument) ?? [];
-      expect(quote, `${file}: ${argument} is not a literal`).toBeDefined();
-      const plain = text.replaceAll(/\$\{([^}]+)\}/g, (_, variable: string) => {
-        expect(variables, `${file}: ${argument}`).toContain(variable);
-        return '';
-      });
-      expect(plain, file).toMatch(/^[\x20-\x7e]+$/);
-      expect(plain, file).not.toMatch(/["\\]/);
-      sentences += 1;
-    }
-  }
-  const made = sources.reduce((sum, [, source]) => sum + source.split("'unauthenticated',").length - 1, 0);
-  expect(sentences).toBe(made);
-  expect(sentences).toBeGreaterThanOrEqual(16);
+describe('every reason for a 401', () => {
+  test('is found, wherever a function makes one', () => {
+    const mentions = globSync('{lib/{service,visas,common},lambdas}/**/*.ts').flatMap((file) => {
+      // Who asks for the code makes no refusal.
+      const code = readFileSync(file, 'utf8').replaceAll(/isError\([^)]*\)/g, '');
+      return code.match(/'unauthenticated'/g) ?? [];
+    });
+    expect(places).toHaveLength(mentions.length);
+    expect(places.length).toBeGreaterThan(0);
+  });
+
+  test.each(places)('in %s is a sentence that JSON does not escape', (_, found) => {
+    const [, , text, variable] = found ?? [];
+    if (variable !== undefined) return expect(passedOn).toContain(variable);
+    const inside = [...(text ?? '').matchAll(/\$\{([^}]+)\}/g)].map(([, name]) => name);
+    expect(inside.filter((name) => !variables.includes(name ?? ''))).toEqual([]);
+    expect((text ?? '').replaceAll(/\$\{[^}]+\}/g, '')).toMatch(plain);
+  });
+});
+
+test('so is what is passed on: that a header is given twice', () => {
+  const twice = new Map([['authorization', ['Bearer "', 'Bearer \\']]]);
+  expect(() => bearerToken({ headers: twice })).toThrow(plain);
 });
 
 test('so is what is said of visas', () => {
-  const source = readFileSync('lib/contract/reasons.ts', 'utf8');
-  const explanations = [...source.matchAll(/^ {2}([a-z_]+): '(.*)',$/gm)];
-  expect(explanations.length).toBeGreaterThan(20);
-  for (const [, code, text] of explanations) expect(`${code} ${text}`).toMatch(/^[\x20-\x7e]+$/);
-  for (const [, , text] of explanations) expect(text).not.toMatch(/["\\]/);
+  const said = Object.entries(visaErrors).flat();
+  expect(said.length).toBeGreaterThan(40);
+  expect(said.filter((text) => !plain.test(text))).toEqual([]);
 });

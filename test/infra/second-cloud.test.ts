@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { type MigrationsOfTree, squashSince } from '../../.ci/second-cloud/base.ts';
-import { notProven, unprovenByPage } from '../../.ci/second-cloud/not-proven.ts';
+import { unprovenByPage } from '../../.ci/second-cloud/not-proven.ts';
 import { blocksOf } from '../helpers/pages.ts';
 
 const folder = new URL('../../.ci/second-cloud/emulator/gaps/', import.meta.url);
@@ -13,13 +13,6 @@ test('every patch names a page of AWS, and the page says what a pass does not pr
   expect(sources.filter((text) => !/^"""[^"]+\n\nhttps:\/\/docs\.aws\.amazon\.com\//.test(text))).toEqual([]);
   const names = [...unprovenByPage().keys()];
   expect(names.filter((name) => /^\w+_\w+$/.test(name)).sort()).toEqual(gaps.sort());
-});
-
-test('a gap that the emulator has closed is not said to be patched', () => {
-  const said = notProven({ open: ['principal_arn'], byItself: ['secrets_by_arn'] });
-  expect(said).toContain('- patch principal_arn: ');
-  expect(said).not.toContain('patch secrets_by_arn');
-  expect(said).toContain('The emulator has closed the gap secrets_by_arn automatically: remove its patch.');
 });
 
 test('the pages have every section whose commands it follows', () => {

@@ -67,11 +67,8 @@ test('versions are exact', () => {
 });
 
 test('versions of Python packages are exact', () => {
-  const lines = ['templates', 'second-cloud'].flatMap((tool) =>
-    read(`.ci/${tool}/requirements.txt`).trim().split('\n'),
-  );
-  const names = ['cfn-lint', 'checkov', 'awscli', 'awscrt', 'ministack[full]'];
-  expect(lines.map((line) => line.replace(/==.*/, ''))).toEqual(names);
+  const lines = globSync('.ci/*/requirements.txt', { cwd: root }).flatMap((path) => read(path).trim().split('\n'));
+  expect(lines.length).toBeGreaterThan(4);
   expect(lines.filter((line) => !/^[a-z0-9-]+(\[full\])?==\d+\.\d+\.\d+$/.test(line))).toEqual([]);
 });
 

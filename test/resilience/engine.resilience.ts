@@ -1,242 +1,85 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { HeadObjectCommand } from '@aws-sdk/client-s3';
-import { ReceiveMessageCommand, SendMessageCommand } from '@aws-sdk/client-sqs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Engine } from '../../lib/local/engine.ts';
+import { GetObjectCommand } from '@aws-sdk/client-s3';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { RequestTooLargeException } from '../../lib/local/lambda/functions.ts';
-import { writeFixtureAssembly } from '../e2e/local/fixtures/assembly.ts';
 import { rawRequest } from '../helpers/raw-http.ts';
-import { Service, until } from '../helpers/service.ts';
+import { Service } from '../helpers/service.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'data-out-fixture-'));
+const folder = mkdtempSync(join(tmpdir(), 'data-out-engine-'));
+const connectionPath = join(folder, 'connection.json');
 let service: Service;
-let engine: Engine;
-const get = (path: string, init?: RequestInit) => fetch(engine.connection.proxyUrl + path, init);
-
-/** What the function `echo` answers. */
-interface Echo {
-  readonly event: Readonly<Record<string, unknown>> & {
-    readonly headers: Readonly<Record<string, string>>;
-    readonly requestContext: Readonly<Record<string, unknown>>;
-  };
-  readonly context: { functionName: string; invokedFunctionArn: string; remaining: number };
-  readonly env: Readonly<Record<string, string>>;
-  readonly calls: number;
-  readonly pid: number;
-  readonly trusted: string;
-}
-const echoOf = async (response: Response) => (await response.json()) as Echo;
-const echo = async (path = '', init?: RequestInit) => echoOf(await get(`/echo${path}`, init));
-
-/** What the function `work` was given. */
-interface Received {
-  readonly body: string;
-  readonly attributes: Readonly<Record<string, string>>;
-}
-
 beforeAll(async () => {
-  writeFixtureAssembly(folder);
-  service = await Service.start({ assemblyDir: folder, environment: { EXTRA: 'yes', COLOUR: 'from-test' } });
-  engine = service.engine;
+  process.env.DEVELOPER_SECRET = 'mine';
+  service = await Service.start({ connectionPath });
 });
 afterAll(async () => {
+  delete process.env.DEVELOPER_SECRET;
   await service?.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
-
-describe('a function', () => {
-  it('gets the variables of the template, of Lambda and of the test, and none of the developer', async () => {
-    process.env.DEVELOPER_SECRET = 'mine';
-    const { env } = await echo();
-    delete process.env.DEVELOPER_SECRET;
-    expect(env).toMatchObject({
-      COLOUR: 'from-test',
-      EXTRA: 'yes',
-      JOBS_URL: engine.connection.outputs.ExportRequestsQueueUrl,
-      AWS_REGION: 'eu-north-1',
-      AWS_LAMBDA_FUNCTION_MEMORY_SIZE: '256',
-      AWS_ENDPOINT_URL_S3: engine.connection.endpoints.s3,
-      _HANDLER: 'index.handler',
-    });
-    expect(env.AWS_SESSION_TOKEN).not.toBe('');
-    expect(env.AWS_ACCESS_KEY_ID).not.toBe(engine.connection.credentials.accessKeyId);
-    expect(env).not.toHaveProperty('DEVELOPER_SECRET');
-    expect(env).not.toHaveProperty('HOME');
-    // The engine's, whose cache of compiled code its functions share.
-    expect(process.env.NODE_COMPILE_CACHE).toBeDefined();
-    expect(env).not.toHaveProperty('NODE_COMPILE_CACHE');
-  });
-
-  it('gets a context, and trusts the local issuer beside what the operator has', async () => {
-    const { context, trusted } = await echo();
-    expect(context.functionName).toMatch(/^Fixture-Echo-/);
-    expect(context.invokedFunctionArn).toBe(`arn:aws:lambda:eu-north-1:000000000000:function:${context.functionName}`);
-    expect(context.remaining).toBeGreaterThan(1000);
-    expect(context.remaining).toBeLessThanOrEqual(2000);
-    const issuers = JSON.parse(trusted);
-    expect(issuers.map(({ iss }: { iss: string }) => iss)).toEqual([
-      'https://operator.example/',
-      engine.connection.issuer.iss,
-    ]);
-    expect(issuers[1].jwks).toEqual(JSON.parse(readFileSync(engine.connection.issuer.jwksPath, 'utf8')));
-  });
-
-  it('that throws is a 502, leaves its error in the log, and continues', async () => {
-    const response = await get('/echo?do=throw');
-    expect([response.status, await response.json()]).toEqual([502, { message: 'Internal server error' }]);
-    expect(service.logs.some(({ functionName, line }) => functionName === 'echo' && line.includes('on purpose'))).toBe(
-      true,
-    );
-    expect((await get('/echo')).status).toBe(200);
-  });
-});
-
-describe('API Gateway', () => {
-  it('makes a version 1.0 event', async () => {
-    const response = await get('/echo/a%20b%2Fc?x=1&x=2&y=%C3%A9', { headers: { 'X-Case': 'kept', TE: 'trailers' } });
-    const { event } = await echoOf(response);
-    expect(event).toMatchObject({
-      resource: '/echo/{name}',
-      path: '/echo/a%20b%2Fc',
-      httpMethod: 'GET',
-      pathParameters: { name: 'a b/c' },
-      queryStringParameters: { x: '2', y: 'é' },
-      multiValueQueryStringParameters: { x: ['1', '2'], y: ['é'] },
-      body: null,
-      isBase64Encoded: false,
-      requestContext: {
-        stage: 'prod',
-        path: '/prod/echo/a%20b%2Fc',
-        resourcePath: '/echo/{name}',
-        identity: { sourceIp: '127.0.0.1' },
-      },
-    });
-    expect(response.headers.get('x-amzn-requestid')).toBe(event.requestContext.requestId);
-    expect(Object.keys(event.headers)).not.toContain('te');
-  });
-});
-
-describe('a REQUEST authorizer', () => {
-  const as = (authorization: string) => get('/guarded', { headers: { Authorization: authorization } });
-
-  it('lets through with its context', async () => {
-    const { event } = await echoOf(await as('someone'));
-    expect(event.requestContext.authorizer).toEqual({ principalId: 'someone', level: 3 });
-  });
-
-  it('is not asked without its identity source; the gateway response has the form of the template', async () => {
-    const before = service.logs.filter(({ functionName }) => functionName === 'gate').length;
-    const response = await get('/guarded');
-    expect(response.status).toBe(401);
-    expect(response.headers.get('www-authenticate')).toBe('Basic realm="x"');
-    expect(response.headers.get('x-told')).toBe('who');
-    const id = response.headers.get('x-amzn-requestid');
-    expect(await response.json()).toEqual({ code: 'who', id, said: 'Unauthorized' });
-    expect(service.logs.filter(({ functionName }) => functionName === 'gate')).toHaveLength(before);
-  });
-});
-
-it('a streamed reply is asked for by at most 6 MB', async () => {
-  const streamed = engine.functions.invokeStreaming('echo', { filler: 'x'.repeat(7_000_000) });
-  await expect(streamed.next()).rejects.toThrow(RequestTooLargeException);
-});
-
-describe('a queue', () => {
-  const send = (message: Readonly<Record<string, string>>) =>
-    service.sqs.send(
-      new SendMessageCommand({
-        QueueUrl: engine.connection.outputs.ExportRequestsQueueUrl,
-        MessageBody: JSON.stringify(message),
-        MessageAttributes: { kind: { DataType: 'String', StringValue: 'fega' } },
-      }),
-    );
-  const received = (key: string) =>
-    service.logs
-      .filter(({ functionName, line }) => functionName === 'work' && line.startsWith('{'))
-      .map(({ line }) => JSON.parse(line) as { message: string; record: Received })
-      .filter(({ message, record }) => message === 'received' && JSON.parse(record.body).key === key)
-      .map(({ record }) => record);
-
-  it('feeds its function; handled messages are deleted, and the role limits the function', async () => {
-    const bucket = engine.connection.outputs.OutboxBucketName;
-    await send({ do: 'put', bucket, key: 'allowed/file' });
-    await until(
-      () => service.s3.send(new HeadObjectCommand({ Bucket: bucket, Key: 'allowed/file' })).catch(() => undefined),
-      'the object',
-    );
-    const [record] = received('allowed/file');
-    expect(record).toMatchObject({
-      eventSource: 'aws:sqs',
-      eventSourceARN: expect.stringMatching(/^arn:aws:sqs:eu-north-1:000000000000:Fixture-Jobs-/),
-      awsRegion: 'eu-north-1',
-      attributes: { ApproximateReceiveCount: '1', SentTimestamp: expect.stringMatching(/^\d{13}$/) },
-      messageAttributes: { kind: { stringValue: 'fega', dataType: 'String' } },
-    });
-
-    await send({ do: 'put', bucket, key: 'forbidden/file' });
-    await until(() => service.logs.find(({ line }) => line.includes('AccessDenied')), 'the refusal');
-    // The four bytes of the object; the refused call did not reach S3.
-    expect(engine.traffic.counters()['work s3 PutObject']).toEqual({ calls: 1, bytesIn: 4, bytesOut: 0 });
-  });
-
-  // Each takes two visibility timeouts: side by side.
-  it.concurrent.each(['fail', 'throw'])(
-    'gives a message that fails (%s) to the dead letters after its receives',
-    async (how) => {
-      await send({ do: how, key: how });
-      const dead = await until(
-        async () => {
-          const { Messages } = await service.sqs.send(
-            new ReceiveMessageCommand({
-              QueueUrl: engine.connection.outputs.ExportRequestsDeadLetterQueueUrl,
-              WaitTimeSeconds: 1,
-              MaxNumberOfMessages: 10,
-              // The other test's message is soon in sight again.
-              VisibilityTimeout: 1,
-            }),
-          );
-          return Messages?.find(({ Body }) => JSON.parse(Body ?? '{}').key === how);
-        },
-        'the dead letter',
-        25_000,
-      );
-      expect(dead.Body).toContain(how);
-      expect(received(how).map(({ attributes }) => attributes.ApproximateReceiveCount)).toEqual(['1', '2']);
-    },
-  );
+  rmSync(folder, { recursive: true });
 });
 
 describe('a web page', () => {
-  it.each([
+  test.each([
     ['under its own name that leads here', { Host: 'rebound.example' }],
     ['of another origin', { Origin: 'https://elsewhere.example' }],
     ['without its own origin', { Origin: 'null' }],
   ])('%s is refused by the APIs and by the AWS services', async (_, headers) => {
-    const { proxyUrl, dataOutUrl = '', endpoints } = engine.connection;
+    const { proxyUrl, dataOutUrl, endpoints } = service.connection;
     for (const url of [proxyUrl, dataOutUrl, endpoints.s3]) {
-      const reply = await rawRequest(url, 'echo', { headers });
+      const reply = await rawRequest(url, 'service-info', { headers });
       expect([reply.status, reply.text]).toEqual([403, 'The local engine serves this machine only.\n']);
     }
   });
 
-  it('that is served from this machine is answered', async () => {
-    const { status } = await rawRequest(engine.connection.proxyUrl, 'echo', {
-      headers: { Origin: 'http://localhost:3000' },
-    });
-    expect(status).toBe(200);
+  test('that is served from this machine is answered', async () => {
+    const headers = { Origin: 'http://localhost:3000' };
+    expect((await rawRequest(service.connection.dataOutUrl, 'service-info', { headers })).status).toBe(200);
   });
 });
 
-describe('the connection file', () => {
-  it('is for its owner only, and is gone when the engine is', async () => {
-    const connectionPath = join(folder, 'connection.json');
-    const own = await Service.start({ assemblyDir: folder, connectionPath });
-    expect(JSON.parse(readFileSync(connectionPath, 'utf8'))).toEqual(own.connection);
-    expect(statSync(connectionPath).mode & 0o777).toBe(0o600);
-    await own.stop();
-    expect(existsSync(connectionPath)).toBe(false);
-    await expect(fetch(own.connection.proxyUrl)).rejects.toThrow();
+describe('a function', () => {
+  test('has the variables of the template and of Lambda, its own credentials, and nothing of the developer', () => {
+    const { environment } = service.engine.functions.definition('files');
+    expect(environment).toMatchObject({
+      OUTBOX_EXPIRY_DAYS: '30',
+      AWS_REGION: 'eu-north-1',
+      _HANDLER: 'index.handler',
+    });
+    expect(environment.AWS_ACCESS_KEY_ID).not.toBe(service.connection.credentials.accessKeyId);
+    expect(Object.keys(environment).filter((name) => /^(HOME|DEVELOPER_SECRET)$/.test(name))).toEqual([]);
   });
+
+  test('trusts the local issuer', () => {
+    const root = service.engine.functions.definition('files').environment.LAMBDA_TASK_ROOT ?? '';
+    const issuers = JSON.parse(readFileSync(join(root, 'config/trusted-issuers.json'), 'utf8'));
+    const { iss, jwksPath } = service.connection.issuer;
+    expect(issuers).toMatchObject([{ iss, jwks: JSON.parse(readFileSync(jwksPath, 'utf8')) }]);
+  });
+
+  test('is asked for a streamed reply by at most 6 MB', async () => {
+    const streamed = service.engine.functions.invokeStreaming('files', { filler: 'x'.repeat(7_000_000) });
+    await expect(streamed.next()).rejects.toThrow(RequestTooLargeException);
+  });
+});
+
+test('S3 answers a caller without credentials, and a role without the permission, by a refusal', async () => {
+  const Bucket = service.connection.outputs.OutboxBucketName;
+  const response = await fetch(`${service.connection.endpoints.s3}/${Bucket}/k`);
+  expect([response.status, await response.text()]).toEqual([403, expect.stringContaining('AccessDenied')]);
+  const get = new GetObjectCommand({ Bucket, Key: 'k' });
+  await expect(service.s3As('jwks').send(get)).rejects.toMatchObject({ name: 'AccessDenied' });
+  // Nor does S3 tell a role that may not list whether a key that it may read is missing.
+  const Key = `${service.prefix('someone')}/missing.c4gh`;
+  await expect(service.s3.send(new GetObjectCommand({ Bucket, Key }))).rejects.toMatchObject({ name: 'NoSuchKey' });
+});
+
+test('the connection file is for its owner only, and is gone when the engine is', async () => {
+  const own = join(folder, 'own.json');
+  const second = await Service.start({ connectionPath: own });
+  expect(JSON.parse(readFileSync(own, 'utf8'))).toEqual(second.engine.connection);
+  expect(statSync(own).mode & 0o777).toBe(0o600);
+  await second.stop();
+  expect(existsSync(own)).toBe(false);
 });

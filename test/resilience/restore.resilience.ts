@@ -123,7 +123,7 @@ describe('before the accident', () => {
 
 describe('the restored past', () => {
   const open = async <T>(work: (database: Database) => Promise<T>): Promise<T> => {
-    const database = await Database.open(databaseFolder(), true);
+    const database = await Database.open(databaseFolder());
     try {
       return await work(database);
     } finally {

@@ -1,9 +1,9 @@
 import { loadavg } from 'node:os';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { forEachConcurrently } from '../../lib/common/concurrently.ts';
 import { formatPublicKey } from '../../lib/crypt4gh/index.ts';
 import type { FaultRule } from '../../lib/local/endpoint/traffic.ts';
 import { localTarget } from '../../lib/ops/target.ts';
-import { forEachConcurrently } from '../../lib/common/concurrently.ts';
 import { Seeded } from '../fuzz/seeded.ts';
 import { runTool } from '../helpers/ops-world.ts';
 import { Service } from '../helpers/service.ts';

@@ -1,6 +1,6 @@
 import { GetObjectCommand } from '@aws-sdk/client-s3';
-import { generateKeyPair, type KeyPair } from '../../lib/crypt4gh/index.ts';
 import { forEachConcurrently } from '../../lib/common/concurrently.ts';
+import { generateKeyPair, type KeyPair } from '../../lib/crypt4gh/index.ts';
 import { readPlainly } from '../helpers/plain-crypt4gh.ts';
 import type { Service } from '../helpers/service.ts';
 import type { SoakFile } from './archive.ts';

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { forEachConcurrently } from '../../lib/common/concurrently.ts';
 import { operations, rightCase } from '../../lib/ops/smoke/conformance/operations.ts';
 import type { ApiName, Run } from '../../lib/ops/smoke/run.ts';
 import type { WireRequest } from '../../lib/ops/smoke/wire.ts';
-import { forEachConcurrently } from '../../lib/common/concurrently.ts';
 import { Seeded } from '../fuzz/seeded.ts';
 import { conformanceRun } from '../helpers/conformance-run.ts';
 import { OpenApi } from '../helpers/openapi.ts';

@@ -1,9 +1,7 @@
-import { Duration } from 'aws-cdk-lib';
-import { AuthorizationType, IdentitySource, RequestAuthorizer, ResponseTransferMode } from 'aws-cdk-lib/aws-apigateway';
+import { IdentitySource } from 'aws-cdk-lib/aws-apigateway';
 import type { Construct } from 'constructs';
 import { proxyChallenge } from '../../contract/http.ts';
 import type { deliveryFunctions } from '../functions/delivery.ts';
-import { acknowledge } from '../security/rules.ts';
 import { OpenApiDocument } from './openapi-document.ts';
 import { ServiceApi, type ServiceApiProps } from './service-api.ts';
 
@@ -31,65 +29,31 @@ export class DeliveryApi extends ServiceApi {
     const { root } = this.api;
     const document = new OpenApiDocument({ api: this, name: 'proxy', target: props.openApi });
 
-    const authorizer = new RequestAuthorizer(this, 'Administrators', {
-      handler: props.authorizeAdmin.function,
-      identitySources: [IdentitySource.header('Authorization')],
-      // A removed administrator is refused at once.
-      resultsCacheTtl: Duration.seconds(0),
-    });
-    const behindAdministrators = { authorizer, authorizationType: AuthorizationType.CUSTOM };
+    const header = IdentitySource.header('Authorization');
+    const administrators = {
+      authorizer: this.authorizer('Administrators', props.authorizeAdmin, [header]),
+      reason: 'HTTP Basic by a Lambda authorizer, as clients in the field expect.',
+    };
     // A literal, not a parameter: any other kind is 404 before anything runs.
     const exports = root.addResource('export').addResource(archiveKind);
-    const status = this.integrate(props.exportStatus);
-    for (const method of [
-      exports.addMethod('POST', this.integrate(props.exportRequest), behindAdministrators),
-      exports.addMethod('GET', status, behindAdministrators),
-      exports.addResource('{requestId}').addMethod('GET', status, behindAdministrators),
-      ...(props.adminPage
-        ? [root.addResource('admin').addMethod('GET', this.integrate(props.adminPage), behindAdministrators)]
-        : []),
-    ]) {
-      acknowledge(method, {
-        'AwsSolutions-COG4': 'HTTP Basic by a Lambda authorizer, as clients in the field expect.',
-      });
-    }
+    this.addGuarded(exports, ['POST'], props.exportRequest, administrators);
+    this.addGuarded(exports, ['GET'], props.exportStatus, administrators);
+    this.addGuarded(exports.addResource('{requestId}'), ['GET'], props.exportStatus, administrators);
+    if (props.adminPage) this.addGuarded(root.addResource('admin'), ['GET'], props.adminPage, administrators);
 
-    const behindOutbox = {
-      authorizer: new RequestAuthorizer(this, 'Recipients', {
-        handler: props.authorizeOutbox.function,
-        // With no identity source API Gateway never refuses automatically. The function says what is missing, and a client
-        // that sends the visa alone passes where the settings allow it.
-        identitySources: [],
-        // A visa that has expired is refused at once, and no two callers share an answer.
-        resultsCacheTtl: Duration.seconds(0),
-      }),
-      authorizationType: AuthorizationType.CUSTOM,
+    const recipients = {
+      // With no identity source API Gateway never refuses automatically. The function says what is missing, and a client
+      // that sends the visa alone passes where the settings allow it.
+      authorizer: this.authorizer('Recipients', props.authorizeOutbox, []),
+      reason: "Visas (GA4GH) and the archive's Basic credentials by a Lambda authorizer.",
+      streamed: true,
     };
-    const requestValidator = this.api.addRequestValidator('Parameters', { validateRequestParameters: true });
-    const listing = root
-      .addResource('files')
-      .addMethod('GET', this.integrate(props.files, { responseTransferMode: ResponseTransferMode.STREAM }), {
-        ...behindOutbox,
-        ...document.requiredParameters('GET', '/files'),
-        requestValidator,
-      });
-
-    const file = root.addResource('stream').addResource('{file}');
-    const streaming = this.integrate(props.stream, { responseTransferMode: ResponseTransferMode.STREAM });
-    for (const method of [
-      listing,
-      file.addMethod('GET', streaming, behindOutbox),
-      file.addMethod('HEAD', streaming, behindOutbox),
-    ]) {
-      acknowledge(method, {
-        'AwsSolutions-COG4': "Visas (GA4GH) and the archive's Basic credentials by a Lambda authorizer.",
-      });
-    }
+    this.addGuarded(root.addResource('files'), ['GET'], props.files, {
+      ...{ ...recipients, ...document.requiredParameters('GET', '/files') },
+      requestValidator: this.api.addRequestValidator('Parameters', { validateRequestParameters: true }),
+    });
+    this.addGuarded(root.addResource('stream').addResource('{file}'), ['GET', 'HEAD'], props.stream, recipients);
     const keys = root.addResource('.well-known').addResource('jwks.json');
     this.addPublic(keys, props.jwks, 'The keys are public: everyone who has a receipt may check it.');
-    acknowledge(this.api, {
-      'AwsSolutions-APIG2':
-        'Bodies are checked by the function, which names every violation; a schema here would stop at the first.',
-    });
   }
 }

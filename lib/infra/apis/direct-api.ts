@@ -1,11 +1,4 @@
-import { Duration } from 'aws-cdk-lib';
-import {
-  AuthorizationType,
-  IdentitySource,
-  type IResource,
-  RequestAuthorizer,
-  ResponseTransferMode,
-} from 'aws-cdk-lib/aws-apigateway';
+import { AuthorizationType, IdentitySource, type IResource, type RequestAuthorizer } from 'aws-cdk-lib/aws-apigateway';
 import type { Construct } from 'constructs';
 import { directChallenge, ticketPartsRoute } from '../../contract/http.ts';
 import type { directFunctions } from '../functions/direct.ts';
@@ -17,7 +10,6 @@ import { ServiceApi, type ServiceApiProps } from './service-api.ts';
 type DirectApiProps = Pick<ServiceApiProps, 'description' | 'settings'> & ReturnType<typeof directFunctions>;
 
 const open = { authorizationType: AuthorizationType.NONE } as const;
-const streamed = { responseTransferMode: ResponseTransferMode.STREAM } as const;
 
 /** The data-out side's own API: datasets and files for callers with a visa, and GA4GH DRS over the same files. */
 export class DirectApi extends ServiceApi {
@@ -33,32 +25,23 @@ export class DirectApi extends ServiceApi {
       },
     });
     const { root } = this.api;
-    this.#authorizer = new RequestAuthorizer(this, 'Visas', {
-      handler: props.authorizeVisa.function,
-      identitySources: [IdentitySource.header('Authorization')],
-      // A visa that has expired is refused at once.
-      resultsCacheTtl: Duration.seconds(0),
-    });
+    this.#authorizer = this.authorizer('Visas', props.authorizeVisa, [IdentitySource.header('Authorization')]);
     this.#addServiceInfo(root, props.serviceInfo);
 
     const datasets = root.addResource('metadata').addResource('datasets');
     for (const resource of [datasets, datasets.addResource('{datasetId}').addResource('files')]) {
-      this.#behindVisas(resource, ['GET'], props.datasets, streamed);
+      this.#behindVisas(resource, ['GET'], props.datasets);
     }
 
     const file = root.addResource('files').addResource('{fileId}');
     // Of the segments below a file, API Gateway prefers the literal ones.
     const halves = [file.addResource('header'), file.addResource('content')];
     for (const resource of [file, ...halves, file.addResource('{name}')]) {
-      this.#behindVisas(resource, ['GET', 'HEAD'], props.directFile, streamed);
+      this.#behindVisas(resource, ['GET', 'HEAD'], props.directFile);
     }
     this.#addDrs(root, props.drs);
     this.#addHtsget(root, props);
     new OpenApiDocument({ api: this, name: 'data-out', target: props.openApi });
-    acknowledge(this.api, {
-      'AwsSolutions-APIG2':
-        'Parameters and bodies are checked by the functions, which name every violation; a schema here would stop at the first.',
-    });
   }
 
   /** GA4GH DRS 1.5. The POST forms carry passports in the body, which no authorizer can see: the function verifies them. */
@@ -66,7 +49,7 @@ export class DirectApi extends ServiceApi {
     const base = root.addResource('ga4gh').addResource('drs').addResource('v1');
     const object = base.addResource('objects').addResource('{object_id}');
     const access = object.addResource('access').addResource('{access_id}');
-    for (const resource of [object, access]) this.#behindVisas(resource, ['GET', 'HEAD'], drs);
+    for (const resource of [object, access]) this.#behindVisas(resource, ['GET', 'HEAD'], drs, false);
     const integration = this.integrate(drs);
     for (const resource of [object, access]) {
       acknowledge(resource.addMethod('POST', integration, open), {
@@ -91,29 +74,19 @@ export class DirectApi extends ServiceApi {
     for (const datatype of ['reads', 'variants']) {
       const tickets = base.addResource(datatype);
       const ticket = tickets.addResource('{id+}');
-      this.#behindVisas(ticket, ['GET', 'POST'], htsget, streamed);
+      this.#behindVisas(ticket, ['GET', 'POST'], htsget);
       preflight(ticket);
       this.#addServiceInfo(tickets, serviceInfo);
     }
     const [, , parts = '', ...variables] = ticketPartsRoute.split('/');
     const part = variables.reduce((parent, name) => parent.addResource(name), base.addResource(parts));
-    this.#behindVisas(part, ['GET', 'HEAD'], htsget, streamed);
+    this.#behindVisas(part, ['GET', 'HEAD'], htsget);
     preflight(part);
   }
 
-  #behindVisas(
-    resource: IResource,
-    methods: readonly string[],
-    target: ServiceFunction,
-    options: { readonly responseTransferMode?: ResponseTransferMode } = {},
-  ): void {
-    for (const method of methods) {
-      const added = resource.addMethod(method, this.integrate(target, options), {
-        authorizer: this.#authorizer,
-        authorizationType: AuthorizationType.CUSTOM,
-      });
-      acknowledge(added, { 'AwsSolutions-COG4': 'Visas and passports (GA4GH) by a Lambda authorizer.' });
-    }
+  #behindVisas(resource: IResource, verbs: readonly string[], target: ServiceFunction, streamed = true): void {
+    const reason = 'Visas and passports (GA4GH) by a Lambda authorizer.';
+    this.addGuarded(resource, verbs, target, { authorizer: this.#authorizer, reason, streamed });
   }
 
   #addServiceInfo(base: IResource, target: ServiceFunction): void {

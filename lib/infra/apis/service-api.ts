@@ -1,4 +1,4 @@
-import { CfnOutput, type Duration, Stack } from 'aws-cdk-lib';
+import { CfnOutput, Duration, Stack } from 'aws-cdk-lib';
 import {
   AccessLogFormat,
   AuthorizationType,
@@ -14,6 +14,8 @@ import {
   LogGroupLogDestination,
   type Method,
   MethodLoggingLevel,
+  type MethodOptions,
+  RequestAuthorizer,
   ResponseTransferMode,
   RestApi,
   SecurityPolicy,
@@ -37,6 +39,13 @@ export interface ServiceApiProps {
   readonly challenge: Challenge;
   /** Separate limits of methods, by path and verb: `/export/fega/POST`. @default - `settings.throttling` for each */
   readonly methodThrottling?: Readonly<Record<string, Throttling>>;
+}
+
+export interface GuardOptions extends Pick<MethodOptions, 'requestParameters' | 'requestValidator'> {
+  readonly authorizer: RequestAuthorizer;
+  readonly reason: string;
+  /** @default false */
+  readonly streamed?: boolean;
 }
 
 /**
@@ -114,6 +123,10 @@ export class ServiceApi extends Construct {
     this.url = domain ? `https://${domain.name}/` : this.api.url;
     addGatewayResponses(this.api, props.challenge);
 
+    acknowledge(this.api, {
+      'AwsSolutions-APIG2':
+        'Parameters and bodies are checked by the functions, which name every violation; a schema here would stop at the first.',
+    });
     acknowledge(this.api.deploymentStage, {
       apiExecutionLog: 'Execution logs would hold visas and passwords; the access log says what happened.',
       apiCache: 'Each reply depends on the caller, whose rights are looked up each time: no reply may be cached.',
@@ -176,6 +189,26 @@ export class ServiceApi extends Construct {
     });
   }
 
+  /** An authorizer that is asked about each request, so that who lost a right is refused immediately. */
+  authorizer(id: string, target: ServiceFunction, identitySources: string[]): RequestAuthorizer {
+    const handler = target.function;
+    return new RequestAuthorizer(this, id, { handler, identitySources, resultsCacheTtl: Duration.seconds(0) });
+  }
+
+  /** Methods behind an authorizer. @param options.reason why it is one of Lambda */
+  addGuarded(
+    resource: IResource,
+    verbs: readonly string[],
+    target: ServiceFunction,
+    { authorizer, reason, streamed, ...options }: GuardOptions,
+  ): void {
+    const integration = this.integrate(target, streamed && { responseTransferMode: ResponseTransferMode.STREAM });
+    const behind = { authorizer, authorizationType: AuthorizationType.CUSTOM, ...options };
+    for (const verb of verbs) {
+      acknowledge(resource.addMethod(verb, integration, behind), { 'AwsSolutions-COG4': reason });
+    }
+  }
+
   /** What strangers may read, by GET and HEAD. @param reason why no credentials are needed */
   addPublic(resource: IResource, target: ServiceFunction, reason: string): void {
     for (const verb of ['GET', 'HEAD']) {
@@ -185,7 +218,11 @@ export class ServiceApi extends Construct {
   }
 
   /** Proxy integration with a function, callable through the deployed stage only. */
-  integrate(target: ServiceFunction, options: LambdaIntegrationOptions = {}): LambdaIntegration {
-    return new LambdaIntegration(target.function, { allowTestInvoke: false, timeout: target.timeout, ...options });
+  integrate(target: ServiceFunction, options?: LambdaIntegrationOptions | false): LambdaIntegration {
+    return new LambdaIntegration(target.function, {
+      allowTestInvoke: false,
+      timeout: target.timeout,
+      ...(options || {}),
+    });
   }
 }

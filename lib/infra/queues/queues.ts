@@ -4,6 +4,7 @@ import type { Key } from 'aws-cdk-lib/aws-kms';
 import { type IQueue, Queue, QueueEncryption, RedrivePermission } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { environment } from '../../contract/environment.ts';
+import { retryDelaysSeconds } from '../../contract/messages.ts';
 import { stackNames } from '../../contract/outputs.ts';
 import type { Grantee, Permission, ServiceFunction } from '../functions/service-function.ts';
 import { allowKey, type KeyUse } from '../security/keys.ts';
@@ -48,11 +49,6 @@ function refuseMessages(queue: Queue, conditions: Record<string, Record<string, 
   });
   queue.addToResourcePolicy(statement);
 }
-
-/** Seconds before the 2nd, 3rd, … receive of a message that failed. The last delay repeats. */
-const retryDelaysSeconds = [10, 60, 300, 900];
-/** Receives after which a message is put aside. */
-const mostReceives = retryDelaysSeconds.length + 1;
 
 /** Time limit of the function that records dead letters. */
 export const deadLetterTimeout = Duration.minutes(5);
@@ -147,7 +143,7 @@ export class WorkQueue extends Construct {
       maxMessageSizeBytes: 1_048_576,
       // Lambda retries throttled invocations itself before a message may become visible again.
       visibilityTimeout: Duration.seconds(6 * worker.timeout.toSeconds()),
-      deadLetterQueue: { queue: deadLetters, maxReceiveCount: mostReceives },
+      deadLetterQueue: { queue: deadLetters, maxReceiveCount: retryDelaysSeconds.length + 1 },
     });
     const { queueArn, queueUrl } = this.queue;
     const keyUse = (actions: KeyUse['actions']): KeyUse => ({ service: 'sqs', actions, keyArn: key?.keyArn });
@@ -163,7 +159,6 @@ export class WorkQueue extends Construct {
     // The worker delays the next receive of a message that failed.
     worker.allow({ actions: ['sqs:ChangeMessageVisibility'], resources: [queueArn] });
     worker.configure(environment[`${props.name}QueueUrl`], queueUrl);
-    worker.configure(environment.retryDelaysSeconds, retryDelaysSeconds.join(','));
     this.#consume(recorder, deadLetters, { batchSize: 10, maxConcurrency: 2 }, keyUse(['kms:Decrypt']));
 
     operators?.allow({ actions: ['sqs:SendMessage'], resources: [queueArn] });

@@ -50,8 +50,6 @@ interface ArchiveBodiesProps {
 interface BodyBucket {
   readonly name: string;
   readonly arn: string;
-  /** The same ARN, for the stack of a new bucket itself. */
-  readonly ownArn: string;
   /** The ARN as the exception for `ARN/*` names it. */
   readonly shownArn: string;
   readonly keyArn: string | undefined;
@@ -68,11 +66,6 @@ export class ArchiveBodies extends Construct {
     const first = props.existing ? this.#existing(props.existing) : this.#make(props);
     this.bucketName = first.name;
     this.#buckets = [first, ...props.others.map((bucket) => this.#existing(bucket))];
-  }
-
-  /** ARNs of all buckets, for the stack of a new one. */
-  get bucketArns(): readonly string[] {
-    return this.#buckets.map(({ ownArn }) => ownArn);
   }
 
   /** Read bodies, sign URLs for them, and see whether one is missing: without ListBucket S3 answers 403 instead of 404. */
@@ -96,13 +89,7 @@ export class ArchiveBodies extends Construct {
     const { partition } = Stack.of(this);
     const shownPartition = Token.isUnresolved(partition) ? '<AWS::Partition>' : partition;
     const arn = Stack.of(this).formatArn({ service: 's3', region: '', account: '', resource: bucketName });
-    return {
-      name: bucketName,
-      arn,
-      ownArn: arn,
-      shownArn: `arn:${shownPartition}:s3:::${bucketName}`,
-      keyArn,
-    };
+    return { name: bucketName, arn, shownArn: `arn:${shownPartition}:s3:::${bucketName}`, keyArn };
   }
 
   #make(props: ArchiveBodiesProps): BodyBucket {
@@ -118,6 +105,6 @@ export class ArchiveBodies extends Construct {
         'A replica doubles the cost of the archive, and in which other region genomes may lie is for the operator to decide.',
     });
     const { arn, shown: shownArn } = publishedArn(bucket, 'ArchiveBucketArn');
-    return { name: bucket.bucketName, arn, ownArn: bucket.bucketArn, shownArn, keyArn: bucket.encryptionKey?.keyArn };
+    return { name: bucket.bucketName, arn, shownArn, keyArn: bucket.encryptionKey?.keyArn };
   }
 }

@@ -36,8 +36,6 @@ const writers = [
 /** The bucket with the staged containers and the delivery receipts. Not versioned: an expired container must be gone. */
 export class Outbox extends Construct {
   readonly bucketName: string;
-  /** For the stack of the bucket. */
-  readonly bucketArn: string;
   readonly #arn: string;
   readonly #shownArn: string;
   readonly #keyArn: string;
@@ -64,7 +62,6 @@ export class Outbox extends Construct {
       bucket.addToResourcePolicy(onlyBy(this, { stage: props.stage, functionName, actions, resources }));
     }
     this.bucketName = bucket.bucketName;
-    this.bucketArn = bucket.bucketArn;
     ({ arn: this.#arn, shown: this.#shownArn } = publishedArn(bucket, 'OutboxBucketArn'));
     this.#keyArn = key.keyArn;
     this.#expiryDays = props.expiryDays;

@@ -1,6 +1,7 @@
 import { Duration, Stack } from 'aws-cdk-lib';
 import { type IMetric, MathExpression, Metric } from 'aws-cdk-lib/aws-cloudwatch';
 import type { Rule } from 'aws-cdk-lib/aws-events';
+import type { IQueue } from 'aws-cdk-lib/aws-sqs';
 import type { Construct } from 'constructs';
 import {
   type BrokenDownMetric,
@@ -13,6 +14,7 @@ import {
 import type { ServiceApi } from '../apis/service-api.ts';
 import type { Functions } from '../functions/functions.ts';
 import type { ServiceFunction } from '../functions/service-function.ts';
+import type { WorkQueue } from '../queues/queues.ts';
 import type { WorkQueues } from '../queues/work-queues.ts';
 import type { StorageStack } from '../storage-stack.ts';
 
@@ -83,6 +85,8 @@ export function watched(
   const ofOutbox = (metricName: string, StorageType: string) =>
     ofAws('S3', metricName, { BucketName: storage.outbox.bucketName, StorageType }, 'Average', day);
   const most = { period, statistic: 'Maximum' };
+  const waiting = (queue: IQueue, label?: string) =>
+    queue.metricApproximateNumberOfMessagesVisible({ ...most, ...(label && { label }) });
   const sum = { period, statistic: 'Sum' };
 
   /** An alarm on the errors of at most ten functions, and one on their throttles. */
@@ -103,12 +107,11 @@ export function watched(
   const ofQueues = Object.entries(queues).flatMap(([name, { node, queue, deadLetters }]): [string, AlarmRow][] => {
     const limit = longestWait[name as keyof WorkQueues];
     // Each dead letter is either visible, or being tried again.
-    const visible = deadLetters.metricApproximateNumberOfMessagesVisible(most);
     const held = deadLetters.metricApproximateNumberOfMessagesNotVisible(most);
     const dead = 'The dead-letter queue has had messages for an hour, which the service cannot record.';
     const late = `The oldest message has waited for more than ${limit.toHumanString()}.`;
     return [
-      [`${node.id}DeadLetters`, [total([visible, held], 'dead letters'), dead, { periods: 12 }]],
+      [`${node.id}DeadLetters`, [total([waiting(deadLetters), held], 'dead letters'), dead, { periods: 12 }]],
       [
         `${node.id}Age`,
         [queue.metricApproximateAgeOfOldestMessage(most), late, { threshold: limit.toSeconds(), periods: 3 }],
@@ -130,20 +133,18 @@ export function watched(
     const asked = stage.metricCount({ statistic: 'Sum', period: over });
     const latencies = target.promptMethods.map((method) => method.metricLatency(stage, { statistic: 'p95', period }));
     const slowest = combined(latencies, (all) => `MAX([${all.join(', ')}])`, name);
-    const says = {
-      errors: 'Requests were answered with a status of 500 or more.',
-      refused: 'Three quarters or more of at least 100 requests within 15 minutes were refused with a 4xx.',
-      throttled: 'A hundred requests or more were refused with 429 in each of three periods of 5 minutes.',
-      slow: 'The slowest 5 % of the replies of a route took 5 seconds or more for a quarter of an hour.',
-    };
+    const many = 'Three quarters or more of at least 100 requests within 15 minutes were refused with a 4xx.';
+    const fast = 'A hundred requests or more were refused with 429 in each of three periods of 5 minutes.';
+    const slow = 'The slowest 5 % of the replies of a route took 5 seconds or more for a quarter of an hour.';
+    const errors = stage.metricServerError(sum);
     return [
-      [`${name}ServerErrors`, [stage.metricServerError(sum), says.errors, { threshold: 5 }]],
+      [`${name}ServerErrors`, [errors, 'Requests were answered with a status of 500 or more.', { threshold: 5 }]],
       // Guessed credentials, or a client that repeats a mistake. Half is normal: some clients send credentials only when asked.
-      [`${name}ClientErrors`, [percentage(refused, asked, { least: 100, over }), says.refused, { threshold: 75 }]],
+      [`${name}ClientErrors`, [percentage(refused, asked, { least: 100, over }), many, { threshold: 75 }]],
       // For longer than a burst lasts.
-      [`${name}Throttled`, [throttled, says.throttled, { threshold: 100, periods: 3 }]],
+      [`${name}Throttled`, [throttled, fast, { threshold: 100, periods: 3 }]],
       // A cold start takes about a second, and a database that wakes up is answered for after 8 seconds: neither lasts.
-      [`${name}Latency`, [slowest, says.slow, { threshold: 5000, periods: 3 }]],
+      [`${name}Latency`, [slowest, slow, { threshold: 5000, periods: 3 }]],
     ];
   });
 
@@ -206,15 +207,14 @@ export function watched(
     ],
   };
 
+  const counted = (...names: (keyof typeof metrics)[]) => names.map((name) => own(metrics[name]));
   const each = (metricName: string, statistic: Statistic) =>
     functions.all.map((target) => target.function.metric(metricName, { statistic, period, label: target.node.id }));
-  const lines = Object.values(queues);
+  const ofLines = (metricOf: (line: WorkQueue, label: string) => Metric) =>
+    Object.values(queues).map((line) => metricOf(line, line.node.id));
   const graphs: readonly (readonly Graph[])[] = [
     [
-      [
-        'Export requests',
-        [metrics.exportRequested, metrics.exportAccepted, metrics.exportRejected].map((name) => own(name)),
-      ],
+      ['Export requests', counted('exportRequested', 'exportAccepted', 'exportRejected')],
       ['Rejected, by reason', [parts(metrics.exportRejected)]],
       ['Settled, by state', [parts(metrics.deliverySettled)]],
       [
@@ -225,36 +225,21 @@ export function watched(
       ],
     ],
     [
-      [
-        'Files',
-        [metrics.fileStaged, metrics.fileRejected, metrics.fileGivenUp, metrics.fileWithdrawn].map((name) => own(name)),
-        [own(metrics.bytesStaged)],
-      ],
+      ['Files', counted('fileStaged', 'fileRejected', 'fileGivenUp', 'fileWithdrawn'), counted('bytesStaged')],
       ['Files rejected or given up, by reason', [parts(metrics.fileRejected), parts(metrics.fileGivenUp)]],
       ['Failed attempts, by stage', [parts(metrics.messageFailed)]],
       [
         'Worth a look',
-        [
-          ...[metrics.archiveDamaged, metrics.eventLost, metrics.deliveryOverdue].map((name) => own(name)),
-          own(metrics.withdrawnInOutbox, 'Maximum'),
-        ],
+        [...counted('archiveDamaged', 'eventLost', 'deliveryOverdue'), own(metrics.withdrawnInOutbox, 'Maximum')],
       ],
     ],
     [
       [
         'Oldest message, seconds',
-        lines.map(({ node, queue }) => queue.metricApproximateAgeOfOldestMessage({ ...most, label: node.id })),
+        ofLines(({ queue }, label) => queue.metricApproximateAgeOfOldestMessage({ ...most, label })),
       ],
-      [
-        'Messages that wait',
-        lines.map(({ node, queue }) => queue.metricApproximateNumberOfMessagesVisible({ ...most, label: node.id })),
-      ],
-      [
-        'Dead letters',
-        lines.map(({ node, deadLetters }) =>
-          deadLetters.metricApproximateNumberOfMessagesVisible({ ...most, label: node.id }),
-        ),
-      ],
+      ['Messages that wait', ofLines(({ queue }, label) => waiting(queue, label))],
+      ['Dead letters', ofLines(({ deadLetters }, label) => waiting(deadLetters, label))],
     ],
     ...Object.entries(apis).map(([name, target]): readonly Graph[] => {
       const { deploymentStage: stage } = target.api;

@@ -20,59 +20,29 @@ export type Authorization =
   | { readonly ok: true; readonly authorizer: Readonly<Record<string, unknown>> }
   | { readonly ok: false; readonly error: GatewayError };
 
-/** Runs REQUEST authorizers and keeps their results for as long as the template says. */
-export class AuthorizerRunner {
-  readonly #functions: Functions;
-  readonly #api: RestApi;
-  readonly #kept = new Map<string, { readonly verdict: Verdict; readonly until: number }>();
-
-  constructor(functions: Functions, api: RestApi) {
-    this.#functions = functions;
-    this.#api = api;
+/** Ask a REQUEST authorizer about a caller. */
+export async function authorize(
+  { functions, api }: { readonly functions: Functions; readonly api: RestApi },
+  authorizer: Authorizer,
+  request: ApiRequest,
+  route: Route,
+): Promise<Authorization> {
+  // An identity source that is missing or empty is a 401 without an invocation.
+  if (authorizer.identitySources.some((source) => !parameterOf(request, source, route))) {
+    return refused(gatewayError('UNAUTHORIZED'));
   }
-
-  async authorize(authorizer: Authorizer, request: ApiRequest, route: Route): Promise<Authorization> {
-    const identity = authorizer.identitySources.map((source) => parameterOf(request, source, route));
-    // An identity source that is missing or empty is a 401 without an invocation.
-    if (identity.some((value) => !value)) return refused(gatewayError('UNAUTHORIZED'));
-    const api = this.#api;
-    const methodArn = methodArnOf(api, request);
-    const verdict = await this.#verdict(
-      authorizer,
-      JSON.stringify([authorizer.id, identity]),
-      request,
-      route,
-      methodArn,
-    );
-    if ('type' in verdict) return refused(verdict);
-    const facts = { ...verdict.context, principalId: verdict.principalId };
-    if (!isAllowed(verdict.statements, { action: 'execute-api:Invoke', resource: methodArn })) {
-      return refused(gatewayError('ACCESS_DENIED', { authorizer: facts }));
-    }
-    return { ok: true, authorizer: facts };
+  const methodArn = methodArnOf(api, request);
+  const event = { type: 'REQUEST', methodArn, ...eventOf(request, route, api) };
+  const result = await functions.invoke(authorizer.functionArn, event);
+  if (!result.ok) {
+    // Exactly this text means 401; every other failure of the authorizer is a 500.
+    return refused(gatewayError(result.error.errorMessage === 'Unauthorized' ? 'UNAUTHORIZED' : 'AUTHORIZER_FAILURE'));
   }
-
-  async #verdict(
-    authorizer: Authorizer,
-    key: string,
-    request: ApiRequest,
-    route: Route,
-    methodArn: string,
-  ): Promise<Verdict | GatewayError> {
-    const now = request.receivedAt.getTime();
-    const kept = this.#kept.get(key);
-    if (kept && kept.until > now) return kept.verdict;
-    const event = { type: 'REQUEST', methodArn, ...eventOf(request, route, this.#api) };
-    const result = await this.#functions.invoke(authorizer.functionArn, event);
-    if (!result.ok) {
-      // Exactly this text means 401; every other failure of the authorizer is a 500.
-      return gatewayError(result.error.errorMessage === 'Unauthorized' ? 'UNAUTHORIZED' : 'AUTHORIZER_FAILURE');
-    }
-    const verdict = readVerdict(result.payload);
-    if (!verdict) return gatewayError('AUTHORIZER_CONFIGURATION_ERROR');
-    if (authorizer.ttlSeconds > 0) this.#kept.set(key, { verdict, until: now + authorizer.ttlSeconds * 1000 });
-    return verdict;
-  }
+  const verdict = readVerdict(result.payload);
+  if (!verdict) return refused(gatewayError('AUTHORIZER_CONFIGURATION_ERROR'));
+  const facts = { ...verdict.context, principalId: verdict.principalId };
+  const isLetIn = isAllowed(verdict.statements, { action: 'execute-api:Invoke', resource: methodArn });
+  return isLetIn ? { ok: true, authorizer: facts } : refused(gatewayError('ACCESS_DENIED', { authorizer: facts }));
 }
 
 /** @returns `undefined` for an answer that API Gateway refuses. */

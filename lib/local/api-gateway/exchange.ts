@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { release } from '../../common/memory.ts';
 import { readAll, writeBody, written } from '../http.ts';
 import type { Functions } from '../lambda/functions.ts';
-import { type AuthorizerRunner, methodArnOf } from './authorizer.ts';
+import { authorize, methodArnOf } from './authorizer.ts';
 import { type ApiRequest, eventOf, parameterOf } from './event.ts';
 import { type GatewayError, gatewayError, renderGatewayResponse } from './gateway-response.ts';
 import type { RestApi } from './model.ts';
@@ -20,7 +20,6 @@ const methodArnLimit = 1600;
 export interface ExchangeContext {
   readonly api: RestApi;
   readonly functions: Functions;
-  readonly authorizers: AuthorizerRunner;
   readonly behaviour: GatewayBehaviour;
 }
 
@@ -60,10 +59,7 @@ export async function serve(
 ): Promise<ExchangeResult> {
   const { api } = context;
   const fail = async (error: GatewayError, route?: Route): Promise<ExchangeResult> => {
-    const accept = parameterOf(request, 'header.Accept');
-    const { requestId, httpMethod } = request;
-    const path = `${request.prefix}${request.path}`;
-    const { status, headers, body } = renderGatewayResponse(error, api, { requestId, httpMethod, path, accept });
+    const { status, headers, body } = renderGatewayResponse(error, api, request.requestId);
     // The rest of a request that is refused early is not read.
     if (!incoming.complete) response.setHeader('Connection', 'close');
     await reply(response, incoming, status, headers, body);
@@ -73,9 +69,8 @@ export async function serve(
     (sum, [name, values]) => sum + values.reduce((bytes, value) => bytes + name.length + value.length, 0),
     0,
   );
-  if (size > headersLimit)
-    return fail(gatewayError('DEFAULT_4XX', { status: 431, message: 'Request Header Fields Too Large' }));
-  const tooLong = () => gatewayError('DEFAULT_4XX', { status: 414, message: 'Request URI Too Long' });
+  if (size > headersLimit) return fail(gatewayError('DEFAULT_4XX', { status: 431 }));
+  const tooLong = () => gatewayError('DEFAULT_4XX', { status: 414 });
   if ((incoming.url ?? '').length > urlLimit) return fail(tooLong());
   const body = await readAll(incoming, bodyLimit);
   if (!body) return fail(gatewayError('REQUEST_TOO_LARGE'));
@@ -85,7 +80,7 @@ export async function serve(
   if (method.authorizer && methodArnOf(api, request).length > methodArnLimit) return fail(tooLong(), route);
   let authorizer: Readonly<Record<string, unknown>> | undefined;
   if (method.authorizer) {
-    const authorization = await context.authorizers.authorize(method.authorizer, request, route);
+    const authorization = await authorize(context, method.authorizer, request, route);
     if (!authorization.ok) return fail(authorization.error, route);
     authorizer = authorization.authorizer;
   }
@@ -93,7 +88,7 @@ export async function serve(
   if (missing.length > 0) {
     const names = missing.map((source) => source.replace(/^[a-z]+\./, '')).join(', ');
     const validationError = `Missing required request parameters: [${names}]`;
-    return fail(gatewayError('BAD_REQUEST_PARAMETERS', { message: validationError, validationError }), route);
+    return fail(gatewayError('BAD_REQUEST_PARAMETERS', { validationError }), route);
   }
   const base = eventOf(request, route, api);
   const event = {
@@ -200,8 +195,8 @@ async function reply(
   response: ServerResponse,
   incoming: IncomingMessage,
   status: number,
-  headers: Readonly<Record<string, string | readonly string[]>>,
-  body: string | Uint8Array,
+  headers: ProxyReply['headers'],
+  body: string,
 ): Promise<void> {
   const isHead = incoming.method === 'HEAD';
   const sent = isHead ? '' : body;

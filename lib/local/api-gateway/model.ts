@@ -20,7 +20,6 @@ export interface RestApi {
 }
 
 export interface Method {
-  /** `GET`, …, or `ANY`. */
   readonly httpMethod: string;
   /** Segments of the path; `{name}` is a parameter, `{name+}` takes the rest. */
   readonly segments: readonly string[];
@@ -35,21 +34,19 @@ export interface Method {
   readonly requiredParameters: readonly string[];
 }
 
+/** It is asked about each request. */
 export interface Authorizer {
-  readonly id: string;
   readonly functionArn: string;
   /** `header.Authorization`, `querystring.x`, … */
   readonly identitySources: readonly string[];
-  /** 0: the result is not kept. */
-  readonly ttlSeconds: number;
 }
 
 export interface GatewayResponse {
   readonly status: number | undefined;
   /** Literals, without their quotes. */
   readonly headers: Readonly<Record<string, string>>;
-  /** By media type. */
-  readonly templates: Readonly<Record<string, string>>;
+  /** Of a reply in JSON. */
+  readonly template: string;
 }
 
 const defaultTimeoutMs = 29_000;
@@ -134,14 +131,15 @@ function readAuthorizer(method: Resource, ofApi: OfApi, where: string): Authoriz
   if (kind !== 'CUSTOM' || !resource || text(resource, 'Type') !== 'REQUEST') {
     throw new UnsupportedTemplateError(where, `authorization ${kind} cannot be run locally`);
   }
+  if (optionalNumber(resource, 'AuthorizerResultTtlInSeconds') !== 0) {
+    throw new UnsupportedTemplateError(where, 'an authorizer must be asked about each request');
+  }
   return {
-    id: resource.id,
     functionArn: functionOf(text(resource, 'AuthorizerUri'), where),
     identitySources: (optionalText(resource, 'IdentitySource') ?? '')
       .split(',')
       .map((source) => source.trim().replace(/^method\.request\./, ''))
       .filter((source) => source !== ''),
-    ttlSeconds: optionalNumber(resource, 'AuthorizerResultTtlInSeconds') ?? 300,
   };
 }
 
@@ -166,6 +164,6 @@ function readGatewayResponse(resource: Resource): GatewayResponse {
   return {
     status: optionalNumber(resource, 'StatusCode'),
     headers: Object.fromEntries(headers) as Record<string, string>,
-    templates: record(resource.property('ResponseTemplates')) as Record<string, string>,
+    template: String(record(resource.property('ResponseTemplates'))['application/json']),
   };
 }

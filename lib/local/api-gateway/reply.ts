@@ -5,7 +5,7 @@ import { record } from '../template/template.ts';
 /** A reply of a function, in the proxy format. */
 export interface ProxyReply {
   readonly status: number;
-  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
@@ -27,17 +27,15 @@ const preludeLimit = 16 * 1024;
 
 /** @returns `undefined` for what API Gateway calls a malformed Lambda proxy response. */
 export function readProxyReply(payload: unknown): ProxyReply | undefined {
-  const { statusCode, body = '', ...rest } = record(payload);
+  const { statusCode, body = '', headers: given } = record(payload);
   const status = Number(statusCode);
   if (!Number.isInteger(status) || status < 100 || status > 599) return undefined;
   if (typeof body !== 'string' && body !== null) return undefined;
-  const headers = readHeaders(rest);
+  const headers = readHeaders(given);
   return headers && { status, headers, body: body ?? '' };
 }
 
-export interface StreamedReply {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+export interface StreamedReply extends Omit<ProxyReply, 'body'> {
   /** Bytes of the body that came with the metadata. The rest is still in the stream. */
   readonly firstBytes: Uint8Array;
 }
@@ -67,24 +65,13 @@ export async function readStreamedReply(
   }
 }
 
-function readHeaders(reply: Readonly<Record<string, unknown>>): Record<string, string | readonly string[]> | undefined {
-  const headers: Record<string, string | readonly string[]> = {};
-  const add = (name: string, value: string | readonly string[]) => {
+function readHeaders(given: unknown): Record<string, string> | undefined {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(record(given))) {
     const lower = name.toLowerCase();
-    if (dropped.has(lower)) return;
-    headers[remapped.has(lower) ? `x-amzn-Remapped-${name}` : name] = value;
-  };
-  const { headers: single, multiValueHeaders: multiple, cookies } = reply;
-  for (const [name, value] of Object.entries(record(single))) {
     if (typeof value === 'object') return undefined;
-    add(name, String(value));
+    if (!dropped.has(lower)) headers[remapped.has(lower) ? `x-amzn-Remapped-${name}` : name] = String(value);
   }
-  // If a name is in both, the values of the second count (developer guide, Lambda proxy integrations).
-  for (const [name, values] of Object.entries(record(multiple))) {
-    if (!Array.isArray(values)) return undefined;
-    add(name, values.map(String));
-  }
-  if (Array.isArray(cookies)) add('Set-Cookie', cookies.map(String));
   return headers;
 }
 

@@ -17,12 +17,12 @@ export function findRoute(methods: readonly Method[], httpMethod: string, path: 
   // One slash at the end does not matter.
   if (segments.at(-1) === '') segments.pop();
   const matches = methods
-    .filter((method) => method.httpMethod === httpMethod || method.httpMethod === 'ANY')
+    .filter((method) => method.httpMethod === httpMethod)
     .flatMap((method) => {
       const parameters = match(method.segments, segments);
       return parameters ? [{ method, pathParameters: parameters }] : [];
     })
-    .sort((a, b) => compare(rank(a.method), rank(b.method)));
+    .sort((a, b) => Number(rank(a.method)) - Number(rank(b.method)));
   return matches[0];
 }
 
@@ -44,14 +44,9 @@ function match(pattern: readonly string[], segments: readonly string[]): Readonl
   return pattern.length === segments.length ? parameters : undefined;
 }
 
-/** Per segment: 0 literal, 1 parameter, 2 greedy; then 1 for `ANY`. */
-function rank({ segments, httpMethod }: Method): string {
-  const ranks = segments.map((part) => (part.endsWith('+}') ? '2' : part.startsWith('{') ? '1' : '0'));
-  return ranks.join('') + (httpMethod === 'ANY' ? '1' : '0');
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+/** Per segment: 0 literal, 1 parameter, 2 greedy. */
+function rank({ segments }: Method): string {
+  return segments.map((part) => (part.endsWith('+}') ? '2' : part.startsWith('{') ? '1' : '0')).join('');
 }
 
 /** A segment with invalid percent-encoding stays as it is. */

@@ -1,20 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { keepAliveMs, listen, refuseForeign, stopServer } from '../http.ts';
-import type { Functions } from '../lambda/functions.ts';
 import type { Deployment } from '../template/deployment.ts';
-import { AuthorizerRunner } from './authorizer.ts';
 import { prefixOf, readRequest } from './event.ts';
-import { type ExchangeContext, type ExchangeResult, type GatewayBehaviour, serve } from './exchange.ts';
-import type { RestApi } from './model.ts';
+import { type ExchangeContext, type ExchangeResult, serve } from './exchange.ts';
 
 /** What one API needs to serve. */
-export interface ApiServices {
-  readonly api: RestApi;
-  readonly functions: Functions;
+export interface ApiServices extends ExchangeContext {
   readonly now: () => Date;
   readonly onAccess: (line: string) => void;
-  readonly behaviour: GatewayBehaviour;
 }
 
 /** A listening API. */
@@ -33,7 +27,7 @@ export interface ApiServer {
  * @throws EngineError when all of them are taken.
  */
 export async function listenForApi(ports: readonly number[]): Promise<ApiServer> {
-  const opened = Promise.withResolvers<ExchangeContext & ApiServices>();
+  const opened = Promise.withResolvers<ApiServices>();
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
     const known = await opened.promise;
     if (refuseForeign(request, response, known.api.ownHosts)) return;
@@ -47,17 +41,12 @@ export async function listenForApi(ports: readonly number[]): Promise<ApiServer>
   const port = await listen(server, ports);
   return {
     url: `http://127.0.0.1:${port}`,
-    open: (services) =>
-      opened.resolve({ ...services, authorizers: new AuthorizerRunner(services.functions, services.api) }),
+    open: opened.resolve,
     stop: () => stopServer(server),
   };
 }
 
-async function answer(
-  context: ExchangeContext & ApiServices,
-  incoming: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
+async function answer(context: ApiServices, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
   const { api } = context;
   const [path = ''] = (incoming.url ?? '/').split('?');
   const prefix = prefixOf(incoming, api);

@@ -1,6 +1,6 @@
 import { UnsupportedTemplateError } from '../errors.ts';
 import type { Permission, Statement } from './policy.ts';
-import { type AttachedStatement, parseResourcePolicy, type ResourcePolicies, relation } from './resource-policies.ts';
+import { type ResourcePolicies, relation } from './resource-policies.ts';
 
 /** A caller as policies see it. */
 export interface Caller {
@@ -46,28 +46,15 @@ export class AccessControl {
   readonly #policies: ResourcePolicies;
   readonly #onEntry: (entry: AccessEntry) => void;
   readonly #told = new Set<string>();
-  readonly #replaced = new Map<string, readonly AttachedStatement[]>();
 
   constructor(policies: ResourcePolicies, onEntry: (entry: AccessEntry) => void = () => {}) {
     this.#policies = policies;
     this.#onEntry = onEntry;
   }
 
-  /**
-   * Give a bucket or a key another policy, as its owner may at any time.
-   *
-   * @param document `undefined` brings the template's back
-   * @throws UnsupportedTemplateError for a policy that would be evaluated wrongly here
-   */
-  replacePolicy(arn: string, document: object | undefined): void {
-    if (document === undefined) this.#replaced.delete(arn);
-    else this.#replaced.set(arn, parseResourcePolicy(document, arn));
-  }
-
   /** @param origin `undefined`: no function makes this call, so it is not told of */
   evaluate(caller: Caller, permission: Permission, origin: Origin | undefined): Decision {
-    const replaced = [...this.#replaced].find(([arn]) => `${permission.resource}/`.startsWith(`${arn}/`));
-    const decision = evaluate(replaced ? { of: () => replaced[1] } : this.#policies, caller, permission);
+    const decision = evaluate(this.#policies, caller, permission);
     if (origin) this.#tell(caller, permission, origin, decision);
     return decision;
   }

@@ -7,20 +7,9 @@ export type RequestContext = Readonly<Record<string, string>>;
 /** Whether a request meets one condition of a statement. */
 export type Condition = (context: RequestContext) => boolean;
 
-/**
- * The keys whose values a call has here wherever it has them on AWS. `aws:SourceArn` and `aws:SourceAccount` are known, and no
- * role's call has them: AWS gives them to calls of services in their own name. No call here has `aws:SourceVpce`: functions and
- * operators are outside of every VPC.
- */
+/** The keys whose values a call has here wherever it has them on AWS. */
 const knownKeys: ReadonlySet<string> = new Set([
-  ...[
-    'aws:principalarn',
-    'aws:principalisawsservice',
-    'aws:securetransport',
-    'aws:sourceaccount',
-    'aws:sourcearn',
-    'aws:sourcevpce',
-  ],
+  ...['aws:principalarn', 'aws:principalisawsservice', 'aws:securetransport'],
   ...['events:source', 'events:detail-type', 's3:prefix', 's3:tlsversion', 'kms:viaservice'],
   ...['s3:arn', 'sqs:arn'].map((key) => `kms:encryptioncontext:aws:${key}`),
   'kms:encryptioncontext:secretarn',
@@ -38,7 +27,7 @@ export function parseConditions(conditions: unknown, where: string): readonly Co
 }
 
 function condition(operator: string, name: string, expected: readonly string[], where: string): Condition {
-  const [, all, operation = '', optional] = /^(ForAllValues:)?(.*?)(IfExists)?$/.exec(operator) ?? [];
+  const [, all, operation = ''] = /^(ForAllValues:)?(.*)$/.exec(operator) ?? [];
   const test = operators[operation];
   const key = name.toLowerCase();
   if (!test) throw new UnsupportedTemplateError(where, `policy condition ${operator} cannot be evaluated locally`);
@@ -48,7 +37,7 @@ function condition(operator: string, name: string, expected: readonly string[], 
   refuseVariables(expected, where);
   // IAM user guide, condition operators: a negated one, or one for all values, holds where the request has no such key.
   // Requests have one value for a key here.
-  const absent = all !== undefined || optional !== undefined || /Not(?:Equals|Like)$/.test(operation);
+  const absent = all !== undefined || /Not(?:Equals|Like)$/.test(operation);
   return ({ [key]: value }) => (value === undefined ? absent : test(value, expected));
 }
 

@@ -19,7 +19,7 @@ const defaultKeyPolicy = {
   Statement: { Effect: 'Allow', Principal: { AWS: accountRoot }, Action: 'kms:*', Resource: '*' },
 };
 
-/** The policies of the template's buckets, queues, secrets and keys. */
+/** The policies of the template's buckets, queues and keys. */
 export class ResourcePolicies {
   readonly #attached: readonly { readonly target: RegExp; readonly statements: readonly AttachedStatement[] }[];
 
@@ -43,7 +43,6 @@ export class ResourcePolicies {
         return [bucket, `${bucket}/*`];
       }),
       ...read('AWS::SQS::QueuePolicy', 'PolicyDocument', (policy) => list(policy.property('Queues')).map(queueArn)),
-      ...read('AWS::SecretsManager::ResourcePolicy', 'ResourcePolicy', (policy) => [text(policy, 'SecretId')]),
       ...read('AWS::KMS::Key', 'KeyPolicy', (key) => [key.attribute('Arn')]),
     ];
   }

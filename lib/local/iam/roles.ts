@@ -28,13 +28,12 @@ function statementsNow(role: Resource, deployment: Deployment): readonly Stateme
   if (role.property('PermissionsBoundary') !== undefined) {
     throw new UnsupportedTemplateError(where, 'a permissions boundary cannot be evaluated locally');
   }
-  const managed = list(role.property('ManagedPolicyArns')).map(String);
-  const policies = ['AWS::IAM::Policy', 'AWS::IAM::ManagedPolicy'].flatMap((type) => deployment.resources(type));
-  const unknown = managed.find((arn) => !policies.some(({ id }) => id === arn));
-  if (unknown !== undefined) throw new UnsupportedTemplateError(where, `the policy ${unknown} is not in the template`);
+  const [managed] = list(role.property('ManagedPolicyArns')).map(String);
+  if (managed !== undefined) throw new UnsupportedTemplateError(where, `the policy ${managed} is not in the template`);
   const inline = list(role.property('Policies')).map((policy) => record(policy).PolicyDocument);
-  const attached = policies
-    .filter((policy) => list(policy.property('Roles')).includes(role.id) || managed.includes(policy.id))
+  const attached = deployment
+    .resources('AWS::IAM::Policy')
+    .filter((policy) => list(policy.property('Roles')).includes(role.id))
     .map((policy) => policy.property('PolicyDocument'));
   return [...inline, ...attached].flatMap((document) => parsePolicy(document, where));
 }

@@ -5,7 +5,7 @@ import type { KeyUses } from '../kms/key-uses.ts';
 import type { QueueServer } from '../sqs/queue-server.ts';
 import { shortestVisibility } from '../sqs/sqs.ts';
 import type { Deployment } from '../template/deployment.ts';
-import { list, optionalNumber, type Resource, record, text, whereOf } from '../template/template.ts';
+import { list, type Resource, record, text, whereOf } from '../template/template.ts';
 import type { Functions } from './functions.ts';
 import { type ReceivedMessage, succeeded, toRecord } from './sqs-event.ts';
 
@@ -15,15 +15,11 @@ interface Mapping {
   readonly queueUrl: string;
   readonly functionArn: string;
   readonly batchSize: number;
-  readonly windowMs: number;
-  readonly reportsFailures: boolean;
   readonly concurrency: number;
 }
 
 /** A long poll also ends when the engine stops, so it is kept short. */
 const pollSeconds = 1;
-/** Lambda polls with five concurrent batches to begin with. */
-const defaultConcurrency = 5;
 /** Permissions that Lambda needs to poll in a function's name. */
 const pollActions = ['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes'];
 
@@ -74,7 +70,7 @@ export class EventSources {
         await Promise.race([...running, sleep(500)]);
         continue;
       }
-      const messages = await this.#collect(mapping);
+      const messages = await this.#receive(mapping);
       if (messages.length === 0) continue;
       for (const message of messages) this.#inFlight.set(message.ReceiptHandle, { mapping, message });
       const batch = this.#process(mapping, messages).finally(() => running.delete(batch));
@@ -82,30 +78,20 @@ export class EventSources {
     }
   }
 
-  /** One batch: at most `batchSize` messages, gathered for as long as the batching window lasts. */
-  async #collect(mapping: Mapping): Promise<readonly ReceivedMessage[]> {
-    const messages: ReceivedMessage[] = [];
-    const until = Date.now() + mapping.windowMs;
-    do {
-      const { Messages } = await this.#receive(mapping, Math.min(10, mapping.batchSize - messages.length));
-      messages.push(...((Messages ?? []) as readonly ReceivedMessage[]));
-    } while (messages.length > 0 && messages.length < mapping.batchSize && Date.now() < until && !this.#stopping);
-    return messages;
-  }
-
-  async #receive(mapping: Mapping, MaxNumberOfMessages: number): Promise<Record<string, unknown>> {
+  async #receive(mapping: Mapping): Promise<readonly ReceivedMessage[]> {
     try {
-      return await this.#queueServer.sqs('ReceiveMessage', {
+      const { Messages = [] } = await this.#queueServer.sqs('ReceiveMessage', {
         QueueUrl: mapping.queueUrl,
-        MaxNumberOfMessages,
+        MaxNumberOfMessages: mapping.batchSize,
         WaitTimeSeconds: pollSeconds,
         AttributeNames: ['All'],
         MessageAttributeNames: ['All'],
       });
+      return Messages as readonly ReceivedMessage[];
     } catch {
       // A test may delete a queue. Try again, as Lambda does.
       if (!this.#stopping) await sleep(pollSeconds * 1000);
-      return {};
+      return [];
     }
   }
 
@@ -114,7 +100,7 @@ export class EventSources {
     const result = await this.#functions.invoke(mapping.functionArn, { Records });
     // stop() gives back the messages of the invocations that it kills.
     if (this.#stopping && !result.ok) return;
-    const done = !result.ok ? [] : mapping.reportsFailures ? succeeded(messages, result.payload) : messages;
+    const done = result.ok ? succeeded(messages, result.payload) : [];
     for (const { ReceiptHandle } of done) {
       const input = { QueueUrl: mapping.queueUrl, ReceiptHandle };
       await this.#queueServer.sqs('DeleteMessage', input).catch(unlessVisibleAlready);
@@ -131,7 +117,6 @@ function unlessVisibleAlready(error: unknown): void {
 function readMappings(deployment: Deployment, functions: Functions, polling: PollingAccess): readonly Mapping[] {
   return deployment
     .resources('AWS::Lambda::EventSourceMapping')
-    .filter((resource) => resource.property('Enabled') !== false)
     .map((resource) => readMapping(resource, deployment, functions, polling));
 }
 
@@ -153,16 +138,14 @@ function readMapping(
   const definition = functions.definition(lambda.attribute('Arn'));
   const polling = pollActions.map((action) => ({ action, resource: queueArn }));
   access.demand(definition.principal, [...polling, ...keyUses('sqs', 'ReceiveMessage', polling)], where);
-  const batchSize = optionalNumber(resource, 'BatchSize') ?? 10;
-  const windowSeconds = optionalNumber(resource, 'MaximumBatchingWindowInSeconds') ?? 0;
-  const concurrency = Number(record(resource.property('ScalingConfig')).MaximumConcurrency ?? defaultConcurrency);
+  if (!list(resource.property('FunctionResponseTypes')).includes('ReportBatchItemFailures')) {
+    throw new UnsupportedTemplateError(where, 'a function must report the messages of a batch that failed');
+  }
   return {
     queueArn,
     queueUrl: queue.id,
     functionArn: definition.arn,
-    batchSize,
-    windowMs: windowSeconds * 1000,
-    reportsFailures: list(resource.property('FunctionResponseTypes')).includes('ReportBatchItemFailures'),
-    concurrency,
+    batchSize: Number(text(resource, 'BatchSize')),
+    concurrency: Number(record(resource.property('ScalingConfig')).MaximumConcurrency),
   };
 }

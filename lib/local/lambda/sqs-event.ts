@@ -12,8 +12,7 @@ export interface ReceivedMessage {
 
 interface MessageAttribute {
   readonly DataType: string;
-  readonly StringValue?: string;
-  readonly BinaryValue?: string;
+  readonly StringValue: string;
 }
 
 /** One record of the event that Lambda makes of a message. */
@@ -21,11 +20,8 @@ export function toRecord(message: ReceivedMessage, queueArn: string, region: str
   const attributes = Object.entries(message.MessageAttributes ?? {}).map(([name, attribute]) => [
     name,
     {
-      ...(attribute.StringValue === undefined ? {} : { stringValue: attribute.StringValue }),
-      ...(attribute.BinaryValue === undefined ? {} : { binaryValue: attribute.BinaryValue }),
-      stringListValues: [],
-      binaryListValues: [],
-      dataType: attribute.DataType,
+      ...{ stringValue: attribute.StringValue, dataType: attribute.DataType },
+      ...{ stringListValues: [], binaryListValues: [] },
     },
   ]);
   return {

@@ -47,22 +47,17 @@ export class Database {
   readonly #passwords = new Map<string, string>();
   /** Whether the session is the owner's. A role's session stays until the next statement, which sets the role again anyway. */
   #isOwners = true;
-  readonly #restrictsPasswords: boolean;
 
-  private constructor(postgres: PGlite, restrictsPasswords: boolean) {
+  private constructor(postgres: PGlite) {
     this.#postgres = postgres;
-    this.#restrictsPasswords = restrictsPasswords;
   }
 
-  /**
-   * @param dataDir created if missing
-   * @param restrictsPasswords whether `rds.restrict_password_commands` is on
-   */
-  static async open(dataDir: string, restrictsPasswords: boolean): Promise<Database> {
+  /** @param dataDir created if missing */
+  static async open(dataDir: string): Promise<Database> {
     const postgres = await openPostgres(dataDir);
     await postgres.exec("SET timezone TO 'UTC'");
-    await prepareRestriction(postgres, restrictsPasswords);
-    return new Database(postgres, restrictsPasswords);
+    await prepareRestriction(postgres);
+    return new Database(postgres);
   }
 
   /** Run one statement, alone or in a transaction. @throws AwsError as the Data API puts it. */
@@ -158,7 +153,7 @@ export class Database {
 
   async #query(sql: string, values: readonly SqlValue[], login: Login | undefined): Promise<SqlResult> {
     try {
-      if (login && this.#restrictsPasswords && setsPassword(sql)) await refusePasswords(this.#postgres);
+      if (login && setsPassword(sql)) await refusePasswords(this.#postgres);
       const result: Results<(string | null)[]> = await this.#postgres.query(
         sql,
         values.map(({ text }) => text),

@@ -1,27 +1,15 @@
 import type { PGlite } from '@electric-sql/pglite';
-import type { Deployment } from '../template/deployment.ts';
-import { optionalText, record } from '../template/template.ts';
 
-const parameter = 'rds.restrict_password_commands';
 /** Whose members may set passwords while the parameter is on. */
 const managers = 'rds_password';
 
-/** Whether a cluster of the template lets members of `rds_password` alone set passwords. */
-export function restrictsPasswords(deployment: Deployment): boolean {
-  const used = deployment
-    .resources('AWS::RDS::DBCluster')
-    .map((each) => optionalText(each, 'DBClusterParameterGroupName'));
-  const groups = deployment.resources('AWS::RDS::DBClusterParameterGroup').filter(({ id }) => used.includes(id));
-  return groups.some((group) => record(group.property('Parameters'))[parameter] === '1');
-}
-
 /** Make the role that every database of RDS has, and answer `show rds.restrict_password_commands`. */
-export async function prepareRestriction(postgres: PGlite, isOn: boolean): Promise<void> {
+export async function prepareRestriction(postgres: PGlite): Promise<void> {
   await postgres.exec(`
     DO $$ BEGIN
       IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '${managers}') THEN CREATE ROLE ${managers}; END IF;
     END $$;
-    SET ${parameter} = ${isOn ? 'on' : 'off'}`);
+    SET rds.restrict_password_commands = on`);
 }
 
 /** Whether a statement sets a password or its expiry. What a block or a function does inside is not seen. */

@@ -7,16 +7,6 @@ import { SortedKeys } from './sorted-keys.ts';
 import type { StoredObject } from './stored-object.ts';
 import { Uploads } from './uploads.ts';
 
-/** A rule of a bucket's lifecycle, as far as templates of this project use it. */
-export interface LifecycleRule {
-  /** The rule is for the keys that begin with it. */
-  readonly prefix: string;
-  /** Days after which an object is deleted. */
-  readonly expirationDays?: number | undefined;
-  /** Days after which an unfinished upload is aborted. */
-  readonly abortUploadsDays?: number | undefined;
-}
-
 /**
  * A bucket on the disk. `objects/` has a document for each object, named by the hash of its key: a key of any bytes and
  * length gets a file. `uploads/` has the unfinished uploads. The bytes of all buckets are in {@link DataFiles}.
@@ -27,7 +17,6 @@ export class Bucket {
   readonly name: string;
   /** Under a KMS key: entity tags are then no digests of the bytes, as in S3. */
   isEncrypted = false;
-  lifecycle: readonly LifecycleRule[] = [];
   readonly files: DataFiles;
   readonly uploads: Uploads;
   readonly keys = new SortedKeys();
@@ -81,25 +70,5 @@ export class Bucket {
     const shard = join(this.#folder, hash.slice(0, 2));
     mkdirSync(shard, { recursive: true });
     return join(shard, `${hash}.json`);
-  }
-}
-
-const dayMs = 24 * 60 * 60 * 1000;
-
-/** Carry out the rules of a bucket: S3 acts at the first midnight UTC after the days are over (S3 user guide, "Expiring objects"). */
-export function applyLifecycle(bucket: Bucket, now: Date): void {
-  const isOver = (since: number, days: number) => Math.ceil((since + days * dayMs) / dayMs) * dayMs <= now.getTime();
-  for (const { prefix, expirationDays, abortUploadsDays } of bucket.lifecycle) {
-    if (expirationDays !== undefined) {
-      for (const key of [...bucket.keys.from(prefix, '')]) {
-        if (isOver(bucket.find(key)?.lastModified ?? now.getTime(), expirationDays)) bucket.delete(key);
-      }
-    }
-    if (abortUploadsDays === undefined) continue;
-    for (const upload of bucket.uploads.list()) {
-      if (upload.key.startsWith(prefix) && isOver(upload.initiated, abortUploadsDays)) {
-        bucket.uploads.end(upload, new Set());
-      }
-    }
   }
 }

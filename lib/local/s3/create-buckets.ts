@@ -1,7 +1,6 @@
 import { environment } from '../../contract/environment.ts';
 import type { Deployment } from '../template/deployment.ts';
 import { list, type Resource, record } from '../template/template.ts';
-import type { LifecycleRule } from './bucket.ts';
 import type { LocalS3 } from './local-s3.ts';
 
 /**
@@ -16,10 +15,10 @@ export function createBuckets(
   existingKeys: Readonly<Record<string, string>> = {},
 ): void {
   for (const name of deployment.resources('AWS::Lambda::Function').flatMap(archiveBuckets)) {
-    s3.createBucket(name, { isEncrypted: name in existingKeys, lifecycle: [] });
+    s3.createBucket(name, name in existingKeys);
   }
   for (const bucket of deployment.resources('AWS::S3::Bucket')) {
-    s3.createBucket(bucket.id, { isEncrypted: isUnderKey(bucket), lifecycle: lifecycleOf(bucket) });
+    s3.createBucket(bucket.id, isUnderKey(bucket));
   }
 }
 
@@ -35,19 +34,4 @@ function isUnderKey(bucket: Resource): boolean {
     const { SSEAlgorithm: algorithm } = record(record(rule).ServerSideEncryptionByDefault);
     return algorithm === 'aws:kms';
   });
-}
-
-function lifecycleOf(bucket: Resource): readonly LifecycleRule[] {
-  return list(record(bucket.property('LifecycleConfiguration')).Rules)
-    .map(record)
-    .filter(({ Status: status }) => status === 'Enabled')
-    .map((rule) => ({
-      prefix: String(rule.Prefix ?? ''),
-      expirationDays: numberOrNone(rule.ExpirationInDays),
-      abortUploadsDays: numberOrNone(record(rule.AbortIncompleteMultipartUpload).DaysAfterInitiation),
-    }));
-}
-
-function numberOrNone(value: unknown): number | undefined {
-  return value === undefined ? undefined : Number(value);
 }

@@ -1,21 +1,9 @@
-import { validateHeaderValue } from 'node:http';
 import { AwsError } from '../endpoint/errors.ts';
 import { isModifiedFor } from './conditions.ts';
 import { slice } from './data-files.ts';
 import { emptyReply, type Operation } from './operation.ts';
-import { invalidArgument, noSuchKey } from './refusals.ts';
-import type { S3Request } from './s3-request.ts';
+import { noSuchKey } from './refusals.ts';
 import { headersOf } from './stored-object.ts';
-
-/** Query parameters that give a header of the reply another value (S3 API reference, GetObject). */
-const overridable: Readonly<Record<string, string>> = {
-  'response-cache-control': 'cache-control',
-  'response-content-disposition': 'content-disposition',
-  'response-content-encoding': 'content-encoding',
-  'response-content-language': 'content-language',
-  'response-content-type': 'content-type',
-  'response-expires': 'expires',
-};
 
 /** GetObject and HeadObject: whole or one range. */
 export const getObject: Operation = (s3, request, { bucket }) => {
@@ -26,10 +14,11 @@ export const getObject: Operation = (s3, request, { bucket }) => {
     return emptyReply(304, { etag: object.etag, 'last-modified': shown['last-modified'] });
   const range = rangeOf(request.headers.range, object.size);
   const { start, end } = range ?? { start: 0, end: object.size };
+  const disposition = s3.parameters.get('response-content-disposition');
   const wantsChecksum = range === undefined && request.headers['x-amz-checksum-mode'] === 'ENABLED';
   const headers = {
     ...shown,
-    ...overrides(s3),
+    ...(disposition !== null && { 'content-disposition': disposition }),
     'content-length': end - start,
     ...(range && { 'content-range': `bytes ${start}-${end - 1}/${object.size}` }),
     ...(wantsChecksum && { 'x-amz-checksum-crc64nvme': object.crc64nvme, 'x-amz-checksum-type': 'FULL_OBJECT' }),
@@ -61,21 +50,5 @@ function rangeOf(header: string | undefined, size: number): { start: number; end
     'The requested range is not satisfiable',
     { RangeRequested: header ?? '', ActualObjectSize: String(size) },
     { 'content-range': `bytes */${size}` },
-  );
-}
-
-/** @throws AwsError InvalidArgument for a value that no header can carry */
-function overrides({ parameters }: S3Request): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(overridable).flatMap(([parameter, header]) => {
-      const value = parameters.get(parameter);
-      if (value === null) return [];
-      try {
-        validateHeaderValue(header, value);
-      } catch {
-        throw invalidArgument('Header value cannot be represented using ISO-8859-1.', parameter, value);
-      }
-      return [[header, value]];
-    }),
   );
 }

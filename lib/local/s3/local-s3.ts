@@ -1,9 +1,7 @@
 import { mkdirSync, readdirSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
-import { bucketNameFault } from '../../common/names.ts';
-import { AwsError } from '../endpoint/errors.ts';
-import { applyLifecycle, Bucket, type LifecycleRule } from './bucket.ts';
+import { Bucket } from './bucket.ts';
 import { completeMultipartUpload } from './complete-upload.ts';
 import { DataFiles } from './data-files.ts';
 import { deleteObject, deleteObjects } from './delete-objects.ts';
@@ -11,17 +9,10 @@ import { getObject } from './get-object.ts';
 import { listObjectsV2 } from './list-objects.ts';
 import { listMultipartUploads, listParts } from './list-uploads.ts';
 import { abortMultipartUpload, createMultipartUpload, uploadPart, uploadPartCopy } from './multipart.ts';
-import { emptyReply, type Operation, type S3Reply } from './operation.ts';
+import type { Operation, S3Reply } from './operation.ts';
 import { copyObject, putObject } from './put-object.ts';
 import { noSuchBucket, notImplemented } from './refusals.ts';
 import type { S3Request } from './s3-request.ts';
-
-/** What a template says of a bucket. */
-export interface BucketOptions {
-  /** Whether its objects are under a KMS key. */
-  readonly isEncrypted: boolean;
-  readonly lifecycle: readonly LifecycleRule[];
-}
 
 const operations: Readonly<Record<string, Operation>> = {
   AbortMultipartUpload: abortMultipartUpload,
@@ -56,23 +47,10 @@ export class LocalS3 {
     for (const name of readdirSync(this.#bucketsDir)) this.#open(name);
   }
 
-  /** Make a bucket, or bring an existing one to these options. */
-  createBucket(name: string, options: BucketOptions = { isEncrypted: false, lifecycle: [] }): void {
+  /** Make a bucket, or find it again. @param isEncrypted whether its objects are under a KMS key */
+  createBucket(name: string, isEncrypted = false): void {
     const bucket = this.#buckets.get(name) ?? this.#open(name);
-    bucket.isEncrypted = options.isEncrypted;
-    bucket.lifecycle = options.lifecycle;
-  }
-
-  /** Carry out the lifecycle rules now and every hour. @returns a function that ends it */
-  keepLifecycles(): () => void {
-    this.applyLifecycles();
-    const timer = setInterval(() => this.applyLifecycles(), 60 * 60_000);
-    return () => clearInterval(timer);
-  }
-
-  /** Carry out the lifecycle rules of all buckets. */
-  applyLifecycles(): void {
-    for (const bucket of this.#buckets.values()) applyLifecycle(bucket, this.#now());
+    bucket.isEncrypted = isEncrypted;
   }
 
   /** Backdate the unfinished uploads under a prefix, so that a test need not wait. */
@@ -82,17 +60,6 @@ export class LocalS3 {
 
   /** @throws AwsError for a refusal. */
   async handle(s3: S3Request, request: IncomingMessage): Promise<S3Reply> {
-    if (s3.action === 'CreateBucket') {
-      if (this.#buckets.has(s3.bucket)) {
-        const message = 'Your previous request to create the named bucket succeeded and you already own it.';
-        throw new AwsError(409, 'BucketAlreadyOwnedByYou', message, { BucketName: s3.bucket });
-      }
-      if (bucketNameFault(s3.bucket) !== undefined) {
-        throw new AwsError(400, 'InvalidBucketName', 'The specified bucket is not valid.', { BucketName: s3.bucket });
-      }
-      this.createBucket(s3.bucket);
-      return emptyReply(200, { location: `/${s3.bucket}` });
-    }
     const operation = operations[s3.action];
     if (!operation) throw notImplemented(s3.action);
     const context = { bucket: this.#find(s3.bucket), bucketNamed: (name: string) => this.#find(name), now: this.#now };

@@ -4,7 +4,6 @@ import { Crc32 } from '@aws-sdk/checksums/crc';
 import { formatCrc } from '../../common/crc64nvme.ts';
 import { AwsError } from '../endpoint/errors.ts';
 import { readAll } from '../http.ts';
-import { chunked } from './aws-chunked.ts';
 import type { DataFiles, Stored } from './data-files.ts';
 import { notImplemented, s3Limits } from './refusals.ts';
 import { malformedXml } from './xml.ts';
@@ -36,7 +35,7 @@ export const crcHeader = 'x-amz-checksum-crc64nvme';
  * nothing behind.
  *
  * @throws AwsError MissingContentLength, EntityTooLarge, IncompleteBody, BadDigest, XAmzContentSHA256Mismatch,
- * MalformedTrailerError, NotImplemented for a checksum that is not made here
+ * NotImplemented for a checksum that is not made here, and for a body in chunks
  */
 export async function receiveBody(
   request: IncomingMessage,
@@ -46,18 +45,15 @@ export async function receiveBody(
 ): Promise<ReceivedBody> {
   const { headers } = request;
   checkLength(headers);
-  const stated = new Map(Object.entries(headers).map(([name, value]) => [name, String(value)]));
   // The connection stays open: it carries the reply to a refusal half-way.
-  const raw: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) };
-  const bytes = isChunked(headers) ? chunked(raw, (name, value) => stated.set(name, value)) : raw;
+  const bytes = request.iterator({ destroyOnReturn: false });
   const md5 = options.md5 ? createHash('md5') : undefined;
   const sha256 = isDigest(headers) ? createHash('sha256') : undefined;
   const wanted = wantedDigests(headers);
   const all = [md5, sha256, ...wanted.values()].filter((digest) => digest !== undefined);
   const { stored, size, crc } = await files.write(owner, digesting(bytes, all));
   try {
-    const expected = Number(headers['x-amz-decoded-content-length'] ?? headers['content-length']);
-    if (size !== expected) {
+    if (size !== Number(headers['content-length'])) {
       throw new AwsError(
         400,
         'IncompleteBody',
@@ -65,16 +61,9 @@ export async function receiveBody(
       );
     }
     if (sha256) compareSigned(headers, sha256.digest('hex'));
-    if (trailers(headers).some((header) => !stated.has(header))) {
-      throw new AwsError(
-        400,
-        'MalformedTrailerError',
-        'The request contained trailing data that was not well-formed or did not conform to our published schema.',
-      );
-    }
-    compareChecksum(crcHeader, stated.get(crcHeader), formatCrc(crc));
+    compareChecksum(crcHeader, headers[crcHeader], formatCrc(crc));
     for (const [header, digest] of wanted) {
-      compareChecksum(header, stated.get(header), Buffer.from(await digest.digest()).toString('base64'));
+      compareChecksum(header, headers[header], Buffer.from(await digest.digest()).toString('base64'));
     }
   } catch (error) {
     files.discard(stored);
@@ -106,8 +95,9 @@ function compareSigned(headers: IncomingHttpHeaders, found: string): void {
 }
 
 function checkLength(headers: IncomingHttpHeaders): void {
-  const length = headers['x-amz-decoded-content-length'] ?? headers['content-length'];
-  if (length === undefined || (isChunked(headers) && headers['x-amz-decoded-content-length'] === undefined)) {
+  const { 'content-length': length, 'x-amz-content-sha256': form } = headers;
+  if (String(form).startsWith('STREAMING-')) throw notImplemented(`the payload form ${form}`);
+  if (length === undefined) {
     throw new AwsError(411, 'MissingContentLength', 'You must provide the Content-Length HTTP header.');
   }
   if (Number(length) > s3Limits.bodyBytes) {
@@ -115,23 +105,9 @@ function checkLength(headers: IncomingHttpHeaders): void {
   }
 }
 
-/** @throws AwsError NotImplemented for chunks with signatures */
-function isChunked(headers: IncomingHttpHeaders): boolean {
-  const form = String(headers['x-amz-content-sha256']);
-  if (form === 'STREAMING-UNSIGNED-PAYLOAD-TRAILER') return true;
-  if (form.startsWith('STREAMING-')) throw notImplemented(`the payload form ${form}`);
-  return false;
-}
-
-/** Names of the headers that are to come behind the bytes. */
-function trailers(headers: IncomingHttpHeaders): readonly string[] {
-  const names = String(headers['x-amz-trailer'] ?? '').toLowerCase();
-  return names.split(',').flatMap((name) => name.trim() || []);
-}
-
-/** The digests to make, by the header or the announced trailer that states their value. */
+/** The digests to make, by the header that states their value. */
 function wantedDigests(headers: IncomingHttpHeaders): ReadonlyMap<string, Digest> {
-  const names = [...Object.keys(headers), ...trailers(headers)].filter(
+  const names = Object.keys(headers).filter(
     (name) => name === 'content-md5' || /^x-amz-checksum-(?!algorithm|mode|type)/.test(name),
   );
   const wanted = new Map<string, Digest>();
@@ -145,7 +121,7 @@ function wantedDigests(headers: IncomingHttpHeaders): ReadonlyMap<string, Digest
 }
 
 /** Compare a stated checksum with the one of the bytes. @throws AwsError BadDigest */
-export function compareChecksum(header: string, stated: string | undefined, found: string): void {
+export function compareChecksum(header: string, stated: string | string[] | undefined, found: string): void {
   if (stated === undefined || stated === found) return;
   const name = header === 'content-md5' ? 'Content-MD5' : header.replace('x-amz-checksum-', '').toUpperCase();
   throw new AwsError(400, 'BadDigest', `The ${name} you specified did not match the calculated checksum.`);

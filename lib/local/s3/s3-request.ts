@@ -76,14 +76,13 @@ const actions: Readonly<Record<string, Action>> = {
       ...['prefix', 'encoding-type', 'delimiter', 'max-keys', 'start-after', 'continuation-token', 'fetch-owner'],
     ],
   },
-  CreateBucket: { request: 'PUT bucket' },
   DeleteObjects: { request: 'POST bucket', by: 'delete', permission: 'DeleteObject' },
   ListParts: {
     ...{ request: 'GET object', by: 'uploadId', permission: 'ListMultipartUploadParts' },
     parameters: ['max-parts', 'part-number-marker'],
   },
-  GetObject: { request: 'GET object' },
-  HeadObject: { request: 'HEAD object', permission: 'GetObject' },
+  GetObject: { request: 'GET object', parameters: ['response-content-disposition'] },
+  HeadObject: { request: 'HEAD object', permission: 'GetObject', parameters: ['response-content-disposition'] },
   UploadPartCopy: {
     ...{ request: 'PUT object', by: 'uploadId', copies: true, permission: 'PutObject' },
     parameters: ['partNumber'],
@@ -103,13 +102,11 @@ function isLike({ request, by, copies }: Action, given: string, parameters: URLS
   return request === given && isNamed && (copy || !copies);
 }
 
-/** `response-content-type` and its like. */
-const replyHeader = /^response-(cache-control|content-(disposition|encoding|language|type)|expires)$/;
 /** Headers of S3 that this engine obeys, or that have no effect on one machine. */
 const knownHeaders = [
-  /^x-amz-(date|content-sha256|security-token|user-agent|te|trailer|decoded-content-length|expected-bucket-owner)$/,
+  /^x-amz-(date|content-sha256|security-token|user-agent|te|expected-bucket-owner)$/,
   /^x-amz-(checksum-.+|sdk-checksum-algorithm|mp-object-size|metadata-directive|meta-.+|bucket-region)$/,
-  /^x-amz-copy-source(-range|-if-(match|none-match|modified-since|unmodified-since))?$/,
+  /^x-amz-copy-source(-range|-if-(match|none-match))?$/,
   /^x-amz-server-side-encryption(-aws-kms-key-id|-bucket-key-enabled)?$/,
 ];
 
@@ -117,8 +114,7 @@ const knownHeaders = [
 function refuseUnknown(action: string, parameters: URLSearchParams, headers: IncomingHttpHeaders): void {
   for (const name of parameters.keys()) {
     const { by = '', parameters: others = [] } = actions[action] ?? {};
-    const isReplyHeader = /^(Get|Head)Object$/.test(action) && replyHeader.test(name);
-    const own = by.split('=')[0] === name || others.includes(name) || isReplyHeader;
+    const own = by.split('=')[0] === name || others.includes(name);
     if (!own && !commonParameters.test(name)) throw notImplemented(`the parameter ${name} of ${action}`);
   }
   for (const name of Object.keys(headers)) {

@@ -42,20 +42,13 @@ export function headersToKeep(headers: IncomingHttpHeaders): Record<string, stri
       metadataBytes += Buffer.byteLength(name) - metadataPrefix.length + Buffer.byteLength(text);
       found[name] = text;
     } else if (kept.includes(name)) {
-      const shown = name === 'content-encoding' ? withoutChunking(text) : text;
-      if (shown !== '') found[name] = shown;
+      found[name] = text;
     }
   }
   if (metadataBytes > s3Limits.metadataBytes) {
     throw new AwsError(400, 'MetadataTooLarge', 'Your metadata headers exceed the maximum allowed metadata size');
   }
   return found;
-}
-
-/** `aws-chunked` is how the body travelled, not what the object is. */
-function withoutChunking(encodings: string): string {
-  const all = encodings.split(',').map((one) => one.trim());
-  return all.filter((one) => one !== 'aws-chunked').join(', ');
 }
 
 /** Headers of a reply about the object. */

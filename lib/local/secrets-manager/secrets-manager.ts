@@ -1,40 +1,35 @@
 import { type BufferedService, type JsonObject, jsonService, type Operation } from '../endpoint/buffered-service.ts';
 import { AwsError } from '../endpoint/errors.ts';
 import { list } from '../template/template.ts';
-import { nameOf, type Secrets } from './secrets.ts';
+import type { Secrets } from './secrets.ts';
 
 /** Longest value of a secret, in bytes. */
 const longestSecret = 65_536;
 
 /** Secrets Manager, as far as this service uses it. */
 export function secretsManager(secrets: Secrets): BufferedService {
-  const resource = ({ SecretId }: JsonObject) => secrets.arnOf(String(SecretId));
+  const resource = ({ SecretId }: JsonObject) => String(SecretId);
   /** An operation on a secret. @param run gets its ARN */
   const onSecret = (run: (arn: string, input: JsonObject) => JsonObject): Operation<JsonObject, JsonObject> => ({
     resource,
     run(input) {
       const arn = resource(input);
-      return { ARN: arn, Name: nameOf(arn), ...run(arn, input) };
+      return { ARN: arn, ...run(arn, input) };
     },
   });
   return jsonService(
     { target: 'secretsmanager', prefix: 'secretsmanager' },
     {
       GetSecretValue: onSecret((arn, { VersionId, VersionStage }) => {
-        const version = secrets.get(arn, optional(VersionId), optional(VersionStage));
-        return {
-          VersionId: version.versionId,
-          SecretString: version.value,
-          VersionStages: version.stages,
-          CreatedDate: seconds(version.createdAt),
-        };
-      }),
-      DescribeSecret: onSecret((arn) => {
-        const versions = secrets.versions(arn).map(({ versionId, stages }) => [versionId, stages]);
-        return {
-          CreatedDate: seconds(secrets.get(arn).createdAt),
-          VersionIdsToStages: Object.fromEntries(versions),
-        };
+        if (VersionId !== undefined || VersionStage !== undefined) {
+          throw new AwsError(
+            400,
+            'InvalidParameterException',
+            'the local Secrets Manager gives the current version only',
+          );
+        }
+        const { versionId, value, stages } = secrets.get(arn);
+        return { VersionId: versionId, SecretString: value, VersionStages: stages };
       }),
       PutSecretValue: onSecret((arn, { SecretString, ClientRequestToken, VersionStages }) => {
         if (typeof SecretString !== 'string') {
@@ -56,4 +51,3 @@ export function secretsManager(secrets: Secrets): BufferedService {
 }
 
 const optional = (value: unknown): string | undefined => (value === undefined ? undefined : String(value));
-const seconds = (isoTime: string): number => Date.parse(isoTime) / 1000;

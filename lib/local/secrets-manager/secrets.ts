@@ -9,8 +9,6 @@ import { record } from '../template/template.ts';
 export interface Version {
   readonly versionId: string;
   readonly value: string;
-  /** ISO 8601. */
-  readonly createdAt: string;
   /** A version that loses its last stage is gone. */
   readonly stages: readonly string[];
 }
@@ -19,11 +17,9 @@ export interface Version {
 export class Secrets {
   readonly #secrets: Map<string, readonly Version[]>;
   readonly #file: string | undefined;
-  readonly #now: () => Date;
 
-  constructor(deployment: Deployment, file: string | undefined, now: () => Date) {
+  constructor(deployment: Deployment, file: string | undefined) {
     this.#file = file;
-    this.#now = now;
     this.#secrets = new Map(
       file && existsSync(file)
         ? Object.entries(JSON.parse(readFileSync(file, 'utf8')) as Record<string, Version[]>)
@@ -44,13 +40,6 @@ export class Secrets {
     }
   }
 
-  /** @param id ARN or name. @throws AwsError ResourceNotFoundException. */
-  arnOf(id: string): string {
-    const arn = this.#secrets.has(id) ? id : [...this.#secrets.keys()].find((key) => nameOf(key) === id);
-    if (!arn) throw notFound('the specified secret.');
-    return arn;
-  }
-
   /** All versions of a secret. */
   versions(arn: string): readonly Version[] {
     return this.#secrets.get(arn) ?? [];
@@ -61,17 +50,10 @@ export class Secrets {
     return this.versions(arn).find(({ stages }) => stages.includes(stage));
   }
 
-  /** @param stage @default 'AWSCURRENT', if no version is named. @throws AwsError */
-  get(arn: string, versionId?: string, stage = versionId === undefined ? 'AWSCURRENT' : undefined): Version {
-    const version = versionId === undefined ? this.staged(arn, stage ?? '') : this.versions(arn).find(hasId(versionId));
-    if (version === undefined) {
-      const which = versionId === undefined ? `staging label: ${stage}` : `VersionId: ${versionId}`;
-      throw notFound(`the specified secret value for ${which}`);
-    }
-    if (stage !== undefined && !version.stages.includes(stage)) {
-      const message = 'You provided a VersionStage that is not associated to the provided VersionId.';
-      throw new AwsError(400, 'InvalidRequestException', message);
-    }
+  /** The current version. @throws AwsError ResourceNotFoundException, also for a secret that does not exist */
+  get(arn: string): Version {
+    const version = this.staged(arn, 'AWSCURRENT');
+    if (version === undefined) throw notFound('the specified secret value for staging label: AWSCURRENT');
     return version;
   }
 
@@ -96,7 +78,7 @@ export class Secrets {
   ): Version {
     const existing = this.versions(arn).find(hasId(versionId));
     if (existing) return existing;
-    const version: Version = { versionId, value, createdAt: this.#now().toISOString(), stages: [] };
+    const version: Version = { versionId, value, stages: [] };
     const move = (versions: readonly Version[], stage: string) => moved(versions, stage, versionId);
     this.#keep(arn, stages.reduce(move, [...this.versions(arn), version]));
     return this.versions(arn).find(hasId(versionId)) ?? version;
@@ -143,15 +125,6 @@ function generate(options: Readonly<Record<string, unknown>>): string {
 
 function password(): string {
   return randomBytes(24).toString('base64url');
-}
-
-/** Name of a secret, without the six characters that end its ARN. */
-export function nameOf(arn: string): string {
-  return arn
-    .split(':')
-    .slice(6)
-    .join(':')
-    .replace(/-[^-]{6}$/, '');
 }
 
 const hasId = (versionId: string) => (version: Version) => version.versionId === versionId;

@@ -6,14 +6,19 @@ import type { QueueServer } from './queue-server.ts';
 const iamActions: Readonly<Record<string, string>> = {
   SendMessageBatch: 'SendMessage',
   DeleteMessageBatch: 'DeleteMessage',
-  ChangeMessageVisibilityBatch: 'ChangeMessageVisibility',
 };
+
+/** Seconds for which a caller hides a message that was received. */
+export interface VisibilityLimits {
+  readonly least: number;
+  readonly most: number;
+}
 
 /** SQS, by the embedded engine. */
 export function localSqs(
   queueServer: Pick<QueueServer, 'call'>,
   region: string,
-  isPersistent: boolean,
+  visibility: VisibilityLimits,
 ): BufferedService {
   return {
     parse(_path, headers, body) {
@@ -26,8 +31,8 @@ export function localSqs(
       return { action, input, permissions: [{ action: `sqs:${iamActions[action] ?? action}`, resource }] };
     },
     async handle(action, input) {
-      const given = isPersistent && action.startsWith('ChangeMessageVisibility') ? neverAtOnce(input) : input;
-      return queueServer.call(action, given);
+      const isChange = action === 'ChangeMessageVisibility';
+      return queueServer.call(action, isChange ? within(visibility, input) : input);
     },
   };
 }
@@ -38,9 +43,8 @@ export function localSqs(
  */
 export const shortestVisibility = 1;
 
-/** A request to change the visibility of one message, or of each of a batch, as the embedded engine can take it. */
-function neverAtOnce({ Entries: entries, ...single }: JsonObject & { Entries?: readonly JsonObject[] }): JsonObject {
-  const change = (entry: JsonObject) =>
-    entry.VisibilityTimeout === 0 ? { ...entry, VisibilityTimeout: shortestVisibility } : entry;
-  return entries === undefined ? change(single) : { ...single, Entries: entries.map(change) };
+/** A request to change the visibility of one message, held between the limits. */
+function within({ least, most }: VisibilityLimits, input: JsonObject): JsonObject {
+  const seconds = Number(input.VisibilityTimeout);
+  return { ...input, VisibilityTimeout: Math.min(Math.max(seconds, least), most) };
 }

@@ -31,34 +31,24 @@ const name = (identity: Identity) => identity.name;
 
 /** `Ref` as key `''`, and the attributes of `Fn::GetAtt` that occur. */
 const attributes: Readonly<Record<string, Attributes>> = {
-  'AWS::ApiGateway::Authorizer': { '': name, AuthorizerId: name },
-  'AWS::ApiGateway::Deployment': { '': name, DeploymentId: name },
-  'AWS::ApiGateway::DomainName': {
-    '': name,
-    RegionalDomainName: (identity) => `${identity.name}.invalid`,
-    RegionalHostedZoneId: () => 'ZLOCAL',
-  },
-  'AWS::ApiGateway::Resource': { '': name, ResourceId: name },
-  'AWS::ApiGateway::RestApi': { '': name, RestApiId: name, RootResourceId: (identity) => `${identity.name}-root` },
+  'AWS::ApiGateway::DomainName': { '': name, RegionalDomainName: (identity) => `${identity.name}.invalid` },
+  'AWS::ApiGateway::RestApi': { '': name, RootResourceId: (identity) => `${identity.name}-root` },
   'AWS::EC2::SecurityGroup': { '': name, GroupId: name },
   'AWS::Events::Rule': { '': name, Arn: arn('events', (rule) => `rule/${rule}`) },
-  'AWS::IAM::ManagedPolicy': { '': ({ name }) => `arn:aws:iam::${accountId}:policy/${name}` },
   'AWS::IAM::Role': { '': name, Arn: roleArn },
   'AWS::Lambda::Function': { '': name, Arn: functionArn },
-  'AWS::Lambda::Version': { '': versionArn, FunctionArn: versionArn, Version: () => '1' },
+  'AWS::Lambda::Version': { '': versionArn },
   'AWS::Logs::LogGroup': { '': name, Arn: arn('logs', (group) => `log-group:${group}:*`) },
-  'AWS::KMS::Key': { '': name, Arn: arn('kms', (key) => `key/${key}`), KeyId: name },
+  'AWS::KMS::Key': { '': name, Arn: arn('kms', (key) => `key/${key}`) },
   'AWS::RDS::DBCluster': { '': name, DBClusterArn: clusterArn, 'MasterUserSecret.SecretArn': masterSecretArn },
   'AWS::S3::Bucket': { '': name, Arn: bucketArn },
-  'AWS::SNS::Topic': { '': arn('sns', (topic) => topic), TopicArn: arn('sns', (topic) => topic), TopicName: name },
+  'AWS::SNS::Topic': { '': arn('sns', (topic) => topic) },
   'AWS::SQS::Queue': {
     '': (identity) => identity.queueUrl(identity.name),
-    QueueUrl: (identity) => identity.queueUrl(identity.name),
     Arn: queueArn,
     QueueName: name,
   },
-  'AWS::SecretsManager::Secret': { '': secretArn, Id: secretArn },
-  'AWS::SecretsManager::SecretTargetAttachment': { '': ({ property }) => String(property('SecretId')) },
+  'AWS::SecretsManager::Secret': { '': secretArn },
 };
 
 /** Value of an attribute, `''` for `Ref`; `undefined` when this engine does not know it. */

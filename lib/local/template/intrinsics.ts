@@ -36,23 +36,16 @@ type Intrinsic = (argument: unknown, scope: Scope) => unknown;
 const intrinsics: Readonly<Record<string, Intrinsic>> = {
   Ref: (argument, scope) => reference(String(argument), scope),
   'Fn::GetAtt': (argument, scope) => {
-    const [logicalId, ...path] = Array.isArray(argument) ? argument.map(String) : String(argument).split('.');
-    return scope.attribute(logicalId ?? '', path.join('.'));
+    const [logicalId, attribute] = pair(argument, scope);
+    return scope.attribute(String(logicalId), String(attribute));
   },
   'Fn::Join': (argument, scope) => {
     const [separator, items] = pair(argument, scope);
     return scope.finish(asList(items, scope).join(String(separator)));
   },
-  'Fn::Sub': (argument, scope) => {
-    const [template, variables] = Array.isArray(argument) ? argument : [argument, {}];
-    const own = record(resolveValue(variables, scope));
-    const replaced = String(template).replace(/\$\{([^!}][^}]*)\}/g, (_, name: string) => {
-      if (name in own) return String(own[name]);
-      const [logicalId, ...path] = name.split('.');
-      return String(path.length > 0 ? scope.attribute(logicalId ?? '', path.join('.')) : reference(name, scope));
-    });
-    return scope.finish(replaced.replaceAll('${!', '${'));
-  },
+  // As the CDK writes it, in the names of assets.
+  'Fn::Sub': (argument, scope) =>
+    String(argument).replace(/\$\{([^}]+)\}/g, (_, name: string) => String(reference(name, scope))),
   'Fn::Select': (argument, scope) => {
     const [index, items] = pair(argument, scope);
     const item = asList(items, scope)[Number(index)];

@@ -1,18 +1,18 @@
 /** Resource types that the engine knows, by service: those that it runs, and those of which only names and ARNs resolve. */
 const known = [
-  /^AWS::ApiGateway::(Account|Authorizer|BasePathMapping|Deployment|DomainName|GatewayResponse|Method|Model)$/,
+  /^AWS::ApiGateway::(Account|Authorizer|BasePathMapping|Deployment|DomainName|GatewayResponse|Method)$/,
   /^AWS::ApiGateway::(RequestValidator|Resource|RestApi|Stage)$/,
   /^AWS::Events::Rule$/,
-  /^AWS::IAM::(ManagedPolicy|Policy|Role)$/,
-  /^AWS::Lambda::(EventInvokeConfig|EventSourceMapping|Function|Permission|Version)$/,
-  /^AWS::RDS::(DBCluster|DBClusterParameterGroup|DBInstance|DBParameterGroup|DBSubnetGroup)$/,
+  /^AWS::IAM::(Policy|Role)$/,
+  /^AWS::Lambda::(EventSourceMapping|Function|Permission|Version)$/,
+  /^AWS::RDS::(DBCluster|DBClusterParameterGroup|DBInstance|DBSubnetGroup)$/,
   /^AWS::S3::Bucket(Policy)?$/,
   /^AWS::SQS::Queue(Policy)?$/,
-  /^AWS::SecretsManager::(ResourcePolicy|Secret|SecretTargetAttachment)$/,
+  /^AWS::SecretsManager::Secret$/,
   // Aliases of keys, networks, observation and deployment change nothing that runs here.
   /^AWS::(CloudWatch|EC2|KMS|Logs|SNS)::/,
   /^AWS::CDK::Metadata$/,
-  /^Custom::(LogRetention|S3AutoDeleteObjects|Trigger|VpcRestrictDefaultSG)$/,
+  /^Custom::Trigger$/,
 ];
 
 export function isKnownType(type: string): boolean {

@@ -274,7 +274,7 @@ test.each([
               String(value).slice(1, -1),
             ]),
           ),
-          templates: Properties.ResponseTemplates,
+          template: Properties.ResponseTemplates['application/json'],
         },
       ]),
     );
@@ -283,7 +283,7 @@ test.each([
       const reply = renderGatewayResponse(
         { ...gatewayError('DEFAULT_5XX', { status }), type },
         { gatewayResponses } as RestApi,
-        { requestId: 'r1', httpMethod: method, path, accept: undefined },
+        'r1',
       );
       const body = method === 'HEAD' ? '' : reply.body;
       await apis[api].check({ method, path, status: reply.status, headers: Object.entries(reply.headers), body });

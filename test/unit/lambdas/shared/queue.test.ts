@@ -1,6 +1,6 @@
 import { ChangeMessageVisibilityCommand } from '@aws-sdk/client-sqs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { oneByOne, parseRetryDelays, queueHandler } from '../../../../lambdas/shared/queue.ts';
+import { oneByOne, queueHandler } from '../../../../lambdas/shared/queue.ts';
 import { unavailable } from '../../../../lib/errors.ts';
 import { captureOutput } from '../../../helpers/captured-output.ts';
 import { lambdaContext, metricsOf, sqsEvent, sqsRecord } from '../../../helpers/sqs-event.ts';
@@ -29,7 +29,6 @@ function handler(handle: (body: string) => Promise<void>) {
   return queueHandler({
     sqs,
     queueUrls: [queueUrl],
-    retryDelaysSeconds: '10,60,300,900',
     stage: 'stage',
     handle: oneByOne(({ body }) => handle(body)),
   });
@@ -75,7 +74,6 @@ test('a message goes back to the queue that it came from', async () => {
   const failing = queueHandler({
     sqs,
     queueUrls: ['https://sqs.example/123456789012/file-queue', queueUrl],
-    retryDelaysSeconds: '10',
     stage: 'stage',
     handle: oneByOne(() => Promise.reject(new Error('no'))),
   });
@@ -140,10 +138,3 @@ test.each<[string, unknown, Record<string, string>, Record<string, string>]>([
   expect(named.sort()).toEqual(Object.keys(expected).sort());
   expect(log.text()).not.toMatch(/secret-|BwcHBw/);
 });
-
-test.each(['', '10,', 'ten', '-1', '1.5', '43201', '10;60'])(
-  'retry delays %j stop the function at its start',
-  (text) => {
-    expect(() => parseRetryDelays(text)).toThrow('retry delays');
-  },
-);

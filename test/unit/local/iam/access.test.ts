@@ -20,7 +20,7 @@ const allow = (Action: unknown, Resource: unknown = '*', rest: object = {}) => (
 });
 const everything = caller(allow('*'));
 
-/** A bucket, a queue, a secret and a key, each with a policy of these statements. */
+/** A bucket, a queue and a key, each with a policy of these statements. */
 function withPolicies(...Statement: object[]) {
   const PolicyDocument = { Statement };
   const deployment = deployed({
@@ -28,27 +28,20 @@ function withPolicies(...Statement: object[]) {
     BucketRules: { Type: 'AWS::S3::BucketPolicy', Properties: { Bucket: { Ref: 'Bucket' }, PolicyDocument } },
     Queue: { Type: 'AWS::SQS::Queue' },
     QueueRules: { Type: 'AWS::SQS::QueuePolicy', Properties: { Queues: [{ Ref: 'Queue' }], PolicyDocument } },
-    Secret: { Type: 'AWS::SecretsManager::Secret' },
-    SecretRules: {
-      Type: 'AWS::SecretsManager::ResourcePolicy',
-      Properties: { SecretId: { Ref: 'Secret' }, ResourcePolicy: PolicyDocument },
-    },
     Key: { Type: 'AWS::KMS::Key', Properties: { KeyPolicy: PolicyDocument } },
     Plain: { Type: 'AWS::KMS::Key' },
   });
-  const [secret] = deployment.resources('AWS::SecretsManager::Secret');
   return {
     policies: new ResourcePolicies(deployment),
     object: { action: 's3:GetObject', resource: `${arnIn(deployment, 'AWS::S3::Bucket', 'Bucket')}/a/b` },
     message: { action: 'sqs:SendMessage', resource: arnIn(deployment, 'AWS::SQS::Queue', 'Queue') },
-    secret: { action: 'secretsmanager:GetSecretValue', resource: secret?.id ?? '' },
     key: { action: 'kms:Decrypt', resource: arnIn(deployment, 'AWS::KMS::Key', 'Key') },
     plainKey: { action: 'kms:Decrypt', resource: arnIn(deployment, 'AWS::KMS::Key', 'Plain') },
   };
 }
 
-describe('the policy of a bucket, a queue or a secret', () => {
-  const each = ['object', 'message', 'secret'] as const;
+describe('the policy of a bucket or a queue', () => {
+  const each = ['object', 'message'] as const;
 
   test.each(each)('denies the %s to every caller, whatever their own policies allow', (name) => {
     const all = withPolicies({ ...allow('*'), Effect: 'Deny', Principal: '*' });
@@ -152,14 +145,6 @@ describe('the policy of a key', () => {
       expect(evaluate(policies, everything, key).refusal).toBeUndefined();
       expect(evaluate(policies, caller(), key).refusal).toContain('no identity-based policy');
     }
-  });
-
-  it('may look at the encryption context', () => {
-    const onlyOne = { StringEquals: { 'kms:EncryptionContext:SecretARN': 'arn:one' } };
-    const { policies, key } = withPolicies({ ...allow('kms:*', '*', { Condition: onlyOne }), Principal: root });
-    const of = (arn: string) => ({ ...key, context: { 'kms:encryptioncontext:secretarn': arn } });
-    expect(evaluate(policies, everything, of('arn:one')).refusal).toBeUndefined();
-    expect(evaluate(policies, everything, of('arn:two')).refusal).toContain('no resource-based policy');
   });
 });
 

@@ -15,14 +15,13 @@ function statements(properties: object, service = 'lambda.amazonaws.com') {
     },
     Own: { Type: 'AWS::IAM::Policy', Properties: { Roles: [{ Ref: 'Role' }], PolicyDocument: document('a:Own') } },
     Foreign: { Type: 'AWS::IAM::Policy', Properties: { Roles: ['other'], PolicyDocument: document('a:Foreign') } },
-    Shared: { Type: 'AWS::IAM::ManagedPolicy', Properties: { PolicyDocument: document('a:Shared') } },
   });
   return statementsOfRole(arnIn(deployment, 'AWS::IAM::Role', 'Role'), service, deployment).map(({ action }) => action);
 }
 
-test('a role has its inline policies, those attached to it, and the managed ones that it names', () => {
+test('a role has its inline policies and those attached to it', () => {
   const Policies = [{ PolicyName: 'inline', PolicyDocument: document('a:Inline') }];
-  expect(statements({ Policies, ManagedPolicyArns: [{ Ref: 'Shared' }] })).toEqual(['a:Inline', 'a:Own', 'a:Shared']);
+  expect(statements({ Policies })).toEqual(['a:Inline', 'a:Own']);
   expect(statements({})).toEqual(['a:Own']);
 });
 

@@ -2,8 +2,7 @@ import { createHash, createPublicKey, verify } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { UnsupportedTemplateError } from '../../../../lib/local/errors.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { kms, SigningKeys } from '../../../../lib/local/kms/kms.ts';
 import { deploy } from '../../../../lib/local/template/deployment.ts';
 
@@ -50,9 +49,7 @@ describe('Sign', () => {
 
   test.each([
     ['a message that is not a digest', { MessageType: 'RAW' }],
-    ['another algorithm', { SigningAlgorithm: 'ECDSA_SHA_384' }],
     ['a digest of another length', { Message: Buffer.alloc(31).toString('base64') }],
-    ['no message', { Message: undefined }],
   ])('refuses %s', async (_, change) => {
     await expect(call('Sign', { ...order(first), ...change })).rejects.toMatchObject({ code: 'ValidationException' });
   });
@@ -73,32 +70,14 @@ test('each action needs its permission on its key', () => {
   expect(permissions('GetPublicKey')).toEqual([{ action: 'kms:GetPublicKey', resource: first }]);
 });
 
-test.each(['Decrypt', 'CreateKey', 'ScheduleKeyDeletion'])('%s is not known', (action) => {
-  const headers = { 'x-amz-target': `TrentService.${action}` };
-  expect(() => service.parse('/', headers, Buffer.from('{}'), '')).toThrow(
-    expect.objectContaining({ code: 'UnknownOperationException' }),
-  );
-});
-
-test('a signing key of another kind cannot be run', () => {
-  const other = deployment({ KeySpec: 'RSA_2048', KeyUsage: 'SIGN_VERIFY' });
-  expect(() => new SigningKeys(other, undefined)).toThrow(UnsupportedTemplateError);
-});
-
-describe('in a file', () => {
-  let folder: string;
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'data-out-kms-'));
-  });
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-  test('keys are kept for their owner alone, and a new one is made beside them', () => {
-    const file = join(folder, 'kms.json');
-    const one = new SigningKeys(deployment(signing), file);
-    const [arn = ''] = arnsOf(deployment(signing));
-    const two = new SigningKeys(deployment(signing, signing), file);
-    expect(two.publicKey(arn)).toEqual(one.publicKey(arn));
-    expect(Object.keys(JSON.parse(readFileSync(file, 'utf8')) as object)).toHaveLength(2);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-  });
+test('keys are kept in a file for their owner alone, and a new one is made beside them', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'data-out-kms-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'kms.json');
+  const one = new SigningKeys(deployment(signing), file);
+  const [arn = ''] = arnsOf(deployment(signing));
+  const two = new SigningKeys(deployment(signing, signing), file);
+  expect(two.publicKey(arn)).toEqual(one.publicKey(arn));
+  expect(Object.keys(JSON.parse(readFileSync(file, 'utf8')) as object)).toHaveLength(2);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
 });

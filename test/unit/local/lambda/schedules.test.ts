@@ -32,13 +32,6 @@ test('a rule calls its function when each period is over, and no more once it is
   expect(invoke).toHaveBeenCalledTimes(3);
 });
 
-test('a rule for events calls nothing', async () => {
-  const stop = start({ EventPattern: { source: ['x'] }, Targets: rule.Targets });
-  await vi.advanceTimersByTimeAsync(86_400_000);
-  expect(invoke).not.toHaveBeenCalled();
-  stop();
-});
-
-test.each(['cron(0 * * * ? *)', 'rate(0 minutes)', 'rate(5 seconds)'])('%s is refused', (ScheduleExpression) => {
-  expect(() => start({ ...rule, ScheduleExpression })).toThrow(`${ScheduleExpression} is not a rate`);
+test('a schedule that is not a rate is refused', () => {
+  expect(() => start({ ...rule, ScheduleExpression: 'cron(0 * * * ? *)' })).toThrow('is not a rate');
 });

@@ -18,17 +18,3 @@ describe('named parameters', () => {
     expect(toPositional(sql)).toEqual({ sql: positional, names });
   });
 });
-
-describe('translated statements that are kept', () => {
-  it('have parameters: another text holds its values, such as a password', () => {
-    const [select, alter] = ['select :kept', "alter role reader password 'tide-and-lantern'"];
-    expect(toPositional(select)).toBe(toPositional(select));
-    expect(toPositional(alter)).not.toBe(toPositional(alter));
-  });
-
-  it('do not grow without end', () => {
-    const first = toPositional('select :first');
-    for (let statement = 0; statement < 1000; statement += 1) toPositional(`select :value + ${statement}`);
-    expect(toPositional('select :first')).not.toBe(first);
-  });
-});

@@ -19,8 +19,7 @@ const value = (Value: unknown, rest: Template = {}) => outputsOf({ ...rest, Outp
 describe('intrinsic functions', () => {
   it.each([
     [{ 'Fn::Join': ['-', ['a', { Ref: 'AWS::Region' }]] }, 'a-eu-north-1'],
-    [{ 'Fn::Sub': `\${AWS::AccountId}/\${!Literal}` }, `000000000000/\${Literal}`],
-    [{ 'Fn::Sub': [`\${a}-\${AWS::Partition}`, { a: 'x' }] }, 'x-aws'],
+    [{ 'Fn::Sub': `assets-\${AWS::AccountId}` }, 'assets-000000000000'],
     [{ 'Fn::Select': [1, { 'Fn::Split': [':', 'a:b:c'] }] }, 'b'],
     [{ 'Fn::Select': ['0', ['a']] }, 'a'],
   ])('%j', (expression, expected) => {
@@ -35,15 +34,13 @@ describe('intrinsic functions', () => {
     const read = (argument: Readonly<Record<string, unknown>>) =>
       outputsOf({ Outputs: { X: { Value: { 'Fn::GetStackOutput': argument } } } }, producing).X;
 
-    it.each([{}, { Region: { Ref: 'AWS::Region' } }, { Region: 'eu-north-1' }])('with %j', (place) => {
-      expect(read({ StackName: 'S0', OutputName: 'Q', ...place })).toBe('arn:aws:sqs:eu-north-1:000000000000:jobs');
+    it('by its name', () => {
+      expect(read({ StackName: 'S0', OutputName: 'Q' })).toBe('arn:aws:sqs:eu-north-1:000000000000:jobs');
     });
 
     it.each([
-      [{ StackName: 'S9', OutputName: 'Q' }, /no stack S9 with an output Q/],
       [{ StackName: 'S0', OutputName: 'R' }, /no stack S0 with an output R/],
       [{ StackName: 'S0', OutputName: 'Q', Region: 'eu-west-1' }, /another region or account/],
-      [{ StackName: 'S0', OutputName: 'Q', RoleArn: 'arn:aws:iam::1:role/r' }, /another region or account/],
     ])('but refuse %j', (argument, error) => {
       expect(() => read(argument)).toThrow(error);
     });
@@ -53,7 +50,6 @@ describe('intrinsic functions', () => {
     [{ Ref: 'Missing' }, /S0: there is no resource Missing/],
     [{ 'Fn::GetAtt': ['Missing', 'Arn'] }, /no resource Missing/],
     [{ 'Fn::ImportValue': 'x' }, /Fn::ImportValue is not supported/],
-    [{ 'Fn::Transform': {} }, /Fn::Transform is not supported/],
   ])('that cannot be resolved are an error: %j', (expression, message) => {
     expect(() => value(expression)).toThrow(message);
   });
