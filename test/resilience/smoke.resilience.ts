@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { DeleteObjectCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
-import { makeIssuer, smokeVisa } from '../../lib/ops/smoke/issuer.ts';
+import { makeIssuer, readIssuer, visasBy } from '../../lib/ops/smoke/issuer.ts';
 import { findDeployment, targetOf } from '../../lib/ops/target.ts';
 import { assembly } from '../helpers/assembly.ts';
 import { makeTerminal } from '../helpers/ops-world.ts';
@@ -282,7 +282,7 @@ describe('the test issuer', () => {
       `insert into sda.dataset_references (dataset_id, reference_id, reference_scheme)
        select id, '${named}', 'X' from sda.datasets where stable_id = '${dataset}'`,
     );
-    const visa = await smokeVisa(issuerFile, 'mallory', named, new Date());
+    const visa = await visasBy(await readIssuer(issuerFile))('mallory', named, new Date());
     const { publicKey } = generateKeyPair();
     const requestId = await service.exported({ id: dataset, visa, publicKey });
     const [row] = await service.settled(requestId);
