@@ -89,13 +89,6 @@ describe('erase', () => {
     expect(exports.outbox.objects.size).toBe(3);
   });
 
-  test('refuses while requests are not settled', async () => {
-    exports.request();
-    await exports.consume();
-    expect(await run(['--yes'])).toMatchObject({ exitCode: 9, stderr: expect.stringContaining('1 open request') });
-    expect(await isErased()).toBe(false);
-  });
-
   test('after a denial and a purge, says that receipts are still being written, and succeeds when they are', async () => {
     const subject = ['--subject', 'https://issuer.example,researcher'];
     exports.request();

@@ -88,11 +88,6 @@ describe('archive add', () => {
     expect((await run([...argv, '3k'], { input: inputOf('abc') })).exitCode).toBe(2);
   });
 
-  test('a made id is said to be a local one', async () => {
-    const { stderr } = await run(['archive', 'add', 'sample.bam', '--dataset', 'EGAD1']);
-    expect(stderr).toMatch(/note: EGAF9\d{10} is a local id/);
-  });
-
   test.each([
     ['no such file', ['nothing.bam', '--dataset', 'EGAD1'], 4, 'there is no file nothing.bam'],
     ['a device', ['/dev/null', '--dataset', 'EGAD1'], 2, '/dev/null: this is a device, a pipe or a socket'],
@@ -251,29 +246,12 @@ describe('what went wrong is told by the exit code', () => {
     expect(exitCode).toBe(6);
   });
 
-  test('a store that does not answer has a remedy', async () => {
-    const error = unavailable('the archive bucket is temporarily unavailable');
-    world.failures.set('upload', { error });
-    const { exitCode, stderr } = await run(['archive', 'add', 'sample.bam', '--dataset', 'EGAD1']);
-    expect(stderr).toContain(
-      'data-out-ops: the archive bucket is temporarily unavailable\nWait a minute, then repeat the command.',
-    );
-    expect(exitCode).toBe(7);
-  });
-
   test('--version prints the version of the package', async () => {
     const { stdout } = spawnSync(process.execPath, ['bin/data-out-ops.ts', '--version'], {
       cwd: root,
       encoding: 'utf8',
     });
     expect(stdout).toBe(`${JSON.parse(await readFile(join(root, 'package.json'), 'utf8')).version}\n`);
-  });
-
-  test('help is not a failure, and goes to standard output', async () => {
-    const { exitCode, stdout, stderr } = await run(['--help']);
-    expect(exitCode).toBe(0);
-    expect(stdout).toContain('Exit codes:');
-    expect(stderr).toBe('');
   });
 
   test.each([[[]], [['archive']], [['no-such-command']], [['archive', 'no-such-command']], [['dataset', 'release']]])(

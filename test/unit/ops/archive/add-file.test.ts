@@ -72,13 +72,6 @@ describe('a new file', () => {
     expect(file.decryptedFileSize).toBe(70_000);
   });
 
-  test('without an id gets an unused one', async () => {
-    const first = await addFile(world.target, request(Buffer.from('a')));
-    const second = await addFile(world.target, request(Buffer.from('b')));
-    expect(first.fileId).toMatch(/^EGAF9\d{10}$/);
-    expect(second.fileId).not.toBe(first.fileId);
-  });
-
   test('proposed ids that are taken are passed over', async () => {
     const proposals = ['EGAF1', 'EGAF1', 'EGAF2'];
     const makeFileId = () => proposals.shift()!;
@@ -89,13 +82,6 @@ describe('a new file', () => {
   test('is entered into the catalogue only after its body is whole', async () => {
     await addFile(world.target, request(Buffer.from('a'), { fileId: 'EGAF1' }));
     expect(world.calls).toEqual(['findFile', 'upload', 'registerFile']);
-  });
-
-  test('every chunk read is told', async () => {
-    const read: number[] = [];
-    const input = { label: '-', size: undefined, bytes: inputOf('abcdefgh', 'ij') };
-    await addFile(world.target, { ...request(Buffer.alloc(0)), input, onRead: (bytes) => read.push(bytes) });
-    expect(read).toEqual([8, 2]);
   });
 });
 
@@ -234,11 +220,6 @@ describe('a file id that is known', () => {
     expect(again).toMatchObject({ status: 'linked', datasetId: 'EGAD2' });
     expect([...world.memberships.get('EGAF1')!]).toEqual(['EGAD1', 'EGAD2']);
     expect(world.bodies.size).toBe(1);
-  });
-
-  test('the same plaintext, encrypted meanwhile: still the same', async () => {
-    const container = await collect(encrypt([Buffer.from('the same')], { recipients: [world.archiveKey.publicKey] }));
-    expect((await addFile(world.target, request(container, { fileId: 'EGAF1' }))).status).toBe('unchanged');
   });
 
   test('of a file without a digest is refused: it cannot be compared', async () => {

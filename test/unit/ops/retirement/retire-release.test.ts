@@ -92,13 +92,6 @@ describe('--apply', () => {
     expectRetired();
   });
 
-  test('a title that is marked is never marked twice', async () => {
-    server.state.releases[1]!.name = 'Proxy 1.2.0-verified-broken';
-    expect((await apply()).exitCode).toBe(0);
-    expect(server.writes).toEqual([deletion, tagDeletion]);
-    expectRetired();
-  });
-
   test('the deletion is believed when the listing no longer has the tag', async () => {
     server.lag = 2;
     const { exitCode, slept } = await apply();
