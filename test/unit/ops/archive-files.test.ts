@@ -88,25 +88,21 @@ describe('archive add of several files', () => {
     expect(archived().map(({ path }) => path)).toEqual(['a', 'b', 'c']);
   });
 
-  test('--check finds other content of the same size', async () => {
+  const forgetSizes = () => {
+    for (const [id, { submissionFileSize: _, ...file }] of world.files) world.files.set(id, file);
+  };
+  test.each([
+    ['with --check', ['--check'], () => {}],
+    ['where the catalogue has no size', [], forgetSizes],
+  ])('other content of the same size is found %s', async (_what, argv, prepare) => {
     await put({ 'study/a': 'a', 'study/b': 'b' });
     await addStudy(['--dataset', 'EGAD1']);
     await put({ 'study/a': 'x' });
     expect((await addStudy(['--dataset', 'EGAD1'])).exitCode).toBe(0);
-    const { exitCode, stderr } = await addStudy(['--dataset', 'EGAD1', '--check']);
+    prepare();
+    const { exitCode, stderr } = await addStudy(['--dataset', 'EGAD1', ...argv]);
     expect(stderr).toMatch(/a: file id EGAF9\d{10} is taken by a file of other content/);
     expect(stderr).toContain('2 files: 0 added (0 B in 0 ms), 1 already present, 1 failed');
-    expect(exitCode).toBe(5);
-  });
-
-  test('a file whose size the catalogue does not have is read and compared', async () => {
-    await put({ 'study/a': 'a', 'study/b': 'b' });
-    await addStudy(['--dataset', 'EGAD1']);
-    for (const [id, { submissionFileSize: _, ...file }] of world.files) world.files.set(id, file);
-    await put({ 'study/a': 'x' });
-    const { exitCode, stderr } = await addStudy(['--dataset', 'EGAD1']);
-    expect(stderr).toMatch(/a: file id EGAF9\d{10} is taken by a file of other content/);
-    expect(stderr).toContain('1 already present, 1 failed');
     expect(exitCode).toBe(5);
   });
 
@@ -135,14 +131,9 @@ describe('archive add of several files', () => {
     expect(jsonOf(await add('--manifest', 'more.csv', '--dataset', 'EGAD2', '--json'))[0]).toMatchObject({
       status: 'linked',
     });
-  });
-
-  test('an id other than the one that the dataset has is refused', async () => {
-    await put({ 'study/a': 'a', 'files.csv': 'path,file_id\na,EGAF2\n' });
-    await add('study/a', '--dataset', 'EGAD1', '--file-id', 'EGAF1');
-    const { exitCode, stderr } = await add('study', '--manifest', 'files.csv', '--dataset', 'EGAD1');
-    expect(stderr).toContain('EGAD1 has a under the id EGAF1, not EGAF2');
-    expect(exitCode).toBe(5);
+    await put({ 'other.csv': 'path,file_id,submission_path\nstudy/a,EGAF9,first/a\n' });
+    const other = await add('--manifest', 'other.csv', '--dataset', 'EGAD1');
+    expect([other.exitCode, other.stderr]).toEqual([5, expect.stringContaining('under the id EGAF1, not EGAF9')]);
   });
 
   test.each([

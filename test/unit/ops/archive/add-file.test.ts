@@ -86,16 +86,13 @@ describe('a new file', () => {
 });
 
 describe('nothing is half there', () => {
-  test('an upload that fails leaves no row', async () => {
-    world.failures.set('upload', { error: unavailable('the archive bucket is away') });
-    await expect(addFile(world.target, request(Buffer.from('a')))).rejects.toThrow('the archive bucket is away');
-    expect(world.files.size).toBe(0);
-  });
-
-  test('a body that the catalogue refused is removed again', async () => {
-    world.failures.set('registerFile', { error: new Error('no such column') });
-    await expect(addFile(world.target, request(Buffer.from('a')))).rejects.toThrow('no such column');
-    expect(world.bodies.size).toBe(0);
+  test.each([
+    ['an upload that fails', 'upload', unavailable('the archive bucket is away')],
+    ['a body that the catalogue refuses', 'registerFile', new Error('no such column')],
+  ])('%s leaves neither row nor body', async (_what, call, error) => {
+    world.failures.set(call, { error });
+    await expect(addFile(world.target, request(Buffer.from('a')))).rejects.toBe(error);
+    expect([world.files.size, world.bodies.size]).toEqual([0, 0]);
   });
 
   test('two additions of one new file id at once: one exists, the other is a conflict and leaves no body', async () => {
