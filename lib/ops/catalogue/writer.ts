@@ -4,7 +4,6 @@ import { DataOutError } from '../../errors.ts';
 import { newestEvent, newestEventFirst } from '../../service/catalogue/datasets.ts';
 import { isSqlError } from '../../service/stores/aws-failure.ts';
 import { idRow } from '../../service/stores/rds/columns.ts';
-import { OpsError } from '../errors.ts';
 import { headerHex } from './headers.ts';
 import { RdsArchiveInventory } from './inventory.ts';
 
@@ -56,6 +55,12 @@ export type RemovalOutcome = (typeof removalOutcomes)[number];
 /** States that a dataset can be put into. */
 export type DatasetEvent = 'registered' | 'released' | 'deprecated';
 
+/** The catalogue has what stands against a change. The message says what to do about it. */
+export class CatalogueConflictError extends Error {
+  override readonly name = 'CatalogueConflictError';
+  readonly code = 'conflict';
+}
+
 /** Puts the file of the query `file` into the dataset `:dataset_id`, which is made and registered when it is new. */
 const intoDataset = `dataset as (
          insert into sda.datasets (stable_id) select cast(:dataset_id as text) from file
@@ -78,7 +83,7 @@ export class RdsArchiveWriter extends RdsArchiveInventory {
    *
    * @returns `sameContentAs`: stable id of another file with the same SHA-256 of the plaintext, or of the body; the first one in the
    *   order of the ids
-   * @throws OpsError `conflict` when the stable id has another body; nothing is changed.
+   * @throws CatalogueConflictError when the stable id has another body; nothing is changed.
    * @throws RangeError when the header is over `limits.headerBytes`.
    */
   async registerFile(file: ArchiveRegistration): Promise<{ readonly sameContentAs: string | undefined }> {
@@ -139,7 +144,7 @@ export class RdsArchiveWriter extends RdsArchiveInventory {
         checksums: { json: file.checksums },
       },
     );
-    if (!entered) throw new OpsError('conflict', `file id ${file.fileId} is taken by a file with another body`);
+    if (!entered) throw new CatalogueConflictError(`file id ${file.fileId} is taken by a file with another body`);
     return { sameContentAs: entered.same_as ?? undefined };
   }
 
@@ -165,7 +170,7 @@ export class RdsArchiveWriter extends RdsArchiveInventory {
    * `removed`. While a dataset that it would leave is released, nothing is changed.
    *
    * @returns `undefined`: there is no such file, or it is released
-   * @throws OpsError `conflict` when tables of an ingestion pipeline refer to the file; nothing is changed.
+   * @throws CatalogueConflictError when tables of an ingestion pipeline refer to the file; nothing is changed.
    */
   async removeFile({ removalId, fileId, datasetId }: Removal): Promise<RemovalOutcome | undefined> {
     const found = await this.db
@@ -213,7 +218,7 @@ export class RdsArchiveWriter extends RdsArchiveInventory {
       .catch((cause: unknown) => {
         if (!isSqlError(cause, 'foreignKeyViolation')) throw cause;
         const message = `an ingestion pipeline keeps records of ${fileId}: remove the file with the pipeline`;
-        throw new OpsError('conflict', message, { cause });
+        throw new CatalogueConflictError(message, { cause });
       });
     return found[0]?.outcome;
   }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { unavailable } from '../../../lib/errors.ts';
-import { OpsError } from '../../../lib/ops/errors.ts';
+import { CatalogueConflictError } from '../../../lib/ops/catalogue/writer.ts';
 import { makeOpsWorld, type OpsWorld, runTool, type ToolRun } from '../../helpers/ops-world.ts';
 import { blocksOf } from '../../helpers/pages.ts';
 
@@ -363,7 +363,7 @@ describe('archive remove', () => {
   });
 
   test('a file of a pipeline, or with its body in another bucket, stays', async () => {
-    world.failures.set('removeFile', { error: new OpsError('conflict', 'a pipeline keeps records of it') });
+    world.failures.set('removeFile', { error: new CatalogueConflictError('a pipeline keeps records of it') });
     const { exitCode, stderr } = await remove('EGAF1', '--yes');
     expect([exitCode, stderr]).toEqual([9, expect.stringContaining('a pipeline keeps records')]);
     world.files.set('EGAF2', { ...world.files.get('EGAF2')!, archiveLocation: 'https://s3.example/other' });
