@@ -32,6 +32,6 @@ export const rejected: Check = {
     }
     const staged = await Array.fromAsync(run.researcher(await visaFor(ids.datasetId)).list({ signal }));
     expectThat(staged.length === 0, `${staged.length} files were staged`);
-    return `${attempts.map(([reason]) => reason).join(', ')}; nothing was staged`;
+    return `${attempts.map(([reason]) => reason).join(', ')}; none was staged`;
   },
 };
