@@ -6,8 +6,7 @@ import { type Engine, startEngine } from '../lib/local/engine.ts';
 import { EngineError } from '../lib/local/errors.ts';
 import { freshAssembly } from '../lib/local/template/fresh-assembly.ts';
 import { synthProgress } from '../lib/local/template/synth-progress.ts';
-import { demonstrate, type StagingCost } from '../lib/ops/smoke/demo.ts';
-import { createSteps, StepFailure } from '../lib/ops/smoke/steps.ts';
+import { createSteps, demonstrate, StepFailure } from '../lib/ops/smoke/demo.ts';
 import { exitCodes } from '../lib/terminal/exit-codes.ts';
 import { formatDuration } from '../lib/terminal/output.ts';
 import { processTerminal } from '../lib/terminal/process-terminal.ts';
@@ -25,7 +24,7 @@ async function main(): Promise<number> {
   let failed = true;
   try {
     const assemblyDir = await freshAssembly({ root, signal, ...synthProgress(process.stderr) });
-    const steps = createSteps(write, () => performance.now());
+    const steps = createSteps(write);
     const start = () => startEngine({ assemblyDir, connectionPath: join(folder, 'connection.json') });
     engine = await steps('start the engine', start, ({ connection }) => connection.proxyUrl);
     signal.throwIfAborted();
@@ -55,7 +54,7 @@ async function main(): Promise<number> {
   }
 }
 
-function costOf(traffic: Engine['traffic']): StagingCost {
+function costOf(traffic: Engine['traffic']) {
   const counters = traffic.counters();
   return {
     bytesRead: counters['stage-file s3 GetObject']?.bytesOut ?? 0,

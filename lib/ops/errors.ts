@@ -5,6 +5,7 @@ import { errorName, errorStatus, isTransient } from '../service/stores/aws-failu
 import { MalformedSecretError } from '../service/stores/secrets.ts';
 import { exitCodes } from '../terminal/exit-codes.ts';
 import type { Failure } from '../terminal/failure.ts';
+import { CatalogueConflictError } from './catalogue/writer.ts';
 import { RetirementError } from './retirement/errors.ts';
 import { SecretChangedError } from './stores/json-secret.ts';
 
@@ -65,6 +66,7 @@ export function opsFailure(error: unknown): Failure | undefined {
     return { exitCode, code, message, remedy };
   };
   if (error instanceof OpsError) return failure(ownExitCodes[error.code], error.code, error.message);
+  if (error instanceof CatalogueConflictError) return failure(exitCodes.conflict, error.code, error.message);
   if (error instanceof RetirementError) return failure(error.exitCode, error.code, error.message);
   if (error instanceof Crypt4ghError) return failure(crypt4ghExitCode(error), error.code, error.message);
   if (isError(error, 'invalid_request')) return failure(exitCodes.usage, 'usage', error.message);

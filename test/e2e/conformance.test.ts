@@ -36,7 +36,6 @@ test.each(conformanceChecks.map((check) => [check.id, check] as const))('%s', as
   const { result, found } = await runCheck(check, run, passed);
   expect([id, result, found]).toEqual([id, 'passed', found]);
   expect(found).not.toContain('not shown');
-  passed.add(id);
 });
 
 /** Of the caller's own containers. */

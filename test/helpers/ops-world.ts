@@ -6,7 +6,7 @@ import { formatPrivateKey, generateKeyPair, type KeyPair } from '../../lib/crypt
 import { DataOutError } from '../../lib/errors.ts';
 import { RdsErasure } from '../../lib/ops/audit/erasure.ts';
 import type { AuditRow } from '../../lib/ops/audit/trail.ts';
-import { type ArchiveRegistration, FileIdTakenError, type Removal } from '../../lib/ops/catalogue/writer.ts';
+import { type ArchiveRegistration, CatalogueConflictError, type Removal } from '../../lib/ops/catalogue/writer.ts';
 import { runOps } from '../../lib/ops/program.ts';
 import { type EditableSecret, SecretChangedError } from '../../lib/ops/stores/json-secret.ts';
 import type { Target } from '../../lib/ops/target.ts';
@@ -95,7 +95,7 @@ export async function makeOpsWorld(exports?: ExportPipeline): Promise<OpsWorld> 
       call('registerFile', () => {
         if (!bodies.has(file.archiveFilePath)) throw new Error('the body is not in the bucket yet');
         if ((files.get(file.fileId)?.archiveFilePath ?? file.archiveFilePath) !== file.archiveFilePath) {
-          throw new FileIdTakenError(file.fileId);
+          throw new CatalogueConflictError(`file id ${file.fileId} is taken by a file with another body`);
         }
         const sha256 = (one: ArchiveRegistration) =>
           one.checksums.find((each) => each.source === 'UNENCRYPTED')?.checksum;

@@ -2,14 +2,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { GetObjectCommand, ListMultipartUploadsCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import { ListMultipartUploadsCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { decrypt, formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
+import { formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import { type Engine, startEngine } from '../../lib/local/engine.ts';
-import { readArchiveKeys } from '../../lib/ops/secrets/archive-keys.ts';
-import { localTarget } from '../../lib/ops/target.ts';
 import { assembly } from '../helpers/assembly.ts';
-import { collect, containerOf, keyVector, manifest, sha256, vectorFile } from '../helpers/crypt4gh-vectors.ts';
+import { containerOf, keyVector, manifest, vectorFile } from '../helpers/crypt4gh-vectors.ts';
 import { bytesOf } from '../helpers/made-files.ts';
 import { opsProcess, type ProcessChoices } from '../helpers/ops-process.ts';
 import { ProxyCaller } from '../helpers/proxy-caller.ts';
@@ -47,49 +45,7 @@ async function archiveBucket(): Promise<{ keys: string[]; uploads: number }> {
   return { keys: Contents.map(({ Key = '' }) => Key), uploads: Uploads.length };
 }
 
-async function bodyOf(key: string): Promise<Uint8Array> {
-  const Bucket = engine.connection.outputs.ArchiveBucketName;
-  const { Body } = await s3.send(new GetObjectCommand({ Bucket, Key: key }));
-  return await Body!.transformToByteArray();
-}
-
 describe('archive add', () => {
-  test('enters body, header and every column that the service reads', async () => {
-    await writeFile(file('sample 1.bam'), 'abc');
-    const added = await run([
-      'archive',
-      'add',
-      file('sample 1.bam'),
-      '--dataset',
-      'EGAD1',
-      '--file-id',
-      'EGAF1',
-      '--json',
-    ]);
-    expect(added).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('target: local engine') });
-    const [row] = await sql(
-      `select submission_file_path, submission_file_size, archive_file_path, archive_file_size, decrypted_file_size,
-         header, key_hash from sda.files where stable_id = 'EGAF1'`,
-    );
-    const [path, given, key, archived, decrypted, header, keyHash] = row!;
-    const [archiveKey] = await readArchiveKeys(localTarget(engine.connection).archiveKeys);
-    expect([path, given, archived, decrypted]).toEqual(['sample 1.bam', '3', '31', '3']);
-    expect(keyHash).toBe(Buffer.from(archiveKey.publicKey).toString('hex'));
-    const body = await bodyOf(key!);
-    const container = [Buffer.from(header!, 'hex'), body];
-    const plain = await collect(decrypt(container, { privateKeys: [archiveKey.privateKey] }));
-    expect(plain.toString()).toBe('abc');
-    const digest = sha256(Buffer.from('abc'));
-    expect(await sql('select source, type, checksum from sda.checksums order by 1')).toEqual(
-      expect.arrayContaining([
-        ['UPLOADED', 'SHA256', digest],
-        ['ARCHIVED', 'SHA256', sha256(body)],
-        ['UNENCRYPTED', 'SHA256', digest],
-      ]),
-    );
-    expect(await sql("select event from sda.dataset_event_log where dataset_id = 'EGAD1'")).toEqual([['registered']]);
-  });
-
   test('an interrupt in the middle of an upload leaves neither object, upload nor row', async () => {
     const before = await archiveBucket();
     const { exitCode, stderr } = await run(['archive', 'add', '-', '--path', 'big.bam', '--dataset', 'EGAD1'], {
@@ -113,20 +69,6 @@ describe('archive add', () => {
     expect(await archiveBucket()).toEqual(before);
     expect(await sql("select 1 from sda.files where submission_file_path = 'big.bam'")).toEqual([]);
   });
-
-  test('if the database refuses a row, its body is removed as well', async () => {
-    const before = await archiveBucket();
-    const end = engine.traffic.addFault(({ service, input }) =>
-      service === 'rds-data' && String(input?.sql).includes('insert into sda.files')
-        ? { error: { status: 400, code: 'BadRequestException', message: 'refused on purpose' } }
-        : undefined,
-    );
-    await writeFile(file('refused.bam'), 'abc');
-    const { exitCode } = await run(['archive', 'add', file('refused.bam'), '--dataset', 'EGAD1']);
-    end();
-    expect(exitCode).toBe(1);
-    expect(await archiveBucket()).toEqual(before);
-  });
 });
 
 describe('a deployment from nothing', () => {
@@ -142,14 +84,6 @@ describe('a deployment from nothing', () => {
     await expect
       .poll(async () => (await run(['audit', '--request', requestId])).stdout, { timeout: 20_000, interval: 300 })
       .toContain('rejected  unknown_dataset  EGAD404');
-  });
-
-  test('a disabled user may not', async () => {
-    const user = JSON.parse((await run(['user', 'add', 'vera', '--generate', '--json'])).stdout);
-    expect((await run(['user', 'disable', 'vera'])).exitCode).toBe(0);
-    const visa = (await run(['visa', 'issue', '--subject', 'anna', '--dataset', 'EGAD1'])).stdout.trim();
-    const proxy = new ProxyCaller({ ...engine.connection, archiveUser: user }, AbortSignal.timeout(20_000));
-    await expect(proxy.listOutbox(visa)).rejects.toThrow('401');
   });
 
   test('a container of another implementation, for a key added later, reaches its recipient', async () => {

@@ -3,7 +3,7 @@ import { limits } from '../../contract/limits.ts';
 import { encryptedBodySize } from '../../crypt4gh/index.ts';
 import type { ArchiveKey } from '../../service/archive/ports.ts';
 import type { InventoryFile } from '../catalogue/inventory.ts';
-import { type ArchiveRegistration, FileIdTakenError } from '../catalogue/writer.ts';
+import type { ArchiveRegistration } from '../catalogue/writer.ts';
 import { OpsError } from '../errors.ts';
 import type { Target } from '../target.ts';
 import { encryptForArchive, lookAt, type SplitContainer, splitForArchive } from './container.ts';
@@ -176,8 +176,6 @@ async function enter(
     const entered = await catalogue.findFile(file.fileId).catch(left('whether the file is catalogued is not known'));
     if (entered?.archiveFilePath === file.archiveFilePath) return undefined;
     await bodies.remove(file.archiveFilePath).catch(left('the file is not catalogued'));
-    // Another process has taken the id since the upload began.
-    if (error instanceof FileIdTakenError) throw new OpsError('conflict', error.message, { cause: error });
     throw error;
   }
 }

@@ -5,6 +5,7 @@ import type { ArchiveKey } from '../../service/archive/ports.ts';
 import { UsageError } from '../../terminal/errors.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import type { ListedFile } from '../catalogue/inventory.ts';
+import { CatalogueConflictError } from '../catalogue/writer.ts';
 import { OpsError } from '../errors.ts';
 import type { Target } from '../target.ts';
 import { type AddedFile, addFile } from './add-file.ts';
@@ -107,6 +108,6 @@ function placeOf({ datasetId, path }: { readonly datasetId: string; readonly pat
 
 /** Whether other files may do better. An error of the file system names the file. */
 function isOfOneFile(error: unknown): error is Error {
-  const ofFile = [OpsError, Crypt4ghError, UsageError].some((kind) => error instanceof kind);
+  const ofFile = [OpsError, CatalogueConflictError, Crypt4ghError, UsageError].some((kind) => error instanceof kind);
   return ofFile || isError(error, 'not_found') || (error instanceof Error && 'syscall' in error && 'path' in error);
 }

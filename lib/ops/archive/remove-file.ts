@@ -1,15 +1,7 @@
 import { DataOutError } from '../../errors.ts';
-import { FileReferredToError, type RemovalOutcome } from '../catalogue/writer.ts';
+import type { Removal, RemovalOutcome } from '../catalogue/writer.ts';
 import { OpsError } from '../errors.ts';
 import type { Target } from '../target.ts';
-
-export interface RemoveFileRequest {
-  readonly fileId: string;
-  /** UUID of the removal in the audit trail. */
-  readonly removalId: string;
-  /** A file that is also in another dataset only leaves this one. @default - the file leaves all its datasets */
-  readonly datasetId?: string;
-}
 
 /**
  * Take one file out of the archive: first its row, then its body. So a crash in between leaves a body that no row points at, and
@@ -19,9 +11,9 @@ export interface RemoveFileRequest {
  */
 export async function removeFile(
   { bodies, catalogue }: Pick<Target, 'bodies' | 'catalogue'>,
-  request: RemoveFileRequest,
+  removal: Removal,
 ): Promise<RemovalOutcome> {
-  const { fileId, datasetId } = request;
+  const { fileId, datasetId } = removal;
   const file = await catalogue.findFile(fileId);
   if (!file) throw new DataOutError('not_found', `there is no file ${fileId}`);
   const { datasetIds, releasedIn, archiveFilePath, archiveLocation } = file;
@@ -35,14 +27,10 @@ export async function removeFile(
       `the body of ${fileId} is in ${archiveLocation}: remove the file where that bucket is filled`,
     );
   }
-  const outcome = await catalogue.removeFile(request).catch((error: unknown) => {
-    throw error instanceof FileReferredToError ? new OpsError('conflict', error.message, { cause: error }) : error;
-  });
+  const outcome = await catalogue.removeFile(removal);
   if (outcome === undefined) {
-    throw new OpsError(
-      'conflict',
-      `${fileId} was changed meanwhile: look at it with data-out-ops archive show ${fileId}`,
-    );
+    const remedy = `look at it with data-out-ops archive show ${fileId}`;
+    throw new OpsError('conflict', `${fileId} was changed meanwhile: ${remedy}`);
   }
   if (outcome !== 'removed' || archiveFilePath === '') return outcome;
   await bodies.remove(archiveFilePath).catch((cause: unknown) => {

@@ -55,20 +55,10 @@ export type RemovalOutcome = (typeof removalOutcomes)[number];
 /** States that a dataset can be put into. */
 export type DatasetEvent = 'registered' | 'released' | 'deprecated';
 
-/** A file with another body has this stable id: choose another id, or add nothing. */
-export class FileIdTakenError extends Error {
-  override readonly name = 'FileIdTakenError';
-  constructor(fileId: string) {
-    super(`file id ${fileId} is taken by a file with another body`);
-  }
-}
-
-/** Tables of an ingestion pipeline refer to the file: remove it there. */
-export class FileReferredToError extends Error {
-  override readonly name = 'FileReferredToError';
-  constructor(fileId: string, options: { readonly cause: unknown }) {
-    super(`an ingestion pipeline keeps records of ${fileId}: remove the file with the pipeline`, options);
-  }
+/** The catalogue has what stands against a change. The message says what to do about it. */
+export class CatalogueConflictError extends Error {
+  override readonly name = 'CatalogueConflictError';
+  readonly code = 'conflict';
 }
 
 /** Puts the file of the query `file` into the dataset `:dataset_id`, which is made and registered when it is new. */
@@ -93,7 +83,7 @@ export class RdsArchiveWriter extends RdsArchiveInventory {
    *
    * @returns `sameContentAs`: stable id of another file with the same SHA-256 of the plaintext, or of the body; the first one in the
    *   order of the ids
-   * @throws FileIdTakenError when the stable id has another body; nothing is changed.
+   * @throws CatalogueConflictError when the stable id has another body; nothing is changed.
    * @throws RangeError when the header is over `limits.headerBytes`.
    */
   async registerFile(file: ArchiveRegistration): Promise<{ readonly sameContentAs: string | undefined }> {
@@ -154,7 +144,7 @@ export class RdsArchiveWriter extends RdsArchiveInventory {
         checksums: { json: file.checksums },
       },
     );
-    if (!entered) throw new FileIdTakenError(file.fileId);
+    if (!entered) throw new CatalogueConflictError(`file id ${file.fileId} is taken by a file with another body`);
     return { sameContentAs: entered.same_as ?? undefined };
   }
 
@@ -180,7 +170,7 @@ export class RdsArchiveWriter extends RdsArchiveInventory {
    * `removed`. While a dataset that it would leave is released, nothing is changed.
    *
    * @returns `undefined`: there is no such file, or it is released
-   * @throws FileReferredToError when tables of an ingestion pipeline refer to the file; nothing is changed.
+   * @throws CatalogueConflictError when tables of an ingestion pipeline refer to the file; nothing is changed.
    */
   async removeFile({ removalId, fileId, datasetId }: Removal): Promise<RemovalOutcome | undefined> {
     const found = await this.db
@@ -225,8 +215,10 @@ export class RdsArchiveWriter extends RdsArchiveInventory {
          where request_id = cast(:removal_id as uuid) and event = 'removed' and file_id = :file_id`,
         { removal_id: removalId, file_id: fileId, dataset_id: datasetId ?? null },
       )
-      .catch((error: unknown) => {
-        throw isSqlError(error, 'foreignKeyViolation') ? new FileReferredToError(fileId, { cause: error }) : error;
+      .catch((cause: unknown) => {
+        if (!isSqlError(cause, 'foreignKeyViolation')) throw cause;
+        const message = `an ingestion pipeline keeps records of ${fileId}: remove the file with the pipeline`;
+        throw new CatalogueConflictError(message, { cause });
       });
     return found[0]?.outcome;
   }

@@ -27,12 +27,7 @@ import {
 import { writeSecretFile } from '../secrets/document.ts';
 import type { Target } from '../target.ts';
 import { newPassphrase, readPassphrase } from './password.ts';
-import { expectConsent, type Open } from './session.ts';
-
-const addHelp = `
-Examples:
-  data-out-ops archive-key add --generate
-  data-out-ops archive-key add archive.sec.pem --passphrase-file archive.passphrase`;
+import { examples, expectConsent, type Open } from './session.ts';
 
 const checkHelp = `
 Opens the header of every file with these copies, without the archive's own secret: the copies alone could restore the
@@ -54,7 +49,7 @@ export function registerArchiveKey(program: Command, open: Open): void {
   const archiveKey = program
     .command('archive-key')
     .description("the archive's Crypt4GH key pairs")
-    .addHelpText('after', '\nExample:\n  data-out-ops archive-key show');
+    .addHelpText('after', examples('archive-key show'));
 
   archiveKey
     .command('add')
@@ -62,7 +57,10 @@ export function registerArchiveKey(program: Command, open: Open): void {
     .argument('[file]', 'private key: Crypt4GH, or OpenSSH ed25519')
     .addOption(new Option('--generate', 'make a new key pair').conflicts('passphraseFile'))
     .option('--passphrase-file <file>', 'the passphrase (default: ask, or read standard input)')
-    .addHelpText('after', addHelp)
+    .addHelpText(
+      'after',
+      examples('archive-key add --generate', 'archive-key add archive.sec.pem --passphrase-file archive.passphrase'),
+    )
     .action(async (file, { generate, passphraseFile }, command) => {
       const { target, output, terminal } = open(command);
       if ((file === undefined) === (generate !== true)) {
@@ -81,7 +79,7 @@ export function registerArchiveKey(program: Command, open: Open): void {
   archiveKey
     .command('show')
     .description('show the public keys, newest first')
-    .addHelpText('after', '\nExample:\n  data-out-ops archive-key show')
+    .addHelpText('after', examples('archive-key show'))
     .action(async (_options, command) => {
       const { target, output } = open(command);
       const keys = await showArchiveKeys((await target()).archiveKeys);
@@ -95,7 +93,7 @@ export function registerArchiveKey(program: Command, open: Open): void {
     .argument('<file>', 'new file; it is never replaced')
     .option('--key <fingerprint>', 'another key than the newest')
     .option('--passphrase-file <file>', 'the new passphrase (default: ask, or read standard input)')
-    .addHelpText('after', '\nExample:\n  data-out-ops archive-key save archive.sec.pem')
+    .addHelpText('after', examples('archive-key save archive.sec.pem'))
     .action(async (file, { key, passphraseFile }, command) => {
       const { target, output, terminal } = open(command);
       const { privateKey, publicKey } = await readArchiveKey((await target()).archiveKeys, key);
@@ -131,7 +129,7 @@ export function registerArchiveKey(program: Command, open: Open): void {
   archiveKey
     .command('reencrypt')
     .description('re-encrypt all headers to the newest key; bodies are unchanged')
-    .addHelpText('after', '\nExample:\n  data-out-ops archive-key reencrypt')
+    .addHelpText('after', examples('archive-key reencrypt'))
     .action(async (_options, command) => {
       const { target, output, terminal } = open(command);
       const { archiveKeys, archiveHeaders } = await target();

@@ -5,7 +5,7 @@ import { type Columns, formatBytes, formatFacts } from '../../terminal/output.ts
 import type { InventoryFile, ListedFile } from '../catalogue/inventory.ts';
 import { registerArchiveAdd } from './archive-add.ts';
 import { registerArchiveRemove } from './archive-remove.ts';
-import { type Open, showRows } from './session.ts';
+import { examples, type Open, showRows } from './session.ts';
 
 const columns: Columns<ListedFile> = [
   ['FILE', ({ fileId }) => fileId],
@@ -19,14 +19,14 @@ export function registerArchive(program: Command, open: Open): void {
   const archive = program
     .command('archive')
     .description('files of the archive')
-    .addHelpText('after', '\nExample:\n  data-out-ops archive add sample.bam --dataset EGAD00000000001');
+    .addHelpText('after', examples('archive add sample.bam --dataset EGAD00000000001'));
   registerArchiveAdd(archive, open);
 
   archive
     .command('list')
     .description('list files, by id')
     .option('--dataset <id>', 'of one dataset')
-    .addHelpText('after', '\nExample:\n  data-out-ops archive list --dataset EGAD00000000001')
+    .addHelpText('after', examples('archive list --dataset EGAD00000000001'))
     .action(async ({ dataset }, command) => {
       const { target, output } = open(command);
       const { catalogue } = await target();
@@ -41,7 +41,7 @@ export function registerArchive(program: Command, open: Open): void {
     .command('show')
     .description("show a file's path, sizes, body, digest and datasets")
     .argument('<file-id>', 'stable id, EGAF...')
-    .addHelpText('after', '\nExample:\n  data-out-ops archive show EGAF00000000001')
+    .addHelpText('after', examples('archive show EGAF00000000001'))
     .action(async (fileId, _options, command) => {
       const { target, output } = open(command);
       const { catalogue } = await target();

@@ -3,7 +3,7 @@ import { DataOutError } from '../../errors.ts';
 import { type Columns, counted, formatBytes, printable } from '../../terminal/output.ts';
 import type { InventoryDataset } from '../catalogue/inventory.ts';
 import type { Target } from '../target.ts';
-import { type Open, showRows } from './session.ts';
+import { examples, type Open, showRows } from './session.ts';
 
 const columns: Columns<InventoryDataset> = [
   ['DATASET', ({ datasetId }) => datasetId],
@@ -17,7 +17,7 @@ export function registerDataset(program: Command, open: Open): void {
   const dataset = program
     .command('dataset')
     .description('datasets and their release state')
-    .addHelpText('after', '\nExample:\n  data-out-ops dataset release EGAD00000000001');
+    .addHelpText('after', examples('dataset release EGAD00000000001'));
 
   for (const [verb, event, effect] of [
     ['release', 'released', 'let a dataset be exported'],
@@ -43,7 +43,7 @@ export function registerDataset(program: Command, open: Open): void {
     .command('show')
     .description('one dataset')
     .argument('<id>', 'stable id, EGAD...')
-    .addHelpText('after', '\nExample:\n  data-out-ops dataset show EGAD00000000001')
+    .addHelpText('after', examples('dataset show EGAD00000000001'))
     .action(async (datasetId, _options, command) => {
       const { target, output } = open(command);
       output.table(columns, [await findDataset(await target(), datasetId)]);
@@ -52,7 +52,7 @@ export function registerDataset(program: Command, open: Open): void {
   dataset
     .command('list')
     .description('list all datasets')
-    .addHelpText('after', '\nExample:\n  data-out-ops dataset list --json')
+    .addHelpText('after', examples('dataset list --json'))
     .action(async (_options, command) => {
       const { target, output } = open(command);
       await showRows(output, columns, (await target()).catalogue.datasets(), 'note: there are no datasets yet');

@@ -15,7 +15,7 @@ import { optionGroup } from '../../terminal/program.ts';
 import { OpsError } from '../errors.ts';
 import type { Target } from '../target.ts';
 import { parseRequestId, parseSubject, subjectHelp } from './arguments.ts';
-import { expectConsent, type Open, showRows } from './session.ts';
+import { examples, expectConsent, type Open, showRows } from './session.ts';
 
 /** What the outbox has of a person, a dataset or a request. */
 interface Found {
@@ -50,11 +50,11 @@ export function registerOutbox(program: Command, open: Open): void {
   const outbox = program
     .command('outbox')
     .description('containers that recipients can download')
-    .addHelpText('after', '\nExample:\n  data-out-ops outbox list --dataset EGAD00000000001');
+    .addHelpText('after', examples('outbox list --dataset EGAD00000000001'));
 
   withFilter(outbox.command('list'))
     .description('list containers in the outbox')
-    .addHelpText('after', '\nExample:\n  data-out-ops outbox list --dataset EGAD00000000001')
+    .addHelpText('after', examples('outbox list --dataset EGAD00000000001'))
     .action(async (options, command) => {
       const { target, output } = open(command);
       const filter = filterOf(options);
@@ -66,7 +66,7 @@ export function registerOutbox(program: Command, open: Open): void {
     .description('delete containers from the outbox; the audit trail has a row for each')
     .option('--yes', 'do not ask')
     .option('--force', 'with --subject: even while open requests can stage more')
-    .addHelpText('after', '\nExample:\n  data-out-ops outbox purge --subject https://issuer.example.org/,jane')
+    .addHelpText('after', examples('outbox purge --subject https://issuer.example.org/,jane'))
     .action(async ({ yes, force, ...options }, command) => {
       const { output, terminal, target: connect } = open(command);
       const filter = filterOf(options);

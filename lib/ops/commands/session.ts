@@ -41,6 +41,11 @@ export function openSession({ terminal, connect, timing }: CommandContext, comma
   };
 }
 
+/** The end of a command's help. @param lines without the name of the program */
+export function examples(...lines: readonly string[]): string {
+  return `\n${lines.length === 1 ? 'Example' : 'Examples'}:\n${lines.map((line) => `  data-out-ops ${line}`).join('\n')}`;
+}
+
 /**
  * Continues only if a person types a word.
  *

@@ -6,7 +6,7 @@ import { usageError } from '../../terminal/errors.ts';
 import { type Columns, printable } from '../../terminal/output.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { allow, deny, entriesOf, nameOf, readDenyList } from '../secrets/deny-list.ts';
-import { type Open, showRows } from './session.ts';
+import { examples, type Open, showRows } from './session.ts';
 
 type EntryOptions = { readonly [Name in 'issuer' | 'jti' | 'subject']?: string | undefined };
 
@@ -19,15 +19,6 @@ const columns: Columns<DenyListEntry> = [
   ['KEPT UNTIL', (entry) => ('sub' in entry ? '' : entry.until)],
 ];
 
-const denyHelp = `
-Examples:
-  data-out-ops visa deny stolen.jwt
-  data-out-ops visa deny --issuer https://issuer.example.org/ --subject jane`;
-
-const allowHelp = `
-Example:
-  data-out-ops visa allow --issuer https://issuer.example.org/ --subject jane`;
-
 /** `visa deny`, `visa allow`, `visa denied`: tokens and subjects that are refused although they verify. */
 export function registerVisaDenial(visa: Command, open: Open): void {
   visa
@@ -37,7 +28,10 @@ export function registerVisaDenial(visa: Command, open: Open): void {
     .option('--issuer <iss>', issuerHelp)
     .option('--jti <id>', 'claim jti of the token')
     .option('--subject <sub>', 'claim sub: all tokens of the issuer about it')
-    .addHelpText('after', denyHelp)
+    .addHelpText(
+      'after',
+      examples('visa deny stolen.jwt', 'visa deny --issuer https://issuer.example.org/ --subject jane'),
+    )
     .action(async (file, options, command) => {
       const { target, output, terminal } = open(command);
       const entries = file === undefined ? [entryOf(options)] : await entriesIn(file, options, terminal);
@@ -54,7 +48,7 @@ export function registerVisaDenial(visa: Command, open: Open): void {
     .requiredOption('--issuer <iss>', issuerHelp)
     .option('--jti <id>', 'claim jti of the token')
     .option('--subject <sub>', 'claim sub')
-    .addHelpText('after', allowHelp)
+    .addHelpText('after', examples('visa allow --issuer https://issuer.example.org/ --subject jane'))
     .action(async (options, command) => {
       const { target, output } = open(command);
       const entry = entryOf(options);
@@ -65,7 +59,7 @@ export function registerVisaDenial(visa: Command, open: Open): void {
   visa
     .command('denied')
     .description('list what is denied')
-    .addHelpText('after', '\nExample:\n  data-out-ops visa denied --json')
+    .addHelpText('after', examples('visa denied --json'))
     .action(async (_options, command) => {
       const { target, output } = open(command);
       await showRows(output, columns, await readDenyList((await target()).visaDenyList), 'note: nothing is denied');

@@ -3,19 +3,15 @@ import { usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
 import { writeSecretFile } from '../secrets/document.ts';
 import { issueVisa } from './local-issuer.ts';
-import type { Open } from './session.ts';
+import { examples, type Open } from './session.ts';
 import { registerVisaDenial } from './visa-denial.ts';
-
-const issueHelp = `
-Example:
-  data-out-ops visa issue --subject me@example.org --dataset EGAD00000000001 -o visa.jwt`;
 
 /** `visa issue`, beside the commands of `registerVisaDenial`. */
 export function registerVisa(program: Command, open: Open): void {
   const visa = program
     .command('visa')
     .description('visas and passports: issue local ones, deny stolen ones')
-    .addHelpText('after', '\nExample:\n  data-out-ops visa issue --subject jane --dataset EGAD00000000001');
+    .addHelpText('after', examples('visa issue --subject jane --dataset EGAD00000000001'));
   registerVisaDenial(visa, open);
 
   // Against the local engine only: no deployed service trusts its issuer.
@@ -26,7 +22,7 @@ export function registerVisa(program: Command, open: Open): void {
     .requiredOption('--dataset <id...>', 'stable id of a dataset, EGAD...')
     .option('--expires <duration>', 'validity, such as 90s, 30m, 1h or 7d', '1h')
     .option('-o, --output <file>', 'new file that only you can read (default: print)')
-    .addHelpText('after', issueHelp)
+    .addHelpText('after', examples('visa issue --subject me@example.org --dataset EGAD00000000001 -o visa.jwt'))
     .action(async ({ subject, dataset: datasetIds, expires, output: file }, command) => {
       const { target, output, terminal } = open(command);
       if (subject === '') throw usageError('--subject', 'expected a subject');

@@ -36,6 +36,8 @@ export interface CallRecord extends Readonly<Record<'at' | 'method' | 'path' | '
   readonly failure?: string;
 }
 
+type Missing = readonly ['package_not_found' | 'repository_not_found', string];
+
 /** A reply that arrived whole. `data`: the body as JSON; `undefined` for a body that is none. */
 interface Reply {
   readonly status: number;
@@ -65,12 +67,20 @@ export class ApiClient {
     return found && parsed(schema, found, path);
   }
 
-  /** Every entry of all pages. @throws RetirementError */
-  async list<T>(path: string, schema: z.ZodType<T[]>): Promise<T[]> {
+  /**
+   * Every entry of all pages.
+   * @param missing what a 404 means, which also hides what the token may not see
+   * @throws RetirementError
+   */
+  async list<T>(path: string, schema: z.ZodType<T[]>, missing: Missing): Promise<T[]> {
     const entries: T[] = [];
     let page: string | undefined = `${this.options.baseUrl}${path}?per_page=100`;
     while (page !== undefined) {
-      const reply: Reply = await this.#read(page);
+      const reply: Reply = await this.#read(page).catch((cause: unknown) => {
+        if (!(cause instanceof RetirementError && cause.status === 404)) throw cause;
+        const [code, text] = missing;
+        throw new RetirementError(code, `${text}, or ${this.options.tokenName} may not see it`, 404, { cause });
+      });
       entries.push(...parsed(schema, reply, path));
       const next = /<([^<>]+)>;\s*rel="next"/.exec(reply.headers.get('link') ?? '')?.[1];
       page = next && new URL(next, page).href;

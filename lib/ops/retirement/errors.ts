@@ -17,15 +17,9 @@ export const retirementCodes = {
   partial: ['not_marked', 'not_proven'],
   unavailable: ['rate_limited', 'server_error', 'network_failure'],
   conflict: [
-    ...(['refused', 'ambiguous_version', 'other_tags', 'too_many_downloads', 'last_version'] as const),
-    ...([
-      'ambiguous_release',
-      'replacement_broken',
-      'tag_protected',
-      'changed_meanwhile',
-      'moved',
-      'unexpected_answer',
-    ] as const),
+    ...(['refused', 'ambiguous_version', 'ambiguous_release', 'other_tags', 'too_many_downloads'] as const),
+    ...(['last_version', 'replacement_broken', 'tag_protected', 'changed_meanwhile', 'moved'] as const),
+    'unexpected_answer',
   ],
 } as const;
 

@@ -83,7 +83,7 @@ export class Published {
   async versions(): Promise<readonly ImageVersion[]> {
     const { org, package: name } = this.#retirement;
     const missing = ['package_not_found', `${org} has no container package ${name}`] as const;
-    const listed = await listOrMissing(this.packages, this.#versions, z.array(packageVersion), missing);
+    const listed = await this.packages.list(this.#versions, z.array(packageVersion), missing);
     return [...new Map(listed.map((version) => [version.id, version])).values()];
   }
 
@@ -126,8 +126,7 @@ export class Published {
     const versions = await this.versions();
     // All of them, drafts among them: without its Git tag a release is a draft, which asking by tag does not find.
     const missing = ['repository_not_found', `${org} has no repository ${repository}`] as const;
-    const path = `${this.#repository}/releases`;
-    const releases = await listOrMissing(this.repository, path, z.array(releaseEntry), missing);
+    const releases = await this.repository.list(`${this.#repository}/releases`, z.array(releaseEntry), missing);
     return {
       images: tagged(versions, imageTag),
       replacements: tagged(versions, replacementImageTag),
@@ -142,17 +141,4 @@ export class Published {
 /** The versions that carry exactly this tag: `proxy-1.2` never stands for `proxy-1.2.1`. */
 export function tagged<V extends Pick<ImageVersion, 'tags'>>(versions: readonly V[], tag: string): readonly V[] {
   return versions.filter(({ tags }) => tags.includes(tag));
-}
-
-/** @param missing what a 404 means, which also hides what the token may not see */
-async function listOrMissing<T>(
-  client: ApiClient,
-  path: string,
-  schema: z.ZodType<T[]>,
-  [code, text]: readonly ['package_not_found' | 'repository_not_found', string],
-): Promise<readonly T[]> {
-  return await client.list(path, schema).catch((cause: unknown) => {
-    if (!(cause instanceof RetirementError && cause.status === 404)) throw cause;
-    throw new RetirementError(code, `${text}, or ${client.options.tokenName} may not see it`, 404, { cause });
-  });
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { errorName } from '../../service/stores/aws-failure.ts';
+import { expectThat } from './expect-that.ts';
 import type { Run } from './run.ts';
-import { expectThat } from './steps.ts';
 
 /** One line of the suite. */
 export interface Check {
@@ -13,8 +13,6 @@ export interface Check {
   readonly needs?: readonly string[];
   /** What to do when it fails. */
   readonly remedy: string;
-  /** It runs its parts with {@link Run.steps}, which name themselves. */
-  readonly inSteps?: true;
   /** @returns what was seen. @throws when it does not hold; {@link NotApplicable} when this deployment cannot show it */
   readonly run: (run: Run) => Promise<string>;
 }
@@ -41,47 +39,21 @@ export function needsDirectApi({ apis }: Run): void {
   if (!apis.includes('data-out')) throw new NotApplicable('the deployment has no direct access');
 }
 
-/**
- * Run checks one after the other. A check that fails ends none but those that need it.
- *
- * @param onResult called after each
- * @returns the results so far, also after an interrupt
- */
-export async function runChecks(
-  checks: readonly Check[],
-  run: Run,
-  onResult: (result: CheckResult) => void,
-): Promise<readonly CheckResult[]> {
-  const results: CheckResult[] = [];
-  const passed = new Set<string>();
-  for (const check of checks) {
-    if (run.signal.aborted) break;
-    const result = await runCheck(check, run, passed);
-    // What an interrupt breaks is not a failure of the service.
-    if (run.signal.aborted) break;
-    if (result.result === 'passed') passed.add(check.id);
-    results.push(result);
-    onResult(result);
-  }
-  return results;
-}
-
-export async function runCheck(
-  { id, title, needs = [], remedy, run: perform }: Check,
-  run: Run,
-  passed: ReadonlySet<string> = new Set(),
-): Promise<CheckResult> {
+/** @param passed ids of the checks that passed before; gets the id of this one */
+export async function runCheck(check: Check, run: Run, passed = new Set<string>()): Promise<CheckResult> {
+  const { id, title, needs = [], remedy } = check;
   const started = performance.now();
   const done = (result: CheckResult['result'], found: string) => ({
-    ...{ id, check: title, result },
+    ...{ id, check: title, result, found },
     seconds: Math.round((performance.now() - started) / 100) / 10,
-    found,
     ...(result === 'failed' && { remedy }),
   });
   const missing = needs.find((need) => !passed.has(need));
   if (missing !== undefined) return done('skipped', `${missing} did not pass`);
   try {
-    return done('passed', await perform(run));
+    const found = await check.run(run);
+    passed.add(id);
+    return done('passed', found);
   } catch (error) {
     return error instanceof NotApplicable ? done('skipped', error.message) : done('failed', messageOf(error));
   }
@@ -99,8 +71,10 @@ export function messageOf(error: unknown): string {
 
 /** Ask until there is an answer. @throws OpsError `verification_failed` after so many seconds */
 export async function poll<T>(
+  { signal }: Pick<Run, 'signal'>,
+  seconds: number,
+  what: string,
   ask: () => Promise<T | undefined>,
-  { seconds, signal, what }: { readonly seconds: number; readonly signal: AbortSignal; readonly what: string },
 ): Promise<T> {
   const giveUp = Date.now() + seconds * 1000;
   for (let wait = 200; ; wait = Math.min(2000, wait * 1.5)) {

@@ -10,6 +10,7 @@ import { RdsSmokeRows } from '../catalogue/smoke-rows.ts';
 import { setDatasetEvent } from '../commands/dataset.ts';
 import { removeSmokeObjects } from '../stores/smoke-objects.ts';
 import { type Deployment, databaseOf, targetOf } from '../target.ts';
+import type { Check } from './check.ts';
 import { removeAdministrators } from './users.ts';
 
 /** Longest wait for exports that a run began. */
@@ -60,3 +61,24 @@ export async function removeRuns(deployment: Deployment, requestId = ''): Promis
   found.push(...(await removeAdministrators(target.administrators)).map((username) => `administrator ${username}`));
   return found;
 }
+
+export const leftovers: Check = {
+  id: 'leftovers',
+  title: 'what an earlier run left is removed',
+  remedy: 'Check the rights of your credentials, then run npm run smoke with --clean-up.',
+  async run({ deployment }) {
+    const found = await removeRuns(deployment);
+    return found.length === 0 ? 'nothing was left' : found.join(', ');
+  },
+};
+
+/** Comes last, whatever happened before. */
+export const removal: Check = {
+  id: 'clean-up',
+  title: 'everything that the run made is removed',
+  remedy: 'Give the same command with --clean-up.',
+  async run({ deployment, requestId }) {
+    await removeRuns(deployment, requestId);
+    return 'only the audit trail shows it';
+  },
+};

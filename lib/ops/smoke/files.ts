@@ -1,13 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import type { ListedFile, ProxyApi } from '../../client/api/delivery-api.ts';
-import { StagedFile } from '../../client/api/download/staged-file.ts';
-import { decrypt, encrypt, headerLength, type KeyPair } from '../../crypt4gh/index.ts';
-import { idPart } from '../../service/containers/container-name.ts';
+import { decrypt, encrypt, headerLength } from '../../crypt4gh/index.ts';
 import { type AddedFile, type AddFileRequest, addFile } from '../archive/add-file.ts';
 import type { Target } from '../target.ts';
-import { expectThat } from './steps.ts';
+import { expectThat } from './expect-that.ts';
 
 /** A file of a run, and what the archive made of it. */
 export interface ArchivedFile extends AddedFile {
@@ -15,39 +12,25 @@ export interface ArchivedFile extends AddedFile {
 }
 
 /** A file to make. */
-export interface MadeFile {
+interface MadeFile {
   readonly path: string;
   /** The plaintext; a number: so many random bytes. */
   readonly content: Buffer | number;
-  /** How the archive gets it. */
-  readonly form: 'plaintext' | 'Crypt4GH';
+  readonly isContainer?: boolean;
 }
 
 /** Make a file and put it into the archive. @throws OpsError `verification_failed` if the archive has other bytes */
 export async function archiveFile(
   target: Pick<Target, 'bodies' | 'catalogue'>,
-  { content: made, form, ...request }: MadeFile & Omit<AddFileRequest, 'input'>,
+  { content: made, isContainer = false, ...request }: MadeFile & Omit<AddFileRequest, 'input'>,
 ): Promise<ArchivedFile> {
   const content = typeof made === 'number' ? randomBytes(made) : made;
   const plain = Readable.from([content]);
-  const bytes = form === 'Crypt4GH' ? encrypt(plain, { recipients: [request.keys[0].publicKey] }) : plain;
+  const bytes = isContainer ? encrypt(plain, { recipients: [request.keys[0].publicKey] }) : plain;
   const added = await addFile(target, { ...request, input: { label: request.path, size: undefined, bytes } });
-  const { length } = content;
-  expectThat(added.decryptedSize === length, `${added.decryptedSize} bytes were archived, not ${length}`);
-  expectThat(added.sha256 === sha256(content), 'the SHA-256 of what was archived is another one');
+  const isSame = added.decryptedSize === content.length && added.sha256 === sha256(content);
+  expectThat(isSame, `${request.path}: size or SHA-256 of what was archived is another one`);
   return { ...added, content };
-}
-
-/** Download and decrypt a staged file. @throws OpsError `verification_failed`; ClientError; Crypt4ghError */
-export async function expectStaged(
-  proxy: ProxyApi,
-  { file, listed, recipient }: { file: ArchivedFile; listed: readonly ListedFile[]; recipient: KeyPair },
-  signal: AbortSignal,
-): Promise<void> {
-  const found = listed.find(({ name }) => name.startsWith(`${idPart(file.fileId)}-`));
-  expectThat(found !== undefined, `no listed file is ${file.fileId}`);
-  const container = await new StagedFile(proxy, found).read(0, found.size, { signal });
-  await expectContainer(container, file, recipient.privateKey);
 }
 
 /** Hex. */
@@ -61,8 +44,8 @@ export function sha256(bytes: Uint8Array): string {
  * @throws OpsError `verification_failed`; Crypt4ghError
  */
 export async function expectContainer(container: Buffer, file: ArchivedFile, privateKey: Uint8Array): Promise<void> {
-  const headerSize = headerLength(container) ?? container.length;
-  expectThat(sha256(container.subarray(headerSize)) === file.archivedSha256, 'the body is not the one in the archive');
+  const body = container.subarray(headerLength(container) ?? container.length);
+  expectThat(sha256(body) === file.archivedSha256, `the body of ${file.path} is not the one in the archive`);
   const plaintext = await buffer(decrypt([container], { privateKeys: [privateKey] }));
-  expectThat(sha256(plaintext) === file.sha256, 'the SHA-256 of the plaintext is another one');
+  expectThat(sha256(plaintext) === file.sha256, `the plaintext of ${file.path} is another one`);
 }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import type { Connection } from '../../contract/connection.ts';
 import { smokeIdPrefix } from '../../contract/messages.ts';
 import { outputs } from '../../contract/outputs.ts';
 import { operatorFiles } from '../../contract/synth.ts';
@@ -9,31 +10,21 @@ import { type Columns, createOutput, type Output } from '../../terminal/output.t
 import { createProgram, runProgram } from '../../terminal/program.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { OpsError, opsFailure } from '../errors.ts';
-import { type Deployment, findDeployment, targetOf } from '../target.ts';
-import { type Check, type CheckResult, runCheck, runChecks } from './check.ts';
-import { removeRuns } from './clean-up.ts';
-import { makeIssuer, smokeVisa, visaFor } from './issuer.ts';
-import { type Expected, type IssueVisa, type RunIds, runIds, startRun } from './run.ts';
-import { removal, suite } from './suite.ts';
+import { findDeployment, type GlobalOptions, targetOf } from '../target.ts';
+import { type CheckResult, runCheck } from './check.ts';
+import { removal, removeRuns } from './clean-up.ts';
+import { makeIssuer, readIssuer, visasBy } from './issuer.ts';
+import { type Expected, type RunIds, runIds, startRun } from './run.ts';
+import { suite } from './suite.ts';
 import { newUsers } from './users.ts';
 
-type Named = 'stage' | 'region' | 'connection' | 'visa' | 'dataset' | 'issuer';
-type SmokeOptions = { readonly [Name in Named]?: string | undefined } & {
-  readonly aws?: boolean | undefined;
+type Named = 'visa' | 'dataset' | 'issuer';
+type SmokeOptions = GlobalOptions & { readonly [Name in Named]?: string | undefined } & {
   readonly cleanUp?: boolean | undefined;
 };
 
-/** What settings say. */
-interface ExpectedBySettings extends Expected {
-  /** Suffix of the stack names of the local engine. */
-  readonly stage?: string | undefined;
-}
-
-/** The local engine has the defaults. */
-export interface SmokeSettings {
-  readonly local: ExpectedBySettings;
-  readonly deployed: ExpectedBySettings;
-}
+/** What settings say. `stage` is the suffix of the stack names. The local engine has the defaults. */
+export type SmokeSettings = Readonly<Record<'local' | 'deployed', Expected & { readonly stage?: string | undefined }>>;
 
 /** Room for a suffix in the names of users and objects. */
 const datasetForm = /^SMOKE-[A-Za-z0-9-]{1,60}$/;
@@ -52,17 +43,8 @@ const help = `Target:
 
 What a run makes is removed at its end, also after Ctrl-C and after a failure. docs/smoke-test.md has more.`;
 
-/**
- * Run the suite. @param argv the arguments alone
- * @param checks @default - the whole suite
- * @returns the exit code: 0 when no check failed
- */
-export async function runSmoke(
-  argv: readonly string[],
-  terminal: Terminal,
-  settings: SmokeSettings,
-  checks: readonly Check[] = suite,
-): Promise<number> {
+/** Run the suite. @param argv the arguments alone. @returns the exit code: 0 when no check failed */
+export async function runSmoke(argv: readonly string[], terminal: Terminal, settings: SmokeSettings): Promise<number> {
   const program = createProgram(
     terminal,
     {
@@ -84,16 +66,13 @@ export async function runSmoke(
         .option('--issuer <file>', 'private key of the test issuer')
         .option('--visa <file>', 'a visa for the dataset of --dataset, of a real issuer')
         .option('--dataset <id>', 'id of the throw-away dataset, SMOKE-...; needed with --visa')
-        .option(
-          '--make-issuer <file>',
-          'make a test issuer: write its private key, and print its entry in the trust list',
-        )
+        .option('--make-issuer <file>', 'write the private key of a test issuer, and print its entry in the trust list')
         .option('--clean-up', 'only remove what runs have left, also one that is under way'),
   );
   program.action(async ({ makeIssuer: name, json = false, quiet = false, ...options }) => {
     const output = createOutput(terminal, { json, quiet });
     if (name === undefined) {
-      await test(options, terminal, output, settings, checks);
+      await test(options, terminal, output, settings);
       return;
     }
     const file = resolve(terminal.folder, name);
@@ -105,13 +84,7 @@ export async function runSmoke(
   return await runProgram(program, argv, terminal, opsFailure);
 }
 
-async function test(
-  options: SmokeOptions,
-  terminal: Terminal,
-  output: Output,
-  settings: SmokeSettings,
-  checks: readonly Check[],
-): Promise<void> {
+async function test(options: SmokeOptions, terminal: Terminal, output: Output, settings: SmokeSettings): Promise<void> {
   // Wrong options are told before anything is asked.
   const ids = idsOf(options, terminal.now());
   const isDeployed = options.aws === true || options.stage !== undefined;
@@ -122,37 +95,36 @@ async function test(
     output.result({ removed: found }, found.length === 0 ? 'nothing was left' : `removed ${found.join(', ')}`);
     return;
   }
-  const issueVisa = issuerOf(options, deployment, terminal);
-  const visa = await visaOf(options, issueVisa, ids, terminal);
+  const { connection, outputs: stack } = deployment;
+  const expected = isDeployed ? settings.deployed : settings.local;
+  const urls = { proxyUrl: stack[outputs.proxyUrl], dataOutUrl: stack[outputs.dataOutUrl] };
   await using run = startRun({
-    ids,
-    deployment,
-    target: targetOf(deployment),
-    expected: isDeployed ? settings.deployed : settings.local,
-    access: accessTo(deployment, ids),
-    visa,
-    issueVisa,
-    signal: terminal.signal,
-    stage: isDeployed ? options.stage : settings.local.stage,
+    ...{ ids, deployment, expected, target: targetOf(deployment), signal: terminal.signal },
+    access: { ...(connection ?? newUsers(ids.username)), ...urls },
+    stage: isDeployed ? options.stage : expected.stage,
+    ...(await visasOf(options, connection, ids, terminal)),
   });
   const results: CheckResult[] = [];
-  const onResult = (result: CheckResult) => {
+  const add = (result: CheckResult) => {
     results.push(result);
     output.note(`${result.result.padEnd(7)} ${result.check}`);
   };
+  const passed = new Set<string>();
   try {
-    await runChecks(checks, run, onResult);
+    for (const check of suite) {
+      const result = await runCheck(check, run, passed);
+      // What an interrupt breaks is not a failure of the service.
+      terminal.signal.throwIfAborted();
+      add(result);
+    }
   } finally {
-    onResult(await runCheck(removal, run));
+    add(await runCheck(removal, run));
     output.table(columns, results);
   }
-  terminal.signal.throwIfAborted();
-  const failed = results.filter(({ result }) => result === 'failed');
+  const failed = results.filter(({ result }) => result === 'failed').map(({ id }) => id);
   if (failed.length === 0) return;
-  throw new OpsError(
-    'verification_failed',
-    `${failed.length} of ${results.length} checks failed: ${failed.map(({ id }) => id).join(', ')}`,
-  );
+  const message = `${failed.length} of ${results.length} checks failed: ${failed.join(', ')}`;
+  throw new OpsError('verification_failed', message);
 }
 
 /** @throws UsageError */
@@ -166,35 +138,22 @@ function idsOf({ visa, dataset, issuer }: SmokeOptions, now: Date): RunIds {
   return runIds(now, dataset);
 }
 
-/** Signs visas with the key of `--issuer`, or of the local engine. */
-function issuerOf(
+/** The visa of a run, and what signs others: the key of `--issuer`, or of the local engine. @throws UsageError */
+async function visasOf(
   { visa, issuer }: SmokeOptions,
-  { connection }: Deployment,
-  { folder }: Terminal,
-): IssueVisa | undefined {
-  if (visa !== undefined) return undefined;
-  if (issuer !== undefined) return (...request) => smokeVisa(resolve(folder, issuer), ...request);
-  return connection && ((...request) => visaFor(connection.issuer, ...request));
-}
-
-/** @throws UsageError when there is no way to a visa */
-async function visaOf(
-  { visa }: SmokeOptions,
-  issueVisa: IssueVisa | undefined,
-  { datasetId, username }: RunIds,
-  terminal: Terminal,
-): Promise<string> {
-  if (visa !== undefined) return (await readFile(resolve(terminal.folder, visa), 'utf8')).trim();
-  if (issueVisa) return await issueVisa(username, datasetId, terminal.now());
-  throw usageError(
-    '--issuer',
-    'a deployed stack is tested with a visa',
-    'Give --issuer with the key of a test issuer, or --visa and --dataset. docs/smoke-test.md says which.',
-  );
-}
-
-function accessTo({ connection, outputs: stack }: Deployment, { username }: RunIds) {
-  const { admin, archiveUser } = connection ?? {};
-  const users = admin && archiveUser ? { admin, archiveUser } : newUsers(username);
-  return { proxyUrl: stack[outputs.proxyUrl], dataOutUrl: stack[outputs.dataOutUrl], ...users };
+  connection: Connection | undefined,
+  { username, datasetId }: RunIds,
+  { folder, now }: Terminal,
+) {
+  if (visa !== undefined) return { visa: (await readFile(resolve(folder, visa), 'utf8')).trim() };
+  const key = issuer === undefined ? connection?.issuer : await readIssuer(resolve(folder, issuer));
+  if (key === undefined) {
+    throw usageError(
+      '--issuer',
+      'a deployed stack is tested with a visa',
+      'Give --issuer with the key of a test issuer, or --visa and --dataset. docs/smoke-test.md says which.',
+    );
+  }
+  const issueVisa = visasBy(key);
+  return { issueVisa, visa: await issueVisa(username, datasetId, now()) };
 }

@@ -9,9 +9,10 @@ import { smokeIdPrefix } from '../../contract/messages.ts';
 import { stackNames } from '../../contract/outputs.ts';
 import { generateKeyPair } from '../../crypt4gh/index.ts';
 import { findResource } from '../stores/stacks.ts';
-import type { Deployment, Target } from '../target.ts';
+import { type Deployment, localDeployment, type Target, targetOf } from '../target.ts';
+import { expectThat } from './expect-that.ts';
 import type { ArchivedFile } from './files.ts';
-import { expectThat, quietSteps, type Steps } from './steps.ts';
+import { type IssueVisa, visasBy } from './issuer.ts';
 import { sendOverWire, type WireReply, type WireRequest } from './wire.ts';
 
 /** Requests until a throttled one is given up. */
@@ -32,8 +33,6 @@ export interface Expected {
   /** Whether list and stream ask for the central archive's password. */
   readonly needsPassword: boolean;
 }
-
-export type IssueVisa = (subject: string, datasetId: string, issuedAt: Date) => Promise<string>;
 
 /** Ids of one run of the suite. */
 export interface RunIds {
@@ -63,15 +62,13 @@ interface RunParts {
   readonly expected: Expected;
   readonly access: Access;
   readonly visa: string;
-  /** Signs another visa, for one hour from a date on; `undefined` when no test issuer is at hand. */
+  /** `undefined` when no test issuer is at hand. */
   readonly issueVisa?: IssueVisa | undefined;
-  /** @default - they print nothing */
-  readonly steps?: Steps;
   readonly signal: AbortSignal;
   /** Suffix of the stack names. */
   readonly stage?: string | undefined;
   /** Called with each reply that a row of the conformance suite got. */
-  readonly onReply?: (operation: string, request: WireRequest, reply: WireReply) => void;
+  readonly onReply?: ((operation: string, request: WireRequest, reply: WireReply) => void) | undefined;
 }
 
 /** What checks hand on to later ones. */
@@ -79,7 +76,7 @@ interface Found {
   /** Set by the check `archive`. */
   files: readonly ArchivedFile[];
   hidden: ArchivedFile | undefined;
-  /** Set by the check of `POST /export/{archive_kind}`. */
+  /** Set by the check `export`. */
   requestId: string;
   /** Set by the check `outbox`: the containers. */
   listed: readonly ListedFile[];
@@ -89,6 +86,19 @@ interface Found {
 
 /** One run of the suite on one deployment. Dispose of it at the end: it ends connections. */
 export type Run = ReturnType<typeof startRun>;
+
+/** A run on the local engine, as the users of its connection file. */
+export async function startLocalRun(
+  connection: Connection,
+  parts: Pick<RunParts, 'expected' | 'signal' | 'onReply'> & Pick<Access, 'withoutRole'>,
+): Promise<Run> {
+  const ids = runIds(new Date());
+  const deployment = localDeployment(connection);
+  const issueVisa = visasBy(connection.issuer);
+  const visa = await issueVisa(ids.username, ids.datasetId, new Date());
+  const access = { ...connection, ...parts };
+  return startRun({ ...parts, ids, deployment, target: targetOf(deployment), access, issueVisa, visa });
+}
 
 export function startRun(parts: RunParts) {
   const { access, visa, signal, deployment } = parts;
@@ -101,10 +111,9 @@ export function startRun(parts: RunParts) {
     return url.replace(/\/$/, '');
   };
   return {
-    ...{ steps: quietSteps, ...parts, ...found, transport, recipient: generateKeyPair() },
+    ...{ ...parts, ...found, transport, urlOf, recipient: generateKeyPair() },
     /** Those that the deployment has, whatever the settings say. */
     apis: (dataOutUrl === undefined ? ['proxy'] : ['proxy', 'data-out']) as readonly ApiName[],
-    urlOf,
     /** What no refusal may repeat. */
     secrets: [visa, admin.password, archiveUser.password],
     /** Headers of a researcher at the proxy. */
@@ -120,22 +129,24 @@ export function startRun(parts: RunParts) {
     /** A resource of the stacks: see {@link findResource}. */
     resource: (type: string, begin: string) =>
       findResource(Object.values(stackNames(parts.stage)), { type, begin }, deployment.clientOptions('cloudFormation')),
+    /** What is behind a presigned address. */
+    download: async (url: string | URL) => buffer((await transport.send({ url: new URL(url), signal })).body),
 
-    /** More than 8 MiB. */
-    get large(): ArchivedFile {
-      return fileAt(this.files, 'genome.bam');
-    },
     /** 6,000 bytes. */
     get notes(): ArchivedFile {
-      return fileAt(this.files, 'prøve (1)/notes.txt');
+      return fileAt(this.files, 1);
+    },
+    /** More than 8 MiB. */
+    get large(): ArchivedFile {
+      return fileAt(this.files, 2);
     },
     /** Its id needs every kind of encoding in a path. */
     get awkward(): ArchivedFile {
-      return fileAt(this.files, 'prøve (2)/notes.txt');
+      return fileAt(this.files, 3);
     },
     /** A small BAM, beside its index. */
     get reads(): ArchivedFile {
-      return fileAt(this.files, 'reads.bam');
+      return fileAt(this.files, 4);
     },
 
     /** Send one request, and again after the wait that a throttled API asks for. */
@@ -148,33 +159,21 @@ export function startRun(parts: RunParts) {
     },
 
     /** Send a GET or, with a body, a POST. @throws OpsError for another status than these */
-    async ask(
-      api: ApiName,
-      path: string,
-      { headers, body }: Asked,
-      ...statuses: readonly number[]
-    ): Promise<WireReply> {
-      const reply = await this.send(api, { method: body === undefined ? 'GET' : 'POST', path, headers, body });
+    async ask(api: ApiName, path: string, asked: Pick<WireRequest, 'headers' | 'body'>, ...statuses: number[]) {
+      const reply = await this.send(api, { method: asked.body === undefined ? 'GET' : 'POST', path, ...asked });
       const [, code] = /"code":"(\w+)"/.exec(reply.text) ?? [];
       const what = `${reply.status}, expected ${statuses.join(' or ')}${code === undefined ? '' : ` (${code})`}`;
       expectThat(statuses.includes(reply.status), what);
       return reply;
     },
 
-    /** What is behind a presigned address. */
-    async download(url: string): Promise<Buffer> {
-      return await buffer((await transport.send({ url: new URL(url), signal })).body);
-    },
-
     [Symbol.asyncDispose]: () => transport.close(),
   };
 }
 
-type Asked = Pick<WireRequest, 'headers' | 'body'>;
-
 /** Of the files that the check `archive` made. */
-function fileAt(files: readonly ArchivedFile[], path: string): ArchivedFile {
-  const found = files.find((file) => file.path === path);
-  if (found === undefined) throw new Error(`${path} was not archived`);
+function fileAt(files: readonly ArchivedFile[], index: number): ArchivedFile {
+  const found = files[index];
+  if (found === undefined) throw new Error('the files were not archived');
   return found;
 }

@@ -4,6 +4,7 @@ import { smokeUserPattern } from '../catalogue/smoke-rows.ts';
 import { readAdministrators } from '../commands/logins.ts';
 import type { EditableSecret } from '../stores/json-secret.ts';
 import type { Target } from '../target.ts';
+import type { Check } from './check.ts';
 import type { Access } from './run.ts';
 
 type Users = Required<Pick<Access, 'admin' | 'archiveUser' | 'withoutRole'>>;
@@ -37,3 +38,14 @@ export async function removeAdministrators(secret: EditableSecret): Promise<read
   if (found.length > 0) await secret.write({ users: users.filter(({ username }) => !found.includes(username)) });
   return found;
 }
+
+export const users: Check = {
+  id: 'users',
+  title: 'users of the API are made for this run',
+  remedy: "Look at the rights of your credentials on the database and on the administrators' secret.",
+  async run({ deployment, target, access, ids }) {
+    if (deployment.connection) return 'those of the connection file';
+    await saveUsers(target, access);
+    return ids.username;
+  },
+};

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -161,35 +161,6 @@ describe('save and check', () => {
     const checked = await run(['check', 'copy.sec', '--passphrase-file', 'passphrase']);
     expect(checked).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('opens 1 of 1 file\n') });
     expect((await run(['save', 'copy.sec'], { input: inputOf('other') })).exitCode).toBe(4);
-  });
-
-  test('the target is named before a passphrase is asked for, and the question names the file', async () => {
-    const events: string[] = [];
-    const report = (text: string) => void events.push(text);
-    const asking = async (argv: string[]) => {
-      events.length = 0;
-      const ask = async (question: string) => {
-        events.push(question);
-        return 'open sesame';
-      };
-      expect((await run(argv, { report, ask })).exitCode).toBe(0);
-      return events.slice();
-    };
-    const target = 'target: a deployment in memory\n';
-    const asked = ['New passphrase of asked.sec: ', 'New passphrase of asked.sec, again: '];
-    expect(await asking(['save', 'asked.sec'])).toEqual([target, ...asked]);
-    expect(await asking(['check', 'asked.sec', 'copy.sec'])).toEqual([
-      ...[target, 'Passphrase of asked.sec: ', 'Passphrase of copy.sec: '],
-    ]);
-    const { privateKey } = generateKeyPair();
-    await writeFile(join(folder, 'added.sec'), await formatPrivateKey(privateKey, { passphrase: 'open sesame' }));
-    expect(await asking(['add', 'added.sec'])).toEqual([target, 'Passphrase of added.sec: ']);
-  });
-
-  test('a copy that Git can commit is warned of', async () => {
-    await mkdir(join(folder, '.git'));
-    const { exitCode, stderr } = await run(['save', 'other.sec', '--passphrase-file', 'passphrase']);
-    expect([exitCode, stderr]).toEqual([0, expect.stringContaining('warning: Git can commit the secret')]);
   });
 
   test('a file is never replaced, and an empty passphrase is refused', async () => {

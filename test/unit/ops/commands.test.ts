@@ -229,29 +229,6 @@ describe('audit', () => {
     );
   });
 
-  test('without a row there is no table, and a note says so', async () => {
-    const { exitCode, stdout, stderr } = await run(['audit', '--file', 'EGAF404']);
-    expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: '' });
-    expect(stderr).toContain('there is no such request');
-    expect((await run(['audit', '--file', 'EGAF404', '--quiet'])).stderr).toBe('');
-  });
-
-  test('an empty trail says that it is empty', async () => {
-    world.audit.length = 0;
-    const { stdout, stderr } = await run(['audit']);
-    expect(stdout).toBe('');
-    expect(stderr).toContain('the audit trail is empty');
-  });
-
-  test('names recipient and key in short, and with --json whole', async () => {
-    const [recipient, keyFingerprint] = ['0123456789abcdef'.repeat(4), 'fedcba9876543210'.repeat(4)];
-    world.audit.push({ ...row, id: 3, reason: null, event: 'staged', bytes: 1, recipient, keyFingerprint });
-    const { stdout } = await run(['audit', '--limit', '1']);
-    expect(stdout).toMatch(/ +1 B {2}0123456789ab {2}fedcba987654\n$/);
-    const whole = await run(['audit', '--limit', '1', '--json']);
-    expect(JSON.parse(whole.stdout)).toMatchObject({ recipient, keyFingerprint });
-  });
-
   test('escapes what a terminal would obey, in every text of a row', async () => {
     const hostile = 'x\u001b[2J';
     const texts = { reason: hostile, datasetId: hostile, fileId: hostile, event: hostile, requestId: hostile };
@@ -272,15 +249,13 @@ describe('audit', () => {
     expect((await run(['audit', '--json'])).stderr).toBe('target: a deployment in memory\n');
   });
 
-  test('newest first, one object per line', async () => {
-    const { stdout } = await run(['audit', '--json', '--limit', '1']);
-    expect(JSON.parse(stdout)).toMatchObject({ event: 'staged', fileId: 'EGAF2', bytes: 2048 });
-  });
-
-  test.each(['', 'EGAD1', row.requestId.slice(1), `${row.requestId}0`])('--request %j is wrong usage', async (id) => {
-    const { exitCode, stderr } = await run(['audit', '--request', id]);
-    expect(exitCode).toBe(2);
-    expect(stderr).toContain('--request');
+  test.each([
+    ...['', 'EGAD1', row.requestId.slice(1), `${row.requestId}0`].map((id) => ['--request', id]),
+    ...['', 'jane', ',jane', 'https://issuer.example.org/,', 'AB'.repeat(32)].map((subject) => ['--subject', subject]),
+    ...['0', '-1', 'many', '1.5'].map((limit) => ['--limit', limit]),
+  ])('%s %j is wrong usage', async (option = '', value) => {
+    const { exitCode, stderr } = await run(['audit', `${option}=${value}`]);
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining(option)]);
   });
 
   test('finds what one person was given, by the hash of iss and sub', async () => {
@@ -298,18 +273,5 @@ describe('audit', () => {
     world.audit.push({ ...row, id: 3, recipient: '81bfd09a21d50977b00f8f574023c8a70e0b17a329efdafca8dfd7a667dfee88' });
     const { stdout } = await run(['audit', '--json', '--subject', 'https://issuer.example.org/,CN=Jane,O=Example']);
     expect(JSON.parse(stdout)).toMatchObject({ id: 3 });
-  });
-
-  test.each(['', 'jane', ',jane', 'https://issuer.example.org/,', 'AB'.repeat(32)])(
-    '--subject %j is wrong usage',
-    async (subject) => {
-      const { exitCode, stderr } = await run(['audit', '--subject', subject]);
-      expect(exitCode).toBe(2);
-      expect(stderr).toContain('--subject');
-    },
-  );
-
-  test.each(['0', '-1', 'many', '1.5'])('--limit %j is wrong usage', async (limit) => {
-    expect((await run(['audit', `--limit=${limit}`])).exitCode).toBe(2);
   });
 });

@@ -32,40 +32,18 @@ const run = (argv: string[], choices = {}) => runTool(['erase', '--subject', per
 const isErased = async () => (await exports.requestRow(request))?.recipient === null;
 
 describe('erase', () => {
-  test('deletes the receipts, and takes the person, the keys and the hashes out of the rows, also of a rejected request', async () => {
+  test("deletes the person's receipts alone, and takes the person out of the rows, also of a rejected request", async () => {
     // The key pair is everybody's here: of the other person's row, only the fingerprint tells of it.
     await exports.database.sql(`update data_out.requests set key_fingerprint = 'other' where request_id = '${other}'`);
     const before = await exports.requestRow(other);
     expect((await run(['--yes'])).exitCode).toBe(0);
     expect(exports.outboxNames(true)).toEqual([`EGAD1-${other}.delivery.jws`]);
-    expect(await exports.requestRow(request)).toMatchObject({
-      ...{
-        state: 'complete',
-        dataset_id: 'EGAD1',
-        recipient: null,
-        key_fingerprint: null,
-        public_key: null,
-        depends_on: null,
-      },
-    });
-    expect(await exports.fileRow(request, 'EGAF1')).toMatchObject({
-      ...{ state: 'staged', bytes: 224, outbox_key: null, crc64nvme: null, header_sha256: null, upload_id: null },
-    });
-    expect(await exports.requestRow(rejected)).toMatchObject({
-      ...{
-        state: 'rejected',
-        reason: 'visa_malformed_token',
-        recipient: null,
-        key_fingerprint: null,
-        public_key: null,
-      },
-    });
-    const named = `select count(*) from data_out.export_log where recipient = '${person}'
-      or request_id in ('${request}', '${rejected}') and coalesce(key_fingerprint, checksum) is not null`;
-    expect(await exports.database.sql(named)).toEqual([['0']]);
+    const erased = { recipient: null, key_fingerprint: null, public_key: null };
+    expect(await exports.requestRow(request)).toMatchObject({ ...erased, state: 'complete', depends_on: null });
+    expect(await exports.requestRow(rejected)).toMatchObject({ ...erased, reason: 'visa_malformed_token' });
+    expect(await exports.fileRow(request, 'EGAF1')).toMatchObject({ state: 'staged', bytes: 224, outbox_key: null });
     expect((await exports.audit()).at(-1)).toBe('erased');
     expect(await exports.requestRow(other)).toEqual(before);
-    expect(before).toMatchObject({ depends_on: ['cd'.repeat(32)] });
   });
 
   test('warns when nothing names the person, as after a mistake in the name', async () => {
@@ -87,13 +65,6 @@ describe('erase', () => {
     expect(await run(['--yes'])).toMatchObject({ exitCode: 9, stderr: expect.stringContaining('1 container of') });
     expect(await isErased()).toBe(false);
     expect(exports.outbox.objects.size).toBe(3);
-  });
-
-  test('refuses while requests are not settled', async () => {
-    exports.request();
-    await exports.consume();
-    expect(await run(['--yes'])).toMatchObject({ exitCode: 9, stderr: expect.stringContaining('1 open request') });
-    expect(await isErased()).toBe(false);
   });
 
   test('after a denial and a purge, says that receipts are still being written, and succeeds when they are', async () => {

@@ -56,66 +56,22 @@ describe('exports retry', () => {
   });
 
   const database = (sql: string) => exports.database.sql(sql);
-  test.each([
-    [
-      'no id',
-      () => undefined,
-      ['yesterday'],
-      2,
-      '<request>: expected a UUID, as it stands in the answer of POST /export',
-    ],
-    [
-      'an unknown id',
-      () => undefined,
-      ['22222222-2222-4222-8222-222222222222'],
-      4,
-      'there is no request 22222222-2222-4222-8222-222222222222',
-    ],
-    [
-      'a rejected request',
-      () => database("update data_out.requests set state = 'rejected', reason = 'not_entitled'"),
-      [request],
-      9,
-      `the files of ${request} cannot be staged again: it was rejected, so it has no files. Export again`,
-    ],
-    [
-      'a person who was erased',
-      () => database('update data_out.requests set recipient = null'),
-      [request],
-      9,
-      `the files of ${request} cannot be staged again: the recipient was erased`,
-    ],
-    [
-      'a visa that has expired',
-      () => database(`update data_out.requests set visa_expires_at = '${hoursFromNow(-1).toISOString()}'`),
-      [request],
-      9,
-      `the files of ${request} cannot be staged again: the token has expired`,
-    ],
-    [
-      'a denied subject',
-      () => exports.denied.push(subject),
-      [request],
-      9,
-      `the files of ${request} cannot be staged again: the operator of the service has denied this token or its subject`,
-    ],
-    [
-      'a dataset that is no longer released',
-      () => exports.event('EGAD1', 'deprecated'),
-      [request],
-      9,
-      `the files of ${request} cannot be staged again: the newest event of the dataset is not "released"`,
-    ],
-    [
-      'a full outbox',
-      () => Object.assign(world.target.retrying, { quota: { gib: 0, expiryDays: 30 } }),
-      [request],
-      9,
-      `the files of ${request} cannot be staged again: the recipient's part of the outbox would hold more than the operator allows`,
-    ],
-  ])('refuses for %s', async (_what, prepare, argv, exitCode, sentence) => {
+  const expired = `visa_expires_at = '${hoursFromNow(-1).toISOString()}'`;
+  const requests = (change: string) => () => database(`update data_out.requests set ${change}`);
+  const noQuota = { quota: { gib: 0, expiryDays: 30 } };
+  const unknown = '22222222-2222-4222-8222-222222222222';
+  test.each<[string, () => unknown, string?, number?]>([
+    ['<request>: expected a UUID', () => undefined, 'yesterday', 2],
+    [`there is no request ${unknown}`, () => undefined, unknown, 4],
+    ['it was rejected, so it has no files', requests("state = 'rejected', reason = 'not_entitled'")],
+    ['the recipient was erased', requests('recipient = null')],
+    ['the token has expired', requests(expired)],
+    ['has denied this token or its subject', () => exports.denied.push(subject)],
+    ['the newest event of the dataset is not "released"', () => exports.event('EGAD1', 'deprecated')],
+    ['would hold more than the operator allows', () => Object.assign(world.target.retrying, noQuota)],
+  ])('refuses: %s', async (sentence, prepare, id = request, exitCode = 9) => {
     await prepare();
-    const refused = await run(...argv);
+    const refused = await run(id);
     expect(refused).toMatchObject({ exitCode, stdout: '' });
     expect(refused.stderr).toContain(sentence);
     expect(await exports.statesOf(request)).toEqual(givenUp);

@@ -92,12 +92,6 @@ describe('outbox list', () => {
     expect([exitCode, stdout]).toEqual([0, '']);
     expect(stderr).toContain('the outbox has no such container');
   });
-
-  test('changes nothing', async () => {
-    await run(['list', '--subject', prefix]);
-    expect(left()).toEqual([first, second]);
-    expect(await exports.statesOf(one)).toEqual(['EGAF1: staged']);
-  });
 });
 
 describe('wrong usage', () => {
@@ -169,16 +163,6 @@ describe('outbox purge', () => {
     const forced = await run(['purge', '--subject', prefix, '--yes', '--force']);
     expect(forced).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('purged 2 containers') });
     expect(left()).toEqual([]);
-  });
-
-  test('while requests of the person are open says so, also when the outbox has nothing yet', async () => {
-    exports.outbox.objects.clear();
-    exports.request();
-    await exports.consume();
-    expect(await run(['purge', '--subject', prefix, '--yes'])).toMatchObject({
-      exitCode: 9,
-      stderr: expect.stringContaining('1 open request of this person can still stage containers'),
-    });
   });
 
   test('of a dataset deletes the short-lived containers of direct access, too', async () => {

@@ -83,13 +83,6 @@ describe('the local engine', () => {
     });
   });
 
-  test('an empty variable is as none', async () => {
-    await expect(connect({}, { DATA_OUT_CONNECTION: '' })).rejects.toMatchObject({
-      code: 'not_found',
-      message: expect.stringContaining(`from this folder: there is no ${join(folder, '.local/connection.json')}`),
-    });
-  });
-
   test.each(['{}', 'not JSON', '{"proxyUrl":"http://127.0.0.1"}'])('%j is not a connection file', async (text) => {
     await writeFile(join(folder, 'odd.json'), text);
     await expect(connect({ connection: 'odd.json' })).rejects.toMatchObject({ code: 'unusable_input' });

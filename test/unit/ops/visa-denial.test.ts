@@ -52,13 +52,6 @@ describe('visa deny', () => {
     expect(world.secrets.visaDenyList).toEqual({ denied: [{ iss, jti: 'v1', until: '2026-12-21T11:00:00.000Z' }] });
   });
 
-  test('does not forget a visa that expired two weeks ago: an export that it allowed may still wait', async () => {
-    await writeFile(join(folder, 'old.jwt'), await issuer.visa({ exp: now - 14 * 86_400, claims: { jti: 'old' } }));
-    await run('deny', 'old.jwt');
-    await run('deny', '--issuer', iss, '--jti', 'v1');
-    expect(world.secrets.visaDenyList).toMatchObject({ denied: [{ jti: 'old' }, { jti: 'v1' }] });
-  });
-
   test('of a passport denies every visa in it, because each is good alone', async () => {
     const visas = [await issuer.visa({ claims: { jti: 'v1' } }), await issuer.visa({ claims: { jti: 'v2' } })];
     await writeFile(join(folder, 'passport.jwt'), await issuer.passport(visas, { claims: { jti: 'p1' } }));

@@ -1,8 +1,8 @@
 import { smokeDetailType } from '../../../contract/events.ts';
 import { messagesDelivered, sendSmokeEvent, subscriptionsOf } from '../../stores/topic.ts';
 import { type Check, NotApplicable, poll } from '../check.ts';
+import { expectThat } from '../expect-that.ts';
 import type { Run } from '../run.ts';
-import { expectThat } from '../steps.ts';
 
 async function topicOf(run: Run): Promise<string> {
   const topic = await run.resource('AWS::SNS::Topic', 'Alarms');
@@ -33,11 +33,8 @@ const keyMessages: Check = {
     const topicArn = await topicOf(run);
     const sent = new Date();
     await sendSmokeEvent(topicArn, options);
-    const count = await poll(async () => (await messagesDelivered(topicArn, sent, options)) || undefined, {
-      seconds: 900,
-      signal: run.signal,
-      what: 'NumberOfNotificationsDelivered of the alarm topic',
-    });
+    const delivered = async () => (await messagesDelivered(topicArn, sent, options)) || undefined;
+    const count = await poll(run, 900, 'NumberOfNotificationsDelivered of the alarm topic', delivered);
     return `${count} delivered; the subscribers got a message that begins with "${smokeDetailType}"`;
   },
 };

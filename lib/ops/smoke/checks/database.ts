@@ -3,7 +3,7 @@ import { databaseRoles } from '../../../contract/database-roles.ts';
 import { errorName } from '../../../service/stores/aws-failure.ts';
 import { databaseOf } from '../../target.ts';
 import { type Check, messageOf, NotApplicable } from '../check.ts';
-import { expectThat } from '../steps.ts';
+import { expectThat } from '../expect-that.ts';
 
 const one = z.object({ one: z.number() });
 const [files, users, log] = ['sda.files', 'data_out.archive_users', 'data_out.export_log'];
@@ -38,12 +38,10 @@ export const databaseChecks = Object.entries(roles).map(
       if (secretArn === undefined)
         throw new NotApplicable('the stacks made no secret of this role: its database or its routes are not theirs');
       const db = databaseOf(run.deployment, secretArn);
-      try {
-        await db.query(one, reading(reads));
-      } catch (error) {
+      await db.query(one, reading(reads)).catch((error: unknown) => {
         if (!/^AccessDenied/.test(errorName(error))) throw error;
         throw new NotApplicable('your credentials may not read the secret of this role');
-      }
+      });
       for (const statement of [...mayNot, ownPassword]) {
         // What is carried out all the same is undone.
         const refusal = await db

@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { buffer } from 'node:stream/consumers';
+import { setTimeout as pause } from 'node:timers/promises';
 import { outputs } from '../../../contract/outputs.ts';
 import { errorName } from '../../../service/stores/aws-failure.ts';
 import { s3Client } from '../../../service/stores/clients.ts';
@@ -6,8 +8,8 @@ import { headObject } from '../../../service/stores/s3/head.ts';
 import { s3Outbox } from '../../../service/stores/s3/outbox.ts';
 import { presignedGet } from '../../../service/stores/s3/presigned.ts';
 import type { Check } from '../check.ts';
+import { expectThat } from '../expect-that.ts';
 import type { Run } from '../run.ts';
-import { expectThat } from '../steps.ts';
 
 const remedy =
   'Check the rights of your credentials on the outbox bucket and its key. Otherwise, report what S3 answered.';
@@ -22,47 +24,60 @@ function outboxOf({ deployment, ids }: Run) {
   return { client, bucket, archiveBucket, writer, probe };
 }
 
-/** An address for a probe in the outbox, signed with the caller's own credentials. */
-export async function presignedUrl(run: Run, seconds: number): Promise<URL> {
-  const { client, bucket, writer, probe } = outboxOf(run);
-  const key = probe('expiring');
-  await writer.put(key, Buffer.from('probe'), {}, undefined);
-  const { url } = await presignedGet(client, { bucket, key, fileName: 'probe' }, { urlLifetimeSeconds: seconds });
-  return new URL(url);
-}
+const presigned: Check = {
+  id: 'presigned',
+  title: 'an address serves ranges, no HEAD, and nothing once it has expired',
+  needs: ['outbox'],
+  remedy: 'Check the clock of this machine, and the policy of the outbox bucket.',
+  async run(run) {
+    const { transport, signal } = run;
+    const { client, bucket, writer, probe } = outboxOf(run);
+    const { url, size } = await run.researcher().location(run.listed.at(-1)?.name ?? '', { signal });
+    const part = await transport.send({ url, headers: { range: 'bytes=10-19' }, signal });
+    const found = `${part.status}, ${(await buffer(part.body)).length} bytes, ${part.header('content-range')}`;
+    expectThat(found === `206, 10 bytes, bytes 10-19/${size}`, `range: ${found}`);
+    const key = probe('expiring');
+    await writer.put(key, Buffer.from('probe'), {}, undefined);
+    const short = await presignedGet(client, { bucket, key, fileName: 'probe' }, { urlLifetimeSeconds: 1 });
+    await pause(2500, undefined, { signal });
+    for (const [method, address] of [['HEAD', url] as const, ['GET', new URL(short.url)] as const]) {
+      const refused = await transport.send({ method, url: address, signal });
+      await refused.discard();
+      expectThat(refused.status === 403, `${method}: ${refused.status}, expected 403`);
+    }
+    const disposition = part.header('content-disposition') === undefined ? 'absent' : 'there';
+    return `206, 403 and 403; Content-Disposition on 206 is ${disposition}`;
+  },
+};
 
 const conditions: Check = {
   id: 's3-conditions',
-  title: 'S3 keeps If-None-Match and If-Match on PutObject and CompleteMultipartUpload',
+  title: 'S3 keeps If-None-Match, If-Match and the size of an object on PutObject and CompleteMultipartUpload',
   remedy,
   async run(run) {
     const { writer, probe } = outboxOf(run);
     const key = probe('conditions');
-    const bytes = Buffer.from('first');
-    expectThat((await writer.put(key, bytes, {}, undefined)) === 'written', 'the first PutObject was refused');
-    expectThat((await writer.put(key, bytes, {}, undefined)) === 'conflict', 'PutObject ignores If-None-Match');
-    expectThat((await writer.put(key, bytes, {}, '"other"')) === 'conflict', 'PutObject ignores If-Match');
-    const upload = await writer.startUpload(key, { 'request-id': 'probe' });
-    const part = await upload.uploadPart(1, Buffer.from('second'));
-    expectThat((await upload.complete([part], 6, undefined)) === 'conflict', 'Complete ignores If-None-Match');
-    expectThat((await upload.complete([part], 6, '"other"')) === 'conflict', 'Complete ignores If-Match');
-    const etag = (await writer.head(key))?.etag;
-    expectThat((await upload.complete([part], 6, etag)) === 'written', 'Complete refuses the right If-Match');
-    return 'six writes, each decided as documented';
-  },
-};
-
-const objectSize: Check = {
-  id: 's3-object-size',
-  title: 'S3 refuses CompleteMultipartUpload with another MpuObjectSize',
-  remedy,
-  async run(run) {
-    const { writer, probe } = outboxOf(run);
-    const upload = await writer.startUpload(probe('size'), {});
-    const part = await upload.uploadPart(1, Buffer.from('six by'));
-    const answer = await upload.complete([part], 7, undefined).catch((error: unknown) => errorName(error));
-    expectThat(answer === 'InvalidRequest', `S3 answered ${answer}, expected InvalidRequest`);
-    return 'InvalidRequest';
+    const put = (etag?: string) => writer.put(key, Buffer.from('first'), {}, etag);
+    const started = async (name: string) => {
+      const upload = await writer.startUpload(probe(name), {});
+      const part = await upload.uploadPart(1, Buffer.from('second'));
+      return (size: number, etag?: string) => upload.complete([part], size, etag).catch(errorName);
+    };
+    const [complete, completeOther] = [await started('conditions'), await started('size')];
+    const rows = [
+      ['PutObject', 'written', () => put()],
+      ['PutObject with If-None-Match', 'conflict', () => put()],
+      ['PutObject with another If-Match', 'conflict', () => put('"other"')],
+      ['Complete with If-None-Match', 'conflict', () => complete(6)],
+      ['Complete with another If-Match', 'conflict', () => complete(6, '"other"')],
+      ['Complete with the right If-Match', 'written', async () => complete(6, (await writer.head(key))?.etag)],
+      ['Complete with another MpuObjectSize', 'InvalidRequest', () => completeOther(7)],
+    ] as const;
+    for (const [call, expected, send] of rows) {
+      const answer = await send();
+      expectThat(answer === expected, `${call}: ${answer}, expected ${expected}`);
+    }
+    return `${rows.length} writes, each decided as documented`;
   },
 };
 
@@ -73,8 +88,7 @@ const copies: Check = {
   remedy,
   async run(run) {
     const { client, archiveBucket, writer, probe } = outboxOf(run);
-    const file = await run.target.catalogue.findFile(run.large.fileId);
-    const { archiveFilePath = '', archiveLocation } = file ?? {};
+    const { archiveFilePath = '', archiveLocation } = (await run.target.catalogue.findFile(run.large.fileId)) ?? {};
     const body = { bucket: archiveBucket, key: archiveFilePath, what: 'the archive bucket' };
     const source = await headObject(client, body);
     expectThat(source !== undefined, 'the archived body is gone');
@@ -85,12 +99,9 @@ const copies: Check = {
     const copied = await upload.copyPart(2, container, { start: 0, end: fiveMebibytes });
     await upload.abort();
     expectThat(first.crc64nvme !== undefined, 'UploadPart gave none');
-    expectThat(
-      copied.crc64nvme !== undefined,
-      'UploadPartCopy gave none: containers are then staged without a checksum',
-    );
+    expectThat(copied.crc64nvme !== undefined, 'UploadPartCopy gave none: containers are staged without a checksum');
     return 'both kinds of parts have one';
   },
 };
 
-export const storageChecks = [conditions, objectSize, copies];
+export const storageChecks = [presigned, conditions, copies];

@@ -1,25 +1,24 @@
 import { basicAuthorization } from '../../../client/api/connection.ts';
 import { NotApplicable } from '../check.ts';
 import type { ApiName, Run } from '../run.ts';
-import type { Caller, Change, Row } from './row.ts';
+import type { Answer, Caller, Change, Row } from './row.ts';
 
 export const json = { 'content-type': 'application/json' };
 const hour = 3_600_000;
 
 /** What the right request of a caller has. */
 export function credentialsOf(caller: Caller, run: Run): Change {
-  if (caller === 'administrator') return { headers: run.asAdministrator };
-  if (caller === 'researcher') return { headers: run.asResearcher };
-  if (caller === 'reader') return { headers: run.asReader };
-  return caller === 'passport' ? passports(run.visa) : {};
+  const { asAdministrator, asResearcher, asReader, visa } = run;
+  const headers = { administrator: asAdministrator, researcher: asResearcher, reader: asReader, anyone: {} };
+  return caller === 'passport' ? passports(visa) : { headers: headers[caller] };
 }
 
-export function passports(...given: readonly unknown[]): Change {
+function passports(...given: readonly unknown[]): Change {
   return { headers: json, body: JSON.stringify({ passports: given }) };
 }
 
 /** A visa of somebody else. @throws NotApplicable without a test issuer */
-export async function signed(run: Run, datasetId: string, age = 0): Promise<string> {
+async function signed(run: Run, datasetId: string, age = 0): Promise<string> {
   if (!run.issueVisa) throw new NotApplicable('only a test issuer signs such a visa');
   return await run.issueVisa(`${run.ids.username}-other`, datasetId, new Date(Date.now() - age));
 }
@@ -27,34 +26,35 @@ export async function signed(run: Run, datasetId: string, age = 0): Promise<stri
 const expired = (run: Run) => signed(run, run.ids.datasetId, 2 * hour);
 const forged = ({ visa }: Run) => `${visa.slice(0, -4)}AAAA`;
 const authorization = (value: string | readonly string[]): Change => ({ headers: { authorization: value } });
-const encoded = (text: string) => authorization(`Basic ${Buffer.from(text).toString('base64')}`);
 
-/** Where API Gateway asks the same authorizer, these are enough for all operations but one. */
+type Account = Run['access']['admin'];
+const administratorOf = ({ access }: Run) => access.admin;
+const filled = (template: string, { username, password }: Account) => template.replace('NAME', username).replace('SECRET', password);
+/** Each is a wrong `user:password` in base64. */
+const pairs = (accountOf: (run: Run) => Account, templates: readonly string[]): readonly Row[] =>
+  templates.map((template) => [
+    `the credentials ${JSON.stringify(template)}`,
+    (run) => authorization(`Basic ${Buffer.from(filled(template, accountOf(run))).toString('base64')}`),
+    401,
+  ]);
+/** Each is a wrong header. */
+const values = (templates: readonly string[]): readonly Row[] =>
+  templates.map((template) => [`Authorization: ${template}`, (run) => authorization(filled(template, administratorOf(run))), 401]);
+
+const withoutRole = ({ access }: Run) => {
+  if (!access.withoutRole) throw new NotApplicable('no user lacks the role');
+  return authorization(basicAuthorization(access.withoutRole));
+};
 const administrator: readonly Row[] = [
   ['no credentials', authorization([]), 401],
-  ['a wrong password', ({ access: { admin } }) => encoded(`${admin.username}:wrong`), 401],
-  [
-    'a user without the role ADMIN',
-    ({ access: { withoutRole } }) => {
-      if (!withoutRole) throw new NotApplicable('no user lacks the role');
-      return authorization(basicAuthorization(withoutRole));
-    },
-    403,
-  ],
+  ...pairs(administratorOf, ['NAME:wrong']),
+  ['a user without the role ADMIN', withoutRole, 403],
 ];
 const everyAdministrator: readonly Row[] = [
   ...administrator,
-  ['an empty header', authorization(''), 401],
-  ['no password', ({ access: { admin } }) => encoded(`${admin.username}:`), 401],
-  ['the password and more', ({ access: { admin } }) => encoded(`${admin.username}:${admin.password}x`), 401],
-  ['an unknown user', ({ access: { admin } }) => encoded(`stranger:${admin.password}`), 401],
-  ['the name in capitals', ({ access: { admin } }) => encoded(`${admin.username.toUpperCase()}:${admin.password}`), 401],
-  ['no colon', encoded('admin'), 401],
-  ['no name', ({ access: { admin } }) => encoded(`:${admin.password}`), 401],
-  ['a NUL before the colon', ({ access: { admin } }) => encoded(`${admin.username}\0:${admin.password}`), 401],
-  ['what is not base64', authorization('Basic !!!'), 401],
-  ['the scheme alone', authorization('Basic'), 401],
-  ['clear text', ({ access: { admin } }) => authorization(`Basic ${admin.username}:${admin.password}`), 401],
+  ...pairs(administratorOf, ['NAME:', 'NAME:SECRETx', 'stranger:SECRET', 'admin', ':SECRET', 'NAME\0:SECRET']),
+  ...pairs(({ access: { admin } }) => ({ ...admin, username: admin.username.toUpperCase() }), ['NAME:SECRET']),
+  ...values(['', 'Basic', 'Basic !!!', 'Basic NAME:SECRET']),
   ['another scheme', (run) => authorization(run.asAdministrator.authorization.replace('Basic', 'Bearer')), 401],
   ['credentials twice', (run) => authorization(Array(2).fill(run.asAdministrator.authorization)), 401],
   ['a researcher’s password', (run) => authorization(run.asResearcher.authorization), 401],
@@ -62,19 +62,15 @@ const everyAdministrator: readonly Row[] = [
 ];
 
 const outboxVisa = (value: string | readonly string[]): Change => ({ headers: { 'x-ga4gh-visa': value } });
+const visaAlone = ({ expected }: Run) => {
+  if (!expected.needsPassword) throw new NotApplicable('the password may be left out');
+  return authorization([]);
+};
 const researcher: readonly Row[] = [
   ['nothing', { headers: { authorization: [], 'x-ga4gh-visa': [] } }, 401],
   ['a password alone', outboxVisa([]), 401],
-  [
-    'a visa alone',
-    ({ expected }) => {
-      if (!expected.needsPassword) throw new NotApplicable('the password may be left out');
-      return authorization([]);
-    },
-    401,
-  ],
-  ['an unknown user', encoded('stranger:x'), 401],
-  ['a wrong password', ({ access: { archiveUser } }) => encoded(`${archiveUser.username}:x`), 401],
+  ['a visa alone', visaAlone, 401],
+  ...pairs(({ access }) => access.archiveUser, ['stranger:x', 'NAME:x']),
   ['an expired visa', async (run) => outboxVisa(await expired(run)), 401],
   ['a forged visa', (run) => outboxVisa(forged(run)), 401],
   ['what is not a token', outboxVisa('a b'), 401],
@@ -82,14 +78,11 @@ const researcher: readonly Row[] = [
   ['a password twice', (run) => authorization(Array(2).fill(run.asResearcher.authorization)), 400],
 ];
 
-const reader: readonly Row[] = [
-  ['no visa', authorization([]), 401],
-  ['what is not a token', authorization('Bearer a.b.c'), 401],
-];
+const reader: readonly Row[] = [['no visa', authorization([]), 401], ...values(['Bearer a.b.c'])];
 const everyReader: readonly Row[] = [
   ...reader,
+  ...values(['Bearer']),
   ['another scheme', (run) => authorization(run.asResearcher.authorization), 401],
-  ['no token', authorization('Bearer'), 401],
   ['a forged visa', (run) => authorization(`Bearer ${forged(run)}`), 401],
   ['an expired visa', async (run) => authorization(`Bearer ${await expired(run)}`), 401],
   ['a visa twice', (run) => authorization(Array(2).fill(`Bearer ${run.visa}`)), 401],
@@ -107,23 +100,45 @@ const passport: readonly Row[] = [
   ['half a document', { body: '{"passports"' }, 400],
 ];
 
-/** @param isWhole whether the rows are of the one operation that shows each kind of wrong credentials */
+/** @param isWhole whether each kind of wrong credentials is tried: where API Gateway asks the same authorizer, one operation is enough */
 export function credentialRows(caller: Caller, isWhole: boolean): readonly Row[] {
-  if (caller === 'administrator') return isWhole ? everyAdministrator : administrator;
-  if (caller === 'reader') return isWhole ? everyReader : reader;
-  return { researcher, passport, anyone: [] }[caller];
+  if (isWhole) return caller === 'administrator' ? everyAdministrator : everyReader;
+  return { administrator, researcher, reader, passport, anyone: [] }[caller];
+}
+
+/** Names in a path that stand for a file or a dataset of direct access. */
+const protectedNames = ['datasetId', 'fileId', 'object_id', 'id'];
+
+/** Missing, not released and not granted are one and the same 403 of direct access. */
+export function hiddenRows(operation: string, caller: Caller): readonly Row[] {
+  const name = protectedNames.find((each) => operation.includes(`{${each}}`));
+  if (name === undefined || caller === 'anyone') return [];
+  const idOf = ({ ids, hidden }: Run) => (name === 'datasetId' ? ids.hiddenId : hidden?.fileId) ?? '';
+  const answer = { status: 403, alike: 'forbidden' };
+  const others = async (run: Run) => {
+    const visa = await signed(run, run.ids.hiddenId);
+    return caller === 'passport' ? passports(visa) : authorization(`Bearer ${visa}`);
+  };
+  return [
+    ['what does not exist', { of: { [name]: 'EGAF404' } }, answer],
+    ['an impossible id', { of: { [name]: 'x'.repeat(257) } }, answer],
+    ['what is not released', (run) => ({ of: { [name]: encodeURIComponent(idOf(run)) } }), answer],
+    ["another dataset's visa", others, answer],
+  ];
 }
 
 /** Requests of a web page (docs/api.md, `foreign_origin`), for operations that are not safe (RFC 9110 § 9.2.1). */
-export function pageRows(api: ApiName, right: Row[2]): readonly Row[] {
-  const foreign = { status: 403, code: 'foreign_origin' };
+export function pageRows(api: ApiName, right: number | Answer): readonly Row[] {
+  const foreign: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+    'another origin': { origin: 'http://localhost:1' },
+    'another host': { origin: 'https://127.0.0.1' },
+    'another site': { 'sec-fetch-site': 'cross-site' },
+    'the same site, but another origin': { 'sec-fetch-site': 'same-site' },
+    nowhere: { 'sec-fetch-site': '' },
+    'another site, with a form': { 'sec-fetch-site': 'cross-site', 'content-type': 'text/plain' },
+  };
   return [
-    ['a page of another origin', { headers: { origin: 'http://localhost:1' } }, foreign],
-    ['a page of another host', { headers: { origin: 'https://127.0.0.1' } }, foreign],
-    ['a page of another site', { headers: { 'sec-fetch-site': 'cross-site' } }, foreign],
-    ['a page of the same site, but another origin', { headers: { 'sec-fetch-site': 'same-site' } }, foreign],
-    ['a page of nowhere', { headers: { 'sec-fetch-site': '' } }, foreign],
-    ['a form of another site', { headers: { 'sec-fetch-site': 'cross-site', 'content-type': 'text/plain' } }, foreign],
+    ...Object.entries(foreign).map(([name, headers]): Row => [`a page of ${name}`, { headers }, { status: 403, code: 'foreign_origin' }]),
     ['its own page', (run) => ({ headers: { origin: new URL(run.urlOf(api)).origin } }), right],
     ['a user without a page', { headers: { 'sec-fetch-site': 'none' } }, right],
   ];

@@ -1,49 +1,35 @@
 import { formatPublicKey } from '../../../crypt4gh/index.ts';
-import type { Run } from '../run.ts';
-import { expectThat } from '../steps.ts';
-import type { WireReply } from '../wire.ts';
+import type { ApiName, Run } from '../run.ts';
 import { json } from './callers.ts';
-import type { Change, Operation, Row } from './row.ts';
+import { answers, type Change, type Operations, type Row, shows } from './row.ts';
 
 const invalid = (...fields: readonly string[]) => ({ status: 400, fields });
-export const parsed = ({ text }: WireReply) => JSON.parse(text);
 
 /** The smallest file again, with the same key: what is staged has the same bytes. */
 const order = (run: Run) => ({ id: run.files[0]?.fileId, type: 'fileId', visaToken: run.visa, userPublicKey: formatPublicKey(run.recipient.publicKey) });
 const posted = (body: unknown): Change => ({ headers: json, body: JSON.stringify(body) });
 const changed = (change: object) => (run: Run) => posted({ ...order(run), ...change });
-const key = (point: string) => changed({ userPublicKey: Buffer.from(point, 'hex').toString('base64') });
+const base64 = (hex: string) => Buffer.from(hex, 'hex').toString('base64');
 const zeros = (bytes: number) => '00'.repeat(bytes);
 
+const everywhereWrong = [undefined, null, 5, {}, ['EGAD1'], ''];
 /** Each is refused as one problem with the field, whatever the other fields are. */
-const wrongFields: readonly Row[] = [
-  ...['id', 'visaToken', 'userPublicKey'].map((field): Row => [`no ${field}`, changed({ [field]: undefined }), invalid(field)]),
-  ...['id', 'type', 'visaToken', 'userPublicKey'].flatMap((field) =>
-    [null, 5, {}, ['EGAD1'], ''].map((value): Row => [`the ${field} ${JSON.stringify(value)}`, changed({ [field]: value }), invalid(field)]),
-  ),
-  ['an id of 257 characters', changed({ id: 'x'.repeat(257) }), invalid('id')],
-  ['a blank id', changed({ id: ' ' }), invalid('id')],
-  ['a line break in the id', changed({ id: 'EGAD1\n' }), invalid('id')],
-  ['half a character in the id', changed({ id: '\ud800' }), invalid('id')],
-  ['another type', changed({ type: 'dataset' }), invalid('type')],
-  ['a visa of 16,385 characters', changed({ visaToken: 'x'.repeat(16_385) }), invalid('visaToken')],
-  ['an unknown field', changed({ colour: 'red' }), invalid('colour')],
-  ['a field __proto__', changed({ ['__proto__']: { id: 'EGAD2' } }), invalid('__proto__')],
-  ['every field wrong', posted({ type: 1, visaToken: 2, userPublicKey: 3, colour: 4 }), invalid('id', 'type', 'visaToken', 'userPublicKey', 'colour')],
-  // RFC 7748 § 6.1 names the points of small order.
-  ['the key zero', key(zeros(32)), invalid('userPublicKey')],
-  ['the key one', key(`01${zeros(31)}`), invalid('userPublicKey')],
-  ['a key of order 8', key('e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800'), invalid('userPublicKey')],
-  ['a key of the size of the prime', key(`ed${'ff'.repeat(30)}7f`), invalid('userPublicKey')],
-  ['a key of 31 bytes', key('07'.repeat(31)), invalid('userPublicKey')],
-  ['a key of 33 bytes', key('07'.repeat(33)), invalid('userPublicKey')],
-  ['words as a key', changed({ userPublicKey: 'my public key' }), invalid('userPublicKey')],
-  [
-    'a private key',
-    changed({ userPublicKey: '-----BEGIN CRYPT4GH PRIVATE KEY-----\nYzRnaC12MQ==\n-----END CRYPT4GH PRIVATE KEY-----\n' }),
-    invalid('userPublicKey'),
+const wrongValues: Readonly<Record<string, readonly unknown[]>> = {
+  id: [...everywhereWrong, 'x'.repeat(257), ' ', 'EGAD1\n', '\ud800'],
+  type: [...everywhereWrong.slice(1), 'dataset'],
+  visaToken: [...everywhereWrong, 'x'.repeat(16_385)],
+  userPublicKey: [
+    ...[...everywhereWrong, 'my public key', '-----BEGIN CRYPT4GH PRIVATE KEY-----\nYzRnaC12MQ==\n-----END CRYPT4GH PRIVATE KEY-----\n'],
+    // RFC 7748 § 6.1 names the points of small order: zero, one, one of order 8, and the prime.
+    ...[zeros(32), `01${zeros(31)}`, 'e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800', `ed${'ff'.repeat(30)}7f`].map(base64),
+    ...['07'.repeat(31), '07'.repeat(33)].map(base64),
   ],
-];
+  colour: ['red'],
+  ['__proto__']: [{ id: 'EGAD2' }],
+};
+const wrongFields: readonly Row[] = Object.entries(wrongValues).flatMap(([field, list]) =>
+  list.map((value): Row => [`the ${field} ${JSON.stringify(value)?.slice(0, 60)}`, changed({ [field]: value }), invalid(field)]),
+);
 
 const wrongBodies: readonly Row[] = [
   ['no body', ''],
@@ -78,24 +64,17 @@ const streamRows: readonly Row[] = [
   ['an empty redirect', { query: 'redirect=' }, 400],
 ];
 
-function expectLocation(url: string | undefined): void {
-  expectThat(/X-Amz-Signature=/.test(url ?? ''), 'there is no presigned address');
-}
+const isPresigned = (url: string | undefined) => /X-Amz-Signature=/.test(url ?? '');
 
 /** The delivery API. */
-export const deliveryApi: Readonly<Record<string, Operation>> = {
+export const deliveryApi: Operations = {
   'proxy POST /export/{archive_kind}': {
     caller: 'administrator',
     right: (run) => posted(order(run)),
-    answer: {
-      status: 200,
-      inspect: (reply) => {
-        const { requestId, message } = parsed(reply);
-        expectThat(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(requestId) && message !== '', 'there is no request id');
-      },
-    },
+    answer: shows(({ requestId, message }) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(requestId) && message !== ''),
     rows: [
       ...wrongFields,
+      ['every field wrong', posted({ type: 1, visaToken: 2, userPublicKey: 3, colour: 4 }), invalid('id', 'type', 'visaToken', 'userPublicKey', 'colour')],
       ...wrongBodies,
       ['the type in capitals', changed({ type: 'FILE_ID' }), 200],
       ['exactly 65,536 bytes', (run) => ({ body: JSON.stringify(order(run)).padEnd(65_536) }), 200],
@@ -111,16 +90,7 @@ export const deliveryApi: Readonly<Record<string, Operation>> = {
   },
   'proxy GET /export/{archive_kind}': {
     caller: 'administrator',
-    answer: {
-      status: 200,
-      inspect: (reply, run) => {
-        const { exports } = parsed(reply) as { exports: { requestId: string }[] };
-        expectThat(
-          exports.some(({ requestId }) => requestId === run.requestId),
-          'the export is not in the list',
-        );
-      },
-    },
+    answer: shows((body: { exports: { requestId: string }[] }, run) => body.exports.some(({ requestId }) => requestId === run.requestId)),
     rows: [
       ['a state, a day and a page', { query: 'state=complete&since=2026-11-21&page=0' }, 200],
       ['three wrong values', { query: 'state=x&since=y&page=z' }, invalid('state', 'since', 'page')],
@@ -130,13 +100,7 @@ export const deliveryApi: Readonly<Record<string, Operation>> = {
   },
   'proxy GET /export/{archive_kind}/{requestId}': {
     caller: 'administrator',
-    answer: {
-      status: 200,
-      inspect: (reply, run) => {
-        const { state, counts } = parsed(reply);
-        expectThat(state === 'complete' && counts.staged === run.files.length, `the export is ${state}, ${counts.staged} staged`);
-      },
-    },
+    answer: shows(({ state, counts }, { files }) => state === 'complete' && counts.staged === files.length),
     rows: [
       ['what is not a UUID', { of: { requestId: 'x' } }, 400],
       ['an unknown request', { of: { requestId: '00000000-0000-4000-8000-000000000001' } }, 404],
@@ -147,21 +111,10 @@ export const deliveryApi: Readonly<Record<string, Operation>> = {
   'proxy GET /files': {
     caller: 'researcher',
     right: { query: 'inbox=false&per_page=1' },
-    answer: {
-      status: 200,
-      headers: { 'content-type': 'application/json' },
-      inspect: (reply) => {
-        const { files } = parsed(reply) as { files: { fileName: string }[] };
-        expectThat(files.length === 1 && files[0]?.fileName.endsWith('.c4gh') === true, 'not a page of one container');
-      },
-    },
+    answer: { ...shows(({ files }) => files.length === 1 && files[0].fileName.endsWith('.c4gh')), headers: { 'content-type': 'application/json' } },
     rows: [
       ['receipts as well', { query: 'inbox=false&receipts=true' }, 200],
-      [
-        'a page after the last',
-        { query: 'inbox=FALSE&page=999' },
-        { status: 200, inspect: (reply) => expectThat(parsed(reply).files.length === 0, 'it has rows') },
-      ],
+      ['a page after the last', { query: 'inbox=FALSE&page=999' }, shows(({ files }) => files.length === 0)],
       ['no inbox', { query: '' }, 400],
       ['the inbox', { query: 'inbox=true' }, invalid('inbox')],
       ['words as numbers', { query: 'inbox=false&page=x&per_page=y' }, invalid('page', 'per_page')],
@@ -172,20 +125,10 @@ export const deliveryApi: Readonly<Record<string, Operation>> = {
   },
   'proxy GET /stream/{file}': {
     caller: 'researcher',
-    answer: { status: 307, inspect: ({ headers }) => expectLocation(headers.location) },
+    answer: answers(307, ({ headers }) => isPresigned(headers.location)),
     rows: [
       ...streamRows,
-      [
-        'redirect=false',
-        { query: 'redirect=FALSE' },
-        {
-          status: 200,
-          inspect: (reply, { listed: [file] }) => {
-            expectLocation(parsed(reply).url);
-            expectThat(parsed(reply).size === file?.size, 'the size is another one');
-          },
-        },
-      ],
+      ['redirect=false', { query: 'redirect=FALSE' }, shows(({ url, size }, { listed: [file] }) => isPresigned(url) && size === file?.size)],
       ['the name in the query', ({ listed: [file] }) => ({ of: { file: 'a+b' }, query: `fileName=${file?.name}` }), 307],
       ['an empty name in the query', { query: 'fileName=' }, 307],
       ['two names in the query', ({ listed: [file] }) => ({ query: `fileName=${file?.name}&fileName=x` }), invalid('fileName')],
@@ -193,26 +136,15 @@ export const deliveryApi: Readonly<Record<string, Operation>> = {
   },
   'proxy HEAD /stream/{file}': {
     caller: 'researcher',
-    answer: { status: 200, headers: { 'accept-ranges': 'bytes', etag: /^"[^"]+"$/ }, inspect: (reply, { listed: [file] }) => expectSize(reply, file?.size) },
+    answer: answers(200, ({ headers }, { listed: [file] }) => headers['x-file-size'] === String(file?.size), { 'accept-ranges': 'bytes', etag: /^"[^"]+"$/ }),
     rows: streamRows,
   },
-  'proxy GET /.well-known/jwks.json': {
-    caller: 'anyone',
-    answer: { status: 200, headers: { 'cache-control': /max-age=3600/ }, inspect: (reply) => expectThat(parsed(reply).keys.length > 0, 'there is no key') },
-  },
+  'proxy GET /.well-known/jwks.json': { caller: 'anyone', answer: { ...shows(({ keys }) => keys.length > 0), headers: { 'cache-control': /max-age=3600/ } } },
   'proxy HEAD /.well-known/jwks.json': { caller: 'anyone', answer: { status: 200, headers: { 'content-type': 'application/jwk-set+json' } } },
   'proxy HEAD /openapi.json': { caller: 'anyone' },
-  'proxy GET /openapi.json': { caller: 'anyone', answer: { status: 200, inspect: servesOwnUrl('proxy') } },
+  'proxy GET /openapi.json': { caller: 'anyone', answer: servesOwnUrl('proxy') },
 };
 
-/** By the header that each reply about a file has. */
-export function expectSize({ headers }: WireReply, size: number | undefined): void {
-  expectThat(headers['x-file-size'] === String(size), `X-File-Size is ${headers['x-file-size']}, not ${size}`);
-}
-
-export function servesOwnUrl(api: 'proxy' | 'data-out') {
-  return (reply: WireReply, run: Run) => {
-    const [server] = parsed(reply).servers as { url: string }[];
-    expectThat(server?.url === run.urlOf(api), `it names the server ${server?.url}`);
-  };
+export function servesOwnUrl(api: ApiName) {
+  return shows(({ servers: [server] }, run) => server.url === run.urlOf(api));
 }

@@ -1,29 +1,16 @@
 import { namesOfReads } from '../reads.ts';
 import type { Run } from '../run.ts';
-import { expectThat } from '../steps.ts';
 import type { WireReply } from '../wire.ts';
-import { json, passports, signed } from './callers.ts';
-import { expectSize, parsed, servesOwnUrl } from './delivery-api.ts';
-import type { Answer, Change, Operation, Row } from './row.ts';
+import { json } from './callers.ts';
+import { servesOwnUrl } from './delivery-api.ts';
+import { type Answer, answers, type Change, type Operation, type Operations, type Row, shows } from './row.ts';
 
 const drs = 'ga4gh/drs/v1';
 const keyOf = ({ recipient }: Run) => Buffer.from(recipient.publicKey).toString('base64');
 const withKey = (run: Run): Change => ({ headers: { 'public-key': keyOf(run) } });
 const encrypted = (query: string) => (run: Run) => ({ ...withKey(run), query: `destinationFormat=CRYPT4GH${query}` });
 const range = (value: string): Change => ({ headers: { range: value } });
-const sized = (of: (run: Run) => number): Answer => ({ status: 200, inspect: (reply, run) => expectSize(reply, of(run)) });
-
-/** Missing, not released and not granted are one and the same 403. @param name of the parameter of the path */
-function hiddenRows(name: string, idOf: (run: Run) => string | undefined, unknown = 'EGAF404'): readonly Row[] {
-  const answer = { status: 403, alike: 'forbidden' };
-  return [
-    ['what does not exist', { of: { [name]: unknown } }, answer],
-    ['an impossible id', { of: { [name]: 'x'.repeat(257) } }, answer],
-    ['what is not released', (run) => ({ of: { [name]: encodeURIComponent(idOf(run) ?? '') } }), answer],
-    ["another dataset's visa", async (run) => ({ headers: { authorization: `Bearer ${await signed(run, run.ids.hiddenId)}` } }), answer],
-  ];
-}
-const hiddenFile = (name = 'fileId') => hiddenRows(name, ({ hidden }) => hidden?.fileId);
+const sized = (of: (run: Run) => number) => answers(200, ({ headers }, run) => headers['x-file-size'] === String(of(run)));
 
 /** RFC 9110 § 13, with the ETag of the right request. */
 function conditionRows(right: number): readonly Row[] {
@@ -36,13 +23,9 @@ function conditionRows(right: number): readonly Row[] {
 }
 
 const tenBytes = ({ notes: { content } }: Run) => content.subarray(10, 20);
-const wholeNotes: Answer = { status: 200, inspect: ({ bytes }, { notes }) => expectThat(bytes.equals(notes.content), 'it is not the plaintext') };
+const wholeNotes = answers(200, ({ bytes }, { notes }) => bytes.equals(notes.content));
 const rangeRows: readonly Row[] = [
-  [
-    'ten bytes',
-    range('bytes=10-19'),
-    { status: 206, headers: { 'content-range': 'bytes 10-19/6000' }, inspect: ({ bytes }, run) => expectThat(bytes.equals(tenBytes(run)), 'other bytes') },
-  ],
+  ['ten bytes', range('bytes=10-19'), answers(206, ({ bytes }, run) => bytes.equals(tenBytes(run)), { 'content-range': 'bytes 10-19/6000' })],
   ['the last bytes', range('bytes=-10'), { status: 206, headers: { 'content-range': 'bytes 5990-5999/6000' } }],
   ['a range past the end', range('bytes=6000-'), { status: 416, headers: { 'content-range': 'bytes */6000' } }],
   ['several ranges', range('bytes=0-1,4-5'), wholeNotes],
@@ -75,53 +58,47 @@ const largeRows = (more: (run: Run) => Readonly<Record<string, string>>): readon
     ],
   );
 
-const contentRows: readonly Row[] = [...hiddenFile(), ['a redirect that is neither true nor false', { query: 'redirect=perhaps' }, 400]];
-const headerRows: readonly Row[] = [
-  ...hiddenFile(),
-  ['no key', { headers: { 'public-key': [] } }, 400],
-  ['words as a key', { headers: { 'public-key': 'none' } }, 400],
-];
+/** GET of the direct API, and HEAD, which is answered 200 with the same rows. */
+const both = (path: string, get: Operation, head: Partial<Operation> = {}): Operations => ({
+  [`data-out GET ${path}`]: get,
+  [`data-out HEAD ${path}`]: { ...get, answer: 200, ...head },
+});
 
-/** GET and HEAD of a file. @param path of its operation */
-function fileOperations(path: string, named: readonly Row[]): Readonly<Record<string, Operation>> {
-  const described = sized(({ notes }) => notes.decryptedSize);
-  const [get, head] = [`data-out GET ${path}`, `data-out HEAD ${path}`];
-  const large = largeRows((run) => ({ name: run.large.path }));
+/** @param named rows about the name at the end of the path */
+function fileOperations(path: string, named: readonly Row[]): Operations {
   const awkward: Row = ['an id that needs encoding', ({ awkward: { fileId } }) => ({ of: { fileId: encodeURIComponent(fileId) } }), 200];
-  return {
-    [get]: {
-      caller: 'reader',
-      answer: { ...wholeNotes, headers: { 'content-length': '6000', 'accept-ranges': 'bytes', 'content-disposition': /^attachment; filename="notes.txt"/ } },
-      rows: [...fileRows, ...rangeRows, ...large, ...named, awkward, ...hiddenFile(), ...conditionRows(200)],
-    },
-    [head]: { caller: 'reader', answer: described, rows: [...fileRows, ...named, awkward, ...hiddenFile(), ...conditionRows(200)] },
-  };
+  const rows = [...fileRows, ...named, awkward, ...conditionRows(200)];
+  const headers = { 'content-length': '6000', 'accept-ranges': 'bytes', 'content-disposition': /^attachment; filename="notes.txt"/ };
+  return both(
+    path,
+    { caller: 'reader', answer: { ...wholeNotes, headers }, rows: [...rows, ...rangeRows, ...largeRows((run) => ({ name: run.large.path }))] },
+    { answer: sized(({ notes }) => notes.decryptedSize), rows },
+  );
 }
 
-const isNotes: Answer = {
-  status: 200,
-  inspect: (reply, { notes }) => {
-    const { id, size } = parsed(reply);
-    expectThat(id === notes.fileId && size === notes.decryptedSize, 'id or size is another one');
-  },
-};
-/** The errors of DRS to a caller of either way. */
-const otherPassport: Row = ["another dataset's visa", async (run) => passports(await signed(run, run.ids.hiddenId)), { status: 403, alike: 'forbidden' }];
+const perhaps: Row = ['a redirect that is neither true nor false', { query: 'redirect=perhaps' }, 400];
+const headerRows: readonly Row[] = [
+  ['no key', { headers: { 'public-key': [] } }, 400],
+  ['words as a key', { headers: { 'public-key': 'none' } }, 400],
+  ...conditionRows(200),
+];
+const headerRanges: readonly Row[] = [
+  ['16 bytes', range('bytes=0-15'), 206],
+  ['a range past the end', range('bytes=100000-'), 416],
+];
+
+const isNotes = shows(({ id, size }, { notes }) => id === notes.fileId && size === notes.decryptedSize);
+const hasUrl = shows(({ url, headers }, run) => url.startsWith(`${run.urlOf('data-out')}/files/`) && /^Authorization: Bearer /.test(headers[0]));
 const unknownAccess: Row = ['an unknown access id', { of: { access_id: 's3' } }, 404];
 
 const regions = (...list: readonly object[]): Change => ({ headers: json, body: JSON.stringify({ regions: list }) });
 const region = { referenceName: 'chr1', start: 99_000, end: 101_000 };
-const hasRead = (name: string): Answer => ({
-  status: 200,
-  headers: { 'content-type': /^application\/vnd\.ga4gh\.htsget\.v1\.3\.0\+json/ },
+const hasRead = (name: string): Answer => {
   // A ticket holds so little itself.
-  inspect: (reply) => {
-    const { urls } = parsed(reply).htsget as { urls: { url: string }[] };
-    const pieces = urls.map(({ url }) => Buffer.from(url.replace(/^data:;base64,/, ''), 'base64'));
-    const names = namesOfReads(Buffer.concat(pieces)).join();
-    expectThat(names === name, `the reads are ${names}, expected ${name}`);
-  },
-});
+  const namesIn = (urls: readonly { url: string }[]) =>
+    namesOfReads(Buffer.concat(urls.map(({ url }) => Buffer.from(url.replace(/^data:;base64,/, ''), 'base64'))));
+  return { ...shows(({ htsget }) => namesIn(htsget.urls).join() === name), headers: { 'content-type': /^application\/vnd\.ga4gh\.htsget\.v1\.3\.0\+json/ } };
+};
 const unsupported = { status: 400, code: 'unsupported_format' };
 /** The file has reads, and no variants. */
 const ticketRows: readonly Row[] = [
@@ -142,32 +119,30 @@ const bodyRows: readonly Row[] = [
   ['an unknown reference', regions({ referenceName: 'nine' }), 404],
   ['regions that are not a list', { body: '{"regions": 1}' }, 400],
 ];
-const preflight = (name: string, headers: Readonly<Record<string, string>>): Row => [name, { headers }, 204];
-const foreignPage = preflight('a page of another origin', { origin: 'http://localhost:1', 'access-control-request-method': 'GET' });
+const fromPage: Row = ['a page of another origin', { headers: { origin: 'http://localhost:1', 'access-control-request-method': 'GET' } }, 204];
 
 /** A part as a ticket names it, of a version that no file has. */
 const noPart = `${'0'.repeat(32)}.records.0_0-1_0`;
 const partRows: readonly Row[] = [
   ['a part of another version', { of: { part: noPart } }, 404],
   ['what is not a part', { of: { part: 'x' } }, 404],
+  ...conditionRows(200),
+];
+const partRanges: readonly Row[] = [
+  ['ten bytes', range('bytes=0-9'), 206],
+  ['a range past the end', range('bytes=100000000-'), 416],
+  ['two ranges', { headers: { range: ['bytes=0-1', 'bytes=0-2'] } }, 400],
 ];
 
 /** The direct API. */
-export const directApi: Readonly<Record<string, Operation>> = {
-  'data-out GET /metadata/datasets': {
-    caller: 'reader',
-    answer: {
-      status: 200,
-      inspect: (reply, { ids }) => expectThat(parsed(reply).includes(ids.datasetId) && !parsed(reply).includes(ids.hiddenId), `it lists ${parsed(reply)}`),
-    },
-  },
+export const directApi: Operations = {
+  'data-out GET /metadata/datasets': { caller: 'reader', answer: shows((listed, { ids }) => listed.includes(ids.datasetId) && !listed.includes(ids.hiddenId)) },
   'data-out GET /metadata/datasets/{datasetId}/files': {
     caller: 'reader',
-    answer: { status: 200, inspect: (reply, { files }) => expectThat(parsed(reply).length === files.length, `it has ${parsed(reply).length} files`) },
+    answer: shows(({ length }, { files }) => length === files.length),
     rows: [
-      ...hiddenRows('datasetId', ({ ids }) => ids.hiddenId, 'EGAD404'),
       ...['%00', '%ED%A0%80', '%zz', '..%2FEGAD1'].map((id): Row => [`the id ${id}`, { of: { datasetId: id } }, { status: 403, alike: 'forbidden' }]),
-      ['a page of two', { query: 'per_page=2' }, { status: 200, inspect: (reply) => expectThat(parsed(reply).length === 2, 'not two rows') }],
+      ['a page of two', { query: 'per_page=2' }, shows(({ length }) => length === 2)],
       ['a page after an unknown file', { query: 'per_page=2&after=EGAF404' }, 400],
       ['words as a number', { query: 'per_page=x' }, 400],
       ['50,001 rows', { query: 'per_page=50001' }, 400],
@@ -175,84 +150,36 @@ export const directApi: Readonly<Record<string, Operation>> = {
   },
   ...fileOperations('/files/{fileId}', []),
   ...fileOperations('/files/{fileId}/{name}', [['another name', { of: { name: 'other.txt' } }, 404]]),
-  'data-out GET /files/{fileId}/header': {
-    caller: 'reader',
-    right: withKey,
-    answer: { status: 200, inspect: ({ text }) => expectThat(text.startsWith('crypt4gh'), 'it is not a Crypt4GH header') },
-    rows: [...headerRows, ['16 bytes', range('bytes=0-15'), 206], ['a range past the end', range('bytes=100000-'), 416], ...conditionRows(200)],
-  },
-  'data-out HEAD /files/{fileId}/header': { caller: 'reader', right: withKey, rows: [...headerRows, ...conditionRows(200)] },
-  'data-out GET /files/{fileId}/content': {
-    caller: 'reader',
-    answer: 307,
-    rows: [...contentRows, ['redirect=false', { query: 'redirect=false' }, 200], ...conditionRows(307)],
-  },
-  'data-out HEAD /files/{fileId}/content': {
-    caller: 'reader',
-    answer: sized(({ notes }) => notes.archivedSize),
-    rows: [...contentRows, ...conditionRows(200)],
-  },
-  [`data-out GET /${drs}/objects/{object_id}`]: { caller: 'reader', answer: isNotes, rows: hiddenFile('object_id') },
-  [`data-out POST /${drs}/objects/{object_id}`]: {
-    caller: 'passport',
-    answer: isNotes,
-    rows: [...hiddenFile('object_id').slice(0, 3), otherPassport, ['a bulk request', { path: `${drs}/objects/access` }, 404]],
-  },
-  [`data-out GET /${drs}/objects/{object_id}/access/{access_id}`]: { caller: 'reader', answer: hasUrl(), rows: [...hiddenFile('object_id'), unknownAccess] },
-  [`data-out POST /${drs}/objects/{object_id}/access/{access_id}`]: {
-    caller: 'passport',
-    answer: hasUrl(),
-    rows: [...hiddenFile('object_id').slice(0, 3), otherPassport, unknownAccess],
-  },
-  [`data-out HEAD /${drs}/objects/{object_id}`]: { caller: 'reader', rows: hiddenFile('object_id') },
-  [`data-out HEAD /${drs}/objects/{object_id}/access/{access_id}`]: { caller: 'reader', rows: [...hiddenFile('object_id'), unknownAccess] },
-  [`data-out HEAD /${drs}/service-info`]: { caller: 'anyone' },
+  ...both(
+    '/files/{fileId}/header',
+    { caller: 'reader', right: withKey, answer: answers(200, ({ text }) => text.startsWith('crypt4gh')), rows: [...headerRows, ...headerRanges] },
+    { rows: headerRows },
+  ),
+  ...both(
+    '/files/{fileId}/content',
+    { caller: 'reader', answer: 307, rows: [perhaps, ['redirect=false', { query: 'redirect=false' }, 200], ...conditionRows(307)] },
+    { answer: sized(({ notes }) => notes.archivedSize), rows: [perhaps, ...conditionRows(200)] },
+  ),
+  ...both(`/${drs}/objects/{object_id}`, { caller: 'reader', answer: isNotes }),
+  [`data-out POST /${drs}/objects/{object_id}`]: { caller: 'passport', answer: isNotes, rows: [['a bulk request', { path: `${drs}/objects/access` }, 404]] },
   [`data-out OPTIONS /${drs}/objects/{object_id}`]: { caller: 'anyone', rows: [['an impossible id', { of: { object_id: 'x'.repeat(257) } }, 404]] },
-  [`data-out GET /${drs}/service-info`]: { caller: 'anyone', answer: isService('drs') },
-  'data-out GET /htsget/reads/{id}': {
-    caller: 'reader',
-    right: { query: 'referenceName=chr1&start=0&end=1000' },
-    answer: hasRead('first'),
-    rows: [...ticketRows, ...hiddenFile('id')],
-  },
-  'data-out POST /htsget/reads/{id}': { caller: 'reader', right: regions(region), answer: hasRead('second'), rows: [...bodyRows, ...hiddenFile('id')] },
-  'data-out GET /htsget/variants/{id}': { caller: 'reader', answer: unsupported, rows: hiddenFile('id') },
-  'data-out POST /htsget/variants/{id}': { caller: 'reader', right: regions(region), answer: unsupported, rows: hiddenFile('id') },
-  'data-out GET /htsget/parts/{id}/{part}': {
-    caller: 'reader',
-    rows: [
-      ...partRows,
-      ...hiddenFile('id'),
-      ['ten bytes', range('bytes=0-9'), 206],
-      ['a range past the end', range('bytes=100000000-'), 416],
-      ['two ranges', { headers: { range: ['bytes=0-1', 'bytes=0-2'] } }, 400],
-      ...conditionRows(200),
-    ],
-  },
-  'data-out HEAD /htsget/parts/{id}/{part}': { caller: 'reader', rows: [...partRows, ...hiddenFile('id'), ...conditionRows(200)] },
-  'data-out OPTIONS /htsget/reads/{id}': { caller: 'anyone', answer: 204, rows: [foreignPage] },
-  'data-out OPTIONS /htsget/variants/{id}': { caller: 'anyone', answer: 204, rows: [foreignPage] },
-  'data-out OPTIONS /htsget/parts/{id}/{part}': { caller: 'anyone', answer: 204, rows: [foreignPage] },
-  'data-out GET /htsget/reads/service-info': { caller: 'anyone', answer: isService('htsget') },
-  'data-out GET /htsget/variants/service-info': { caller: 'anyone', answer: isService('htsget') },
-  'data-out HEAD /htsget/reads/service-info': { caller: 'anyone' },
-  'data-out HEAD /htsget/variants/service-info': { caller: 'anyone' },
-  'data-out HEAD /service-info': { caller: 'anyone' },
-  'data-out HEAD /openapi.json': { caller: 'anyone' },
-  'data-out GET /service-info': { caller: 'anyone', answer: isService('data-out') },
-  'data-out GET /openapi.json': { caller: 'anyone', answer: { status: 200, inspect: servesOwnUrl('data-out') } },
+  ...both(`/${drs}/objects/{object_id}/access/{access_id}`, { caller: 'reader', answer: hasUrl, rows: [unknownAccess] }),
+  [`data-out POST /${drs}/objects/{object_id}/access/{access_id}`]: { caller: 'passport', answer: hasUrl, rows: [unknownAccess] },
+  'data-out GET /htsget/reads/{id}': { caller: 'reader', right: { query: 'referenceName=chr1&start=0&end=1000' }, answer: hasRead('first'), rows: ticketRows },
+  'data-out POST /htsget/reads/{id}': { caller: 'reader', right: regions(region), answer: hasRead('second'), rows: bodyRows },
+  'data-out GET /htsget/variants/{id}': { caller: 'reader', answer: unsupported },
+  'data-out POST /htsget/variants/{id}': { caller: 'reader', right: regions(region), answer: unsupported },
+  ...both('/htsget/parts/{id}/{part}', { caller: 'reader', rows: [...partRows, ...partRanges] }, { rows: partRows }),
+  'data-out OPTIONS /htsget/reads/{id}': { caller: 'anyone', answer: 204, rows: [fromPage] },
+  'data-out OPTIONS /htsget/variants/{id}': { caller: 'anyone', answer: 204, rows: [fromPage] },
+  'data-out OPTIONS /htsget/parts/{id}/{part}': { caller: 'anyone', answer: 204, rows: [fromPage] },
+  ...both(`/${drs}/service-info`, isService('drs')),
+  ...both('/htsget/reads/service-info', isService('htsget')),
+  ...both('/htsget/variants/service-info', isService('htsget')),
+  ...both('/service-info', isService('data-out')),
+  ...both('/openapi.json', { caller: 'anyone', answer: servesOwnUrl('data-out') }),
 };
 
-function hasUrl(): Answer {
-  return {
-    status: 200,
-    inspect: (reply, run) => {
-      const { url, headers } = parsed(reply) as { url: string; headers: string[] };
-      expectThat(url.startsWith(`${run.urlOf('data-out')}/files/`) && /^Authorization: Bearer /.test(headers[0] ?? ''), `the address is ${url}`);
-    },
-  };
-}
-
-function isService(artifact: string): Answer {
-  return { status: 200, inspect: (reply) => expectThat(parsed(reply).type?.artifact === artifact, `it describes ${parsed(reply).type?.artifact}`) };
+function isService(artifact: string): Operation {
+  return { caller: 'anyone', answer: shows(({ type }) => type?.artifact === artifact) };
 }

@@ -1,8 +1,8 @@
 import { directChallenge, proxyChallenge } from '../../../contract/http.ts';
 import { counted } from '../../../terminal/output.ts';
 import { type Check, messageOf, NotApplicable, needsDirectApi } from '../check.ts';
+import { expectThat } from '../expect-that.ts';
 import type { ApiName, Run } from '../run.ts';
-import { expectThat } from '../steps.ts';
 import type { Headers, WireReply, WireRequest } from '../wire.ts';
 
 /** How a request differs from the right request of its operation. */
@@ -32,11 +32,20 @@ export interface Answer {
   readonly inspect?: (reply: WireReply, run: Run) => void;
 }
 
-/** A request, and the answer that docs/api.md promises. A request throws NotApplicable if the deployment cannot show it. */
-export type Row = readonly [name: string, request: Making<Change>, answer: number | Answer];
+/** @param holds whether a JSON body is the promised one. The body itself may have a secret, so no message repeats it */
+export const shows = (holds: (body: ReturnType<typeof JSON.parse>, run: Run) => boolean): Answer =>
+  answers(200, ({ text }, run) => holds(JSON.parse(text), run));
 
-/** A value, or what makes it for a run. @param right sends the right request of the operation */
-export type Making<T> = T | ((run: Run, right: () => Promise<WireReply>) => T | Promise<T>);
+export const answers = (status: number, holds: (reply: WireReply, run: Run) => boolean, headers: Answer['headers'] = {}): Answer => ({
+  ...{ status, headers },
+  inspect: (reply, run) => expectThat(holds(reply, run), 'the reply is not the promised one'),
+});
+
+/**
+ * A request, and the answer that docs/api.md promises. What makes the change for a run can send the right request of the operation,
+ * and throws NotApplicable if the deployment cannot show it.
+ */
+export type Row = readonly [name: string, request: Change | ((run: Run, right: () => Promise<WireReply>) => Change | Promise<Change>), answer: number | Answer];
 
 /** Who asks. The rows about credentials are the same for all operations of a caller. */
 export type Caller = 'administrator' | 'researcher' | 'reader' | 'passport' | 'anyone';
@@ -53,6 +62,7 @@ export interface Operation {
   /** Other requests and their answers, besides those that are the same for many operations. */
   readonly rows?: readonly Row[];
 }
+export type Operations = Readonly<Record<string, Operation>>;
 
 /** A request of one operation, and what it should be answered. */
 export interface Case {
@@ -73,38 +83,35 @@ const codes: Readonly<Record<number, string>> = {
 const atOnce = 6;
 
 /** A line of the suite for these rows. It fails with each row that does not hold. */
-export function caseCheck(check: Omit<Check, 'run'>, cases: readonly Case[]): Check & { readonly cases: readonly Case[] } {
-  return {
-    ...check,
-    cases,
-    async run(run) {
-      if (cases.every(({ operation }) => apiOf(operation) === 'data-out')) needsDirectApi(run);
-      const asked = cases.filter(({ operation }) => run.apis.includes(apiOf(operation)));
-      const wrong: string[] = [];
-      const alike = new Map<string, string>();
-      let notShown = 0;
-      const queue = asked.values();
-      const work = async () => {
-        for (const each of queue) {
-          try {
-            const reply = await ask(each, run);
-            const word = each.answer.alike;
-            if (word === undefined) continue;
-            const text = withoutIds(reply);
-            expectThat((alike.get(word) ?? text) === text, `it differs from the other answers that are ${word}: ${text}`);
-            alike.set(word, text);
-          } catch (error) {
-            run.signal.throwIfAborted();
-            if (error instanceof NotApplicable) notShown += 1;
-            else wrong.push(`${each.operation}, ${each.name}: ${messageOf(error)}`);
-          }
+export function caseCheck(check: Omit<Check, 'run'>, cases: readonly Case[]): Check {
+  const run = async (run: Run) => {
+    if (cases.every(({ operation }) => apiOf(operation) === 'data-out')) needsDirectApi(run);
+    const asked = cases.filter(({ operation }) => run.apis.includes(apiOf(operation)));
+    const wrong: string[] = [];
+    const alike = new Map<string, string>();
+    let notShown = 0;
+    const queue = asked.values();
+    const work = async () => {
+      for (const each of queue) {
+        try {
+          const { status, text } = await ask(each, run);
+          const word = each.answer.alike;
+          if (word === undefined) continue;
+          const reply = `${status} ${text.replace(/"requestId":"[^"]*"/, '')}`;
+          expectThat((alike.get(word) ?? reply) === reply, `it differs from the other answers that are ${word}: ${reply}`);
+          alike.set(word, reply);
+        } catch (error) {
+          run.signal.throwIfAborted();
+          if (error instanceof NotApplicable) notShown += 1;
+          else wrong.push(`${each.operation}, ${each.name}: ${messageOf(error)}`);
         }
-      };
-      await Promise.all(Array.from({ length: atOnce }, work));
-      expectThat(wrong.length === 0, `${wrong.length} of ${asked.length} answers are wrong. ${wrong.join('; ')}`);
-      return `${counted(asked.length - notShown, 'answer')}${notShown === 0 ? '' : `, ${notShown} not shown here`}`;
-    },
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, work));
+    expectThat(wrong.length === 0, `${wrong.length} of ${asked.length} answers are wrong. ${wrong.join('; ')}`);
+    return `${counted(asked.length - notShown, 'answer')}${notShown === 0 ? '' : `, ${notShown} not shown here`}`;
   };
+  return { ...check, run };
 }
 
 /** Send the request of a case. @throws OpsError with what was expected and what came */
@@ -116,43 +123,33 @@ export async function ask({ operation, request, answer }: Case, run: Run): Promi
   const wanted = status < 400 || asked.method === 'HEAD' ? `${status}` : `${status} ${code}`;
   const came = `${reply.status}${seen.code === undefined ? '' : ` ${seen.code}`}`;
   expectThat(came === wanted, `expected ${wanted}, got ${came} for ${asked.method} /${asked.path.slice(0, 100)}`);
-  for (const [name, value] of Object.entries(answer.headers ?? {})) expectHeader(reply, name, value);
-  expectEveryReply(reply, { operation, asked, seen, run });
-  if (answer.fields) {
-    const fields = seen.violations
-      ?.map(({ field }) => field)
-      .sort()
-      .join();
-    expectThat(fields === answer.fields.toSorted().join(), `expected violations of ${answer.fields}, got ${fields}`);
-  }
+  expectHeaders(reply, { ...ofEveryReply(operation, reply, seen, asked.method === 'HEAD'), ...answer.headers });
+  const shared = Object.keys(reply.headers).filter((name) => name.startsWith('access-control-'));
+  expectThat(shared.length === 0, `a page of another origin may read it: ${shared}`);
+  if (asked.method === 'HEAD') expectThat(reply.text === '', 'the reply to HEAD has a body');
+  if (status >= 400) expectThat(!run.secrets.some((secret) => reply.text.includes(secret)), 'it repeats a secret of the request');
+  const fields = seen.violations?.map(({ field }) => field).toSorted();
+  if (answer.fields) expectThat(`${fields}` === `${answer.fields.toSorted()}`, `expected violations of ${answer.fields}, got ${fields}`);
   answer.inspect?.(reply, run);
   run.onReply?.(operation, asked, reply);
   return reply;
 }
 
-/** What docs/api.md says of every reply. */
-function expectEveryReply(reply: WireReply, { operation, asked, seen, run }: { operation: string; asked: WireRequest; seen: Problem; run: Run }): void {
-  const { status, headers, text } = reply;
-  expectHeader(reply, 'x-amzn-requestid', /^[0-9a-f-]{20,}$/i);
-  if (!operation.endsWith('jwks.json') || status >= 400) expectHeader(reply, 'cache-control', 'no-store');
-  expectHeader(reply, 'x-frame-options', 'DENY');
-  expectHeader(reply, 'x-content-type-options', 'nosniff');
-  expectHeader(reply, 'cross-origin-resource-policy', 'same-origin');
-  const shared = Object.keys(headers).filter((name) => name.startsWith('access-control-'));
-  expectThat(shared.length === 0, `a page of another origin may read it: ${shared}`);
-  if (status === 429 || status === 503) expectHeader(reply, 'retry-after', /^\d+$/);
+/** The headers that docs/api.md has for every reply. */
+function ofEveryReply(operation: string, { status, headers }: WireReply, seen: Problem, isHead: boolean): NonNullable<Answer['headers']> {
   // DRS and htsget write their own challenge, which API Gateway renames.
-  const challenge = headers['www-authenticate'];
   const isRenamed = headers['x-amzn-remapped-www-authenticate'] !== undefined;
-  const expected = apiOf(operation) === 'proxy' ? proxyChallenge : directChallenge;
-  if (status !== 401 || isRenamed) expectThat(challenge === undefined, `${status} with the challenge ${challenge}`);
-  else expectThat(challenge === expected, `expected the challenge ${expected}, got ${challenge}`);
-  if (asked.method === 'HEAD') expectThat(text === '', 'the reply to HEAD has a body');
-  if (status < 400) return;
-  expectThat(!run.secrets.some((secret) => text.includes(secret)), 'it repeats a secret of the request');
-  if (asked.method === 'HEAD') return;
-  expectHeader(reply, 'content-type', seen.type);
-  expectThat(seen.requestId === headers['x-amzn-requestid'], `the document has the request id ${seen.requestId}`);
+  const challenge = apiOf(operation) === 'proxy' ? proxyChallenge : directChallenge;
+  return {
+    'x-amzn-requestid': status >= 400 && !isHead ? String(seen.requestId) : /^[0-9a-f-]{20,}$/i,
+    ...((status >= 400 || !operation.endsWith('jwks.json')) && { 'cache-control': 'no-store' }),
+    'x-frame-options': 'DENY',
+    'x-content-type-options': 'nosniff',
+    'cross-origin-resource-policy': 'same-origin',
+    'www-authenticate': status === 401 && !isRenamed ? challenge : 'absent',
+    ...((status === 429 || status === 503) && { 'retry-after': /^\d+$/ }),
+    ...(status >= 400 && !isHead && { 'content-type': seen.type }),
+  };
 }
 
 interface Problem {
@@ -176,14 +173,11 @@ function problemOf({ status, text }: WireReply): Problem {
   }
 }
 
-function expectHeader({ headers }: WireReply, name: string, expected: string | RegExp): void {
-  const value = String(headers[name] ?? 'absent');
-  const fits = typeof expected === 'string' ? value === expected : expected.test(value);
-  expectThat(fits, `expected ${name} ${expected}, got ${value}`);
-}
-
-function withoutIds({ status, text }: WireReply): string {
-  return `${status} ${text.replace(/"requestId":"[^"]*"/, '')}`;
+function expectHeaders({ headers }: WireReply, expected: NonNullable<Answer['headers']>): void {
+  for (const [name, wanted] of Object.entries(expected)) {
+    const value = String(headers[name] ?? 'absent');
+    expectThat(typeof wanted === 'string' ? value === wanted : wanted.test(value), `expected ${name} ${wanted}, got ${value}`);
+  }
 }
 
 export function apiOf(operation: string): ApiName {

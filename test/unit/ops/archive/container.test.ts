@@ -1,20 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { publicKeyOf } from '../../../../lib/crypt4gh/index.ts';
-import {
-  encryptForArchive,
-  lookAt,
-  type SplitContainer,
-  splitForArchive,
-} from '../../../../lib/ops/archive/container.ts';
+import { lookAt, type SplitContainer, splitForArchive } from '../../../../lib/ops/archive/container.ts';
 import type { ArchiveKey } from '../../../../lib/service/archive/ports.ts';
 import {
   collect,
   containerOf,
-  generatedPlaintext,
   inChunks,
   keyVector,
   manifest,
-  outcomeOf,
   privateKeyOf,
   sha256,
 } from '../../../helpers/crypt4gh-vectors.ts';
@@ -72,21 +65,6 @@ describe('a container for the archive', () => {
     });
   });
 
-  test('a damaged body is an error before its end is reached, never an end', async () => {
-    const container = Buffer.from(
-      containerOf(manifest.vectors.find(({ id }) => id === 'pos-06-three-segments-and-17')!),
-    );
-    container[container.length - 1]! ^= 1;
-    const split = await splitForArchive(stream(container, 65_536), [await archiveKey('alice')]);
-    expect((await outcomeOf(split.body)).error).toMatchObject({ code: 'segment-authentication-failed' });
-  });
-
-  test('a body cut within a segment is an error', async () => {
-    const container = containerOf(manifest.vectors.find(({ id }) => id === 'pos-06-three-segments-and-17')!);
-    const split = await splitForArchive(stream(container.subarray(0, -10)), [await archiveKey('alice')]);
-    expect((await outcomeOf(split.body)).error).toBeDefined();
-  });
-
   test('a header beyond the limit is refused', async () => {
     const packet = Buffer.alloc(1_500_000);
     packet.writeUInt32LE(packet.length);
@@ -105,34 +83,6 @@ describe('a container for the archive', () => {
       });
     },
   );
-});
-
-describe('a plaintext', () => {
-  test('becomes a container for the archive key', async () => {
-    const plain = generatedPlaintext('ops/plain', 200_000);
-    const key = await archiveKey('alice');
-    const made = encryptForArchive(stream(plain), key);
-    const container = Buffer.concat([made.header, await collect(made.body)]);
-    // 124 bytes of header; 4 segments of 28 bytes more than their plaintext (Crypt4GH 1.0 § 3.4.2).
-    expect(container.length).toBe(124 + 200_000 + 4 * 28);
-    const again = await splitForArchive(stream(container), [key]);
-    await collect(again.body);
-    expect(measured(again)).toMatchObject({ decryptedSize: 200_000, unencrypted: sha256(plain) });
-    expect(measured(made)).toEqual({
-      decryptedSize: 200_000,
-      uploadedSize: 200_000,
-      unencrypted: sha256(plain),
-      uploaded: sha256(plain),
-    });
-  });
-
-  test('two encryptions of the same bytes share nothing', async () => {
-    const key = await archiveKey('alice');
-    const bodies = await Promise.all(
-      [1, 2].map(async () => collect(encryptForArchive(stream(Buffer.from('same')), key).body)),
-    );
-    expect(bodies[0]!.equals(bodies[1]!)).toBe(false);
-  });
 });
 
 describe('the first bytes tell', () => {

@@ -51,7 +51,3 @@ test.each([
 ])('%s is refused', (_what, text, message) => {
   expect(() => read(text)).toThrow(message);
 });
-
-test('one path may be in two datasets', () => {
-  expect(rows('path,submission_path,dataset\na,x,EGAD1\nb,x,EGAD2\n')).toHaveLength(2);
-});

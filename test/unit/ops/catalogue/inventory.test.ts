@@ -75,10 +75,6 @@ describe('findFile', () => {
       releasedIn: [],
     });
   });
-
-  it('finds nothing for an unknown id', async () => {
-    expect(await inventory.findFile('EGAF404')).toBeUndefined();
-  });
 });
 
 describe('files', () => {
@@ -127,14 +123,6 @@ describe('addToDataset', () => {
       ['EGAD1', 'registered'],
       ['EGAD2', 'registered'],
     ]);
-  });
-
-  it('keeps a known dataset as it is', async () => {
-    await register('EGAF1', 'EGAD1');
-    await register('EGAF2', 'EGAD2');
-    await writer.appendDatasetEvent('EGAD2', 'released');
-    await writer.addToDataset('EGAF1', 'EGAD2');
-    expect(await inventory.findDataset('EGAD2')).toMatchObject({ newestEvent: 'released', files: 2 });
   });
 
   it('makes no dataset for an unknown file', async () => {

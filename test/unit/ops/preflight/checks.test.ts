@@ -52,9 +52,15 @@ const bucket = { archiveBucket: { bucketName: 'theirs' } };
 const archiveKeysSecret = { secretArn: 'arn:aws:secretsmanager:eu-north-1:123456789012:secret:keys-AbCdEf' };
 const unreserved = (count: number) => ({ lambdaConcurrency: async () => ({ all: count, unreserved: count }) });
 const off = { concurrency: { ...settings.concurrency, directFiles: 'off' as const } };
-const refusal = (words: string) => async () => {
-  throw Object.assign(new Error(`User is not authorized ${words}`), { name: 'AccessDenied' });
-};
+const cluster = (change: object) => ({
+  cluster: async () => ({ engine: 'aurora-postgresql', version: '16.4', dataApi: true, ...change }),
+});
+const rights = (restricted: boolean) => ({ passwordRights: async () => ({ restricted, manager: false }) });
+const refusal = (words: string) => ({
+  testRead: async () => {
+    throw Object.assign(new Error(`User is not authorized ${words}`), { name: 'AccessDenied' });
+  },
+});
 
 test.each<[string, string, string, Partial<AwsAccount>, Partial<Settings>?]>([
   ['account', 'wrong', 'as arn:', {}, { target: { account: '999999999999', region: 'eu-west-1' } }],
@@ -73,34 +79,10 @@ test.each<[string, string, string, Partial<AwsAccount>, Partial<Settings>?]>([
   ['database', 'wrong', 'without the Data API', { auroraServerless: async () => ({ offered: true, dataApi: false }) }],
   ['database', 'fine', 'aurora-postgresql 16.4, Data API on', {}, { database }],
   ['database', 'wrong', 'there is no arn:aws:rds', { cluster: async () => undefined }, { database }],
-  [
-    'database',
-    'wrong',
-    'Data API off',
-    { cluster: async () => ({ engine: 'aurora-postgresql', version: '16.4', dataApi: false }) },
-    { database },
-  ],
-  [
-    'database',
-    'wrong',
-    'aurora-mysql',
-    { cluster: async () => ({ engine: 'aurora-mysql', version: '8.0', dataApi: true }) },
-    { database },
-  ],
-  [
-    'database',
-    'look',
-    'restrict_password_commands is off',
-    { passwordRights: async () => ({ restricted: false, manager: false }) },
-    { database },
-  ],
-  [
-    'database',
-    'wrong',
-    'the owner is not one',
-    { passwordRights: async () => ({ restricted: true, manager: false }) },
-    { database },
-  ],
+  ['database', 'wrong', 'Data API off', cluster({ dataApi: false }), { database }],
+  ['database', 'wrong', 'aurora-mysql', cluster({ engine: 'aurora-mysql' }), { database }],
+  ['database', 'look', 'restrict_password_commands is off', rights(false), { database }],
+  ['database', 'wrong', 'the owner is not one', rights(true), { database }],
   ['bucket-theirs', 'fine', 'read one', {}, bucket],
   ['bucket-theirs', 'wrong', 'none of this name', { bucketRegion: async () => undefined }, bucket],
   ['bucket-theirs', 'wrong', 'in another region', { bucketRegion: async () => 'elsewhere' }, bucket],
@@ -109,17 +91,11 @@ test.each<[string, string, string, Partial<AwsAccount>, Partial<Settings>?]>([
   [
     'bucket-theirs',
     'wrong',
-    'refused: explicit deny in a resource-based policy',
-    { testRead: refusal('with an explicit deny in a resource-based policy') },
+    'refused: explicit deny',
+    refusal('with an explicit deny in a resource-based policy'),
     bucket,
   ],
-  [
-    'bucket-theirs',
-    'not allowed',
-    'may not ask',
-    { testRead: refusal('because no identity-based policy allows it') },
-    bucket,
-  ],
+  ['bucket-theirs', 'not allowed', 'may not ask', refusal('because no identity-based policy allows it'), bucket],
   ['secret', 'fine', 'it exists', {}, { archiveKeysSecret }],
   ['secret', 'wrong', 'there is no arn', { hasSecret: async () => false }, { archiveKeysSecret }],
 ])('%s is %s: %s', async (id, result, found, account, change) => {

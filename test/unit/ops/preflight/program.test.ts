@@ -72,19 +72,6 @@ test('what is wrong has a remedy, and exit code 1', async () => {
   expect(JSON.parse(stderr.trim().split('\n').at(-1)!).error.message).toContain('3 of 3 checks are wrong');
 });
 
-test('a list of issuers that is not JSON is told, and its text is not', async () => {
-  const { stdout } = await preflight(['--json'], { issuers: '[' });
-  expect(JSON.parse(stdout.split('\n')[1]!)).toMatchObject({ id: 'issuers', result: 'wrong' });
-});
-
-test('an entry for the smoke test without its purpose is wrong', async () => {
-  const entry = { ...(await makeTestIssuer()).entry, iss: 'https://smoke-test.data-out.invalid/' };
-  const { exitCode, stdout } = await preflight(['--json'], { issuers: JSON.stringify([entry]) });
-  const found = expect.stringContaining('issuers[0].purpose: no real issuer has a name that ends in .invalid');
-  expect(JSON.parse(stdout.split('\n')[1]!)).toMatchObject({ id: 'issuers', result: 'wrong', found });
-  expect(exitCode).toBe(1);
-});
-
 test('an account that cannot be asked leaves what the files say', async () => {
   const account = () => {
     throw Object.assign(new Error('no credentials'), { name: 'CredentialsProviderError' });
@@ -93,9 +80,4 @@ test('an account that cannot be asked leaves what the files say', async () => {
   expect(exitCode).toBe(3);
   expect(stdout).toContain('private/settings.ts');
   expect(stderr).toContain('there are no valid AWS credentials');
-});
-
-test('--region without --aws is refused', async () => {
-  const { exitCode, stderr } = await preflight(['--region', 'eu-north-1']);
-  expect([exitCode, stderr]).toEqual([2, 'preflight: --region: is for an account: add --aws\n']);
 });

@@ -41,14 +41,6 @@ test('a call without an answer is given up, and sent again', async () => {
   expect(records[0]!.failure).toContain('timeout');
 });
 
-test('a write is never sent again automatically', async () => {
-  server.outage = { from: 0, fault: 'error-before' };
-  const { client, records } = open();
-  const write = client.write('DELETE', '/repos/acme/archive/git/refs/tags/x');
-  await expect(write).rejects.toMatchObject({ code: 'server_error', status: 502 });
-  expect(records).toHaveLength(1);
-});
-
 test('the scopes of a classic token are known after a reply; other tokens have none', async () => {
   const classic = open().client;
   expect(classic.scopes).toBeUndefined();
@@ -58,31 +50,4 @@ test('the scopes of a classic token are known after a reply; other tokens have n
   const fine = open().client;
   await fine.find(releases, anything);
   expect(fine.scopes).toBeUndefined();
-});
-
-test('after an interrupt nothing is sent', async () => {
-  const reason = new Error('enough');
-  const { client, records } = open({ signal: AbortSignal.abort(reason) });
-  await expect(client.find(releases, anything)).rejects.toBe(reason);
-  expect(records).toEqual([]);
-});
-
-test('a list is read page by page', async () => {
-  server.maxPerPage = 2;
-  const { client, records } = open();
-  const listed = await client.list('/repos/acme/archive/releases', z.array(anything));
-  expect(listed.map(({ id }) => id)).toEqual([11, 10, 9]);
-  expect(records.map(({ path }) => path.replace('/api/v3', ''))).toEqual([
-    '/repos/acme/archive/releases?per_page=100',
-    '/repos/acme/archive/releases?per_page=100&page=2',
-  ]);
-});
-
-test('a reply that is not JSON is told with its status, and is not asked for again', async () => {
-  server.outage = { from: 0, fault: { status: 200, text: '<html>' } };
-  const { client, records } = open();
-  const read = client.find(releases, anything);
-  await expect(read).rejects.toMatchObject({ code: 'unexpected_answer', status: 200 });
-  await expect(read).rejects.toThrow('the whole body is of another form; check --api-url');
-  expect(records).toHaveLength(1);
 });

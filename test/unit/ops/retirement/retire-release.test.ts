@@ -61,13 +61,6 @@ describe('the plan', () => {
     expect(stdout).toContain('2. release  done: its title reads "Proxy 1.2.0-verified-broken"');
     expect(stdout).toContain('3. Git tag  delete refs/tags/proxy-1.2.0');
   });
-
-  test('warns of other tags that would vanish', async () => {
-    version(105).tags.push('proxy-stable', 'proxy-1.2.0+build.7');
-    const { exitCode, stdout } = await run(['--also-remove-tags', 'proxy-1.2.0+build.7,proxy-stable']);
-    expect(exitCode).toBe(0);
-    expect(stdout).toContain('warning: pulls of proxy-stable fail until it is pushed again');
-  });
 });
 
 describe('--apply', () => {
@@ -89,13 +82,6 @@ describe('--apply', () => {
     expect(exitCode).toBe(0);
     expect(server.writes).toEqual([]);
     expect(stdout).toContain('[x] team told');
-    expectRetired();
-  });
-
-  test('a title that is marked is never marked twice', async () => {
-    server.state.releases[1]!.name = 'Proxy 1.2.0-verified-broken';
-    expect((await apply()).exitCode).toBe(0);
-    expect(server.writes).toEqual([deletion, tagDeletion]);
     expectRetired();
   });
 
@@ -154,8 +140,9 @@ describe('--apply', () => {
 
   test('other tags vanish only when exactly these are said', async () => {
     version(105).tags.push('stable', 'auth-3.0.0');
-    const { exitCode } = await apply(['--also-remove-tags', 'stable, auth-3.0.0']);
+    const { exitCode, stdout } = await apply(['--also-remove-tags', 'stable, auth-3.0.0']);
     expect(exitCode).toBe(0);
+    expect(stdout).toContain('warning: pulls of stable fail until it is pushed again');
     expectRetired();
   });
 
