@@ -1,14 +1,12 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { HeadObjectCommand } from '@aws-sdk/client-s3';
-import { ReceiveMessageCommand, SendMessageCommand } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine } from '../../lib/local/engine.ts';
 import { RequestTooLargeException } from '../../lib/local/lambda/functions.ts';
 import { writeFixtureAssembly } from '../e2e/local/fixtures/assembly.ts';
 import { rawRequest } from '../helpers/raw-http.ts';
-import { Service, until } from '../helpers/service.ts';
+import { Service } from '../helpers/service.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'data-out-fixture-'));
 let service: Service;
@@ -29,12 +27,6 @@ interface Echo {
 }
 const echoOf = async (response: Response) => (await response.json()) as Echo;
 const echo = async (path = '', init?: RequestInit) => echoOf(await get(`/echo${path}`, init));
-
-/** What the function `work` was given. */
-interface Received {
-  readonly body: string;
-  readonly attributes: Readonly<Record<string, string>>;
-}
 
 beforeAll(async () => {
   writeFixtureAssembly(folder);
@@ -93,39 +85,7 @@ describe('a function', () => {
   });
 });
 
-describe('API Gateway', () => {
-  it('makes a version 1.0 event', async () => {
-    const response = await get('/echo/a%20b%2Fc?x=1&x=2&y=%C3%A9', { headers: { 'X-Case': 'kept', TE: 'trailers' } });
-    const { event } = await echoOf(response);
-    expect(event).toMatchObject({
-      resource: '/echo/{name}',
-      path: '/echo/a%20b%2Fc',
-      httpMethod: 'GET',
-      pathParameters: { name: 'a b/c' },
-      queryStringParameters: { x: '2', y: 'é' },
-      multiValueQueryStringParameters: { x: ['1', '2'], y: ['é'] },
-      body: null,
-      isBase64Encoded: false,
-      requestContext: {
-        stage: 'prod',
-        path: '/prod/echo/a%20b%2Fc',
-        resourcePath: '/echo/{name}',
-        identity: { sourceIp: '127.0.0.1' },
-      },
-    });
-    expect(response.headers.get('x-amzn-requestid')).toBe(event.requestContext.requestId);
-    expect(Object.keys(event.headers)).not.toContain('te');
-  });
-});
-
 describe('a REQUEST authorizer', () => {
-  const as = (authorization: string) => get('/guarded', { headers: { Authorization: authorization } });
-
-  it('lets through with its context', async () => {
-    const { event } = await echoOf(await as('someone'));
-    expect(event.requestContext.authorizer).toEqual({ principalId: 'someone', level: 3 });
-  });
-
   it('is not asked without its identity source; the gateway response has the form of the template', async () => {
     const before = service.logs.filter(({ functionName }) => functionName === 'gate').length;
     const response = await get('/guarded');
@@ -141,71 +101,6 @@ describe('a REQUEST authorizer', () => {
 it('a streamed reply is asked for by at most 6 MB', async () => {
   const streamed = engine.functions.invokeStreaming('echo', { filler: 'x'.repeat(7_000_000) });
   await expect(streamed.next()).rejects.toThrow(RequestTooLargeException);
-});
-
-describe('a queue', () => {
-  const send = (message: Readonly<Record<string, string>>) =>
-    service.sqs.send(
-      new SendMessageCommand({
-        QueueUrl: engine.connection.outputs.ExportRequestsQueueUrl,
-        MessageBody: JSON.stringify(message),
-        MessageAttributes: { kind: { DataType: 'String', StringValue: 'fega' } },
-      }),
-    );
-  const received = (key: string) =>
-    service.logs
-      .filter(({ functionName, line }) => functionName === 'work' && line.startsWith('{'))
-      .map(({ line }) => JSON.parse(line) as { message: string; record: Received })
-      .filter(({ message, record }) => message === 'received' && JSON.parse(record.body).key === key)
-      .map(({ record }) => record);
-
-  it('feeds its function; handled messages are deleted, and the role limits the function', async () => {
-    const bucket = engine.connection.outputs.OutboxBucketName;
-    await send({ do: 'put', bucket, key: 'allowed/file' });
-    await until(
-      () => service.s3.send(new HeadObjectCommand({ Bucket: bucket, Key: 'allowed/file' })).catch(() => undefined),
-      'the object',
-    );
-    const [record] = received('allowed/file');
-    expect(record).toMatchObject({
-      eventSource: 'aws:sqs',
-      eventSourceARN: expect.stringMatching(/^arn:aws:sqs:eu-north-1:000000000000:Fixture-Jobs-/),
-      awsRegion: 'eu-north-1',
-      attributes: { ApproximateReceiveCount: '1', SentTimestamp: expect.stringMatching(/^\d{13}$/) },
-      messageAttributes: { kind: { stringValue: 'fega', dataType: 'String' } },
-    });
-
-    await send({ do: 'put', bucket, key: 'forbidden/file' });
-    await until(() => service.logs.find(({ line }) => line.includes('AccessDenied')), 'the refusal');
-    // The four bytes of the object; the refused call did not reach S3.
-    expect(engine.traffic.counters()['work s3 PutObject']).toEqual({ calls: 1, bytesIn: 4, bytesOut: 0 });
-  });
-
-  // Each takes two visibility timeouts: side by side.
-  it.concurrent.each(['fail', 'throw'])(
-    'gives a message that fails (%s) to the dead letters after its receives',
-    async (how) => {
-      await send({ do: how, key: how });
-      const dead = await until(
-        async () => {
-          const { Messages } = await service.sqs.send(
-            new ReceiveMessageCommand({
-              QueueUrl: engine.connection.outputs.ExportRequestsDeadLetterQueueUrl,
-              WaitTimeSeconds: 1,
-              MaxNumberOfMessages: 10,
-              // The other test's message is soon in sight again.
-              VisibilityTimeout: 1,
-            }),
-          );
-          return Messages?.find(({ Body }) => JSON.parse(Body ?? '{}').key === how);
-        },
-        'the dead letter',
-        25_000,
-      );
-      expect(dead.Body).toContain(how);
-      expect(received(how).map(({ attributes }) => attributes.ApproximateReceiveCount)).toEqual(['1', '2']);
-    },
-  );
 });
 
 describe('a web page', () => {
@@ -226,17 +121,5 @@ describe('a web page', () => {
       headers: { Origin: 'http://localhost:3000' },
     });
     expect(status).toBe(200);
-  });
-});
-
-describe('the connection file', () => {
-  it('is for its owner only, and is gone when the engine is', async () => {
-    const connectionPath = join(folder, 'connection.json');
-    const own = await Service.start({ assemblyDir: folder, connectionPath });
-    expect(JSON.parse(readFileSync(connectionPath, 'utf8'))).toEqual(own.connection);
-    expect(statSync(connectionPath).mode & 0o777).toBe(0o600);
-    await own.stop();
-    expect(existsSync(connectionPath)).toBe(false);
-    await expect(fetch(own.connection.proxyUrl)).rejects.toThrow();
   });
 });
