@@ -119,6 +119,6 @@ test('a call that hangs ends with the time that was given', async () => {
   const client = new EventBridgeClient({ ...testClient, maxAttempts: 1, requestHandler: hanging });
   const events = eventBridgeEvents({ client, busArn, deployment: 'd' });
   for (const withinMs of [20, 0, -5000]) {
-    await expect(events.publish(accepted, withinMs)).rejects.toThrow();
+    await expect(events.publish(accepted, withinMs)).rejects.toMatchObject({ code: 'temporarily_unavailable' });
   }
 });
