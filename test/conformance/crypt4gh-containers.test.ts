@@ -11,8 +11,11 @@ import {
   sha256,
 } from '../helpers/crypt4gh-vectors.ts';
 
-/** Whole, cut at odd places and around segments, and byte by byte. */
-const chunkSizes = [Number.POSITIVE_INFINITY, 997, 65_563, 65_564, 65_565, 1];
+/** Whole, cut at odd places and around segments, and byte by byte where that is soon done. */
+function chunkSizesOf(vector: ContainerVector): number[] {
+  const sizes = [Number.POSITIVE_INFINITY, 997, 65_563, 65_564, 65_565];
+  return containerOf(vector).length < 4_000 ? [...sizes, 1] : sizes;
+}
 
 function hex(value: string | undefined): Uint8Array | undefined {
   return value === undefined ? undefined : Buffer.from(value, 'hex');
@@ -55,8 +58,9 @@ const refused = manifest.vectors.filter(({ expected }) => expected.outcome === '
 
 describe.each(decryptable.map((vector) => [vector.id, vector] as const))('%s decrypts', (_, vector) => {
   const container = containerOf(vector);
-  test.each(chunkSizes)('in chunks of %d bytes, for every reader', async (size) => {
-    for (const reader of vector.readers) expectPlaintext(vector, await decryptAs(vector, reader, size));
+  test('in chunks of any size, for every reader', async () => {
+    for (const size of chunkSizesOf(vector))
+      for (const reader of vector.readers) expectPlaintext(vector, await decryptAs(vector, reader, size));
   });
 
   const { not_readers: outsiders, writer_public_key_hex: writer } = vector;
@@ -86,8 +90,9 @@ describe.each(decryptable.map((vector) => [vector.id, vector] as const))('%s dec
 
 describe.each(refused.map((vector) => [vector.id, vector] as const))('%s is refused', (_, vector) => {
   const { category, also_accept: others = [], authentic_prefix_length: authentic = 0 } = vector.expected;
-  test.each(chunkSizes)('in chunks of %d bytes, nothing unauthentic given out', async (size) => {
-    for (const reader of vector.readers) {
+  const reads = chunkSizesOf(vector).flatMap((size) => vector.readers.map((reader) => ({ size, reader })));
+  test('in chunks of any size, nothing unauthentic given out', async () => {
+    for (const { size, reader } of reads) {
       const outcome = await decryptAs(vector, reader, size, hex(vector.required_sender_public_key_hex));
       expect(outcome.error).toBeInstanceOf(Crypt4ghError);
       expect([category, ...others]).toContain((outcome.error as Crypt4ghError).code);

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCli } from '../helpers/cli-run.ts';
 import { exportRows, type RequestRow, requestIdOf } from '../helpers/export-rows.ts';
@@ -27,41 +26,6 @@ afterAll(() => service?.stop());
 async function add(row: RequestRow, files = {}): Promise<void> {
   for (const statement of exportRows(row, files)) await service.sql(statement);
 }
-const run = (...argv: string[]) => runCli(['admin', ...argv], { env });
-
-test('the list is newest first, of one archive kind, and by state', async () => {
-  const { stdout, exitCode } = await run('list', '--json');
-  expect(exitCode).toBe(0);
-  const rows = stdout
-    .toString()
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line));
-  expect(rows).toMatchObject([
-    { requestId: staging, state: 'staging', counts: { total: 3, staged: 1, pending: 2 }, bytes: 10 },
-    { requestId: incomplete, state: 'incomplete', counts: { total: 2, staged: 1, pending: 0 }, bytes: 10 },
-  ]);
-  const chosen = await run('list', '--state', 'incomplete');
-  expect(chosen.stdout.toString()).toContain(incomplete);
-  expect(chosen.stdout.toString()).not.toContain(staging);
-});
-
-test('one export is shown with its files, each with state and reason', async () => {
-  const { stdout, exitCode } = await run('show', incomplete, '--files');
-  expect(exitCode).toBe(0);
-  expect(stdout.toString()).toContain('incomplete: 1 of 2 files staged, 1 given up');
-  expect(stdout.toString()).toContain(`EGAD1-${incomplete}.delivery.jws`);
-  expect(stdout.toString()).toMatch(/EGAF00000000002 +given_up +archive_damaged\n$/);
-});
-
-test.each([
-  ['never made', randomUUID()],
-  ['of another archive kind', elsewhere],
-])('an export that was %s is not found', async (_what, requestId) => {
-  const { stderr, exitCode } = await run('show', requestId);
-  expect(exitCode).toBe(4);
-  expect(stderr).toContain('There is no such request, or it was not consumed yet.');
-});
 
 test('the commands of docs/operations.md work', async () => {
   const [block] = blocksOf('docs/operations.md').filter(({ section }) => section === 'What happened to an export');

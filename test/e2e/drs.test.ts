@@ -55,15 +55,4 @@ describe('the function that strangers reach', () => {
     const { environment } = service.engine.functions.definition('drs');
     expect(Object.keys(environment).filter((name) => /^ARCHIVE_/.test(name))).toEqual([]);
   });
-
-  test('asks the database twice, for access and for the name, however many passports there are', async () => {
-    const datasets = ['EGAD1', ...Array.from({ length: 11 }, (_, at) => `EGAD2${at}`)];
-    const visas = await Promise.all(datasets.map((datasetId) => service.visa({ datasetId })));
-    const passports = await Promise.all(
-      Array.from({ length: 10 }, (_, at) => service.passport(`researcher-${at}`, visas)),
-    );
-    expect((await posted(passports, `${objects}/${fileId}/access/plaintext`)).status).toBe(200);
-    expect(service.calls('drs rds-data ExecuteStatement')).toBe(2);
-    expect(calls()).toEqual(['drs rds-data ExecuteStatement']);
-  });
 });

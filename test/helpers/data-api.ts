@@ -26,6 +26,18 @@ export interface DataApiFault {
   readonly carriedOut?: boolean;
 }
 
+/** Deletes all rows and restarts the sequences. A deletion is twenty times as quick as `truncate`, unless there are thousands of rows. */
+const emptied = `do $$ declare cleared text; begin
+  perform set_config('session_replication_role', 'replica', true);
+  for cleared in select format('%I.%I', schemaname, tablename) from pg_tables
+    where schemaname in ('sda', 'data_out') and tablename not in ('schema_migrations', 'dataset_events') loop
+    if pg_relation_size(cleared) > 200000 then execute 'truncate ' || cleared || ' cascade';
+    else execute 'delete from ' || cleared; end if;
+  end loop;
+  perform setval(oid, 1, false) from pg_class
+    where relkind = 'S' and relnamespace in ('sda'::regnamespace, 'data_out'::regnamespace);
+end $$`;
+
 /** One for each worker: its test files run one after the other. */
 let shared: Promise<TestDatabase> | undefined;
 
@@ -68,9 +80,7 @@ export class TestDatabase implements AsyncDisposable {
     shared ??= TestDatabase.migrated();
     const { database } = await shared;
     const test = new TestDatabase({ ...database, close: async () => {} });
-    await test.sql(`do $$ begin execute (
-      select 'truncate ' || string_agg(format('%I.%I', schemaname, tablename), ', ') || ' restart identity cascade' from pg_tables
-      where schemaname in ('sda', 'data_out') and tablename not in ('schema_migrations', 'dataset_events')); end $$`);
+    await test.sql(emptied);
     return test;
   }
 

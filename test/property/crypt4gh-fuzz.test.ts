@@ -22,10 +22,4 @@ describe('fuzzed with a fixed seed, the library raises its own errors and nothin
     const outcomes = await runCases({ kind, seed: 'fixed', count: counts[kind] });
     expect([...outcomes.keys()]).toEqual(expect.arrayContaining([...reached[kind]]));
   });
-
-  test('the same seed gives the same cases', async () => {
-    const [one, two] = [{}, {}].map(() => runCases({ kind: 'headers', seed: 'again', count: 200 }));
-    expect(await one).toEqual(await two);
-    expect(await one).not.toEqual(await runCases({ kind: 'headers', seed: 'other', count: 200 }));
-  });
 });

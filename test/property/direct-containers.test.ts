@@ -77,17 +77,3 @@ test('any range of a container is those bytes of the whole, and costs no more of
   });
   await fc.assert(property, { numRuns });
 });
-
-test('the same request gives the same tag and bytes, another one another tag', async () => {
-  const property = fc.asyncProperty(editLists, positions, positions, async (list, one, other) => {
-    const { file, world } = archived(list);
-    const visible = applyPlainly(plaintext, list).length;
-    fc.pre(Math.max(one, other) < visible);
-    const ask = (start: number) => containerPart(file, bob.publicKey, { start, end: visible }, world.direct);
-    const [first, again, different] = [await ask(one), await ask(one), await ask(other)];
-    expect(again.etag).toBe(first.etag);
-    expect(Buffer.from(again.header).equals(first.header)).toBe(true);
-    if (one !== other) expect(different.etag).not.toBe(first.etag);
-  });
-  await fc.assert(property, { numRuns });
-});

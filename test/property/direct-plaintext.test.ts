@@ -97,20 +97,3 @@ test('any coordinates of any edited file give those bytes of the whole edited fi
     { numRuns },
   );
 });
-
-test('ranges side by side are the whole', async () => {
-  await fc.assert(
-    fc.asyncProperty(lists, fc.integer({ min: 1_000, max: 90_000 }), async (editList, step) => {
-      const { made, visible } = await fileWith(editList);
-      const parts: Buffer[] = [];
-      for (let start = 0; start < visible.length; start += step) {
-        const headers = { Range: `bytes=${start}-${start + step - 1}`, 'If-Range': made.etag };
-        const { status, body } = await representationReply(httpRequest({ headers }), made, () => {});
-        expect(status).toBe(206);
-        parts.push(await received(body));
-      }
-      expect(Buffer.concat(parts).equals(visible)).toBe(true);
-    }),
-    { numRuns: Math.ceil(numRuns / 4) },
-  );
-});

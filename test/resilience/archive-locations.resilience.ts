@@ -76,17 +76,3 @@ test('they are served directly, and a URL of one is of the second bucket', async
   const described = await service.direct(`ga4gh/drs/v1/objects/${fileIds['small.vcf']}`, visa);
   expect(JSON.parse(described.text)).toMatchObject({ size: 1000 });
 });
-
-test('a bucket that the settings do not name is an error with its own code, and the log names file and place', async () => {
-  const fileId = fileIds['small.vcf'] ?? '';
-  await place(fileId, 'https://s3.example.org/archive-of-2020');
-  const { status, bytes } = await service.direct(`files/${fileId}`, await service.visa());
-  expect([status, JSON.parse(bytes.toString()).code]).toEqual([500, 'archive_location_unknown']);
-  expect(bytes.toString()).not.toContain('2020');
-  const line = service.logs.find(({ line }) => line.includes('"code":"archive_location_unknown"'))?.line ?? '{}';
-  const place_ = '"https://s3.example.org/archive-of-2020"';
-  expect(JSON.parse(line).detail).toBe(
-    `file ${fileId}: the archive location ${place_} names no bucket of the settings`,
-  );
-  await place(fileId, `https://s3.example.org/${second}`);
-});

@@ -6,7 +6,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import { copyWithSettings } from '../helpers/assembly-with-settings.ts';
 import { Service, until } from '../helpers/service.ts';
-import { metricsOf } from '../helpers/sqs-event.ts';
 
 /** The service with the setting `events`: what operators see on the bus, and what happens to an export when the bus is away. */
 const folder = mkdtempSync(join(tmpdir(), 'data-out-events-'));
@@ -47,13 +46,6 @@ test('an export that is accepted is an event, which names the request, and no pe
   await service.settled(requestId);
 });
 
-test('an export that is rejected is an event without the reason', async () => {
-  const visa = await service.visa({ datasetId: 'EGAD2' });
-  const requestId = await service.exported({ id: 'EGAD1', visa, publicKey });
-  const { detail } = await eventOf(requestId, 'Export Rejected');
-  expect(detail).toEqual({ requestId, state: 'rejected', deployment: 'DataOutService' });
-});
-
 test('a delivery that is settled is one event, however often its message comes', async () => {
   const requestId = randomUUID();
   const hash = 'ab'.repeat(32);
@@ -80,32 +72,4 @@ test('a delivery that is settled is one event, however often its message comes',
 test('for an export that succeeds or is rejected, the consumer and the function of receipts call EventBridge, and no other one', () => {
   const callers = Object.keys(service.engine.traffic.counters()).filter((call) => call.includes(' events '));
   expect(callers.sort()).toEqual(['consume-export events PutEvents', 'settle-delivery events PutEvents']);
-});
-
-test.each([
-  ['hangs', { delayMs: 10_000, drop: true }],
-  ['refuses the role', { error: { status: 400, code: 'AccessDeniedException' } }],
-])('while EventBridge %s, an export is carried out once, and the lost event is on record', async (_name, fault) => {
-  const remove = service.engine.traffic.addFault(({ service: name }) => (name === 'events' ? fault : undefined));
-  try {
-    service.logs.length = 0;
-    const requestId = await exported();
-    const rows = await service.settled(requestId);
-    expect(rows.map(({ event }) => event).filter((event) => event !== 'settled')).toEqual(['accepted', 'staged']);
-    const documents = () =>
-      service.logs
-        .filter(({ functionName, line }) => functionName === 'consume-export' && line.startsWith('{'))
-        .map(({ line }) => JSON.parse(line) as Record<string, unknown>);
-    const lost = await until(() => documents().find(({ message }) => message === 'event lost'), 'the log line');
-    expect(lost).toMatchObject({ level: 'ERROR', requestId, state: 'accepted' });
-    const counted = () => metricsOf(documents()).find((metrics) => 'EventLost' in metrics);
-    const metrics = await until(counted, 'the metric');
-    expect(metrics).toMatchObject({ ExportAccepted: 1, EventLost: 1 });
-    const { ExportRequestsQueueUrl: url } = service.connection.outputs;
-    await until(async () => ((await service.queueDepth(url)) === 0 ? true : undefined), 'the message to be gone');
-    expect(documents().filter(({ message }) => message === 'export accepted')).toHaveLength(1);
-    expect(eventsOf(requestId, 'Export Accepted')).toEqual([]);
-  } finally {
-    remove();
-  }
 });

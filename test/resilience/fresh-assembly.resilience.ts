@@ -4,7 +4,6 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { EngineError } from '../../lib/local/errors.ts';
 import { freshAssembly } from '../../lib/local/template/fresh-assembly.ts';
-import { synthProgress } from '../../lib/local/template/synth-progress.ts';
 
 /** In the place of the CDK's command: counts its runs, writes what it reads into a template and a bundle. */
 const fakeCdk = `
@@ -99,21 +98,6 @@ describe('it synthesizes again', () => {
     await freshAssembly({ root });
     expect(readFileSync(at('cdk.out/Some.template.json'), 'utf8')).toBe('deployed');
   });
-
-  test('but not for a part that no function holds', async () => {
-    write('lib/client/cli/a.ts', 'second');
-    await freshAssembly({ root });
-    expect(runs()).toBe(1);
-  });
-});
-
-test('a synth that fails says why, and the next call tries again', async () => {
-  write('lambdas/a.ts', 'broken');
-  await expect(freshAssembly({ root })).rejects.toThrow('a.ts:1: unexpected token');
-  await expect(freshAssembly({ root })).rejects.toThrow('The synth of the template failed');
-  write('lambdas/a.ts', 'mended');
-  await freshAssembly({ root });
-  expect(runs()).toBe(3);
 });
 
 test('a synth that fails names what stopped it, and its log has the rest', async () => {
@@ -135,26 +119,6 @@ test('a synth that fails names what stopped it, and its log has the rest', async
   expect(readFileSync(at('cdk.out/local/synth.log'), 'utf8')).toBe(`${said.join('\n')}\n`);
 });
 
-function standardError(isTTY: boolean) {
-  const shown: string[] = [];
-  const stream = { isTTY, write: (text: string | Uint8Array) => shown.push(String(text)) > 0 };
-  return { stream, shown };
-}
-
-test('a synth on a terminal is one line that counts the functions', async () => {
-  const { stream, shown } = standardError(true);
-  await freshAssembly({ root, ...synthProgress(stream) });
-  expect(shown.join('')).toBe(
-    'Synthesizing the template, about 10 s\rSynthesizing the template, about 10 s; functions bundled: 1\n',
-  );
-});
-
-test('a synth of another process is waited for', async () => {
-  write('busy', '');
-  await freshAssembly({ root });
-  expect([runs(), existsSync(at('cdk.out/local/manifest.json'))]).toEqual([2, true]);
-});
-
 test('two at the same time share one synth', async () => {
   await Promise.all([freshAssembly({ root }), freshAssembly({ root })]);
   expect(runs()).toBe(1);
@@ -164,14 +128,4 @@ test('a lock of a process that has ended is taken over', async () => {
   write('cdk.out/local/inputs.lock', '999999999');
   await freshAssembly({ root });
   expect([runs(), existsSync(at('cdk.out/local/inputs.lock'))]).toEqual([1, false]);
-});
-
-test('a signal ends the synth, and the next call does it', async () => {
-  const ending = new AbortController();
-  await expect(
-    freshAssembly({ root, signal: ending.signal, onSynth: () => setImmediate(() => ending.abort()) }),
-  ).rejects.toThrow('abort');
-  const before = runs();
-  await freshAssembly({ root });
-  expect(runs()).toBe(before + 1);
 });

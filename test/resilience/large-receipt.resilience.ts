@@ -34,14 +34,6 @@ const name = 'EGAD1-11111111-1111-4111-8111-111111111111';
 /** Bytes of the function. */
 const memory = 512 * 1024 * 1024;
 
-test('100,000 files are settled in one receipt, within the memory of the function', { timeout: 120_000 }, async () => {
-  const { outcome, receipts, peak } = await settled(100_000);
-  expect(outcome).toMatchObject({ outcome: 'settled', state: 'incomplete', staged: 90_000, missing: 10_000 });
-  const only = { name: `${name}.delivery.jws`, part: undefined, parts: undefined };
-  expect(receipts).toEqual([{ ...only, files: 90_000, missing: 10_000, last: 'EGAF00000099999' }]);
-  expect(peak).toBeLessThan(memory);
-});
-
 test('250,000 files are settled in three receipts, the one with the plain name last', {
   timeout: 240_000,
 }, async () => {

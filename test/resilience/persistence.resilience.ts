@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -223,17 +223,6 @@ describe('bin/start.ts', () => {
     expect(existsSync(join(dataDir, 'engine.lock'))).toBe(false);
   });
 
-  test('takes the rights of others from a folder that an earlier engine left, so that they reach nothing in it', async () => {
-    const dataDir = join(folder, 'loose');
-    mkdirSync(dataDir);
-    chmodSync(dataDir, 0o777);
-    const { child, ended } = await start(['--data-dir', dataDir]);
-    await connectionIn(join(dataDir, 'connection.json'));
-    expect(isOwnersOnly(dataDir)).toBe(true);
-    child.kill('SIGTERM');
-    expect(await ended).toEqual({ code: 0, stderr: '' });
-  });
-
   test('the highest port leaves any free one to the second API', async () => {
     const { child, cwd, ended } = await start(['--port', '65535']);
     const { proxyUrl, dataOutUrl = '' } = await connectionIn(join(cwd, '.local/connection.json'));
@@ -260,10 +249,4 @@ describe('bin/start.ts', () => {
     expect(stderr).toContain(message);
     expect(stderr).toContain('Usage: npm start');
   });
-});
-
-test('without a cloud assembly it says how to make one', async () => {
-  const options = { assemblyDir: join(folder, 'nothing'), connectionPath: join(folder, 'none.json') };
-  await expect(startEngine(options)).rejects.toThrow(/cdk synth|npm run synth/);
-  expect(existsSync(options.connectionPath)).toBe(false);
 });

@@ -116,17 +116,6 @@ All commands from there to a decrypted file: ${folder}/first-steps.sh
   );
 });
 
-test('--verbose shows all commands, and what the functions log', async () => {
-  const started = start('--data-dir', folder, '--verbose');
-  child = started;
-  let said = '';
-  for (const stream of [started.stdout, started.stderr]) stream.on('data', (text) => (said += String(text)));
-  await until(() => (said.includes('npx data-out list') ? true : undefined), 'the commands');
-  const { proxyUrl } = JSON.parse(readFileSync(join(folder, 'connection.json'), 'utf8'));
-  await fetch(`${proxyUrl}/files?inbox=false`);
-  await until(() => (/^proxy-access \{.*"status":"?401/m.test(said) ? true : undefined), 'a line of the access log');
-});
-
 describe('the printed commands', () => {
   const commandsOf = (said: string) => {
     const [, script = ''] = /: (\S+first-steps\.sh)$/m.exec(said) ?? [];

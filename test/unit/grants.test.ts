@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type AccessEntry, grantText } from '../../lib/local/iam/access.ts';
 import { parsePolicy } from '../../lib/local/iam/policy.ts';
-import { report, reportText } from '../grants/report.ts';
-import { unmarked } from '../grants/table.ts';
+import { report } from '../grants/report.ts';
 import type { Grant } from '../helpers/function-roles.ts';
 
 const role = 'arn:aws:iam::0:role/work';
@@ -37,26 +36,4 @@ test('a call that its role does not allow is told, and one of a role outside the
   const denied = call('s3:Delete', 'a1', { refusal });
   const { denied: told } = report(grants, [denied, { ...denied, role: 'arn:aws:iam::0:role/of-a-fixture' }]);
   expect(told).toEqual([denied]);
-});
-
-test('the report counts by function, and names what is too much and what is missing', () => {
-  const refusal = 'because no identity-based policy allows the s3:Delete action';
-  const text = reportText(
-    report(grants, [call('s3:Put', 'a1', { origin: 'url' }), call('s3:Delete', 'a1', { refusal })]),
-  );
-  expect(text).toBe(`Work
-  allowed and used: 1
-    s3:Put a1 (url)
-  allowed and never used: 2
-    s3:Get a1
-    s3:Get a*
-  denied: 1
-    s3:Delete a1 ${refusal}
-
-1 functions, 3 grants: 2 never used, 1 calls denied
-`);
-});
-
-test('a table is compared without its marks', () => {
-  expect(unmarked('b°, c†')).toBe('b, c');
 });

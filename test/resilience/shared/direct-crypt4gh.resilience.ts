@@ -1,10 +1,9 @@
-import { DeleteObjectCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { generateKeyPair } from '../../../lib/crypt4gh/index.ts';
 import { collect } from '../../helpers/crypt4gh-vectors.ts';
 import { bytesOf } from '../../helpers/made-files.ts';
 import { readPlainly } from '../../helpers/plain-crypt4gh.ts';
-import { expectProblem, type RawReply, type RawRequest } from '../../helpers/raw-http.ts';
+import type { RawReply, RawRequest } from '../../helpers/raw-http.ts';
 import { Service } from '../../helpers/service.ts';
 
 /**
@@ -61,29 +60,8 @@ async function follow(reply: RawReply, headers: Record<string, string> = {}): Pr
 }
 const bytesIn = async (response: Response) => Buffer.from(await response.arrayBuffer());
 const directKeys = async () => (await service.outboxKeys()).filter((name) => name.startsWith('direct/'));
-const outbox = () => ({ Bucket: service.connection.outputs.OutboxBucketName });
-
-async function removeContainers(): Promise<void> {
-  for (const Key of await directKeys()) await service.s3.send(new DeleteObjectCommand({ ...outbox(), Key }));
-}
 
 describe('a small container', () => {
-  test('is streamed with its length: a header of 124 bytes for the key, then the archived body unchanged', async () => {
-    const reply = await container(small);
-    const { body } = await bodyOf(small);
-    expect([reply.status, reply.complete, reply.bytes.length]).toEqual([200, true, 124 + body.length]);
-    expect(reply.headers).toMatchObject({
-      'content-length': String(124 + body.length),
-      'content-type': 'application/octet-stream',
-      'accept-ranges': 'bytes',
-      'cache-control': 'no-store',
-      'content-disposition': `attachment; filename="${small.fileId}-small.vcf.c4gh"`,
-      etag: expect.stringMatching(/^"[0-9a-f]{64}"$/),
-    });
-    expect(reply.bytes.subarray(124).equals(body)).toBe(true);
-    expect(plaintextIn(reply.bytes).equals(small.plaintext)).toBe(true);
-  });
-
   test('that broke off is taken up by another call: the same tag, and together the same bytes', async () => {
     const whole = await container(small);
     const broken = await container(small, { onText: (text) => text.length < 200_000 });
@@ -139,62 +117,6 @@ describe('a large container', () => {
     });
     expect([first.status, rest.status]).toEqual([206, 206]);
     expect(Buffer.concat([await bytesIn(first), await bytesIn(rest)]).equals(whole)).toBe(true);
-  });
-
-  test('for another key is another object, which only that key opens', async () => {
-    const other = generateKeyPair();
-    const headers = { 'Public-Key': Buffer.from(other.publicKey).toString('base64') };
-    const bytes = await bytesIn(await follow(await container(large, { headers })));
-    expect(() => plaintextIn(bytes)).toThrow('not for this reader');
-    expect(readPlainly(bytes, other.privateKey).equals(large.plaintext)).toBe(true);
-  });
-});
-
-describe('an assembly that is not finished', () => {
-  const nothingLeft = async () => {
-    expect(await directKeys()).toEqual([]);
-    expect((await service.s3.send(new ListMultipartUploadsCommand(outbox()))).Uploads ?? []).toEqual([]);
-  };
-
-  test('because the dataset was withdrawn meanwhile: 403, and nothing is left', async () => {
-    await removeContainers();
-    const heal = service.engine.traffic.addFault(({ caller, action }) =>
-      caller === 'direct-file' && action === 'UploadPartCopy'
-        ? { action: () => service.setDataset('EGAD1', 'deprecated') }
-        : undefined,
-    );
-    try {
-      expectProblem(await container(large), 403, 'forbidden');
-    } finally {
-      heal();
-      await service.setDataset('EGAD1', 'released');
-    }
-    await nothingLeft();
-    expect((await container(large)).status).toBe(307);
-  });
-});
-
-describe('with coordinates', () => {
-  const part = (from: Sample, start: number, end: number) =>
-    container(from, {}, `&startCoordinate=${start}&endCoordinate=${end}`);
-
-  test.each([
-    [1_000_000, 1_100_000],
-    [2_999_000, 9_999_999],
-  ])('%i to %i: a container of just the segments, which opens to exactly these bytes', async (start, end) => {
-    const reply = await part(small, start, end);
-    expect([reply.status, reply.complete]).toEqual([200, true]);
-    expect(plaintextIn(reply.bytes).equals(small.plaintext.subarray(start, end))).toBe(true);
-    const segments = Math.ceil(Math.min(end, 3_000_000) / 65_536) - Math.floor(start / 65_536);
-    expect(reply.bytes.length).toBeLessThanOrEqual(124 + 92 + segments * 65_564);
-    const again = await part(small, start, end);
-    expect([again.headers.etag, again.bytes.equals(reply.bytes)]).toEqual([reply.headers.etag, true]);
-  });
-
-  test('of a large part of a large file: made inside S3', async () => {
-    const [start, end] = [100_000, 19_000_000];
-    const bytes = await bytesIn(await follow(await part(large, start, end)));
-    expect(plaintextIn(bytes).equals(large.plaintext.subarray(start, end))).toBe(true);
   });
 });
 

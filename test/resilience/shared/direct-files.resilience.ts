@@ -9,7 +9,7 @@ import { collect } from '../../helpers/crypt4gh-vectors.ts';
 import { invokeAlone } from '../../helpers/function-process.ts';
 import { gatewayEvent } from '../../helpers/gateway-event.ts';
 import { bytesOf } from '../../helpers/made-files.ts';
-import { expectProblem, type RawReply, type RawRequest } from '../../helpers/raw-http.ts';
+import { expectProblem, type RawRequest } from '../../helpers/raw-http.ts';
 import { Service, until } from '../../helpers/service.ts';
 import { watchMark, writeWatch } from '../../helpers/write-watch.ts';
 
@@ -80,13 +80,6 @@ function whenReading(start: number, fault: Fault): () => void {
   );
 }
 
-/** What the function logged of the reply with these headers. */
-async function servedLine(headers: RawReply['headers']): Promise<Record<string, unknown>> {
-  const requestId = String(headers['x-request-id']);
-  const isWanted = ({ line }: { readonly line: string }) => line.includes('"served"') && line.includes(requestId);
-  return JSON.parse(await until(() => service.logs.find(isWanted)?.line, 'the log line'));
-}
-
 test('no line of the access log has the name behind an id', async () => {
   const named = (name: string) => service.direct(`files/${file.fileId}/${name}`, visa);
   expect((await named('r%C3%A4w%20data.bam')).bytes.equals(plaintext)).toBe(true);
@@ -116,28 +109,6 @@ describe('the whole', () => {
     const expected = readStarts.map((start, index) => `bytes=${start}-${(ends[index] ?? 0) - 1}`);
     // They may end in any order.
     expect(ranges.toSorted()).toEqual(expected.toSorted());
-  });
-
-  test('is logged with who, what and how much, without the visa', async () => {
-    const { headers } = await get({ headers: { Range: 'bytes=5-9' } });
-    const { fileId, datasetId, kind, status, bytes, promised } = await servedLine(headers);
-    expect({ fileId, datasetId, kind, status, bytes, promised }).toEqual({
-      fileId: file.fileId,
-      datasetId: 'EGAD1',
-      kind: 'plaintext',
-      status: 206,
-      bytes: 5,
-      promised: 5,
-    });
-    for (const part of visa.split('.')) expect(service.logs.some((log) => log.line.includes(part))).toBe(false);
-  });
-
-  test('is never logged as received: Lambda does not say that a reader went away', async () => {
-    const { complete, headers } = await get({ onText: () => false });
-    expect(complete).toBe(false);
-    const line = await servedLine(headers);
-    expect(line).toMatchObject({ bytes: size, promised: size });
-    expect(line).not.toHaveProperty('complete');
   });
 });
 
@@ -189,24 +160,6 @@ describe('a failure in mid-reply breaks the connection', () => {
     // Ranges beside it are whole.
     const beside = await get({ headers: { Range: `bytes=0-${20 * 65_536 - 1}` } }, damaged.fileId);
     expect([beside.status, beside.complete]).toEqual([206, true]);
-  });
-
-  test('the body was replaced', async () => {
-    const stop = whenReading(readStarts[2], { error: { status: 412, code: 'PreconditionFailed' } });
-    expect(await expectBroken(file.fileId, plaintext, 2 * mebibyte)).toBeGreaterThan(0);
-    stop();
-    expect(await get()).toMatchObject({ status: 200, complete: true });
-  });
-
-  test('in the first segment, or before: it still is a status', async () => {
-    const damaged = await service.archive('EGAD1', 'damaged at once.bin', 1000);
-    const { body, put } = await archived(damaged.fileId);
-    const bytes = await body();
-    bytes[0]! ^= 1;
-    await put(bytes);
-    expectProblem(await get({}, damaged.fileId), 500, 'archive_damaged');
-    await put(bytes.subarray(1));
-    expectProblem(await get({}, damaged.fileId), 500, 'archive_damaged');
   });
 });
 

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { encrypt, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
 import { readArchiveKeys } from '../../../lib/ops/secrets/archive-keys.ts';
@@ -97,11 +96,6 @@ const cases = withRecords.flatMap((name) =>
 );
 
 describe('the records of a ticket are those of htslib', () => {
-  test.each(cases)('%s %s', async (name, text) => {
-    const reply = text === 'whole' ? await ticket(name) : await posted(name, { regions: parsed(text) });
-    expect(found(name, await joined(reply), text)).toEqual(answers[name]?.[text]);
-  });
-
   test.each(cases)('%s %s, encrypted for a key of the caller', async (name, text) => {
     const body = { encryptionScheme: 'C4GH', ...(text !== 'whole' && { regions: parsed(text) }) };
     const reply = await posted(name, body, key);
@@ -146,34 +140,6 @@ describe('the pieces', () => {
 
   test('of a whole CRAM are the file', async () => {
     expect((await joined(await ticket('reads.cram'))).equals(vector('reads.cram'))).toBe(true);
-  });
-
-  test('of a whole CRAM in parts begin with containers, as its index names them, also where that is damaged', async () => {
-    // The containers of reads.cram, by its CRAI, 60 times one after the other.
-    const [cram, crai] = [vector('reads.cram'), gunzipSync(vector('reads.cram.crai')).toString()];
-    const [start, end] = [548, cram.length - endMarkers.CRAM.length];
-    const copies = Array.from({ length: 60 }, (_, copy) => copy * (end - start));
-    const containers = copies.flatMap((copy) =>
-      crai
-        .trim()
-        .split('\n')
-        .map((line) => Number(line.split('\t')[3]) + copy),
-    );
-    const index = containers.map((container) => `0\t1\t10\t${container}\t0\t1\n`).join('');
-    const records = copies.map(() => cram.subarray(start, end));
-    const bytes = Buffer.concat([cram.subarray(0, start), ...records, endMarkers.CRAM]);
-    for (const [name, beside] of [
-      ['whole.cram', index],
-      ['damaged.cram', 'no index'],
-    ] as const) {
-      await service.archiveBytes('EGAD1', `${name}.crai`, streamed(Buffer.from(beside)));
-      ids[name] = (await service.archiveBytes('EGAD1', name, streamed(bytes))).fileId;
-      const urls = urlsOf(await ticket(name));
-      const starts = urls.slice(1).map(({ url }) => Number(/\.records\.(\d+)_/.exec(url)?.[1]));
-      expect(starts).toHaveLength(2);
-      expect(starts.every((at) => containers.includes(at))).toBe(beside === index);
-      expect(Buffer.concat(await Promise.all(urls.map(bytesOf))).equals(bytes)).toBe(true);
-    }
   });
 
   test('of a large file for a key are a container of the archived body', async () => {

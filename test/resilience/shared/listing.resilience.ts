@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { AwsCall, Fault } from '../../../lib/local/endpoint/traffic.ts';
+import type { AwsCall } from '../../../lib/local/endpoint/traffic.ts';
 import { type RawReply, type RawRequest, rawRequest } from '../../helpers/raw-http.ts';
 import { basic, type ListedFile, Service } from '../../helpers/service.ts';
 
@@ -47,10 +47,6 @@ async function list(query: string): Promise<Listing> {
   return JSON.parse(reply.text) as Listing;
 }
 
-async function namesOf(query: string): Promise<readonly string[]> {
-  return (await list(query)).files.map(({ fileName }) => fileName);
-}
-
 const isSecondPage = ({ caller, action, url }: AwsCall) =>
   caller === 'files' && action === 'ListObjectsV2' && url.includes('continuation-token=');
 
@@ -71,30 +67,6 @@ describe('an outbox of 2,500 files', () => {
     }
   });
 
-  // Clients in the field ask for pages until one is shorter than asked for.
-  test.each([1000, 1001, 2500])(
-    'is listed exactly once over pages of %i, each page full but the last',
-    async (perPage) => {
-      const seen: string[] = [];
-      for (let page = 0; ; page += 1) {
-        const listing = await list(`&page=${page}&per_page=${perPage}`);
-        expect(listing.page).toBe(String(page));
-        seen.push(...listing.files.map(({ fileName }) => fileName));
-        if (listing.files.length < perPage) break;
-        expect(listing.files).toHaveLength(perPage);
-      }
-      expect(seen).toEqual(names);
-    },
-  );
-
-  test('S3 is asked only as far as the page goes', async () => {
-    service.engine.traffic.resetCounters();
-    await list('&per_page=1000');
-    expect(service.calls('files s3 ListObjectsV2')).toBe(1);
-    await list('&per_page=1001');
-    expect(service.calls('files s3 ListObjectsV2')).toBe(3);
-  });
-
   test('begins to arrive before S3 is asked for its second page', async () => {
     const arrived: string[] = [];
     let atSecondPage: string | undefined;
@@ -107,29 +79,5 @@ describe('an outbox of 2,500 files', () => {
     // The whole first S3 page, and nothing of the second.
     expect([999, 1000].map((at) => atSecondPage?.includes(names[at] ?? '?'))).toEqual([true, false]);
     expect((JSON.parse(reply.text) as Listing).files).toHaveLength(2500);
-  });
-
-  const error = (status: number, code: string): Fault => ({ error: { status, code } });
-  test.each([
-    ['refuses', error(403, 'AccessDenied')],
-    ['breaks the connection', { drop: true }],
-  ])('S3 %s on its second page: the reply breaks off and is not JSON', async (_, fault: Fault) => {
-    const logged = service.logs.length;
-    const heal = service.engine.traffic.addFault((call) => (isSecondPage(call) ? fault : undefined));
-    const reply = await get('?inbox=false').finally(heal);
-    expect([reply.status, reply.complete]).toEqual([200, false]);
-    expect([999, 1000].map((at) => reply.text.includes(names[at] ?? '?'))).toEqual([true, false]);
-    expect(() => JSON.parse(reply.text)).toThrow(SyntaxError);
-    const lines = service.logs.slice(logged).filter(({ functionName }) => functionName === 'files');
-    expect(lines.some(({ line }) => line.includes('reply broke off'))).toBe(true);
-  });
-
-  test('callers that go away in the middle, and many at once, do not disturb others', async () => {
-    const heal = service.engine.traffic.addFault((call) => (isSecondPage(call) ? { delayMs: 100 } : undefined));
-    const gone = await Promise.all(Array.from({ length: 4 }, () => get('?inbox=false', { onText: () => false })));
-    for (const reply of gone) expect(reply.complete).toBe(false);
-    const lists = await Promise.all(Array.from({ length: 8 }, () => namesOf('')));
-    heal();
-    for (const listed of lists) expect(listed).toEqual(names);
   });
 });

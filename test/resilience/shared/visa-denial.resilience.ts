@@ -1,15 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { generateKeyPair } from '../../../lib/crypt4gh/index.ts';
 import type { AwsCall } from '../../../lib/local/endpoint/traffic.ts';
 import { opsProcess } from '../../helpers/ops-process.ts';
 import { expectProblem } from '../../helpers/raw-http.ts';
-import { Service, until } from '../../helpers/service.ts';
+import { Service } from '../../helpers/service.ts';
 
 /** What an operator denies with `data-out-ops visa deny` is refused at every door, and in what waits behind them. */
 
 let service: Service;
 let fileId: string;
-const { publicKey } = generateKeyPair();
 
 beforeAll(async () => {
   service = await Service.shared();
@@ -64,31 +62,6 @@ describe('a visa on the deny list', () => {
     expect([status, text]).toEqual([401, expect.not.stringContaining('stolen')]);
     await tool('allow', ...entry('--jti', 'stolen'));
     expect(await doors(visa)).toEqual(open);
-  });
-
-  test('exports nothing', async () => {
-    await tool('deny', ...entry('--jti', 'stolen'));
-    const requestId = await service.exported({ id: 'EGAD1', visa: await stolen(), publicKey });
-    expect(await service.settled(requestId)).toMatchObject([{ event: 'rejected', reason: 'visa_denied' }]);
-    await tool('allow', ...entry('--jti', 'stolen'));
-  });
-
-  test('stops the files of an export that was accepted before', async () => {
-    const subject = 'waiting';
-    const visa = await service.visa({ subject, claims: { jti: 'stolen' } });
-    const heal = service.engine.traffic.addFault((call) =>
-      call.caller === 'stage-file' && readsDenyList(call) ? unavailable : undefined,
-    );
-    const requestId = await service.exported({ id: 'EGAD1', visa, publicKey });
-    const accepted = async () =>
-      (await service.audit(requestId)).some(({ event }) => event === 'accepted') || undefined;
-    await until(accepted, 'the request to be accepted');
-    await tool('deny', ...entry('--jti', 'stolen'));
-    heal();
-    const rows = await service.settled(requestId);
-    expect(rows).toMatchObject([{ event: 'accepted' }, { event: 'rejected', reason: 'visa_denied', fileId }]);
-    expect(await service.outboxKeys(subject)).toEqual([]);
-    await tool('allow', ...entry('--jti', 'stolen'));
   });
 });
 

@@ -1,38 +1,13 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { settings } from '../../../bin/settings.ts';
 import { isReceiptName } from '../../../lib/contract/delivery.ts';
-import { formatPublicKey, generateKeyPair } from '../../../lib/crypt4gh/index.ts';
+import { generateKeyPair } from '../../../lib/crypt4gh/index.ts';
 import { localTarget } from '../../../lib/ops/target.ts';
-import { assembly } from '../../helpers/assembly.ts';
 import { runTool } from '../../helpers/ops-world.ts';
 import { Service, until } from '../../helpers/service.ts';
-import { templatesOf } from '../../helpers/synthesized.ts';
 
 const recipient = generateKeyPair();
 const jane = 'researcher';
 let service: Service;
-
-/** Copy the assembly to a folder, with the policy and the mode that `withdrawal: 'purge'` gives to the function. */
-async function copyThatPurges(folder: string): Promise<string> {
-  cpSync(await assembly(), folder, { recursive: true });
-  const wanted = templatesOf({ ...settings, withdrawal: 'purge' }).served.toJSON().Resources;
-  const path = join(folder, 'DataOutService.template.json');
-  const template = JSON.parse(readFileSync(path, 'utf8'));
-  for (const [id, resource] of Object.entries<{ Type: string; Properties: Record<string, unknown> }>(wanted)) {
-    if (!id.startsWith('FunctionsWithdraw')) continue;
-    const { PolicyDocument, Environment } = resource.Properties;
-    Object.assign(
-      template.Resources[id].Properties,
-      PolicyDocument && { PolicyDocument },
-      Environment && { Environment },
-    );
-  }
-  writeFileSync(path, JSON.stringify(template));
-  return folder;
-}
 
 /** Archive files, also put each into other datasets, and release all. @returns their ids */
 async function filesIn(datasetId: string, names: readonly string[], others: readonly string[] = []) {
@@ -82,11 +57,6 @@ describe('by default', () => {
     service.logs.length = 0;
   });
 
-  test('a released dataset is left alone, and counted as nothing', async () => {
-    expect(await run()).toMatchObject({ ok: true });
-    expect(lines().join('\n')).toContain('"WithdrawnInOutbox":0');
-  });
-
   test('containers of a deprecated dataset are counted, and stay', async () => {
     await service.setDataset('EGAD1', 'deprecated');
     expect(await run()).toMatchObject({ ok: true });
@@ -115,52 +85,5 @@ describe('by default', () => {
     expect(told.match(/"event":"(staged|purged)"/g)).toHaveLength(4);
     await run();
     expect(lines().join('\n')).toContain('"WithdrawnInOutbox":0');
-  });
-});
-
-describe("with withdrawal: 'purge'", () => {
-  const folder = mkdtempSync(join(tmpdir(), 'data-out-purge-'));
-  beforeAll(async () => {
-    service = await Service.start({ assemblyDir: await copyThatPurges(folder) });
-  });
-  afterAll(async () => {
-    await service?.stop();
-    rmSync(folder, { recursive: true });
-  });
-
-  test('containers of a deprecated dataset go, once, and those of another dataset stay', async () => {
-    const fileIds = await filesIn('EGAD11', ['a.bam', 'b.bam']);
-    const [other = ''] = await filesIn('EGAD12', ['c.bam']);
-    const requestId = await exported('EGAD11', 2);
-    const kept = await exported('EGAD12', 1);
-    await service.setDataset('EGAD11', 'deprecated');
-    for (const _ of [1, 2]) expect(await run()).toMatchObject({ ok: true });
-    expect(await namesOf()).toEqual([other]);
-    expect(await withdrawn(requestId)).toEqual(
-      [...fileIds]
-        .sort()
-        .map((fileId) =>
-          expect.objectContaining({ event: 'withdrawn', fileId, recipient: service.prefix(jane), bytes: 3_124 + 28 }),
-        ),
-    );
-    for (const fileId of fileIds) expect(await stateOf(requestId, fileId)).toEqual(['withdrawn', null]);
-    expect(await withdrawn(kept)).toEqual([]);
-  });
-
-  test('a container of direct access goes, too', async () => {
-    // So large that S3 makes the container.
-    const { fileId } = await service.archive('EGAD41', 'large.bam', 7_000_000);
-    await service.setDataset('EGAD41', 'released');
-    const visa = await service.visa({ datasetId: 'EGAD41' });
-    const reply = await service.direct(`files/${fileId}?destinationFormat=CRYPT4GH`, visa, {
-      headers: { 'Public-Key': Buffer.from(formatPublicKey(recipient.publicKey)).toString('base64') },
-    });
-    expect(reply.status).toBe(307);
-    const direct = async () => (await keys()).filter((key) => key.startsWith('direct/'));
-    expect(await direct()).toHaveLength(1);
-    await service.setDataset('EGAD41', 'deprecated');
-    expect(await run()).toMatchObject({ ok: true });
-    expect(await direct()).toEqual([]);
-    expect(service.logs.filter(({ line }) => /"(level)":"ERROR"/.test(line))).toEqual([]);
   });
 });

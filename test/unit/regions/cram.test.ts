@@ -44,18 +44,18 @@ describe('the header of a CRAM file', () => {
   }
   const names = (count: number) => Array.from({ length: count }, (_, at) => `@SQ\tSN:c${at}\tLN:${at + 1}\n`).join('');
 
-  test('can have a million names', async () => {
-    const { references, memoryBytes } = await readHead(memory(cramOf(names(1_000_000))), 'CRAM');
+  test('can have many names', async () => {
+    const { references, memoryBytes } = await readHead(memory(cramOf(names(20_000))), 'CRAM');
     expect([references.length, references[0], references.at(-1)]).toEqual([
-      1_000_000,
+      20_000,
       { name: 'c0', length: 1 },
-      { name: 'c999999', length: 1_000_000 },
+      { name: 'c19999', length: 20_000 },
     ]);
-    expect(memoryBytes).toBeGreaterThan(1_000_000 * (100 + 2 * 'c99999'.length));
+    expect(memoryBytes).toBeGreaterThan(20_000 * (100 + 2 * 'c9999'.length));
   });
 
   test('is refused with more names than any reader can use', async () => {
-    const error = await readHead(memory(cramOf(names(2 ** 20 + 1))), 'CRAM').catch((reason) => reason);
+    const error = await readHead(memory(cramOf('@SQ\tSN:x\n'.repeat(2 ** 20 + 1))), 'CRAM').catch((reason) => reason);
     expect(error).toEqual(new RegionsError('it has more than 1048576 references'));
   });
 });

@@ -1,7 +1,7 @@
 import { parseKeySet } from '../../../client/api/receipts/key-set.ts';
 import { verifyReceipt } from '../../../client/api/receipts/verify-receipt.ts';
 import { isReceiptName } from '../../../contract/delivery.ts';
-import { idPart } from '../../../service/archive/container-name.ts';
+import { idPart } from '../../../service/containers/container-name.ts';
 import { formatBytes } from '../../../terminal/output.ts';
 import { setDatasetEvent } from '../../commands/dataset.ts';
 import { OpsError } from '../../errors.ts';

@@ -10,12 +10,14 @@ vi.mock('../../../../lib/crypt4gh/header/payloads.ts', { spy: true });
 const own = generateKeyPair();
 const dataKey = Buffer.concat([Buffer.alloc(8), Buffer.alloc(32, 7)]);
 const editList = Buffer.from('01000000' + '00000000', 'hex');
+const editListCutShort = Buffer.from('01000000' + '01000000', 'hex');
 const unknownType = Buffer.from('02000000', 'hex');
 const tooMany = Array.from({ length: headerLimits.dataKeys + 1 }, () => dataKey);
 
 describe('a header that is refused leaves no copy of a data key', () => {
   test.each<[string, readonly Buffer[], number]>([
     ['multiple-edit-lists', [dataKey, editList, editList, dataKey], 2],
+    ['malformed-edit-list', [dataKey, editListCutShort], 1],
     ['unknown-packet-type', [dataKey, dataKey, unknownType], 2],
     ['too-many-packets', tooMany, 257],
   ])('%s', (code, payloads, copies) => {

@@ -75,6 +75,13 @@ describe('a container of another writer', () => {
     });
   });
 
+  test('whose key differs in one byte is another writer', async () => {
+    const container = await encrypted({ senderKey });
+    for (const [at, byte] of sender.entries()) {
+      await expect(decrypted(container, { sender: sender.with(at, byte ^ 1) })).rejects.toThrow(NoMatchingKeyError);
+    }
+  });
+
   test('for another reader is reported as such, for any writer', async () => {
     const { privateKey } = generateKeyPair();
     for (const options of [{}, { sender }]) {

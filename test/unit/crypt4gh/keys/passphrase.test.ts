@@ -52,12 +52,6 @@ describe('a passphrase in bytes', () => {
     expect(hex(await parsed)).toBe(privateKeyHex);
   });
 
-  test('stays as it is when a key is written', async () => {
-    const bytes = bytesOf(passphrase);
-    await formatPrivateKey(key, { passphrase: bytes });
-    expect(bytes).toEqual(bytesOf(passphrase));
-  });
-
   test('is wrong, or empty, as a string is', async () => {
     const { text } = passphraseVectors.find(({ name }) => name === 'bcrypt')!;
     await expect(parsePrivateKey(text, bytesOf('Tromso'))).rejects.toMatchObject({ code: 'wrong-passphrase' });

@@ -58,10 +58,6 @@ describe('written private keys', () => {
     expect(await codeOf(text)).toBe('passphrase-required');
   });
 
-  test('a passphrase of no characters is refused, it would protect nothing', async () => {
-    await expect(formatPrivateKey(alice, { passphrase: '' })).rejects.toThrow(RangeError);
-  });
-
   test('a key of the wrong length is a mistake of the caller', async () => {
     await expect(formatPrivateKey(alice.subarray(1))).rejects.toThrow(RangeError);
   });

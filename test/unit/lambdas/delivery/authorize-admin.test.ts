@@ -69,13 +69,6 @@ test('an administrator may call export, and nothing else of the API', async () =
   );
 });
 
-test('a known user without the role is let through as one, so that the function can answer 403', async () => {
-  const handler = await coldHandler();
-  expect(await handler(authorizerEvent(basic('reader', 'correct:horse')))).toEqual(
-    answer('Allow', 'reader', { isAdministrator: 'false' }),
-  );
-});
-
 test('a refusal has its reason, which the gateway makes a 401', async () => {
   const handler = await coldHandler();
   const detail = 'user name or password is wrong';

@@ -139,15 +139,6 @@ describe('a file', () => {
     expect(log.documents()).toContainEqual(expect.objectContaining({ message: 'ended', requestId, fileId: 'EGAF1' }));
   });
 
-  test('of a dataset that was withdrawn: rejected, the message is gone', async () => {
-    await world.event('EGAD1', 'deprecated');
-    expect(await stage(['EGAF1'])).toEqual(back());
-    expect(metricsOf(log.documents())).toEqual([{ FileRejected: 1, reason: 'not_released' }]);
-    expect(log.documents()).toContainEqual(
-      expect.objectContaining({ message: 'export rejected', requestId, fileId: 'EGAF1', reason: 'not_released' }),
-    );
-  });
-
   test('that is damaged is counted and named with the damage, and the message is gone', async () => {
     world.archive.delete('bodies/EGAF1');
     expect(await stage(['EGAF1', 'EGAF2'])).toEqual(back());
@@ -172,10 +163,6 @@ describe('a file', () => {
       detail: 'a mistake',
     };
     expect(log.documents()).toContainEqual(expect.objectContaining(named));
-  });
-
-  test('near the time limit comes back', async () => {
-    expect(await stage(['EGAF1', 'EGAF2'], 15_000)).toEqual(back('m0', 'm1'));
   });
 
   test('leaves no key of archive or recipient in the log', async () => {

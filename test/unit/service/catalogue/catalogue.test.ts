@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AwsError } from '../../../../lib/local/endpoint/errors.ts';
 import type { Catalogue } from '../../../../lib/service/archive/ports.ts';
 import { rdsCatalogue } from '../../../../lib/service/catalogue/catalogue.ts';
 import { TestDatabase } from '../../../helpers/data-api.ts';
@@ -216,9 +215,4 @@ describe('findReleasedFile', () => {
   ])('calls the archive damaged for %s', async (_name, fileId) => {
     await expect(find(fileId)).rejects.toThrow(expect.objectContaining({ code: 'archive_damaged' }));
   });
-});
-
-it('a query of a resuming cluster waits for it', async () => {
-  test.faults.push({ action: 'ExecuteStatement', error: new AwsError(400, 'DatabaseResumingException', '') });
-  expect(await catalogue.isReleased('EGAD1')).toBe(true);
 });

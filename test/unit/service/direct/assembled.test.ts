@@ -184,7 +184,7 @@ describe('nothing is visible, and no upload left,', () => {
     const made = container();
     await made;
     world.archive.set('bodies/EGAF1', Buffer.alloc(large));
-    await expect(assemble(made)).rejects.toThrow();
+    await expect(assemble(made)).rejects.toThrow('PreconditionFailed');
     nothingLeft();
   });
 

@@ -82,13 +82,6 @@ describe('the datasets of a caller', () => {
       body: '["EGAD1","EGAD3"]',
     });
   });
-
-  test('are decided again on every call', async () => {
-    const headers = await bearer();
-    expect((await list(headers)).body).toBe('["EGAD1"]');
-    catalogue.setReleased('EGAD1', false);
-    expect((await list(headers)).body).toBe('[]');
-  });
 });
 
 describe('the files of a dataset', () => {

@@ -75,46 +75,6 @@ describe('a part of a file', () => {
 });
 
 describe('under a stored edit list', () => {
-  const lists = [
-    ['edit/pos-20-el-single.header.bin', [[100, 600]]],
-    ['edit/pos-25-el-multi-segment.header.bin', [[70_000, 170_000]]],
-    [
-      'edit/pos-26-el-odd-three.header.bin',
-      [
-        [5, 15],
-        [150_015, 200_000],
-      ],
-    ],
-    ['edit/pos-27-el-skip-zero.header.bin', [[0, 20]]],
-    ['edit/pos-29-el-keep-beyond.header.bin', [[199_990, 200_000]]],
-    [
-      'edit/div-04-el-keep-zero.header.bin',
-      [
-        [0, 10],
-        [20, 30],
-      ],
-    ],
-  ] as const;
-
-  test.each(lists)('%s: coordinates count what it leaves', async (header, kept) => {
-    const visible = Buffer.concat(kept.map(([start, end]) => plaintext.subarray(start, end)));
-    const { part } = worldWith(header);
-    const middle = Math.floor(visible.length / 2);
-    for (const [start, end] of [
-      [0, visible.length],
-      [0, 1],
-      [middle - 1, middle + 1],
-      [1, visible.length - 1],
-      [visible.length - 1, visible.length],
-    ] as const) {
-      const made = await part({ start, end });
-      const bytes = await collect(made.stream(0, made.size));
-      expect(readPlainly(bytes, bob.privateKey).equals(visible.subarray(start, end))).toBe(true);
-    }
-    const beyond = part({ start: visible.length, end: visible.length + 1 });
-    await expect(beyond).rejects.toMatchObject({ size: visible.length });
-  });
-
   test('segments from several places are left out in between', async () => {
     const { part } = worldWith('edit/pos-26-el-odd-three.header.bin');
     const made = await part({ start: 0, end: 20 });

@@ -26,20 +26,6 @@ describe('the plaintext of a file', () => {
     expect((await collect(made.stream(0, 200_000))).equals(plaintext)).toBe(true);
   });
 
-  test.each([
-    [0, 1, 0, 1],
-    [65_535, 65_536, 0, 1],
-    [65_536, 65_537, 1, 2],
-    [65_535, 65_537, 0, 2],
-    [100_000, 150_000, 1, 3],
-    [199_999, 200_000, 3, 4],
-  ])('bytes [%i, %i) come from segments [%i, %i), which alone are read', async (start, end, first, last) => {
-    const { world, open } = worldWith();
-    const made = await open();
-    expect((await collect(made.stream(start, end))).equals(plaintext.subarray(start, end))).toBe(true);
-    expect(world.archive.bytesRead).toBe(Math.min(last * segment, 200_112) - first * segment);
-  });
-
   test('is opened without a byte of the body', async () => {
     const { world, open } = worldWith();
     await open();
@@ -59,43 +45,6 @@ describe('the plaintext of a file', () => {
     world.archive.set(archiveFilePath, vector('edit/body.bin'));
     others.push(await plaintextOf({ ...file, archiveFilePath }, world.direct));
     expect(new Set([etag, ...others.map((other) => other.etag)]).size).toBe(4);
-  });
-
-  test('of an empty body is empty', async () => {
-    const made = await worldWith({ archiveFileSize: 0 }, Buffer.alloc(0)).open();
-    expect(made.size).toBe(0);
-    expect((await collect(made.stream(0, 0))).length).toBe(0);
-  });
-
-  test('is opened by whichever archive key fits', async () => {
-    const { world, open } = worldWith();
-    world.archiveKeys = [vectorKey('bob'), vectorKey('alice')];
-    expect((await open()).size).toBe(200_000);
-  });
-});
-
-describe('an edit list in the stored header', () => {
-  // The bytes that each one keeps, by the makers of the vectors.
-  test.each([
-    ['edit/pos-20-el-single.header.bin', [[100, 600]]],
-    ['edit/pos-25-el-multi-segment.header.bin', [[70_000, 170_000]]],
-    [
-      'edit/pos-26-el-odd-three.header.bin',
-      [
-        [5, 15],
-        [150_015, 200_000],
-      ],
-    ],
-    ['edit/pos-27-el-skip-zero.header.bin', [[0, 20]]],
-    ['edit/pos-29-el-keep-beyond.header.bin', [[199_990, 200_000]]],
-    ['edit/pos-30-el-skip-beyond.header.bin', []],
-  ])('%s: sizes and positions are of what it leaves', async (header, kept) => {
-    const visible = Buffer.concat(kept.map(([start, end]) => plaintext.subarray(start, end)));
-    const made = await worldWith({ header: vector(header) }).open();
-    expect(made.size).toBe(visible.length);
-    expect((await collect(made.stream(0, made.size))).equals(visible)).toBe(true);
-    const [from, to] = [Math.floor(visible.length / 3), visible.length - 1];
-    if (to > from) expect((await collect(made.stream(from, to))).equals(visible.subarray(from, to))).toBe(true);
   });
 });
 

@@ -57,7 +57,6 @@ function get({ headers = {}, ...parts }: RequestParts = {}, token = visa) {
 
 const bytesOf = (body: ReplyBody) => collect(body as AsyncIterable<Uint8Array>);
 const crypt4gh = { destinationFormat: 'CRYPT4GH' };
-const coordinates = { startCoordinate: '65000', endCoordinate: '66000' };
 
 describe('the plaintext', () => {
   test('is what a visa alone gives, and its recipient is recorded when it has gone out', async () => {
@@ -69,24 +68,6 @@ describe('the plaintext', () => {
     const file = { requestId: 'gateway-request', fileId: 'EGAF1', datasetId: 'EGAD1', kind: 'plaintext' };
     expect(served).toEqual([{ ...file, status: 200, bytes: 200_000, promised: 200_000 }]);
   });
-
-  test('by Range, by coordinates, by HEAD', async () => {
-    const range = await get({ headers: { Range: 'bytes=65000-65999' } });
-    expect([range.status, (await bytesOf(range.body)).equals(plaintext.subarray(65_000, 66_000))]).toEqual([206, true]);
-    const part = await get({ query: coordinates });
-    expect([part.status, part.headers['Content-Length']]).toEqual([200, '1000']);
-    expect((await bytesOf(part.body)).equals(plaintext.subarray(65_000, 66_000))).toBe(true);
-    expect(part.headers.ETag).not.toBe(range.headers.ETag);
-    const read = world.archive.bytesRead;
-    const head = await get({ method: 'HEAD' });
-    expect(head).toMatchObject({ status: 200, body: '', headers: { 'Content-Length': '200000' } });
-    expect(head.headers.ETag).toBe(range.headers.ETag);
-    expect(world.archive.bytesRead).toBe(read);
-  });
-
-  test('by an encoded id', async () => {
-    expect((await get({ pathParameters: { fileId: '%45GAF1' } })).status).toBe(200);
-  });
 });
 
 describe('a container', () => {
@@ -97,12 +78,6 @@ describe('a container', () => {
     expect(headers['Content-Disposition']).toBe('attachment; filename="EGAF1-EGAF1.bam.c4gh"');
     expect(readPlainly(await bytesOf(body), bob.privateKey).equals(plaintext)).toBe(true);
     expect(served).toMatchObject([{ kind: 'container', bytes: 200_236 }]);
-  });
-
-  test('between coordinates', async () => {
-    const { body } = await get({ query: { ...crypt4gh, ...coordinates }, headers: { 'Public-Key': publicKey } });
-    const bytes = await bytesOf(body);
-    expect(readPlainly(bytes, bob.privateKey).equals(plaintext.subarray(65_000, 66_000))).toBe(true);
   });
 });
 

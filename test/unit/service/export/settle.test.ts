@@ -8,6 +8,8 @@ import { ExportPipeline } from '../../../helpers/export-pipeline.ts';
 const own = '11111111-1111-4111-8111-111111111111';
 /** At the same time, the id decides. */
 const older = '00000000-0000-4000-8000-000000000000';
+/** Later than the other ones, whatever its id. */
+const later = '01111111-1111-4111-8111-111111111111';
 const sameKey = '22222222-2222-4222-8222-222222222222';
 const otherKey = '33333333-3333-4333-8333-333333333333';
 const erased = '44444444-4444-4444-8444-444444444444';
@@ -59,6 +61,7 @@ async function receipt(key = receiptKey): Promise<DeliveryReceipt> {
 test('the receipt says of each file what the outbox has under its name, or why it is missing', async () => {
   await request(own, 'aa', 0, 10);
   await request(older);
+  await request(later, 'aa', 1);
   await request(sameKey, 'aa', 1);
   await request(otherKey, 'bb', 2);
   await world.database.sql(`insert into sda.files (stable_id, submission_file_path, decrypted_file_size)
@@ -67,7 +70,7 @@ test('the receipt says of each file what the outbox has under its name, or why i
     select id, case stable_id when 'F1' then repeat('AB', 32) else 'none' end, 'SHA256', 'UNENCRYPTED' from sda.files`);
   await file(own, 'F1', 'staged', { bytes: 11 });
   await file(own, 'F2', 'staged', { bytes: 12 });
-  await file(sameKey, 'F2', 'staged', { bytes: 22 });
+  await file(later, 'F2', 'staged', { bytes: 22 });
   await file(own, 'F3', 'superseded', { by: sameKey });
   await file(sameKey, 'F3', 'staged', { bytes: 23 });
   await file(own, 'F4', 'superseded', { by: otherKey });
@@ -178,6 +181,7 @@ describe('not settled: nothing is written', () => {
   test.each([
     ['a file changed after its end', 'update data_out.requests set revision = 2'],
     ['a file was opened again', "update data_out.request_files set state = 'waiting'"],
+    ['the recipient was erased', 'update data_out.requests set recipient = null'],
   ])('%s while it was settled', async (_, sql) => {
     await request(own);
     await file(own, 'F1', 'given_up');

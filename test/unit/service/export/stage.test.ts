@@ -179,13 +179,6 @@ describe('delivered again', () => {
     expect([await world.statesOf(id), world.outbox.writes]).toEqual([['EGAF1: staged'], 1]);
   });
 
-  test('a message that overtakes the mark of its row is carried out', async () => {
-    const id = await sent(['EGAF1']);
-    await setState('waiting');
-    await world.stage();
-    expect([await world.statesOf(id), world.outbox.objects.size]).toEqual([['EGAF1: staged'], 1]);
-  });
-
   test.each(['staged', 'superseded', 'given_up'])('a row that is %s needs no S3, and asks again', async (state) => {
     await sent(['EGAF1']);
     await setState(state);

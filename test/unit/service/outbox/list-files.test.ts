@@ -113,15 +113,6 @@ describe('receipts that are not asked for', () => {
     expect(await namesOf({ after: jws(1400), per_page: '3' })).toEqual(names(5).slice(0, 3));
     expect(served.map(({ rows }) => rows)).toEqual([5, 2, 1, 3]);
   });
-
-  test('leave an empty listing where there is nothing else', async () => {
-    outbox.stage(mine, { name: jws(1) });
-    expect((await listing({ query: outboxOnly })).files).toEqual([]);
-  });
-});
-
-test('an empty outbox is an empty listing, not an error', async () => {
-  expect(await listing({ query: outboxOnly })).toEqual({ statusCode: 200, statusText: 'OK', files: [], page: '0' });
 });
 
 test('rows behind a name: the page counts from there, and a name that is gone is not an obstacle', async () => {

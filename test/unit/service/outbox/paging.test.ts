@@ -45,7 +45,3 @@ test.each([
   const violations = fields.map((field) => expect.objectContaining({ field }));
   expect(() => parse(query)).toThrow(expect.objectContaining({ violations }));
 });
-
-test('the limit is named', () => {
-  expect(() => parse({ inbox: 'false', per_page: '50001' })).toThrow('50000');
-});

@@ -194,15 +194,6 @@ describe('fileExportsQueue', () => {
     expect(fileIds(taken)).toEqual(['EGAF0', 'EGAF1']);
   });
 
-  it('gives up after its time', async () => {
-    const { fileExports, pauses } = queue((ids) => reply([], ids));
-    await expect(fileExports.send(requestId, ids(1), recipient)).rejects.toThrow(
-      expect.objectContaining({ code: 'temporarily_unavailable' }),
-    );
-    expect(pauses.reduce((sum, pause) => sum + pause, 0)).toBeLessThanOrEqual(20_000);
-    expect(pauses.length).toBeGreaterThan(5);
-  });
-
   it('does not repeat what is our own fault', async () => {
     const { fileExports, calls } = queue((ids) => reply([], ids, true));
     await expect(fileExports.send(requestId, ids(1), recipient)).rejects.toThrow('InternalError');

@@ -112,13 +112,14 @@ describe('a key', () => {
   });
 
   test.each([
-    ['on another curve', spki('P-384')],
+    ['on another curve', spki('P-384'), 'P-256'],
     [
       'of another kind',
       generateKeyPairSync('ed25519').publicKey.export({ format: 'der', type: 'spki' }).toString('base64'),
+      'EC',
     ],
-    ['that is none', 'AAAA'],
-  ])('%s is refused', async (_, PublicKey) => {
-    await expect(signingJwk(kmsOver(reply({ PublicKey })).client, keyArn)).rejects.toThrow();
+    ['that is none', 'AAAA', 'asymmetric key'],
+  ])('%s is refused', async (_, PublicKey, why) => {
+    await expect(signingJwk(kmsOver(reply({ PublicKey })).client, keyArn)).rejects.toThrow(why);
   });
 });

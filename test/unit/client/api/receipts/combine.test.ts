@@ -34,7 +34,7 @@ describe('the receipts of a request', () => {
     ],
     ['the newer generation has begun', [at(2)(first!), ...parts.slice(1)], /1 part of 3 in generation 2$/],
   ])('are not whole when %s', (_, receipts, said) => {
-    expect(combine(receipts).lacking).toMatch(said);
+    expect(combine(receipts)).toMatchObject({ receipt: { complete: false }, lacking: expect.stringMatching(said) });
   });
 
   test('of the newest generation win, and copies of the only receipt do no harm', () => {

@@ -30,6 +30,12 @@ async function refusal(jws: Uint8Array): Promise<string> {
   }
 }
 
+/** With the next character as its last one. */
+function nextLast(jws: Buffer): string {
+  jws.writeUInt8(jws.readUInt8(jws.length - 1) + 1, jws.length - 1);
+  return jws.toString();
+}
+
 describe('a receipt', () => {
   test('is read when its signature holds', async () => {
     expect(await verifyReceipt(signer.sign(good), keys)).toEqual(good);
@@ -77,7 +83,8 @@ describe('a receipt', () => {
     ['nothing', ''],
     ['text', 'hello'],
     ['a line end', `${signer.sign(good)}\n`],
-    ['the unused bits of the last character set', `${signer.sign(good)}`.slice(0, -1) + 'BCDEF'[0]],
+    // A, Q, g or w: the next one has the same bits of the signature.
+    ['the unused bits of the last character set', nextLast(signer.sign(good))],
   ])('is refused if it is or has %s', async (_what, text) => {
     expect(await refusal(Buffer.from(text))).not.toBe('accepted');
   });
