@@ -71,7 +71,7 @@ export class DownloadWorld {
       files: rest.files ?? (await all(proxy.list())),
       folder: this.folder,
       parallel: 3,
-      existing: 'keep',
+      force: false,
       onEvent: (event) => this.events.push(event),
       ...rest,
     });

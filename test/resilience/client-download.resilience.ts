@@ -68,7 +68,7 @@ const containers = async () =>
 async function download(options: Partial<DownloadFilesOptions> = {}) {
   const proxy = new ProxyApi(connection());
   const files = await containers();
-  return await downloadFiles({ proxy, files, folder, parallel: 3, existing: 'keep', ...options });
+  return await downloadFiles({ proxy, files, folder, parallel: 3, force: false, ...options });
 }
 
 async function sha256(chunks: AsyncIterable<Uint8Array>): Promise<string> {

@@ -78,7 +78,7 @@ export function withSlash(url: URL): URL {
 }
 
 /** A request to which {@link authorized} adds the credentials. */
-export interface AuthorizedRequest extends Omit<TransportRequest, 'proxyAuthorization'> {
+export interface AuthorizedRequest extends TransportRequest {
   /** Names the request in errors, such as `the listing`. */
   readonly what: string;
   /** Researchers send a visa, and both of the first two their user name and password. */
@@ -88,9 +88,6 @@ export interface AuthorizedRequest extends Omit<TransportRequest, 'proxyAuthoriz
   /** Whether it must not be done twice: it is then not sent again once the service might have acted on it. Default: no. */
   readonly once?: boolean;
 }
-
-/** Longest visa that is sent twice: with the other headers, that is within the limit of a gateway. */
-const mostTwiceBytes = 4_500;
 
 /**
  * Sends a request with the user's credentials, reads the reply, and retries both as the transport's policy says. If the service
@@ -137,11 +134,8 @@ async function withCredentials(connection: ServiceConnection, asked: AuthorizedR
   const credentials = as === 'anyone' ? undefined : await connection.basic?.();
   const headers = { ...request.headers, ...(credentials && { authorization: basicAuthorization(credentials) }) };
   if (as !== 'researcher') return { ...request, headers };
-  const withVisa = (visa: string): TransportRequest => ({
-    ...{ ...request, headers: { ...headers, 'x-ga4gh-visa': visa } },
-    // In both headers: some intermediaries remove Proxy-Authorization. A long passport fits only once.
-    ...(visa.length <= mostTwiceBytes && { proxyAuthorization: `Bearer ${visa}` }),
-  });
+  // Not in Proxy-Authorization, which some intermediaries remove.
+  const withVisa = (visa: string) => ({ ...request, headers: { ...headers, 'x-ga4gh-visa': visa } });
   const bytesWith = (visa: string) => transport.headerBytes(withVisa(visa));
   const fits = (visa: string) => bytesWith(visa) <= limits.requestHeaderBytes;
   const visa = (await connection.visa()).trim();

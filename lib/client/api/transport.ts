@@ -1,6 +1,6 @@
-import type { Socket } from 'node:net';
+import { setMaxListeners } from 'node:events';
 import tls from 'node:tls';
-import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
+import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import { systemTiming, type Timing } from '../../common/timing.ts';
 import { ClientError, interrupted, throwIfInterrupted } from './errors.ts';
 import { isLoopback, type ProxyVariables, proxyFor } from './forward-proxy.ts';
@@ -27,8 +27,6 @@ export interface TransportRequest {
   readonly method?: 'GET' | 'HEAD' | 'POST';
   readonly url: URL;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Left out if the request goes through a forward proxy, which would take it for its own credentials. */
-  readonly proxyAuthorization?: string | undefined;
   readonly body?: string;
   readonly signal?: AbortSignal | undefined;
 }
@@ -61,11 +59,13 @@ export class Transport implements AsyncDisposable {
   readonly #dispatchers = new Map<string, Dispatcher>();
   /** Origins that have answered once: a later failure is more likely to pass. */
   readonly #known = new Set<string>();
-  readonly #connecting = new Set<Socket>();
+  /** The library ends no connection that is being made, and a process would wait for it. */
+  readonly #closing = new AbortController();
 
   constructor(settings: TransportSettings) {
     this.#settings = settings;
     this.timing = settings.timing ?? systemTiming;
+    setMaxListeners(0, this.#closing.signal);
   }
 
   /** Counts the failures of one piece of work, and waits between them. @param attempts default: those of the settings */
@@ -79,7 +79,7 @@ export class Transport implements AsyncDisposable {
    * @throws UnavailableError; ClientError `usage`, `interrupted`. Reading the body throws the same.
    */
   async send(request: TransportRequest): Promise<TransportReply> {
-    const { url, method = 'GET', body, signal } = request;
+    const { url, method = 'GET', body = null, signal } = request;
     this.checkScheme(url);
     throwIfInterrupted(signal);
     const proxy = proxyFor(url, this.#settings.proxies ?? {});
@@ -89,10 +89,14 @@ export class Transport implements AsyncDisposable {
         ? interrupted(error)
         : networkError(error, url, { known: this.#known.has(url.origin), proxy, withStore });
     try {
+      const [origin, path, headers] = [url.origin, `${url.pathname}${url.search}`, this.#headersOf(request)];
       const asked = this.#dispatcher(proxy?.url).request({
-        ...{ origin: url.origin, path: `${url.pathname}${url.search}`, method, headers: this.#headersOf(request) },
-        ...(body !== undefined && { body }),
-        signal,
+        origin,
+        path,
+        method,
+        headers,
+        body,
+        signal: signal ?? null,
       });
       const reply = await orStopped(asked, signal);
       this.#known.add(url.origin);
@@ -117,14 +121,8 @@ export class Transport implements AsyncDisposable {
     return bytes;
   }
 
-  #headersOf({ url, headers, proxyAuthorization }: TransportRequest): Record<string, string> {
-    const isDirect = proxyFor(url, this.#settings.proxies ?? {}) === undefined;
-    return {
-      'user-agent': this.#settings.userAgent,
-      'accept-encoding': 'identity',
-      ...headers,
-      ...(isDirect && proxyAuthorization !== undefined && { 'proxy-authorization': proxyAuthorization }),
-    };
+  #headersOf({ headers }: TransportRequest): Record<string, string> {
+    return { 'user-agent': this.#settings.userAgent, 'accept-encoding': 'identity', ...headers };
   }
 
   /** @throws ClientError `usage` for `http://` to another machine, unless the settings allow it */
@@ -139,10 +137,8 @@ export class Transport implements AsyncDisposable {
 
   /** Ends every connection, also those that are being made; requests under way fail. */
   async close(): Promise<void> {
-    const closed = [...this.#dispatchers.values()].map((dispatcher) => dispatcher.destroy());
-    this.#dispatchers.clear();
-    for (const socket of this.#connecting) socket.destroy();
-    await Promise.all(closed);
+    this.#closing.abort();
+    await Promise.all([...this.#dispatchers.values()].map((dispatcher) => dispatcher.destroy()));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -161,7 +157,7 @@ export class Transport implements AsyncDisposable {
   #makeDispatcher(proxy: URL | undefined): Dispatcher {
     const { stallMs = 30_000, extraAuthorities } = this.#settings;
     const ca = extraAuthorities === undefined ? undefined : [...trustedAuthorities(), extraAuthorities];
-    const tls = { timeout: connectMs, ...(ca && { ca }) };
+    const connect = { timeout: connectMs, signal: this.#closing.signal, ...(ca && { ca }) };
     const options: Agent.Options = {
       headersTimeout: stallMs,
       bodyTimeout: stallMs,
@@ -169,22 +165,8 @@ export class Transport implements AsyncDisposable {
       // One request at a time on a connection: no request waits behind a large reply.
       pipelining: 1,
     };
-    if (proxy === undefined) return new Agent({ ...options, connect: this.#watched(buildConnector(tls)) });
-    const clientFactory = (origin: URL, { connect }: { connect?: buildConnector.connector }) =>
-      new Pool(origin, connect && { connect: this.#watched(connect) });
-    return new ProxyAgent({ ...options, uri: proxy.href, requestTls: tls, proxyTls: tls, clientFactory });
-  }
-
-  /** The library ends no connection that is being made, and a process would wait for it. */
-  #watched(connect: buildConnector.connector): buildConnector.connector {
-    return (target, callback) => {
-      // The connector returns the socket, although its declaration does not say so.
-      const socket: unknown = connect(target, (...result: Parameters<buildConnector.Callback>) => {
-        this.#connecting.delete(socket as Socket);
-        callback(...result);
-      });
-      this.#connecting.add(socket as Socket);
-    };
+    if (proxy === undefined) return new Agent({ ...options, connect });
+    return new ProxyAgent({ ...options, uri: proxy.href, requestTls: connect, proxyTls: connect });
   }
 }
 
@@ -225,11 +207,9 @@ function replyOf(
 
 /** The library begins to look at the signal when it has a connection. */
 async function orStopped<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return await work;
   const { promise, reject } = Promise.withResolvers<never>();
-  const stop = () => reject(signal.reason);
-  signal.addEventListener('abort', stop, { once: true });
-  return await Promise.race([work, promise]).finally(() => signal.removeEventListener('abort', stop));
+  signal?.addEventListener('abort', reject, { once: true });
+  return await Promise.race([work, promise]).finally(() => signal?.removeEventListener('abort', reject));
 }
 
 function trustedAuthorities(): readonly string[] {

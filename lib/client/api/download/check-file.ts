@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { combinedCrc, emptyCrc, formatCrc } from '../../../common/crc64nvme.ts';
 import type { DeliveredFile } from '../../../contract/delivery.ts';
 import {
@@ -12,14 +12,14 @@ import {
 } from '../../../crypt4gh/index.ts';
 import { throwIfInterrupted } from '../errors.ts';
 import { headerDigest, headerSha256, loadCrc, readHeader } from './disk/container-digest.ts';
-import { ifThere, onDisk } from './disk/local-disk.ts';
+import { diskError, hasCode, onDisk } from './disk/local-disk.ts';
 import { differenceOf } from './expected.ts';
 
 /**
  * How far a file is what its receipt says: `plaintext` by the SHA-256 of the plaintext, `bytes` by CRC-64/NVME and the header's
  * digest, which show accidents but no forgery. `size_only`: nothing but its size could be compared, so it is not verified.
  */
-export type FileState = 'plaintext' | 'bytes' | 'size_only' | 'differs';
+export type FileState = 'plaintext' | 'bytes' | 'size_only' | 'differs' | 'cannot_be_read';
 
 export interface FileVerdict {
   readonly state: FileState;
@@ -50,8 +50,15 @@ const noSum = 'the catalogue has no SHA-256 of the plaintext';
 /** Compares a local file with its receipt. @returns `undefined` if it is missing @throws LocalDiskError; ClientError `interrupted` */
 export async function checkFile(options: CheckFileOptions): Promise<FileVerdict | undefined> {
   const { path, form, onBytes, signal } = options;
-  const handle = await onDisk(path, () => ifThere(open(path, flags)));
-  if (handle === undefined) return undefined;
+  let handle: FileHandle;
+  try {
+    handle = await open(path, flags);
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined;
+    // In a folder that several people share, a file can belong to another of them.
+    if (hasCode(error, 'EACCES')) return { state: 'cannot_be_read', size: 0, detail: 'permission denied' };
+    throw diskError(error, path);
+  }
   await using _file = handle;
   const found = await onDisk(path, () => handle.stat());
   if (!found.isFile()) return { state: 'differs', size: 0, detail: 'it is not a file' };

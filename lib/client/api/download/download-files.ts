@@ -6,9 +6,8 @@ import { LocalDiskError, makeFolder } from './disk/local-disk.ts';
 import { localPaths, NameClashes } from './disk/local-name.ts';
 import { downloadFile } from './download-file.ts';
 import type { DownloadEvent, FileResult } from './events.ts';
-import type { Existing } from './existing.ts';
 import type { Expected } from './expected.ts';
-import { type PieceMemory, Workers } from './workers.ts';
+import { Workers } from './workers.ts';
 
 export interface DownloadFilesOptions {
   readonly proxy: ProxyApi;
@@ -18,7 +17,8 @@ export interface DownloadFilesOptions {
   readonly folder: string;
   /** Requests at once; each takes memory for a piece of 8 MiB. */
   readonly parallel: number;
-  readonly existing: Existing;
+  /** Whether existing files that do not match their receipts are replaced. */
+  readonly force: boolean;
   /** What a file must be; default: no file is compared. */
   readonly expected?: ((file: ListedFile) => Expected | undefined) | undefined;
   /** Where a file lies in the folder: folders, made if they do not exist, and its name. Default: its name at the service. */
@@ -43,7 +43,7 @@ const mostUnavailable = 3;
  * @returns the outcome of each file; only programming errors are thrown
  */
 export async function downloadFiles(options: DownloadFilesOptions): Promise<DownloadReport> {
-  const { proxy, folder, parallel, existing, expected, place, onEvent = () => undefined, signal } = options;
+  const { proxy, folder, parallel, force, expected, place, onEvent = () => undefined, signal } = options;
   const files = [...options.files];
   const crc = await loadCrc();
   const workers = new Workers(parallel);
@@ -52,7 +52,7 @@ export async function downloadFiles(options: DownloadFilesOptions): Promise<Down
   let unavailable = 0;
   let stopped = await failureOf(() => makeFolder(folder));
 
-  const download = async (file: ListedFile, order: number, memory: PieceMemory) => {
+  const download = async (file: ListedFile, order: number, memory: Buffer) => {
     const { name, size } = file;
     const places = place?.(file) ?? [name];
     const folders = places.slice(0, -1);
@@ -62,7 +62,7 @@ export async function downloadFiles(options: DownloadFilesOptions): Promise<Down
       const paths = localPaths(join(folder, ...folders), places.at(-1) ?? name);
       clashes.claim(name, paths);
       path = paths.final;
-      const about = { proxy, file, folder, folders, paths, existing, expected: expected?.(file), crc };
+      const about = { proxy, file, folder, folders, paths, force, expected: expected?.(file), crc };
       result = { name, path, ...(await downloadFile({ ...about, memory, workers, order, onEvent, signal })) };
     });
     result ??= { name, size, path, outcome: 'failed', ...(error && { error }) };

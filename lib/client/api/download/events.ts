@@ -7,10 +7,8 @@ export type DownloadEvent =
   | { readonly type: 'started'; readonly name: string; readonly size: number; readonly kept: number }
   /** Bytes that came; negative: bytes that have to come again. */
   | { readonly type: 'progress'; readonly name: string; readonly bytes: number }
-  /** A request failed and is repeated after a pause. */
+  /** A request failed, or the remote file has changed: it is repeated. */
   | { readonly type: 'retrying'; readonly name: string; readonly error: ClientError }
-  /** The remote file has changed: the download restarts. */
-  | { readonly type: 'restarted'; readonly name: string }
   /** Not for files that were not begun before the user stopped the run. */
   | { readonly type: 'finished'; readonly result: FileResult };
 

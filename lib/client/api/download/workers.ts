@@ -1,35 +1,23 @@
 import { pieceBytes } from './part-file.ts';
 
-/** Memory for one piece at a time. */
-export class PieceMemory {
-  #memory: Buffer = Buffer.alloc(0);
-
-  /** Valid until the next call. */
-  of(bytes: number): Buffer {
-    if (this.#memory.length < bytes) {
-      this.#memory = Buffer.allocUnsafeSlow(Math.min(pieceBytes, Math.max(bytes, 2 * this.#memory.length)));
-    }
-    return this.#memory.subarray(0, bytes);
-  }
-}
-
-/** Workers, each with its memory, that fetch one piece at a time. */
+/** Memory for the pieces that are fetched at the same time: one piece for each worker. */
 export class Workers {
-  readonly #free: PieceMemory[];
-  readonly #waiting: { readonly order: number; readonly begin: (memory: PieceMemory) => void }[] = [];
+  readonly #free: Buffer[];
+  readonly #waiting: { readonly order: number; readonly begin: (memory: Buffer) => void }[] = [];
 
   constructor(count: number) {
-    this.#free = Array.from({ length: count }, () => new PieceMemory());
+    // The system gives memory for the bytes that are used.
+    this.#free = Array.from({ length: count }, () => Buffer.allocUnsafeSlow(pieceBytes));
   }
 
   /** A worker that is free. @param order of the file in the listing: the first file that waits gets the next worker */
-  async take(order: number): Promise<PieceMemory> {
+  async take(order: number): Promise<Buffer> {
     const free = this.#free.pop();
     if (free) return free;
     return await new Promise((begin) => this.#waiting.push({ order, begin }));
   }
 
-  give(memory: PieceMemory): void {
+  give(memory: Buffer): void {
     this.#waiting.sort((one, other) => one.order - other.order);
     const next = this.#waiting.shift();
     if (next) next.begin(memory);

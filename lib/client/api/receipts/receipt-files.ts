@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
-import { join, sep } from 'node:path';
+import { join } from 'node:path';
 import { type DeliveryReceipt, isReceiptName, receiptSuffix } from '../../../contract/delivery.ts';
-import { ifThere, onDisk } from '../download/disk/local-disk.ts';
+import { diskError, hasCode, ifThere, onDisk } from '../download/disk/local-disk.ts';
 import { ClientError } from '../errors.ts';
 import { combine, type Receipt } from './combine.ts';
 import type { ReceiptKeys } from './key-set.ts';
@@ -27,7 +27,7 @@ export const noReceipts: ReadReceipts = { receipts: [], refused: [], foreign: []
 
 /** Names of the receipts in a folder, sorted. @throws ClientError `not_found` if there is no such folder; LocalDiskError */
 export async function receiptNames(folder: string): Promise<readonly string[]> {
-  const names = await onDisk(`${folder}${sep}.`, () => ifThere(readdir(folder)));
+  const names = await onDisk(folder, () => ifThere(readdir(folder)));
   if (names === undefined) throw new ClientError('not_found', `there is no folder ${folder}`);
   return names.filter(isReceiptName).sort();
 }
@@ -113,7 +113,12 @@ export async function inParallel<T>(
 /** The file of a receipt. @throws ReceiptError if it cannot be one; LocalDiskError */
 async function bytesOf(path: string): Promise<Uint8Array> {
   const found = await onDisk(path, () => stat(path));
-  if (found.isFile() && found.size <= largestReceipt) return await onDisk(path, () => readFile(path));
+  if (found.isFile() && found.size <= largestReceipt) {
+    return await readFile(path).catch((error: unknown) => {
+      if (hasCode(error, 'EACCES')) throw new ReceiptError('this receipt cannot be read: permission denied');
+      throw diskError(error, path);
+    });
+  }
   throw new ReceiptError(`this is not a file, or it has more than ${largestReceipt} bytes`);
 }
 

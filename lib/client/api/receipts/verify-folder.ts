@@ -1,5 +1,5 @@
 import { readdir, stat } from 'node:fs/promises';
-import { basename, dirname, join, sep } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { SegmentCipher } from '../../../crypt4gh/index.ts';
 import { checkFile, type FileState } from '../download/check-file.ts';
 import { onDisk } from '../download/disk/local-disk.ts';
@@ -63,7 +63,7 @@ export function isAbsent(state: VerifiedState): boolean {
  */
 export async function* verifyFolder(options: VerifyFolderOptions): AsyncGenerator<VerifiedFile, void, undefined> {
   const { folder, claims } = options;
-  const here = await onDisk(`${folder}${sep}.`, () => readdir(folder));
+  const here = await onDisk(folder, () => readdir(folder));
   const unlisted = new Set(here.filter((name) => /\.c4gh$/i.test(name) && claims.of(name) === undefined).sort());
   for (const claim of claims.all()) {
     for await (const file of verifyClaim(claim, options)) {

@@ -110,7 +110,7 @@ async function changePassphrase(
   file: string,
   newPassphrase: () => Promise<string | undefined>,
 ): Promise<void> {
-  const { terminal } = session;
+  const { terminal, output } = session;
   const path = resolve(terminal.folder, file);
   const bytes = await readFile(path).catch(() => Buffer.alloc(0));
   if (bytes.includes('BEGIN OPENSSH')) {
@@ -119,16 +119,18 @@ async function changePassphrase(
   const privateKey = await readPrivateKey(path, session);
   using _wiped = wiping(privateKey);
   const { comment } = inspectPrivateKey(bytes);
-  // A comment that is not UTF-8 cannot be written back as it was, so it is left out.
-  const kept = comment?.includes('\ufffd') ? undefined : comment;
+  const isKept = comment !== undefined && !comment.includes('\ufffd');
   await writeOutput({ name: file, terminal, force: true, mode: 0o600 }, async (sink) => {
     const passphrase = await newPassphrase();
     const changed = await formatPrivateKey(privateKey, {
       ...(passphrase !== undefined && { passphrase: notEmpty(passphrase) }),
-      ...(kept !== undefined && { comment: kept }),
+      ...(isKept && { comment }),
     });
     await sink.write([Buffer.from(changed)]);
   });
+  if (comment !== undefined && !isKept) {
+    output.warn(`the comment in ${printable(file)} is not UTF-8 and was left out: ${printable(comment)}`);
+  }
 }
 
 function askNewPassphrase(terminal: Terminal, file: string): Promise<string> {

@@ -1,9 +1,9 @@
+import { parseJson } from '../../../common/untrusted-json.ts';
 import { publicKeyFingerprint, publicKeyOf } from '../../../crypt4gh/index.ts';
 import { formatDuration } from '../../../terminal/output.ts';
-import type { ServiceConnection } from '../../api/connection.ts';
+import { authorized, type ServiceConnection } from '../../api/connection.ts';
 import { ProxyApi } from '../../api/delivery-api.ts';
-import { UnavailableError } from '../../api/errors.ts';
-import { type Probe, probe } from '../../api/probe.ts';
+import { ServiceError, UnavailableError } from '../../api/errors.ts';
 import { pinCommand } from '../../api/receipts/key-set.ts';
 import { readPrivateKey, wiping } from '../key-files.ts';
 import { pinnedKeys, receiptKeys } from '../receipt-keys.ts';
@@ -31,43 +31,71 @@ export async function* examine(session: Session): Checks {
   yield* keys(session);
 }
 
-/** @returns the answer of the service; `undefined` if it does not come from a data-out service */
-async function* address({ terminal }: Session, { proxyUrl, transport }: ServiceConnection): Checks<Probe | undefined> {
+/** The time of an answer. */
+interface Clocks {
+  /** By the service's clock, to the second. */
+  readonly date: Date | undefined;
+  /** By this machine's clock: half-way between request and answer. */
+  readonly localDate: Date;
+}
+
+/** @returns when the service answered; `undefined` if the answer does not come from a data-out service */
+async function* address({ terminal }: Session, service: ServiceConnection): Checks<Clocks | undefined> {
   const check = 'address';
+  const { proxyUrl, transport } = service;
   if (proxyUrl === undefined) {
     const remedy = 'data-out setup asks for it; or give it with --url, DATA_OUT_URL, or url in the configuration file.';
     yield wrong(check, 'no address of the service is set', remedy);
     return undefined;
   }
-  let seen: Probe;
-  try {
-    seen = await probe(transport, new URL('openapi.json', proxyUrl), terminal.signal);
-  } catch (error) {
-    const isOwn = !(error instanceof UnavailableError) || /certificate|your forward proxy/.test(error.message);
-    yield failed(check, error, isOwn ? undefined : 'Check the address, then the network, firewalls, and HTTPS_PROXY.');
-    return undefined;
-  }
-  const { status, json, elapsedMs } = seen;
+  const now = () => transport.timing.now().getTime();
+  const sent = now();
   // The OpenAPI document of the proxy API.
-  const { openapi, paths } = Object(json) as Readonly<Record<string, unknown>>;
-  const isRight = status === 200 && typeof openapi === 'string' && '/files' in Object(paths);
+  const url = new URL('openapi.json', proxyUrl);
+  const request = { what: check, as: 'anyone', url, signal: terminal.signal } as const;
+  let document: unknown;
+  let date = new Date(Number.NaN);
+  try {
+    [document, date] = await authorized(service, request, async (reply) => {
+      return [parseJson(await reply.text(documentBytes)), new Date(reply.header('date') ?? '')] as const;
+    });
+  } catch (error) {
+    // Another service refuses the request.
+    if (!(error instanceof ServiceError)) {
+      const isOwn = !(error instanceof UnavailableError) || /certificate|your forward proxy/.test(error.message);
+      yield failed(
+        check,
+        error,
+        isOwn ? undefined : 'Check the address, then the network, firewalls, and HTTPS_PROXY.',
+      );
+      return undefined;
+    }
+  }
+  const received = now();
+  const { openapi, paths } = Object(document) as Readonly<Record<string, unknown>>;
   const { href, host } = proxyUrl;
-  if (isRight) yield ok(check, `${href} answers after ${formatDuration(elapsedMs)}`, { url: href });
-  else {
+  if (typeof openapi !== 'string' || !('/files' in Object(paths))) {
     const remedy =
       'Compare the whole address with the one that the archive gave you: it often ends in a version, as in https://data-out.example.org/v1/.';
-    yield wrong(check, `${host} answers with status ${status}, but not as a data-out service`, remedy, 'protocol');
+    yield wrong(check, `${host} answers, but not as a data-out service`, remedy, 'protocol');
+    return undefined;
   }
-  if (!isRight) return undefined;
-  yield checkClock(seen);
-  return seen;
+  yield ok(check, `${href} answers after ${formatDuration(received - sent)}`, { url: href });
+  const clocks = {
+    date: Number.isNaN(date.getTime()) ? undefined : date,
+    localDate: new Date((sent + received) / 2),
+  };
+  yield checkClock(clocks);
+  return clocks;
 }
+
+const documentBytes = 4 * 1024 * 1024;
 
 /** Milliseconds: half of the leeway of 60 seconds that the service gives a visa. */
 const skewMs = 30_000;
 
 /** Compares this machine's clock with the service's. */
-export function checkClock({ date, localDate }: Pick<Probe, 'date' | 'localDate'>): CheckResult {
+export function checkClock({ date, localDate }: Clocks): CheckResult {
   const check = 'clock';
   if (date === undefined) return skipped(check, 'the service does not say what time it is');
   // The header `Date` has whole seconds: on average, it is half a second behind.
@@ -80,7 +108,7 @@ export function checkClock({ date, localDate }: Pick<Probe, 'date' | 'localDate'
   return warning(check, text, remedy, details);
 }
 
-async function* visa({ settings, terminal }: Session, seen: Probe | undefined): Checks {
+async function* visa({ settings, terminal }: Session, seen: Clocks | undefined): Checks {
   const check = 'visa';
   if (settings.visa === undefined) {
     const remedy =
@@ -100,8 +128,8 @@ async function* credentials({ settings, terminal }: Session, proxy: ProxyApi): C
     return;
   }
   try {
-    const { files } = await proxy.listPage({ perPage: 1, signal: terminal.signal });
-    const outbox = files.length === 0 ? 'which is empty' : 'which has files';
+    const { done } = await proxy.list({ signal: terminal.signal }).next();
+    const outbox = done ? 'which is empty' : 'which has files';
     const user = settings.basic ? 'visa, user name and password are' : 'the visa is';
     yield ok(check, `${user} accepted: the service shows your outbox, ${outbox}`);
   } catch (error) {

@@ -50,7 +50,7 @@ export function downloadReporter(output: Output, progress: Progress, files: numb
       else if (event.type === 'progress') tasks.get(event.name)?.add(event.bytes);
       else if (event.type === 'finished') finished(event.result);
       else {
-        const text = remarkOn(event);
+        const text = `${event.error.message}; trying again`;
         if (remarks.get(event.name) !== text) output.note(about(event.name, text));
         remarks.set(event.name, text);
       }
@@ -84,13 +84,4 @@ export function downloadReporter(output: Output, progress: Progress, files: numb
 
 function about(name: string, text: string): string {
   return printable(text.startsWith(name) ? text : `${name}: ${text}`);
-}
-
-function remarkOn(event: Exclude<DownloadEvent, { type: 'started' | 'progress' | 'finished' }>): string {
-  switch (event.type) {
-    case 'retrying':
-      return `${event.error.message}; trying again`;
-    case 'restarted':
-      return 'the file was replaced; starting again';
-  }
 }

@@ -191,7 +191,7 @@ async function download(
   const { folder, parallel, force } = wanted;
   const place = wanted.originalPaths ? originalPlaces(files, claims, output) : undefined;
   const report = await downloadFiles({
-    ...{ proxy, files, folder, parallel, existing: force ? 'force' : 'keep', expected, place, signal },
+    ...{ proxy, files, folder, parallel, force, expected, place, signal },
     onEvent: reporter.onEvent,
   });
   progress.end();

@@ -44,7 +44,8 @@ async function expectRejection(
   { administrator, recipient, target, expected, signal }: Run,
   { reason, ...request }: { readonly id: string; readonly visa: string; readonly reason: string },
 ): Promise<void> {
-  const order = { ...request, kind: expected.archiveKind, publicKey: formatPublicKey(recipient.publicKey) };
+  const publicKey = formatPublicKey(recipient.publicKey);
+  const order = { ...request, type: 'datasetId', kind: expected.archiveKind, publicKey } as const;
   const { requestId } = await administrator().export(order, { signal });
   const newest = async () => (await Array.fromAsync(target.audit.newest({ requestId }, 1)))[0];
   const row = await poll(newest, { seconds: rejectionSeconds, signal, what: 'the audit trail has no row of it' });

@@ -254,7 +254,7 @@ describe('download', () => {
     const { mtime } = await stat(path);
     await writeFile(path, Buffer.alloc(containers[0]!.length));
     await utimes(path, mtime, mtime);
-    await writeFile(`${path}.part.json`, JSON.stringify({ format: 2, name: names[0], size: containers[0]!.length }));
+    await writeFile(`${path}.part.json`, JSON.stringify({ etag: '"a"', name: names[0], size: containers[0]!.length }));
     const kept = await download('--all');
     expect(kept).toMatchObject({ exitCode: 5, stderr: expect.stringContaining('is not what its receipt lists') });
     expect((await download('--all', '--force')).exitCode).toBe(0);

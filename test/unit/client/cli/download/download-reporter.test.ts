@@ -71,7 +71,7 @@ test('a file that is begun again stays one piece of work', () => {
   const { reporter, told } = reporterOf();
   reporter.onEvent({ type: 'started', name: 'a', size: 10, kept: 4 });
   reporter.onEvent({ type: 'progress', name: 'a', bytes: 3 });
-  reporter.onEvent({ type: 'restarted', name: 'a' });
+  reporter.onEvent({ type: 'retrying', name: 'a', error: new ClientError('unavailable', 'a: it was replaced') });
   reporter.onEvent({ type: 'started', name: 'a', size: 12, kept: 0 });
   reporter.onEvent({ type: 'finished', result: whole });
   expect(told).toEqual(['a 4/10', 'plus 3', 'total 12', 'at 0', 'end']);
