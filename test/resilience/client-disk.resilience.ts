@@ -107,22 +107,21 @@ test('a folder without the right to write is reported', async () => {
   expect(await namesIn(folder)).toEqual([]);
 });
 
-test('names that are taken, clash, or are none: the other files come, and each such name is reported', async () => {
-  const files = ['fine.c4gh', 'folder.c4gh', 'mine.c4gh', 'Twice.c4gh', 'twice.c4gh', '.hidden', 'a\u202eb.c4gh'];
+test('names that are taken, or are none: the other files come, and each such name is reported', async () => {
+  const files = ['fine.c4gh', 'folder.c4gh', 'mine.c4gh', '.hidden', 'a\u202eb.c4gh'];
   const url = await serve(...files.map((name) => served(name)));
   const folder = await client.folder();
   await mkdir(join(folder, 'folder.c4gh'));
   await writeFile(join(folder, 'mine.c4gh'), 'mine');
   const run = await client.run(url, ['download', '--all', '-o', folder]);
   expect(run.exitCode).toBe(5);
-  expect(await namesIn(folder)).toEqual(['Twice.c4gh', 'fine.c4gh', 'folder.c4gh', 'mine.c4gh']);
+  expect(await namesIn(folder)).toEqual(['fine.c4gh', 'folder.c4gh', 'mine.c4gh']);
   expect(await readFile(join(folder, 'mine.c4gh'), 'utf8')).toBe('mine');
   for (const [name, what] of [
     ['folder.c4gh', 'is a folder'],
     ['mine.c4gh', 'exists already'],
-    ['twice.c4gh', 'may be the same local file'],
-    ['.hidden', 'begins with a dot'],
-    ['a', 'cannot be shown'],
+    ['.hidden', 'cannot be the name of a local file'],
+    ['a', 'cannot be the name of a local file'],
   ]) {
     expect(run.stderr).toMatch(new RegExp(`${name}.*${what}`));
   }

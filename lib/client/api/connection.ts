@@ -58,14 +58,16 @@ function noVisa(): ClientError {
 function baseUrl(text: string | undefined, transport: Transport): URL | undefined {
   if (text === undefined) return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  const problem = (message: string) =>
-    new ClientError('usage', `the address of the service ${message}`, {
-      remedy: 'It looks like https://data-out.example.org/v1/.',
-    });
-  if (url === undefined || !/^https?:$/.test(url.protocol)) throw problem('is not an http address');
-  // The message does not repeat the text: it may hold a password.
-  if (url.username || url.password) throw problem('holds credentials, which would end up in logs');
-  if (url.search || url.hash) throw problem('has a query or a fragment');
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
+    // The message does not repeat the text: it may hold a password.
+    throw new ClientError(
+      'usage',
+      'the address of the service is not an http address, or has more than host and path',
+      {
+        remedy: 'It looks like https://data-out.example.org/v1/.',
+      },
+    );
+  }
   transport.checkScheme(url);
   return withSlash(url);
 }
@@ -109,7 +111,7 @@ export async function authorized<T>(
     try {
       const reply = await transport.send(complete);
       if (reply.status < 300) return await read(reply);
-      throw await refusal(reply, what, transport.timing.now());
+      throw await refusal(reply, what);
     } catch (error) {
       if (error instanceof ServiceError && error.status === 401) {
         // The same credentials would be refused again.

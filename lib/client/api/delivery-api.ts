@@ -53,6 +53,10 @@ const listed = z.object({
 const listing = z.object({ files: z.array(listed) });
 const locationReply = z.object({ url: text, size: wholeNumber });
 
+interface Stoppable {
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** The proxy API: administrators ask for exports, researchers read their outbox. */
 export class ProxyApi {
   readonly connection: ServiceConnection;
@@ -70,15 +74,11 @@ export class ProxyApi {
   }
 
   /** Every container and delivery receipt in the outbox, in name order, page by page. @throws ClientError */
-  async *list({
-    signal,
-  }: {
-    readonly signal?: AbortSignal | undefined;
-  } = {}): AsyncGenerator<ListedFile, void, undefined> {
+  async *list(options: Stoppable = {}): AsyncGenerator<ListedFile, void, undefined> {
     for (let after: string | undefined; ; ) {
       // The service reads nothing before the name that the page begins behind.
       const url = this.#at('files', { inbox: 'false', receipts: 'true', per_page: rowsPerPage, after });
-      const request = { what: 'the listing', as: 'researcher', url, signal } as const;
+      const request = { what: 'the listing', as: 'researcher', url, ...options } as const;
       const reply = await authorized(this.connection, request, (each) => readJson(each, pageBytes));
       const { files } = parsed(listing, reply);
       for (const { fileName: name, size, modifiedDate, expiryDate } of files) {
@@ -94,10 +94,7 @@ export class ProxyApi {
    * @param options.attempts as of `AuthorizedRequest`
    * @throws ClientError `not_found` if there is no such file in this user's outbox
    */
-  async location(
-    name: string,
-    options: { readonly signal?: AbortSignal | undefined; readonly attempts?: number } = {},
-  ): Promise<Location> {
+  async location(name: string, options: Stoppable & { readonly attempts?: number } = {}): Promise<Location> {
     const url = this.#at(`stream/${encodeURIComponent(name)}`, { redirect: 'false' });
     const request = { what: `the address of ${JSON.stringify(name)}`, as: 'researcher', url, ...options } as const;
     const reply = await authorized(this.connection, request, readJson);
@@ -116,7 +113,7 @@ export class ProxyApi {
    * The public keys that sign delivery receipts, as the text of a JWK set. Sends no credentials.
    * @throws ClientError
    */
-  async keySet(options: { signal?: AbortSignal | undefined } = {}): Promise<string> {
+  async keySet(options: Stoppable = {}): Promise<string> {
     const url = this.#at('.well-known/jwks.json');
     const request = { what: 'the keys of delivery receipts', as: 'anyone', url, ...options } as const;
     return await authorized(this.connection, request, (reply) => reply.text());
@@ -126,10 +123,7 @@ export class ProxyApi {
    * Asks for an export. The service answers before it decides on the request.
    * @throws UnavailableError, with `mayBeDone` if the answer was lost; ClientError
    */
-  async export(
-    request: ExportRequest,
-    options: { signal?: AbortSignal | undefined } = {},
-  ): Promise<{ readonly requestId: string }> {
+  async export(request: ExportRequest, options: Stoppable = {}): Promise<{ readonly requestId: string }> {
     const { id, type, visa, publicKey, kind } = request;
     const order = {
       what: `the export of ${JSON.stringify(id)}`,
@@ -156,7 +150,7 @@ export class ProxyApi {
    */
   async exportState(
     requestId: string,
-    options: { readonly kind: string; readonly page?: number; readonly signal?: AbortSignal | undefined },
+    options: Stoppable & { readonly kind: string; readonly page?: number },
   ): Promise<ExportPage> {
     const { kind, page = 0, signal } = options;
     const url = this.#at(`export/${encodeURIComponent(kind)}/${encodeURIComponent(requestId)}`, { page });

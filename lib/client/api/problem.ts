@@ -16,7 +16,7 @@ const problemBytes = 64 * 1024;
  * Makes an error of a reply that refuses, in the service's own words (RFC 9457). Reads the reply to its end.
  * @param what names the request, such as `the listing`
  */
-export async function refusal(reply: TransportReply, what: string, now: Date): Promise<ClientError> {
+export async function refusal(reply: TransportReply, what: string): Promise<ClientError> {
   const { status } = reply;
   const isJson = /^application\/(problem\+)?json\b/i.test(reply.header('content-type') ?? '');
   const problem = problemIn(isJson ? await reply.text(problemBytes).catch(() => '') : '');
@@ -26,7 +26,7 @@ export async function refusal(reply: TransportReply, what: string, now: Date): P
   const message = `${what}: ${said ?? `the service answered with status ${status}`}${requestId ? ` (request ${oneLine(requestId)})` : ''}`;
   const mayBeDone = later.get(status);
   if (mayBeDone !== undefined) {
-    const retryAfter = retryAfterMs(reply.header('retry-after'), now);
+    const retryAfter = retryAfterMs(reply.header('retry-after'));
     const remedy = status === 500 ? 'Tell the operator the request id.' : 'Try again later.';
     return new UnavailableError(message, { retryAfterMs: retryAfter, mayBeDone, remedy });
   }

@@ -53,10 +53,7 @@ export class Backoff {
   }
 }
 
-/** Milliseconds that a `Retry-After` header asks for, in seconds or as a date (RFC 9110 § 10.2.3). */
-export function retryAfterMs(value: string | undefined, now: Date): number | undefined {
-  if (value === undefined) return undefined;
-  if (/^\d+$/.test(value.trim())) return Number(value) * 1000;
-  const date = Date.parse(value);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now.getTime());
+/** Milliseconds that a `Retry-After` header asks for in seconds, as this service and S3 do (RFC 9110 § 10.2.3). */
+export function retryAfterMs(value = ''): number | undefined {
+  return /^\d+$/.test(value.trim()) ? Number(value) * 1000 : undefined;
 }

@@ -11,7 +11,6 @@ import type { DownloadEvent, FileResult } from './events.ts';
 import { compared, type Expected, type Verified } from './expected.ts';
 import { PartFile, pieceBytes } from './part-file.ts';
 import { ChangedError, restarting, StagedFile } from './staged-file.ts';
-import type { Workers } from './workers.ts';
 
 export interface DownloadFileOptions {
   readonly proxy: ProxyApi;
@@ -25,11 +24,10 @@ export interface DownloadFileOptions {
   readonly paths: LocalPaths;
   readonly expected: Expected | undefined;
   readonly crc: Crc;
-  /** Of the worker that begins the file and finishes it. Others join it while there are more pieces. */
+  /** For one piece. */
   readonly memory: Buffer;
-  readonly workers: Workers;
-  /** Of the file in the listing. */
-  readonly order: number;
+  /** Called when other workers can help. */
+  readonly onAttempt: (attempt: Attempt) => void;
   readonly onEvent: (event: DownloadEvent) => void;
 }
 
@@ -99,7 +97,9 @@ async function fetched(options: DownloadFileOptions, size: number): Promise<Veri
   const { paths, file } = options;
   const part = await PartFile.open(paths, { name: file.name, size });
   try {
-    return await new Attempt(options, part, size).run();
+    const attempt = new Attempt(options, part, size);
+    options.onAttempt(attempt);
+    return await attempt.run();
   } catch (error) {
     const differs = error instanceof ClientError && error.code === 'not_verified';
     const isOfUse = part.isOfUse && !differs && !(error instanceof ChangedError);
@@ -110,7 +110,7 @@ async function fetched(options: DownloadFileOptions, size: number): Promise<Veri
 }
 
 /** The pieces of one version of a file. */
-class Attempt {
+export class Attempt {
   readonly #options: DownloadFileOptions;
   readonly #part: PartFile;
   readonly #remote: StagedFile;
@@ -118,7 +118,9 @@ class Attempt {
   readonly #open: number[];
   /** By the numbers of the pieces that are written. */
   readonly #crcs: bigint[];
+  /** Resolves when the first reply has shown the version that the others must have. */
   readonly #begun = Promise.withResolvers<void>();
+  readonly #helping: Promise<void>[] = [];
   readonly #abort = new AbortController();
   readonly #signal: AbortSignal;
   #failure: unknown;
@@ -138,26 +140,23 @@ class Attempt {
     const { onEvent, paths, memory } = this.#options;
     const { name, size, etag } = this.#remote;
     const kept = [...this.#part.noted.keys()].reduce((sum, piece) => sum + this.#rangeOf(piece).length, 0);
-    await checkSpace(paths.part, size - kept);
+    this.#failure = await checkSpace(paths.part, size - kept).catch((error: unknown) => error);
+    if (this.#failure !== undefined) this.#open.length = 0;
     onEvent({ type: 'started', name, size, kept });
     if (etag !== undefined) this.#begun.resolve();
-    const helping: Promise<void>[] = [];
-    void this.#join(helping);
     await this.#work(memory, () => true);
-    await Promise.all(helping);
+    this.#begun.resolve();
+    await Promise.all(this.#helping);
     if (this.#failure !== undefined) throw this.#failure;
     return await this.#finish();
   }
 
-  /** Gets more workers once the first reply has shown the version that the others must have. */
-  async #join(helping: Promise<void>[]): Promise<void> {
-    const { workers, order } = this.#options;
+  /** Fetches pieces that nobody has taken, until there are none. Of a file without ranges, only one worker can. */
+  async help(memory: Buffer): Promise<void> {
     await this.#begun.promise;
-    const isOfUse = () => this.#remote.givesRanges;
-    while (this.#open.length > 0 && isOfUse()) {
-      const memory = await workers.take(order);
-      helping.push(this.#work(memory, isOfUse).finally(() => workers.give(memory)));
-    }
+    const work = this.#work(memory, () => this.#remote.givesRanges);
+    this.#helping.push(work);
+    await work;
   }
 
   async #work(memory: Buffer, isOfUse: () => boolean): Promise<void> {

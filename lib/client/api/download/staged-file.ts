@@ -150,10 +150,9 @@ export class StagedFile {
   #check(reply: TransportReply, url: URL, range: string): void {
     const { status } = reply;
     const { transport } = this.#proxy.connection;
-    const unusable = (what: string, remedy = sameCommand) => {
-      const after = retryAfterMs(reply.header('retry-after'), transport.timing.now());
-      return new UnavailableError(`${this.name}: ${what}`, { remedy, retryAfterMs: after });
-    };
+    const after = retryAfterMs(reply.header('retry-after'));
+    const unusable = (what: string, remedy = sameCommand) =>
+      new UnavailableError(`${this.name}: ${what}`, { remedy, retryAfterMs: after });
     // RFC 9110 § 13.1.1: it is not the version of the entity tag.
     if (status === 412) throw new ChangedError(this.name, this.size);
     if (status !== 200 && status !== 206) {

@@ -18,12 +18,7 @@ export interface ReadReceipts {
   readonly foreign: readonly ReceiptError[];
   /** Those of which parts are absent. The messages name them. */
   readonly notWhole: readonly ReceiptError[];
-  /** Names of the files whose signature is valid. */
-  readonly genuine: ReadonlySet<string>;
 }
-
-/** What is read where there are no receipts. */
-export const noReceipts: ReadReceipts = { receipts: [], refused: [], foreign: [], notWhole: [], genuine: new Set() };
 
 /** Names of the receipts in a folder, sorted. @throws ClientError `not_found` if there is no such folder; LocalDiskError */
 export async function receiptNames(folder: string): Promise<readonly string[]> {
@@ -37,6 +32,8 @@ interface ReceiptSource {
   readonly name: string;
   /** @throws ReceiptError if it must not be relied on */
   readonly read: () => Promise<Uint8Array>;
+  /** Gets what was read, once its signature is known to be valid. */
+  readonly verified?: (jws: Uint8Array) => void;
 }
 
 /** The receipts of a folder, for {@link readReceipts}. */
@@ -52,7 +49,7 @@ export function receiptsIn(folder: string, names: readonly string[]): readonly R
  */
 export async function readReceipts(
   sources: readonly ReceiptSource[],
-  keys: ReceiptKeys | Promise<ReceiptKeys>,
+  keys: () => Promise<ReceiptKeys>,
   options: { readonly ownKeys?: ReadonlySet<string> | undefined; readonly parallel?: number } = {},
 ): Promise<ReadReceipts> {
   const { ownKeys, parallel = 1 } = options;
@@ -61,31 +58,28 @@ export async function readReceipts(
   const refused: ReceiptError[] = [];
   const foreign: ReceiptError[] = [];
   const notWhole: ReceiptError[] = [];
-  const orRefused = async <T>(name: string, work: () => T | Promise<T>): Promise<T | undefined> => {
+  let asked: Promise<ReceiptKeys> | undefined;
+  await inParallel(sources, parallel, async ({ name, read, verified: keep }) => {
     try {
-      return await work();
+      const jws = await read();
+      asked ??= keys();
+      verified.push({ name, receipt: await verifyReceipt(jws, await asked) });
+      keep?.(jws);
     } catch (error) {
       if (!(error instanceof ReceiptError)) throw error;
       refused.push(errorOf(name, error.message, error.remedy));
-      return undefined;
     }
-  };
-  await inParallel(sources, parallel, async ({ name, read }) => {
-    const receipt = await orRefused(name, async () => verifyReceipt(await read(), await keys));
-    if (receipt) verified.push({ name, receipt });
   });
   verified.sort((one, other) => (one.name < other.name ? -1 : 1));
   for (const parts of Map.groupBy(verified, ({ receipt }) => receipt.jti).values()) {
     const { name = '' } = parts[0] ?? {};
-    const combined = await orRefused(name, () => combine(parts.map(({ receipt }) => receipt)));
-    if (combined === undefined) continue;
-    const { receipt, lacking } = combined;
+    const { receipt, lacking } = combine(parts.map((part) => part.receipt));
     const key = receipt.key_fingerprint;
     if (ownKeys && !ownKeys.has(key)) foreign.push(errorOf(name, `${foreignKey} ${key}: ignored`, ifOwn));
     else if (lacking !== undefined) notWhole.push(errorOf(name, lacking, partsComeLater));
     else receipts.push(receipt);
   }
-  return { receipts, refused, foreign, notWhole, genuine: new Set(verified.map(({ name }) => name)) };
+  return { receipts, refused, foreign, notWhole };
 }
 
 const foreignKey = 'this receipt is for another key than yours, SHA-256';

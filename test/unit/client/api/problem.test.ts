@@ -20,21 +20,17 @@ function reply(status: number, body: string | undefined): TransportReply {
 }
 
 const unauthenticated = (detail: string) =>
-  refusal(reply(401, JSON.stringify({ status: 401, code: 'unauthenticated', detail })), 'the listing', now);
+  refusal(reply(401, JSON.stringify({ status: 401, code: 'unauthenticated', detail })), 'the listing');
 
 test('a request too many for the firewall is worth another attempt, and no reason to look at the visa', async () => {
   const detail = 'Too many requests came from your network address within five minutes; try again in a minute.';
-  const error = await refusal(
-    reply(429, JSON.stringify({ status: 429, code: 'throttled', detail })),
-    'the listing',
-    now,
-  );
+  const error = await refusal(reply(429, JSON.stringify({ status: 429, code: 'throttled', detail })), 'the listing');
   expect(error).toMatchObject({ message: `the listing: ${detail}`, remedy: 'Try again later.', retryable: true });
 });
 
 test('a 403 that another firewall caused is not taken for a refusal of the visa', async () => {
   const problem = { status: 403, code: 'invalid_request', detail: 'The request was refused.' };
-  const error = await refusal(reply(403, JSON.stringify(problem)), 'the listing', now);
+  const error = await refusal(reply(403, JSON.stringify(problem)), 'the listing');
   expect(error).toMatchObject({ code: 'forbidden', message: 'the listing: The request was refused.' });
   expect(error.remedy).toMatch(/^The gateway .*before anything looked at the visa.*another network/);
   expect(error.remedy).not.toMatch(/data access committee/);

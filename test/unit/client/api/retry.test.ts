@@ -64,10 +64,8 @@ describe('a failed attempt', () => {
 test.each([
   ['120', 120_000],
   ['0', 0],
-  ['Fri, 31 Dec 1999 23:59:59 GMT', 9_000],
-  ['Fri, 31 Dec 1999 23:00:00 GMT', 0],
   ['soon', undefined],
   [undefined, undefined],
 ])('Retry-After %s is %s milliseconds', (value, expected) => {
-  expect(retryAfterMs(value, new Date('1999-12-31T23:59:50Z'))).toBe(expected);
+  expect(retryAfterMs(value)).toBe(expected);
 });

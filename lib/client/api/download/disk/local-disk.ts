@@ -75,13 +75,17 @@ export async function makeFoldersIn(folder: string, names: readonly string[]): P
   let path = folder;
   for (const name of names) {
     path = join(path, name);
-    const refusal: unknown = await mkdir(path).catch((error: unknown) => error);
-    if (refusal === undefined) continue;
-    const found = await lstat(path).catch(() => undefined);
-    if (found === undefined) throw diskError(refusal, path);
-    if (found.isDirectory()) continue;
-    throw new LocalDiskError(`${path} is ${found.isSymbolicLink() ? 'a symbolic link' : 'a file'}, and not a folder`, {
-      remedy: 'Move it away, or choose another folder with --output.',
+    const here = path;
+    await onDisk(here, () => mkdir(here)).catch(async (error: unknown) => {
+      const found = await lstat(here).catch(() => undefined);
+      if (found?.isDirectory()) return;
+      if (found === undefined) throw error;
+      throw new LocalDiskError(
+        `${here} is ${found.isSymbolicLink() ? 'a symbolic link' : 'a file'}, and not a folder`,
+        {
+          remedy: 'Move it away, or choose another folder with --output.',
+        },
+      );
     });
   }
   return path;
@@ -105,12 +109,9 @@ export async function isFolder(path: string): Promise<boolean> {
 }
 
 const mebibyte = 1024 * 1024;
-/** Space is checked before only if more than this is needed: a smaller download fails soon enough anyway. */
-const leastCheckedBytes = 8 * mebibyte;
 
 /** @throws LocalDiskError if the disk says that it has too little room for so many bytes */
 export async function checkSpace(path: string, needed: number): Promise<void> {
-  if (needed < leastCheckedBytes) return;
   const { bavail, bsize, blocks } = await onDisk(path, () => statfs(dirname(path)));
   const room = bavail * bsize;
   if (blocks === 0 || room >= needed) return;
