@@ -119,7 +119,7 @@ describe('the outbox of the whole service', () => {
       return await deliveredFile(name, await readFile(join(folder, name)));
     });
     const claims = new Claims([receiptOf(await Promise.all(listed))]);
-    const report = await download({ expected: ({ name }) => claims.expected(name) });
+    const report = await download({ expected: ({ name }) => claims.of(name) });
     expect(report.error).toBeUndefined();
     expect(report.files.map(({ outcome }) => outcome)).toEqual(sources.map(() => 'skipped'));
   });

@@ -39,7 +39,7 @@ export function connect(settings: {
   const noted = new Set<string>();
   return {
     proxyUrl: baseUrl(settings.proxyUrl, transport),
-    visa: settings.visa ?? (() => Promise.reject(noVisa())),
+    visa: settings.visa ?? noVisa,
     basic,
     note: (text) => {
       if (!noted.has(text)) note?.(text);
@@ -49,8 +49,8 @@ export function connect(settings: {
   };
 }
 
-function noVisa(): ClientError {
-  return new ClientError('usage', 'no visa is set', {
+async function noVisa(): Promise<never> {
+  throw new ClientError('usage', 'no visa is set', {
     remedy: 'data-out setup asks for it; or name the file of your visa or passport with --visa or DATA_OUT_VISA_FILE.',
   });
 }

@@ -1,6 +1,32 @@
+import tls from 'node:tls';
 import { UnavailableError } from './errors.ts';
 import type { ForwardProxy } from './forward-proxy.ts';
-import { trustSystemStore, unknownAuthority } from './system-store.ts';
+
+/** How Node.js names a certificate whose authority it does not have. */
+const unknownAuthority =
+  /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_(GET_ISSUER|VERIFY_LEAF)_.*)$/;
+
+let isTrusted = false;
+
+/** Whether the authorities in the system's store are trusted. */
+export function systemStoreIsTrusted(): boolean {
+  return isTrusted;
+}
+
+/**
+ * Trusts the authorities in the system's store, as curl does. Node.js has its own authorities, and to load these takes 0.1 seconds,
+ * so it waits for a certificate that needs them.
+ * @param code of a connection that failed before
+ * @returns whether a new connection can succeed
+ */
+function trustSystemStore(code: string): boolean {
+  // Node.js before 22.19 cannot.
+  if (!unknownAuthority.test(code) || typeof tls.setDefaultCACertificates !== 'function') return false;
+  if (!isTrusted)
+    tls.setDefaultCACertificates([...tls.getCACertificates('default'), ...tls.getCACertificates('system')]);
+  isTrusted = true;
+  return true;
+}
 
 /** Codes of certificates, besides those whose authority is unknown. */
 const certificateCodes = /^(CERT_(HAS_EXPIRED|NOT_YET_VALID|UNTRUSTED)|ERR_TLS_CERT_ALTNAME_INVALID)$/;
@@ -18,7 +44,7 @@ const lasting: readonly {
   readonly remedy: string;
 }[] = [
   {
-    is: (code) => certificateCodes.test(code) || unknownAuthority.has(code),
+    is: (code) => certificateCodes.test(code) || unknownAuthority.test(code),
     what: "the server's certificate is not trusted",
     remedy:
       'If your network or service has its own certificate authority, name its PEM file with --ca or ' +

@@ -4,9 +4,8 @@ import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import { systemTiming, type Timing } from '../../common/timing.ts';
 import { ClientError, interrupted, throwIfInterrupted } from './errors.ts';
 import { isLoopback, type ProxyVariables, proxyFor } from './forward-proxy.ts';
-import { networkError } from './network-error.ts';
+import { networkError, systemStoreIsTrusted } from './network-error.ts';
 import { Backoff, defaultRetryPolicy, type RetryPolicy } from './retry.ts';
-import { systemStoreIsTrusted } from './system-store.ts';
 
 export interface TransportSettings {
   /** Default: no proxies. */
@@ -89,16 +88,9 @@ export class Transport implements AsyncDisposable {
         ? interrupted(error)
         : networkError(error, url, { known: this.#known.has(url.origin), proxy, withStore });
     try {
-      const [origin, path, headers] = [url.origin, `${url.pathname}${url.search}`, this.#headersOf(request)];
-      const asked = this.#dispatcher(proxy?.url).request({
-        origin,
-        path,
-        method,
-        headers,
-        body,
-        signal: signal ?? null,
-      });
-      const reply = await orStopped(asked, signal);
+      const asked = { origin: url.origin, path: `${url.pathname}${url.search}`, method, body, signal: signal ?? null };
+      const work = this.#dispatcher(proxy?.url).request({ ...asked, headers: this.#headersOf(request) });
+      const reply = await orStopped(work, signal);
       this.#known.add(url.origin);
       return replyOf(reply, failure);
     } catch (error) {

@@ -10,10 +10,9 @@ import {
   openHeader,
   type SegmentCipher,
 } from '../../../crypt4gh/index.ts';
-import { throwIfInterrupted } from '../errors.ts';
+import { ClientError, throwIfInterrupted } from '../errors.ts';
 import { headerDigest, headerSha256, loadCrc, readHeader } from './disk/container-digest.ts';
 import { diskError, hasCode, onDisk } from './disk/local-disk.ts';
-import { differenceOf } from './expected.ts';
 
 /**
  * How far a file is what its receipt says: `plaintext` by the SHA-256 of the plaintext, `bytes` by CRC-64/NVME and the header's
@@ -21,12 +20,15 @@ import { differenceOf } from './expected.ts';
  */
 export type FileState = 'plaintext' | 'bytes' | 'size_only' | 'differs' | 'cannot_be_read';
 
-export interface FileVerdict {
+interface Verdict {
   readonly state: FileState;
-  /** Bytes of the local file. */
-  readonly size: number;
   /** For people: what differs, or why no more could be compared. */
   readonly detail?: string | undefined;
+}
+
+export interface FileVerdict extends Verdict {
+  /** Bytes of the local file. */
+  readonly size: number;
 }
 
 export interface CheckFileOptions {
@@ -79,8 +81,6 @@ interface OpenFile {
   readonly read: (position: number, length: number) => Promise<Buffer>;
 }
 
-type Verdict = Pick<FileVerdict, 'state' | 'detail'>;
-
 async function checkPlaintext(file: OpenFile, { plaintext_size, plaintext_sha256 }: DeliveredFile): Promise<Verdict> {
   if (plaintext_size !== undefined && plaintext_size !== file.size) {
     return { state: 'differs', detail: `it has ${file.size} bytes, and not ${plaintext_size}` };
@@ -93,13 +93,11 @@ async function checkContainer(file: OpenFile, options: CheckFileOptions): Promis
   const { claim, privateKeys } = options;
   if (privateKeys.length === 0) return await comparedBytes(file, claim);
   if (claim.plaintext_sha256 === undefined) return await comparedBytes(file, claim, noSum);
-  try {
-    return await decrypted(file, claim.plaintext_sha256, options);
-  } catch (error) {
-    if (error instanceof NoMatchingKeyError) return await comparedBytes(file, claim, 'no key opens it');
-    if (error instanceof Crypt4ghError) return { state: 'differs', detail: error.message };
+  return await decrypted(file, claim.plaintext_sha256, options).catch((error: unknown) => {
+    if (error instanceof NoMatchingKeyError) return comparedBytes(file, claim, 'no key opens it');
+    if (error instanceof Crypt4ghError) return { state: 'differs', detail: error.message } as const;
     throw error;
-  }
+  });
 }
 
 /** Compares the plaintext before an edit list, because the receipt has the digest of the submitted file. */
@@ -151,4 +149,47 @@ async function* bytesOf({ read }: OpenFile, start = 0): AsyncGenerator<Uint8Arra
     at += bytes.length;
     yield bytes;
   }
+}
+
+/** What a verified delivery receipt says of a file. */
+export interface Expected {
+  readonly file: DeliveredFile;
+  readonly receipt: { readonly jti: string };
+}
+
+/** What was found of a container. */
+interface Found {
+  /** Bytes. */
+  readonly size: number;
+  /** Empty if it does not begin with a Crypt4GH header. */
+  readonly headerSha256: string;
+  /** Base64; `undefined`: not looked at. */
+  readonly crc64nvme?: string | undefined;
+}
+
+/** How a file was compared: by CRC-64/NVME and SHA-256 of its header, which show accidents but no forgery. */
+export type Verified = 'bytes';
+
+/** In what a container differs from its receipt, for people; `undefined` if nothing that the receipt lists differs. */
+function differenceOf(file: DeliveredFile, { size, headerSha256, crc64nvme }: Found): string | undefined {
+  if (size !== file.size) return `it has ${size} bytes, and not ${file.size}`;
+  if (headerSha256 !== file.header_sha256) return 'its header has another SHA-256';
+  const isOther = crc64nvme !== undefined && file.crc64nvme !== undefined && crc64nvme !== file.crc64nvme;
+  return isOther ? 'its bytes have another CRC-64/NVME' : undefined;
+}
+
+/**
+ * Compares a downloaded container with its receipt.
+ * @returns `undefined` if the receipt says too little to call the file verified
+ * @throws ClientError `not_verified`: nothing of the file can be used
+ */
+export function compared({ file, receipt }: Expected, found: Found): Verified | undefined {
+  const difference = differenceOf(file, found);
+  if (difference === undefined) return file.crc64nvme === undefined ? undefined : 'bytes';
+  const message = `${file.name}: the file received differs from delivery receipt ${receipt.jti}: ${difference}`;
+  throw new ClientError('not_verified', message, {
+    remedy:
+      'The file is not kept. A new export that is still under way looks like this, because its receipt comes last: run the same ' +
+      'command again when the outbox lists a newer receipt. If no export is under way, the file was changed: tell the operator.',
+  });
 }

@@ -2,15 +2,38 @@ import { lstat, rm } from 'node:fs/promises';
 import { combinedCrc, emptyCrc, formatCrc } from '../../../common/crc64nvme.ts';
 import type { ListedFile, ProxyApi } from '../delivery-api.ts';
 import { ClientError } from '../errors.ts';
-import { checkFile } from './check-file.ts';
-import { type Crc, headerSha256 } from './disk/container-digest.ts';
+import { checkFile, compared, type Expected, type Verified } from './check-file.ts';
+import { headerSha256, loadCrc } from './disk/container-digest.ts';
 import { checkSpace, ifThere, LocalDiskError, makeFoldersIn, onDisk } from './disk/local-disk.ts';
 import type { LocalPaths } from './disk/local-name.ts';
 import { FileLock } from './disk/lock.ts';
-import type { DownloadEvent, FileResult } from './events.ts';
-import { compared, type Expected, type Verified } from './expected.ts';
 import { PartFile, pieceBytes } from './part-file.ts';
 import { ChangedError, restarting, StagedFile } from './staged-file.ts';
+
+/** Progress of one file. */
+export type DownloadEvent =
+  /** `kept` bytes are noted from an earlier run. */
+  | { readonly type: 'started'; readonly name: string; readonly size: number; readonly kept: number }
+  /** Bytes that came; negative: bytes that have to come again. */
+  | { readonly type: 'progress'; readonly name: string; readonly bytes: number }
+  /** A request failed, or the remote file has changed: it is repeated. */
+  | { readonly type: 'retrying'; readonly name: string; readonly error: ClientError }
+  /** Not for files that were not begun before the user stopped the run. */
+  | { readonly type: 'finished'; readonly result: FileResult };
+
+/** The outcome of one file. */
+export interface FileResult {
+  readonly name: string;
+  /** Bytes of the remote file. */
+  readonly size: number;
+  /** Its local path, also if it failed. */
+  readonly path: string;
+  readonly outcome: 'downloaded' | 'skipped' | 'failed';
+  /** How it was compared with its delivery receipt in this run; absent if it was not. */
+  readonly verified?: Verified | undefined;
+  /** With `failed`. */
+  readonly error?: ClientError;
+}
 
 export interface DownloadFileOptions {
   readonly proxy: ProxyApi;
@@ -23,7 +46,6 @@ export interface DownloadFileOptions {
   readonly folders: readonly string[];
   readonly paths: LocalPaths;
   readonly expected: Expected | undefined;
-  readonly crc: Crc;
   /** For one piece. */
   readonly memory: Buffer;
   /** Called when other workers can help. */
@@ -181,7 +203,8 @@ export class Attempt {
   }
 
   async #piece(piece: number, memory: Buffer): Promise<bigint> {
-    const { crc, onEvent, file } = this.#options;
+    const { onEvent, file } = this.#options;
+    const crc = await loadCrc();
     const { name } = file;
     const { start, end, length } = this.#rangeOf(piece);
     const received = (bytes: number) => onEvent({ type: 'progress', name, bytes });

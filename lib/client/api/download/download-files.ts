@@ -1,12 +1,10 @@
 import { join } from 'node:path';
 import type { ListedFile, ProxyApi } from '../delivery-api.ts';
 import { ClientError, interrupted, UnavailableError } from '../errors.ts';
-import { loadCrc } from './disk/container-digest.ts';
+import type { Expected } from './check-file.ts';
 import { LocalDiskError, makeFolder } from './disk/local-disk.ts';
 import { localPaths } from './disk/local-name.ts';
-import { type Attempt, downloadFile } from './download-file.ts';
-import type { DownloadEvent, FileResult } from './events.ts';
-import type { Expected } from './expected.ts';
+import { type Attempt, type DownloadEvent, downloadFile, type FileResult } from './download-file.ts';
 import { pieceBytes } from './part-file.ts';
 
 export interface DownloadFilesOptions {
@@ -45,7 +43,6 @@ const mostUnavailable = 3;
 export async function downloadFiles(options: DownloadFilesOptions): Promise<DownloadReport> {
   const { proxy, folder, parallel, force, expected, place, onEvent = () => undefined, signal } = options;
   const files = [...options.files];
-  const crc = await loadCrc();
   const results = new Map<ListedFile, FileResult>();
   /** Of the files that were begun. Workers help with them when no file is left to begin. */
   const attempts: Promise<Attempt | undefined>[] = [];
@@ -61,7 +58,7 @@ export async function downloadFiles(options: DownloadFilesOptions): Promise<Down
     const error = await failureOf(async () => {
       const paths = localPaths(join(folder, ...folders), places.at(-1) ?? name);
       path = paths.final;
-      const about = { proxy, file, folder, folders, paths, force, expected: expected?.(file), crc };
+      const about = { proxy, file, folder, folders, paths, force, expected: expected?.(file) };
       result = { name, path, ...(await downloadFile({ ...about, memory, onAttempt, onEvent, signal })) };
     });
     result ??= { name, size, path, outcome: 'failed', ...(error && { error }) };

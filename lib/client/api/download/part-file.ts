@@ -56,7 +56,7 @@ export class PartFile {
       const found = left && (await open(paths.part, constants.O_RDWR | noFollow).catch(() => undefined));
       if (found) {
         // Another program can have made it longer.
-        await found.truncate(wanted.size);
+        if ((await found.stat()).size > wanted.size) await found.truncate(wanted.size);
         return new PartFile(paths, wanted, found, left);
       }
       // In this order: a journal must never be found beside a part that it does not describe.

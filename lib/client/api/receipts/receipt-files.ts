@@ -117,17 +117,16 @@ async function bytesOf(path: string): Promise<Uint8Array> {
 }
 
 const uuidLength = 36;
-/** Only files have such an id, and no dataset. */
-const fileId = /^EGAF\d+$/;
 
-/** The name of a receipt, or of a part of one, without its ending: the id that was asked for, a hyphen and the request id. */
-function stemOf(name: string): string {
-  return name.slice(0, -receiptSuffix.length).replace(/\.part-\d+$/, '');
+/** The id that was asked for and the request id, in the name of a receipt or of a part of one. */
+function idsIn(name: string): readonly [asked: string, request: string] {
+  const stem = name.slice(0, -receiptSuffix.length).replace(/\.part-\d+$/, '');
+  return [stem.slice(0, -uuidLength - 1), stem.slice(-uuidLength)];
 }
 
 /** The request id in the name of a receipt. */
 export function requestOf(name: string): string {
-  return stemOf(name).slice(-uuidLength);
+  return idsIn(name)[1];
 }
 
 /**
@@ -140,7 +139,8 @@ export function requestOf(name: string): string {
 export function mayNameOneOf(files: Iterable<{ readonly name: string }>): (receipt: string) => boolean {
   const ids = new Set(Array.from(files, ({ name }) => name.replace(/(?:-.*|\.c4gh)$/s, '')));
   return (receipt) => {
-    const id = stemOf(receipt).slice(0, -uuidLength - 1);
-    return !fileId.test(id) || ids.has(id);
+    const [id] = idsIn(receipt);
+    // Only files have such an id, and no dataset.
+    return !/^EGAF\d+$/.test(id) || ids.has(id);
   };
 }

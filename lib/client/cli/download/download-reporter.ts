@@ -2,7 +2,7 @@ import { problemOf } from '../../../terminal/failure.ts';
 import type { Output } from '../../../terminal/output.ts';
 import { counted, formatBytes, formatDuration, printable } from '../../../terminal/output.ts';
 import type { Progress, ProgressTask } from '../../../terminal/progress.ts';
-import type { DownloadEvent, FileResult } from '../../api/download/events.ts';
+import type { DownloadEvent, FileResult } from '../../api/download/download-file.ts';
 import type { ClientError } from '../../api/errors.ts';
 import { type DeliverySummary, summaryRecord, summaryText } from './delivery-summary.ts';
 

@@ -3,7 +3,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { FileLock } from '../../../../../lib/client/api/download/disk/lock.ts';
-import type { DownloadEvent } from '../../../../../lib/client/api/download/events.ts';
+import type { DownloadEvent } from '../../../../../lib/client/api/download/download-file.ts';
 import { all, DownloadWorld } from '../../../../helpers/download-world.ts';
 import type { FaultKind } from '../../../../helpers/fault-proxy.ts';
 

@@ -31,7 +31,7 @@ afterAll(() => world?.stop());
 
 function expecting(files: readonly DeliveredFile[]) {
   const claims = new Claims([receiptOf(files)]);
-  return { expected: ({ name }: { readonly name: string }) => claims.expected(name) };
+  return { expected: ({ name }: { readonly name: string }) => claims.of(name) };
 }
 
 function withoutCrc({ crc64nvme: _, ...file }: DeliveredFile): DeliveredFile {
