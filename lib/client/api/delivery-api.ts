@@ -1,6 +1,5 @@
 import * as z from 'zod/mini';
 import type { ListedExport } from '../../contract/export-state.ts';
-import { limits } from '../../contract/limits.ts';
 import { type AuthorizedRequest, authorized, type ServiceConnection } from './connection.ts';
 import { ClientError, ServiceError, UnavailableError } from './errors.ts';
 import { type ExportPage, exportPage, listedExports } from './export-state.ts';
@@ -36,8 +35,6 @@ export interface ExportRequest {
   readonly kind: string;
 }
 
-/** Most rows of one page of exports, and most files of one page of an export. */
-export const { exportsPerPage, exportedFilesPerPage } = limits;
 /** Rows of one request. */
 const rowsPerPage = 10_000;
 /** Most bytes of a page; a row has about 300. */
@@ -157,7 +154,7 @@ export class ProxyApi {
     return exportPage(await this.#asAdministrator({ what: `the export ${requestId}`, url, signal }));
   }
 
-  /** The newest exports; `page` counts from 0. The last page has fewer rows than {@link exportsPerPage}. @throws ClientError */
+  /** The newest exports; `page` counts from 0. The last page has fewer rows than `limits.exportsPerPage`. @throws ClientError */
   async exports(options: {
     readonly kind: string;
     readonly state?: string | undefined;

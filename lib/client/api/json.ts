@@ -30,9 +30,7 @@ export function parsed<T>(schema: z.ZodMiniType<T>, value: unknown): T {
 }
 
 function unexpected(what: string): ClientError {
-  return new ClientError('protocol', `the service's reply ${what}`, {
-    remedy: checkAddress,
-  });
+  return new ClientError('protocol', `the service's reply ${what}`, { remedy: checkAddress });
 }
 
 const violation = z.object({ field: z.string(), message: z.string() });

@@ -5,7 +5,7 @@ import { systemTiming, type Timing } from '../../common/timing.ts';
 import { ClientError, interrupted, throwIfInterrupted } from './errors.ts';
 import { isLoopback, type ProxyVariables, proxyFor } from './forward-proxy.ts';
 import { networkError, systemStoreIsTrusted } from './network-error.ts';
-import { Backoff, defaultRetryPolicy, type RetryPolicy } from './retry.ts';
+import { backoffOf, defaultRetryPolicy, type RetryPolicy } from './retry.ts';
 
 export interface TransportSettings {
   /** Default: no proxies. */
@@ -68,9 +68,9 @@ export class Transport implements AsyncDisposable {
   }
 
   /** Counts the failures of one piece of work, and waits between them. @param attempts default: those of the settings */
-  backoff(signal: AbortSignal | undefined, attempts?: number): Backoff {
+  backoff(signal: AbortSignal | undefined, attempts?: number) {
     const policy = this.#settings.retries ?? defaultRetryPolicy;
-    return new Backoff({ ...policy, ...(attempts !== undefined && { attempts }) }, this.timing, signal);
+    return backoffOf({ ...policy, ...(attempts !== undefined && { attempts }) }, this.timing, signal);
   }
 
   /**

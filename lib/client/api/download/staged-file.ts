@@ -149,7 +149,6 @@ export class StagedFile {
   /** Checks that a reply has the whole file or the range, and the known version. @throws ChangedError; UnavailableError */
   #check(reply: TransportReply, url: URL, range: string): void {
     const { status } = reply;
-    const { transport } = this.#proxy.connection;
     const after = retryAfterMs(reply.header('retry-after'));
     const unusable = (what: string, remedy = sameCommand) =>
       new UnavailableError(`${this.name}: ${what}`, { remedy, retryAfterMs: after });
@@ -162,7 +161,7 @@ export class StagedFile {
     }
     if (/^text\/html/i.test(reply.header('content-type') ?? '')) {
       const remedy = `Your network may ask you to log in: open a page in a browser. ${sameCommand}`;
-      throw unusable(`${transport.answererOf(url)} sent a web page instead of the file`, remedy);
+      throw unusable(`${this.#proxy.connection.transport.answererOf(url)} sent a web page instead of the file`, remedy);
     }
     const length = Number(reply.header('content-length') ?? this.size);
     if (status === 200 && length !== this.size) throw unusable(`${length} bytes came instead of ${this.size}`);

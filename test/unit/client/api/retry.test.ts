@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ClientError, UnavailableError } from '../../../../lib/client/api/errors.ts';
-import { Backoff, retryAfterMs } from '../../../../lib/client/api/retry.ts';
+import { backoffOf, retryAfterMs } from '../../../../lib/client/api/retry.ts';
 
 const policy = { attempts: 4, firstMs: 100, longestMs: 300 };
 
@@ -14,7 +14,7 @@ function backoffWith(random: number, signal?: AbortSignal) {
       pauses.push(milliseconds);
     },
   };
-  return { backoff: new Backoff(policy, timing, signal), pauses };
+  return { backoff: backoffOf(policy, timing, signal), pauses };
 }
 
 describe('a failed attempt', () => {

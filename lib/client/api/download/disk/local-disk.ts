@@ -1,15 +1,12 @@
 import { lstat, mkdir, open, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { diskProblems } from '../../../../common/disk-problems.ts';
-import { ClientError } from '../../errors.ts';
+import { ClientError, type ClientErrorOptions } from '../../errors.ts';
 
 /** The disk refuses. `folderWide`: whether it would also refuse another file in the same folder. */
 export class LocalDiskError extends ClientError {
   readonly folderWide: boolean;
-  constructor(
-    message: string,
-    options: { readonly remedy: string; readonly cause?: unknown; readonly folderWide?: boolean },
-  ) {
+  constructor(message: string, options: ClientErrorOptions & { readonly folderWide?: boolean }) {
     super('local_disk', message, options);
     this.folderWide = options.folderWide ?? false;
   }
