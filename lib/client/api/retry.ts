@@ -12,8 +12,8 @@ export interface RetryPolicy {
 /** A network that is gone is given up after waits of 46 to 92 seconds in all. */
 export const defaultRetryPolicy: RetryPolicy = { attempts: 10, firstMs: 250, longestMs: 30_000 };
 
-/** Longest wait that a reply may ask for. */
-const longestRetryAfterMs = 300_000;
+/** Longest wait that a reply can ask for. */
+const longestMs = 300_000;
 
 /** Counts the failures of one piece of work and waits between its attempts. */
 export function backoffOf(policy: RetryPolicy, timing: Timing, signal: AbortSignal | undefined) {
@@ -35,7 +35,7 @@ export function backoffOf(policy: RetryPolicy, timing: Timing, signal: AbortSign
       const step = growingPause(failures, policy);
       failures += 1;
       if (failures >= policy.attempts) throw error;
-      const asked = Math.min(error.retryAfterMs ?? 0, longestRetryAfterMs);
+      const asked = Math.min(error.retryAfterMs ?? 0, longestMs);
       // Never below what was asked for.
       const delay = Math.max(step, asked) * (asked >= step ? 1 : 0.5) + step * 0.5 * timing.random();
       await timing.sleep(delay, signal).catch((cause: unknown) => {

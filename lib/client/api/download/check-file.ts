@@ -190,6 +190,7 @@ export function compared({ file, receipt }: Expected, found: Found): Verified | 
   throw new ClientError('not_verified', message, {
     remedy:
       'The file is not kept. A new export that is still under way looks like this, because its receipt comes last: run the same ' +
-      'command again when the outbox lists a newer receipt. If no export is under way, the file was changed: tell the operator.',
+      'command again when the outbox lists a newer receipt. If no export is under way, the file was changed: tell the operator. ' +
+      'Name your key in key_files, or save its public key beside it, so that receipts for other keys are ignored.',
   });
 }

@@ -113,12 +113,10 @@ function errorOf(results: readonly FileResult[], stopped: ClientError | undefine
   const errors = results.flatMap(({ error }) => error ?? []);
   // A file that must not be relied on matters more than one that can still come.
   const [first] = [...errors.filter(({ code }) => code === 'not_verified'), ...errors];
-  if (stopped?.code === 'interrupted') return stopped;
-  if (first === undefined) return stopped;
+  if (first === undefined || stopped?.code === 'interrupted') return stopped;
   const isAlike = errors.length === results.length && errors.every(({ code }) => code === first.code);
   if (isAlike && (errors.length === 1 || stopped === first)) return first;
   const message = `${errors.length} of ${results.length} files are not whole: ${first.message}`;
-  const { remedy } = first;
   const code = isAlike || first.code === 'not_verified' ? first.code : 'partial';
-  return new ClientError(code, message, { remedy, cause: first });
+  return new ClientError(code, message, { remedy: first.remedy, cause: first });
 }

@@ -58,12 +58,13 @@ export async function readReceipts(
   const refused: ReceiptError[] = [];
   const foreign: ReceiptError[] = [];
   const notWhole: ReceiptError[] = [];
-  let asked: Promise<ReceiptKeys> | undefined;
+  // Awaited with the first receipt.
+  const asked = sources.length > 0 ? keys() : undefined;
+  asked?.catch(() => undefined);
   await inParallel(sources, parallel, async ({ name, read, verified: keep }) => {
     try {
       const jws = await read();
-      asked ??= keys();
-      verified.push({ name, receipt: await verifyReceipt(jws, await asked) });
+      verified.push({ name, receipt: await verifyReceipt(jws, (await asked) as ReceiptKeys) });
       keep?.(jws);
     } catch (error) {
       if (!(error instanceof ReceiptError)) throw error;
@@ -75,14 +76,14 @@ export async function readReceipts(
     const { name = '' } = parts[0] ?? {};
     const { receipt, lacking } = combine(parts.map((part) => part.receipt));
     const key = receipt.key_fingerprint;
-    if (ownKeys && !ownKeys.has(key)) foreign.push(errorOf(name, `${foreignKey} ${key}: ignored`, ifOwn));
+    if (ownKeys && !ownKeys.has(key))
+      foreign.push(errorOf(name, `this receipt is for another key than yours, SHA-256 ${key}: ignored`, ifOwn));
     else if (lacking !== undefined) notWhole.push(errorOf(name, lacking, partsComeLater));
     else receipts.push(receipt);
   }
   return { receipts, refused, foreign, notWhole };
 }
 
-const foreignKey = 'this receipt is for another key than yours, SHA-256';
 const ifOwn = 'If that key is yours, also name it in key_files.';
 const partsComeLater =
   "The service writes the parts one after the other. Wait, then fetch them with data-out download '*.delivery.jws'.";
