@@ -70,7 +70,7 @@ export async function lockResults(batchPath: string): Promise<FileLock> {
 }
 
 function explained(error: unknown): never {
-  // Without a cause, it is no error of the disk: another run has the lock.
+  // Without a cause, it is not an error of the disk: another run has the lock.
   if (!(error instanceof LocalDiskError) || error.cause === undefined) throw error;
   const remedy =
     'It is written beside the CSV file: copy that file, its visas and keys to a folder where you can write.';

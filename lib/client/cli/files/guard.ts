@@ -27,7 +27,7 @@ export async function guardOutputs(
   for (const output of outputs) {
     const file = await find(output);
     if (file === undefined) continue;
-    // A file of another person that cannot be read is no key of this one.
+    // Only this user's own keys are protected: a file that cannot be read belongs to another person.
     const content = file.size <= maxKeyFileBytes ? await readFile(file.path).catch(() => undefined) : undefined;
     const isKey = content !== undefined && looksLikePrivateKey(content);
     const what = identities.has(file.identity) ? 'an input' : isKey ? 'a private key' : undefined;

@@ -41,7 +41,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 const run = (...argv: string[]) =>
   runClient([...argv, '--keys', 'jwks.json'], { folder, env: { HOME: folder }, ...(uid !== undefined && { uid }) });
 
-test('verify shows what it may not read, and goes on', async () => {
+test('verify shows what it may not read, and continues', async () => {
   const { exitCode, stdout, stderr } = await run('verify', 'data');
   expect(stdout.split('\n').map((line) => line.trim().split(/ {2,}/).slice(0, 2))).toEqual([
     ['NAME', 'STATE'],
