@@ -1,3 +1,4 @@
+import { diskProblems } from '../common/disk-problems.ts';
 import { InterruptedError, UsageError } from './errors.ts';
 import { exitCodes } from './exit-codes.ts';
 
@@ -15,22 +16,6 @@ export interface Failure extends Problem {
 
 /** The failure of an error that a program knows; `undefined` for any other error. */
 export type Translate = (error: unknown) => Failure | undefined;
-
-/** Errors of the file system, and what to do about them. */
-const diskProblems: Readonly<Record<string, readonly [problem: string, remedy: string]>> = {
-  ENOSPC: ['the disk is full', 'Make room, or choose a folder on another disk.'],
-  EDQUOT: ['your disk quota is used up', 'Make room, or choose a folder on another disk.'],
-  EFBIG: ['the file would be too large for this file system', 'Choose a folder on another disk.'],
-  EROFS: ['the file system is read-only', 'Choose another folder.'],
-  EACCES: ['permission denied', 'Choose another file or folder, or ask its owner.'],
-  EPERM: ['the operation is not allowed', 'Choose another file or folder, or ask its owner.'],
-  EISDIR: ['this is a folder', 'Give the name of a file.'],
-  ENOTDIR: ['a part of the path is a file, not a folder', 'Choose another folder.'],
-  EEXIST: ['it exists already', 'Choose another name.'],
-  ENAMETOOLONG: ['the name is too long for this file system', 'Choose a shorter name.'],
-  EMFILE: ['too many open files', 'Raise the limit with ulimit -n.'],
-  EIO: ['the disk reports an error', 'Check the disk, or try another one.'],
-};
 
 /** The failure for an error. @param translate knows the errors of the program; this file knows those of the system */
 export function failureOf(error: unknown, translate: Translate): Failure {

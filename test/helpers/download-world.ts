@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from '../../lib/client/api/connection.ts';
 import { ProxyApi } from '../../lib/client/api/delivery-api.ts';
+import type { DownloadEvent } from '../../lib/client/api/download/download-file.ts';
 import {
   type DownloadFilesOptions,
   type DownloadReport,
   downloadFiles,
 } from '../../lib/client/api/download/download-files.ts';
-import type { DownloadEvent } from '../../lib/client/api/download/events.ts';
 import { Transport, type TransportSettings } from '../../lib/client/api/transport.ts';
 import { systemTiming } from '../../lib/common/timing.ts';
 import { FaultProxy } from './fault-proxy.ts';
@@ -71,7 +71,7 @@ export class DownloadWorld {
       files: rest.files ?? (await all(proxy.list())),
       folder: this.folder,
       parallel: 3,
-      existing: 'keep',
+      force: false,
       onEvent: (event) => this.events.push(event),
       ...rest,
     });

@@ -20,12 +20,8 @@ export class OutboxServer {
   readonly requests: string[] = [];
   /** What each listing named as the row before its own; empty: none. */
   readonly listedAfter: string[] = [];
-  /** Life of an address. */
-  urlLifetimeMs = 900_000;
   /** Headers of storage that are left out. */
   without: readonly string[] = [];
-  /** Whether the listing has pages. */
-  hasPages = true;
   /** Whether storage knows ranges. */
   ranges = true;
   /** The keys of the receipts, as a JWK set; `undefined`: there is no such path. */
@@ -90,8 +86,6 @@ export class OutboxServer {
     this.listedAfter.length = 0;
     this.without = [];
     this.ranges = true;
-    this.hasPages = true;
-    this.urlLifetimeMs = 900_000;
     this.keySet = undefined;
     this.dripsKeys = false;
     this.tags = true;
@@ -133,8 +127,8 @@ export class OutboxServer {
   }
 
   #list(outgoing: ServerResponse, url: URL): void {
-    const page = !this.hasPages ? 0 : Number(url.searchParams.get('page'));
-    const after = this.hasPages ? (url.searchParams.get('after') ?? '') : '';
+    const page = Number(url.searchParams.get('page'));
+    const after = url.searchParams.get('after') ?? '';
     const size = Number(url.searchParams.get('per_page'));
     const receipts = url.searchParams.get('receipts') === 'true';
     this.listedAfter.push(after);
@@ -154,7 +148,7 @@ export class OutboxServer {
   #location(outgoing: ServerResponse, name: string): unknown {
     const file = this.#files.get(name);
     if (!file) return problem(outgoing, 404, 'not_found', 'there is no such file in your outbox');
-    const expires = Date.now() + this.urlLifetimeMs;
+    const expires = Date.now() + 900_000;
     const url = new URL(`/bucket/${encodeURIComponent(name)}?signature=very-secret&expires=${expires}`, this.url);
     return json(outgoing, { url, expiresAt: new Date(expires).toISOString(), size: file.content.length });
   }

@@ -44,8 +44,8 @@ test('a disk that fills up is reported, and when there is room again the same co
     const argv = ['download', '--all', '-o', join(disk, 'data'), '--parallel', '3'];
     const full = await client.run(url, argv);
     expect([5, 6], full.stderr).toContain(full.exitCode);
-    expect(full.stderr).toMatch(/the disk that holds .* is full|has room for/);
-    expect(full.stderr).toMatch(/Make room there/);
+    expect(full.stderr).toMatch(/the disk is full|has room for/);
+    expect(full.stderr).toMatch(/Make room/);
     for (const name of await namesIn(join(disk, 'data'))) {
       const file = files.find((one) => one.name === name);
       if (file) await expectWhole(join(disk, 'data'), file);
@@ -73,7 +73,7 @@ test('a file larger than the limit is reported, and continues where the limit is
   const within = ['sh', '-c', 'trap "" XFSZ; ulimit -f 18432; exec "$@"', 'sh'];
   const limited = await client.run(url, argv, { within });
   expect(limited.exitCode, limited.stderr).toBe(6);
-  expect(limited.stderr).toMatch(/is larger than its disk allows/);
+  expect(limited.stderr).toMatch(/would be too large for this file system/);
   expect(await namesIn(folder)).toContain('limited.c4gh.part');
   const again = await client.run(url, argv);
   expect(again.exitCode, again.stderr).toBe(notVerified);
@@ -99,30 +99,29 @@ test('a folder without the right to write is reported', async () => {
   for (const target of [folder, join(folder, 'new')]) {
     const run = await client.run(url, ['download', '--all', '-o', target], uid === undefined ? {} : { uid });
     expect(run.exitCode, run.stderr).toBe(6);
-    expect(run.stderr).toMatch(/you may not write/);
-    expect(run.stderr).toMatch(/Choose another folder/);
+    expect(run.stderr).toMatch(/permission denied/);
+    expect(run.stderr).toMatch(/Choose another file or folder/);
     // One message for each file that was begun, not for every file.
-    expect(run.stderr.match(/you may not write/g)?.length).toBeLessThan(12);
+    expect(run.stderr.match(/permission denied/g)?.length).toBeLessThan(12);
   }
   expect(await namesIn(folder)).toEqual([]);
 });
 
-test('names that are taken, clash, or are none: the other files come, and each such name is reported', async () => {
-  const files = ['fine.c4gh', 'folder.c4gh', 'mine.c4gh', 'Twice.c4gh', 'twice.c4gh', '.hidden', 'a\u202eb.c4gh'];
+test('names that are taken, or are none: the other files come, and each such name is reported', async () => {
+  const files = ['fine.c4gh', 'folder.c4gh', 'mine.c4gh', '.hidden', 'a\u202eb.c4gh'];
   const url = await serve(...files.map((name) => served(name)));
   const folder = await client.folder();
   await mkdir(join(folder, 'folder.c4gh'));
   await writeFile(join(folder, 'mine.c4gh'), 'mine');
   const run = await client.run(url, ['download', '--all', '-o', folder]);
   expect(run.exitCode).toBe(5);
-  expect(await namesIn(folder)).toEqual(['Twice.c4gh', 'fine.c4gh', 'folder.c4gh', 'mine.c4gh']);
+  expect(await namesIn(folder)).toEqual(['fine.c4gh', 'folder.c4gh', 'mine.c4gh']);
   expect(await readFile(join(folder, 'mine.c4gh'), 'utf8')).toBe('mine');
   for (const [name, what] of [
     ['folder.c4gh', 'is a folder'],
     ['mine.c4gh', 'exists already'],
-    ['twice.c4gh', 'may be the same local file'],
-    ['.hidden', 'begins with a dot'],
-    ['a', 'cannot be shown'],
+    ['.hidden', 'cannot be the name of a local file'],
+    ['a', 'cannot be the name of a local file'],
   ]) {
     expect(run.stderr).toMatch(new RegExp(`${name}.*${what}`));
   }

@@ -68,7 +68,7 @@ const containers = async () =>
 async function download(options: Partial<DownloadFilesOptions> = {}) {
   const proxy = new ProxyApi(connection());
   const files = await containers();
-  return await downloadFiles({ proxy, files, folder, parallel: 3, existing: 'keep', ...options });
+  return await downloadFiles({ proxy, files, folder, parallel: 3, force: false, ...options });
 }
 
 async function sha256(chunks: AsyncIterable<Uint8Array>): Promise<string> {
@@ -119,7 +119,7 @@ describe('the outbox of the whole service', () => {
       return await deliveredFile(name, await readFile(join(folder, name)));
     });
     const claims = new Claims([receiptOf(await Promise.all(listed))]);
-    const report = await download({ expected: ({ name }) => claims.expected(name) });
+    const report = await download({ expected: ({ name }) => claims.of(name) });
     expect(report.error).toBeUndefined();
     expect(report.files.map(({ outcome }) => outcome)).toEqual(sources.map(() => 'skipped'));
   });

@@ -248,7 +248,7 @@ describe.concurrent('doctor', () => {
     const run = await world.run(['doctor'], { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` });
     server.close();
     expect(run.exitCode).toBe(1);
-    expect(run.stdout).toMatch(/^failed {3}address .*answers with status 200, but not as a data-out service$/m);
+    expect(run.stdout).toMatch(/^failed {3}address .*answers, but not as a data-out service$/m);
   });
 });
 

@@ -39,7 +39,7 @@ export function connect(settings: {
   const noted = new Set<string>();
   return {
     proxyUrl: baseUrl(settings.proxyUrl, transport),
-    visa: settings.visa ?? (() => Promise.reject(noVisa())),
+    visa: settings.visa ?? noVisa,
     basic,
     note: (text) => {
       if (!noted.has(text)) note?.(text);
@@ -49,8 +49,8 @@ export function connect(settings: {
   };
 }
 
-function noVisa(): ClientError {
-  return new ClientError('usage', 'no visa is set', {
+async function noVisa(): Promise<never> {
+  throw new ClientError('usage', 'no visa is set', {
     remedy: 'data-out setup asks for it; or name the file of your visa or passport with --visa or DATA_OUT_VISA_FILE.',
   });
 }
@@ -58,14 +58,16 @@ function noVisa(): ClientError {
 function baseUrl(text: string | undefined, transport: Transport): URL | undefined {
   if (text === undefined) return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  const problem = (message: string) =>
-    new ClientError('usage', `the address of the service ${message}`, {
-      remedy: 'It looks like https://data-out.example.org/v1/.',
-    });
-  if (url === undefined || !/^https?:$/.test(url.protocol)) throw problem('is not an http address');
-  // The message does not repeat the text: it may hold a password.
-  if (url.username || url.password) throw problem('holds credentials, which would end up in logs');
-  if (url.search || url.hash) throw problem('has a query or a fragment');
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
+    // The message does not repeat the text: it may hold a password.
+    throw new ClientError(
+      'usage',
+      'the address of the service is not an http address, or has more than host and path',
+      {
+        remedy: 'It looks like https://data-out.example.org/v1/.',
+      },
+    );
+  }
   transport.checkScheme(url);
   return withSlash(url);
 }
@@ -78,7 +80,7 @@ export function withSlash(url: URL): URL {
 }
 
 /** A request to which {@link authorized} adds the credentials. */
-export interface AuthorizedRequest extends Omit<TransportRequest, 'proxyAuthorization'> {
+export interface AuthorizedRequest extends TransportRequest {
   /** Names the request in errors, such as `the listing`. */
   readonly what: string;
   /** Researchers send a visa, and both of the first two their user name and password. */
@@ -88,9 +90,6 @@ export interface AuthorizedRequest extends Omit<TransportRequest, 'proxyAuthoriz
   /** Whether it must not be done twice: it is then not sent again once the service might have acted on it. Default: no. */
   readonly once?: boolean;
 }
-
-/** Longest visa that is sent twice: with the other headers, that is within the limit of a gateway. */
-const mostTwiceBytes = 4_500;
 
 /**
  * Sends a request with the user's credentials, reads the reply, and retries both as the transport's policy says. If the service
@@ -112,7 +111,7 @@ export async function authorized<T>(
     try {
       const reply = await transport.send(complete);
       if (reply.status < 300) return await read(reply);
-      throw await refusal(reply, what, transport.timing.now());
+      throw await refusal(reply, what);
     } catch (error) {
       if (error instanceof ServiceError && error.status === 401) {
         // The same credentials would be refused again.
@@ -137,11 +136,8 @@ async function withCredentials(connection: ServiceConnection, asked: AuthorizedR
   const credentials = as === 'anyone' ? undefined : await connection.basic?.();
   const headers = { ...request.headers, ...(credentials && { authorization: basicAuthorization(credentials) }) };
   if (as !== 'researcher') return { ...request, headers };
-  const withVisa = (visa: string): TransportRequest => ({
-    ...{ ...request, headers: { ...headers, 'x-ga4gh-visa': visa } },
-    // In both headers: some intermediaries remove Proxy-Authorization. A long passport fits only once.
-    ...(visa.length <= mostTwiceBytes && { proxyAuthorization: `Bearer ${visa}` }),
-  });
+  // Not in Proxy-Authorization, which some intermediaries remove.
+  const withVisa = (visa: string) => ({ ...request, headers: { ...headers, 'x-ga4gh-visa': visa } });
   const bytesWith = (visa: string) => transport.headerBytes(withVisa(visa));
   const fits = (visa: string) => bytesWith(visa) <= limits.requestHeaderBytes;
   const visa = (await connection.visa()).trim();

@@ -1,12 +1,10 @@
 import * as z from 'zod/mini';
 import type { ListedExport } from '../../contract/export-state.ts';
-import { limits } from '../../contract/limits.ts';
 import { type AuthorizedRequest, authorized, type ServiceConnection } from './connection.ts';
 import { ClientError, ServiceError, UnavailableError } from './errors.ts';
 import { type ExportPage, exportPage, listedExports } from './export-page.ts';
 import { isLoopback } from './forward-proxy.ts';
 import { optional, parsed, readJson, text, wholeNumber } from './json.ts';
-import type { TransportReply } from './transport.ts';
 
 /** A staged container, or a delivery receipt, in the caller's outbox. */
 export interface ListedFile {
@@ -22,33 +20,39 @@ export interface ListedFile {
 /** Where storage serves a container. The URL is a secret until it expires. */
 export interface Location {
   readonly url: URL;
-  /** Milliseconds from the service's answer to its expiry, by the service's own clock. */
-  readonly lifetimeMs: number;
   readonly size: number;
 }
 
 /** Body of `POST /export/{kind}`. */
 export interface ExportRequest {
   readonly id: string;
-  /** Default: `datasetId`. */
-  readonly type?: 'datasetId' | 'fileId';
+  readonly type: 'datasetId' | 'fileId';
   /** The recipient's visa or passport. */
   readonly visa: string;
   /** The recipient's public key, in any form that the service takes. */
   readonly publicKey: string;
-  /** Default: `fega`. */
-  readonly kind?: string;
+  /** Such as `fega`. */
+  readonly kind: string;
 }
 
-/** Most rows of one page of exports, and most files of one page of an export. */
-export const { exportsPerPage, exportedFilesPerPage } = limits;
 /** Rows of one request. */
 const rowsPerPage = 10_000;
 /** Most bytes of a page; a row has about 300. */
 const pageBytes = 64 * 1024 * 1024;
 
-const accepted = z.object({ requestId: text, message: optional(z.string()) });
-const locationReply = z.object({ url: text, expiresAt: text, size: wholeNumber });
+const accepted = z.object({ requestId: text });
+const listed = z.object({
+  fileName: text,
+  size: wholeNumber,
+  modifiedDate: optional(text),
+  expiryDate: optional(text),
+});
+const listing = z.object({ files: z.array(listed) });
+const locationReply = z.object({ url: text, size: wholeNumber });
+
+interface Stoppable {
+  readonly signal?: AbortSignal | undefined;
+}
 
 /** The proxy API: administrators ask for exports, researchers read their outbox. */
 export class ProxyApi {
@@ -67,39 +71,19 @@ export class ProxyApi {
   }
 
   /** Every container and delivery receipt in the outbox, in name order, page by page. @throws ClientError */
-  async *list(options: { signal?: AbortSignal | undefined } = {}): AsyncGenerator<ListedFile, void, undefined> {
+  async *list(options: Stoppable = {}): AsyncGenerator<ListedFile, void, undefined> {
     for (let after: string | undefined; ; ) {
-      const { files } = await this.listPage({ after, perPage: rowsPerPage, ...options });
-      const [first] = files;
-      if (first && after !== undefined && first.name <= after) {
-        throw new ClientError('protocol', 'the service sent the same page of its listing twice', {
-          remedy: 'Ask the operator to update the service: this version cannot list so large an outbox.',
-        });
+      // The service reads nothing before the name that the page begins behind.
+      const url = this.#at('files', { inbox: 'false', receipts: 'true', per_page: rowsPerPage, after });
+      const request = { what: 'the listing', as: 'researcher', url, ...options } as const;
+      const reply = await authorized(this.connection, request, (each) => readJson(each, pageBytes));
+      const { files } = parsed(listing, reply);
+      for (const { fileName: name, size, modifiedDate, expiryDate } of files) {
+        yield { name, size, modified: date(modifiedDate), expires: date(expiryDate) };
       }
-      yield* files;
       if (files.length !== rowsPerPage) return;
-      after = files.at(-1)?.name;
+      after = files.at(-1)?.fileName;
     }
-  }
-
-  /**
-   * One page. The last one has fewer rows than `perPage`.
-   * @param options.after a file name: the page begins behind it, and the service reads nothing before it. @default the first
-   * @throws ClientError
-   */
-  async listPage(options: {
-    readonly perPage: number;
-    readonly after?: string | undefined;
-    readonly signal?: AbortSignal | undefined;
-  }): Promise<{ files: ListedFile[] }> {
-    const { perPage, after, signal } = options;
-    const url = this.#at('files', { inbox: 'false', receipts: 'true', per_page: perPage, after });
-    const request = { what: 'the listing', as: 'researcher', url, signal } as const;
-    const reply = await authorized(this.connection, request, (each) => readJson(each, pageBytes));
-    const files = parsed(listing, reply).files.map(({ fileName: name, size, modifiedDate, expiryDate }) => {
-      return { name, size, modified: date(modifiedDate), expires: date(expiryDate) };
-    });
-    return { files };
   }
 
   /**
@@ -107,20 +91,26 @@ export class ProxyApi {
    * @param options.attempts as of `AuthorizedRequest`
    * @throws ClientError `not_found` if there is no such file in this user's outbox
    */
-  async location(
-    name: string,
-    options: { readonly signal?: AbortSignal | undefined; readonly attempts?: number } = {},
-  ): Promise<Location> {
+  async location(name: string, options: Stoppable & { readonly attempts?: number } = {}): Promise<Location> {
     const url = this.#at(`stream/${encodeURIComponent(name)}`, { redirect: 'false' });
     const request = { what: `the address of ${JSON.stringify(name)}`, as: 'researcher', url, ...options } as const;
-    return await authorized(this.connection, request, (reply) => this.#locationIn(reply, name));
+    const reply = await authorized(this.connection, request, readJson);
+    const { url: address, size } = parsed(locationReply, reply);
+    const place = URL.canParse(address) ? new URL(address) : undefined;
+    // A service elsewhere could make this machine ask programs that trust whoever reaches them here.
+    const isOwn = place?.protocol === 'http:' && isLoopback(place) && !isLoopback(this.#url);
+    if (place && !isOwn) return { url: place, size };
+    const what = isOwn ? 'an address on this machine' : 'no address that can be used';
+    throw new ClientError('protocol', `${JSON.stringify(name)}: the service gave ${what}`, {
+      remedy: 'Tell the operator: the service must give the address of its storage.',
+    });
   }
 
   /**
    * The public keys that sign delivery receipts, as the text of a JWK set. Sends no credentials.
    * @throws ClientError
    */
-  async keySet(options: { signal?: AbortSignal | undefined } = {}): Promise<string> {
+  async keySet(options: Stoppable = {}): Promise<string> {
     const url = this.#at('.well-known/jwks.json');
     const request = { what: 'the keys of delivery receipts', as: 'anyone', url, ...options } as const;
     return await authorized(this.connection, request, (reply) => reply.text());
@@ -130,11 +120,8 @@ export class ProxyApi {
    * Asks for an export. The service answers before it decides on the request.
    * @throws UnavailableError, with `mayBeDone` if the answer was lost; ClientError
    */
-  async export(
-    request: ExportRequest,
-    options: { signal?: AbortSignal | undefined } = {},
-  ): Promise<{ requestId: string; message: string | undefined }> {
-    const { id, type = 'datasetId', visa, publicKey, kind = 'fega' } = request;
+  async export(request: ExportRequest, options: Stoppable = {}): Promise<{ readonly requestId: string }> {
+    const { id, type, visa, publicKey, kind } = request;
     const order = {
       what: `the export of ${JSON.stringify(id)}`,
       method: 'POST',
@@ -145,8 +132,7 @@ export class ProxyApi {
       ...options,
     } as const;
     try {
-      const { requestId, message } = parsed(accepted, await this.#asAdministrator(order));
-      return { requestId, message };
+      return parsed(accepted, await this.#asAdministrator(order));
     } catch (error) {
       // Something on the way changed the answer. Another status than that of success is an answer.
       if (!(error instanceof ClientError) || error instanceof ServiceError || error.code !== 'protocol') throw error;
@@ -155,20 +141,20 @@ export class ProxyApi {
   }
 
   /**
-   * What happened to an export.
+   * What happened to an export, with one page of its files in the order of their ids.
    * @param options.page of the files, from 0
    * @throws ClientError `not_found` if there is no record: the request was not consumed yet, or it was never made
    */
   async exportState(
     requestId: string,
-    options: { readonly kind: string; readonly page?: number; readonly signal?: AbortSignal | undefined },
+    options: Stoppable & { readonly kind: string; readonly page?: number },
   ): Promise<ExportPage> {
     const { kind, page = 0, signal } = options;
     const url = this.#at(`export/${encodeURIComponent(kind)}/${encodeURIComponent(requestId)}`, { page });
     return exportPage(await this.#asAdministrator({ what: `the export ${requestId}`, url, signal }));
   }
 
-  /** The newest exports; `page` counts from 0. The last page has fewer rows than {@link exportsPerPage}. @throws ClientError */
+  /** The newest exports; `page` counts from 0. The last page has fewer rows than `limits.exportsPerPage`. @throws ClientError */
   async exports(options: {
     readonly kind: string;
     readonly state?: string | undefined;
@@ -179,24 +165,6 @@ export class ProxyApi {
     const { kind, state, since, page = 0, signal } = options;
     const url = this.#at(`export/${encodeURIComponent(kind)}`, { page, state, since });
     return listedExports(await this.#asAdministrator({ what: 'the list of exports', url, signal }));
-  }
-
-  /** From the body of a reply to `redirect=false`. @throws ClientError `protocol`; UnavailableError */
-  async #locationIn(reply: TransportReply, name: string): Promise<Location> {
-    const { url: address, expiresAt, size } = parsed(locationReply, await readJson(reply));
-    const sentAt = Date.parse(reply.header('date') ?? '') || Date.now();
-    const lifetimeMs = Date.parse(expiresAt) - sentAt;
-    const url = URL.canParse(address) ? new URL(address) : undefined;
-    if (!url || Number.isNaN(lifetimeMs)) {
-      throw new ClientError('protocol', `${JSON.stringify(name)}: the service gave no address that can be used`);
-    }
-    // A service elsewhere could make this machine ask programs that trust whoever reaches them here.
-    if (url.protocol === 'http:' && isLoopback(url) && !isLoopback(this.#url)) {
-      throw new ClientError('protocol', `${JSON.stringify(name)}: the service gave an address on this machine`, {
-        remedy: 'Tell the operator: a service on another machine must give the address of its storage.',
-      });
-    }
-    return { url, lifetimeMs, size };
   }
 
   /** The JSON of the reply. */
@@ -212,17 +180,6 @@ export class ProxyApi {
     return url;
   }
 }
-
-const listing = z.object({
-  files: z.array(
-    z.object({
-      fileName: text,
-      size: wholeNumber,
-      modifiedDate: optional(text),
-      expiryDate: optional(text),
-    }),
-  ),
-});
 
 function date(text = ''): Date | undefined {
   const time = new Date(text);

@@ -1,30 +1,27 @@
-/**
- * One stable code for each thing that the user can do next. `lib/client/cli` maps each code to an exit code.
- *
- * - `usage`: correct the command, the settings or the request
- * - `unauthenticated`, `forbidden`: present other credentials
- * - `not_found`: check the name; this user has nothing of that name
- * - `partial`: run it again; some files are whole, others are not
- * - `local_disk`: make room, or choose another folder or name
- * - `unavailable`: try again later; the network or the service fails
- * - `damaged`: ask for the file again; its bytes are not what was encrypted
- * - `not_verified`: do not rely on the files; they, or the receipts, are not what the service has signed
- * - `timeout`: wait longer, or ask what holds the work up
- * - `interrupted`: go on with the same command; the user stopped it
- * - `protocol`: check the address, or tell the operator; no such service answers like this
- */
+/** One stable code for each thing that the user can do next. `lib/client/cli` maps each code to an exit code. */
 export type ClientErrorCode =
+  /** Correct the command, the settings or the request. */
   | 'usage'
+  /** Present other credentials. */
   | 'unauthenticated'
   | 'forbidden'
+  /** Check the name; this user has nothing of that name. */
   | 'not_found'
+  /** Run it again; some files are whole, others are not. */
   | 'partial'
+  /** Make room, or choose another folder or name. */
   | 'local_disk'
+  /** Try again later; the network or the service fails. */
   | 'unavailable'
+  /** Ask for the file again; its bytes are not what was encrypted. */
   | 'damaged'
+  /** Do not rely on the files; they, or the receipts, are not what the service has signed. */
   | 'not_verified'
+  /** Wait longer, or ask what holds the work up. */
   | 'timeout'
+  /** Continue with the same command; the user stopped it. */
   | 'interrupted'
+  /** Check the address, or tell the operator; no such service answers like this. */
   | 'protocol';
 
 export interface ClientErrorOptions {
@@ -53,22 +50,21 @@ export const checkAddress =
   'Check the address, to its end: it looks like https://data-out.example.org/v1/. The server there does not behave like a ' +
   'data-out service.';
 
-/** There was no answer, or one that says "later". The same call may succeed later. */
-export class UnavailableError extends ClientError {
+interface UnavailableFacts {
   /** Milliseconds that the other side asked to wait. */
   readonly retryAfterMs: number | undefined;
   /** Whether waiting can help. It cannot if a certificate is not trusted, for example. */
   readonly retryable: boolean;
   /** Whether the other side might have acted on the request, so that to send it again would do it twice. */
   readonly mayBeDone: boolean;
-  constructor(
-    message: string,
-    options: ClientErrorOptions & {
-      readonly retryAfterMs?: number | undefined;
-      readonly retryable?: boolean;
-      readonly mayBeDone?: boolean;
-    } = {},
-  ) {
+}
+
+/** There was no answer, or one that says "later". The same call may succeed later. */
+export class UnavailableError extends ClientError implements UnavailableFacts {
+  readonly retryAfterMs: number | undefined;
+  readonly retryable: boolean;
+  readonly mayBeDone: boolean;
+  constructor(message: string, options: ClientErrorOptions & Partial<UnavailableFacts> = {}) {
     super('unavailable', message, options);
     this.retryAfterMs = options.retryAfterMs;
     this.retryable = options.retryable ?? true;

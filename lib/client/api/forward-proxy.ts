@@ -68,11 +68,11 @@ function isExcepted(url: URL, exceptions: string): boolean {
 /** Whether an address is this one, in any spelling, or in this network. */
 function isWithin(address: string, network: string): boolean {
   const [start = '', bits] = network.split('/');
-  const version = isIP(start);
-  const width = version === 6 ? 128 : 32;
-  const length = bits === undefined ? width : Number(bits);
-  if (version === 0 || version !== isIP(address) || !(length >= 0 && length <= width)) return false;
+  if (isIP(start) === 0 || isIP(start) !== isIP(address)) return false;
+  const family = isIP(start) === 6 ? 'ipv6' : 'ipv4';
+  const width = family === 'ipv6' ? 128 : 32;
+  const length = Number(bits ?? width);
   const list = new BlockList();
-  list.addSubnet(start, length, `ipv${version}` as 'ipv4' | 'ipv6');
-  return list.check(address, `ipv${version}` as 'ipv4' | 'ipv6');
+  if (length >= 0 && length <= width) list.addSubnet(start, length, family);
+  return list.check(address, family);
 }

@@ -25,17 +25,12 @@ export async function readJson(
 export function parsed<T>(schema: z.ZodMiniType<T>, value: unknown): T {
   const { data, error } = schema.safeParse(value);
   if (error === undefined) return data;
-  const [issue] = error.issues;
-  const name = issue?.path.findLast((part) => typeof part === 'string');
-  if (name === undefined) throw unexpected('has another form');
-  const isUnknown = issue?.code === 'invalid_value';
-  throw unexpected(isUnknown ? `has a ${name} that this version does not know` : `has no ${name}`);
+  const name = error.issues[0]?.path.findLast((part) => typeof part === 'string');
+  throw unexpected(name === undefined ? 'has another form' : `has no ${name} that this version knows`);
 }
 
 function unexpected(what: string): ClientError {
-  return new ClientError('protocol', `the service's reply ${what}`, {
-    remedy: checkAddress,
-  });
+  return new ClientError('protocol', `the service's reply ${what}`, { remedy: checkAddress });
 }
 
 const violation = z.object({ field: z.string(), message: z.string() });

@@ -3,11 +3,11 @@ import { problemIn } from './json.ts';
 import { retryAfterMs } from './retry.ts';
 import type { TransportReply } from './transport.ts';
 
-/** Statuses that say "later" (RFC 9110 § 15, RFC 6585 § 4). */
-const later = new Set([408, 425, 429, 500, 502, 503, 504]);
-
-/** Those of them that leave open whether the request was acted on. */
-const unclear = new Set([500, 502, 504]);
+/** Statuses that say "later" (RFC 9110 § 15, RFC 6585 § 4), and whether they leave open that the request was acted on. */
+const later: ReadonlyMap<number, boolean> = new Map([
+  ...[408, 425, 429, 503].map((status) => [status, false] as const),
+  ...[500, 502, 504].map((status) => [status, true] as const),
+]);
 
 /** Most bytes that are read of a problem document. */
 const problemBytes = 64 * 1024;
@@ -16,39 +16,32 @@ const problemBytes = 64 * 1024;
  * Makes an error of a reply that refuses, in the service's own words (RFC 9457). Reads the reply to its end.
  * @param what names the request, such as `the listing`
  */
-export async function refusal(reply: TransportReply, what: string, now: Date): Promise<ClientError> {
-  const problem = await problemOf(reply);
+export async function refusal(reply: TransportReply, what: string): Promise<ClientError> {
   const { status } = reply;
-  const { code: problemCode, requestId = reply.header('x-request-id') ?? reply.header('x-amzn-requestid') } = problem;
+  const isJson = /^application\/(problem\+)?json\b/i.test(reply.header('content-type') ?? '');
+  const problem = problemIn(isJson ? await reply.text(problemBytes).catch(() => '') : '');
+  await reply.discard();
+  const { requestId = reply.header('x-request-id') ?? reply.header('x-amzn-requestid') } = problem;
   const said = status === 431 ? headersTooLarge : wordsOf(problem);
   const message = `${what}: ${said ?? `the service answered with status ${status}`}${requestId ? ` (request ${oneLine(requestId)})` : ''}`;
-  if (later.has(status)) {
-    return new UnavailableError(message, {
-      retryAfterMs: retryAfterMs(reply.header('retry-after'), now),
-      mayBeDone: unclear.has(status),
-      remedy: status === 500 ? 'Tell the operator the request id.' : 'Try again later.',
-    });
+  const mayBeDone = later.get(status);
+  if (mayBeDone !== undefined) {
+    const retryAfter = retryAfterMs(reply.header('retry-after'));
+    const remedy = status === 500 ? 'Tell the operator the request id.' : 'Try again later.';
+    return new UnavailableError(message, { retryAfterMs: retryAfter, mayBeDone, remedy });
   }
   const code = codes[status] ?? (status >= 400 && status < 500 ? 'usage' : 'protocol');
-  const remedy = remedyOf(status, problemCode, code, said);
-  return new ServiceError(code, message, { status, remedy });
+  return new ServiceError(code, message, { status, remedy: remedyOf(status, problem.code, code, said) });
 }
 
-function remedyOf(
-  status: number,
-  problemCode: string | undefined,
-  code: ClientErrorCode,
-  said: string | undefined,
-): string | undefined {
+function remedyOf(status: number, problemCode: string | undefined, code: ClientErrorCode, said = '') {
   // RFC 6585 § 5: a gateway on the way may allow smaller headers than the service's own gateway.
   if (status === 431) return fewerHeaders;
   // This service always gives a code. Without one, another service answered, or a gateway that does not know the path.
   if (problemCode === undefined && status !== 407) return checkAddress;
   // No function of the service gives this status with this code: its gateway does, for refusals that it has no words for.
   if (status === 403 && problemCode === 'invalid_request') return refusedByGateway;
-  if (code !== 'unauthenticated') return remedies[code];
-  const [, rule] = /^the visa was refused \((\w+)\)/.exec(said ?? '') ?? [];
-  return rule === undefined ? newCredentials : (visaRemedies[rule] ?? newVisa);
+  return said.startsWith('the visa was refused') ? newVisa : remedies[code];
 }
 
 const refusedByGateway =
@@ -59,6 +52,9 @@ const headersTooLarge = 'a gateway refused the headers as too large; the visa or
 export const fewerHeaders =
   'Save the one visa that this needs in a file and name it with --visa, or ask for a passport with fewer visas.';
 
+const newVisa =
+  'Get a new visa, and save it in the same file, or name its file with --visa. If the service refuses that one as well, send this message to the archive.';
+
 const codes: Readonly<Record<number, ClientErrorCode>> = {
   401: 'unauthenticated',
   403: 'forbidden',
@@ -67,38 +63,13 @@ const codes: Readonly<Record<number, ClientErrorCode>> = {
 };
 
 const remedies: Partial<Record<ClientErrorCode, string>> = {
+  unauthenticated:
+    'Get a new visa, or check --username and the password (--password-file, DATA_OUT_PASSWORD). data-out setup asks for all of them.',
   forbidden:
     'The visa does not grant this, or the dataset is not released: ask the data access committee or the operator.',
   not_found: 'Check the name with data-out list. A staged copy expires after some weeks; ask for a new export then.',
   protocol: checkAddress,
 };
-
-const newVisa = 'Get a new visa, and save it in the same file, or name its file with --visa.';
-
-const newCredentials =
-  'Get a new visa, or check --username and the password (--password-file, DATA_OUT_PASSWORD). data-out setup asks for all of them.';
-const otherArchive =
-  'Check that the visa is for this archive, and that the address is the right one. If so, send this message to the archive.';
-const damaged = 'Save the visa again as you got it: its file may hold only a part of it, or another text.';
-
-/** By the service's code of the rule that the visa breaks, where a new visa alone would not help. */
-const visaRemedies: Readonly<Record<string, string>> = {
-  untrusted_issuer: otherArchive,
-  untrusted_source: otherArchive,
-  unknown_kid: otherArchive,
-  wrong_audience: otherArchive,
-  malformed_token: damaged,
-  bad_signature: damaged,
-  not_yet_valid: 'Wait until the visa is valid: data-out doctor says from when on.',
-  denied: 'Ask the archive why it no longer accepts this visa.',
-};
-
-async function problemOf(reply: TransportReply) {
-  const isJson = /^application\/(problem\+)?json\b/i.test(reply.header('content-type') ?? '');
-  const body = isJson ? await reply.text(problemBytes).catch(() => '') : '';
-  await reply.discard();
-  return problemIn(body);
-}
 
 function wordsOf({ detail, title, violations }: ReturnType<typeof problemIn>): string | undefined {
   if (violations.length > 0) return violations.map(({ field, message }) => oneLine(`${field} ${message}`)).join('; ');

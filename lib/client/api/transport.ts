@@ -1,12 +1,11 @@
-import type { Socket } from 'node:net';
+import { setMaxListeners } from 'node:events';
 import tls from 'node:tls';
-import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
+import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import { systemTiming, type Timing } from '../../common/timing.ts';
 import { ClientError, interrupted, throwIfInterrupted } from './errors.ts';
 import { isLoopback, type ProxyVariables, proxyFor } from './forward-proxy.ts';
-import { networkError } from './network-error.ts';
-import { Backoff, defaultRetryPolicy, type RetryPolicy } from './retry.ts';
-import { systemStoreIsTrusted } from './system-store.ts';
+import { networkError, systemStoreIsTrusted } from './network-error.ts';
+import { backoffOf, defaultRetryPolicy, type RetryPolicy } from './retry.ts';
 
 export interface TransportSettings {
   /** Default: no proxies. */
@@ -27,8 +26,6 @@ export interface TransportRequest {
   readonly method?: 'GET' | 'HEAD' | 'POST';
   readonly url: URL;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Left out if the request goes through a forward proxy, which would take it for its own credentials. */
-  readonly proxyAuthorization?: string | undefined;
   readonly body?: string;
   readonly signal?: AbortSignal | undefined;
 }
@@ -61,17 +58,19 @@ export class Transport implements AsyncDisposable {
   readonly #dispatchers = new Map<string, Dispatcher>();
   /** Origins that have answered once: a later failure is more likely to pass. */
   readonly #known = new Set<string>();
-  readonly #connecting = new Set<Socket>();
+  /** The library ends no connection that is being made, and a process would wait for it. */
+  readonly #closing = new AbortController();
 
   constructor(settings: TransportSettings) {
     this.#settings = settings;
     this.timing = settings.timing ?? systemTiming;
+    setMaxListeners(0, this.#closing.signal);
   }
 
   /** Counts the failures of one piece of work, and waits between them. @param attempts default: those of the settings */
-  backoff(signal: AbortSignal | undefined, attempts?: number): Backoff {
+  backoff(signal: AbortSignal | undefined, attempts?: number) {
     const policy = this.#settings.retries ?? defaultRetryPolicy;
-    return new Backoff({ ...policy, ...(attempts !== undefined && { attempts }) }, this.timing, signal);
+    return backoffOf({ ...policy, ...(attempts !== undefined && { attempts }) }, this.timing, signal);
   }
 
   /**
@@ -79,7 +78,7 @@ export class Transport implements AsyncDisposable {
    * @throws UnavailableError; ClientError `usage`, `interrupted`. Reading the body throws the same.
    */
   async send(request: TransportRequest): Promise<TransportReply> {
-    const { url, method = 'GET', body, signal } = request;
+    const { url, method = 'GET', body = null, signal } = request;
     this.checkScheme(url);
     throwIfInterrupted(signal);
     const proxy = proxyFor(url, this.#settings.proxies ?? {});
@@ -89,12 +88,9 @@ export class Transport implements AsyncDisposable {
         ? interrupted(error)
         : networkError(error, url, { known: this.#known.has(url.origin), proxy, withStore });
     try {
-      const asked = this.#dispatcher(proxy?.url).request({
-        ...{ origin: url.origin, path: `${url.pathname}${url.search}`, method, headers: this.#headersOf(request) },
-        ...(body !== undefined && { body }),
-        signal,
-      });
-      const reply = await orStopped(asked, signal);
+      const asked = { origin: url.origin, path: `${url.pathname}${url.search}`, method, body, signal: signal ?? null };
+      const work = this.#dispatcher(proxy?.url).request({ ...asked, headers: this.#headersOf(request) });
+      const reply = await orStopped(work, signal);
       this.#known.add(url.origin);
       return replyOf(reply, failure);
     } catch (error) {
@@ -117,14 +113,8 @@ export class Transport implements AsyncDisposable {
     return bytes;
   }
 
-  #headersOf({ url, headers, proxyAuthorization }: TransportRequest): Record<string, string> {
-    const isDirect = proxyFor(url, this.#settings.proxies ?? {}) === undefined;
-    return {
-      'user-agent': this.#settings.userAgent,
-      'accept-encoding': 'identity',
-      ...headers,
-      ...(isDirect && proxyAuthorization !== undefined && { 'proxy-authorization': proxyAuthorization }),
-    };
+  #headersOf({ headers }: TransportRequest): Record<string, string> {
+    return { 'user-agent': this.#settings.userAgent, 'accept-encoding': 'identity', ...headers };
   }
 
   /** @throws ClientError `usage` for `http://` to another machine, unless the settings allow it */
@@ -139,10 +129,8 @@ export class Transport implements AsyncDisposable {
 
   /** Ends every connection, also those that are being made; requests under way fail. */
   async close(): Promise<void> {
-    const closed = [...this.#dispatchers.values()].map((dispatcher) => dispatcher.destroy());
-    this.#dispatchers.clear();
-    for (const socket of this.#connecting) socket.destroy();
-    await Promise.all(closed);
+    this.#closing.abort();
+    await Promise.all([...this.#dispatchers.values()].map((dispatcher) => dispatcher.destroy()));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -161,7 +149,7 @@ export class Transport implements AsyncDisposable {
   #makeDispatcher(proxy: URL | undefined): Dispatcher {
     const { stallMs = 30_000, extraAuthorities } = this.#settings;
     const ca = extraAuthorities === undefined ? undefined : [...trustedAuthorities(), extraAuthorities];
-    const tls = { timeout: connectMs, ...(ca && { ca }) };
+    const connect = { timeout: connectMs, signal: this.#closing.signal, ...(ca && { ca }) };
     const options: Agent.Options = {
       headersTimeout: stallMs,
       bodyTimeout: stallMs,
@@ -169,22 +157,8 @@ export class Transport implements AsyncDisposable {
       // One request at a time on a connection: no request waits behind a large reply.
       pipelining: 1,
     };
-    if (proxy === undefined) return new Agent({ ...options, connect: this.#watched(buildConnector(tls)) });
-    const clientFactory = (origin: URL, { connect }: { connect?: buildConnector.connector }) =>
-      new Pool(origin, connect && { connect: this.#watched(connect) });
-    return new ProxyAgent({ ...options, uri: proxy.href, requestTls: tls, proxyTls: tls, clientFactory });
-  }
-
-  /** The library ends no connection that is being made, and a process would wait for it. */
-  #watched(connect: buildConnector.connector): buildConnector.connector {
-    return (target, callback) => {
-      // The connector returns the socket, although its declaration does not say so.
-      const socket: unknown = connect(target, (...result: Parameters<buildConnector.Callback>) => {
-        this.#connecting.delete(socket as Socket);
-        callback(...result);
-      });
-      this.#connecting.add(socket as Socket);
-    };
+    if (proxy === undefined) return new Agent({ ...options, connect });
+    return new ProxyAgent({ ...options, uri: proxy.href, requestTls: connect, proxyTls: connect });
   }
 }
 
@@ -225,11 +199,9 @@ function replyOf(
 
 /** The library begins to look at the signal when it has a connection. */
 async function orStopped<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return await work;
   const { promise, reject } = Promise.withResolvers<never>();
-  const stop = () => reject(signal.reason);
-  signal.addEventListener('abort', stop, { once: true });
-  return await Promise.race([work, promise]).finally(() => signal.removeEventListener('abort', stop));
+  signal?.addEventListener('abort', reject, { once: true });
+  return await Promise.race([work, promise]).finally(() => signal?.removeEventListener('abort', reject));
 }
 
 function trustedAuthorities(): readonly string[] {

@@ -12,34 +12,25 @@ export function outboxVisa(
   passport: string,
   fits: (visa: string) => boolean,
 ): { readonly visa: string; readonly note: string } | undefined {
-  const grants = grantsIn(passport).filter(({ token }) => fits(token));
+  const { kind, visas = [] } = decodeVisaOrPassport(passport) ?? {};
+  if (kind !== 'passport') return undefined;
+  // A visa with conditions needs others beside it.
+  const grants = visas.filter(({ type, value, issuer, subject, hasConditions }) => {
+    return type === grantType && !hasConditions && [value, issuer, subject].every((text) => text !== '');
+  });
   const { iss, sub } = unverifiedClaims(passport) ?? {};
-  const own = ({ issuer, subject }: DecodedVisa) => Number(issuer === iss && subject === sub);
-  grants.sort(
-    (a, b) => own(b) - own(a) || compare(a.issuer, b.issuer) || compare(a.subject, b.subject) || expiry(b) - expiry(a),
-  );
-  const [chosen] = grants;
+  const rank = ({ issuer, subject }: DecodedVisa) =>
+    [issuer === iss && subject === sub ? 0 : 1, issuer, subject].join('\0');
+  const inOrder = (a: DecodedVisa, b: DecodedVisa) => {
+    if (rank(a) === rank(b)) return (b.expires?.getTime() ?? 0) - (a.expires?.getTime() ?? 0);
+    return rank(a) < rank(b) ? -1 : 1;
+  };
+  const [chosen] = grants.filter(({ token }) => fits(token)).sort(inOrder);
   if (!chosen) return undefined;
-  const others = new Set(grantsIn(passport).map((grant) => JSON.stringify([grant.issuer, grant.subject]))).size - 1;
+  const others = new Set(grants.map(rank)).size - 1;
   const missing = others > 0 ? ` Other identities in it: ${others}; their files are not reached.` : '';
   const { issuer, subject, value, token } = chosen;
   const which = `for ${subject}, by ${issuer}, for ${value}`;
   const note = `The passport has ${passport.length} bytes, which do not fit a header: of its visas, only that ${which} is sent.`;
   return { visa: token, note: `${note}${missing}` };
-}
-
-/** Visas that can grant alone. A visa with conditions needs others beside it. */
-function grantsIn(passport: string): DecodedVisa[] {
-  const { kind, visas = [] } = decodeVisaOrPassport(passport) ?? {};
-  const isGrant = ({ type, value, issuer, subject, hasConditions }: DecodedVisa) =>
-    type === grantType && !hasConditions && [value, issuer, subject].every((text) => text !== '');
-  return kind === 'passport' ? visas.filter(isGrant) : [];
-}
-
-function expiry({ expires }: DecodedVisa): number {
-  return expires?.getTime() ?? 0;
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

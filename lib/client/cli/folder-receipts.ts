@@ -44,7 +44,7 @@ export async function readFolder(
   { names, keys, opened }: { names: readonly string[]; keys: ReceiptKeys; opened: readonly PrivateKeyFile[] },
 ): Promise<ReadReceipts & { readonly claims: Claims }> {
   const own = await findOwnKeys(session, opened);
-  const read = await readReceipts(receiptsIn(folder, names), keys, { ownKeys: recipientsOf(own) });
+  const read = await readReceipts(receiptsIn(folder, names), async () => keys, { ownKeys: recipientsOf(own) });
   warnOfReceipts(session, read, own);
   return { ...read, claims: new Claims(read.receipts) };
 }

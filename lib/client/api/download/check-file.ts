@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { combinedCrc, emptyCrc, formatCrc } from '../../../common/crc64nvme.ts';
 import type { DeliveredFile } from '../../../contract/delivery.ts';
 import {
@@ -10,23 +10,25 @@ import {
   openHeader,
   type SegmentCipher,
 } from '../../../crypt4gh/index.ts';
-import { throwIfInterrupted } from '../errors.ts';
+import { ClientError, throwIfInterrupted } from '../errors.ts';
 import { headerDigest, headerSha256, loadCrc, readHeader } from './disk/container-digest.ts';
-import { ifThere, onDisk } from './disk/local-disk.ts';
-import { differenceOf } from './expected.ts';
+import { diskError, hasCode, onDisk } from './disk/local-disk.ts';
 
 /**
  * How far a file is what its receipt says: `plaintext` by the SHA-256 of the plaintext, `bytes` by CRC-64/NVME and the header's
  * digest, which show accidents but no forgery. `size_only`: nothing but its size could be compared, so it is not verified.
  */
-export type FileState = 'plaintext' | 'bytes' | 'size_only' | 'differs';
+export type FileState = 'plaintext' | 'bytes' | 'size_only' | 'differs' | 'cannot_be_read';
 
-export interface FileVerdict {
+interface Verdict {
   readonly state: FileState;
-  /** Bytes of the local file. */
-  readonly size: number;
   /** For people: what differs, or why no more could be compared. */
   readonly detail?: string | undefined;
+}
+
+export interface FileVerdict extends Verdict {
+  /** Bytes of the local file. */
+  readonly size: number;
 }
 
 export interface CheckFileOptions {
@@ -50,8 +52,15 @@ const noSum = 'the catalogue has no SHA-256 of the plaintext';
 /** Compares a local file with its receipt. @returns `undefined` if it is missing @throws LocalDiskError; ClientError `interrupted` */
 export async function checkFile(options: CheckFileOptions): Promise<FileVerdict | undefined> {
   const { path, form, onBytes, signal } = options;
-  const handle = await onDisk(path, () => ifThere(open(path, flags)));
-  if (handle === undefined) return undefined;
+  let handle: FileHandle;
+  try {
+    handle = await open(path, flags);
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined;
+    // In a folder that several people share, a file can belong to another of them.
+    if (hasCode(error, 'EACCES')) return { state: 'cannot_be_read', size: 0, detail: 'permission denied' };
+    throw diskError(error, path);
+  }
   await using _file = handle;
   const found = await onDisk(path, () => handle.stat());
   if (!found.isFile()) return { state: 'differs', size: 0, detail: 'it is not a file' };
@@ -72,8 +81,6 @@ interface OpenFile {
   readonly read: (position: number, length: number) => Promise<Buffer>;
 }
 
-type Verdict = Pick<FileVerdict, 'state' | 'detail'>;
-
 async function checkPlaintext(file: OpenFile, { plaintext_size, plaintext_sha256 }: DeliveredFile): Promise<Verdict> {
   if (plaintext_size !== undefined && plaintext_size !== file.size) {
     return { state: 'differs', detail: `it has ${file.size} bytes, and not ${plaintext_size}` };
@@ -86,13 +93,11 @@ async function checkContainer(file: OpenFile, options: CheckFileOptions): Promis
   const { claim, privateKeys } = options;
   if (privateKeys.length === 0) return await comparedBytes(file, claim);
   if (claim.plaintext_sha256 === undefined) return await comparedBytes(file, claim, noSum);
-  try {
-    return await decrypted(file, claim.plaintext_sha256, options);
-  } catch (error) {
-    if (error instanceof NoMatchingKeyError) return await comparedBytes(file, claim, 'no key opens it');
-    if (error instanceof Crypt4ghError) return { state: 'differs', detail: error.message };
+  return await decrypted(file, claim.plaintext_sha256, options).catch((error: unknown) => {
+    if (error instanceof NoMatchingKeyError) return comparedBytes(file, claim, 'no key opens it');
+    if (error instanceof Crypt4ghError) return { state: 'differs', detail: error.message } as const;
     throw error;
-  }
+  });
 }
 
 /** Compares the plaintext before an edit list, because the receipt has the digest of the submitted file. */
@@ -144,4 +149,48 @@ async function* bytesOf({ read }: OpenFile, start = 0): AsyncGenerator<Uint8Arra
     at += bytes.length;
     yield bytes;
   }
+}
+
+/** What a verified delivery receipt says of a file. */
+export interface Expected {
+  readonly file: DeliveredFile;
+  readonly receipt: { readonly jti: string };
+}
+
+/** What was found of a container. */
+interface Found {
+  /** Bytes. */
+  readonly size: number;
+  /** Empty if it does not begin with a Crypt4GH header. */
+  readonly headerSha256: string;
+  /** Base64; `undefined`: not looked at. */
+  readonly crc64nvme?: string | undefined;
+}
+
+/** How a file was compared: by CRC-64/NVME and SHA-256 of its header, which show accidents but no forgery. */
+export type Verified = 'bytes';
+
+/** In what a container differs from its receipt, for people; `undefined` if nothing that the receipt lists differs. */
+function differenceOf(file: DeliveredFile, { size, headerSha256, crc64nvme }: Found): string | undefined {
+  if (size !== file.size) return `it has ${size} bytes, and not ${file.size}`;
+  if (headerSha256 !== file.header_sha256) return 'its header has another SHA-256';
+  const isOther = crc64nvme !== undefined && file.crc64nvme !== undefined && crc64nvme !== file.crc64nvme;
+  return isOther ? 'its bytes have another CRC-64/NVME' : undefined;
+}
+
+/**
+ * Compares a downloaded container with its receipt.
+ * @returns `undefined` if the receipt says too little to call the file verified
+ * @throws ClientError `not_verified`: nothing of the file can be used
+ */
+export function compared({ file, receipt }: Expected, found: Found): Verified | undefined {
+  const difference = differenceOf(file, found);
+  if (difference === undefined) return file.crc64nvme === undefined ? undefined : 'bytes';
+  const message = `${file.name}: the file received differs from delivery receipt ${receipt.jti}: ${difference}`;
+  throw new ClientError('not_verified', message, {
+    remedy:
+      'The file is not kept. A new export that is still under way looks like this, because its receipt comes last: run the same ' +
+      'command again when the outbox lists a newer receipt. If no export is under way, the file was changed: tell the operator. ' +
+      'Name your key in key_files, or save its public key beside it, so that receipts for other keys are ignored.',
+  });
 }

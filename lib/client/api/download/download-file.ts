@@ -1,33 +1,55 @@
+import { lstat, rm } from 'node:fs/promises';
 import { combinedCrc, emptyCrc, formatCrc } from '../../../common/crc64nvme.ts';
 import type { ListedFile, ProxyApi } from '../delivery-api.ts';
 import { ClientError } from '../errors.ts';
-import { type Crc, headerSha256 } from './disk/container-digest.ts';
-import { checkSpace, makeFoldersIn } from './disk/local-disk.ts';
+import { checkFile, compared, type Expected, type Verified } from './check-file.ts';
+import { headerSha256, loadCrc } from './disk/container-digest.ts';
+import { checkSpace, ifThere, LocalDiskError, makeFoldersIn, onDisk } from './disk/local-disk.ts';
 import type { LocalPaths } from './disk/local-name.ts';
 import { FileLock } from './disk/lock.ts';
-import type { DownloadEvent, FileResult } from './events.ts';
-import { type Existing, keptFile } from './existing.ts';
-import { compared, type Expected, type Verified } from './expected.ts';
 import { PartFile, pieceBytes } from './part-file.ts';
 import { ChangedError, restarting, StagedFile } from './staged-file.ts';
-import type { PieceMemory, Workers } from './workers.ts';
+
+/** Progress of one file. */
+export type DownloadEvent =
+  /** `kept` bytes are noted from an earlier run. */
+  | { readonly type: 'started'; readonly name: string; readonly size: number; readonly kept: number }
+  /** Bytes that came; negative: bytes that have to come again. */
+  | { readonly type: 'progress'; readonly name: string; readonly bytes: number }
+  /** A request failed, or the remote file has changed: it is repeated. */
+  | { readonly type: 'retrying'; readonly name: string; readonly error: ClientError }
+  /** Not for files that were not begun before the user stopped the run. */
+  | { readonly type: 'finished'; readonly result: FileResult };
+
+/** The outcome of one file. */
+export interface FileResult {
+  readonly name: string;
+  /** Bytes of the remote file. */
+  readonly size: number;
+  /** Its local path, also if it failed. */
+  readonly path: string;
+  readonly outcome: 'downloaded' | 'skipped' | 'failed';
+  /** How it was compared with its delivery receipt in this run; absent if it was not. */
+  readonly verified?: Verified | undefined;
+  /** With `failed`. */
+  readonly error?: ClientError;
+}
 
 export interface DownloadFileOptions {
   readonly proxy: ProxyApi;
   readonly folder: string;
-  readonly existing: Existing;
+  /** Whether an existing file that does not match its receipt is replaced. Otherwise it is not touched, which is an error. */
+  readonly force: boolean;
   readonly signal: AbortSignal | undefined;
   readonly file: ListedFile;
   /** Folders below `folder` that the file is in. */
   readonly folders: readonly string[];
   readonly paths: LocalPaths;
   readonly expected: Expected | undefined;
-  readonly crc: Crc;
-  /** The worker that begins the file and finishes it. Others join it while there are more pieces. */
-  readonly memory: PieceMemory;
-  readonly workers: Workers;
-  /** Of the file in the listing. */
-  readonly order: number;
+  /** For one piece. */
+  readonly memory: Buffer;
+  /** Called when other workers can help. */
+  readonly onAttempt: (attempt: Attempt) => void;
   readonly onEvent: (event: DownloadEvent) => void;
 }
 
@@ -39,28 +61,67 @@ export interface DownloadFileOptions {
 export async function downloadFile(
   options: DownloadFileOptions,
 ): Promise<Pick<FileResult, 'outcome' | 'verified' | 'size'>> {
-  const { file, folder, folders, paths, existing, expected, onEvent, signal } = options;
-  const { name } = file;
+  const { file, folder, folders, paths, onEvent } = options;
   await makeFoldersIn(folder, folders);
   await using _lock = await FileLock.acquire(paths.lock);
-  const kept = await keptFile({
-    ...{ paths, existing, expected, remote: file, signal },
-    reading: () => onEvent({ type: 'started', name, size: file.size, kept: 0 }),
-    read: (bytes) => onEvent({ type: 'progress', name, bytes }),
-  });
+  const kept = await keptFile(options);
   if (kept) return { outcome: 'skipped', size: file.size, ...kept };
   return await restarting(
     file.size,
     async (size) => ({ outcome: 'downloaded', size, verified: await fetched(options, size) }),
-    () => onEvent({ type: 'restarted', name }),
+    (error) => onEvent({ type: 'retrying', name: file.name, error }),
   );
+}
+
+/**
+ * Whether the file exists and needs no download, because it matches its receipt. Without a receipt, a file that has the size and
+ * time of the remote file is taken for that of an earlier run, and is not verified.
+ * @returns `undefined` if it must be downloaded
+ * @throws LocalDiskError if the existing file must not be touched; ClientError `interrupted`
+ */
+async function keptFile({ file, paths, force, expected, signal, onEvent }: DownloadFileOptions) {
+  const { name, size, modified } = file;
+  const path = paths.final;
+  const found = await onDisk(path, () => ifThere(lstat(path)));
+  if (found === undefined) return undefined;
+  let kept: { readonly verified: Verified | undefined } | undefined;
+  // No link is followed.
+  if (expected && found.isFile()) {
+    onEvent({ type: 'started', name, size, kept: 0 });
+    const onBytes = (bytes: number) => onEvent({ type: 'progress', name, bytes });
+    const about = { path, claim: expected.file, form: 'container', privateKeys: [], onBytes, signal } as const;
+    const state = (await checkFile(about))?.state;
+    if (state === 'bytes' || state === 'size_only') kept = { verified: state === 'bytes' ? state : undefined };
+  } else if (found.isFile() && found.size === size && secondsOf(found.mtime) === secondsOf(modified)) {
+    kept = { verified: undefined };
+  }
+  if (kept && (kept.verified || !force)) {
+    // What an earlier run left beside it is no longer of use.
+    for (const left of [paths.journal, paths.part]) await onDisk(left, () => rm(left, { force: true }));
+    return kept;
+  }
+  if (force && !found.isDirectory()) return undefined;
+  const why = found.isDirectory()
+    ? 'is a folder'
+    : expected
+      ? 'is not what its receipt lists'
+      : 'no delivery receipt names it';
+  throw new LocalDiskError(`${path} exists already, and ${why}`, {
+    remedy: 'Give another folder with --output, or --force to replace files.',
+  });
+}
+
+function secondsOf(time: Date | undefined): number | undefined {
+  return time && Math.floor(time.getTime() / 1000);
 }
 
 async function fetched(options: DownloadFileOptions, size: number): Promise<Verified | undefined> {
   const { paths, file } = options;
   const part = await PartFile.open(paths, { name: file.name, size });
   try {
-    return await new Attempt(options, part, size).run();
+    const attempt = new Attempt(options, part, size);
+    options.onAttempt(attempt);
+    return await attempt.run();
   } catch (error) {
     const differs = error instanceof ClientError && error.code === 'not_verified';
     const isOfUse = part.isOfUse && !differs && !(error instanceof ChangedError);
@@ -71,7 +132,7 @@ async function fetched(options: DownloadFileOptions, size: number): Promise<Veri
 }
 
 /** The pieces of one version of a file. */
-class Attempt {
+export class Attempt {
   readonly #options: DownloadFileOptions;
   readonly #part: PartFile;
   readonly #remote: StagedFile;
@@ -79,7 +140,9 @@ class Attempt {
   readonly #open: number[];
   /** By the numbers of the pieces that are written. */
   readonly #crcs: bigint[];
+  /** Resolves when the first reply has shown the version that the others must have. */
   readonly #begun = Promise.withResolvers<void>();
+  readonly #helping: Promise<void>[] = [];
   readonly #abort = new AbortController();
   readonly #signal: AbortSignal;
   #failure: unknown;
@@ -88,7 +151,7 @@ class Attempt {
     this.#options = options;
     this.#part = part;
     this.#remote = new StagedFile(options.proxy, { name: options.file.name, size });
-    this.#remote.version = part.version;
+    this.#remote.etag = part.etag;
     this.#crcs = new Array<bigint>(Math.max(1, Math.ceil(size / pieceBytes))).fill(emptyCrc);
     this.#open = [...this.#crcs.keys()];
     const { signal } = options;
@@ -97,31 +160,28 @@ class Attempt {
 
   async run(): Promise<Verified | undefined> {
     const { onEvent, paths, memory } = this.#options;
-    const { name, size, version } = this.#remote;
+    const { name, size, etag } = this.#remote;
     const kept = [...this.#part.noted.keys()].reduce((sum, piece) => sum + this.#rangeOf(piece).length, 0);
-    await checkSpace(paths.part, size - kept);
+    this.#failure = await checkSpace(paths.part, size - kept).catch((error: unknown) => error);
+    if (this.#failure !== undefined) this.#open.length = 0;
     onEvent({ type: 'started', name, size, kept });
-    if (version) this.#begun.resolve();
-    const helping: Promise<void>[] = [];
-    void this.#join(helping);
+    if (etag !== undefined) this.#begun.resolve();
     await this.#work(memory, () => true);
-    await Promise.all(helping);
+    this.#begun.resolve();
+    await Promise.all(this.#helping);
     if (this.#failure !== undefined) throw this.#failure;
     return await this.#finish();
   }
 
-  /** Gets more workers once the first reply has shown the version that the others must have. */
-  async #join(helping: Promise<void>[]): Promise<void> {
-    const { workers, order } = this.#options;
+  /** Fetches pieces that nobody has taken, until there are none. Of a file without ranges, only one worker can. */
+  async help(memory: Buffer): Promise<void> {
     await this.#begun.promise;
-    const isOfUse = () => this.#remote.givesRanges;
-    while (this.#open.length > 0 && isOfUse()) {
-      const memory = await workers.take(order);
-      helping.push(this.#work(memory, isOfUse).finally(() => workers.give(memory)));
-    }
+    const work = this.#work(memory, () => this.#remote.givesRanges);
+    this.#helping.push(work);
+    await work;
   }
 
-  async #work(memory: PieceMemory, isOfUse: () => boolean): Promise<void> {
+  async #work(memory: Buffer, isOfUse: () => boolean): Promise<void> {
     while (isOfUse()) {
       const piece = this.#open.shift();
       if (piece === undefined) return;
@@ -142,33 +202,34 @@ class Attempt {
     return { start, end, length: end - start };
   }
 
-  async #piece(piece: number, memory: PieceMemory): Promise<bigint> {
-    const { crc, onEvent, file } = this.#options;
+  async #piece(piece: number, memory: Buffer): Promise<bigint> {
+    const { onEvent, file } = this.#options;
+    const crc = await loadCrc();
     const { name } = file;
     const { start, end, length } = this.#rangeOf(piece);
     const received = (bytes: number) => onEvent({ type: 'progress', name, bytes });
     const noted = this.#part.noted.get(piece);
     if (noted !== undefined) {
       // A crash or a power cut can have taken bytes that were written.
-      const bytes = await this.#part.read(start, length, memory.of(length));
+      const bytes = await this.#part.read(start, length, memory.subarray(0, length));
       if (bytes.length === length && crc(bytes) === noted) return noted;
       received(-length);
     }
     const bytes = await this.#remote.read(start, end, {
-      ...{ signal: this.#signal, memory: memory.of(length), received, begun: this.#begun.resolve },
+      ...{ signal: this.#signal, memory: memory.subarray(0, length), received, begun: this.#begun.resolve },
       retrying: (error) => onEvent({ type: 'retrying', name, error }),
     });
     const sum = crc(bytes);
     await this.#part.write(bytes, start);
     // A file of one piece needs no journal.
-    if (this.#crcs.length > 1) await this.#part.note(piece, sum, this.#remote.version);
+    if (this.#crcs.length > 1) await this.#part.note(piece, sum, this.#remote.etag);
     return sum;
   }
 
   /** Joins the pieces, compares the file and gives it its name. */
   async #finish(): Promise<Verified | undefined> {
-    const { expected, existing } = this.#options;
-    const { size, version } = this.#remote;
+    const { expected, force, file } = this.#options;
+    const { size } = this.#remote;
     let verified: Verified | undefined;
     if (expected) {
       const joined = this.#crcs.reduce(
@@ -178,9 +239,7 @@ class Attempt {
       const found = { size, headerSha256: await headerSha256(this.#part), crc64nvme: formatCrc(joined) };
       verified = compared(expected, found);
     }
-    const modified = new Date(version?.lastModified ?? Number.NaN);
-    const time = Number.isNaN(modified.getTime()) ? undefined : modified;
-    await this.#part.finish(time, { replaces: existing !== 'keep' });
+    await this.#part.finish(file.modified, { replaces: force });
     return verified;
   }
 }

@@ -1,14 +1,11 @@
 import { join } from 'node:path';
 import type { ListedFile, ProxyApi } from '../delivery-api.ts';
 import { ClientError, interrupted, UnavailableError } from '../errors.ts';
-import { loadCrc } from './disk/container-digest.ts';
+import type { Expected } from './check-file.ts';
 import { LocalDiskError, makeFolder } from './disk/local-disk.ts';
-import { localPaths, NameClashes } from './disk/local-name.ts';
-import { downloadFile } from './download-file.ts';
-import type { DownloadEvent, FileResult } from './events.ts';
-import type { Existing } from './existing.ts';
-import type { Expected } from './expected.ts';
-import { type PieceMemory, Workers } from './workers.ts';
+import { localPaths } from './disk/local-name.ts';
+import { type Attempt, type DownloadEvent, downloadFile, type FileResult } from './download-file.ts';
+import { pieceBytes } from './part-file.ts';
 
 export interface DownloadFilesOptions {
   readonly proxy: ProxyApi;
@@ -18,7 +15,8 @@ export interface DownloadFilesOptions {
   readonly folder: string;
   /** Requests at once; each takes memory for a piece of 8 MiB. */
   readonly parallel: number;
-  readonly existing: Existing;
+  /** Whether existing files that do not match their receipts are replaced. */
+  readonly force: boolean;
   /** What a file must be; default: no file is compared. */
   readonly expected?: ((file: ListedFile) => Expected | undefined) | undefined;
   /** Where a file lies in the folder: folders, made if they do not exist, and its name. Default: its name at the service. */
@@ -38,21 +36,20 @@ export interface DownloadReport {
 const mostUnavailable = 3;
 
 /**
- * Downloads files of the outbox into one folder. `parallel` workers take the pieces of all files, in the order of the listing. A
- * file that fails does not stop the others, unless they would fail in the same way.
+ * Downloads files of the outbox into one folder. `parallel` workers begin the files in the order of the listing, and then
+ * share the pieces that are left. A file that fails does not stop the others, unless they would fail in the same way.
  * @returns the outcome of each file; only programming errors are thrown
  */
 export async function downloadFiles(options: DownloadFilesOptions): Promise<DownloadReport> {
-  const { proxy, folder, parallel, existing, expected, place, onEvent = () => undefined, signal } = options;
+  const { proxy, folder, parallel, force, expected, place, onEvent = () => undefined, signal } = options;
   const files = [...options.files];
-  const crc = await loadCrc();
-  const workers = new Workers(parallel);
-  const clashes = new NameClashes();
   const results = new Map<ListedFile, FileResult>();
+  /** Of the files that were begun. Workers help with them when no file is left to begin. */
+  const attempts: Promise<Attempt | undefined>[] = [];
   let unavailable = 0;
   let stopped = await failureOf(() => makeFolder(folder));
 
-  const download = async (file: ListedFile, order: number, memory: PieceMemory) => {
+  const download = async (file: ListedFile, memory: Buffer, onAttempt: (attempt: Attempt) => void) => {
     const { name, size } = file;
     const places = place?.(file) ?? [name];
     const folders = places.slice(0, -1);
@@ -60,10 +57,9 @@ export async function downloadFiles(options: DownloadFilesOptions): Promise<Down
     let result: FileResult | undefined;
     const error = await failureOf(async () => {
       const paths = localPaths(join(folder, ...folders), places.at(-1) ?? name);
-      clashes.claim(name, paths);
       path = paths.final;
-      const about = { proxy, file, folder, folders, paths, existing, expected: expected?.(file), crc };
-      result = { name, path, ...(await downloadFile({ ...about, memory, workers, order, onEvent, signal })) };
+      const about = { proxy, file, folder, folders, paths, force, expected: expected?.(file) };
+      result = { name, path, ...(await downloadFile({ ...about, memory, onAttempt, onEvent, signal })) };
     });
     result ??= { name, size, path, outcome: 'failed', ...(error && { error }) };
     if (error instanceof UnavailableError) unavailable += 1;
@@ -75,24 +71,21 @@ export async function downloadFiles(options: DownloadFilesOptions): Promise<Down
     onEvent({ type: 'finished', result });
   };
 
-  let defect: unknown;
-  const begun: Promise<void>[] = [];
-  for (const [order, file] of files.entries()) {
-    const memory = await workers.take(order);
-    if (signal?.aborted) stopped ??= interrupted();
-    if (stopped) {
-      workers.give(memory);
-      break;
+  const queue = files.values();
+  const work = async () => {
+    // The system gives memory for the bytes that are used.
+    const memory = Buffer.allocUnsafeSlow(pieceBytes);
+    for (const file of queue) {
+      if (signal?.aborted) stopped ??= interrupted();
+      if (stopped) break;
+      const { promise, resolve } = Promise.withResolvers<Attempt | undefined>();
+      attempts.push(promise);
+      await download(file, memory, resolve).finally(() => resolve(undefined));
     }
-    const work = download(file, order, memory).finally(() => workers.give(memory));
-    begun.push(
-      work.catch((error: unknown) => {
-        defect ??= error;
-      }),
-    );
-  }
-  await Promise.all(begun);
-  if (defect !== undefined) throw defect;
+    for (const attempt of attempts) await (await attempt)?.help(memory);
+  };
+  const ended = await Promise.allSettled(Array.from({ length: parallel }, work));
+  for (const each of ended) if (each.status === 'rejected') throw each.reason;
   // Files that were not begun fail with what stopped the run.
   const all = files.map((file) => {
     const found = results.get(file);
@@ -120,12 +113,10 @@ function errorOf(results: readonly FileResult[], stopped: ClientError | undefine
   const errors = results.flatMap(({ error }) => error ?? []);
   // A file that must not be relied on matters more than one that can still come.
   const [first] = [...errors.filter(({ code }) => code === 'not_verified'), ...errors];
-  if (stopped?.code === 'interrupted') return stopped;
-  if (first === undefined) return stopped;
+  if (first === undefined || stopped?.code === 'interrupted') return stopped;
   const isAlike = errors.length === results.length && errors.every(({ code }) => code === first.code);
   if (isAlike && (errors.length === 1 || stopped === first)) return first;
   const message = `${errors.length} of ${results.length} files are not whole: ${first.message}`;
-  const { remedy } = first;
   const code = isAlike || first.code === 'not_verified' ? first.code : 'partial';
-  return new ClientError(code, message, { remedy, cause: first });
+  return new ClientError(code, message, { remedy: first.remedy, cause: first });
 }

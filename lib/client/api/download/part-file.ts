@@ -7,7 +7,6 @@ import { parseJson } from '../../../common/untrusted-json.ts';
 import { wholeNumber } from '../json.ts';
 import { ifThere, LocalDiskError, onDisk, syncFolder } from './disk/local-disk.ts';
 import type { LocalPaths } from './disk/local-name.ts';
-import { isRecognizable, type Version } from './staged-file.ts';
 
 /** Bytes of one piece; the last one of a file can be shorter. */
 export const pieceBytes = 8 * 1024 * 1024;
@@ -16,7 +15,6 @@ export const pieceBytes = 8 * 1024 * 1024;
 const noFollow = constants.O_NOFOLLOW ?? 0;
 const making = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | noFollow;
 const appending = constants.O_WRONLY | constants.O_APPEND | noFollow;
-const currentFormat = 2;
 
 interface Wanted {
   readonly name: string;
@@ -32,8 +30,8 @@ interface Wanted {
 export class PartFile {
   /** CRC-64/NVME of the pieces that an earlier run noted, by their numbers. */
   readonly noted: ReadonlyMap<number, bigint>;
-  /** Their version. */
-  readonly version: Version | undefined;
+  /** The entity tag of their version. */
+  readonly etag: string | undefined;
   readonly #paths: LocalPaths;
   readonly #wanted: Wanted;
   readonly #handle: FileHandle;
@@ -44,7 +42,7 @@ export class PartFile {
     this.#wanted = wanted;
     this.#handle = handle;
     this.noted = left?.noted ?? new Map();
-    this.version = left?.version;
+    this.etag = left?.etag;
   }
 
   /**
@@ -56,7 +54,11 @@ export class PartFile {
     const left = await leftOver(paths.journal, wanted);
     return await onDisk(paths.part, async () => {
       const found = left && (await open(paths.part, constants.O_RDWR | noFollow).catch(() => undefined));
-      if (found) return new PartFile(paths, wanted, found, left);
+      if (found) {
+        // Another program can have made it longer.
+        if ((await found.stat()).size > wanted.size) await found.truncate(wanted.size);
+        return new PartFile(paths, wanted, found, left);
+      }
       // In this order: a journal must never be found beside a part that it does not describe.
       await rm(paths.journal, { force: true });
       await rm(paths.part, { force: true });
@@ -79,11 +81,11 @@ export class PartFile {
     return memory.subarray(0, bytesRead);
   }
 
-  /** Notes a piece that is written. A version that cannot be recognized is not resumed. @throws LocalDiskError */
-  async note(piece: number, crc: bigint, version: Version | undefined): Promise<void> {
-    if (!version || !isRecognizable(version)) return;
+  /** Notes a piece that is written. A version without an entity tag is not resumed. @throws LocalDiskError */
+  async note(piece: number, crc: bigint, etag: string | undefined): Promise<void> {
+    if (etag === undefined) return;
     await onDisk(this.#paths.journal, async () => {
-      this.#journal ??= this.#openJournal(version);
+      this.#journal ??= this.#openJournal(etag);
       // The first line of an earlier run that was cut gets its end.
       await (await this.#journal).write(`\n${JSON.stringify([piece, formatCrc(crc)])}`);
     });
@@ -94,10 +96,10 @@ export class PartFile {
     return this.noted.size > 0 || this.#journal !== undefined;
   }
 
-  async #openJournal(version: Version): Promise<FileHandle> {
-    if (this.version) return await open(this.#paths.journal, appending);
+  async #openJournal(etag: string): Promise<FileHandle> {
+    if (this.etag !== undefined) return await open(this.#paths.journal, appending);
     const journal = await open(this.#paths.journal, making, 0o600);
-    await journal.write(JSON.stringify({ format: currentFormat, ...this.#wanted, ...version }));
+    await journal.write(JSON.stringify({ ...this.#wanted, etag }));
     return journal;
   }
 
@@ -109,16 +111,7 @@ export class PartFile {
    */
   async finish(modified: Date | undefined, { replaces }: { readonly replaces: boolean }): Promise<void> {
     const { final, part, journal } = this.#paths;
-    const { size } = this.#wanted;
     await onDisk(part, async () => {
-      const found = await this.#handle.stat();
-      if (found.size < size) {
-        throw new LocalDiskError(`${part} was changed by another program`, {
-          remedy: 'Run the same command again: the file is downloaded again.',
-        });
-      }
-      // Another program can have made it longer. A part that is too long would otherwise never end.
-      if (found.size > size) await this.#handle.truncate(size);
       // A convenience: no reason to fail.
       if (modified) await this.#handle.utimes(modified, modified).catch(() => undefined);
       await this.#handle.datasync();
@@ -152,15 +145,11 @@ export class PartFile {
 }
 
 interface Left {
-  readonly version: Version;
+  readonly etag: string;
   readonly noted: ReadonlyMap<number, bigint>;
 }
 
-const text = z.optional(z.string());
-const first = z.object({
-  ...{ format: z.literal(currentFormat), name: z.string(), size: wholeNumber },
-  ...{ etag: text, lastModified: text },
-});
+const first = z.object({ name: z.string(), size: wholeNumber, etag: z.string() });
 const line = z.tuple([wholeNumber, z.string().check(z.regex(/^[\w+/]{11}=$/))]);
 
 /** What the journal of an earlier run says of the same file; `undefined` if it is of no use. Lines that were cut say nothing. */
@@ -174,6 +163,5 @@ async function leftOver(path: string, { name, size }: Wanted): Promise<Left | un
     const [piece = size, crc = ''] = line.safeParse(parseJson(each)).data ?? [];
     if (piece * pieceBytes < size) noted.set(piece, parseCrc(crc));
   }
-  const { etag, lastModified } = file;
-  return { version: { etag, lastModified }, noted };
+  return { etag: file.etag, noted };
 }

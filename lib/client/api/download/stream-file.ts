@@ -1,8 +1,8 @@
 import { combinedCrc, emptyCrc, formatCrc } from '../../../common/crc64nvme.ts';
 import { ENCRYPTED_SEGMENT_BYTES } from '../../../crypt4gh/index.ts';
 import type { ClientError } from '../errors.ts';
+import { compared, type Expected, type Verified } from './check-file.ts';
 import { headerDigest, loadCrc, readHeader } from './disk/container-digest.ts';
-import { compared, type Expected, type Verified } from './expected.ts';
 import { pieceBytes } from './part-file.ts';
 import type { StagedFile } from './staged-file.ts';
 
@@ -32,16 +32,14 @@ export async function* streamFile(
   let end = 0;
   let header: { readonly length: number; readonly sha256: string } | undefined;
   let held = Buffer.alloc(0);
-  for await (const memory of inOrder(remote, options)) {
-    const piece = memory.subarray(heldBytes);
+  for await (const piece of inOrder(remote, options)) {
     const head = end === 0 ? await readHeader({ read: async (_, length) => piece.subarray(0, length) }) : undefined;
     if (head) header = { length: head.length, sha256: headerDigest(head) };
     crc = combinedCrc(crc, crcOf(piece), piece.length);
     end += piece.length;
     // So that no yield ends with the last piece.
-    memory.set(held, heldBytes - held.length);
-    const bytes = memory.subarray(heldBytes - held.length);
-    const keep = Math.min(bytes.length, isBorder(end - 1, header?.length) ? heldBytes : 1);
+    const bytes = Buffer.concat([held, piece]);
+    const keep = Math.min(bytes.length, isBorder(end - 1, header?.length) ? 2 : 1);
     held = Buffer.from(bytes.subarray(bytes.length - keep));
     yield bytes.subarray(0, bytes.length - keep);
   }
@@ -50,27 +48,20 @@ export async function* streamFile(
   yield held;
 }
 
-/** Most bytes that are held back. */
-const heldBytes = 2;
-
 /** Whether a container that ended here would look whole. */
 function isBorder(position: number, header: number | undefined): boolean {
   return header !== undefined && position >= header && (position - header) % ENCRYPTED_SEGMENT_BYTES === 0;
 }
 
-/** The pieces, each with room in front for what is held back. */
+/** The pieces. */
 async function* inOrder(
   remote: Pick<StagedFile, 'size' | 'givesRanges' | 'read'>,
   { parallel, signal: stopped, retrying }: StreamFileOptions,
 ): AsyncGenerator<Buffer, void, undefined> {
   const abort = new AbortController();
   const signal = stopped ? AbortSignal.any([stopped, abort.signal]) : abort.signal;
-  const fetched = async (start: number) => {
-    const end = Math.min(start + pieceBytes, remote.size);
-    const memory = Buffer.allocUnsafeSlow(heldBytes + end - start);
-    await remote.read(start, end, { signal, retrying, memory: memory.subarray(heldBytes) });
-    return memory;
-  };
+  const fetched = (start: number) =>
+    remote.read(start, Math.min(start + pieceBytes, remote.size), { signal, retrying });
   const ahead: Promise<Buffer>[] = [];
   try {
     // The first reply shows the version that all others must have.

@@ -57,16 +57,14 @@ export async function awaitDelivery(options: AwaitDeliveryOptions): Promise<Rece
       options.retrying(error);
     }
     const left = end - timing.now().getTime();
-    if (left <= 0) throw tooLate(dataset);
+    if (left <= 0) {
+      const of = dataset === undefined ? '' : ` of ${dataset}`;
+      throw new ClientError('timeout', `there is no new delivery receipt${of} yet`, {
+        remedy: 'Run the same command again to keep waiting, or ask the administrator for the state of the request.',
+      });
+    }
     await timing.sleep(Math.min(growingPause(asked, pauses), left), signal).catch((cause: unknown) => {
       throw interrupted(cause);
     });
   }
-}
-
-function tooLate(dataset: string | undefined): ClientError {
-  const of = dataset === undefined ? '' : ` of ${dataset}`;
-  return new ClientError('timeout', `there is no new delivery receipt${of} yet`, {
-    remedy: 'Run the same command again to keep waiting, or ask the administrator for the state of the request.',
-  });
 }

@@ -2,18 +2,11 @@ import { basename, join } from 'node:path';
 import { safeFileName } from '../../../common/names.ts';
 import type { DeliveredFile, MissingFile } from '../../../contract/delivery.ts';
 import { originalPath } from '../download/disk/local-name.ts';
-import type { Expected } from '../download/expected.ts';
 import type { Receipt } from './combine.ts';
 
 /** What a verified receipt says of one file. */
 export interface Claim {
   readonly file: DeliveredFile;
-  readonly receipt: Receipt;
-}
-
-/** A file that a request was to deliver and did not. */
-export interface Undelivered {
-  readonly file: MissingFile;
   readonly receipt: Receipt;
 }
 
@@ -65,13 +58,13 @@ export class Claims {
   }
 
   /** In the order of the names. */
-  *all(): Generator<Claim, void, undefined> {
-    for (const name of [...this.#byName.keys()].sort()) yield this.#byName.get(name) as Claim;
+  all(): readonly Claim[] {
+    return [...this.#byName.values()].sort((one, other) => (one.file.name < other.file.name ? -1 : 1));
   }
 
-  /** Files that no later request has delivered. */
-  undelivered(): readonly Undelivered[] {
-    const missing = new Map<string, Undelivered>();
+  /** Files that a request was to deliver and did not, and no later one has. */
+  undelivered() {
+    const missing = new Map<string, { readonly file: MissingFile; readonly receipt: Receipt }>();
     for (const receipt of this.receipts) {
       for (const { file_id } of receipt.files) missing.delete(file_id);
       for (const file of receipt.missing) missing.set(file.file_id, { file, receipt });
@@ -83,25 +76,6 @@ export class Claims {
   lacking(): readonly Receipt[] {
     const undelivered = new Set(this.undelivered().map(({ receipt }) => receipt));
     return this.receipts.filter((receipt) => undelivered.has(receipt));
-  }
-
-  /**
-   * What a file must be when it is downloaded.
-   * @param isOwn whether the receipt is for a known key of the caller
-   * @returns `undefined` if no receipt names it
-   */
-  expected(name: string, isOwn = true): Expected | undefined {
-    const claim = this.of(name);
-    if (claim === undefined) return undefined;
-    const { jti, iat } = claim.receipt;
-    const remedy =
-      'The file is not kept. A new export that is still under way looks like this, because its receipt comes last: run the ' +
-      `same command again when the outbox lists a receipt that is newer than ${new Date(iat * 1000).toISOString()}. If no ` +
-      'export is under way, the file was changed: tell the operator.' +
-      (isOwn
-        ? ''
-        : ' The receipt is for a key that is not known to be yours: name your key in key_files, or save its public key beside it.');
-    return { file: claim.file, requestId: jti, remedy };
   }
 }
 

@@ -7,7 +7,7 @@ import { localPaths } from '../download/disk/local-name.ts';
 import { restarting, StagedFile } from '../download/staged-file.ts';
 import type { ReceiptKeys } from './key-set.ts';
 import { ReceiptError } from './receipt.ts';
-import { inParallel, noReceipts, type ReadReceipts, readReceipts } from './receipt-files.ts';
+import { inParallel, type ReadReceipts, readReceipts } from './receipt-files.ts';
 import { largestReceipt } from './verify-receipt.ts';
 
 export interface FetchReceiptsOptions {
@@ -29,39 +29,32 @@ export interface FetchedReceipts extends ReadReceipts {
 }
 
 /** What is fetched where there are no receipts. */
-export const nothingFetched: FetchedReceipts = { ...noReceipts, jws: new Map() };
+export const nothingFetched: FetchedReceipts = {
+  ...{ receipts: [], refused: [], foreign: [], notWhole: [] },
+  jws: new Map(),
+};
 
 /** Bytes. Larger receipts are read one at a time; of small ones, most of the time is the way there and back. */
 const smallReceipt = 4 * 1024 * 1024;
 
 /** Downloads receipts into memory, and verifies them. @throws ClientError */
 export async function fetchReceipts(options: FetchReceiptsOptions): Promise<FetchedReceipts> {
-  const { files, keys, counter, ownKeys } = options;
-  if (files.length === 0) return nothingFetched;
-  const asked = keys();
-  // Awaited below, with the first receipt.
-  asked.catch(() => undefined);
+  const { proxy, files, keys, counter, ownKeys, signal } = options;
   const jws = new Map<string, Uint8Array>();
-  const sources = files.map((file) => ({
-    name: file.name,
+  const sources = files.map(({ name, size }) => ({
+    name,
     async read() {
-      const bytes = await fetched(options, file);
+      const bytes = await restarting(size, async (now) => {
+        if (now > largestReceipt) throw new ReceiptError(`the receipt is larger than ${largestReceipt} bytes`);
+        return await new StagedFile(proxy, { name, size: now }).read(0, now, { signal });
+      });
       counter?.add(1);
-      jws.set(file.name, bytes);
       return bytes;
     },
+    verified: (bytes: Uint8Array) => void jws.set(name, bytes),
   }));
   const parallel = files.some(({ size }) => size > smallReceipt) ? 1 : 16;
-  const found = await readReceipts(sources, asked, { ownKeys, parallel });
-  for (const name of jws.keys()) if (!found.genuine.has(name)) jws.delete(name);
-  return { ...found, jws };
-}
-
-async function fetched({ proxy, signal }: FetchReceiptsOptions, { name, size }: ListedFile): Promise<Uint8Array> {
-  return await restarting(size, async (now) => {
-    if (now > largestReceipt) throw new ReceiptError(`the receipt is larger than ${largestReceipt} bytes`);
-    return await new StagedFile(proxy, { name, size: now }).read(0, now, { signal });
-  });
+  return { ...(await readReceipts(sources, keys, { ownKeys, parallel })), jws };
 }
 
 /** Saves receipts in a folder, each of which has its name only once it is whole. @throws LocalDiskError */

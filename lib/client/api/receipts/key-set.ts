@@ -99,8 +99,7 @@ export async function payloadOf(
   const { payload, protectedHeader } = await compactVerify(jws, async (header) => keyOf(header), {
     algorithms: ['ES256'],
   });
-  if (protectedHeader.typ === type)
-    return Buffer.from(payload.buffer).toString('utf8', payload.byteOffset, payload.byteOffset + payload.length);
+  if (protectedHeader.typ === type) return Buffer.from(payload).toString('utf8');
   throw new errors.JWSInvalid(`its type is not ${type}`);
 }
 

@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
-import { join, sep } from 'node:path';
+import { join } from 'node:path';
 import { type DeliveryReceipt, isReceiptName, receiptSuffix } from '../../../contract/delivery.ts';
-import { ifThere, onDisk } from '../download/disk/local-disk.ts';
+import { diskError, hasCode, ifThere, onDisk } from '../download/disk/local-disk.ts';
 import { ClientError } from '../errors.ts';
 import { combine, type Receipt } from './combine.ts';
 import type { ReceiptKeys } from './key-set.ts';
@@ -18,16 +18,11 @@ export interface ReadReceipts {
   readonly foreign: readonly ReceiptError[];
   /** Those of which parts are absent. The messages name them. */
   readonly notWhole: readonly ReceiptError[];
-  /** Names of the files whose signature is valid. */
-  readonly genuine: ReadonlySet<string>;
 }
-
-/** What is read where there are no receipts. */
-export const noReceipts: ReadReceipts = { receipts: [], refused: [], foreign: [], notWhole: [], genuine: new Set() };
 
 /** Names of the receipts in a folder, sorted. @throws ClientError `not_found` if there is no such folder; LocalDiskError */
 export async function receiptNames(folder: string): Promise<readonly string[]> {
-  const names = await onDisk(`${folder}${sep}.`, () => ifThere(readdir(folder)));
+  const names = await onDisk(folder, () => ifThere(readdir(folder)));
   if (names === undefined) throw new ClientError('not_found', `there is no folder ${folder}`);
   return names.filter(isReceiptName).sort();
 }
@@ -37,6 +32,8 @@ interface ReceiptSource {
   readonly name: string;
   /** @throws ReceiptError if it must not be relied on */
   readonly read: () => Promise<Uint8Array>;
+  /** Gets what was read, once its signature is known to be valid. */
+  readonly verified?: (jws: Uint8Array) => void;
 }
 
 /** The receipts of a folder, for {@link readReceipts}. */
@@ -52,7 +49,7 @@ export function receiptsIn(folder: string, names: readonly string[]): readonly R
  */
 export async function readReceipts(
   sources: readonly ReceiptSource[],
-  keys: ReceiptKeys | Promise<ReceiptKeys>,
+  keys: () => Promise<ReceiptKeys>,
   options: { readonly ownKeys?: ReadonlySet<string> | undefined; readonly parallel?: number } = {},
 ): Promise<ReadReceipts> {
   const { ownKeys, parallel = 1 } = options;
@@ -61,34 +58,32 @@ export async function readReceipts(
   const refused: ReceiptError[] = [];
   const foreign: ReceiptError[] = [];
   const notWhole: ReceiptError[] = [];
-  const orRefused = async <T>(name: string, work: () => T | Promise<T>): Promise<T | undefined> => {
+  // Awaited with the first receipt.
+  const asked = sources.length > 0 ? keys() : undefined;
+  asked?.catch(() => undefined);
+  await inParallel(sources, parallel, async ({ name, read, verified: keep }) => {
     try {
-      return await work();
+      const jws = await read();
+      verified.push({ name, receipt: await verifyReceipt(jws, (await asked) as ReceiptKeys) });
+      keep?.(jws);
     } catch (error) {
       if (!(error instanceof ReceiptError)) throw error;
       refused.push(errorOf(name, error.message, error.remedy));
-      return undefined;
     }
-  };
-  await inParallel(sources, parallel, async ({ name, read }) => {
-    const receipt = await orRefused(name, async () => verifyReceipt(await read(), await keys));
-    if (receipt) verified.push({ name, receipt });
   });
   verified.sort((one, other) => (one.name < other.name ? -1 : 1));
   for (const parts of Map.groupBy(verified, ({ receipt }) => receipt.jti).values()) {
     const { name = '' } = parts[0] ?? {};
-    const combined = await orRefused(name, () => combine(parts.map(({ receipt }) => receipt)));
-    if (combined === undefined) continue;
-    const { receipt, lacking } = combined;
+    const { receipt, lacking } = combine(parts.map((part) => part.receipt));
     const key = receipt.key_fingerprint;
-    if (ownKeys && !ownKeys.has(key)) foreign.push(errorOf(name, `${foreignKey} ${key}: ignored`, ifOwn));
+    if (ownKeys && !ownKeys.has(key))
+      foreign.push(errorOf(name, `this receipt is for another key than yours, SHA-256 ${key}: ignored`, ifOwn));
     else if (lacking !== undefined) notWhole.push(errorOf(name, lacking, partsComeLater));
     else receipts.push(receipt);
   }
-  return { receipts, refused, foreign, notWhole, genuine: new Set(verified.map(({ name }) => name)) };
+  return { receipts, refused, foreign, notWhole };
 }
 
-const foreignKey = 'this receipt is for another key than yours, SHA-256';
 const ifOwn = 'If that key is yours, also name it in key_files.';
 const partsComeLater =
   "The service writes the parts one after the other. Wait, then fetch them with data-out download '*.delivery.jws'.";
@@ -113,22 +108,26 @@ export async function inParallel<T>(
 /** The file of a receipt. @throws ReceiptError if it cannot be one; LocalDiskError */
 async function bytesOf(path: string): Promise<Uint8Array> {
   const found = await onDisk(path, () => stat(path));
-  if (found.isFile() && found.size <= largestReceipt) return await onDisk(path, () => readFile(path));
+  if (found.isFile() && found.size <= largestReceipt) {
+    return await readFile(path).catch((error: unknown) => {
+      if (hasCode(error, 'EACCES')) throw new ReceiptError('this receipt cannot be read: permission denied');
+      throw diskError(error, path);
+    });
+  }
   throw new ReceiptError(`this is not a file, or it has more than ${largestReceipt} bytes`);
 }
 
 const uuidLength = 36;
-/** Only files have such an id, and no dataset. */
-const fileId = /^EGAF\d+$/;
 
-/** The name of a receipt, or of a part of one, without its ending: the id that was asked for, a hyphen and the request id. */
-function stemOf(name: string): string {
-  return name.slice(0, -receiptSuffix.length).replace(/\.part-\d+$/, '');
+/** The id that was asked for and the request id, in the name of a receipt or of a part of one. */
+function idsIn(name: string): readonly [asked: string, request: string] {
+  const stem = name.slice(0, -receiptSuffix.length).replace(/\.part-\d+$/, '');
+  return [stem.slice(0, -uuidLength - 1), stem.slice(-uuidLength)];
 }
 
 /** The request id in the name of a receipt. */
 export function requestOf(name: string): string {
-  return stemOf(name).slice(-uuidLength);
+  return idsIn(name)[1];
 }
 
 /**
@@ -141,7 +140,8 @@ export function requestOf(name: string): string {
 export function mayNameOneOf(files: Iterable<{ readonly name: string }>): (receipt: string) => boolean {
   const ids = new Set(Array.from(files, ({ name }) => name.replace(/(?:-.*|\.c4gh)$/s, '')));
   return (receipt) => {
-    const id = stemOf(receipt).slice(0, -uuidLength - 1);
-    return !fileId.test(id) || ids.has(id);
+    const [id] = idsIn(receipt);
+    // Only files have such an id, and no dataset.
+    return !/^EGAF\d+$/.test(id) || ids.has(id);
   };
 }

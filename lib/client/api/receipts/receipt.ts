@@ -1,8 +1,8 @@
 import * as z from 'zod/mini';
-import { fileNameBytes } from '../../../common/names.ts';
 import { parseJson } from '../../../common/untrusted-json.ts';
 import { type DeliveryReceipt, filesPerReceipt, isReceiptName } from '../../../contract/delivery.ts';
 import { limits } from '../../../contract/limits.ts';
+import { isOutboxFileName } from '../../../contract/outbox-key.ts';
 import { ClientError, type ClientErrorOptions } from '../errors.ts';
 import { text, wholeNumber } from '../json.ts';
 
@@ -14,29 +14,21 @@ export class ReceiptError extends ClientError {
   }
 }
 
-const like = (pattern: RegExp) => z.string().check(z.regex(pattern));
-const sha256Hex = like(/^[0-9a-f]{64}$/);
-/** Base64 of eight bytes. */
-const crcBase64 = like(/^[A-Za-z0-9+/]{10}[AEIMQUYcgkosw048]=$/);
-/** An outbox name is one path segment of these characters and begins with no dot. */
-const outboxName = like(new RegExp(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,${fileNameBytes - 1}}$`));
-const uuid = like(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
-const time = like(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/).check(
-  z.refine((value) => !Number.isNaN(Date.parse(value))),
-);
+const uuid = z.string().check(z.regex(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/));
+const time = z.string().check(z.refine((value) => !Number.isNaN(Date.parse(value))));
 
 /** The most receipts of one request. */
 const mostParts = limits.filesPerExport / filesPerReceipt;
 
 const delivered = z.object({
-  name: outboxName.check(z.refine((name) => !isReceiptName(name))),
+  name: z.string().check(z.refine((name) => isOutboxFileName(name) && !isReceiptName(name))),
   file_id: text,
   path: z.string(),
   size: wholeNumber,
-  header_sha256: sha256Hex,
+  header_sha256: text,
   plaintext_size: z.optional(wholeNumber),
-  plaintext_sha256: z.optional(sha256Hex),
-  crc64nvme: z.optional(crcBase64),
+  plaintext_sha256: z.optional(text),
+  crc64nvme: z.optional(text),
 });
 
 const missed = z.object({ file_id: text, path: z.string(), reason: text, by: z.optional(uuid) });
@@ -51,7 +43,7 @@ const receipt = z.object({
   parts: z.optional(wholeNumber.check(z.minimum(2), z.maximum(mostParts))),
   dataset: text,
   kind: z.enum(['dataset', 'file']),
-  key_fingerprint: sha256Hex,
+  key_fingerprint: text,
   complete: z.boolean(),
   // The names of files become local paths, so any other than an outbox name is refused.
   files: z.array(delivered).check(z.maxLength(filesPerReceipt)),

@@ -1,22 +1,16 @@
 import { readdir, stat } from 'node:fs/promises';
-import { basename, dirname, join, sep } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { SegmentCipher } from '../../../crypt4gh/index.ts';
 import { checkFile, type FileState } from '../download/check-file.ts';
 import { onDisk } from '../download/disk/local-disk.ts';
 import { partPath, plaintextName } from '../download/disk/local-name.ts';
 import type { Claim, Claims } from './claims.ts';
 
-/** Why a file that a receipt lists is not here, as far as that can be known. */
-const absent = [
-  /** It is in the outbox, or its download was begun. */
-  'not_downloaded',
-  /** It is no longer in the outbox. */
-  'expired',
-  /** The outbox cannot be asked. */
-  'missing',
-  /** The receipt says that it was not delivered. */
-  'undelivered',
-] as const;
+/**
+ * Why a file that a receipt lists is not here, as far as that can be known. `not_downloaded`: it is in the outbox, or its download
+ * was begun; `expired`: it is no longer in the outbox; `missing`: the outbox cannot be asked; `undelivered`: so says the receipt.
+ */
+const absent = ['not_downloaded', 'expired', 'missing', 'undelivered'] as const;
 
 /** `no_receipt`: no receipt lists it. */
 export type VerifiedState = FileState | (typeof absent)[number] | 'no_receipt';
@@ -63,13 +57,12 @@ export function isAbsent(state: VerifiedState): boolean {
  */
 export async function* verifyFolder(options: VerifyFolderOptions): AsyncGenerator<VerifiedFile, void, undefined> {
   const { folder, claims } = options;
-  const here = await onDisk(`${folder}${sep}.`, () => readdir(folder));
+  const here = await onDisk(folder, () => readdir(folder));
   const unlisted = new Set(here.filter((name) => /\.c4gh$/i.test(name) && claims.of(name) === undefined).sort());
   for (const claim of claims.all()) {
-    for await (const file of verifyClaim(claim, options)) {
-      unlisted.delete(file.name);
-      yield file;
-    }
+    const found = await verifyClaim(claim, options);
+    for (const { name } of found) unlisted.delete(name);
+    yield* found;
   }
   for (const { file, receipt } of claims.undelivered()) {
     const detail = file.by === undefined ? file.reason : `${file.reason} by ${file.by}`;
@@ -81,34 +74,30 @@ export async function* verifyFolder(options: VerifyFolderOptions): AsyncGenerato
   }
 }
 
-async function* verifyClaim(claim: Claim, options: VerifyFolderOptions): AsyncGenerator<VerifiedFile, void, undefined> {
+async function verifyClaim(claim: Claim, options: VerifyFolderOptions): Promise<readonly VerifiedFile[]> {
   const { folder, claims, privateKeys, cipher, reading, signal, inOutbox } = options;
   const { file, receipt } = claim;
   const requestId = receipt.jti;
   const exists = async (path: string) => (await stat(join(folder, path)).catch(() => undefined)) !== undefined;
   const place = claims.place(file.name);
   // The receipt of a file with the same path, which had this one's id put before its name, can be elsewhere.
-  const places = place ? [place, place.with(-1, file.name)].map((each) => join(...each)) : [];
-  const names = new Set([file.name, ...places]);
-  let isHere = false;
+  const places = place ? [join(...place), join(...place.with(-1, file.name))] : [];
+  const names = [...new Set([file.name, ...places])];
+  const found: VerifiedFile[] = [];
   for (const name of names) {
-    if (isHere) break;
     // `decrypt` writes the plaintext beside its container.
-    for (const path of new Set([name, plaintextName(name)])) {
+    for (const path of found.length > 0 ? [] : new Set([name, plaintextName(name)])) {
       if (!(await exists(path))) continue;
       const form = path === name ? 'container' : 'plaintext';
       const { add, end } = reading(path, (form === 'container' ? file.size : file.plaintext_size) ?? 0);
       const about = { path: join(folder, path), claim: file, form, privateKeys, cipher, onBytes: add, signal } as const;
       const verdict = await checkFile(about).finally(end);
-      if (verdict === undefined) continue;
-      isHere = true;
-      yield { name: path, requestId, ...verdict };
+      if (verdict) found.push({ name: path, requestId, ...verdict });
     }
   }
-  if (isHere) return;
-  const parts = [...names].map((path) => partPath(dirname(path), basename(path)));
-  const isBegun = (await Promise.all(parts.map(exists))).includes(true);
-  const outbox = isBegun ? new Set([file.name]) : await inOutbox();
+  if (found.length > 0) return found;
+  const parts = await Promise.all(names.map((path) => exists(partPath(dirname(path), basename(path)))));
+  const outbox = parts.includes(true) ? new Set([file.name]) : await inOutbox();
   const state = outbox === undefined ? 'missing' : outbox.has(file.name) ? 'not_downloaded' : 'expired';
-  yield { name: file.name, state, size: file.size, requestId };
+  return [{ name: file.name, state, size: file.size, requestId }];
 }

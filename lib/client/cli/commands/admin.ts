@@ -5,9 +5,9 @@ import {
   type ListedExport,
   type ShownExport,
 } from '../../../contract/export-state.ts';
+import { limits } from '../../../contract/limits.ts';
 import { explainReason } from '../../../contract/reasons.ts';
 import { type Columns, counted, formatBytes, formatFacts } from '../../../terminal/output.ts';
-import { exportedFilesPerPage, exportsPerPage } from '../../api/delivery-api.ts';
 import { administered, administratorApi } from '../export/administrator.ts';
 import { describeState } from '../export/describe-export.ts';
 import { parseCount, parseTime, withAdministratorOptions } from '../options.ts';
@@ -52,7 +52,7 @@ export function registerAdmin(program: Command, context: CommandContext): void {
     .description('list the newest exports')
     .addOption(new Option('--state <state>', 'only exports in this state').choices(exportStates))
     .option('--since <time>', 'only exports requested since then')
-    .option('--page <number>', `${exportsPerPage} exports, counted from 1`, '1')
+    .option('--page <number>', `${limits.exportsPerPage} exports, counted from 1`, '1')
     .addHelpText('after', afterHelp)
     .action(async ({ state, kind, ...options }, command) => {
       await using session = await openSession(context, command);
@@ -64,7 +64,7 @@ export function registerAdmin(program: Command, context: CommandContext): void {
       const rows = await administered(proxy.exports(request));
       output.table(columns, rows);
       explain(output, rows);
-      const more = rows.length === exportsPerPage ? `; --page ${page + 1} may have more` : '';
+      const more = rows.length === limits.exportsPerPage ? `; --page ${page + 1} may have more` : '';
       output.note(rows.length === 0 ? 'no exports' : `${counted(rows.length, 'export')}${more}`);
     });
 
@@ -86,7 +86,7 @@ export function registerAdmin(program: Command, context: CommandContext): void {
         return;
       }
       const all = [...files];
-      for (let page = 1, last = files; last.length === exportedFilesPerPage; page += 1) {
+      for (let page = 1, last = files; last.length === limits.exportedFilesPerPage; page += 1) {
         last = (await ask(page)).files;
         all.push(...last);
       }

@@ -100,6 +100,7 @@ export function registerKeys(program: Command, context: CommandContext): void {
       const privateKey = await readPrivateKey(path, session);
       using _wiped = wiping(privateKey);
       const { comment } = inspectPrivateKey(bytes);
+      const isKept = comment !== undefined && !comment.includes('\ufffd');
       await writeOutput({ name: file, terminal, force: true, mode: 0o600 }, async (sink) => {
         const given = () =>
           newPassphraseFile === undefined
@@ -107,11 +108,14 @@ export function registerKeys(program: Command, context: CommandContext): void {
             : readSecretFile('--new-passphrase-file', resolve(terminal.folder, newPassphraseFile));
         const changed = await formatPrivateKey(privateKey, {
           ...(passphrase && { passphrase: notEmpty(await given()) }),
-          // A comment that is not UTF-8 cannot be written back as it was, so it is left out.
-          ...(comment !== undefined && !comment.includes('\ufffd') && { comment }),
+          ...(isKept && { comment }),
         });
         await sink.write([Buffer.from(changed)]);
       });
+      if (comment !== undefined && !isKept) {
+        const text = `the comment in ${printable(file)} is not UTF-8 and was left out: ${printable(comment)}`;
+        session.output.warn(text);
+      }
       session.output.result({ file, protected: passphrase }, `${printable(file)} has another passphrase`);
       await warnOfCommit(path, session.output);
     });

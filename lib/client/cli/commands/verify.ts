@@ -28,6 +28,7 @@ parts is used once all of its parts are here. States of a file:
   bytes           its CRC-64/NVME and header digest match the receipt, which detects accidents, not forgery
   size only       nothing else could be compared: not verified
   differs         it is not what the receipt says
+  cannot be read  it belongs to another user
   not downloaded  it is not here, but is in the outbox, or its download was interrupted
   expired         it is not here, and no longer in the outbox
   missing         it is not here, and the outbox cannot be listed
@@ -156,5 +157,5 @@ function conclude(
 }
 
 function wordsOf(state: VerifiedState): string {
-  return state.replace('_', ' ');
+  return state.replaceAll('_', ' ');
 }

@@ -120,15 +120,15 @@ export function decryption(
     }
     // With an edit list, or without a receipt, only the container shows what is right.
     checkSize(job);
-    await using existing = await open(target, 'r');
+    await using existing = await openInput(file.output, terminal);
     using task = progress.task(container.label, container.size);
     let at = 0;
     for await (const chunk of decrypt(counted(container.stream(), task.add), job.opening)) {
-      const { bytesRead, buffer } = await existing.read(Buffer.alloc(chunk.length), 0, chunk.length, at);
-      if (bytesRead < chunk.length || !buffer.equals(chunk)) throw existsAlready(file.output, ', with other content');
+      const found = await existing.handle?.read(Buffer.alloc(chunk.length), 0, chunk.length, at);
+      if (!found?.buffer.subarray(0, found.bytesRead).equals(chunk)) throw otherContent(file.output);
       at += chunk.length;
     }
-    if ((await existing.stat()).size !== at) throw existsAlready(file.output, ', with other content');
+    if (existing.size !== at) throw otherContent(file.output);
     return { verdict: await checkContainer(job), isPlaintextCompared: false };
   };
 
@@ -180,6 +180,10 @@ export function decryption(
     }
     return { outcome: skipped === undefined ? 'decrypted' : 'skipped', verified };
   };
+}
+
+function otherContent(name: string): ClientError {
+  return existsAlready(name, ', with other content');
 }
 
 /** @throws ClientError `damaged` if the receipt lists more bytes than the container has */

@@ -1,10 +1,10 @@
+import { parseJson } from '../../../common/untrusted-json.ts';
 import { publicKeyFingerprint, publicKeyOf } from '../../../crypt4gh/index.ts';
 import { formatDuration } from '../../../terminal/output.ts';
-import type { ServiceConnection } from '../../api/connection.ts';
+import { authorized, type ServiceConnection } from '../../api/connection.ts';
 import { ProxyApi } from '../../api/delivery-api.ts';
-import { UnavailableError } from '../../api/errors.ts';
+import { ServiceError, UnavailableError } from '../../api/errors.ts';
 import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../../api/order/decoded-visa.ts';
-import { type Probe, probe } from '../../api/probe.ts';
 import { pinCommand } from '../../api/receipts/key-set.ts';
 import { readPrivateKey, wiping } from '../key-files.ts';
 import { pinnedKeys, receiptKeys } from '../receipt-keys.ts';
@@ -32,44 +32,78 @@ export async function* examine(session: Session): Checks {
   yield* keys(session);
 }
 
-/** @returns the answer of the service; `undefined` if it does not come from a data-out service */
-async function* address({ terminal }: Session, { proxyUrl, transport }: ServiceConnection): Checks<Probe | undefined> {
+/** The time of an answer. */
+interface Clocks {
+  /** By the service's clock, to the second. */
+  readonly date: Date | undefined;
+  /** By this machine's clock: half-way between request and answer. */
+  readonly localDate: Date;
+}
+
+/** @returns when the service answered; `undefined` if the answer does not come from a data-out service */
+async function* address({ terminal }: Session, service: ServiceConnection): Checks<Clocks | undefined> {
   const check = 'address';
+  const { proxyUrl, transport } = service;
   if (proxyUrl === undefined) {
     const remedy = 'data-out setup asks for it; or give it with --url, DATA_OUT_URL, or url in the configuration file.';
     yield { check, verdict: 'failed', text: 'no address of the service is set', remedy };
     return undefined;
   }
-  let seen: Probe;
-  try {
-    seen = await probe(transport, new URL('openapi.json', proxyUrl), terminal.signal);
-  } catch (error) {
-    const isOwn = !(error instanceof UnavailableError) || /certificate|your forward proxy/.test(error.message);
-    yield failed(check, error, isOwn ? undefined : 'Check the address, then the network, firewalls, and HTTPS_PROXY.');
-    return undefined;
-  }
-  const { status, json, elapsedMs } = seen;
+  const now = () => transport.timing.now().getTime();
+  const sent = now();
   // The OpenAPI document of the proxy API.
-  const { openapi, paths } = Object(json) as Readonly<Record<string, unknown>>;
+  const url = new URL('openapi.json', proxyUrl);
+  const request = { what: check, as: 'anyone', url, signal: terminal.signal } as const;
+  let document: unknown;
+  let date = new Date(Number.NaN);
+  try {
+    [document, date] = await authorized(service, request, async (reply) => {
+      return [parseJson(await reply.text(documentBytes)), new Date(reply.header('date') ?? '')] as const;
+    });
+  } catch (error) {
+    // Another service refuses the request.
+    if (!(error instanceof ServiceError)) {
+      const isOwn = !(error instanceof UnavailableError) || /certificate|your forward proxy/.test(error.message);
+      yield failed(
+        check,
+        error,
+        isOwn ? undefined : 'Check the address, then the network, firewalls, and HTTPS_PROXY.',
+      );
+      return undefined;
+    }
+  }
+  const received = now();
+  const { openapi, paths } = Object(document) as Readonly<Record<string, unknown>>;
   const { href, host } = proxyUrl;
-  if (status !== 200 || typeof openapi !== 'string' || !('/files' in Object(paths))) {
-    const text = `${host} answers with status ${status}, but not as a data-out service`;
+  if (typeof openapi !== 'string' || !('/files' in Object(paths))) {
     const remedy =
       'Compare the whole address with the one that the archive gave you: it often ends in a version, as in https://data-out.example.org/v1/.';
-    yield { check, verdict: 'failed', code: 'protocol', text, remedy };
+    yield {
+      check,
+      verdict: 'failed',
+      code: 'protocol',
+      text: `${host} answers, but not as a data-out service`,
+      remedy,
+    };
     return undefined;
   }
-  const text = `${href} answers after ${formatDuration(elapsedMs)}`;
+  const text = `${href} answers after ${formatDuration(received - sent)}`;
   yield { check, verdict: 'ok', text, details: { url: href } };
-  yield checkClock(seen);
-  return seen;
+  const clocks = {
+    date: Number.isNaN(date.getTime()) ? undefined : date,
+    localDate: new Date((sent + received) / 2),
+  };
+  yield checkClock(clocks);
+  return clocks;
 }
+
+const documentBytes = 4 * 1024 * 1024;
 
 /** Milliseconds: half of the leeway of 60 seconds that the service gives a visa. */
 const skewMs = 30_000;
 
 /** Compares this machine's clock with the service's. */
-export function checkClock({ date, localDate }: Pick<Probe, 'date' | 'localDate'>): CheckResult {
+export function checkClock({ date, localDate }: Clocks): CheckResult {
   const check = 'clock';
   if (date === undefined) return { check, verdict: 'skipped', text: 'the service does not say what time it is' };
   // The header `Date` has whole seconds: on average, it is half a second behind.
@@ -84,7 +118,7 @@ export function checkClock({ date, localDate }: Pick<Probe, 'date' | 'localDate'
   return { check, verdict: 'warning', text, remedy, details };
 }
 
-async function* visa({ settings, terminal }: Session, seen: Probe | undefined): Checks {
+async function* visa({ settings, terminal }: Session, seen: Clocks | undefined): Checks {
   const check = 'visa';
   if (settings.visa === undefined) {
     const remedy =
@@ -140,9 +174,9 @@ async function* credentials({ settings, terminal }: Session, proxy: ProxyApi): C
     yield { check, verdict: 'skipped', text: 'not tried: no visa is set' };
     return;
   }
-  const page = yield* attempt(check, () => proxy.listPage({ perPage: 1, signal: terminal.signal }));
-  if (page === undefined) return;
-  const outbox = page.files.length === 0 ? 'which is empty' : 'which has files';
+  const first = yield* attempt(check, () => proxy.list({ signal: terminal.signal }).next());
+  if (first === undefined) return;
+  const outbox = first.done ? 'which is empty' : 'which has files';
   const user = settings.basic ? 'visa, user name and password are' : 'the visa is';
   yield { check, verdict: 'ok', text: `${user} accepted: the service shows your outbox, ${outbox}` };
 }

@@ -1,5 +1,5 @@
 import { printable } from '../../../terminal/output.ts';
-import type { FileResult } from '../../api/download/events.ts';
+import type { FileResult } from '../../api/download/download-file.ts';
 import { ClientError } from '../../api/errors.ts';
 import type { Claims } from '../../api/receipts/claims.ts';
 import type { Receipt } from '../../api/receipts/combine.ts';

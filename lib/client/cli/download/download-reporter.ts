@@ -2,7 +2,7 @@ import { problemOf } from '../../../terminal/failure.ts';
 import type { Output } from '../../../terminal/output.ts';
 import { counted, formatBytes, formatDuration, printable } from '../../../terminal/output.ts';
 import type { Progress, ProgressTask } from '../../../terminal/progress.ts';
-import type { DownloadEvent, FileResult } from '../../api/download/events.ts';
+import type { DownloadEvent, FileResult } from '../../api/download/download-file.ts';
 import type { ClientError } from '../../api/errors.ts';
 import type { Claims } from '../../api/receipts/claims.ts';
 import { summaryRecord, summaryText } from './delivery-summary.ts';
@@ -46,8 +46,7 @@ export function downloadReporter(output: Output, progress: Progress, files: numb
         if (task) task.set(kept, size);
         else tasks.set(name, progress.task(printable(name), size, kept));
       } else {
-        const again = type === 'retrying' ? `${event.error.message}; trying again` : undefined;
-        const text = again ?? 'the file was replaced; starting again';
+        const text = `${event.error.message}; trying again`;
         if (remarks.get(name) !== text) output.note(about(name, text));
         remarks.set(name, text);
       }

@@ -3,8 +3,8 @@ import { join, resolve } from 'node:path';
 import { isReceiptName } from '../../../contract/delivery.ts';
 import { counted, printable } from '../../../terminal/output.ts';
 import { type ListedFile, ProxyApi } from '../../api/delivery-api.ts';
+import type { Expected } from '../../api/download/check-file.ts';
 import { type DownloadReport, downloadFiles } from '../../api/download/download-files.ts';
-import type { Expected } from '../../api/download/expected.ts';
 import { ClientError, UnavailableError } from '../../api/errors.ts';
 import { awaitDelivery } from '../../api/receipts/await-delivery.ts';
 import { Claims } from '../../api/receipts/claims.ts';
@@ -69,8 +69,7 @@ export async function downloadListed(session: Session, asked: WantedDownload): P
   const present = await (listing ?? list());
   const { files, claims, refused, gone, saved } = await chosen(run, present, delivery);
   if (present.length === 0) output.note(`Your outbox is empty: ${await nothingStaged(session.settings)}.`);
-  const expected = ({ name }: ListedFile): Expected | undefined =>
-    claims.expected(name, run.own.known.has(claims.of(name)?.receipt.key_fingerprint ?? ''));
+  const expected = ({ name }: ListedFile): Expected | undefined => claims.of(name);
   if (wanted.folder === '-') {
     // A refused receipt can be the one of this file.
     if (refused[0]) throw refused[0];
@@ -202,7 +201,7 @@ async function download(
   const keeps = placeless === 1 ? 'keeps its staged name' : 'keep their staged names';
   if (placeless > 0) output.warn(`${counted(placeless, 'file')} without a receipt ${keeps}`);
   const report = await downloadFiles({
-    ...{ proxy, files, folder, parallel, existing: force ? 'force' : 'keep', expected, place, signal },
+    ...{ proxy, files, folder, parallel, force, expected, place, signal },
     onEvent: reporter.onEvent,
   });
   progress.end();

@@ -1,7 +1,7 @@
 import { usageError } from '../../../terminal/errors.ts';
 import { formatBytes, printable } from '../../../terminal/output.ts';
 import type { ListedFile, ProxyApi } from '../../api/delivery-api.ts';
-import type { Expected, Verified } from '../../api/download/expected.ts';
+import type { Expected, Verified } from '../../api/download/check-file.ts';
 import { StagedFile } from '../../api/download/staged-file.ts';
 import { streamFile } from '../../api/download/stream-file.ts';
 import type { Claims } from '../../api/receipts/claims.ts';

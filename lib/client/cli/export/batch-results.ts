@@ -1,6 +1,7 @@
 import { open, readFile, rename, truncate, writeFile } from 'node:fs/promises';
 import { formatCsv, parseCsv } from '../../../terminal/csv.ts';
 import { ifThere, LocalDiskError, onDisk } from '../../api/download/disk/local-disk.ts';
+import { FileLock } from '../../api/download/disk/lock.ts';
 
 const columns = ['line', 'id', 'type', 'outcome', 'request_id', 'time', 'state', 'reason', 'error', 'order'] as const;
 
@@ -63,8 +64,14 @@ export async function openResults(batchPath: string, { readOnly }: { readonly re
   };
 }
 
+/** Keeps other runs of a batch off it: together they would send rows twice. @throws LocalDiskError if there is another run */
+export async function lockResults(batchPath: string): Promise<FileLock> {
+  return await FileLock.acquire(`${batchPath}.results.csv.lock`).catch(explained);
+}
+
 function explained(error: unknown): never {
-  if (!(error instanceof LocalDiskError)) throw error;
+  // Without a cause, it is not an error of the disk: another run has the lock.
+  if (!(error instanceof LocalDiskError) || error.cause === undefined) throw error;
   const remedy =
     'It is written beside the CSV file: copy that file, its visas and keys to a folder where you can write.';
   throw new LocalDiskError(`the results of the batch: ${error.message}`, { remedy, cause: error });

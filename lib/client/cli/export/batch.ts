@@ -6,7 +6,7 @@ import type { Terminal } from '../../../terminal/terminal.ts';
 import type { ProxyApi } from '../../api/delivery-api.ts';
 import { ClientError, UnavailableError } from '../../api/errors.ts';
 import { type BatchRow, readBatch } from './batch-file.ts';
-import { openResults, type ResultRow } from './batch-results.ts';
+import { lockResults, openResults, type ResultRow } from './batch-results.ts';
 import { recordedState, shortfallOf } from './describe-export.ts';
 import { type ExportOrder, findOrder, orderDigest, readOrder, sendOrder } from './export-order.ts';
 
@@ -61,6 +61,7 @@ export async function runBatch(options: {
     return connected;
   };
   if (!dryRun) await service();
+  await using _lock = dryRun ? undefined : await lockResults(path);
   await using results = await openResults(path, { readOnly: dryRun });
   /** Line of the first row with an order, by its digest. */
   const lines = new Map<string, number>();

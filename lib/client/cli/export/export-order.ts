@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
+import { limits } from '../../../contract/limits.ts';
 import { outboxPrefix } from '../../../contract/outbox-key.ts';
 import { formatPublicKey, publicKeyFingerprint } from '../../../crypt4gh/index.ts';
 import { UsageError, usageError } from '../../../terminal/errors.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
-import { type ExportRequest, exportsPerPage, type ProxyApi } from '../../api/delivery-api.ts';
+import type { ExportRequest, ProxyApi } from '../../api/delivery-api.ts';
 import { UnavailableError } from '../../api/errors.ts';
 import { decodeVisaOrPassport, expiryOf } from '../../api/order/decoded-visa.ts';
 import { doubtsOf, isIdentifier, isLongExpired, type OrderType } from '../../api/order/order-rules.ts';
@@ -90,7 +91,7 @@ export async function findOrder(
       const isOfId = type === 'fileId' ? file === id : file === null && dataset === id;
       return isOfId && keyFingerprint === fingerprint && prefix === owner;
     });
-    if (found || rows.length < exportsPerPage) return found?.requestId;
+    if (found || rows.length < limits.exportsPerPage) return found?.requestId;
   }
 }
 

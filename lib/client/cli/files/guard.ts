@@ -27,8 +27,10 @@ export async function guardOutputs(
   for (const output of outputs) {
     const file = await find(output);
     if (file === undefined) continue;
-    const isKey = async () => file.size <= maxKeyFileBytes && looksLikePrivateKey(await readFile(file.path));
-    const what = identities.has(file.identity) ? 'an input' : (await isKey()) ? 'a private key' : undefined;
+    // Only this user's own keys are protected: a file that cannot be read belongs to another person.
+    const content = file.size <= maxKeyFileBytes ? await readFile(file.path).catch(() => undefined) : undefined;
+    const isKey = content !== undefined && looksLikePrivateKey(content);
+    const what = identities.has(file.identity) ? 'an input' : isKey ? 'a private key' : undefined;
     if (what === undefined) continue;
     throw usageError('--output', `${printable(output)} is ${what}, so it is not replaced`, 'Choose another --output.');
   }

@@ -4,6 +4,8 @@ import { resolve } from 'node:path';
 import { usageError } from '../../../terminal/errors.ts';
 import { printable } from '../../../terminal/output.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
+import { hasCode } from '../../api/download/disk/local-disk.ts';
+import { ClientError } from '../../api/errors.ts';
 
 /** Bytes per read. A larger chunk would leave the processor's cache before it is worked on. */
 const chunkBytes = 512 * 1024;
@@ -24,7 +26,7 @@ export interface Input extends AsyncDisposable {
 
 /**
  * @param name a path, or `-` for standard input
- * @throws UsageError for a folder; errors of the file system
+ * @throws UsageError for a folder; ClientError `local_disk` if it may not be read; errors of the file system
  */
 export async function openInput(name: string, terminal: Terminal): Promise<Input> {
   if (name === '-') {
@@ -39,7 +41,11 @@ export async function openInput(name: string, terminal: Terminal): Promise<Input
     };
   }
   const path = resolve(terminal.folder, name);
-  const handle = await open(path, 'r');
+  const handle = await open(path, 'r').catch((cause: unknown) => {
+    if (!hasCode(cause, 'EACCES')) throw cause;
+    const remedy = 'Ask its owner, or choose another file.';
+    throw new ClientError('local_disk', `${printable(name)} cannot be read: permission denied`, { remedy, cause });
+  });
   const status = await handle.stat();
   if (status.isDirectory()) {
     await handle.close();

@@ -24,7 +24,7 @@ export const rejected: Check = {
       ['visa_expired', ids.datasetId, await visaFor(ids.datasetId, 2 * hour)],
     ] as const;
     for (const [reason, id, visa] of attempts) {
-      const { requestId } = await run.administrator().export({ ...order, id, visa }, { signal });
+      const { requestId } = await run.administrator().export({ ...order, type: 'datasetId', id, visa }, { signal });
       const newest = async () => (await Array.fromAsync(target.audit.newest({ requestId }, 1)))[0];
       const row = await poll(run, rejectionSeconds, `the audit trail has no row of ${reason}`, newest);
       const found = `"${row.event}" because of "${row.reason}"`;

@@ -68,5 +68,5 @@ test.each([null, {}, { requestId: 5 }])('%j is not a reply to an order: it is no
 
 test('a reply that is not one of this service is refused, not shown', async () => {
   answer = async () => Response.json({ exports: [{ requestId: 'request-1', state: 'eaten' }], page: 0 });
-  await expect(service.list(undefined, 0)).rejects.toThrow('has a state that this version does not know');
+  await expect(service.list(undefined, 0)).rejects.toThrow('has no state that this version knows');
 });

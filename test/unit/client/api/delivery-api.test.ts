@@ -37,16 +37,6 @@ describe('the listing', () => {
   });
 });
 
-test('a service that knows no pages does not keep the client busy for ever', async () => {
-  for (let index = 0; index < 10_000; index += 1) world.server.put(`${index}.c4gh`, Buffer.alloc(0));
-  world.server.hasPages = false;
-  await expect(all(world.proxy().list())).rejects.toMatchObject({
-    code: 'protocol',
-    remedy: 'Ask the operator to update the service: this version cannot list so large an outbox.',
-  });
-  expect(world.faults.requests).toHaveLength(2);
-});
-
 const connection = (visas: string[]) => {
   const basic = async () => ({ username: 'user', password: 'good-password' });
   const visa = async () => `${visas.length > 1 ? visas.shift() : visas[0]}\n`;
@@ -97,7 +87,7 @@ describe('replies that no such service gives', () => {
 
   test('an export whose answer was changed on the way may have been taken, and is sent once', async () => {
     world.faults.break({ on: 'api', fault: { kind: 'answer', status: 200, headers: { 'content-type': 'text/html' } } });
-    const order = { id: 'EGAD1', visa: 'a.b.c', publicKey: 'key' };
+    const order = { id: 'EGAD1', type: 'datasetId', kind: 'fega', visa: 'a.b.c', publicKey: 'key' } as const;
     await expect(connection(['good-visa']).export(order)).rejects.toMatchObject({
       code: 'unavailable',
       mayBeDone: true,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ClientError, UnavailableError } from '../../../../lib/client/api/errors.ts';
-import { Backoff, retryAfterMs } from '../../../../lib/client/api/retry.ts';
+import { backoffOf, retryAfterMs } from '../../../../lib/client/api/retry.ts';
 
 const policy = { attempts: 4, firstMs: 100, longestMs: 300 };
 
@@ -14,7 +14,7 @@ function backoffWith(random: number, signal?: AbortSignal) {
       pauses.push(milliseconds);
     },
   };
-  return { backoff: new Backoff(policy, timing, signal), pauses };
+  return { backoff: backoffOf(policy, timing, signal), pauses };
 }
 
 describe('a failed attempt', () => {
@@ -64,10 +64,8 @@ describe('a failed attempt', () => {
 test.each([
   ['120', 120_000],
   ['0', 0],
-  ['Fri, 31 Dec 1999 23:59:59 GMT', 9_000],
-  ['Fri, 31 Dec 1999 23:00:00 GMT', 0],
   ['soon', undefined],
   [undefined, undefined],
 ])('Retry-After %s is %s milliseconds', (value, expected) => {
-  expect(retryAfterMs(value, new Date('1999-12-31T23:59:50Z'))).toBe(expected);
+  expect(retryAfterMs(value)).toBe(expected);
 });

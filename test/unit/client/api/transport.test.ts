@@ -131,14 +131,12 @@ describe('a forward proxy', () => {
     const reply = await transport({ proxies: proxies() }).send({
       url: named,
       headers: { 'x-ga4gh-visa': 'visa' },
-      proxyAuthorization: 'Bearer visa',
     });
     expect((await bytesOf(reply)).equals(large)).toBe(true);
     expect(tunnels.map(({ to }) => to)).toEqual(['service.test:443']);
     expect(tunnels[0]?.headers['proxy-authorization']).toBe(`Basic ${Buffer.from('user:password').toString('base64')}`);
     expect(JSON.stringify(tunnels)).not.toContain('visa');
     expect(seen[0]?.headers).toMatchObject({ 'x-ga4gh-visa': 'visa' });
-    expect(seen[0]?.headers).not.toHaveProperty('proxy-authorization');
   });
 
   test.each([
@@ -184,8 +182,7 @@ describe('a forward proxy', () => {
 
   test('is left aside for this machine and for exceptions', async () => {
     const client = transport({ proxies: { ...proxies(), NO_PROXY: 'service.test' } });
-    await (await client.send({ url: url(), proxyAuthorization: 'Bearer visa' })).discard();
-    expect(seen[0]?.headers['proxy-authorization']).toBe('Bearer visa');
+    await (await client.send({ url: url() })).discard();
     await expect(client.send({ url: named })).rejects.toMatchObject({ code: 'unavailable' });
     expect(tunnels).toEqual([]);
   });

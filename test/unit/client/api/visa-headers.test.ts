@@ -36,7 +36,7 @@ async function exchange(
   }
 }
 
-const list = (service: ServiceConnection) => new ProxyApi(service).listPage({ perPage: 1 });
+const list = (service: ServiceConnection) => new ProxyApi(service).list().next();
 
 /** Headers of a listing with a visa of so many bytes. */
 async function headersWith(visaBytes: number): Promise<IncomingHttpHeaders> {
@@ -47,16 +47,10 @@ async function headersWith(visaBytes: number): Promise<IncomingHttpHeaders> {
 const bytesOf = (headers: IncomingHttpHeaders) =>
   Object.entries(headers).reduce((sum, [name, value]) => sum + name.length + String(value).length + 4, 0);
 
-test('the visa goes both ways, beside the user name and password', async () => {
-  const headers = await headersWith(1_000);
-  const visa = 'v'.repeat(1_000);
-  expect(headers).toMatchObject({ 'proxy-authorization': `Bearer ${visa}`, 'x-ga4gh-visa': visa });
-  expect(headers.authorization).toBe('Basic Y2VudHJhbDpwYXNz');
-});
-
-test.each([4_500, 4_501, 9_000])('with a visa of %i bytes all headers fit the 10,240 of API Gateway', async (bytes) => {
+test.each([1_000, 9_000])('with a visa of %i bytes all headers fit the 10,240 of API Gateway', async (bytes) => {
   const headers = await headersWith(bytes);
   expect(headers['x-ga4gh-visa']).toHaveLength(bytes);
+  expect(headers.authorization).toBe('Basic Y2VudHJhbDpwYXNz');
   expect(bytesOf(headers)).toBeLessThan(10_240);
 });
 

@@ -44,12 +44,9 @@ let made: Promise<Crc> | undefined;
 
 /** Loaded on first use: most commands need no CRC. */
 export function loadCrc(): Promise<Crc> {
-  made ??= makeCrc();
+  made ??= import('hash-wasm').then(async ({ createCRC64 }) => {
+    const hasher = await createCRC64(polynomial);
+    return (bytes) => Buffer.from(hasher.init().update(bytes).digest('binary')).readBigUInt64BE();
+  });
   return made;
-}
-
-async function makeCrc(): Promise<Crc> {
-  const { createCRC64 } = await import('hash-wasm');
-  const hasher = await createCRC64(polynomial);
-  return (bytes) => Buffer.from(hasher.init().update(bytes).digest('binary')).readBigUInt64BE();
 }

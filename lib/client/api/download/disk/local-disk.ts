@@ -1,51 +1,26 @@
 import { lstat, mkdir, open, stat, statfs } from 'node:fs/promises';
-import { basename, dirname, join, sep } from 'node:path';
-import { ClientError } from '../../errors.ts';
+import { dirname, join } from 'node:path';
+import { diskProblems } from '../../../../common/disk-problems.ts';
+import { ClientError, type ClientErrorOptions } from '../../errors.ts';
 
 /** The disk refuses. `folderWide`: whether it would also refuse another file in the same folder. */
 export class LocalDiskError extends ClientError {
   readonly folderWide: boolean;
-  constructor(
-    message: string,
-    options: { readonly remedy: string; readonly cause?: unknown; readonly folderWide?: boolean },
-  ) {
+  constructor(message: string, options: ClientErrorOptions & { readonly folderWide?: boolean }) {
     super('local_disk', message, options);
     this.folderWide = options.folderWide ?? false;
   }
 }
 
-const elsewhere = 'Choose another folder with --output.';
-const room = 'Make room there, then run the same command again: it resumes.';
-const noFolder = ['FOLDER is not a folder, or a part of its path is a file', elsewhere] as const;
-const tooMany = ['too many files are open', 'Give a lower --parallel, or raise the limit with ulimit -n.'] as const;
-type Problems = Readonly<Record<string, readonly [problem: string, remedy: string]>>;
-
 /** Codes that another file in the same folder would also get. */
-const ofFolder: Problems = {
-  ENOSPC: ['the disk that holds FOLDER is full', room],
-  EDQUOT: ['your quota on the disk that holds FOLDER is used up', room],
-  EROFS: ['FOLDER is on a read-only file system', elsewhere],
-  EACCES: ['you may not write PATH', 'Choose another folder with --output, or ask for write access to this one.'],
-  EPERM: ['you may not write PATH', 'Choose another folder with --output, or ask for write access to this one.'],
-  ENOENT: ['the folder FOLDER is missing', 'Make it, then run the same command again: it resumes.'],
-  ...{ ENOTDIR: noFolder, EEXIST: noFolder, EMFILE: tooMany, ENFILE: tooMany },
-};
-const ofFile: Problems = {
-  EISDIR: ['PATH is a folder', 'Move it away, or choose another folder with --output.'],
-  ELOOP: ['PATH is a symbolic link', 'Remove it: the client does not write through links.'],
-  ENAMETOOLONG: ['the name NAME is too long for the disk', 'Choose another disk with --output.'],
-  EFBIG: ['PATH is larger than its disk allows', 'Choose a disk with another file system.'],
-};
+const ofFolder = new Set('ENOSPC EDQUOT EROFS EACCES EPERM ENOENT ENOTDIR EEXIST EMFILE ENFILE'.split(' '));
 
 /** A file system error in the client's words, with what to do about it. Returns any other error as it is. */
 export function diskError(error: unknown, path: string): unknown {
   if (!(error instanceof Error) || !('code' in error) || !('syscall' in error)) return error;
   const code = String(error.code);
-  const other = [`PATH: the disk answers ${code}`, 'Check the disk, then run the same command again.'] as const;
-  const [problem, remedy] = ofFolder[code] ?? ofFile[code] ?? other;
-  const names: Readonly<Record<string, string>> = { PATH: path, FOLDER: dirname(path), NAME: basename(path) };
-  const message = problem.replace(/PATH|FOLDER|NAME/, (word) => names[word] ?? word);
-  return new LocalDiskError(message, { remedy, cause: error, folderWide: code in ofFolder });
+  const [problem, remedy] = diskProblems[code] ?? [`the disk answers ${code}`, 'Check the disk.'];
+  return new LocalDiskError(`${path}: ${problem}`, { remedy, cause: error, folderWide: ofFolder.has(code) });
 }
 
 /** Does work on the disk. @throws LocalDiskError instead of the file system's errors */
@@ -82,7 +57,7 @@ export async function makeFolder(path: string, mode = 0o777): Promise<void> {
   if (await isFolder(path)) return;
   const parent = dirname(path);
   if (parent !== path) await makeFolder(parent, mode);
-  await onDisk(`${path}${sep}.`, () => mkdir(path, mode)).catch(async (error: unknown) => {
+  await onDisk(path, () => mkdir(path, mode)).catch(async (error: unknown) => {
     // Another process may have been faster.
     if (!(await isFolder(path))) throw error;
   });
@@ -97,13 +72,17 @@ export async function makeFoldersIn(folder: string, names: readonly string[]): P
   let path = folder;
   for (const name of names) {
     path = join(path, name);
-    const refusal: unknown = await mkdir(path).catch((error: unknown) => error);
-    if (refusal === undefined) continue;
-    const found = await lstat(path).catch(() => undefined);
-    if (found === undefined) throw diskError(refusal, path);
-    if (found.isDirectory()) continue;
-    throw new LocalDiskError(`${path} is ${found.isSymbolicLink() ? 'a symbolic link' : 'a file'}, and not a folder`, {
-      remedy: 'Move it away, or choose another folder with --output.',
+    const here = path;
+    await onDisk(here, () => mkdir(here)).catch(async (error: unknown) => {
+      const found = await lstat(here).catch(() => undefined);
+      if (found?.isDirectory()) return;
+      if (found === undefined) throw error;
+      throw new LocalDiskError(
+        `${here} is ${found.isSymbolicLink() ? 'a symbolic link' : 'a file'}, and not a folder`,
+        {
+          remedy: 'Move it away, or choose another folder with --output.',
+        },
+      );
     });
   }
   return path;
@@ -127,12 +106,9 @@ export async function isFolder(path: string): Promise<boolean> {
 }
 
 const mebibyte = 1024 * 1024;
-/** Space is checked before only if more than this is needed: a smaller download fails soon enough anyway. */
-const leastCheckedBytes = 8 * mebibyte;
 
 /** @throws LocalDiskError if the disk says that it has too little room for so many bytes */
 export async function checkSpace(path: string, needed: number): Promise<void> {
-  if (needed < leastCheckedBytes) return;
   const { bavail, bsize, blocks } = await onDisk(path, () => statfs(dirname(path)));
   const room = bavail * bsize;
   if (blocks === 0 || room >= needed) return;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { fileNameBytes, isReservedName, safeFileName } from '../../../../common/names.ts';
+import { isOutboxFileName } from '../../../../contract/outbox-key.ts';
 import { LocalDiskError } from './local-disk.ts';
 
 /** The paths of one file and of its work files. */
@@ -16,24 +17,6 @@ export interface LocalPaths {
 
 const longestSuffix = '.part.lock.turn';
 
-/**
- * Why a name from the network cannot be the name of a local file; `undefined`: it can. A name must stay in its folder, must
- * not be hidden there, and must not hold characters that are not shown.
- */
-export function nameProblem(name: string, platform: NodeJS.Platform = process.platform): string | undefined {
-  if (name === '') return 'it is empty';
-  if (/[/\\]/.test(name)) return 'it is a path, not a name';
-  if (name.startsWith('.')) return 'it begins with a dot';
-  if (/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(name)) return 'it holds characters that cannot be shown';
-  if (/^\s|\s$/.test(name)) return 'it begins or ends with a space';
-  if (Buffer.byteLength(name) > fileNameBytes) return `it is longer than ${fileNameBytes} bytes`;
-  if (platform === 'win32') {
-    if (/[<>:"|?*]/.test(name) || name.endsWith('.')) return 'Windows does not allow it';
-    if (isReservedName(name)) return 'Windows reserves it';
-  }
-  return undefined;
-}
-
 /** The name of the plaintext of a container: without `.c4gh`. */
 export function plaintextName(name: string): string {
   return name.replace(/\.c4gh$/i, '');
@@ -41,9 +24,9 @@ export function plaintextName(name: string): string {
 
 /** The paths of a file of that name in a folder. @throws LocalDiskError if the name cannot be used */
 export function localPaths(folder: string, name: string): LocalPaths {
-  const problem = nameProblem(name);
-  if (problem !== undefined) {
-    throw new LocalDiskError(`${JSON.stringify(name)} cannot be the name of a local file: ${problem}`, {
+  // It must stay in its folder, be shown there as it is, and suit every system.
+  if (isReservedName(name) || (!isOutboxFileName(name) && safeFileName(name) !== name)) {
+    throw new LocalDiskError(`${JSON.stringify(name)} cannot be the name of a local file`, {
       remedy: 'Tell the operator: the service should not list such a name.',
     });
   }
@@ -64,23 +47,6 @@ function workName(name: string): string {
   while (Buffer.byteLength(start) + digest.length + longestSuffix.length + 1 > fileNameBytes)
     start = start.slice(0, -1);
   return `${start}~${digest}`;
-}
-
-/** Finds names of one run that would be the same file on a disk that ignores case or Unicode forms. */
-export class NameClashes {
-  readonly #owners = new Map<string, string>();
-
-  /** @throws LocalDiskError if an earlier name has one of the paths */
-  claim(name: string, paths: LocalPaths): void {
-    const keys = Object.values(paths).map((path: string) => path.normalize('NFC').toLowerCase());
-    const owner = keys.map((key) => this.#owners.get(key)).find((each) => each !== undefined);
-    if (owner !== undefined) {
-      throw new LocalDiskError(`${JSON.stringify(name)} may be the same local file as ${JSON.stringify(owner)}`, {
-        remedy: 'Download the two into different folders.',
-      });
-    }
-    for (const key of keys) this.#owners.set(key, name);
-  }
 }
 
 /**

@@ -15,15 +15,12 @@ const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest(
 /** Reads of a file in memory. */
 async function* streamed(container: Buffer, others: Partial<DeliveredFile>) {
   const listed = await deliveredFile('a.c4gh', container);
-  const expected = new Claims([receiptOf([{ ...listed, ...others }])]).expected('a.c4gh');
+  const expected = new Claims([receiptOf([{ ...listed, ...others }])]).of('a.c4gh');
   const remote = {
     name: 'a.c4gh',
     givesRanges: true,
     size: container.length,
-    async read(start: number, end: number, { memory }: { readonly memory?: Buffer | undefined }) {
-      container.copy(memory as Buffer, 0, start, end);
-      return memory as Buffer;
-    },
+    read: async (start: number, end: number) => container.subarray(start, end),
   };
   const verified = (found: string | undefined) => expect(found).toBe('bytes');
   yield* streamFile(remote, { parallel: 2, expected, verified, retrying: () => undefined, signal: undefined });

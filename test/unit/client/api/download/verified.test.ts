@@ -31,7 +31,7 @@ afterAll(() => world?.stop());
 
 function expecting(files: readonly DeliveredFile[]) {
   const claims = new Claims([receiptOf(files)]);
-  return { expected: ({ name }: { readonly name: string }) => claims.expected(name) };
+  return { expected: ({ name }: { readonly name: string }) => claims.of(name) };
 }
 
 function withoutCrc({ crc64nvme: _, ...file }: DeliveredFile): DeliveredFile {
@@ -101,10 +101,10 @@ describe('a file that already exists', () => {
   const existing = (bytes: Uint8Array) => writeFile(join(world.folder, smallName), bytes);
   const damaged = Buffer.from(small).fill(0, 500, 501);
 
-  test.each(['keep', 'force'] as const)('and matches its receipt is kept, whatever its time: %s', async (how) => {
+  test.each([false, true])('and matches its receipt is kept, whatever its time, with --force: %s', async (force) => {
     world.server.put(smallName, small);
     await existing(small);
-    expect(await outcomes({ ...listed(), existing: how })).toEqual([[smallName, 'skipped', 'bytes']]);
+    expect(await outcomes({ ...listed(), force })).toEqual([[smallName, 'skipped', 'bytes']]);
     expect(world.storageBytes).toBe(0);
   });
 
@@ -116,7 +116,7 @@ describe('a file that already exists', () => {
     await utimes(join(world.folder, smallName), mtime, mtime);
     expect(await outcomes(listed())).toEqual([[smallName, 'failed', 'local_disk']]);
     expect((await world.read(smallName)).equals(damaged)).toBe(true);
-    expect(await outcomes({ ...listed(), existing: 'force' })).toEqual([[smallName, 'downloaded', 'bytes']]);
+    expect(await outcomes({ ...listed(), force: true })).toEqual([[smallName, 'downloaded', 'bytes']]);
     expect((await world.read(smallName)).equals(small)).toBe(true);
   });
 
@@ -125,7 +125,7 @@ describe('a file that already exists', () => {
     await existing(small);
     const bare = expecting([withoutCrc(smallListed)]);
     expect(await outcomes(bare)).toEqual([[smallName, 'skipped', undefined]]);
-    expect(await outcomes({ ...bare, existing: 'force' })).toEqual([[smallName, 'downloaded', undefined]]);
+    expect(await outcomes({ ...bare, force: true })).toEqual([[smallName, 'downloaded', undefined]]);
     await existing(Buffer.from(small).fill(0, 0, 100));
     expect(await outcomes(bare)).toEqual([[smallName, 'failed', 'local_disk']]);
   });

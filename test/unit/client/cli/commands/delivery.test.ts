@@ -254,7 +254,7 @@ describe('download', () => {
     const { mtime } = await stat(path);
     await writeFile(path, Buffer.alloc(containers[0]!.length));
     await utimes(path, mtime, mtime);
-    await writeFile(`${path}.part.json`, JSON.stringify({ format: 2, name: names[0], size: containers[0]!.length }));
+    await writeFile(`${path}.part.json`, JSON.stringify({ etag: '"a"', name: names[0], size: containers[0]!.length }));
     const kept = await download('--all');
     expect(kept).toMatchObject({ exitCode: 5, stderr: expect.stringContaining('is not what its receipt lists') });
     expect((await download('--all', '--force')).exitCode).toBe(0);
@@ -303,9 +303,7 @@ describe('download', () => {
     expect(exitCode).toBe(10);
     expect(stderr).toContain(`differs from delivery receipt ${requestId(1)}: its header has another SHA-256`);
     expect(stderr).toContain('1 of 2 files are not whole');
-    expect(stderr).toMatch(
-      /still under way looks like this.*run the same command again when.*2026-09-21T14:13:20.000Z/,
-    );
+    expect(stderr).toMatch(/still under way looks like this.*run the same command again when.*a newer receipt/);
     expect(await inFolder()).toEqual([receiptName, names[0]]);
   });
 
@@ -381,7 +379,7 @@ describe('a receipt for another key', () => {
     server.put(names[1], Buffer.alloc(containers[1]!.length));
     const { exitCode, stderr } = await download('--all');
     expect(exitCode).toBe(10);
-    expect(stderr).toContain('The receipt is for a key that is not known to be yours');
+    expect(stderr).toContain('Name your key in key_files');
     const known = await run(['download', '-o', 'data2', names[1]], { env: { DATA_OUT_KEY_FILE: 'me.sec.pem' } });
     expect(known).toMatchObject({
       exitCode: 10,
@@ -613,17 +611,6 @@ describe('a receipt in parts', () => {
     await rm(join(folder, 'data', names[0]));
     await rm(join(folder, 'data', names[1]));
     expect((await verify('--partial')).exitCode).toBe(10);
-  });
-
-  test('is refused if its parts contradict one another', async () => {
-    part(1);
-    part(2, { dataset: 'EGAD00000000002' });
-    const said = 'this receipt contradicts itself, because its parts differ in "dataset"';
-    for (const argv of [['--all'], ['--wait']]) {
-      expect(await download(...argv)).toMatchObject({ exitCode: 10, stderr: expect.stringContaining(said) });
-    }
-    await download('*.delivery.jws');
-    expect(await verify()).toMatchObject({ exitCode: 10, stderr: expect.stringContaining(said) });
   });
 });
 

@@ -140,7 +140,7 @@ describe('decrypt takes several files, and folders', () => {
     await symlink('a', join(tree, 'open/a'));
     const { exitCode, stderr } = await run('data', '-o', 'open');
     expect(exitCode).toBe(5);
-    expect(stderr).toMatch(/warning: data\/a\.c4gh: .*ELOOP/);
+    expect(stderr).toMatch(/warning: data\/a\.c4gh: .*this is a symbolic link/);
     expect(stderr).toContain('2 of 3 files decrypted');
     expect(await text('open/study/b.bam')).toBe('data/study/b.bam.c4gh');
   });

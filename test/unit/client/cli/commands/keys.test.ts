@@ -124,6 +124,18 @@ describe('keys passwd', () => {
     expect((await stat(join(folder, 'me.sec.pem'))).mode & 0o777).toBe(0o600);
   });
 
+  test('says that a comment which is not UTF-8 is left out', async () => {
+    const made = await formatPrivateKey(generateKeyPair().privateKey, { comment: 'Tromso' });
+    const bytes = Buffer.from(made.replaceAll(/-----.*-----|\s/g, ''), 'base64');
+    bytes[bytes.length - 1] = 0xf8;
+    const label = 'CRYPT4GH PRIVATE KEY';
+    const pem = `-----BEGIN ${label}-----\n${bytes.toString('base64')}\n-----END ${label}-----\n`;
+    await writeFile(join(folder, 'me.sec.pem'), pem, { mode: 0o600 });
+    const { exitCode, stderr } = await runCli(['keys', 'passwd', 'me.sec.pem', '--no-passphrase'], { folder });
+    expect(exitCode).toBe(0);
+    expect(stderr).toContain('warning: the comment in me.sec.pem is not UTF-8 and was left out: Troms');
+  });
+
   test('a passphrase that stays wrong changes nothing, and is denied', async () => {
     await runCli(['keys', 'generate', 'me'], { folder, askAside: person('old', 'old').askAside });
     const before = await read('me.sec.pem');

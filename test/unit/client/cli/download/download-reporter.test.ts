@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { FileResult } from '../../../../../lib/client/api/download/events.ts';
+import type { FileResult } from '../../../../../lib/client/api/download/download-file.ts';
 import { ClientError, UnavailableError } from '../../../../../lib/client/api/errors.ts';
 import { Claims } from '../../../../../lib/client/api/receipts/claims.ts';
 import { downloadReporter } from '../../../../../lib/client/cli/download/download-reporter.ts';
@@ -76,7 +76,7 @@ test('a file that is begun again stays one piece of work', () => {
   const { reporter, told } = reporterOf();
   reporter.onEvent({ type: 'started', name: 'a', size: 10, kept: 4 });
   reporter.onEvent({ type: 'progress', name: 'a', bytes: 3 });
-  reporter.onEvent({ type: 'restarted', name: 'a' });
+  reporter.onEvent({ type: 'retrying', name: 'a', error: new ClientError('unavailable', 'a: it was replaced') });
   reporter.onEvent({ type: 'started', name: 'a', size: 12, kept: 0 });
   reporter.onEvent({ type: 'finished', result: whole });
   expect(told).toEqual(['a 4/10', 'plus 3', 'at 0/12', 'end']);

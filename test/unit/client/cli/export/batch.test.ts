@@ -1,7 +1,7 @@
 import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ExportRequest, ProxyApi } from '../../../../../lib/client/api/delivery-api.ts';
 import { ServiceError, UnavailableError } from '../../../../../lib/client/api/errors.ts';
 import { type BatchResult, runBatch } from '../../../../../lib/client/cli/export/batch.ts';
@@ -44,7 +44,10 @@ beforeEach(async () => {
   await writeFile(join(folder, 'jane.pub'), formatPublicKey(generateKeyPair().publicKey));
   await writeVisa();
 });
-afterEach(() => rm(folder, { recursive: true }));
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await rm(folder, { recursive: true });
+});
 
 const writeVisa = (more = {}) =>
   writeFile(join(folder, 'jane.jwt'), unverifiedToken(visaClaims('EGAD1', { exp: 1_795_262_400, ...more })));
@@ -95,6 +98,27 @@ test('one order is not sent twice', async () => {
   expect(sent).toEqual(['EGAD1']);
   expect((await run()).outcomes).toEqual(['2 accepted-before', '3 same', '4 same']);
   expect(await readFile(`${path}.results.csv`, 'utf8')).toContain('4,EGAD1,dataset,same as line 2,,');
+});
+
+test('a second run of the batch at the same time stops, and sends nothing', async () => {
+  let second: Promise<unknown> | undefined;
+  answer = () => {
+    second ??= run().catch((error: unknown) => error);
+    return undefined;
+  };
+  const slow = proxy.export;
+  vi.spyOn(proxy, 'export').mockImplementation(async (request, options) => {
+    const accepted = await slow(request, options);
+    await second;
+    return accepted;
+  });
+  expect((await run()).outcomes).toEqual(['2 accepted', '3 accepted', '4 accepted']);
+  expect(await second).toMatchObject({
+    code: 'local_disk',
+    message: expect.stringMatching(/^another process works on .*batch\.csv\.results\.csv$/),
+  });
+  expect(sent).toEqual(['EGAD1', 'EGAD2', 'EGAD3']);
+  expect((await run()).outcomes).toEqual(['2 accepted-before', '3 accepted-before', '4 accepted-before']);
 });
 
 test('a run that is killed leaves what it has sent', async () => {

@@ -15,10 +15,10 @@ const systemError = (code: string) => Object.assign(new Error(code), { code, sys
 
 describe('an error of the disk is reported with a remedy', () => {
   test.each([
-    ['ENOSPC', /disk .* is full/, /Make room/, true],
-    ['EACCES', /may not write/, /--output/, true],
-    ['EISDIR', /is a folder/, /--output/, false],
-    ['EIO', /answers EIO/, /disk/, false],
+    ['ENOSPC', /a\.c4gh\.part: the disk is full/, /Make room/, true],
+    ['EACCES', /permission denied/, /another/, true],
+    ['EISDIR', /is a folder/, /name of a file/, false],
+    ['ENOTSUP', /answers ENOTSUP/, /disk/, false],
   ])('%s', (code, message, remedy, folderWide) => {
     const error = diskError(systemError(code), '/data/a.c4gh.part');
     expect(error).toBeInstanceOf(LocalDiskError);
@@ -74,7 +74,7 @@ describe('a folder is made with those above it', () => {
 
   test('and not through a file, which is named', async () => {
     await writeFile(join(root, 'file'), '');
-    await expect(makeFolder(join(root, 'file'))).rejects.toThrow(`${join(root, 'file')} is not a folder`);
+    await expect(makeFolder(join(root, 'file'))).rejects.toThrow(`${join(root, 'file')}: it exists already`);
     await expect(makeFolder(join(root, 'file/below'))).rejects.toBeInstanceOf(LocalDiskError);
   });
 
