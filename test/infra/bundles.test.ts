@@ -60,7 +60,9 @@ const found = (of: (bundle: Bundle) => readonly string[]) =>
 
 describe('every function', () => {
   test('has an entry file, and each entry file is of one', () => {
-    const entries = globSync('lambdas/{*,delivery/*,direct/*,export/*}.ts', { cwd: join(import.meta.dirname, '../..') });
+    const entries = globSync('lambdas/{*,delivery/*,direct/*,export/*}.ts', {
+      cwd: join(import.meta.dirname, '../..'),
+    });
     const found = bundles.map(({ entry }) => entry);
     // The two of the OpenAPI documents have the same code: which report is whose cannot be told.
     const openApi = entries.filter((entry) => entry.endsWith('/openapi.ts'));
