@@ -8,7 +8,7 @@ import { htsgetOrigins, serviceInfo } from '../shared/direct-wiring.ts';
 const info = serviceInfo();
 const origins = htsgetOrigins();
 
-/** What strangers may ask of the data-out API: both kinds of `service-info`, and what web pages may send to htsget. */
+/** What strangers may ask of the direct API: both kinds of `service-info`, and what web pages may send to htsget. */
 export async function handler(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
   const request = requestOf(event);
   const { requestId } = request;

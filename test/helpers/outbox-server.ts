@@ -10,7 +10,7 @@ interface Stored {
 }
 
 /**
- * What the client sees of the proxy API and of storage behind it, as docs/api.md says, in one small server: for tests of
+ * What the client sees of the delivery API and of storage behind it, as docs/api.md says, in one small server: for tests of
  * the client alone. The whole service is in `service.ts`.
  */
 export class OutboxServer {

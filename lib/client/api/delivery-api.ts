@@ -54,12 +54,12 @@ interface Stoppable {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The proxy API: administrators ask for exports, researchers read their outbox. */
+/** The delivery API: administrators ask for exports, researchers read their outbox. */
 export class ProxyApi {
   readonly connection: ServiceConnection;
   readonly #url: URL;
 
-  /** @throws ClientError `usage` if the connection has no address of a proxy API */
+  /** @throws ClientError `usage` if the connection has no address of a delivery API */
   constructor(connection: ServiceConnection) {
     if (connection.proxyUrl === undefined) {
       throw new ClientError('usage', 'no address of the service is set', {

@@ -51,7 +51,7 @@ async function* address({ terminal }: Session, service: ServiceConnection): Chec
   }
   const now = () => transport.timing.now().getTime();
   const sent = now();
-  // The OpenAPI document of the proxy API.
+  // The OpenAPI document of the delivery API.
   const url = new URL('openapi.json', proxyUrl);
   const request = { what: check, as: 'anyone', url, attempts: 2, signal: terminal.signal } as const;
   let document: unknown;
