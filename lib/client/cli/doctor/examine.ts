@@ -53,7 +53,7 @@ async function* address({ terminal }: Session, service: ServiceConnection): Chec
   const sent = now();
   // The OpenAPI document of the delivery API.
   const url = new URL('openapi.json', proxyUrl);
-  const request = { what: check, as: 'anyone', url, attempts: 2, signal: terminal.signal } as const;
+  const request = { what: check, as: 'anyone', url, signal: terminal.signal } as const;
   let document: unknown;
   let date = new Date(Number.NaN);
   try {
