@@ -141,7 +141,9 @@ async function run({ name, command }: Downloader, { client, server, files }: Bou
     ]);
     const seconds = (performance.now() - started) / 1000;
     const there = (await readdir(folder)).length;
-    if (exitCode !== 0 || there !== files.length) throw new Error(`${name}: ${exitCode}, ${there} files: ${said}`);
+    // The server has no receipts, so `data-out` computes each CRC, compares it with nothing, and ends with 10.
+    const isWhole = exitCode === (name === 'data-out' ? 10 : 0) && there === files.length;
+    if (!isWhole) throw new Error(`${name}: ${exitCode}, ${there} files: ${said}`);
     return { seconds, processorSeconds, peak };
   } finally {
     await rm(folder, { recursive: true, force: true });
