@@ -4,7 +4,7 @@ import { type AuthorizedRequest, authorized, type ServiceConnection } from './co
 import { ClientError, ServiceError, UnavailableError } from './errors.ts';
 import { type ExportPage, exportPage, listedExports } from './export-page.ts';
 import { isLoopback } from './forward-proxy.ts';
-import { optional, parsed, readJson, text, wholeNumber } from './json.ts';
+import { optional, parsed, readJson, text, timeIn, wholeNumber } from './json.ts';
 
 /** A staged container, or a delivery receipt, in the caller's outbox. */
 export interface ListedFile {
@@ -90,7 +90,7 @@ export class ProxyApi {
         throw new ClientError('protocol', 'the service sent a page of its listing twice');
       }
       for (const { fileName: name, size, modifiedDate, expiryDate } of files) {
-        yield { name, size, modified: date(modifiedDate), expires: date(expiryDate) };
+        yield { name, size, modified: timeIn(modifiedDate), expires: timeIn(expiryDate) };
       }
       if (files.length !== perPage) return;
       after = files.at(-1)?.fileName;
@@ -190,9 +190,4 @@ export class ProxyApi {
     }
     return url;
   }
-}
-
-function date(text = ''): Date | undefined {
-  const time = new Date(text);
-  return Number.isNaN(time.getTime()) ? undefined : time;
 }

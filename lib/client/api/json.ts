@@ -11,6 +11,12 @@ export const wholeNumber = z.int().check(z.nonnegative());
 /** A member that may be missing. In another form it counts as missing. */
 export const optional = <T>(schema: z.ZodMiniType<T>) => z.catch(z.optional(schema), undefined);
 
+/** The time that a text names; `undefined` if it names none. */
+export function timeIn(written = ''): Date | undefined {
+  const time = new Date(written);
+  return Number.isNaN(time.getTime()) ? undefined : time;
+}
+
 /** The reply's JSON. @throws ClientError `protocol` if it is not JSON; errors of the transport */
 export async function readJson(
   reply: { text(maximumBytes?: number): Promise<string> },

@@ -1,5 +1,6 @@
 import type { Location, ProxyApi } from '../delivery-api.ts';
 import { ClientError, UnavailableError } from '../errors.ts';
+import { timeIn } from '../json.ts';
 import { retryAfterMs } from '../retry.ts';
 import type { TransportReply } from '../transport.ts';
 
@@ -79,8 +80,7 @@ export class StagedFile {
 
   /** The time of the version that came. */
   get modified(): Date | undefined {
-    const time = new Date(this.#modified ?? Number.NaN);
-    return Number.isNaN(time.getTime()) ? undefined : time;
+    return timeIn(this.#modified);
   }
 
   /** Whether ranges can be asked for side by side. Otherwise ask for one after the other, in order. */

@@ -4,6 +4,7 @@ import { formatDuration } from '../../../terminal/output.ts';
 import { authorized, type ServiceConnection } from '../../api/connection.ts';
 import { ProxyApi } from '../../api/delivery-api.ts';
 import { ServiceError, UnavailableError } from '../../api/errors.ts';
+import { timeIn } from '../../api/json.ts';
 import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../../api/order/decoded-visa.ts';
 import { pinCommand } from '../../api/receipts/key-set.ts';
 import { readPrivateKey, wiping } from '../key-files.ts';
@@ -55,10 +56,10 @@ async function* address({ terminal }: Session, service: ServiceConnection): Chec
   const url = new URL('openapi.json', proxyUrl);
   const request = { what: check, as: 'anyone', url, signal: terminal.signal } as const;
   let document: unknown;
-  let date = new Date(Number.NaN);
+  let date: Date | undefined;
   try {
     [document, date] = await authorized(service, request, async (reply) => {
-      return [parseJson(await reply.text(documentBytes)), new Date(reply.header('date') ?? '')] as const;
+      return [parseJson(await reply.text(documentBytes)), timeIn(reply.header('date'))] as const;
     });
   } catch (error) {
     // Another service refuses the request.
@@ -90,7 +91,7 @@ async function* address({ terminal }: Session, service: ServiceConnection): Chec
   const text = `${href} answers after ${formatDuration(received - sent)}`;
   yield { check, verdict: 'ok', text, details: { url: href } };
   const clocks = {
-    date: Number.isNaN(date.getTime()) ? undefined : date,
+    date,
     localDate: new Date((sent + received) / 2),
   };
   yield checkClock(clocks);
