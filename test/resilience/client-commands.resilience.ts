@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { encrypt, formatPrivateKey, formatPublicKey, generateKeyPair } from '../../lib/crypt4gh/index.ts';
 import { collect } from '../helpers/crypt4gh-vectors.ts';
 import { installedProgram, startOf } from '../helpers/installed-program.ts';
@@ -367,9 +367,10 @@ describe('pipes', () => {
 
   test('Ctrl-C ends the wait for a pipe of the shell, and a pipe that ends early is an error', async () => {
     await writeFile(join(folder, 'mine.c4gh'), container);
-    // 137: it did not end in three more seconds.
+    // A pipe of Linux holds 64 KiB, so `head` ends when the client has read the rest and waits for more.
+    await writeFile(join(folder, 'large.c4gh'), largeContainer);
     const stopped = shell(
-      `timeout -s INT -k 3 --preserve-status 1 ${client} decrypt --key me.sec.pem - < <(sleep 30 2> /dev/null)`,
+      `${client} decrypt --key me.sec.pem - > part < <(head -c 200000 large.c4gh; touch read; exec sleep 30 2> /dev/null) & until test -e read; do sleep 0.1; done; kill -INT $!; wait $!`,
     );
     expect({ status: stopped.status, stderr: stopped.stderr.toString() }).toMatchObject({
       status: 130,
@@ -384,9 +385,11 @@ describe('pipes', () => {
 
   test('Ctrl-C ends the wait for a silent pipe', async () => {
     const silent = new Readable({ read() {} });
+    silent.push(largeContainer.subarray(0, -1));
     const { exitCode, stderr } = await dataOut(['decrypt', '--key', 'me.sec.pem', '-'], {
       input: silent,
-      onStart: (child) => setTimeout(() => child.kill('SIGINT'), 800),
+      // Once it writes, it has read the header, and the rest of the container comes at once.
+      onStart: (child) => child.stdout?.once('data', () => child.kill('SIGINT')),
     });
     silent.destroy();
     expect({ exitCode, stderr }).toEqual({ exitCode: 130, stderr: expect.stringContaining('interrupted') });
@@ -394,7 +397,10 @@ describe('pipes', () => {
 
   test('Ctrl-C leaves no file', async () => {
     const { exitCode, stderr } = await dataOut(['encrypt', '-r', 'me.pub.pem', '/dev/zero', '-o', 'endless.c4gh'], {
-      onStart: (child) => setTimeout(() => child.kill('SIGINT'), 800),
+      onStart: async (child) => {
+        await vi.waitUntil(async () => (await readdir(folder)).some((name) => name.endsWith('.part')), 20_000);
+        child.kill('SIGINT');
+      },
     });
     expect({ exitCode, stderr }).toEqual({ exitCode: 130, stderr: expect.stringContaining('interrupted') });
     expect((await readdir(folder)).filter((name) => /part|endless/.test(name))).toEqual([]);
