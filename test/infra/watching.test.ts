@@ -173,6 +173,7 @@ describe('the alarms', () => {
         })
         .sort();
     expect(routes('ProxyLatency')).toEqual([
+      'DataOutService-Proxy GET /.well-known/data-out',
       'DataOutService-Proxy GET /.well-known/jwks.json',
       'DataOutService-Proxy GET /export/fega',
       'DataOutService-Proxy GET /export/fega/{requestId}',

@@ -9,7 +9,7 @@ import { ServiceApi, type ServiceApiProps } from './service-api.ts';
 
 type ProxyApiProps = Pick<ServiceApiProps, 'description' | 'settings'> & ReturnType<typeof proxyFunctions>;
 
-/** The API for administrators and researchers: export, state of exports, list, stream, and the keys of delivery receipts. */
+/** The API for administrators and researchers: export, state of exports, list, stream, keys of delivery receipts, and what the service is. */
 export class ProxyApi extends ServiceApi {
   constructor(scope: Construct, id: string, props: ProxyApiProps) {
     const { archiveKind, throttling } = props.settings;
@@ -85,8 +85,10 @@ export class ProxyApi extends ServiceApi {
         'AwsSolutions-COG4': "Visas (GA4GH) and the archive's Basic credentials by a Lambda authorizer.",
       });
     }
-    const keys = root.addResource('.well-known').addResource('jwks.json');
-    this.addPublic(keys, props.jwks, 'The keys are public: everyone who has a receipt may check it.');
+    const wellKnown = root.addResource('.well-known');
+    const reason = 'The keys are public: everyone who has a receipt may check it.';
+    this.addPublic(wellKnown.addResource('jwks.json'), props.jwks, reason);
+    this.addPublic(wellKnown.addResource('data-out'), props.about, 'Who has no visa yet learns here where to get one.');
     acknowledge(this.api, {
       'AwsSolutions-APIG2':
         'Bodies are checked by the function, which names every violation; a schema here would stop at the first.',

@@ -201,6 +201,18 @@ export const deliveryApi: Readonly<Record<string, Operation>> = {
     answer: { status: 200, headers: { 'cache-control': /max-age=3600/ }, inspect: (reply) => expectThat(parsed(reply).keys.length > 0, 'there is no key') },
   },
   'proxy HEAD /.well-known/jwks.json': { caller: 'anyone', answer: { status: 200, headers: { 'content-type': 'application/jwk-set+json' } } },
+  'proxy GET /.well-known/data-out': {
+    caller: 'anyone',
+    answer: {
+      status: 200,
+      headers: { 'cache-control': /max-age=3600/ },
+      inspect: (reply) => {
+        const { name, archiveKind } = parsed(reply);
+        expectThat(name === 'data-out' && /^[a-z0-9_-]+$/.test(archiveKind), 'it does not say what it is');
+      },
+    },
+  },
+  'proxy HEAD /.well-known/data-out': { caller: 'anyone', answer: { status: 200, headers: { 'content-type': 'application/json' } } },
   'proxy HEAD /openapi.json': { caller: 'anyone' },
   'proxy GET /openapi.json': { caller: 'anyone', answer: { status: 200, inspect: servesOwnUrl('proxy') } },
 };

@@ -134,7 +134,7 @@ export async function ask({ operation, request, answer }: Case, run: Run): Promi
 function expectEveryReply(reply: WireReply, { operation, asked, seen, run }: { operation: string; asked: WireRequest; seen: Problem; run: Run }): void {
   const { status, headers, text } = reply;
   expectHeader(reply, 'x-amzn-requestid', /^[0-9a-f-]{20,}$/i);
-  if (!operation.endsWith('jwks.json') || status >= 400) expectHeader(reply, 'cache-control', 'no-store');
+  if (!operation.includes(' /.well-known/') || status >= 400) expectHeader(reply, 'cache-control', 'no-store');
   expectHeader(reply, 'x-frame-options', 'DENY');
   expectHeader(reply, 'x-content-type-options', 'nosniff');
   expectHeader(reply, 'cross-origin-resource-policy', 'same-origin');
