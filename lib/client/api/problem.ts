@@ -73,7 +73,7 @@ const remedies: Partial<Record<ClientErrorCode, string>> = {
   protocol: checkAddress,
 };
 
-const newVisa = 'Get a new visa, and save it in the same file, or name its file with --visa.';
+const newVisa = 'Get a new one: data-out login, or save a new visa in the same file, or name its file with --visa.';
 
 const newCredentials =
   'Get a new visa, or check --username and the password (--password-file, DATA_OUT_PASSWORD). data-out setup asks for all of them.';

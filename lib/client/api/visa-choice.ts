@@ -1,6 +1,7 @@
 import { unverifiedClaims } from '../../common/untrusted-json.ts';
 import { grantType } from '../../contract/reasons.ts';
 import { type DecodedVisa, decodeVisaOrPassport } from './order/decoded-visa.ts';
+import { namesDataset } from './order/order-rules.ts';
 
 /**
  * Chooses a visa of a passport that is too large for a header. The service shows the files of each identity in a passport, and
@@ -28,12 +29,25 @@ export function outboxVisa(
   return { visa: token, note: `${note}${missing}` };
 }
 
-/** Visas that can grant alone. A visa with conditions needs others beside it. */
+/**
+ * The visa among several that serves best: it grants the dataset and has the latest expiry.
+ * @param dataset default: any
+ * @returns `undefined` if none can grant it alone
+ */
+export function fittingVisa(visas: readonly DecodedVisa[], dataset: string | undefined): DecodedVisa | undefined {
+  const grants = visas.filter((visa) => isGrant(visa) && (dataset === undefined || namesDataset(visa.value, dataset)));
+  return grants.sort((a, b) => expiry(b) - expiry(a))[0];
+}
+
+/** Visas that can grant alone. */
 function grantsIn(passport: string): DecodedVisa[] {
   const { kind, visas = [] } = decodeVisaOrPassport(passport) ?? {};
-  const isGrant = ({ type, value, issuer, subject, hasConditions }: DecodedVisa) =>
-    type === grantType && !hasConditions && [value, issuer, subject].every((text) => text !== '');
   return kind === 'passport' ? visas.filter(isGrant) : [];
+}
+
+/** Whether a visa can grant alone. One with conditions needs others beside it. */
+function isGrant({ type, value, issuer, subject, hasConditions }: DecodedVisa): boolean {
+  return type === grantType && !hasConditions && [value, issuer, subject].every((text) => text !== '');
 }
 
 function expiry({ expires }: DecodedVisa): number {

@@ -43,35 +43,42 @@ export function sessionOf(
 ): Session {
   const session = openTerminalSession(terminal, command);
   const { output, progress } = session;
-  const { visa: readVisa, visaFile } = settings;
+  const { visa: readVisa, visaFile, signIn } = settings;
   let looked: Promise<void> | undefined;
   const read = async () => {
     looked ??= visaFile === undefined ? Promise.resolve() : warnWhenOthersCanRead('visa', visaFile, output);
     await looked;
-    return (await readVisa?.()) ?? '';
+    const token = (await readVisa?.()) ?? '';
+    if (readVisa === undefined || visaFile !== signIn.passport) return token;
+    const { renewedVisa } = await import('./passport.ts');
+    return await renewedVisa(token, { files: signIn, read: readVisa, terminal, transport: opened });
   };
   const visa = readVisa && warningOfExpiry(read, output.warn, terminal.now);
-  let transport: Transport | undefined;
+  let transport: Promise<Transport> | undefined;
+  const opened = () => {
+    transport ??= openTransport(settings, terminal, version, retries);
+    return transport;
+  };
   return {
     ...session,
     settings,
     async service() {
       // On first use, because commands on local files do not need it.
       const { connect } = await import('../api/connection.ts');
-      transport ??= await openTransport(settings, terminal, version, retries);
       const { proxyUrl, basic } = settings;
       const note = (text: string) => output.note(printable(text));
-      return connect({ proxyUrl: proxyUrl?.href, visa, basic, note, transport });
+      return connect({ proxyUrl: proxyUrl?.href, visa, basic, note, transport: await opened() });
     },
     async [Symbol.asyncDispose]() {
       progress.end();
-      await transport?.close();
+      await (await transport?.catch(() => undefined))?.close();
     },
   };
 }
 
-async function openTransport(
-  settings: Settings,
+/** HTTP by the settings. Close it. @throws UsageError, ClientError for the file of certificate authorities */
+export async function openTransport(
+  settings: Pick<Settings, 'caFile' | 'insecureHttp'>,
   { env }: Terminal,
   version: string,
   retries: RetryPolicy | undefined,

@@ -6,13 +6,14 @@ import { printable } from '../../../terminal/output.ts';
 import { openSession } from '../../../terminal/session.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
 import { ClientError } from '../../api/errors.ts';
+import { type About, aboutService } from '../../api/login/about.ts';
 import { type ConfigFile, readConfigFile } from '../config-file.ts';
 import { showChecks } from '../doctor/check.ts';
 import { examine, quickRetries } from '../doctor/examine.ts';
 import { notEmpty } from '../key-pair.ts';
 import { withConnectionOptions } from '../options.ts';
 import { pinKeys } from '../receipt-keys.ts';
-import { type CommandContext, openSession as openServiceSession, sessionOf } from '../session.ts';
+import { type CommandContext, openSession as openServiceSession, openTransport, sessionOf } from '../session.ts';
 import {
   configPath,
   finder,
@@ -25,6 +26,8 @@ import {
 } from '../settings.ts';
 import { type Answers, askAll, exists, type GivenAnswers, type PlannedKey } from '../setup/answers.ts';
 import { backupOf, passwordFile, store } from '../setup/store.ts';
+import { signInFiles } from '../sign-in-files.ts';
+import { signIn } from './login.ts';
 
 const afterHelp = `
 Enter takes the value in brackets, or leaves a setting out: a service for which you have no user name asks for none. Nothing is
@@ -97,8 +100,11 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
   const oldKeys = (config.key_files ?? []).map((value) => pathOf({ value, folder: dirname(path) }));
   if (isAsking) output.note(introduction(path, isReplaced));
   const find = finder(terminal, { path, config });
+  const caFile = find('--ca', ca, variables.ca_file, 'ca_file');
+  const http = { caFile: caFile && pathOf(caFile), insecureHttp: insecureHttp ?? config.insecure_http ?? false };
   const answers = await askAll({
     terminal,
+    about: (url) => askService({ ...context, terminal }, http, url, output.warn),
     output,
     given: options,
     old: {
@@ -113,7 +119,7 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
       ? secretOf(find('--passphrase-file', passphraseFile, variables.passphrase_file, 'passphrase_file'), passphraseOf)
       : async () => undefined,
   });
-  const { typedPassword, newKey, keyFile } = answers;
+  const { typedPassword, newKey, keyFile, about } = answers;
   const passwordPath = typedPassword === undefined ? answers.passwordFile : passwordFile(path);
   const others = oldKeys.filter((file) => file !== keyFile);
   // Older keys are kept, because older files were made for them. One that is gone would stop every command that decrypts.
@@ -144,9 +150,35 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
   for (const name of shadowing(changed, terminal)) {
     output.warn(`${name} is set in the environment, and overrides the configuration file`);
   }
+  if (about?.login && answers.visaFile === undefined && !(await exists(signInFiles(path).passport))) {
+    if (!isAsking) {
+      output.result({ config: path, next: 'data-out login' }, 'Next: data-out login');
+      return;
+    }
+    const settings = await readSettings({ config: path }, context.terminal);
+    await using session = sessionOf({ ...context, terminal }, command, settings);
+    await signIn(session, about, {});
+  }
   await examineAll({ ...context, terminal }, command, path, newKey);
   const next = nextStep(answers, terminal);
   output.result({ config: path, ...next.record }, next.text);
+}
+
+/** What the service says of itself, with a warning if another service answers. An unreachable one fails a check later. */
+async function askService(
+  { terminal, version }: CommandContext,
+  http: Parameters<typeof openTransport>[0],
+  url: URL,
+  warn: (text: string) => void,
+): Promise<About | undefined> {
+  try {
+    await using transport = await openTransport(http, terminal, version, quickRetries);
+    return await aboutService(transport, url, terminal.signal);
+  } catch (error) {
+    if (!(error instanceof ClientError) || error.code === 'interrupted') throw error;
+    if (error.code === 'protocol') warn(printable(`${error.message}. ${error.remedy}`));
+    return undefined;
+  }
 }
 
 const passphraseOf = (_source: string, passphrase: string) => notEmpty(passphrase);

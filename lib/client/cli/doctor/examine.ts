@@ -20,7 +20,7 @@ export const quickRetries = { attempts: 2, firstMs: 500, longestMs: 1_000 };
 export async function* examine(session: Session): Checks {
   const service = yield* attempt('settings', () => session.service());
   const seen = service && (yield* address(session, service));
-  yield* visa(session, seen);
+  yield* visa(session, service?.visa, seen);
   if (seen && service) {
     const proxy = new ProxyApi(service);
     yield* credentials(session, proxy);
@@ -80,15 +80,16 @@ export function checkClock({ date, localDate }: Pick<Probe, 'date' | 'localDate'
   return warning(check, text, remedy, details);
 }
 
-async function* visa({ settings, terminal }: Session, seen: Probe | undefined): Checks {
+/** @param read gives the visa, renewed if it must be */
+async function* visa({ settings, terminal }: Session, read = settings.visa, seen?: Probe): Checks {
   const check = 'visa';
-  if (settings.visa === undefined) {
+  if (settings.visa === undefined || read === undefined) {
     const remedy =
-      'data-out setup asks for it; or give it with --visa FILE, DATA_OUT_VISA_FILE, or visa_file in the configuration file.';
+      'data-out login gets it, if the archive offers that; else data-out setup asks for it, or give it with --visa FILE, DATA_OUT_VISA_FILE, or visa_file in the configuration file.';
     yield wrong(check, 'no visa is set', remedy);
     return;
   }
-  const token = yield* attempt(check, settings.visa);
+  const token = yield* attempt(check, read);
   if (token !== undefined) yield checkVisa(token, seen?.date ?? terminal.now());
 }
 

@@ -7,6 +7,7 @@ import { askNewSecret } from '../../../terminal/prompts.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
 import { withSlash } from '../../api/connection.ts';
 import { ClientError } from '../../api/errors.ts';
+import type { About } from '../../api/login/about.ts';
 import { keyFileError, readKeyFile, wiping } from '../key-files.ts';
 import { type KeyPairFiles, keyPairFiles, notEmpty } from '../key-pair.ts';
 import { checkedVisa, readSecretFile, refuseToken } from '../secrets.ts';
@@ -31,7 +32,8 @@ export interface PlannedKey extends KeyPairFiles {
 /** Answers of a configuration file or of a person; paths are absolute. */
 export interface Answers {
   readonly url: string;
-  readonly visaFile: string;
+  /** `undefined`: the user signs in instead. */
+  readonly visaFile: string | undefined;
   readonly username: string | undefined;
   /** `undefined`: the password was typed, or is asked for each time. */
   readonly passwordFile: string | undefined;
@@ -39,10 +41,14 @@ export interface Answers {
   /** `undefined`: none is set. */
   readonly keyFile: string | undefined;
   readonly newKey: PlannedKey | undefined;
+  /** What the service says of itself; `undefined`: it does not answer, or is another or an older one. */
+  readonly about: About | undefined;
 }
 
 /** What {@link askAll} needs. */
 export interface Asking {
+  /** Asks the service. */
+  readonly about: (url: URL) => Promise<About | undefined>;
   /** Nobody is asked if it has no `askShown`. */
   readonly terminal: Terminal;
   readonly output: Pick<Output, 'warn'>;
@@ -70,8 +76,7 @@ const newKey = 'new';
 
 /** Asks for everything, in order, without writing anything. @throws UsageError, ClientError */
 export async function askAll(asking: Asking): Promise<Answers> {
-  const { given, old, terminal } = asking;
-  const { folder } = terminal;
+  const { given, old } = asking;
   const url = await answerTo(asking, {
     text: 'Address of the service',
     option: '--url',
@@ -79,7 +84,20 @@ export async function askAll(asking: Asking): Promise<Answers> {
     suggested: old.url,
     check: (answer, source) => withSlash(serviceUrl(source, answer)).href,
   });
-  const visaFile = await answerTo(asking, {
+  const about = await asking.about(new URL(url));
+  const signsIn = about?.login !== undefined && given.visa === undefined;
+  const visaFile = signsIn ? undefined : await askVisa(asking);
+  const wantsUser = about?.basicRequired !== false || given.username !== undefined || old.username !== undefined;
+  const username = wantsUser ? await askUsername(asking) : undefined;
+  const password = username === undefined ? {} : await askPassword(asking, username);
+  const { passwordFile, typedPassword } = { passwordFile: undefined, typedPassword: undefined, ...password };
+  return { url, visaFile, username, passwordFile, typedPassword, about, ...(await askKey(asking)) };
+}
+
+async function askVisa(asking: Asking): Promise<string> {
+  const { given, old, terminal } = asking;
+  const { folder } = terminal;
+  return await answerTo(asking, {
     text: 'File with your visa',
     option: '--visa',
     given: given.visa,
@@ -92,16 +110,17 @@ export async function askAll(asking: Asking): Promise<Answers> {
       return file;
     },
   });
-  const username = await answerTo(asking, {
+}
+
+async function askUsername(asking: Asking): Promise<string | undefined> {
+  const { given, old } = asking;
+  return await answerTo(asking, {
     text: 'User name',
     option: '--username',
     given: given.username,
     suggested: old.username,
     check: (answer, source) => (answer === '' ? undefined : checkedUsername(source, answer)),
   });
-  const password = username === undefined ? {} : await askPassword(asking, username);
-  const { passwordFile, typedPassword } = { passwordFile: undefined, typedPassword: undefined, ...password };
-  return { url, visaFile, username, passwordFile, typedPassword, ...(await askKey(asking)) };
 }
 
 /**
