@@ -58,7 +58,7 @@ export class LoginProvider {
         accountId: sub,
         claims: async () => ({ sub, ...(this.visas !== undefined && { ga4gh_passport_v1: this.visas }) }),
       }),
-      // As a class of its own, it is not taken for a forgotten setting, of which the provider would warn.
+      // A class derived from the default does not look like a forgotten setting, of which the provider warns.
       adapter: class extends MemoryAdapter {},
       rotateRefreshToken: true,
       cookies: { keys: ['of tests'] },
