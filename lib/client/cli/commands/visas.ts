@@ -2,18 +2,19 @@ import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings'
 import { type Columns, printable } from '../../../terminal/output.ts';
 import { ClientError } from '../../api/errors.ts';
 import { type DecodedVisa, visasAmong } from '../../api/order/decoded-visa.ts';
-import { type OutputFileOptions, outputOf, reportWritten, withOutputOptions } from '../files/options.ts';
+import { outputOf, reportWritten, withOutputOptions } from '../files/options.ts';
 import { writeOutput } from '../files/output-file.ts';
 import { withServiceOptions } from '../options.ts';
 import { checkedVisa, readSecretFile, visasOf } from '../secrets.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
-const visasHelp = `
+const listHelp = `
 Lists the visas of your last sign-in, or of the file that --visa names. They are decoded, not verified.
 
-Examples:
-  data-out visas
-  data-out visas save EGAD00000000001 -o visa.jwt`;
+data-out visas alone does the same.
+
+Example:
+  data-out visas list`;
 
 const saveHelp = `
 Of several visas for the dataset, the one that is valid longest is written. The administrator of the archive needs it for an
@@ -31,19 +32,23 @@ const columns: Columns<ReturnType<typeof rowOf>> = [
 
 /** `visas`, `visas save`: what the user may have, and one visa as a file. */
 export function registerVisas(program: Command, context: CommandContext): void {
-  const visas = withServiceOptions(program.command('visas'))
+  const visas = program
+    .command('visas')
+    .description('list your visas, or write one to a file')
+    .addHelpText('after', '\nExample:\n  data-out visas save EGAD00000000001 -o visa.jwt');
+  withServiceOptions(visas.command('list', { isDefault: true }))
     .description('list your visas')
-    .addHelpText('after', visasHelp)
+    .addHelpText('after', listHelp)
     .action(async (_options, command) => {
       await using session = await openSession(context, command);
       const found = visasAmong(await tokensOf(session));
       session.output.table(columns, found.map(rowOf));
     });
-  withOutputOptions(visas.command('save'), 'new file that only you can read')
+  withServiceOptions(withOutputOptions(visas.command('save'), 'new file that only you can read'))
     .description('write the visa for a dataset to a file')
     .argument('<dataset>')
     .addHelpText('after', saveHelp)
-    .action(async (dataset, options: OutputFileOptions, command) => {
+    .action(async (dataset, options, command) => {
       await using session = await openSession(context, command);
       const { terminal, output } = session;
       const { output: name = 'visa.jwt' } = options;
