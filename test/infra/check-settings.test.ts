@@ -39,6 +39,9 @@ describe('settings', () => {
     ['identifiers.file', { identifiers: { file: '^EGAF($' } }],
     ['alarmEmail', { alarmEmail: 'no-address' }],
     ['htsget.origins[0]', { htsget: { origins: ['https://*.example.org'] } }],
+    ['login.issuer', { login: { issuer: 'http://login.example.org/', clientId: 'data-out' } }],
+    ['login.clientId', { login: { issuer: 'https://login.example.org/', clientId: '' } }],
+    ['login.scopes[0]', { login: { issuer: 'https://login.example.org/', clientId: 'x', scopes: ['openid email'] } }],
     ['logRetentionDays', { logRetentionDays: 91 as 90 }],
     ['auditRetentionDays', { auditRetentionDays: 29 }],
     // Rows must outlive the containers, which they tell of.

@@ -1,6 +1,7 @@
 import { unverifiedClaims } from '../../common/untrusted-json.ts';
 import { grantType } from '../../contract/reasons.ts';
 import { type DecodedVisa, decodeVisaOrPassport } from './order/decoded-visa.ts';
+import { namesDataset } from './order/order-rules.ts';
 
 /**
  * Chooses a visa of a passport that is too large for a header. The service shows the files of each identity in a passport, and
@@ -14,15 +15,12 @@ export function outboxVisa(
 ): { readonly visa: string; readonly note: string } | undefined {
   const { kind, visas = [] } = decodeVisaOrPassport(passport) ?? {};
   if (kind !== 'passport') return undefined;
-  // A visa with conditions needs others beside it.
-  const grants = visas.filter(({ type, value, issuer, subject, hasConditions }) => {
-    return type === grantType && !hasConditions && [value, issuer, subject].every((text) => text !== '');
-  });
+  const grants = visas.filter(isGrant);
   const { iss, sub } = unverifiedClaims(passport) ?? {};
   const rank = ({ issuer, subject }: DecodedVisa) =>
     [issuer === iss && subject === sub ? 0 : 1, issuer, subject].join('\0');
   const inOrder = (a: DecodedVisa, b: DecodedVisa) => {
-    if (rank(a) === rank(b)) return (b.expires?.getTime() ?? 0) - (a.expires?.getTime() ?? 0);
+    if (rank(a) === rank(b)) return expiry(b) - expiry(a);
     return rank(a) < rank(b) ? -1 : 1;
   };
   const [chosen] = grants.filter(({ token }) => fits(token)).sort(inOrder);
@@ -33,4 +31,23 @@ export function outboxVisa(
   const which = `for ${subject}, by ${issuer}, for ${value}`;
   const note = `The passport has ${passport.length} bytes, which do not fit a header: of its visas, only that ${which} is sent.`;
   return { visa: token, note: `${note}${missing}` };
+}
+
+/**
+ * The visa among several that serves best: it grants the dataset and has the latest expiry.
+ * @param dataset default: any
+ * @returns `undefined` if none can grant it alone
+ */
+export function fittingVisa(visas: readonly DecodedVisa[], dataset: string | undefined): DecodedVisa | undefined {
+  const grants = visas.filter((visa) => isGrant(visa) && (dataset === undefined || namesDataset(visa.value, dataset)));
+  return grants.sort((a, b) => expiry(b) - expiry(a))[0];
+}
+
+/** Whether a visa can grant alone. One with conditions needs others beside it. */
+function isGrant({ type, value, issuer, subject, hasConditions }: DecodedVisa): boolean {
+  return type === grantType && !hasConditions && [value, issuer, subject].every((text) => text !== '');
+}
+
+function expiry({ expires }: DecodedVisa): number {
+  return expires?.getTime() ?? 0;
 }

@@ -7,7 +7,7 @@ import { askSecret } from '../../terminal/prompts.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { ClientError } from '../api/errors.ts';
 import { fileKind } from './file-kind.ts';
-import { readSmallFile, warnWhenOthersCanRead } from './secrets.ts';
+import { decodedText, readSmallFile, warnWhenOthersCanRead } from './secrets.ts';
 import type { Settings } from './settings.ts';
 
 /** Bytes. Real key files have a few hundred. */
@@ -92,9 +92,38 @@ export async function readPrivateKey(path: string, reader: KeyReader): Promise<U
   }
 }
 
+/** Keys of other programs that people have: how they look, and what to do. */
+const foreignKeys: readonly (readonly [form: RegExp, what: string, remedy: string])[] = [
+  [
+    /^PuTTY-User-Key-File-\d+: ssh-ed25519/,
+    'a key of PuTTY',
+    'Convert it: puttygen FILE.ppk -O private-openssh-new -o FILE; or Conversions, Export OpenSSH key in PuTTYgen.',
+  ],
+  [/^PuTTY-User-Key-File-|BEGIN SSH2 PUBLIC KEY/, 'a key of PuTTY', 'Make a new key: data-out keys generate me.'],
+  [
+    /BEGIN (?:RSA|EC|DSA) PRIVATE KEY|^(?:ssh-(?:rsa|dss)|ecdsa-sha2-\S+|sk-\S+) /,
+    'an RSA, ECDSA or DSA key',
+    'Crypt4GH needs an Ed25519 or X25519 key: make one by data-out keys generate me.',
+  ],
+];
+
+/** The error of a key of another program; `undefined` for any other content. */
+function foreignKey(path: string, content: Uint8Array, cause: unknown): UsageError | undefined {
+  const text = Buffer.from(content).toString('latin1').trimStart();
+  // The blob of an OpenSSH private key names its type.
+  const [, blob = ''] = /BEGIN OPENSSH PRIVATE KEY-+([^-]*)/.exec(text) ?? [];
+  const isOther = /ssh-rsa|ssh-dss|ecdsa-sha2-/.test(Buffer.from(blob, 'base64').toString('latin1'));
+  const found = isOther ? foreignKeys.at(-1) : foreignKeys.find(([form]) => form.test(text));
+  return found && new UsageError(`${path} is ${found[1]}, which cannot be used`, { remedy: found[2], cause });
+}
+
 /** The bytes of a key file. @param source the option that named it @throws UsageError, ClientError `not_found` */
-export function readKeyFile(source: string, path: string): Promise<Buffer> {
-  return readSmallFile(source, path, maxKeyFileBytes);
+export async function readKeyFile(source: string, path: string): Promise<Buffer> {
+  const bytes = await readSmallFile(source, path, maxKeyFileBytes);
+  // Editors and Windows PowerShell put a mark before text.
+  return /^(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)/.test(bytes.toString('latin1', 0, 3))
+    ? Buffer.from(decodedText(bytes))
+    : bytes;
 }
 
 /**
@@ -108,6 +137,8 @@ export async function readPublicKey(source: string, path: string, { folder }: Te
   try {
     return parsePublicKey(bytes);
   } catch (error) {
+    const foreign = foreignKey(absolute, bytes, error);
+    if (foreign) throw foreign;
     const found = fileKind(bytes);
     if (found === undefined || found === 'a public key') throw keyFileError(absolute, error);
     throw found === 'a private key'
@@ -133,6 +164,8 @@ export function keyFileError(
   remedy = `Check --passphrase-file and DATA_OUT_PASSPHRASE, or give neither to be asked. ${forgotten}`,
 ): unknown {
   if (!(error instanceof Crypt4ghError)) return error;
+  const foreign = content && foreignKey(path, content, error);
+  if (foreign) return foreign;
   const found = content && fileKind(content);
   if (found !== undefined && found !== 'a private key') {
     return new UsageError(`${path}: expected a private key, got ${found}`, {

@@ -1,18 +1,21 @@
 import { readFileSync, statSync } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
+import { parseJson } from '../../common/untrusted-json.ts';
 import { limits } from '../../contract/limits.ts';
 import { UsageError, usageError } from '../../terminal/errors.ts';
 import { type Output, printable } from '../../terminal/output.ts';
 import { ClientError } from '../api/errors.ts';
+import { type DecodedVisa, visasAmong } from '../api/order/decoded-visa.ts';
 import { isToken } from '../api/order/order-rules.ts';
+import { fittingVisa } from '../api/visa-choice.ts';
 
-/** Bytes of the largest file with a secret: a passport is the largest secret. */
-const maxBytes = limits.passportBytes + 1024;
+/** Bytes of the largest file with a secret: 200 large visas, as a sign-in gives them. */
+const maxBytes = limits.visasPerPassport * limits.visaBytes + 65_536;
 
 /** The secret in a file, without the line end that editors add. @param source names the file in errors */
 export async function readSecretFile(source: string, path: string): Promise<string> {
   const bytes = await readSmallFile(source, path, maxBytes);
-  return bytes.toString('utf8').replace(/\r?\n$/, '');
+  return decodedText(bytes).replace(/\r?\n$/, '');
 }
 
 /** Reads a small file whole. @throws UsageError, ClientError `not_found`: both name `source` and the path */
@@ -48,6 +51,21 @@ export async function warnWhenOthersCanRead(what: string, path: string, output: 
   output.warn(`other users of this machine can read the ${what} ${printable(path)}: run chmod 600 on it`);
 }
 
+/** The visas of a passport that is JSON and no token; `undefined` for any other text. */
+export function visasOf(text: string): DecodedVisa[] | undefined {
+  const json = parseJson(text);
+  const tokens: unknown = Array.isArray(json) ? json : Object(json).ga4gh_passport_v1;
+  return Array.isArray(tokens) ? visasAmong(tokens) : undefined;
+}
+
+/** Text as programs write it: UTF-8, or UTF-16 with its mark, as `>` of Windows PowerShell does. A mark is left out. */
+export function decodedText(bytes: Uint8Array): string {
+  const [first, second] = bytes;
+  const encoding =
+    first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : 'utf-8';
+  return new TextDecoder(encoding).decode(bytes);
+}
+
 /** Refuses a token instead of a file name: errors would repeat it. @throws UsageError */
 export function refuseToken(source: string, value: string): void {
   if (!/^\s*eyJ[\w-]+\.[\w-]+\./.test(value)) return;
@@ -58,12 +76,29 @@ function saveIt(what: string): string {
   return `Save the ${what} in a file, and name that file. Other users of this machine can read command lines.`;
 }
 
-/** A visa or passport for a header. @throws UsageError for other text, without repeating it */
-export async function checkedVisa(source: string, value: string): Promise<string> {
-  const token = value.trim();
+/**
+ * A visa or passport for a header, from any text in which people have one: with line breaks, in quotes, after `Bearer`, or in
+ * `{"ga4gh_passport_v1":[…]}`, as sign-in services and REMS give it, of which the visa that fits is taken.
+ * @param wanted.dataset that it must grant; default: any
+ * @param wanted.prefer a dataset that it should grant, if one does
+ * @throws UsageError for other text, without repeating it
+ */
+export async function checkedVisa(
+  source: string,
+  value: string,
+  { dataset, prefer }: { readonly dataset?: string | undefined; readonly prefer?: string | undefined } = {},
+): Promise<string> {
+  const visas = visasOf(value);
+  if (visas !== undefined) {
+    const found = (prefer && fittingVisa(visas, prefer)) || fittingVisa(visas, dataset);
+    if (found) return found.token;
+    const what = `none of its ${visas.length} visas grants ${dataset ?? 'a dataset'}`;
+    throw usageError(source, what, 'data-out visas shows those of your sign-in. Ask the data access committee.');
+  }
+  const token = value.replace(/^[\s"']*(?:Bearer\s+)?/i, '').replaceAll(/[\s"']/g, '');
   if (isToken(token)) return token;
   // Loaded only now, because it loads Crypt4GH.
-  const found = (await import('./file-kind.ts')).fileKind(token);
+  const found = (await import('./file-kind.ts')).fileKind(value);
   if (found !== undefined) {
     const remedy = 'Name the file in which you saved your visa or passport.';
     throw usageError(source, `expected a visa or passport, got ${found}`, remedy);

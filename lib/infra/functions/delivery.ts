@@ -70,8 +70,21 @@ export function deliveryFunctions(make: Make, { settings, storage }: FunctionsPr
   });
   storage.receiptKeys.grantPublish(jwks);
 
+  // Anyone can call it. It reads its own settings and nothing else.
+  const about = make('About', {
+    entry: 'delivery/about.ts',
+    description: 'Says what this service is, and where researchers sign in',
+    memoryMegabytes: 256,
+    timeout: Duration.seconds(10),
+  });
+  about.configure(environment.archiveKind, settings.archiveKind);
+  about.configure(environment.archiveCredentials, settings.archiveCredentials);
+  about.configure(environment.organizationName, settings.service.organizationName);
+  const { scopes = ['openid', 'ga4gh_passport_v1'] } = settings.login ?? {};
+  if (settings.login) about.configure(environment.login, JSON.stringify({ ...settings.login, scopes }));
+
   return {
-    ...{ authorizeAdmin, authorizeOutbox, exportRequest, exportStatus, files, stream, jwks },
+    ...{ about, authorizeAdmin, authorizeOutbox, exportRequest, exportStatus, files, stream, jwks },
     openApi: openApiFunction(make, 'ProxyOpenApi'),
     adminPage: adminPageFunction(make, settings),
   };

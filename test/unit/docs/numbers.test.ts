@@ -90,7 +90,7 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ['docs/trusted-issuers.md', 'has room for # bytes', denyListBytes],
   [
     'docs/trusted-issuers.md',
-    '| # | longest time',
+    '| # | how long a token is believed',
     constant('lib/visas/trusted-issuers.ts', 'defaultMaxLifetimeSeconds'),
   ],
   ['docs/trusted-issuers.md', 'with # seconds of leeway', constant('lib/visas/token.ts', 'clockSkewSeconds')],

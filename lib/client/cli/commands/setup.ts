@@ -6,13 +6,14 @@ import { printable } from '../../../terminal/output.ts';
 import { openSession } from '../../../terminal/session.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
 import { ClientError } from '../../api/errors.ts';
+import { type About, aboutService } from '../../api/login/about.ts';
 import { type ConfigFile, readConfigFile } from '../config-file.ts';
 import { showChecks } from '../doctor/check.ts';
 import { examine, quickRetries } from '../doctor/examine.ts';
 import { notEmpty } from '../key-pair.ts';
 import { withConnectionOptions } from '../options.ts';
 import { pinKeys } from '../receipt-keys.ts';
-import { type CommandContext, openSession as openServiceSession, sessionOf } from '../session.ts';
+import { type CommandContext, openSession as openServiceSession, openTransport, sessionOf } from '../session.ts';
 import {
   configPath,
   finder,
@@ -25,6 +26,8 @@ import {
 } from '../settings.ts';
 import { askAll, exists, type GivenAnswers, type PlannedKey } from '../setup/answers.ts';
 import { passwordFile, store } from '../setup/store.ts';
+import { signInFiles } from '../sign-in-files.ts';
+import { signIn } from './login.ts';
 
 const afterHelp = `
 Enter takes the value in brackets, or leaves a setting out: a service for which you have no user name asks for none. Nothing is
@@ -110,8 +113,11 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
   if (isAsking) output.note(`${known}Enter takes the value in brackets. Ctrl-C quits and changes nothing.`);
   const find = finder(terminal, { path, config });
   const given = find('--passphrase-file', passphraseFile, variables.passphrase_file, 'passphrase_file');
+  const caFile = find('--ca', ca, variables.ca_file, 'ca_file');
+  const http = { caFile: caFile && pathOf(caFile), insecureHttp: insecureHttp ?? config.insecure_http ?? false };
   const answers = await askAll({
     terminal,
+    about: (url) => askService({ ...context, terminal }, http, url, output.warn),
     output,
     given: options,
     old,
@@ -119,7 +125,7 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
       ? secretOf(given, (_source, passphrase) => notEmpty(passphrase))
       : async () => undefined,
   });
-  const { typedPassword, newKey, keyFile } = answers;
+  const { typedPassword, newKey, keyFile, about } = answers;
   const others = old.key_files?.filter((file) => file !== keyFile) ?? [];
   // Older keys are kept, because older files were made for them. One that is gone would stop every command that decrypts.
   const lost = (await Promise.all(others.map(async (file) => ((await exists(file)) ? [] : file)))).flat();
@@ -147,6 +153,15 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
       output.warn(`${variable} is set in the environment, and overrides the configuration file`);
     }
   }
+  if (about?.login && answers.settings.visa_file === undefined && !(await exists(signInFiles(path).passport))) {
+    if (!isAsking) {
+      output.result({ config: path, next: 'data-out login' }, 'Next: data-out login');
+      return;
+    }
+    const settings = await readSettings({ config: path }, context.terminal);
+    await using session = sessionOf({ ...context, terminal }, command, settings);
+    await signIn(session, about, {});
+  }
   await examineAll({ ...context, terminal }, command, path, newKey);
   const next = 'data-out list';
   if (newKey === undefined) return output.result({ config: path, next }, `Next: ${next}`);
@@ -157,6 +172,23 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
     `Next: send ${shown} to the administrator of the archive. Never send ${secret}: it opens your files.\n` +
       `When your files are staged: ${next}`,
   );
+}
+
+/** What the service says of itself, with a warning if another service answers. An unreachable one fails a check later. */
+async function askService(
+  { terminal, version }: CommandContext,
+  http: Parameters<typeof openTransport>[0],
+  url: URL,
+  warn: (text: string) => void,
+): Promise<About | undefined> {
+  try {
+    await using transport = await openTransport(http, terminal, version, quickRetries);
+    return await aboutService(transport, url, terminal.signal);
+  } catch (error) {
+    if (!(error instanceof ClientError) || error.code === 'interrupted') throw error;
+    if (error.code === 'protocol') warn(printable(`${error.message}. ${error.remedy}`));
+    return undefined;
+  }
 }
 
 /** The checks of `doctor` with the settings as every other command finds them. @throws ClientError if one fails */

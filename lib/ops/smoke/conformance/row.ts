@@ -142,7 +142,7 @@ function ofEveryReply(operation: string, { status, headers }: WireReply, seen: P
   const challenge = apiOf(operation) === 'proxy' ? proxyChallenge : directChallenge;
   return {
     'x-amzn-requestid': status >= 400 && !isHead ? String(seen.requestId) : /^[0-9a-f-]{20,}$/i,
-    ...((status >= 400 || !operation.endsWith('jwks.json')) && { 'cache-control': 'no-store' }),
+    ...((status >= 400 || !operation.includes(' /.well-known/')) && { 'cache-control': 'no-store' }),
     'x-frame-options': 'DENY',
     'x-content-type-options': 'nosniff',
     'cross-origin-resource-policy': 'same-origin',
