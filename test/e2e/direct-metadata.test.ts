@@ -35,6 +35,7 @@ test('files have the members that clients in the field read', async () => {
       datasetId: 'EGAD1',
       displayFileName: 'räw data.bam',
       fileName: 'study/räw data.bam',
+      filePath: 'study/räw data.bam.c4gh',
       // Two segments, each with a nonce and a MAC (Crypt4GH § 3.3).
       fileSize: 100_000 + 2 * 28,
       unencryptedChecksum: null,

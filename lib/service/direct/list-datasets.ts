@@ -85,6 +85,11 @@ async function wantedFiles(
   return slice(catalogue.filesOfDataset(datasetId, place), 0, perPage);
 }
 
+/** The submitted path as a container has it: sda-cli asks for names that end so. */
+export function containerPath({ submissionFilePath: path }: Pick<DatasetFile, 'submissionFilePath'>): string {
+  return path.endsWith('.c4gh') ? path : `${path}.c4gh`;
+}
+
 /** Members that are not known are null, not absent: clients in the field read them all. */
 function entry(datasetId: string, file: DatasetFile) {
   const [checksum] = file.plaintextChecksums;
@@ -94,6 +99,7 @@ function entry(datasetId: string, file: DatasetFile) {
     datasetId,
     displayFileName: displayFileName(file),
     fileName: file.submissionFilePath,
+    filePath: containerPath(file),
     fileSize: file.archiveFileSize ?? null,
     // The member that older clients compare, always as MD5.
     unencryptedChecksum: md5?.value ?? null,

@@ -57,6 +57,8 @@ const fileRows: readonly Row[] = [
   ['coordinates past the end', { query: 'startCoordinate=6000&endCoordinate=6001' }, 416],
   ['coordinates the wrong way', { query: 'startCoordinate=9&endCoordinate=7' }, 400],
   ['another format', { query: 'destinationFormat=ZIP' }, 400],
+  ['plain in other letters', { query: 'destinationFormat=Plain' }, 200],
+  ['a key in Client-Public-Key', (run) => ({ headers: { 'client-public-key': keyOf(run) }, query: 'destinationFormat=crypt4gh' }), 200],
   ['a container', encrypted(''), 200],
   ['a container of coordinates', encrypted('&startCoordinate=7&endCoordinate=9'), 200],
   ['a key in X-C4GH-Public-Key', (run) => ({ headers: { 'x-c4gh-public-key': keyOf(run) }, query: 'destinationFormat=crypt4gh' }), 200],
@@ -107,7 +109,10 @@ const isNotes: Answer = {
 };
 /** The errors of DRS to a caller of either way. */
 const otherPassport: Row = ["another dataset's visa", async (run) => passports(await signed(run, run.ids.hiddenId)), { status: 403, alike: 'forbidden' }];
-const unknownAccess: Row = ['an unknown access id', { of: { access_id: 's3' } }, 404];
+const unknownAccess: readonly Row[] = [
+  ['an unknown access id', { of: { access_id: 's3' } }, 404],
+  ['tickets of a file that is not of reads', { of: { access_id: 'htsget' } }, 404],
+];
 
 const regions = (...list: readonly object[]): Change => ({ headers: json, body: JSON.stringify({ regions: list }) });
 const region = { referenceName: 'chr1', start: 99_000, end: 101_000 };
@@ -198,14 +203,14 @@ export const directApi: Readonly<Record<string, Operation>> = {
     answer: isNotes,
     rows: [...hiddenFile('object_id').slice(0, 3), otherPassport, ['a bulk request', { path: `${drs}/objects/access` }, 404]],
   },
-  [`data-out GET /${drs}/objects/{object_id}/access/{access_id}`]: { caller: 'reader', answer: hasUrl(), rows: [...hiddenFile('object_id'), unknownAccess] },
+  [`data-out GET /${drs}/objects/{object_id}/access/{access_id}`]: { caller: 'reader', answer: hasUrl(), rows: [...hiddenFile('object_id'), ...unknownAccess] },
   [`data-out POST /${drs}/objects/{object_id}/access/{access_id}`]: {
     caller: 'passport',
     answer: hasUrl(),
-    rows: [...hiddenFile('object_id').slice(0, 3), otherPassport, unknownAccess],
+    rows: [...hiddenFile('object_id').slice(0, 3), otherPassport, ...unknownAccess],
   },
   [`data-out HEAD /${drs}/objects/{object_id}`]: { caller: 'reader', rows: hiddenFile('object_id') },
-  [`data-out HEAD /${drs}/objects/{object_id}/access/{access_id}`]: { caller: 'reader', rows: [...hiddenFile('object_id'), unknownAccess] },
+  [`data-out HEAD /${drs}/objects/{object_id}/access/{access_id}`]: { caller: 'reader', rows: [...hiddenFile('object_id'), ...unknownAccess] },
   [`data-out HEAD /${drs}/service-info`]: { caller: 'anyone' },
   [`data-out OPTIONS /${drs}/objects/{object_id}`]: { caller: 'anyone', rows: [['an impossible id', { of: { object_id: 'x'.repeat(257) } }, 404]] },
   [`data-out GET /${drs}/service-info`]: { caller: 'anyone', answer: isService('drs') },
