@@ -1,4 +1,5 @@
 import { directChallenge, ticketPartsRoute } from '../../lib/contract/http.ts';
+import type { Datatype } from '../../lib/regions/htsget/names.ts';
 import { regionCatalogue } from '../../lib/service/catalogue/region-catalogue.ts';
 import { htsgetErrorReply } from '../../lib/service/direct/htsget/error-reply.ts';
 import { PlainFiles } from '../../lib/service/direct/htsget/plain-files.ts';
@@ -36,8 +37,8 @@ export const handler = streamedHandler(
   directChallenge,
   async (request, { resource, baseUrl }) => {
     if (resource === ticketPartsRoute) return servePart(request, endpoint);
-    const datatype = resource.startsWith('/htsget/reads/') ? 'reads' : 'variants';
-    return serveTicket(request, datatype, baseUrl(), endpoint);
+    const [, datatype] = /^\/htsget\/(reads|variants)\//.exec(resource) ?? [];
+    return serveTicket(request, datatype as Datatype | undefined, baseUrl(), endpoint);
   },
   {
     origins,

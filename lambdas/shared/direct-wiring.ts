@@ -1,5 +1,6 @@
 import { environment } from '../../lib/contract/environment.ts';
 import { directCatalogue } from '../../lib/service/catalogue/direct-catalogue.ts';
+import type { Login } from '../../lib/service/direct/compatibility/sign-in.ts';
 import type { TicketKeys } from '../../lib/service/direct/htsget/token.ts';
 import type { DirectCatalogue } from '../../lib/service/direct/ports.ts';
 import type { ServiceInfo } from '../../lib/service/direct/service-info.ts';
@@ -25,6 +26,12 @@ export function deployedTicketKeys(): TicketKeys {
 export function htsgetOrigins(): ReadonlySet<string> {
   const listed = process.env[environment.htsgetOrigins] ?? '';
   return new Set(listed.split(',').filter((origin) => origin !== ''));
+}
+
+/** Where researchers sign in. `undefined`: the deployment does not say. */
+export function deployedLogin(): Login | undefined {
+  const { [environment.loginIssuer]: issuer, [environment.loginClientId]: clientId } = process.env;
+  return issuer === undefined || clientId === undefined ? undefined : { issuer, clientId };
 }
 
 export function serviceInfo(): ServiceInfo {

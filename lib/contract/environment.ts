@@ -49,6 +49,10 @@ export const environment = {
   ticketKeySecretArn: 'TICKET_KEY_SECRET_ARN',
   /** Origins of the web pages that may use htsget, separated by commas. Absent: none. */
   htsgetOrigins: 'HTSGET_ORIGINS',
+  /** URL of the issuer at which researchers sign in. Absent: the deployment does not say. */
+  loginIssuer: 'LOGIN_ISSUER',
+  /** What this service is called there. */
+  loginClientId: 'LOGIN_CLIENT_ID',
   /** ARN of the Aurora cluster (RDS Data API). */
   databaseClusterArn: 'DATABASE_CLUSTER_ARN',
   /** ARN of the secret with the credentials that the function uses in the database (RDS Data API). */

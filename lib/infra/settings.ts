@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { bucketNameFault } from '../common/names.ts';
+import { compatibleClients } from '../contract/compatibility.ts';
 import { archiveCredentialsPolicies, withdrawalPolicies } from '../contract/environment.ts';
 
 /**
@@ -153,6 +154,12 @@ export const settingsSchema = z.strictObject({
     }),
     'none',
   ),
+  compatibility: optional(
+    z.array(z.enum(compatibleClients)).readonly().meta({ expected: "a list of 'sda' and 'ega'" }),
+    'none',
+  ).describe(
+    '[Clients of other archives](clients.md#sda-cli) whose own routes the direct API has: sda-cli and pyEGA3.',
+  ),
   directAccess: optional(z.enum(['on', 'off']), 'on').describe(
     'Whether [the direct API](operations.md#direct-access-off) exists, with its functions and rights.',
   ),
@@ -160,7 +167,9 @@ export const settingsSchema = z.strictObject({
   throttling: z
     .strictObject({
       ...throttling,
-      export: z.strictObject(throttling).describe('The same for each method at and below `/export`, and for `/admin`.'),
+      export: z
+        .strictObject(throttling)
+        .describe('The same for each method at and below `/export`, for `/admin` and for `/ega/token`.'),
     })
     .describe('Limits of each method of the two APIs, for all callers together.'),
   domains: optional(

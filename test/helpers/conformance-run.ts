@@ -9,14 +9,18 @@ import type { Service } from './service.ts';
 const first = ['visa', 'users', 'archive', 'export', 'exported', 'outbox', 'ticket'];
 
 /** A run of the conformance suite on a service, whose files are archived and exported. */
-export async function conformanceRun(service: Service, onReply: Run['onReply'] = () => {}) {
+export async function conformanceRun(
+  service: Service,
+  onReply: Run['onReply'] = () => {},
+  clients: Pick<Run['expected'], 'sda' | 'ega'> = {},
+) {
   const { connection, engine } = service;
   const deployment = localDeployment(connection);
   const ids = runIds(new Date());
   const issueVisa: IssueVisa = (...request) => visaFor(connection.issuer, ...request);
   const run = startRun({
     ...{ ids, deployment, target: targetOf(deployment), issueVisa, signal: AbortSignal.timeout(300_000), onReply },
-    expected: { archiveKind: 'fega', deliveryReceipt: true, adminPage: true, needsPassword: true },
+    expected: { archiveKind: 'fega', deliveryReceipt: true, adminPage: true, needsPassword: true, ...clients },
     access: { ...connection, withoutRole: engine.accounts.withoutRole },
     visa: await issueVisa(ids.username, ids.datasetId, new Date()),
   });

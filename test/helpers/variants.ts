@@ -21,6 +21,7 @@ export const everything: Required<Omit<Settings, Named>> = {
   withdrawal: 'purge',
   outboxQuotaGib: 1000,
   htsget: { origins: ['https://genome.example.org'] },
+  compatibility: ['sda', 'ega'],
   directAccess: 'on',
   domains: {
     proxy: { name: 'data.example.org', certificateArn: certificateArn('one') },

@@ -1,8 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Match, type Template } from 'aws-cdk-lib/assertions';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { settings } from '../../bin/settings.ts';
+import { compatibilityRoutes, compatibleClients } from '../../lib/contract/compatibility.ts';
 import { assembly } from '../helpers/assembly.ts';
 import { OpenApi } from '../helpers/openapi.ts';
+import { templatesOf } from '../helpers/synthesized.ts';
 import { type Resource, show, stackTemplate } from '../helpers/template.ts';
 
 let folder: string;
@@ -35,6 +39,19 @@ describe.each([
 
   test('has every route of the API and no other', () => {
     expect(methods().map(operationOf).sort()).toEqual([...api.operations].sort());
+  });
+
+  test.runIf(name === 'data-out')('has the routes for clients of other archives, which a setting adds', () => {
+    const added = compatibleClients.flatMap((client) => compatibilityRoutes[client]);
+    const described = OpenApi.read('data-out', 'compatibility');
+    const routes = added.map(({ method, path }) => `${method} ${path.replace('+}', '}')}`);
+    expect(routes.sort()).toEqual([...described.operations].sort());
+    const { served } = templatesOf({ ...settings, compatibility: compatibleClients });
+    const count = (template: Template) => Object.keys(template.findResources('AWS::ApiGateway::Method')).length;
+    expect(count(served) - count(templatesOf(settings).served)).toBe(added.length);
+    served.hasResourceProperties('AWS::ApiGateway::Stage', {
+      MethodSettings: Match.arrayWith([Match.objectLike({ ResourcePath: '/~1ega~1token', ThrottlingRateLimit: 5 })]),
+    });
   });
 
   test('says of each route whether an authorizer is before it', () => {

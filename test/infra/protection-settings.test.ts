@@ -1,6 +1,7 @@
 import type { Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, test } from 'vitest';
 import { settings } from '../../bin/settings.ts';
+import { compatibleClients } from '../../lib/contract/compatibility.ts';
 import type { Settings } from '../../lib/infra/settings.ts';
 import { account, existing } from '../helpers/settings.ts';
 import { type Templates, templatesOf } from '../helpers/synthesized.ts';
@@ -215,6 +216,7 @@ describe('direct access', () => {
   test.each([
     ['concurrency.directFiles', { concurrency: existing.concurrency }],
     ['domains.dataOut', { domains: { dataOut: domain } }],
+    ['compatibility', { compatibility: compatibleClients }],
     ['htsget', { htsget: { origins: ['https://genome.example.org'] } }],
   ])('that is off is refused with %s', (field, change) => {
     expect(() => templates({ ...change, directAccess: 'off' })).toThrow(

@@ -7,6 +7,7 @@ import {
   ResponseTransferMode,
 } from 'aws-cdk-lib/aws-apigateway';
 import type { Construct } from 'constructs';
+import { type CompatibilityRoute, compatibilityRoutes, compatibleClients } from '../../contract/compatibility.ts';
 import { directChallenge, ticketPartsRoute } from '../../contract/http.ts';
 import type { directFunctions } from '../functions/direct.ts';
 import type { ServiceFunction } from '../functions/service-function.ts';
@@ -24,9 +25,11 @@ export class DataOutApi extends ServiceApi {
   readonly #authorizer: RequestAuthorizer;
 
   constructor(scope: Construct, id: string, props: DataOutApiProps) {
+    const clients = compatibleClients.filter((client) => props.settings.compatibility?.includes(client));
     super(scope, id, {
       ...props,
       domain: props.settings.domains?.dataOut,
+      methodThrottling: clients.includes('ega') ? { '/ega/token/POST': props.settings.throttling.export } : {},
       challenge: {
         header: directChallenge,
         detail: 'a visa or a passport is missing: send Authorization: Bearer',
@@ -54,6 +57,7 @@ export class DataOutApi extends ServiceApi {
     }
     this.#addDrs(root, props.drs);
     this.#addHtsget(root, props);
+    for (const route of clients.flatMap((client) => compatibilityRoutes[client])) this.#addCompatibility(route, props);
     new OpenApiDocument({ api: this, name: 'data-out', target: props.openApi });
     acknowledge(this.api, {
       'AwsSolutions-APIG2':
@@ -99,6 +103,17 @@ export class DataOutApi extends ServiceApi {
     const part = variables.reduce((parent, name) => parent.addResource(name), base.addResource(parts));
     this.#behindVisas(part, ['GET', 'HEAD'], htsget, streamed);
     preflight(part);
+  }
+
+  /** A route that only the clients of other archives ask for. */
+  #addCompatibility({ method, path, target, open: reason }: CompatibilityRoute, props: DataOutApiProps): void {
+    const resource = this.api.root.resourceForPath(path);
+    const options = target === 'serviceInfo' ? {} : streamed;
+    if (reason === undefined) this.#behindVisas(resource, [method], props[target], options);
+    else {
+      const added = resource.addMethod(method, this.integrate(props[target], options), open);
+      acknowledge(added, { methodWithoutCredentials: reason });
+    }
   }
 
   #behindVisas(

@@ -7,14 +7,14 @@ import { expectSize, parsed, servesOwnUrl } from './delivery-api.ts';
 import type { Answer, Change, Operation, Row } from './row.ts';
 
 const drs = 'ga4gh/drs/v1';
-const keyOf = ({ recipient }: Run) => Buffer.from(recipient.publicKey).toString('base64');
+export const keyOf = ({ recipient }: Run) => Buffer.from(recipient.publicKey).toString('base64');
 const withKey = (run: Run): Change => ({ headers: { 'public-key': keyOf(run) } });
 const encrypted = (query: string) => (run: Run) => ({ ...withKey(run), query: `destinationFormat=CRYPT4GH${query}` });
 const range = (value: string): Change => ({ headers: { range: value } });
 const sized = (of: (run: Run) => number): Answer => ({ status: 200, inspect: (reply, run) => expectSize(reply, of(run)) });
 
 /** Missing, not released and not granted are one and the same 403. @param name of the parameter of the path */
-function hiddenRows(name: string, idOf: (run: Run) => string | undefined, unknown = 'EGAF404'): readonly Row[] {
+export function hiddenRows(name: string, idOf: (run: Run) => string | undefined, unknown = 'EGAF404'): readonly Row[] {
   const answer = { status: 403, alike: 'forbidden' };
   return [
     ['what does not exist', { of: { [name]: unknown } }, answer],
@@ -23,7 +23,7 @@ function hiddenRows(name: string, idOf: (run: Run) => string | undefined, unknow
     ["another dataset's visa", async (run) => ({ headers: { authorization: `Bearer ${await signed(run, run.ids.hiddenId)}` } }), answer],
   ];
 }
-const hiddenFile = (name = 'fileId') => hiddenRows(name, ({ hidden }) => hidden?.fileId);
+export const hiddenFile = (name = 'fileId') => hiddenRows(name, ({ hidden }) => hidden?.fileId);
 
 /** RFC 9110 § 13, with the ETag of the right request. */
 function conditionRows(right: number): readonly Row[] {
@@ -116,7 +116,7 @@ const unknownAccess: readonly Row[] = [
 
 const regions = (...list: readonly object[]): Change => ({ headers: json, body: JSON.stringify({ regions: list }) });
 const region = { referenceName: 'chr1', start: 99_000, end: 101_000 };
-const hasRead = (name: string): Answer => ({
+export const hasRead = (name: string): Answer => ({
   status: 200,
   headers: { 'content-type': /^application\/vnd\.ga4gh\.htsget\.v1\.3\.0\+json/ },
   // A ticket holds so little itself.
