@@ -1,5 +1,4 @@
 import { directChallenge, ticketPartsRoute } from '../../lib/contract/http.ts';
-import type { Datatype } from '../../lib/regions/htsget/names.ts';
 import { regionCatalogue } from '../../lib/service/catalogue/region-catalogue.ts';
 import { htsgetErrorReply } from '../../lib/service/direct/htsget/error-reply.ts';
 import { PlainFiles } from '../../lib/service/direct/htsget/plain-files.ts';
@@ -38,7 +37,7 @@ export const handler = streamedHandler(
   async (request, { resource, baseUrl }) => {
     if (resource === ticketPartsRoute) return servePart(request, endpoint);
     const [, datatype] = /^\/htsget\/(reads|variants)\//.exec(resource) ?? [];
-    return serveTicket(request, datatype as Datatype | undefined, baseUrl(), endpoint);
+    return serveTicket(request, datatype as 'reads' | 'variants' | undefined, baseUrl(), endpoint);
   },
   {
     origins,

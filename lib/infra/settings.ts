@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { bucketNameFault } from '../common/names.ts';
-import { compatibleClients } from '../contract/compatibility.ts';
 import { archiveCredentialsPolicies, withdrawalPolicies } from '../contract/environment.ts';
+import { compatibleClients } from './apis/compatibility.ts';
 
 /**
  * A field that can be left out. Its type has no `undefined`, which the check also accepts as left out.

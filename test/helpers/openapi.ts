@@ -9,7 +9,7 @@ import {
 import '@hyperjump/json-schema/formats';
 import type { Json } from '@hyperjump/json-pointer';
 import { parse } from 'yaml';
-import { compatibleClients } from '../../lib/contract/compatibility.ts';
+import { compatibleClients } from '../../lib/infra/apis/compatibility.ts';
 
 setShouldValidateFormat(true);
 // Another helper of this process may have switched it off.

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Match, type Template } from 'aws-cdk-lib/assertions';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { settings } from '../../bin/settings.ts';
-import { compatibilityRoutes, compatibleClients } from '../../lib/contract/compatibility.ts';
+import { compatibilityRoutes, compatibleClients } from '../../lib/infra/apis/compatibility.ts';
 import { assembly } from '../helpers/assembly.ts';
 import { OpenApi } from '../helpers/openapi.ts';
 import { templatesOf } from '../helpers/synthesized.ts';

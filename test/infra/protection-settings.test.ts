@@ -1,7 +1,7 @@
 import type { Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, test } from 'vitest';
 import { settings } from '../../bin/settings.ts';
-import { compatibleClients } from '../../lib/contract/compatibility.ts';
+import { compatibleClients } from '../../lib/infra/apis/compatibility.ts';
 import type { Settings } from '../../lib/infra/settings.ts';
 import { account, existing } from '../helpers/settings.ts';
 import { type Templates, templatesOf } from '../helpers/synthesized.ts';

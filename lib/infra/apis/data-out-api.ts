@@ -7,11 +7,11 @@ import {
   ResponseTransferMode,
 } from 'aws-cdk-lib/aws-apigateway';
 import type { Construct } from 'constructs';
-import { type CompatibilityRoute, compatibilityRoutes, compatibleClients } from '../../contract/compatibility.ts';
 import { directChallenge, ticketPartsRoute } from '../../contract/http.ts';
 import type { directFunctions } from '../functions/direct.ts';
 import type { ServiceFunction } from '../functions/service-function.ts';
 import { acknowledge } from '../security/rules.ts';
+import { type CompatibilityRoute, compatibilityRoutes, compatibleClients } from './compatibility.ts';
 import { OpenApiDocument } from './openapi-document.ts';
 import { ServiceApi, type ServiceApiProps } from './service-api.ts';
 
