@@ -3,17 +3,16 @@ import { proxyChallenge } from '../../lib/contract/http.ts';
 import { publicReply } from '../../lib/service/http/reply.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { bufferedHandler } from '../shared/http.ts';
-import { required } from '../shared/runtime.ts';
+import { deployedLogin, required } from '../shared/runtime.ts';
 
 const { version } = packageJson;
-const login = process.env[environment.login];
 const about = {
   name: 'data-out',
   version,
   organization: required(environment.organizationName),
   archiveKind: required(environment.archiveKind),
   basicRequired: required(environment.archiveCredentials) === 'required',
-  ...(login !== undefined && { login: JSON.parse(login) }),
+  login: deployedLogin(),
 };
 
 /** `GET|HEAD /.well-known/data-out`: what this service is and where researchers sign in, without credentials. */

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { bucketNameFault } from '../common/names.ts';
 import { archiveCredentialsPolicies, withdrawalPolicies } from '../contract/environment.ts';
+import { compatibleClients } from './apis/compatibility.ts';
 
 /**
  * A field that can be left out. Its type has no `undefined`, which the check also accepts as left out.
@@ -172,6 +173,12 @@ export const settingsSchema = z.strictObject({
     }),
     'none',
   ),
+  compatibility: optional(
+    z.array(z.enum(compatibleClients)).readonly().meta({ expected: "a list of 'sda' and 'ega'" }),
+    'none',
+  ).describe(
+    '[Clients of other archives](clients.md#sda-cli) whose own routes the direct API has: sda-cli and pyEGA3.',
+  ),
   directAccess: optional(z.enum(['on', 'off']), 'on').describe(
     'Whether [the direct API](operations.md#direct-access-off) exists, with its functions and rights.',
   ),
@@ -179,7 +186,9 @@ export const settingsSchema = z.strictObject({
   throttling: z
     .strictObject({
       ...throttling,
-      export: z.strictObject(throttling).describe('The same for each method at and below `/export`, and for `/admin`.'),
+      export: z
+        .strictObject(throttling)
+        .describe('The same for each method at and below `/export`, for `/admin` and for `/ega/token`.'),
     })
     .describe('Limits of each method of the two APIs, for all callers together.'),
   domains: optional(

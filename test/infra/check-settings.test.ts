@@ -158,6 +158,7 @@ describe('settings of every kind', () => {
   test.each([
     ['concurrency.directFiles', { concurrency: existing.concurrency }],
     ['domains.dataOut', { domains: { dataOut: domains.dataOut } }],
+    ['compatibility', { compatibility: ['ega'] }],
     ['htsget', { htsget: complete.htsget }],
   ])('are refused for %s while direct access is off', (field, change) => {
     const expected = `${field}: expected no such field while directAccess is off`;

@@ -1,7 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
 import { environment } from '../../contract/environment.ts';
 import type { Settings } from '../settings.ts';
-import { apiTimeout, type FunctionsProps, type Make, openApiFunction, streamTimeout } from './make.ts';
+import { apiTimeout, configureLogin, type FunctionsProps, type Make, openApiFunction, streamTimeout } from './make.ts';
 import type { ServiceFunction } from './service-function.ts';
 
 /** Functions of the proxy, which answer administrators and researchers. */
@@ -80,8 +80,7 @@ export function deliveryFunctions(make: Make, { settings, storage }: FunctionsPr
   about.configure(environment.archiveKind, settings.archiveKind);
   about.configure(environment.archiveCredentials, settings.archiveCredentials);
   about.configure(environment.organizationName, settings.service.organizationName);
-  const { scopes = ['openid', 'ga4gh_passport_v1'] } = settings.login ?? {};
-  if (settings.login) about.configure(environment.login, JSON.stringify({ ...settings.login, scopes }));
+  configureLogin(about, settings);
 
   return {
     ...{ about, authorizeAdmin, authorizeOutbox, exportRequest, exportStatus, files, stream, jwks },
