@@ -66,12 +66,16 @@ const issuerKey = publicMembers.pipe(verificationKey).transform((jwk, context): 
 });
 
 /** A key that only encrypts (RFC 7517 § 4.2; RFC 7518 § 4.1). */
-const encryptionAlgorithm = z.string().regex(/^(?:RSA-OAEP|RSA1_5|ECDH-ES)/);
 const encryptionKey = publicMembers.pipe(
-  z.union([
-    z.object({ use: z.literal('enc'), alg: encryptionAlgorithm.optional() }),
-    z.object({ use: z.undefined().optional(), alg: encryptionAlgorithm }),
-  ]),
+  z
+    .object({
+      use: z.literal('enc').optional(),
+      alg: z
+        .string()
+        .regex(/^(?:RSA-OAEP|RSA1_5|ECDH-ES)/)
+        .optional(),
+    })
+    .refine(({ use, alg }) => use ?? alg),
 );
 
 /** `undefined` for a key that only encrypts, as published sets hold some. */
@@ -82,26 +86,18 @@ const signingKey = z.unknown().transform((jwk, context): IssuerKey | undefined =
   return data;
 });
 
-/** The public keys of an issuer. */
-export interface IssuerKeys {
-  get(kid: string): IssuerKey | undefined;
-  /** How many keys for encryption were left out. */
-  readonly leftOut: number;
-}
-
-/** The JWK set of an issuer. Members that do not decide whether a key verifies signatures are not used. */
-export const keySet = z.looseObject({ keys: z.array(signingKey).min(1) }).transform(({ keys }, context): IssuerKeys => {
+/**
+ * The JWK set of an issuer, by `kid`, and how many keys for encryption were left out. Members that do not decide whether a key
+ * verifies signatures are not used.
+ */
+export const keySet = z.looseObject({ keys: z.array(signingKey).min(1) }).transform(({ keys }, context) => {
   const found = new Map<string, IssuerKey>();
-  let leftOut = 0;
   for (const [index, key] of keys.entries()) {
-    if (key === undefined) {
-      leftOut += 1;
-      continue;
-    }
+    if (key === undefined) continue;
     const message = 'another key of this issuer has the same id';
     if (found.has(key.kid)) context.addIssue({ code: 'custom', path: ['keys', index, 'kid'], message });
     found.set(key.kid, key);
   }
   if (found.size === 0) context.addIssue({ code: 'custom', path: ['keys'], message: 'no key verifies signatures' });
-  return { get: (kid) => found.get(kid), leftOut };
+  return { byId: found, leftOut: keys.filter((key) => key === undefined).length };
 });

@@ -100,7 +100,7 @@ export async function verifyToken(
   if (!issuer?.issues.has(rules.role)) throw new VisaError('untrusted_issuer');
   // AAI 1.2, Passport Clearinghouses 5.3: the pair (iss, jku) is what is trusted.
   if ('jku' in header && issuer.jku !== undefined && header.jku !== issuer.jku) throw new VisaError('untrusted_jku');
-  const key = typeof header.kid === 'string' ? issuer.jwks.get(header.kid) : undefined;
+  const key = typeof header.kid === 'string' ? issuer.jwks.byId.get(header.kid) : undefined;
   if (!key) throw new VisaError('unknown_kid');
   if (key.alg !== header.alg) throw new VisaError('alg_not_allowed');
   await verifySignatureAndTimes(token, key, now);

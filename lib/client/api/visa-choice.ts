@@ -33,11 +33,7 @@ export function outboxVisa(
   return { visa: token, note: `${note}${missing}` };
 }
 
-/**
- * The visa among several that serves best: it grants the dataset and has the latest expiry.
- * @param dataset default: any
- * @returns `undefined` if none can grant it alone
- */
+/** The visa that alone grants the dataset for the longest time. @param dataset default: any */
 export function fittingVisa(visas: readonly DecodedVisa[], dataset: string | undefined): DecodedVisa | undefined {
   const grants = visas.filter((visa) => isGrant(visa) && (dataset === undefined || namesDataset(visa.value, dataset)));
   return grants.sort((a, b) => expiry(b) - expiry(a))[0];

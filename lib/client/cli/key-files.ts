@@ -92,38 +92,27 @@ export async function readPrivateKey(path: string, reader: KeyReader): Promise<U
   }
 }
 
-/** Keys of other programs that people have: how they look, and what to do. */
-const foreignKeys: readonly (readonly [form: RegExp, what: string, remedy: string])[] = [
-  [
-    /^PuTTY-User-Key-File-\d+: ssh-ed25519/,
-    'a key of PuTTY',
-    'Convert it: puttygen FILE.ppk -O private-openssh-new -o FILE; or Conversions, Export OpenSSH key in PuTTYgen.',
-  ],
-  [/^PuTTY-User-Key-File-|BEGIN SSH2 PUBLIC KEY/, 'a key of PuTTY', 'Make a new key: data-out keys generate me.'],
-  [
-    /BEGIN (?:RSA|EC|DSA) PRIVATE KEY|^(?:ssh-(?:rsa|dss)|ecdsa-sha2-\S+|sk-\S+) /,
-    'an RSA, ECDSA or DSA key',
-    'Crypt4GH needs an Ed25519 or X25519 key: make one by data-out keys generate me.',
-  ],
-];
-
 /** The error of a key of another program; `undefined` for any other content. */
 function foreignKey(path: string, content: Uint8Array, cause: unknown): UsageError | undefined {
   const text = Buffer.from(content).toString('latin1').trimStart();
-  // The blob of an OpenSSH private key names its type.
-  const [, blob = ''] = /BEGIN OPENSSH PRIVATE KEY-+([^-]*)/.exec(text) ?? [];
-  const isOther = /ssh-rsa|ssh-dss|ecdsa-sha2-/.test(Buffer.from(blob, 'base64').toString('latin1'));
-  const found = isOther ? foreignKeys.at(-1) : foreignKeys.find(([form]) => form.test(text));
-  return found && new UsageError(`${path} is ${found[1]}, which cannot be used`, { remedy: found[2], cause });
+  // The blob of an OpenSSH private key has the name of its type.
+  const blob = Buffer.from(/BEGIN OPENSSH PRIVATE KEY-+([^-]*)/.exec(text)?.[1] ?? '', 'base64').toString('latin1');
+  const isPutty = /^PuTTY-User-Key-File-|BEGIN SSH2 PUBLIC KEY/.test(text);
+  const isOther = /BEGIN (?:RSA|EC|DSA) PRIVATE KEY|^(?:ssh-(?:rsa|dss)|ecdsa-sha2-\S+|sk-\S+) /.test(text);
+  if (!isPutty && !isOther && !/ssh-rsa|ssh-dss|ecdsa-sha2-/.test(blob)) return undefined;
+  const what = isPutty ? 'a key of PuTTY' : 'an RSA, ECDSA or DSA key';
+  const remedy = /^PuTTY\S+ ssh-ed25519/.test(text)
+    ? 'Convert it: puttygen FILE.ppk -O private-openssh-new -o FILE; or Conversions, Export OpenSSH key in PuTTYgen.'
+    : 'Crypt4GH needs an Ed25519 or X25519 key: make one by data-out keys generate me.';
+  return new UsageError(`${path} is ${what}, which cannot be used`, { remedy, cause });
 }
 
 /** The bytes of a key file. @param source the option that named it @throws UsageError, ClientError `not_found` */
 export async function readKeyFile(source: string, path: string): Promise<Buffer> {
   const bytes = await readSmallFile(source, path, maxKeyFileBytes);
   // Editors and Windows PowerShell put a mark before text.
-  return /^(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)/.test(bytes.toString('latin1', 0, 3))
-    ? Buffer.from(decodedText(bytes))
-    : bytes;
+  const hasMark = /^(?:efbbbf|fffe|feff)/.test(bytes.toString('hex', 0, 3));
+  return hasMark ? Buffer.from(decodedText(bytes)) : bytes;
 }
 
 /**

@@ -1,85 +1,78 @@
 import { readFile, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import * as z from 'zod/mini';
 import { parseJson } from '../../common/untrusted-json.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { ifThere, makeFolder, onDisk } from '../api/download/disk/local-disk.ts';
 import { FileLock } from '../api/download/disk/lock.ts';
 import { ClientError } from '../api/errors.ts';
-import { type EarlierSignIn, Issuer, type SignedIn } from '../api/login/sign-in.ts';
+import { type EarlierSignIn, Issuer } from '../api/login/sign-in.ts';
 import { decodeVisaOrPassport } from '../api/order/decoded-visa.ts';
 import { isLongExpired } from '../api/order/order-rules.ts';
 import type { Transport } from '../api/transport.ts';
 import { writeOutput } from './files/output-file.ts';
-import type { SignInFiles } from './sign-in-files.ts';
 
 const text = z.string();
 const earlier = z.object({ issuer: text, clientId: text, scopes: z.array(text), subject: text, refreshToken: text });
 /** A visa that ends sooner is renewed before it is used. */
 const soonMs = 60_000;
 
+/** Where {@link storeSignIn} keeps what renews a passport. */
+export function renewalFile(passportFile: string): string {
+  return join(dirname(passportFile), 'login.json');
+}
+
 /** Writes a passport, and what renews it or nothing. Only the owner can read either. @throws LocalDiskError */
 export async function storeSignIn(
-  files: SignInFiles,
-  { visas }: Pick<SignedIn, 'visas'>,
+  passportFile: string,
+  visas: readonly string[],
   renewal: EarlierSignIn | undefined,
   terminal: Terminal,
 ): Promise<void> {
-  await makeFolder(dirname(files.passport), 0o700);
-  if (renewal) await write(files.renewal, renewal, terminal);
-  else await rm(files.renewal, { force: true });
-  await write(files.passport, { ga4gh_passport_v1: visas }, terminal);
+  await makeFolder(dirname(passportFile), 0o700);
+  if (renewal) await write(renewalFile(passportFile), renewal, terminal);
+  else await rm(renewalFile(passportFile), { force: true });
+  await write(passportFile, { ga4gh_passport_v1: visas }, terminal);
 }
 
 function write(name: string, content: object, terminal: Terminal): Promise<void> {
   // An interruption must not lose the token that replaces another.
   const { signal } = new AbortController();
-  const bytes = Buffer.from(`${JSON.stringify(content)}\n`);
-  return onDisk(name, () =>
-    writeOutput({ name, terminal: { ...terminal, signal }, force: true, mode: 0o600 }, (sink) => sink.write([bytes])),
-  );
+  const to = { name, terminal: { ...terminal, signal }, force: true, mode: 0o600 };
+  return onDisk(name, () => writeOutput(to, (sink) => sink.write([Buffer.from(`${JSON.stringify(content)}\n`)])));
 }
 
 /** How the user signed in, if that can be renewed. */
-export async function earlierSignIn({ renewal }: SignInFiles): Promise<EarlierSignIn | undefined> {
-  const content = await onDisk(renewal, () => ifThere(readFile(renewal, 'utf8')));
-  return earlier.safeParse(parseJson(content ?? '')).data;
-}
-
-/** Removes the files of a sign-in. @returns whether there was one */
-export async function removeSignIn(files: SignInFiles): Promise<boolean> {
-  const found = await ifThere(readFile(files.passport));
-  for (const file of [files.renewal, files.passport]) await rm(file, { force: true });
-  return found !== undefined;
+export async function earlierSignIn(passportFile: string): Promise<EarlierSignIn | undefined> {
+  const file = renewalFile(passportFile);
+  return earlier.safeParse(parseJson((await onDisk(file, () => ifThere(readFile(file, 'utf8')))) ?? '')).data;
 }
 
 /**
  * A visa of a sign-in that can be used. Visas that have expired, or are about to, are renewed.
- * @param read gives the visa that is stored now
+ * @param use.read gives the visa that is stored now
  * @throws ClientError `unauthenticated` if the user must sign in again
  */
-export async function renewedVisa({
-  files,
-  read,
-  terminal,
-  transport,
-}: {
-  readonly files: SignInFiles;
-  readonly read: () => Promise<string>;
-  readonly terminal: Terminal;
-  readonly transport: () => Promise<Transport>;
-}): Promise<string> {
+export async function renewedVisa(
+  passportFile: string,
+  use: {
+    readonly read: () => Promise<string>;
+    readonly terminal: Terminal;
+    readonly transport: () => Promise<Transport>;
+  },
+): Promise<string> {
+  const { read, terminal } = use;
   const visa = await read();
   if (!endsSoon(visa, terminal.now())) return visa;
-  if (await earlierSignIn(files)) {
+  if (await earlierSignIn(passportFile)) {
     // Another command might renew at the same time, and most issuers take a token once.
-    await using _lock = await FileLock.acquire(`${files.renewal}.lock`);
+    await using _lock = await FileLock.acquire(`${renewalFile(passportFile)}.lock`);
     const stored = await read();
-    const sign = await earlierSignIn(files);
+    const sign = await earlierSignIn(passportFile);
     if (!endsSoon(stored, terminal.now()) || !sign) return stored;
-    const issuer = new Issuer(sign, await transport(), terminal.signal);
-    const { visas } = await issuer.renew(sign, (renewal) => write(files.renewal, renewal, terminal));
-    await write(files.passport, { ga4gh_passport_v1: visas }, terminal);
+    const issuer = new Issuer(sign, await use.transport(), terminal.signal);
+    const { visas } = await issuer.renew(sign, (renewal) => write(renewalFile(passportFile), renewal, terminal));
+    await write(passportFile, { ga4gh_passport_v1: visas }, terminal);
     return await read();
   }
   const token = decodeVisaOrPassport(visa);

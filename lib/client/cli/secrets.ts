@@ -53,17 +53,14 @@ export async function warnWhenOthersCanRead(what: string, path: string, output: 
 
 /** The visas of a passport that is JSON and no token; `undefined` for any other text. */
 export function visasOf(text: string): DecodedVisa[] | undefined {
-  const json = parseJson(text);
-  const tokens: unknown = Array.isArray(json) ? json : Object(json).ga4gh_passport_v1;
+  const tokens: unknown = Object(parseJson(text)).ga4gh_passport_v1;
   return Array.isArray(tokens) ? visasAmong(tokens) : undefined;
 }
 
 /** Text as programs write it: UTF-8, or UTF-16 with its mark, as `>` of Windows PowerShell does. A mark is left out. */
 export function decodedText(bytes: Uint8Array): string {
-  const [first, second] = bytes;
-  const encoding =
-    first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : 'utf-8';
-  return new TextDecoder(encoding).decode(bytes);
+  const encodings: Readonly<Record<string, string>> = { fffe: 'utf-16le', feff: 'utf-16be' };
+  return new TextDecoder(encodings[Buffer.from(bytes.subarray(0, 2)).toString('hex')]).decode(bytes);
 }
 
 /** Refuses a token instead of a file name: errors would repeat it. @throws UsageError */
@@ -78,22 +75,16 @@ function saveIt(what: string): string {
 
 /**
  * A visa or passport for a header, from any text in which people have one: with line breaks, in quotes, after `Bearer`, or in
- * `{"ga4gh_passport_v1":[…]}`, as sign-in services and REMS give it, of which the visa that fits is taken.
- * @param wanted.dataset that it must grant; default: any
- * @param wanted.prefer a dataset that it should grant, if one does
+ * `{"ga4gh_passport_v1":[…]}`, as sign-in services and REMS give it.
+ * @param dataset of several visas, one for it is preferred, because any visa of an identity shows its files
  * @throws UsageError for other text, without repeating it
  */
-export async function checkedVisa(
-  source: string,
-  value: string,
-  { dataset, prefer }: { readonly dataset?: string | undefined; readonly prefer?: string | undefined } = {},
-): Promise<string> {
+export async function checkedVisa(source: string, value: string, dataset?: string): Promise<string> {
   const visas = visasOf(value);
   if (visas !== undefined) {
-    const found = (prefer && fittingVisa(visas, prefer)) || fittingVisa(visas, dataset);
+    const found = fittingVisa(visas, dataset) ?? fittingVisa(visas, undefined);
     if (found) return found.token;
-    const what = `none of its ${visas.length} visas grants ${dataset ?? 'a dataset'}`;
-    throw usageError(source, what, 'data-out visas shows those of your sign-in. Ask the data access committee.');
+    throw usageError(source, `none of its ${visas.length} visas grants a dataset`, 'Ask the data access committee.');
   }
   const token = value.replace(/^[\s"']*(?:Bearer\s+)?/i, '').replaceAll(/[\s"']/g, '');
   if (isToken(token)) return token;

@@ -43,16 +43,16 @@ export function sessionOf(
 ): Session {
   const session = openTerminalSession(terminal, command);
   const { output, progress } = session;
-  const { visa: stored, visaFile, signIn } = settings;
+  const { visa: stored, visaFile, passportFile } = settings;
   let transport: Promise<Transport> | undefined;
   const opened = () => {
     transport ??= openTransport(settings, terminal, version, retries);
     return transport;
   };
   const current = async (read: () => Promise<string>) => {
-    if (visaFile !== signIn.passport) return await read();
+    if (visaFile !== passportFile) return await read();
     const { renewedVisa } = await import('./passport.ts');
-    return await renewedVisa({ files: signIn, read, terminal, transport: opened });
+    return await renewedVisa(passportFile, { read, terminal, transport: opened });
   };
   const visa = stored && warnedVisa(settings, () => current(stored), session);
   return {

@@ -7,7 +7,6 @@ import { askSecret } from '../../terminal/prompts.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { checkedVisa, readSecretFile, refuseToken } from './secrets.ts';
-import { type SignInFiles, signInFiles } from './sign-in-files.ts';
 
 /** Settings that are options of the command line. */
 export interface SettingOptions {
@@ -35,7 +34,8 @@ export interface Settings {
   readonly visa: (() => Promise<string>) | undefined;
   /** The file that the visa comes from, absolute. Without a setting it is the passport of a sign-in, if there was one. */
   readonly visaFile: string | undefined;
-  readonly signIn: SignInFiles;
+  /** What a sign-in stores, as `{"ga4gh_passport_v1":[…]}`. */
+  readonly passportFile: string;
   /** Credentials of HTTP Basic. A password without a setting is asked for once. */
   readonly basic: (() => Promise<{ readonly username: string; readonly password: string }>) | undefined;
   /** Private key files, absolute. */
@@ -101,8 +101,14 @@ export async function readSettings(options: SettingOptions, terminal: Terminal):
   const config = await readConfigFile(path, isNamed);
   const find = finder(terminal, { path, config });
   const url = find('--url', options.url, variables.url, 'url');
-  const signIn = signInFiles(path);
-  const visa = find('--visa', options.visa, variables.visa_file, 'visa_file') ?? passportOf(signIn);
+  const passportFile = join(dirname(path), 'passport.json');
+  const signedIn = existsSync(passportFile) && {
+    source: 'your sign-in',
+    value: passportFile,
+    folder: '',
+    isFile: true,
+  };
+  const visa = find('--visa', options.visa, variables.visa_file, 'visa_file') ?? (signedIn || undefined);
   const username = find('--username', options.username, variables.username, 'username');
   const password = find('--password-file', options.passwordFile, variables.password_file, 'password_file');
   const passphrase = find('--passphrase-file', options.passphraseFile, variables.passphrase_file, 'passphrase_file');
@@ -113,10 +119,9 @@ export async function readSettings(options: SettingOptions, terminal: Terminal):
   const givenKeys = options.key?.map((file) => resolve(terminal.folder, file));
   return {
     proxyUrl: url && serviceUrl(url.source, url.value),
-    // Any visa of an identity shows its files, so another one than that of the dataset is better than none.
-    visa: secretOf(visa, (source, value) => checkedVisa(source, value, { prefer: options.dataset })),
+    visa: secretOf(visa, (source, value) => checkedVisa(source, value, options.dataset)),
     visaFile: visa?.isFile ? pathOf(visa) : undefined,
-    signIn,
+    passportFile,
     basic: basicOf(username, password, terminal),
     keyFiles: givenKeys ?? (keyOfVariable ? variableKeys : configuredKeys),
     ownKeyFiles: [...new Set([...(givenKeys ?? []), ...variableKeys, ...configuredKeys])],
@@ -150,11 +155,6 @@ export function finder(
     if (file === undefined || typeof value !== 'string') return undefined;
     return { source: `${file.path}: ${key}`, value, folder: dirname(file.path), isFile: true };
   };
-}
-
-function passportOf({ passport }: SignInFiles): Found | undefined {
-  if (!existsSync(passport)) return undefined;
-  return { source: 'your sign-in', value: passport, folder: dirname(passport), isFile: true };
 }
 
 /** The path that a setting names. `~` is expanded in configuration files and answers, which no shell has read. */

@@ -115,8 +115,8 @@ test('keys for encryption of a published set are left out, with a notice', () =>
     { kty: 'EC', crv: 'P-384', kid: 'x', alg: 'ECDH-ES' },
   ];
   const issuers = parseTrustedIssuers(withKeys(key, ...encryption));
-  expect(issuers.get(issuer.iss)?.jwks.get('enc')).toBeUndefined();
-  expect(issuers.get(issuer.iss)?.jwks.get(String(key.kid))).toBeDefined();
+  expect(issuers.get(issuer.iss)?.jwks.byId.get('enc')).toBeUndefined();
+  expect(issuers.get(issuer.iss)?.jwks.byId.get(String(key.kid))).toBeDefined();
   expect(leftOutKeys(issuers)).toBe(`keys for encryption are ignored: 2 of ${issuer.iss}`);
   expect(leftOutKeys(parseTrustedIssuers(withKeys(key)))).toBeUndefined();
 });

@@ -1,8 +1,8 @@
 import * as z from 'zod/mini';
+import { authorized, connect } from '../connection.ts';
 import { ClientError, ServiceError } from '../errors.ts';
 import { optional, parsed, readJson, text } from '../json.ts';
-import { refusal } from '../problem.ts';
-import type { Transport } from '../transport.ts';
+import type { Transport, TransportReply } from '../transport.ts';
 
 const about = z.object({
   name: z.literal('data-out'),
@@ -22,26 +22,15 @@ export type LoginSettings = NonNullable<About['login']>;
  * @param proxyUrl its path ends in `/`
  * @throws ClientError `protocol` if an older service, or another one, answers; UnavailableError
  */
-export async function aboutService(
-  transport: Transport,
-  proxyUrl: URL,
-  signal: AbortSignal | undefined,
-): Promise<About> {
+export async function aboutService(transport: Transport, proxyUrl: URL, signal: AbortSignal): Promise<About> {
+  const request = { what: 'what the service says of itself', as: 'anyone', signal } as const;
   const url = new URL('.well-known/data-out', proxyUrl);
-  const backoff = transport.backoff(signal);
-  for (;;) {
-    try {
-      const reply = await transport.send({ url, signal });
-      if (reply.status !== 200) throw await refusal(reply, 'what the service says of itself');
-      return parsed(about, await readJson(reply));
-    } catch (error) {
-      if (error instanceof ServiceError || (error instanceof ClientError && error.code === 'protocol')) {
-        throw new ClientError('protocol', `${url.host} does not say that it is a data-out service of this version`, {
-          remedy: 'Check the address, to its end, as the archive gave it to you. An older service needs a visa file.',
-          cause: error,
-        });
-      }
-      await backoff.failed(error);
-    }
-  }
+  const read = async (reply: TransportReply) => parsed(about, await readJson(reply));
+  return await authorized(connect({ transport }), { ...request, url }, read).catch((cause: unknown) => {
+    if (!(cause instanceof ServiceError || (cause instanceof ClientError && cause.code === 'protocol'))) throw cause;
+    throw new ClientError('protocol', `${url.host} does not say that it is a data-out service of this version`, {
+      remedy: 'Check the address, to its end, as the archive gave it to you. An older service needs a visa file.',
+      cause,
+    });
+  });
 }

@@ -12,9 +12,8 @@ export interface DecodedVisa {
   readonly type: string;
   /** With `ControlledAccessGrants`: the issuer's name of the dataset. */
   readonly value: string;
-  /** Who grants it: the address of an organisation, and the role that decided, such as `dac`. */
+  /** Who grants it: the address of an organisation. */
   readonly source: string;
-  readonly by: string;
   /** Whether it can grant only together with other visas. */
   readonly hasConditions: boolean;
 }
@@ -45,12 +44,7 @@ export function decodeVisaOrPassport(token: string): DecodedToken | undefined {
 }
 
 /** Datasets that the token names, each once, in their order. */
-export function datasetsOf(token: DecodedToken): readonly string[] {
-  return datasetsAmong(token.visas);
-}
-
-/** The same of visas. */
-export function datasetsAmong(visas: readonly DecodedVisa[]): readonly string[] {
+export function datasetsOf({ visas }: Pick<DecodedToken, 'visas'>): readonly string[] {
   const granted = visas.filter(({ type }) => type === grantType);
   return [...new Set(granted.map(({ value }) => value))];
 }
@@ -80,7 +74,7 @@ export function visasAmong(tokens: readonly unknown[]): DecodedVisa[] {
 function visaIn(token: string, claims: UnverifiedClaims): DecodedVisa | undefined {
   const visa: unknown = claims.ga4gh_visa_v1;
   if (typeof visa !== 'object' || visa === null) return undefined;
-  const { type, value, source, by, conditions = [] } = visa as UnverifiedClaims;
+  const { type, value, source, conditions = [] } = visa as UnverifiedClaims;
   return {
     token,
     issuer: text(claims.iss),
@@ -90,7 +84,6 @@ function visaIn(token: string, claims: UnverifiedClaims): DecodedVisa | undefine
     type: text(type),
     value: text(value),
     source: text(source),
-    by: text(by),
     hasConditions: !Array.isArray(conditions) || conditions.length > 0,
   };
 }

@@ -1,4 +1,6 @@
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { usageError } from '../../../terminal/errors.ts';
 import { counted, printable } from '../../../terminal/output.ts';
@@ -6,9 +8,9 @@ import type { Terminal } from '../../../terminal/terminal.ts';
 import { ClientError } from '../../api/errors.ts';
 import { type About, aboutService } from '../../api/login/about.ts';
 import { type Invitation, Issuer } from '../../api/login/sign-in.ts';
-import { datasetsAmong, visasAmong } from '../../api/order/decoded-visa.ts';
+import { datasetsOf, visasAmong } from '../../api/order/decoded-visa.ts';
 import { urlOption, withConnectionOptions } from '../options.ts';
-import { earlierSignIn, removeSignIn, storeSignIn } from '../passport.ts';
+import { earlierSignIn, renewalFile, storeSignIn } from '../passport.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 const loginHelp = `
@@ -58,7 +60,7 @@ export function registerLogin(program: Command, context: CommandContext): void {
 export async function signIn(
   { service, settings, output, terminal }: Session,
   { login, organization }: About,
-  { keep = false, browser = false }: { readonly keep?: boolean; readonly browser?: boolean },
+  { keep = false, browser = false }: { readonly keep?: boolean; readonly browser?: boolean } = {},
 ): Promise<void> {
   if (login === undefined) {
     throw new ClientError('usage', `${printable(organization)} has not set up signing in`, {
@@ -66,30 +68,29 @@ export async function signIn(
     });
   }
   const { transport } = await service();
-  const { passport, renewal } = settings.signIn;
-  const show = (invitation: Invitation) => {
-    for (const line of linesOf(invitation)) output.note(printable(line));
-    if (browser) openBrowser(invitation, terminal, output.warn);
+  const { passportFile, visaFile } = settings;
+  const show = ({ url, code, directUrl, expires }: Invitation) => {
+    output.note(printable(`Open ${url} in any browser, on any device, and enter the code ${code}`));
+    if (directUrl) output.note(printable(`Or open this address, which has the code: ${directUrl}`));
+    output.note(`Waiting until ${expires.toISOString().slice(11, 16)} UTC; Ctrl-C quits.`);
+    if (browser) openBrowser(directUrl ?? url, terminal, output.warn);
   };
-  const signedIn = await new Issuer(login, transport, terminal.signal).signIn(keep, show);
-  const { visas, subject, refreshToken } = signedIn;
+  const { visas, subject, refreshToken } = await new Issuer(login, transport, terminal.signal).signIn(keep, show);
   const earlier = keep && refreshToken !== undefined ? { ...login, subject, refreshToken } : undefined;
-  await storeSignIn(settings.signIn, signedIn, earlier, terminal);
-  const datasets = datasetsAmong(visasAmong(visas));
-  const record = { passport, renewal: earlier ? renewal : null, subject, datasets };
+  await storeSignIn(passportFile, visas, earlier, terminal);
+  const datasets = datasetsOf({ visas: visasAmong(visas) });
+  const record = { passport: passportFile, renewal: earlier ? renewalFile(passportFile) : null, subject, datasets };
   const named = datasets.length > 0 ? `: ${datasets.slice(0, 5).join(', ')}${datasets.length > 5 ? ', …' : ''}` : '';
-  output.result(
-    record,
-    printable(`Signed in as ${subject}, with visas for ${counted(datasets.length, 'dataset')}${named}`),
-  );
+  const text = `Signed in as ${subject}, with visas for ${counted(datasets.length, 'dataset')}${named}`;
+  output.result(record, printable(text));
   if (keep && !earlier) output.warn('the sign-in service gave no token to keep: sign in again when the visas expire');
-  if (settings.visaFile !== undefined && settings.visaFile !== passport) {
-    output.warn(`${printable(settings.visaFile)} is set as your visa, and overrides the sign-in: remove that setting`);
+  if (visaFile !== undefined && visaFile !== passportFile) {
+    output.warn(`${printable(visaFile)} is set as your visa, and overrides the sign-in: remove that setting`);
   }
 }
 
-async function signOut({ settings, output, terminal, service }: Session): Promise<void> {
-  const earlier = await earlierSignIn(settings.signIn);
+async function signOut({ settings: { passportFile }, output, terminal, service }: Session): Promise<void> {
+  const earlier = await earlierSignIn(passportFile);
   const { transport } = await service();
   try {
     if (earlier && !(await new Issuer(earlier, transport, terminal.signal).revoke(earlier))) {
@@ -99,32 +100,22 @@ async function signOut({ settings, output, terminal, service }: Session): Promis
     if (!(error instanceof ClientError) || error.code === 'interrupted') throw error;
     output.warn(printable(`the sign-in service still knows the token: ${error.message}`));
   }
-  const wasSignedIn = await removeSignIn(settings.signIn);
-  output.result({ signedOut: wasSignedIn }, wasSignedIn ? 'Signed out' : 'You were not signed in');
+  const signedOut = existsSync(passportFile);
+  for (const file of [renewalFile(passportFile), passportFile]) await rm(file, { force: true });
+  output.result({ signedOut }, signedOut ? 'Signed out' : 'You were not signed in');
 }
 
-function linesOf({ url, code, directUrl, expires }: Invitation): readonly string[] {
-  const direct = directUrl === undefined ? [] : [`Or open this address, which has the code: ${directUrl}`];
-  const time = `${expires.toISOString().slice(11, 16)} UTC`;
-  return [
-    `Open ${url} in any browser, on any device, and enter the code ${code}`,
-    ...direct,
-    `Waiting until ${time}; Ctrl-C quits.`,
-  ];
-}
-
-/** Opens the address where there is a display. The user might read it elsewhere, so a failure is only told. */
-function openBrowser({ url, directUrl = url }: Invitation, { env }: Terminal, warn: (text: string) => void): void {
-  const [program = '', ...argv] =
-    process.platform === 'win32'
-      ? ['rundll32', 'url.dll,FileProtocolHandler']
-      : [process.platform === 'darwin' ? 'open' : 'xdg-open'];
-  const hasDisplay = program !== 'xdg-open' || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY);
-  if (!hasDisplay || !/^https?:/.test(directUrl)) {
+/** Opens the address where there is a display. The user might read it elsewhere, so a failure is only a warning. */
+function openBrowser(url: string, { env }: Terminal, warn: (text: string) => void): void {
+  const display = env.DISPLAY || env.WAYLAND_DISPLAY;
+  const known = { win32: ['rundll32', 'url.dll,FileProtocolHandler'], darwin: ['open'] };
+  const words = known[process.platform as keyof typeof known] ?? (display ? ['xdg-open'] : []);
+  const [program, ...argv] = /^https?:/.test(url) ? words : [];
+  if (program === undefined) {
     warn('this machine has no display to open a browser on');
     return;
   }
-  execFile(program, [...argv, directUrl], (error) => {
+  execFile(program, [...argv, url], (error) => {
     if (error) warn('no browser could be opened: open the address yourself');
   }).unref();
 }

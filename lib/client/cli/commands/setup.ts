@@ -6,7 +6,7 @@ import { printable } from '../../../terminal/output.ts';
 import { openSession } from '../../../terminal/session.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
 import { ClientError } from '../../api/errors.ts';
-import { type About, aboutService } from '../../api/login/about.ts';
+import { aboutService } from '../../api/login/about.ts';
 import { type ConfigFile, readConfigFile } from '../config-file.ts';
 import { showChecks } from '../doctor/check.ts';
 import { examine, quickRetries } from '../doctor/examine.ts';
@@ -26,7 +26,6 @@ import {
 } from '../settings.ts';
 import { askAll, exists, type GivenAnswers, type PlannedKey } from '../setup/answers.ts';
 import { passwordFile, store } from '../setup/store.ts';
-import { signInFiles } from '../sign-in-files.ts';
 import { signIn } from './login.ts';
 
 const afterHelp = `
@@ -117,7 +116,15 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
   const http = { caFile: caFile && pathOf(caFile), insecureHttp: insecureHttp ?? config.insecure_http ?? false };
   const answers = await askAll({
     terminal,
-    about: (url) => askService({ ...context, terminal }, http, url, output.warn),
+    async about(url) {
+      await using transport = await openTransport(http, terminal, context.version, quickRetries);
+      return await aboutService(transport, url, terminal.signal).catch((error: unknown) => {
+        if (!(error instanceof ClientError) || error.code === 'interrupted') throw error;
+        // The checks at the end say what else is wrong.
+        if (error.code === 'protocol') output.warn(printable(`${error.message}. ${error.remedy}`));
+        return undefined;
+      });
+    },
     output,
     given: options,
     old,
@@ -153,14 +160,11 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
       output.warn(`${variable} is set in the environment, and overrides the configuration file`);
     }
   }
-  if (about?.login && answers.settings.visa_file === undefined && !(await exists(signInFiles(path).passport))) {
-    if (!isAsking) {
-      output.result({ config: path, next: 'data-out login' }, 'Next: data-out login');
-      return;
-    }
-    const settings = await readSettings({ config: path }, context.terminal);
+  const settings = await readSettings({ config: path }, context.terminal);
+  if (about?.login && settings.visa === undefined) {
+    if (!isAsking) return output.result({ config: path, next: 'data-out login' }, 'Next: data-out login');
     await using session = sessionOf({ ...context, terminal }, command, settings);
-    await signIn(session, about, {});
+    await signIn(session, about);
   }
   await examineAll({ ...context, terminal }, command, path, newKey);
   const next = 'data-out list';
@@ -172,23 +176,6 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
     `Next: send ${shown} to the administrator of the archive. Never send ${secret}: it opens your files.\n` +
       `When your files are staged: ${next}`,
   );
-}
-
-/** What the service says of itself, with a warning if another service answers. An unreachable one fails a check later. */
-async function askService(
-  { terminal, version }: CommandContext,
-  http: Parameters<typeof openTransport>[0],
-  url: URL,
-  warn: (text: string) => void,
-): Promise<About | undefined> {
-  try {
-    await using transport = await openTransport(http, terminal, version, quickRetries);
-    return await aboutService(transport, url, terminal.signal);
-  } catch (error) {
-    if (!(error instanceof ClientError) || error.code === 'interrupted') throw error;
-    if (error.code === 'protocol') warn(printable(`${error.message}. ${error.remedy}`));
-    return undefined;
-  }
 }
 
 /** The checks of `doctor` with the settings as every other command finds them. @throws ClientError if one fails */

@@ -1,11 +1,12 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { type Columns, printable } from '../../../terminal/output.ts';
 import { ClientError } from '../../api/errors.ts';
-import { type DecodedVisa, visasAmong } from '../../api/order/decoded-visa.ts';
+import { type DecodedVisa, decodeVisaOrPassport } from '../../api/order/decoded-visa.ts';
+import { fittingVisa } from '../../api/visa-choice.ts';
 import { outputOf, reportWritten, withOutputOptions } from '../files/options.ts';
 import { writeOutput } from '../files/output-file.ts';
 import { withServiceOptions } from '../options.ts';
-import { checkedVisa, readSecretFile, visasOf } from '../secrets.ts';
+import { readSecretFile, visasOf } from '../secrets.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 const listHelp = `
@@ -41,8 +42,7 @@ export function registerVisas(program: Command, context: CommandContext): void {
     .addHelpText('after', listHelp)
     .action(async (_options, command) => {
       await using session = await openSession(context, command);
-      const found = visasAmong(await tokensOf(session));
-      session.output.table(columns, found.map(rowOf));
+      session.output.table(columns, (await visasIn(session)).map(rowOf));
     });
   withServiceOptions(withOutputOptions(visas.command('save'), 'new file that only you can read'))
     .description('write the visa for a dataset to a file')
@@ -52,22 +52,26 @@ export function registerVisas(program: Command, context: CommandContext): void {
       await using session = await openSession(context, command);
       const { terminal, output } = session;
       const { output: name = 'visa.jwt' } = options;
-      const visa = await checkedVisa('data-out visas', JSON.stringify(await tokensOf(session)), { dataset });
+      const found = await visasIn(session);
+      const visa = fittingVisa(found, dataset);
+      if (!visa) {
+        const remedy = 'data-out visas lists them. Ask the data access committee.';
+        throw new ClientError('not_found', `none of your ${found.length} visas grants ${dataset}`, { remedy });
+      }
       const to = { ...outputOf(name, options, terminal), mode: 0o600 };
-      await writeOutput(to, (sink) => sink.write([Buffer.from(`${visa}\n`)]));
+      await writeOutput(to, (sink) => sink.write([Buffer.from(`${visa.token}\n`)]));
       reportWritten(output, { dataset: printable(dataset), output: name });
     });
 }
 
-/** The user's visas as tokens, renewed if they had to be. */
-async function tokensOf({ settings, service }: Session): Promise<readonly string[]> {
+/** The user's visas, renewed if they had to be. */
+async function visasIn({ settings, service }: Session): Promise<readonly DecodedVisa[]> {
   const { visaFile } = settings;
   const used = await (await service()).visa();
-  const held = visaFile === undefined ? undefined : visasOf(await readSecretFile('--visa', visaFile));
-  if (used === '') throw new ClientError('not_found', 'you have no visas', { remedy: 'Sign in: data-out login.' });
-  return held?.map(({ token }) => token) ?? [used];
+  const held = visaFile && visasOf(await readSecretFile('--visa', visaFile));
+  return held || (decodeVisaOrPassport(used)?.visas ?? []);
 }
 
-function rowOf({ value: dataset, issuer, source, by, expires }: DecodedVisa) {
-  return { dataset, until: expires?.toISOString() ?? null, grantedBy: source || by, issuer };
+function rowOf({ value: dataset, issuer, source: grantedBy, expires }: DecodedVisa) {
+  return { dataset, until: expires?.toISOString() ?? null, grantedBy, issuer };
 }

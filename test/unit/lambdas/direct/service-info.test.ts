@@ -34,5 +34,5 @@ test.each([
 ])('/info says %s', async (_, login, expected) => {
   vi.stubEnv('LOGIN', login);
   const { handler } = await import('../../../../lambdas/direct/service-info.ts');
-  expect(JSON.parse((await handler(gatewayEvent({ path: '/info' }))).body)).toEqual(expected);
+  expect(JSON.parse((await handler({ ...gatewayEvent({ path: '/info' }), resource: '/info' })).body)).toEqual(expected);
 });

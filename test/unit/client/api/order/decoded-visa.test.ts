@@ -26,7 +26,6 @@ describe('a visa', () => {
           type: 'ControlledAccessGrants',
           value: 'EGAD1',
           source: 'https://dac.example.org',
-          by: 'dac',
           hasConditions: false,
         },
       ],

@@ -107,7 +107,7 @@ describe('visas', () => {
     expect(exitCode, stderr).toBe(0);
     expect(await readFile(world.at('for-admin.jwt'), 'utf8')).toBe(`${longer}\n`);
     expect((await stat(world.at('for-admin.jwt'))).mode & 0o777).toBe(0o600);
-    expect((await run('visas', 'save', 'EGAD3', '-o', 'x.jwt')).stderr).toContain('none of its 3 visas grants EGAD3');
+    expect((await run('visas', 'save', 'EGAD3', '-o', 'x.jwt')).stderr).toContain('none of your 3 visas grants EGAD3');
   });
 
   test('of a passport file fit an export, too', async () => {
