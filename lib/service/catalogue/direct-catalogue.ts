@@ -100,12 +100,12 @@ export function directCatalogue(db: SqlExecutor): DirectCatalogue {
       return row?.id;
     },
 
-    async filesAt(datasetId, path, { withoutUser } = { withoutUser: false }) {
+    async filesAt(datasetId, path, behindUser) {
       const bare = path.replace(/\.c4gh$/, '');
-      const names = ['f.submission_file_path', ...(withoutUser ? [pathWithoutUser] : [])];
+      const orBehind = behindUser ? `or ${pathWithoutUser} in (:path, :bare)` : '';
       const rows = await db.query(
         listedRow,
-        `select ${listedColumns} from ${members} and (${names.map((name) => `${name} in (:path, :bare)`).join(' or ')})
+        `select ${listedColumns} from ${members} and (f.submission_file_path in (:path, :bare) ${orBehind})
          order by f.id limit 2`,
         { id: datasetId, path: `${bare}.c4gh`, bare },
       );

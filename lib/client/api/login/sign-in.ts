@@ -120,13 +120,8 @@ export class Issuer {
     throw codeExpired();
   }
 
-  async #visas(
-    config: oidc.Configuration,
-    tokens: oidc.TokenEndpointResponse,
-    subject: string | undefined,
-  ): Promise<SignedIn> {
-    const expected = subject ?? oidc.skipSubjectCheck;
-    const info = await oidc.fetchUserInfo(config, tokens.access_token, expected);
+  async #visas(config: oidc.Configuration, tokens: oidc.TokenEndpointResponse, subject?: string): Promise<SignedIn> {
+    const info = await oidc.fetchUserInfo(config, tokens.access_token, subject ?? oidc.skipSubjectCheck);
     const visas: unknown = info[passportClaim];
     if (!Array.isArray(visas) || !visas.every((visa) => typeof visa === 'string')) {
       const granted = tokens.scope === undefined || tokens.scope.split(' ').includes(passportClaim);
@@ -144,11 +139,9 @@ export class Issuer {
     return new URL(this.#login.issuer).host;
   }
 
-  #wrong(what: string, cause?: unknown): ClientError {
-    return new ClientError('protocol', `the sign-in service ${this.#host} ${what}`, {
-      remedy: 'Tell the operator of the archive.',
-      cause,
-    });
+  #wrong(what: string): ClientError {
+    const remedy = 'Tell the operator of the archive.';
+    return new ClientError('protocol', `the sign-in service ${this.#host} ${what}`, { remedy });
   }
 
   /** Runs `work` with what the issuer publishes about itself. Its errors are in the client's words, without a token. */
@@ -195,26 +188,16 @@ export class Issuer {
     for (let cause = error; cause instanceof Error; cause = cause.cause) {
       if (cause instanceof ClientError) return cause;
     }
-    if (!(error instanceof oidc.ResponseBodyError)) {
-      if (!(error instanceof oidc.ClientError || error instanceof oidc.WWWAuthenticateChallengeError)) return error;
-      const isOther = error.code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED';
-      return this.#wrong(
-        isOther ? 'answers for another issuer or person' : `gave an answer of another form (${error.code})`,
-      );
+    if (error instanceof oidc.ResponseBodyError) {
+      // A code has these characters alone (RFC 6749 § 5.2); a description could repeat a token.
+      const code = error.error.replaceAll(/[^\w.-]/g, '').slice(0, 40);
+      return refusals[code]?.() ?? this.#wrong(`refuses the request (${code})`);
     }
-    const remedy = 'Sign in again: data-out login.';
-    if (error.error === 'expired_token') return codeExpired();
-    if (error.error === 'access_denied') {
-      return new ClientError('forbidden', 'the sign-in was refused', {
-        remedy:
-          'Run data-out login again, and approve it. If you did, ask the archive whether your account may use it.',
-      });
-    }
-    if (error.error === 'invalid_grant') {
-      return new ClientError('unauthenticated', `${this.#host} no longer knows this sign-in`, { remedy });
-    }
-    // A code has these characters alone (RFC 6749 § 5.2); a description could repeat a token.
-    return this.#wrong(`refuses the request (${error.error.replaceAll(/[^\w.-]/g, '').slice(0, 40)})`);
+    if (!(error instanceof oidc.ClientError || error instanceof oidc.WWWAuthenticateChallengeError)) return error;
+    const isOther = error.code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED';
+    return this.#wrong(
+      isOther ? 'answers for another issuer or person' : `gave an answer of another form (${error.code})`,
+    );
   }
 }
 
@@ -223,3 +206,16 @@ function codeExpired(): ClientError {
     remedy: 'Run data-out login again, and open the address sooner.',
   });
 }
+
+/** By the error of the issuer. */
+const refusals: Readonly<Record<string, () => ClientError>> = {
+  expired_token: codeExpired,
+  access_denied: () =>
+    new ClientError('forbidden', 'the sign-in was refused', {
+      remedy: 'Run data-out login again, and approve it. If you did, ask the archive whether your account may use it.',
+    }),
+  invalid_grant: () =>
+    new ClientError('unauthenticated', 'the sign-in service no longer knows this sign-in', {
+      remedy: 'Sign in again: data-out login.',
+    }),
+};

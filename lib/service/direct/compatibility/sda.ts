@@ -1,5 +1,4 @@
 import { DataOutError, invalidRequest } from '../../../errors.ts';
-import { slice } from '../../http/pages.ts';
 import { type HttpReply, jsonReply, type ReplyBody } from '../../http/reply.ts';
 import { decodedSegment, type HttpRequest, readAll, singleQuery } from '../../http/request.ts';
 import { accessRefused } from '../access.ts';
@@ -42,15 +41,18 @@ export async function describeSdaDataset(request: HttpRequest, endpoint: SdaEndp
 export async function listSdaFiles(request: HttpRequest, endpoint: SdaEndpoint, baseUrl: string): Promise<HttpReply> {
   const { requestId } = request;
   const datasetId = await entitledDataset(request, endpoint);
-  const asked = readAll({
+  const { filePath, pathPrefix, pageToken } = readAll({
     filePath: () => singleQuery(request, 'filePath'),
     pathPrefix: () => singleQuery(request, 'pathPrefix'),
     pageToken: () => singleQuery(request, 'pageToken'),
   });
-  if (asked.filePath !== undefined && asked.pathPrefix !== undefined) {
+  if (filePath !== undefined && pathPrefix !== undefined) {
     throw invalidRequest([{ field: 'pathPrefix', message: 'cannot be combined with filePath' }]);
   }
-  const files = await askedFiles(asked, datasetId, endpoint.catalogue);
+  const { catalogue } = endpoint;
+  const atPath = async (path: string) => (isSubmittedPath(path) ? await catalogue.filesAt(datasetId, path, false) : []);
+  const listed = () => page(datasetId, catalogue, pathPrefix, pageToken);
+  const files = await (filePath === undefined ? listed() : atPath(filePath));
   endpoint.served({ requestId, datasetId, rows: files.length });
   // With the stage, which a client removes from a reference that is relative to it.
   const { pathname } = new URL(`${baseUrl}/`);
@@ -60,23 +62,17 @@ export async function listSdaFiles(request: HttpRequest, endpoint: SdaEndpoint, 
   });
 }
 
-async function askedFiles(
-  asked: Readonly<Partial<Record<'filePath' | 'pathPrefix' | 'pageToken', string | undefined>>>,
-  datasetId: string,
-  catalogue: SdaEndpoint['catalogue'],
-): Promise<readonly DatasetFile[]> {
-  const { filePath, pathPrefix = '', pageToken } = asked;
-  if (filePath !== undefined) return isSubmittedPath(filePath) ? await catalogue.filesAt(datasetId, filePath) : [];
-  const place = pageToken === undefined ? undefined : await placeAfter(datasetId, pageToken, catalogue);
-  if (pageToken !== undefined && place === undefined) {
+async function page(datasetId: string, catalogue: SdaEndpoint['catalogue'], prefix = '', token?: string) {
+  const place = token === undefined ? undefined : await placeAfter(datasetId, token, catalogue);
+  if (token !== undefined && place === undefined) {
     throw invalidRequest([{ field: 'pageToken', message: 'is not of this dataset: begin with the first page' }]);
   }
-  const pages = beginning(pathPrefix, catalogue.filesOfDataset(datasetId, place));
-  return (await Array.fromAsync(slice(pages, 0, filesPerPage))).flat();
-}
-
-async function* beginning(prefix: string, pages: AsyncIterable<readonly DatasetFile[]>) {
-  for await (const page of pages) yield page.filter((file) => containerPath(file).startsWith(prefix));
+  const found: DatasetFile[] = [];
+  for await (const batch of catalogue.filesOfDataset(datasetId, place)) {
+    found.push(...batch.filter((file) => containerPath(file).startsWith(prefix)));
+    if (found.length >= filesPerPage) break;
+  }
+  return found.slice(0, filesPerPage);
 }
 
 function entry(file: DatasetFile, apiPath: string) {
@@ -107,8 +103,7 @@ export async function serveSdaFile(
 ): Promise<HttpReply<ReplyBody>> {
   const datasetId = await entitledDataset(request, endpoint);
   const path = decodedSegment(request.pathParameters.get('path') ?? '');
-  const isPath = isSubmittedPath(path);
-  const [file, other] = isPath ? await endpoint.catalogue.filesAt(datasetId, path, { withoutUser: true }) : [];
+  const [file, other] = isSubmittedPath(path) ? await endpoint.catalogue.filesAt(datasetId, path, true) : [];
   if (!file) throw accessRefused();
   if (other) {
     throw new DataOutError(
