@@ -85,7 +85,7 @@ export async function askAll(asking: Asking): Promise<Answers> {
     check: (answer, source) => withSlash(serviceUrl(source, answer)).href,
   });
   const about = await asking.about(new URL(url));
-  const signsIn = about?.login !== undefined && given.visa === undefined;
+  const signsIn = about?.login !== undefined && (given.visa ?? old.visa_file) === undefined;
   const visa_file = signsIn ? undefined : await askVisa(asking);
   const wantsUser = about?.basicRequired !== false || given.username !== undefined || old.username !== undefined;
   const username = wantsUser ? await askUsername(asking) : undefined;
@@ -95,7 +95,6 @@ export async function askAll(asking: Asking): Promise<Answers> {
 
 async function askVisa(asking: Asking): Promise<string> {
   const { given, old, terminal } = asking;
-  const { folder } = terminal;
   return await answerTo(asking, {
     text: 'File with your visa',
     option: '--visa',
@@ -104,7 +103,7 @@ async function askVisa(asking: Asking): Promise<string> {
     async check(answer, source) {
       if (answer === '') throw usageError(source, 'name the file in which you saved your visa or passport');
       refuseToken(source, answer);
-      const file = pathOf({ value: answer, folder });
+      const file = pathOf({ value: answer, folder: terminal.folder });
       await checkedVisa(source, await readSecretFile(source, file));
       return file;
     },

@@ -165,6 +165,13 @@ test('setup asks for no visa where people sign in, and for no user name where no
   expect((await world.run(['list'])).exitCode).toBe(0);
 });
 
+test('setup keeps a visa file that the user has', async () => {
+  await world.script(['setup', '--no-input', '--url', world.url, '--visa', 'visa.jwt']);
+  const setup = await world.script(['setup', '--no-input']);
+  expect(setup.exitCode, setup.stderr).toBe(0);
+  expect(await readFile(world.configPath, 'utf8')).toContain('visa_file');
+});
+
 test('setup without a person leaves the sign-in to the next command', async () => {
   const { exitCode, stdout } = await world.script(['setup', '--no-input', '--url', world.url]);
   expect([exitCode, stdout.toString()]).toEqual([0, 'Next: data-out login\n']);
