@@ -1,13 +1,10 @@
 import { readFileSync, statSync } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
-import { parseJson } from '../../common/untrusted-json.ts';
 import { limits } from '../../contract/limits.ts';
 import { UsageError, usageError } from '../../terminal/errors.ts';
 import { type Output, printable } from '../../terminal/output.ts';
 import { ClientError } from '../api/errors.ts';
-import { type DecodedVisa, visasAmong } from '../api/order/decoded-visa.ts';
-import { isToken } from '../api/order/order-rules.ts';
-import { fittingVisa } from '../api/visa-choice.ts';
+import { tokenIn, visasOf } from '../api/visa-choice.ts';
 
 /** Bytes of the largest file with a secret: 200 large visas, as a sign-in gives them. */
 const maxBytes = limits.visasPerPassport * limits.visaBytes + 65_536;
@@ -51,12 +48,6 @@ export async function warnWhenOthersCanRead(what: string, path: string, output: 
   output.warn(`other users of this machine can read the ${what} ${printable(path)}: run chmod 600 on it`);
 }
 
-/** The visas of a passport that is JSON and no token; `undefined` for any other text. */
-export function visasOf(text: string): DecodedVisa[] | undefined {
-  const tokens: unknown = Object(parseJson(text)).ga4gh_passport_v1;
-  return Array.isArray(tokens) ? visasAmong(tokens) : undefined;
-}
-
 /** Text as programs write it: UTF-8, or UTF-16 with its mark, as `>` of Windows PowerShell does. A mark is left out. */
 export function decodedText(bytes: Uint8Array): string {
   const encodings: Readonly<Record<string, string>> = { fffe: 'utf-16le', feff: 'utf-16be' };
@@ -73,21 +64,14 @@ function saveIt(what: string): string {
   return `Save the ${what} in a file, and name that file. Other users of this machine can read command lines.`;
 }
 
-/**
- * A visa or passport for a header, from any text in which people have one: with line breaks, in quotes, after `Bearer`, or in
- * `{"ga4gh_passport_v1":[…]}`, as sign-in services and REMS give it.
- * @param dataset of several visas, one for it is preferred, because any visa of an identity shows its files
- * @throws UsageError for other text, without repeating it
- */
+/** A visa or passport for a header, by {@link tokenIn}. @throws UsageError for other text, without repeating it */
 export async function checkedVisa(source: string, value: string, dataset?: string): Promise<string> {
+  const token = tokenIn(value, dataset);
+  if (token !== undefined) return token;
   const visas = visasOf(value);
-  if (visas !== undefined) {
-    const found = fittingVisa(visas, dataset) ?? fittingVisa(visas, undefined);
-    if (found) return found.token;
+  if (visas) {
     throw usageError(source, `none of its ${visas.length} visas grants a dataset`, 'Ask the data access committee.');
   }
-  const token = value.replace(/^[\s"']*(?:Bearer\s+)?/i, '').replaceAll(/[\s"']/g, '');
-  if (isToken(token)) return token;
   // Loaded only now, because it loads Crypt4GH.
   const found = (await import('./file-kind.ts')).fileKind(value);
   if (found !== undefined) {

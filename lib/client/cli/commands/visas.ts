@@ -2,11 +2,11 @@ import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings'
 import { type Columns, printable } from '../../../terminal/output.ts';
 import { ClientError } from '../../api/errors.ts';
 import { type DecodedVisa, decodeVisaOrPassport } from '../../api/order/decoded-visa.ts';
-import { fittingVisa } from '../../api/visa-choice.ts';
+import { fittingVisa, visasOf } from '../../api/visa-choice.ts';
 import { outputOf, reportWritten, withOutputOptions } from '../files/options.ts';
 import { writeOutput } from '../files/output-file.ts';
 import { withServiceOptions } from '../options.ts';
-import { readSecretFile, visasOf } from '../secrets.ts';
+import { readSecretFile } from '../secrets.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 const listHelp = `
