@@ -1,9 +1,9 @@
 import { directChallenge } from '../../lib/contract/http.ts';
 import { describeEgaFile, listEgaDatasets, listEgaFiles } from '../../lib/service/direct/compatibility/ega.ts';
 import { describeSdaDataset, listSdaDatasets, listSdaFiles } from '../../lib/service/direct/compatibility/sda.ts';
-import { grantByPassword, ignoreStatistics, userInfo } from '../../lib/service/direct/compatibility/sign-in.ts';
+import { grantByPassword, userInfo } from '../../lib/service/direct/compatibility/sign-in.ts';
 import { type DatasetListing, listDatasetFiles, listDatasets } from '../../lib/service/direct/list-datasets.ts';
-import type { HttpReply, ReplyBody } from '../../lib/service/http/reply.ts';
+import { type HttpReply, jsonReply, type ReplyBody } from '../../lib/service/http/reply.ts';
 import type { HttpRequest } from '../../lib/service/http/request.ts';
 import { directAccess } from '../shared/direct-wiring.ts';
 import { streamedHandler } from '../shared/http.ts';
@@ -28,7 +28,8 @@ const replies = new Map<string, Reply>([
   ['/datasets/{datasetId}/files', listSdaFiles],
   ['/ega/token', grantByPassword],
   ['/ega/userinfo', userInfo],
-  ['/ega/stats', ignoreStatistics],
+  // pyEGA3 reports each download, and stops without an answer. The report is not read.
+  ['/ega/stats', async ({ requestId }) => jsonReply(requestId, {})],
   ['/ega/{version}/datasets', listEgaDatasets],
   ['/ega/{version}/datasets/{datasetId}/files', listEgaFiles],
   ['/ega/{version}/files/{fileId}', describeEgaFile],

@@ -3,7 +3,7 @@ import { DataOutError } from '../../errors.ts';
 import { usageError } from '../../terminal/errors.ts';
 import type { Open } from './session.ts';
 
-/** `server-file`: what tells pyEGA3 where this archive is. */
+/** `server-file`: prints {@link serverFile}. */
 export function registerServerFile(program: Command, open: Open): void {
   program
     .command('server-file')
@@ -20,7 +20,7 @@ export function registerServerFile(program: Command, open: Open): void {
     });
 }
 
-/** @param directUrl of the direct API, without a slash at the end */
+/** What tells pyEGA3 where an archive is. @param directUrl of the direct API, without a slash at the end */
 export function serverFile(directUrl: string, version: 1 | 2) {
   return {
     url_auth: `${directUrl}/ega/token`,

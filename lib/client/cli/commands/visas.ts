@@ -10,9 +10,8 @@ import { readSecretFile } from '../secrets.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 const listHelp = `
-Lists the visas of your last sign-in, or of the file that --visa names. They are decoded, not verified.
-
-data-out visas alone does the same.
+Lists the visas of your last sign-in, or of the file that --visa names. They are decoded, not verified. data-out visas alone does the
+same.
 
 Example:
   data-out visas list`;

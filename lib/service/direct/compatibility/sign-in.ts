@@ -21,16 +21,15 @@ export async function grantByPassword(request: HttpRequest, { rules }: SignInEnd
     jsonReply(request.requestId, { error, error_description: text, code: error, requestId: request.requestId }, 400);
   const { body = new Uint8Array() } = request;
   const isForm = /^application\/x-www-form-urlencoded *(;|$)/i.test(singleHeader(request, 'Content-Type') ?? '');
-  if (!isForm || body.length > mostFormBytes) {
-    return refused('invalid_request', `send a form of at most ${mostFormBytes} bytes`);
+  const form = new URLSearchParams(isForm && body.length <= mostFormBytes ? new TextDecoder().decode(body) : '');
+  const [[grant, ...grants], [password, ...passwords]] = [form.getAll('grant_type'), form.getAll('password')];
+  if (grant === undefined || password === undefined || grants.length + passwords.length > 0) {
+    return refused(
+      'invalid_request',
+      `send a form of at most ${mostFormBytes} bytes with one grant_type and one password`,
+    );
   }
-  const form = new URLSearchParams(new TextDecoder().decode(body));
-  const [grants, passwords] = [form.getAll('grant_type'), form.getAll('password')];
-  const [password] = passwords;
-  if (grants.length !== 1 || passwords.length !== 1 || password === undefined) {
-    return refused('invalid_request', 'send grant_type and password, each once');
-  }
-  if (grants[0] !== 'password') return refused('unsupported_grant_type', 'the grant_type must be password');
+  if (grant !== 'password') return refused('unsupported_grant_type', 'the grant_type must be password');
   if (password.length > longestToken) {
     return refused('invalid_grant', `the password must be a visa or a passport of at most ${longestToken} characters`);
   }
@@ -47,12 +46,6 @@ export async function grantByPassword(request: HttpRequest, { rules }: SignInEnd
 export async function userInfo(request: HttpRequest, { rules }: SignInEndpoint): Promise<HttpReply> {
   const { subject } = await verifiedToken(bearerToken(request), rules);
   return jsonReply(request.requestId, { sub: subject.sub });
-}
-
-/** `POST /ega/stats`: pyEGA3 reports each download, and stops without an answer. The report is not read. */
-export async function ignoreStatistics(request: HttpRequest, { rules }: SignInEndpoint): Promise<HttpReply> {
-  await verifiedToken(bearerToken(request), rules);
-  return jsonReply(request.requestId, {});
 }
 
 /** `GET /info`, from which sda-cli's `login` begins. Empty if the deployment has no login. */
