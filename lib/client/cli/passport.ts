@@ -5,10 +5,8 @@ import { parseJson } from '../../common/untrusted-json.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { ifThere, makeFolder, onDisk } from '../api/download/disk/local-disk.ts';
 import { FileLock } from '../api/download/disk/lock.ts';
-import { ClientError } from '../api/errors.ts';
 import { type EarlierSignIn, Issuer } from '../api/login/sign-in.ts';
 import { decodeVisaOrPassport } from '../api/order/decoded-visa.ts';
-import { isLongExpired } from '../api/order/order-rules.ts';
 import type { Transport } from '../api/transport.ts';
 import { writeOutput } from './files/output-file.ts';
 
@@ -64,22 +62,17 @@ export async function renewedVisa(
   const { read, terminal } = use;
   const visa = await read();
   if (!endsSoon(visa, terminal.now())) return visa;
-  if (await earlierSignIn(passportFile)) {
-    // Another command might renew at the same time, and most issuers take a token once.
-    await using _lock = await FileLock.acquire(`${renewalFile(passportFile)}.lock`);
-    const stored = await read();
-    const sign = await earlierSignIn(passportFile);
-    if (!endsSoon(stored, terminal.now()) || !sign) return stored;
-    const issuer = new Issuer(sign, await use.transport(), terminal.signal);
-    const { visas } = await issuer.renew(sign, (renewal) => write(renewalFile(passportFile), renewal, terminal));
-    await write(passportFile, { ga4gh_passport_v1: visas }, terminal);
-    return await read();
-  }
-  const token = decodeVisaOrPassport(visa);
-  if (token === undefined || !isLongExpired(token, terminal.now())) return visa;
-  throw new ClientError('unauthenticated', 'the visas of your last sign-in have expired', {
-    remedy: 'Sign in again: data-out login. With --keep, data-out then renews them without you.',
-  });
+  // The service refuses a visa that nothing renews, and says so.
+  if (!(await earlierSignIn(passportFile))) return visa;
+  // Another command might renew at the same time, and most issuers take a token once.
+  await using _lock = await FileLock.acquire(`${renewalFile(passportFile)}.lock`);
+  const stored = await read();
+  const sign = await earlierSignIn(passportFile);
+  if (!endsSoon(stored, terminal.now()) || !sign) return stored;
+  const issuer = new Issuer(sign, await use.transport(), terminal.signal);
+  const { visas } = await issuer.renew(sign, (renewal) => write(renewalFile(passportFile), renewal, terminal));
+  await write(passportFile, { ga4gh_passport_v1: visas }, terminal);
+  return await read();
 }
 
 function endsSoon(visa: string, now: Date): boolean {

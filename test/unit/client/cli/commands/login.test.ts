@@ -139,7 +139,7 @@ describe('expired visas of a sign-in', () => {
     provider.visas = [visas.expired];
     await run('login');
     const { exitCode, stderr } = await run('list');
-    expect([exitCode, stderr]).toEqual([3, expect.stringContaining('Sign in again: data-out login.')]);
+    expect([exitCode, stderr]).toEqual([3, expect.stringContaining('Get a new visa with data-out login')]);
   });
 });
 
