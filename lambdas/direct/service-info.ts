@@ -11,8 +11,10 @@ const info = serviceInfo();
 const origins = htsgetOrigins();
 const login = deployedLogin();
 
-/** What strangers may ask of the data-out API: both kinds of `service-info`, what web pages may send to htsget, and
- * where sda-cli signs in. */
+/**
+ * What strangers may ask of the direct API: both kinds of `service-info`, what web pages may send to htsget, and where sda-cli
+ * signs in.
+ */
 export async function handler(event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
   const request = requestOf(event);
   const { requestId } = request;

@@ -13,9 +13,9 @@ const output = z.string().min(1);
  * operator's tool, the demonstration and the tests read it. Paths are absolute.
  */
 export const connection = z.object({
-  /** Base URL of the proxy API, without a final slash. */
+  /** Base URL of the delivery API, without a final slash. */
   proxyUrl: z.url(),
-  /** Base URL of the data-out API, without a final slash. Absent where direct access is off. */
+  /** Base URL of the direct API, without a final slash. Absent where direct access is off. */
   dataOutUrl: z.url().optional(),
   s3Endpoint: z.url(),
   sqsEndpoint: z.url(),

@@ -9,9 +9,9 @@ export function stackNames(stage?: string): { readonly storage: string; readonly
  * engine find the stacks' resources by them.
  */
 export const outputs = {
-  /** Base URL of the proxy API, with its stage. It may end in a slash or not. */
+  /** Base URL of the delivery API, with its stage. It may end in a slash or not. */
   proxyUrl: 'ProxyUrl',
-  /** Base URL of the data-out API. Absent where direct access is off. */
+  /** Base URL of the direct API. Absent where direct access is off. */
   dataOutUrl: 'DataOutUrl',
   archiveBucket: 'ArchiveBucketName',
   outboxBucket: 'OutboxBucketName',

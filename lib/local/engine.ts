@@ -39,7 +39,7 @@ import { accountId } from './template/names.ts';
 export interface EngineOptions {
   /** Cloud assembly, as `cdk synth` leaves it. */
   readonly assemblyDir: string;
-  /** Port of the proxy API; the data-out API takes the next one if it is free. @default - any free ports */
+  /** Port of the delivery API; the direct API takes the next one if it is free. @default - any free ports */
   readonly port?: number;
   /** Folder that keeps all state. @default - state is in a temporary folder */
   readonly dataDir?: string;

@@ -107,7 +107,7 @@ export class ClientWorld {
     return { plaintext, container };
   }
 
-  /** Settings of the researcher, secrets apart from what argv shows. @param url of the proxy API */
+  /** Settings of the researcher, secrets apart from what argv shows. @param url of the delivery API */
   env(url = this.service.connection.proxyUrl): Record<string, string> {
     const { username, password } = this.service.connection.archiveUser;
     return {

@@ -50,7 +50,7 @@ export interface SeenRequest {
 const storagePath = /^\/storage\/(\d+)\/([^/]+)(\/.*)$/;
 
 /**
- * A reverse proxy in front of the proxy API that breaks what it is told to break. It passes on the addresses that the API
+ * A reverse proxy in front of the delivery API that breaks what it is told to break. It passes on the addresses that the API
  * gives out as its own, so that storage is also reached through it; storage still sees the host that was signed.
  */
 export class FaultProxy {

@@ -42,7 +42,7 @@ export class InstalledClient {
     return path;
   }
 
-  /** @param url of the proxy API */
+  /** @param url of the delivery API */
   env(url: string): Record<string, string> {
     return {
       HOME: this.root,

@@ -10,7 +10,7 @@ interface Stored {
 }
 
 /**
- * What the client sees of the proxy API and of storage behind it, as docs/api.md says, in one small server: for tests of
+ * What the client sees of the delivery API and of storage behind it, as docs/api.md says, in one small server: for tests of
  * the client alone. The whole service is in `service.ts`.
  */
 export class OutboxServer {
@@ -22,6 +22,8 @@ export class OutboxServer {
   readonly listedAfter: string[] = [];
   /** Headers of storage that are left out. */
   without: readonly string[] = [];
+  /** Whether the listing has pages. */
+  hasPages = true;
   /** Whether storage knows ranges. */
   ranges = true;
   /** The keys of the receipts, as a JWK set; `undefined`: there is no such path. */
@@ -86,6 +88,7 @@ export class OutboxServer {
     this.listedAfter.length = 0;
     this.without = [];
     this.ranges = true;
+    this.hasPages = true;
     this.keySet = undefined;
     this.dripsKeys = false;
     this.tags = true;
@@ -127,8 +130,8 @@ export class OutboxServer {
   }
 
   #list(outgoing: ServerResponse, url: URL): void {
-    const page = Number(url.searchParams.get('page'));
-    const after = url.searchParams.get('after') ?? '';
+    const page = !this.hasPages ? 0 : Number(url.searchParams.get('page'));
+    const after = this.hasPages ? (url.searchParams.get('after') ?? '') : '';
     const size = Number(url.searchParams.get('per_page'));
     const receipts = url.searchParams.get('receipts') === 'true';
     this.listedAfter.push(after);

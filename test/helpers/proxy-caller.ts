@@ -9,7 +9,7 @@ const listing = z.object({
 });
 type ListedFile = z.infer<typeof listing>['files'][number];
 
-/** The proxy API as its callers use it: over HTTP, with their own credentials. */
+/** The delivery API as its callers use it: over HTTP, with their own credentials. */
 export class ProxyCaller {
   readonly #connection: Connection;
   readonly #signal: AbortSignal;

@@ -1,4 +1,4 @@
-/** The process of `RangeServer`: the proxy API as far as a client needs it, and storage, from memory and without end. */
+/** The process of `RangeServer`: the delivery API as far as a client needs it, and storage, from memory and without end. */
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

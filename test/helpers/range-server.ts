@@ -19,11 +19,11 @@ export interface Line {
 }
 
 /**
- * What a client sees of the proxy API and of storage, in its own process and faster than the client: for files
+ * What a client sees of the delivery API and of storage, in its own process and faster than the client: for files
  * larger than memory, and for measuring. It looks at no credentials.
  */
 export class RangeServer {
-  /** Base URL of the proxy API. */
+  /** Base URL of the delivery API. */
   readonly url: string;
   readonly #process: ChildProcess;
 

@@ -240,7 +240,7 @@ export class Service {
     return fetch(this.url(path), { headers: this.researcher(visa), redirect: 'manual', ...init });
   }
 
-  /** A request of the data-out API; `token` is a visa or a passport, `headers` of `init` override. */
+  /** A request of the direct API; `token` is a visa or a passport, `headers` of `init` override. */
   direct(path: string, token?: string, init: RawRequest = {}): Promise<RawReply> {
     const headers = { ...(token !== undefined && { Authorization: `Bearer ${token}` }), ...init.headers };
     return rawRequest(this.connection.dataOutUrl, path, { ...init, headers });

@@ -15,10 +15,13 @@ export interface TemplateJson {
   readonly Outputs?: Readonly<Record<string, { readonly Value: Json }>>;
 }
 
-/** What is in other lines already, is a hash, or is checked by its meaning in `test/infra`. */
+/**
+ * What is in other lines already, is a hash, or is checked by its meaning: log groups in `rules.test.ts`, the dashboard in
+ * `watching.test.ts`, and permissions in `security-rules.resilience.ts`.
+ */
 const leftOut =
   /^(ApiGateway::(Deployment|RequestValidator|Resource)|CloudWatch::Dashboard|Lambda::(Permission|Version)|Logs::LogGroup)$/;
-/** `test/grants/grants.md` is the list of the grants; a difference between two templates shows those that change. */
+/** `test/grants/grants.tsv` is the list of the grants; a difference between two templates shows those that change. */
 const ofGrants = /^IAM::\w+ Functions/;
 const longest = 170;
 

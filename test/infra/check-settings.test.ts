@@ -23,6 +23,14 @@ describe('settings', () => {
     ['target.account', { target: { account: '12', region: 'eu-north-1' } }],
     ['archiveKind', { archiveKind: 'fega/x' }],
     ['outboxExpiryDays', { outboxExpiryDays: 0 }],
+    ['withdrawal', { withdrawal: 'delete' as 'purge' }],
+    ['urlLifetimeSeconds', { urlLifetimeSeconds: 3601 }],
+    ['throttling.requestsPerSecond', { throttling: { ...settings.throttling, requestsPerSecond: 10_001 } }],
+    ['throttling.burst', { throttling: { ...settings.throttling, burst: 5001 } }],
+    [
+      'throttling.export.requestsPerSecond',
+      { throttling: { ...settings.throttling, export: { requestsPerSecond: 0, burst: 10 } } },
+    ],
     ['concurrency.fileExports', { concurrency: { exportRequests: 2, fileExports: 1 } }],
     ['database.minCapacity', { database: { minCapacity: 0.3, maxCapacity: 1, backupDays: 1 } }],
     ['database.maxCapacity', { database: { minCapacity: 4, maxCapacity: 2, backupDays: 1 } }],
@@ -43,6 +51,7 @@ describe('settings', () => {
     ['login.clientId', { login: { issuer: 'https://login.example.org/', clientId: '' } }],
     ['login.scopes[0]', { login: { issuer: 'https://login.example.org/', clientId: 'x', scopes: ['openid email'] } }],
     ['logRetentionDays', { logRetentionDays: 91 as 90 }],
+    ['bucketLogRetentionDays', { bucketLogRetentionDays: 0 }],
     ['auditRetentionDays', { auditRetentionDays: 29 }],
     // Rows must outlive the containers, which they tell of.
     ['auditRetentionDays', { outboxExpiryDays: 30, auditRetentionDays: 59 }],
@@ -128,6 +137,14 @@ describe('settings of every kind', () => {
         ...['domains.proxy.certificateArn', 'otherArchiveBuckets[0].keyArn'],
       ].map((name) => `${name}${expected}`),
     );
+  });
+
+  test('are refused when their ARNs disagree, also without a target', () => {
+    const { target: _, ...anywhere } = complete;
+    const otherArchiveBuckets = [{ bucketName: 'archive-2', keyArn: key('two').replace('north', 'west') }];
+    expect(faults({ ...anywhere, otherArchiveBuckets })).toEqual([
+      `otherArchiveBuckets[0].keyArn: expected region eu-north-1 and account ${account}, those of database.clusterArn`,
+    ]);
   });
 
   const { secretArn } = complete.database;

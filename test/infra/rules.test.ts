@@ -6,7 +6,7 @@ import type { Settings } from '../../lib/infra/settings.ts';
 import { addStacks } from '../../lib/infra/stacks.ts';
 import { templateApp } from '../../lib/infra/templates.ts';
 import { assembly } from '../helpers/assembly.ts';
-import { existing } from '../helpers/settings.ts';
+import { account, existing } from '../helpers/settings.ts';
 import { templatesOf } from '../helpers/synthesized.ts';
 import { show } from '../helpers/template.ts';
 import { variants } from '../helpers/variants.ts';
@@ -17,34 +17,109 @@ import { variants } from '../helpers/variants.ts';
 type Any = any;
 
 function stacksOf(change: Partial<Settings>) {
-  const [storage, service] = Object.values(templatesOf({ ...settings, ...change })).map(
-    (template) => template.toJSON() as Any,
-  );
+  const given = { ...settings, ...change };
+  const [storage, service] = Object.values(templatesOf(given)).map((template) => template.toJSON() as Any);
   const resources: Readonly<Record<string, Any>> = { ...storage.Resources, ...service.Resources };
   const ids = (type: string) => Object.keys(resources).filter((id) => resources[id].Type === `AWS::${type}`);
   const all = (type: string): readonly Any[] => ids(type).map((id) => resources[id].Properties);
   const statements = (type: string, property = 'PolicyDocument'): readonly Any[] =>
     all(type).flatMap((each) => each[property]?.Statement ?? []);
-  return { storage, service, resources, ids, all, statements };
+  return { given, storage, service, resources, ids, all, statements };
 }
 
-const every = Object.entries(variants).map(([name, change]) => [name, stacksOf(change)] as const);
+/** Every number of days that differs from the default. */
+const otherDays: Partial<Settings> = {
+  outboxExpiryDays: 7,
+  logRetentionDays: 60,
+  bucketLogRetentionDays: 400,
+  database: { minCapacity: 0.5, maxCapacity: 8, backupDays: 3 },
+  // With it, the CDK's own function also has a log group.
+  logKeys: 'customer',
+};
+const every = Object.entries({ ...variants, 'other-days': otherDays }).map(
+  ([name, change]) => [name, stacksOf(change)] as const,
+);
 const defaults = stacksOf({});
 const functionName = (id: string) => /Functions([A-Za-z]+?)(Function|Role)/.exec(id)?.[1];
 const list = (value: Any): readonly Any[] => [value].flat();
+const named = (id: string) => show({ Ref: id });
+/** A value as text, which is the same when the settings name an account and a region. */
+const anywhere = (value: Any) =>
+  show(value)
+    .replace(/^arn:aws:/, 'arn:AWS::Partition:')
+    .replace(account, 'AWS::AccountId')
+    .replace('eu-north-1', 'AWS::Region');
 
-describe.each(every)('grants (%s)', (_, { service, resources, ids, all, statements }) => {
+/** A statement as one line for each action of each principal or resource, with the names of what else it has. */
+function sentences({ Effect, Action, Principal = {}, Resource = [], ...others }: Any): string[] {
+  const ends = [...Object.values(Principal), ...list(Resource)].map(anywhere);
+  return list(Action).flatMap((action) => ends.map((end) => [Effect, action, end, ...Object.keys(others)].join(' ')));
+}
+
+/** The roles that serve no function: who may assume each, its grants, and its policies of AWS. */
+const otherRoles: Readonly<Record<string, readonly string[]>> = {
+  Operators: [
+    'Allow sts:AssumeRole arn:AWS::Partition:iam::AWS::AccountId:root',
+    'Allow sqs:SendMessage DeliveriesQueue',
+    'Allow sqs:SendMessage FileExportsQueue',
+    'Allow sqs:SendMessage SmallFileExportsQueue',
+  ],
+  AWSCDKTriggerCustomResourceProvider: [
+    'Allow sts:AssumeRole lambda.amazonaws.com',
+    'Allow lambda:InvokeFunction FunctionsMigrateFunction:*',
+    'Allow lambda:InvokeFunction FunctionsProtectFunction:*',
+    'service-role/AWSLambdaBasicExecutionRole',
+  ],
+  ApiGatewayLogs: [
+    'Allow sts:AssumeRole apigateway.amazonaws.com',
+    'service-role/AmazonAPIGatewayPushToCloudWatchLogs',
+  ],
+};
+
+/** The roles that may send to each work queue. */
+const senders: Readonly<Record<string, readonly string[]>> = {
+  ExportRequests: ['Export'],
+  FileExports: ['ConsumeExport', 'Operators', 'StageFile', 'SweepDeliveries'],
+  SmallFileExports: ['ConsumeExport', 'Operators', 'SweepDeliveries'],
+  Deliveries: ['Operators', 'RecordDeadLetters', 'StageFile', 'SweepDeliveries', 'Withdraw'],
+};
+
+/** What the access logs may have of a request: nothing that a caller words. */
+const logged = [
+  '$context.authorizer.principalId',
+  '$context.error.responseType',
+  '$context.extendedRequestId',
+  '$context.httpMethod',
+  '$context.identity.sourceIp',
+  '$context.integration.responseTransferMode',
+  '$context.integration.timeToAllHeaders',
+  '$context.integration.timeToFirstContent',
+  '$context.integrationLatency',
+  '$context.requestId',
+  '$context.requestTimeEpoch',
+  '$context.resourcePath',
+  '$context.responseLatency',
+  '$context.responseLength',
+  '$context.status',
+];
+
+describe.each(every)('grants (%s)', (_, { given, service, resources, ids, all, statements }) => {
+  const functions = ids('Lambda::Function').filter((id) => functionName(id));
+  const roles = functions.map((id) => resources[id].Properties.Role['Fn::GetAtt'][0]);
+  const policiesOf = (role: string) =>
+    all('IAM::Policy').filter(({ Roles }) => Roles.some(({ Ref }: Any) => Ref === role));
+
   test('of a function are in one policy of one role, which no other function has', () => {
-    const functions = ids('Lambda::Function').filter((id) => functionName(id));
     expect(functions.length).toBeGreaterThan(14);
-    const roles = functions.map((id) => resources[id].Properties.Role['Fn::GetAtt'][0]);
     expect(new Set(roles).size).toBe(functions.length);
     for (const role of roles) {
       // A path would replace the role, and a policy of another kind would not be in the table of grants.
       const { Properties } = resources[role];
       expect(Object.keys(Properties).sort()).toEqual(['AssumeRolePolicyDocument', 'Description']);
-      expect(JSON.stringify(Properties.AssumeRolePolicyDocument)).toContain('{"Service":"lambda.amazonaws.com"}');
-      expect(all('IAM::Policy').filter(({ Roles }) => Roles.some(({ Ref }: Any) => Ref === role))).toHaveLength(1);
+      expect(Properties.AssumeRolePolicyDocument.Statement).toEqual([
+        { Effect: 'Allow', Action: 'sts:AssumeRole', Principal: { Service: 'lambda.amazonaws.com' } },
+      ]);
+      expect(policiesOf(role)).toHaveLength(1);
     }
   });
 
@@ -77,16 +152,24 @@ describe.each(every)('grants (%s)', (_, { service, resources, ids, all, statemen
     for (const { Principal } of allowed) expect(JSON.stringify(Principal)).not.toContain('*');
   });
 
-  test('of roles that serve no function have a row in the table', () => {
+  test('of roles that serve no function are these, and have a row in the table', () => {
     const page = readFileSync(join(import.meta.dirname, '../grants/grants.md'), 'utf8');
-    const names = ids('IAM::Role').filter((id) => !functionName(id));
-    const shown = names.map((id) => id.replace(/(CustomResourceProvider)?Role[0-9A-F]{8}$/, ''));
-    expect(shown.filter((name) => !page.includes(`\n| \`${name}\` | `))).toEqual([]);
+    const others = ids('IAM::Role').filter((id) => !roles.includes(id));
+    const found = others.map((id) => {
+      const { AssumeRolePolicyDocument, ManagedPolicyArns = [], Policies = [] } = resources[id].Properties;
+      const documents = [...Policies, ...policiesOf(id)].map(({ PolicyDocument }) => PolicyDocument);
+      const allowed = [AssumeRolePolicyDocument, ...documents].flatMap(({ Statement }) => Statement).flatMap(sentences);
+      const ofAws = ManagedPolicyArns.map((arn: Any) => /:policy\/([^"]+)/.exec(JSON.stringify(arn))?.[1]);
+      return [id.replace(/(CustomResourceProvider)?Role[0-9A-F]{8}$/, ''), [...allowed, ...ofAws]] as const;
+    });
+    const { ApiGatewayLogs: _, ...withoutLogs } = otherRoles;
+    expect(Object.fromEntries(found)).toEqual(given.apiGatewayLogRole === 'create' ? otherRoles : withoutLogs);
+    expect(found.filter(([name]) => !page.includes(`\n| \`${name}\` | `))).toEqual([]);
     expect(JSON.stringify(service)).not.toContain('"PermissionsBoundary"');
   });
 });
 
-describe.each(every)('walls (%s)', (_, { service, resources, ids, all, statements }) => {
+describe.each(every)('walls (%s)', (_, { given, service, resources, ids, all, statements }) => {
   test('keep plain HTTP out of each bucket, queue and topic', () => {
     for (const [type, of] of [
       ['S3::Bucket', 'S3::BucketPolicy'],
@@ -114,25 +197,53 @@ describe.each(every)('walls (%s)', (_, { service, resources, ids, all, statement
     expect(tls).toHaveLength(ids('S3::Bucket').length);
   });
 
-  test('let messages into a queue from the roles alone that are granted to send them', () => {
-    const granted = (queue: string) =>
-      all('IAM::Policy').flatMap(({ Roles, PolicyDocument }) => {
-        const isOf = ({ Action, Resource }: Any) =>
-          list(Action).includes('sqs:SendMessage') && list(Resource).some((one) => show(one) === queue);
-        return PolicyDocument.Statement.some(isOf) ? Roles.map(show) : [];
-      });
-    for (const { Queues, PolicyDocument } of all('SQS::QueuePolicy')) {
-      const queue = show(Queues[0]);
-      const [refusal, ...others] = PolicyDocument.Statement.filter(({ Action }: Any) => Action !== 'sqs:*');
+  test('let messages into a queue from its senders alone', () => {
+    const closed = all('SQS::QueuePolicy').map(({ Queues: [queue, ...others], PolicyDocument }) => {
       expect(others).toEqual([]);
-      expect(refusal).toMatchObject({ Effect: 'Deny', Principal: { AWS: '*' }, Action: 'sqs:SendMessage' });
-      if (queue.includes('DeadLetters')) {
-        expect(refusal.Condition).toEqual({ Bool: { 'aws:PrincipalIsAWSService': 'false' } });
-        continue;
-      }
-      const admitted = list(refusal.Condition.ArnNotEquals['aws:PrincipalArn']).map(show);
-      expect(admitted.toSorted(), queue).toEqual(granted(queue).toSorted());
-      expect(admitted.length).toBeGreaterThan(0);
+      const name = show(queue).replace(/Queue$/, '');
+      const known = senders[name]?.filter((role) => role !== 'Withdraw' || given.withdrawal !== 'off');
+      const [refusal, ...more] = PolicyDocument.Statement.filter(({ Action }: Any) => Action !== 'sqs:*');
+      expect(more).toEqual([]);
+      expect(refusal).toEqual({
+        ...{ Effect: 'Deny', Principal: { AWS: '*' }, Action: 'sqs:SendMessage' },
+        Resource: { 'Fn::GetAtt': [queue.Ref, 'Arn'] },
+        Condition: known
+          ? { ArnNotEquals: { 'aws:PrincipalArn': expect.anything() } }
+          : { Bool: { 'aws:PrincipalIsAWSService': 'false' } },
+      });
+      const admitted = list(refusal.Condition.ArnNotEquals?.['aws:PrincipalArn'] ?? []).map(show);
+      expect(admitted.map((role) => role.replace(/^Functions|Role$/g, '')).sort(), name).toEqual(known ?? []);
+      return name;
+    });
+    expect(closed.sort()).toEqual(
+      Object.keys(senders)
+        .flatMap((name) => [name, `${name}DeadLetters`])
+        .sort(),
+    );
+  });
+
+  test('seal each queue, those with visas under their own key, and let in the dead letters of one queue', () => {
+    const stack = `DataOutService${given.stage ? `-${given.stage}` : ''}`;
+    for (const id of ids('SQS::Queue')) {
+      const { KmsMasterKeyId, SqsManagedSseEnabled, QueueName, RedriveAllowPolicy } = resources[id].Properties;
+      const [, name = '', isEnd] = /^(\w+?)(DeadLetters)?Queue$/.exec(named(id)) ?? [];
+      const hasVisas = name === 'ExportRequests';
+      expect(KmsMasterKeyId && show(KmsMasterKeyId), id).toBe(hasVisas ? 'ExportRequestsKey' : undefined);
+      expect(SqsManagedSseEnabled, id).toBe(hasVisas ? undefined : true);
+      expect(QueueName, id).toBe(isEnd ? undefined : `${stack}-${name}`);
+      const { redrivePermission, sourceQueueArns = [] } = RedriveAllowPolicy ?? {};
+      expect([redrivePermission, ...sourceQueueArns.map(anywhere)], id).toEqual(
+        isEnd ? ['byQueue', `arn:AWS::Partition:sqs:AWS::Region:AWS::AccountId:${stack}-${name}`] : [undefined],
+      );
+    }
+  });
+
+  test('keep the functions from changing their passwords', () => {
+    const clusters = all('RDS::DBCluster');
+    expect(clusters).toHaveLength('clusterArn' in given.database ? 0 : 1);
+    for (const { DBClusterParameterGroupName } of clusters) {
+      const { Parameters } = resources[DBClusterParameterGroupName.Ref].Properties;
+      expect(Parameters['rds.restrict_password_commands']).toBe('1');
     }
   });
 
@@ -161,6 +272,18 @@ describe.each(every)('walls (%s)', (_, { service, resources, ids, all, statement
     expect(strangers.filter((route) => !known.test(route))).toEqual([]);
   });
 
+  test('take TLS 1.2 or newer alone, at the host names of the settings where they have some', () => {
+    const { proxy, dataOut } = given.domains ?? {};
+    const names = all('ApiGateway::DomainName').map(({ DomainName }) => DomainName);
+    expect(names.sort()).toEqual([proxy, dataOut].flatMap((domain) => domain?.name ?? []).sort());
+    for (const api of [...all('ApiGateway::RestApi'), ...all('ApiGateway::DomainName')]) {
+      expect(api.SecurityPolicy).toBe('SecurityPolicy_TLS13_1_2_PFS_PQ_2025_09');
+      expect(api.EndpointAccessMode).toBe('STRICT');
+    }
+    const closed = ids('ApiGateway::RestApi').filter((id) => resources[id].Properties.DisableExecuteApiEndpoint);
+    expect(closed.map(named).sort()).toEqual([...(dataOut ? ['DataOutApi'] : []), ...(proxy ? ['ProxyApi'] : [])]);
+  });
+
   test('word what API Gateway refuses as a problem document, with literal headers and the request id', () => {
     for (const { ResponseType, StatusCode, ResponseParameters, ResponseTemplates } of all(
       'ApiGateway::GatewayResponse',
@@ -177,9 +300,8 @@ describe.each(every)('walls (%s)', (_, { service, resources, ids, all, statement
 
   test('keep out of the logs what a caller words', () => {
     for (const { AccessLogSetting, MethodSettings } of all('ApiGateway::Stage')) {
-      expect(AccessLogSetting.Format).not.toMatch(
-        /\$context\.(path|error\.message|identity\.userAgent|authorizer\.detail|requestOverride)/,
-      );
+      const values = Object.values<string>(JSON.parse(AccessLogSetting.Format));
+      expect(values.filter((value) => !logged.includes(value))).toEqual([]);
       for (const each of MethodSettings) expect(each).toMatchObject({ LoggingLevel: 'OFF', DataTraceEnabled: false });
     }
   });
@@ -189,11 +311,11 @@ describe.each(every)('walls (%s)', (_, { service, resources, ids, all, statement
   });
 });
 
-describe.each(every)('retention (%s)', (name, { storage, service, resources, ids, all }) => {
-  test('of the storage stack, and of the queues, is for ever, except after a first deployment that fails', () => {
+describe.each(every)('retention (%s)', (_, { given, storage, service, resources, ids, all }) => {
+  test('of the storage stack, and of the queues with their policies, is for ever, except after a first deployment that fails', () => {
     const kept = [
       ...Object.entries<Any>(storage.Resources),
-      ...ids('SQS::Queue').map((id) => [id, resources[id]] as const),
+      ...[...ids('SQS::Queue'), ...ids('SQS::QueuePolicy')].map((id) => [id, resources[id]] as const),
     ];
     expect(kept.length).toBeGreaterThan(30);
     for (const [id, { DeletionPolicy, UpdateReplacePolicy }] of kept) {
@@ -201,22 +323,39 @@ describe.each(every)('retention (%s)', (name, { storage, service, resources, ids
     }
     // Absent rather than false, so that no later deployment takes the protection away.
     for (const cluster of all('RDS::DBCluster')) expect(cluster).not.toHaveProperty('DeletionProtection');
-    for (const bucket of all('S3::Bucket').filter(({ VersioningConfiguration }) => VersioningConfiguration)) {
-      expect(JSON.stringify(bucket.LifecycleConfiguration)).not.toContain('Expiration');
-    }
   });
 
-  test('of logs is longer than that of the stack, under the key of the settings', () => {
+  test('of archived bodies has no end, not even for a version, and that of other objects and backups is set', () => {
+    const buckets = ids('S3::Bucket').map((id) => {
+      const { VersioningConfiguration, LifecycleConfiguration } = resources[id].Properties;
+      return [named(id), VersioningConfiguration?.Status ?? 'once', LifecycleConfiguration.Rules] as const;
+    });
+    const rule = (Id: string, rest: object) => ({ Id, Status: 'Enabled', ...rest });
+    const uploads = rule('unfinished-uploads', { AbortIncompleteMultipartUpload: { DaysAfterInitiation: 2 } });
+    const expiry = (ExpirationInDays: number) => rule('expiry', { ExpirationInDays });
+    const direct = rule('direct', { Prefix: 'direct/', ExpirationInDays: 1 });
+    expect(buckets.sort()).toEqual([
+      ['AccessLogs', 'once', [expiry(given.bucketLogRetentionDays)]],
+      ...(given.archiveBucket ? [] : [['ArchiveBucket', 'Enabled', [uploads]]]),
+      ['OutboxBucket', 'once', [expiry(given.outboxExpiryDays), direct, uploads]],
+    ]);
+    const backups = all('RDS::DBCluster').map(({ BackupRetentionPeriod }) => BackupRetentionPeriod);
+    expect(backups).toEqual('backupDays' in given.database ? [given.database.backupDays] : []);
+  });
+
+  test('of logs is that of the settings and longer than the stack, under the key of the settings', () => {
+    const isOurs = given.logKeys === 'customer';
     const groups = ids('Logs::LogGroup').map((id) => resources[id]);
     expect(groups.length).toBeGreaterThan(15);
     for (const { Properties, DeletionPolicy } of groups) {
       expect(DeletionPolicy).toBe('Retain');
       // A group that was kept would be in the way of another one of its name.
       expect(Properties).not.toHaveProperty('LogGroupName');
-      expect(Properties.KmsKeyId !== undefined).toBe(/switched-on/.test(name));
+      expect(Properties.RetentionInDays).toBe(given.logRetentionDays);
+      expect(Properties.KmsKeyId && show(Properties.KmsKeyId)).toBe(isOurs ? 'LogKey' : undefined);
     }
     for (const { LoggingConfig } of all('Lambda::Function')) {
-      if (/switched-on/.test(name)) expect(ids('Logs::LogGroup')).toContain(LoggingConfig.LogGroup.Ref);
+      if (isOurs) expect(ids('Logs::LogGroup')).toContain(LoggingConfig.LogGroup.Ref);
     }
   });
 
@@ -235,23 +374,33 @@ describe.each(every)('retention (%s)', (name, { storage, service, resources, ids
 
 describe('what one function alone does', () => {
   /** The denials that depend on the caller, as resource, actions and the pattern of the admitted role. */
-  const denials = ({ statements }: typeof defaults) =>
-    [...statements('S3::BucketPolicy'), ...statements('KMS::Key', 'KeyPolicy')].flatMap((statement) =>
-      statement.Condition?.ArnNotLike
-        ? [[show(statement.Resource), statement.Action, show(statement.Condition.ArnNotLike['aws:PrincipalArn'])]]
-        : [],
-    );
+  const denials = ({ statements }: typeof defaults) => {
+    const all = [...statements('S3::BucketPolicy'), ...statements('KMS::Key', 'KeyPolicy')];
+    const ofOthers = all.filter(({ Condition }) => /aws:PrincipalArn/.test(JSON.stringify(Condition)));
+    return ofOthers.map(({ Resource, Action, Condition, ...others }) => {
+      expect(others).toEqual({ Effect: 'Deny', Principal: { AWS: '*' } });
+      expect(Condition).toEqual({ ArnNotLike: { 'aws:PrincipalArn': expect.anything() } });
+      return [show(Resource), Action, anywhere(Condition.ArnNotLike['aws:PrincipalArn'])];
+    });
+  };
   const role = (names: string) => `arn:AWS::Partition:iam::AWS::AccountId:role/${names}`;
   const writing = ['s3:PutObject', 's3:ReplicateObject'];
   const recipient = '?'.repeat(64);
 
-  test('is to write its part of the outbox, and to sign receipts', () => {
-    expect(denials(defaults)).toEqual([
-      [`OutboxBucket/${recipient}/*.c4gh`, writing, role('DataOutService-FunctionsStageFileRole*')],
-      [`OutboxBucket/${recipient}/*.delivery.jws`, writing, role('DataOutService-FunctionsSettleDeliveryR*')],
-      ['OutboxBucket/direct/*', writing, role('DataOutService-FunctionsDirectFileRole*')],
-      ['*', 'kms:Sign', role('DataOutService-FunctionsSettleDeliveryR*')],
+  test.each(every)('is to write its part of the outbox, and to sign receipts (%s)', (_, stacks) => {
+    const { given, all } = stacks;
+    const of = (name: string) => role(`DataOutService${given.stage ? `-${given.stage}` : ''}-Functions${name}*`);
+    const signing = all('KMS::Key').filter(({ KeyUsage }) => KeyUsage === 'SIGN_VERIFY');
+    expect(signing).toHaveLength(given.receiptKeys ?? 1);
+    expect(denials(stacks)).toEqual([
+      [`OutboxBucket/${recipient}/*.c4gh`, writing, of('StageFileRole')],
+      [`OutboxBucket/${recipient}/*.delivery.jws`, writing, of('SettleDeliveryR')],
+      ['OutboxBucket/direct/*', writing, of('DirectFileRole')],
+      ...signing.map(() => ['*', 'kms:Sign', of('SettleDeliveryR')]),
     ]);
+    for (const { KeyPolicy } of signing) {
+      expect(KeyPolicy.Statement.filter(({ Effect }: Any) => Effect === 'Deny')).toHaveLength(1);
+    }
   });
 
   // CloudFormation cuts stack and logical id when both are long. Such names were seen in AWS, for other stacks.

@@ -145,6 +145,18 @@ describe('a key that is disabled or deleted', () => {
     expect(named).toContain(`arn:aws:kms:eu-north-1:${account}:key/bodies`);
   });
 
+  test('is found by rules of which the alarm counts each message that does not arrive', () => {
+    for (const { template, alarms } of all) {
+      const rules = Object.entries<Properties>(template.findResources('AWS::Events::Rule'));
+      const telling = rules.filter(([, { Properties }]) => messagesOf(Properties).length > 0).map(([id]) => id);
+      const counted = alarms.KeyDeletionUndelivered.Metrics.flatMap(({ MetricStat }: Properties) =>
+        MetricStat ? MetricStat.Metric.Dimensions.map(({ Value }: Properties) => Value.Ref) : [],
+      );
+      expect(counted.sort()).toEqual(telling.sort());
+    }
+    expect(rules(of('manyKeys'))).toHaveLength(4);
+  });
+
   test('no event pattern is longer than EventBridge takes, whatever the number of keys', () => {
     const arn = `arn:aws:kms:ap-southeast-1:${account}:key/mrk-1234abcd12ab34cd56ef1234567890ab`;
     const all = calls(of('manyKeys'));

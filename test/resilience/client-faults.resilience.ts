@@ -51,7 +51,7 @@ test('connections that are cut after so many bytes are taken up', async () => {
   expect(bytesPassed(faults)).toBeLessThan(container.length + 6 * 1_200_000);
 });
 
-test('a proxy API that breaks off its answers is asked again', async () => {
+test('a delivery API that breaks off its answers is asked again', async () => {
   await whole([
     { on: 'api', path: /files/, fault: { kind: 'cut', bytes: 20 } },
     { on: 'api', path: /files/, fault: { kind: 'refuse' }, skip: 1 },

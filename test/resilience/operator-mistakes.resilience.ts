@@ -98,21 +98,6 @@ test('an issuer of smoke tests ends the synth of a deployment for production, an
   expect(taken.status, String(taken.stderr)).toBe(0);
 }, 60_000);
 
-test('a disk that is full at the start is named', async ({ skip }) => {
-  const disk = mountSmallDisk(join(folder, 'disk'), '1m') ?? skip('needs the right to mount a small disk');
-  try {
-    await assembly();
-    const state = join(folder, 'disk/state');
-    const argv = [join(root, 'bin/start.ts'), '--data-dir', state];
-    const { status, stdout, stderr } = spawnSync(process.execPath, argv, { encoding: 'utf8' });
-    const said = `the disk of ${state} is full: make room there, or name a folder on another disk with --data-dir\n`;
-    // A part of the engine that runs already may say so as well.
-    expect([status, stdout, stderr.replace(/^the embedded SQS engine: .*\n/m, '')]).toEqual([1, '', said]);
-  } finally {
-    disk.unmount();
-  }
-}, 180_000);
-
 test('a disk that fills up while a file is added is named; with more room the same command adds it', async ({
   skip,
 }) => {

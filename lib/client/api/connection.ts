@@ -13,7 +13,7 @@ export interface BasicCredentials {
 
 /** One service, with the user's credentials. Secrets come from functions, so that a renewed file is read again. */
 export interface ServiceConnection {
-  /** Base URL of the proxy API; its path ends in `/`. */
+  /** Base URL of the delivery API; its path ends in `/`. */
   readonly proxyUrl: URL | undefined;
   /** Gives the visa or passport. */
   readonly visa: () => Promise<string>;

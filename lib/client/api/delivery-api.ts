@@ -54,12 +54,12 @@ interface Stoppable {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The proxy API: administrators ask for exports, researchers read their outbox. */
+/** The delivery API: administrators ask for exports, researchers read their outbox. */
 export class ProxyApi {
   readonly connection: ServiceConnection;
   readonly #url: URL;
 
-  /** @throws ClientError `usage` if the connection has no address of a proxy API */
+  /** @throws ClientError `usage` if the connection has no address of a delivery API */
   constructor(connection: ServiceConnection) {
     if (connection.proxyUrl === undefined) {
       throw new ClientError('usage', 'no address of the service is set', {
@@ -70,18 +70,29 @@ export class ProxyApi {
     this.#url = connection.proxyUrl;
   }
 
-  /** Every container and delivery receipt in the outbox, in name order, page by page. @throws ClientError */
-  async *list(options: Stoppable = {}): AsyncGenerator<ListedFile, void, undefined> {
+  /**
+   * Every container and delivery receipt in the outbox, in name order, page by page.
+   * @param perPage rows that are asked for at once
+   * @throws ClientError
+   */
+  async *list({
+    perPage = rowsPerPage,
+    ...options
+  }: Stoppable & { readonly perPage?: number } = {}): AsyncGenerator<ListedFile, void, undefined> {
     for (let after: string | undefined; ; ) {
       // The service reads nothing before the name that the page begins behind.
-      const url = this.#at('files', { inbox: 'false', receipts: 'true', per_page: rowsPerPage, after });
+      const url = this.#at('files', { inbox: 'false', receipts: 'true', per_page: perPage, after });
       const request = { what: 'the listing', as: 'researcher', url, ...options } as const;
       const reply = await authorized(this.connection, request, (each) => readJson(each, pageBytes));
       const { files } = parsed(listing, reply);
+      const [first] = files;
+      if (first && after !== undefined && first.fileName <= after) {
+        throw new ClientError('protocol', 'the service sent a page of its listing twice');
+      }
       for (const { fileName: name, size, modifiedDate, expiryDate } of files) {
         yield { name, size, modified: date(modifiedDate), expires: date(expiryDate) };
       }
-      if (files.length !== rowsPerPage) return;
+      if (files.length !== perPage) return;
       after = files.at(-1)?.fileName;
     }
   }

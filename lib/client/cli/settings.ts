@@ -28,7 +28,7 @@ export interface SettingOptions {
  * name a setting's source and never its value.
  */
 export interface Settings {
-  /** Base URL of the proxy API. */
+  /** Base URL of the delivery API. */
   readonly proxyUrl: URL | undefined;
   /** The visa or passport. A file is read each time, because visas are renewed. */
   readonly visa: (() => Promise<string>) | undefined;

@@ -18,7 +18,7 @@ type DirectApiProps = Pick<ServiceApiProps, 'description' | 'settings'> & Return
 
 const open = { authorizationType: AuthorizationType.NONE } as const;
 
-/** The data-out side's own API: datasets and files for callers with a visa, and GA4GH DRS over the same files. */
+/** The direct API: datasets and files for callers with a visa, and GA4GH DRS over the same files. */
 export class DirectApi extends ServiceApi {
   readonly #authorizer: RequestAuthorizer;
 

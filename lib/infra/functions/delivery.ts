@@ -4,7 +4,7 @@ import type { Settings } from '../settings.ts';
 import { apiTimeout, configureLogin, type FunctionsProps, type Make, openApiFunction, streamTimeout } from './make.ts';
 import type { ServiceFunction } from './service-function.ts';
 
-/** Functions of the proxy, which answer administrators and researchers. */
+/** Functions of the delivery API, which answer administrators and researchers. */
 export function deliveryFunctions(make: Make, { settings, storage }: FunctionsProps) {
   // Password hashes are made to be slow: the functions that check them get more of a processor.
   const authorizeAdmin = make('AuthorizeAdmin', {

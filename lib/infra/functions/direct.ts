@@ -4,7 +4,7 @@ import type { TicketKey } from '../security/ticket-key.ts';
 import { reservedForDirectFiles } from '../settings.ts';
 import { apiTimeout, configureLogin, type FunctionsProps, type Make, openApiFunction, streamTimeout } from './make.ts';
 
-/** Functions of the data-out API, which serve files directly to callers with a visa. */
+/** Functions of the direct API, which serve files directly to callers with a visa. */
 export function directFunctions(make: Make, { settings, storage }: FunctionsProps, ticketKey: TicketKey) {
   const reserved = reservedForDirectFiles(settings);
   const serviceInfo = make('ServiceInfo', {

@@ -39,12 +39,12 @@ export class Functions extends Construct {
     return [authorizeOutbox, exportStatus, ...this.workingInTheBackground, ...direct];
   }
 
-  /** Functions of the proxy, which answer a waiting caller. */
+  /** Functions of the delivery API, which answer a waiting caller. */
   get answeringRequests(): readonly ServiceFunction[] {
     return Object.values(this.delivery).filter((target) => target !== undefined);
   }
 
-  /** Functions of the data-out API. */
+  /** Functions of the direct API. */
   get servingDirectly(): readonly ServiceFunction[] {
     return Object.values(this.direct ?? {});
   }

@@ -117,6 +117,7 @@ function unlessVisibleAlready(error: unknown): void {
 function readMappings(deployment: Deployment, functions: Functions, polling: PollingAccess): readonly Mapping[] {
   return deployment
     .resources('AWS::Lambda::EventSourceMapping')
+    .filter((resource) => resource.property('Enabled') !== false)
     .map((resource) => readMapping(resource, deployment, functions, polling));
 }
 

@@ -17,6 +17,9 @@ export const deleteObjects: Operation = async (_, request, { bucket }) => {
   const document = await receiveDocument(request);
   const keys = elements(document, 'Object').map((object) => textOf(object, 'Key'));
   if (keys.length === 0 || keys.length > s3Limits.page || keys.includes(undefined)) throw malformedXml();
+  for (const name of ['VersionId', 'ETag']) {
+    if (elements(document, name).length > 0) throw notImplemented(`the ${name} of DeleteObjects`);
+  }
   const quiet = textOf(document, 'Quiet') === 'true';
   for (const key of keys) bucket.delete(key ?? '');
   return xmlReply('DeleteResult', quiet ? [] : keys.map((key) => ({ Deleted: { Key: key } })));

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { expectIntact } from '../../../bin/build/node-package.ts';
 import { withoutSignature } from '../../../bin/build/pe.ts';
+import { sbomOf } from '../../../bin/build/sbom.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'data-out-build-'));
 afterAll(() => rm(folder, { recursive: true }));
@@ -51,4 +52,22 @@ describe('the signature of a Windows program', () => {
     expect(() => withoutSignature(program([400, 40]))).toThrow('at the end');
     expect(() => withoutSignature(program([460, 40], 0x10b))).toThrow('64-bit');
   });
+});
+
+test('the list of parts names a package, its scope and its licence, and the libraries of Node.js', () => {
+  const packages = [{ name: '@scope/name', version: '1.2.3', license: 'MIT', text: undefined }];
+  const versions = { ...process.versions, node: '24.1.0', openssl: '3.5.0', nghttp3: '' };
+  const { components } = sbomOf(packages, versions) as { components: readonly Record<string, unknown>[] };
+  expect(components[0]).toEqual({
+    type: 'library',
+    name: '@scope/name',
+    version: '1.2.3',
+    purl: 'pkg:npm/%40scope/name@1.2.3',
+    licenses: [{ expression: 'MIT' }],
+  });
+  expect(components[1]).toMatchObject({ name: 'node', cpe: 'cpe:2.3:a:nodejs:node.js:24.1.0:*:*:*:*:*:*:*' });
+  const libraries = components[1]?.components;
+  expect(libraries).toContainEqual({ type: 'library', name: 'openssl', version: '3.5.0' });
+  expect(libraries).not.toContainEqual(expect.objectContaining({ name: 'nghttp3' }));
+  expect(libraries).not.toContainEqual(expect.objectContaining({ name: 'modules' }));
 });

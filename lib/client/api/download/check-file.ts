@@ -191,6 +191,6 @@ export function compared({ file, receipt }: Expected, found: Found): Verified | 
     remedy:
       'The file is not kept. A new export that is still under way looks like this, because its receipt comes last: run the same ' +
       'command again when the outbox lists a newer receipt. If no export is under way, the file was changed: tell the operator. ' +
-      'Name your key in key_files, or save its public key beside it, so that receipts for other keys are ignored.',
+      'Name your key in key_files if it is missing there, so that receipts for other keys are ignored.',
   });
 }

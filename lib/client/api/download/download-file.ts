@@ -9,6 +9,7 @@ import type { LocalPaths } from './disk/local-name.ts';
 import { FileLock } from './disk/lock.ts';
 import { PartFile, pieceBytes } from './part-file.ts';
 import { ChangedError, restarting, StagedFile } from './staged-file.ts';
+import type { Workers } from './workers.ts';
 
 /** Progress of one file. */
 export type DownloadEvent =
@@ -46,10 +47,11 @@ export interface DownloadFileOptions {
   readonly folders: readonly string[];
   readonly paths: LocalPaths;
   readonly expected: Expected | undefined;
-  /** For one piece. */
+  /** Of the worker that begins the file. */
   readonly memory: Buffer;
-  /** Called when other workers can help. */
-  readonly onAttempt: (attempt: Attempt) => void;
+  readonly workers: Workers;
+  /** Place of the file in the listing. */
+  readonly order: number;
   readonly onEvent: (event: DownloadEvent) => void;
 }
 
@@ -90,7 +92,12 @@ async function keptFile({ file, paths, force, expected, signal, onEvent }: Downl
     onEvent({ type: 'started', name, size, kept: 0 });
     const onBytes = (bytes: number) => onEvent({ type: 'progress', name, bytes });
     const about = { path, claim: expected.file, form: 'container', privateKeys: [], onBytes, signal } as const;
-    const state = (await checkFile(about))?.state;
+    const verdict = await checkFile(about);
+    const state = verdict?.state;
+    if (state === 'cannot_be_read')
+      throw new LocalDiskError(`${path} cannot be read: ${verdict?.detail}`, {
+        remedy: 'Give another folder with --output.',
+      });
     if (state === 'bytes' || state === 'size_only') kept = { verified: state === 'bytes' ? state : undefined };
   } else if (found.isFile() && found.size === size && secondsOf(found.mtime) === secondsOf(modified)) {
     kept = { verified: undefined };
@@ -107,7 +114,7 @@ async function keptFile({ file, paths, force, expected, signal, onEvent }: Downl
       ? 'is not what its receipt lists'
       : 'no delivery receipt names it';
   throw new LocalDiskError(`${path} exists already, and ${why}`, {
-    remedy: 'Give another folder with --output, or --force to replace files.',
+    remedy: 'Give --force to replace it, or another folder with --output.',
   });
 }
 
@@ -119,9 +126,7 @@ async function fetched(options: DownloadFileOptions, size: number): Promise<Veri
   const { paths, file } = options;
   const part = await PartFile.open(paths, { name: file.name, size });
   try {
-    const attempt = new Attempt(options, part, size);
-    options.onAttempt(attempt);
-    return await attempt.run();
+    return await new Attempt(options, part, size).run();
   } catch (error) {
     const differs = error instanceof ClientError && error.code === 'not_verified';
     const isOfUse = part.isOfUse && !differs && !(error instanceof ChangedError);
@@ -132,7 +137,7 @@ async function fetched(options: DownloadFileOptions, size: number): Promise<Veri
 }
 
 /** The pieces of one version of a file. */
-export class Attempt {
+class Attempt {
   readonly #options: DownloadFileOptions;
   readonly #part: PartFile;
   readonly #remote: StagedFile;
@@ -142,7 +147,6 @@ export class Attempt {
   readonly #crcs: bigint[];
   /** Resolves when the first reply has shown the version that the others must have. */
   readonly #begun = Promise.withResolvers<void>();
-  readonly #helping: Promise<void>[] = [];
   readonly #abort = new AbortController();
   readonly #signal: AbortSignal;
   #failure: unknown;
@@ -166,19 +170,23 @@ export class Attempt {
     if (this.#failure !== undefined) this.#open.length = 0;
     onEvent({ type: 'started', name, size, kept });
     if (etag !== undefined) this.#begun.resolve();
+    const helping: Promise<void>[] = [];
+    void this.#join(helping);
     await this.#work(memory, () => true);
-    this.#begun.resolve();
-    await Promise.all(this.#helping);
+    await Promise.all(helping);
     if (this.#failure !== undefined) throw this.#failure;
     return await this.#finish();
   }
 
-  /** Fetches pieces that nobody has taken, until there are none. Of a file without ranges, only one worker can. */
-  async help(memory: Buffer): Promise<void> {
+  /** Gets more workers once the first reply has shown the version that the others must have. */
+  async #join(helping: Promise<void>[]): Promise<void> {
+    const { workers, order } = this.#options;
     await this.#begun.promise;
-    const work = this.#work(memory, () => this.#remote.givesRanges);
-    this.#helping.push(work);
-    await work;
+    const isOfUse = () => this.#remote.givesRanges;
+    while (this.#open.length > 0 && isOfUse()) {
+      const memory = await workers.take(order);
+      helping.push(this.#work(memory, isOfUse).finally(() => workers.give(memory)));
+    }
   }
 
   async #work(memory: Buffer, isOfUse: () => boolean): Promise<void> {
@@ -239,7 +247,7 @@ export class Attempt {
       const found = { size, headerSha256: await headerSha256(this.#part), crc64nvme: formatCrc(joined) };
       verified = compared(expected, found);
     }
-    await this.#part.finish(file.modified, { replaces: force });
+    await this.#part.finish(this.#remote.modified ?? file.modified, { replaces: force });
     return verified;
   }
 }

@@ -4,8 +4,8 @@ import { ClientError, interrupted, UnavailableError } from '../errors.ts';
 import type { Expected } from './check-file.ts';
 import { LocalDiskError, makeFolder } from './disk/local-disk.ts';
 import { localPaths } from './disk/local-name.ts';
-import { type Attempt, type DownloadEvent, downloadFile, type FileResult } from './download-file.ts';
-import { pieceBytes } from './part-file.ts';
+import { type DownloadEvent, downloadFile, type FileResult } from './download-file.ts';
+import { Workers } from './workers.ts';
 
 export interface DownloadFilesOptions {
   readonly proxy: ProxyApi;
@@ -36,20 +36,20 @@ export interface DownloadReport {
 const mostUnavailable = 3;
 
 /**
- * Downloads files of the outbox into one folder. `parallel` workers begin the files in the order of the listing, and then
- * share the pieces that are left. A file that fails does not stop the others, unless they would fail in the same way.
+ * Downloads files of the outbox into one folder. `parallel` workers take the pieces of all files, in the order of the listing. A
+ * file that fails does not stop the others, unless they would fail in the same way.
  * @returns the outcome of each file; only programming errors are thrown
  */
 export async function downloadFiles(options: DownloadFilesOptions): Promise<DownloadReport> {
   const { proxy, folder, parallel, force, expected, place, onEvent = () => undefined, signal } = options;
   const files = [...options.files];
   const results = new Map<ListedFile, FileResult>();
-  /** Of the files that were begun. Workers help with them when no file is left to begin. */
-  const attempts: Promise<Attempt | undefined>[] = [];
+  const workers = new Workers(parallel);
+  const taken = new Set<string>();
   let unavailable = 0;
   let stopped = await failureOf(() => makeFolder(folder));
 
-  const download = async (file: ListedFile, memory: Buffer, onAttempt: (attempt: Attempt) => void) => {
+  const download = async (file: ListedFile, order: number, memory: Buffer) => {
     const { name, size } = file;
     const places = place?.(file) ?? [name];
     const folders = places.slice(0, -1);
@@ -58,8 +58,12 @@ export async function downloadFiles(options: DownloadFilesOptions): Promise<Down
     const error = await failureOf(async () => {
       const paths = localPaths(join(folder, ...folders), places.at(-1) ?? name);
       path = paths.final;
+      // On a disk that ignores case or Unicode forms, the second would replace the first.
+      const onAnyDisk = path.normalize('NFC').toLowerCase();
+      if (taken.has(onAnyDisk)) throw sameLocalFile(name);
+      taken.add(onAnyDisk);
       const about = { proxy, file, folder, folders, paths, force, expected: expected?.(file) };
-      result = { name, path, ...(await downloadFile({ ...about, memory, onAttempt, onEvent, signal })) };
+      result = { name, path, ...(await downloadFile({ ...about, memory, workers, order, onEvent, signal })) };
     });
     result ??= { name, size, path, outcome: 'failed', ...(error && { error }) };
     if (error instanceof UnavailableError) unavailable += 1;
@@ -71,21 +75,20 @@ export async function downloadFiles(options: DownloadFilesOptions): Promise<Down
     onEvent({ type: 'finished', result });
   };
 
-  const queue = files.values();
-  const work = async () => {
-    // The system gives memory for the bytes that are used.
-    const memory = Buffer.allocUnsafeSlow(pieceBytes);
-    for (const file of queue) {
-      if (signal?.aborted) stopped ??= interrupted();
-      if (stopped) break;
-      const { promise, resolve } = Promise.withResolvers<Attempt | undefined>();
-      attempts.push(promise);
-      await download(file, memory, resolve).finally(() => resolve(undefined));
+  const begun: Promise<void>[] = [];
+  for (const [order, file] of files.entries()) {
+    const memory = await workers.take(order);
+    if (signal?.aborted) stopped ??= interrupted();
+    if (stopped) {
+      workers.give(memory);
+      break;
     }
-    for (const attempt of attempts) await (await attempt)?.help(memory);
-  };
-  const ended = await Promise.allSettled(Array.from({ length: parallel }, work));
-  for (const each of ended) if (each.status === 'rejected') throw each.reason;
+    const work = download(file, order, memory).finally(() => workers.give(memory));
+    // It is awaited below, when others may have failed as well.
+    work.catch(() => undefined);
+    begun.push(work);
+  }
+  for (const each of await Promise.allSettled(begun)) if (each.status === 'rejected') throw each.reason;
   // Files that were not begun fail with what stopped the run.
   const all = files.map((file) => {
     const found = results.get(file);
@@ -96,6 +99,12 @@ export async function downloadFiles(options: DownloadFilesOptions): Promise<Down
     return result;
   });
   return { files: all, error: errorOf(all, stopped) };
+}
+
+function sameLocalFile(name: string): LocalDiskError {
+  return new LocalDiskError(`${JSON.stringify(name)} may be the same local file as another one of this run`, {
+    remedy: 'Download the two into different folders.',
+  });
 }
 
 /** The failure of some work; `undefined`: it succeeded. Programming errors are thrown. */

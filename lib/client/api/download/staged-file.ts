@@ -47,6 +47,8 @@ interface ReadOptions {
 }
 
 const sameCommand = 'Run the same command again: it resumes.';
+/** After so many replies with the whole file, the client assumes that a proxy on the way removes ranges. */
+const mostWholeReplies = 2;
 
 /** A staged container, served by storage at addresses that the proxy gives. An address is asked for when it is needed. */
 export class StagedFile {
@@ -54,11 +56,12 @@ export class StagedFile {
   readonly size: number;
   /**
    * Strong entity tag (RFC 9110 § 8.8.3): bytes of two versions must not be mixed. Known from the first reply on, or from an
-   * earlier run. Without one, a later reply of another version would not be noticed.
+   * earlier run. Without one, only another time shows another version.
    */
   etag: string | undefined;
-  /** Whether ranges can be asked for side by side. Otherwise ask for one after the other, in order. */
-  givesRanges = true;
+  #modified: string | undefined;
+  /** Replies with the whole file where a part was asked for. */
+  #wholeReplies = 0;
   readonly #proxy: Pick<ProxyApi, 'connection' | 'location'>;
   #location: Promise<Location> | undefined;
   /** A reply with the whole file, which the next read takes over, where no ranges come. */
@@ -74,6 +77,17 @@ export class StagedFile {
     this.#proxy = proxy;
   }
 
+  /** The time of the version that came. */
+  get modified(): Date | undefined {
+    const time = new Date(this.#modified ?? Number.NaN);
+    return Number.isNaN(time.getTime()) ? undefined : time;
+  }
+
+  /** Whether ranges can be asked for side by side. Otherwise ask for one after the other, in order. */
+  get givesRanges(): boolean {
+    return this.#wholeReplies < mostWholeReplies;
+  }
+
   /**
    * Bytes [start, end). A reply that breaks off is taken up where it broke.
    * @throws ChangedError; ClientError
@@ -81,7 +95,7 @@ export class StagedFile {
   async read(start: number, end: number, options: ReadOptions): Promise<Buffer> {
     const { signal, memory = Buffer.allocUnsafe(end - start), received, begun, retrying } = options;
     const backoff = this.#proxy.connection.transport.backoff(signal);
-    for (let at = start; ; ) {
+    for (let [at, expired] = [start, false]; ; ) {
       const before = at;
       let incoming: Incoming | undefined;
       try {
@@ -97,10 +111,16 @@ export class StagedFile {
         return memory.subarray(0, end - start);
       } catch (error) {
         await incoming?.discard();
-        if (at > before) backoff.progressed();
+        // Without a tag, the bytes that came have to come again.
+        if (at > before && this.etag !== undefined) backoff.progressed();
         if (this.etag === undefined) {
           received?.(start - at);
           at = start;
+        }
+        // Addresses expire under a long download. The next one is asked for at once, and nobody needs to know.
+        if (error instanceof RefusedError && !expired) {
+          expired = true;
+          continue;
         }
         if (error instanceof UnavailableError) retrying?.(error);
         await backoff.failed(error);
@@ -110,9 +130,10 @@ export class StagedFile {
 
   /** Keeps the rest of a reply for the next read. */
   async #keep(incoming: Incoming, end: number): Promise<void> {
-    await this.#whole?.discard();
+    const before = this.#whole;
     const hasMore = incoming.isWhole && end < this.size;
     this.#whole = hasMore ? incoming : undefined;
+    await before?.discard();
     if (!hasMore) await incoming.end();
   }
 
@@ -134,10 +155,9 @@ export class StagedFile {
       };
       // Storage gets no credentials of the user but those in the URL.
       reply = await this.#proxy.connection.transport.send({ url, headers, signal });
-      this.#check(reply, url, `${start}-${end - 1}/${size}`);
+      this.#check(reply, url, { start, end });
       const isWhole = reply.status === 200;
-      this.givesRanges = !isWhole || end - start === size;
-      return new Incoming(reply, isWhole ? 0 : start, isWhole);
+      return new Incoming(this.name, reply, isWhole ? 0 : start, isWhole);
     } catch (error) {
       await reply?.discard();
       // It may have expired. Another request may have replaced it already. If the file was replaced, the next address says so.
@@ -147,17 +167,17 @@ export class StagedFile {
   }
 
   /** Checks that a reply has the whole file or the range, and the known version. @throws ChangedError; UnavailableError */
-  #check(reply: TransportReply, url: URL, range: string): void {
+  #check(reply: TransportReply, url: URL, { start, end }: { readonly start: number; readonly end: number }): void {
     const { status } = reply;
     const after = retryAfterMs(reply.header('retry-after'));
-    const unusable = (what: string, remedy = sameCommand) =>
-      new UnavailableError(`${this.name}: ${what}`, { remedy, retryAfterMs: after });
+    const unusable = (what: string, remedy = sameCommand, Kind = UnavailableError) =>
+      new Kind(`${this.name}: ${what}`, { remedy, retryAfterMs: after });
     // RFC 9110 § 13.1.1: it is not the version of the entity tag.
     if (status === 412) throw new ChangedError(this.name, this.size);
     if (status !== 200 && status !== 206) {
       const why = status === 403 ? ', as for an address that has expired' : '';
       const remedy = `${sameCommand} If that does not help, tell the operator.`;
-      throw unusable(`storage answered with status ${status}${why}`, remedy);
+      throw unusable(`storage answered with status ${status}${why}`, remedy, status === 403 ? RefusedError : undefined);
     }
     if (/^text\/html/i.test(reply.header('content-type') ?? '')) {
       const remedy = `Your network may ask you to log in: open a page in a browser. ${sameCommand}`;
@@ -165,26 +185,39 @@ export class StagedFile {
     }
     const length = Number(reply.header('content-length') ?? this.size);
     if (status === 200 && length !== this.size) throw unusable(`${length} bytes came instead of ${this.size}`);
-    if (status === 206 && reply.header('content-range') !== `bytes ${range}`) {
+    if (status === 200 && end - start < this.size) {
+      this.#wholeReplies += 1;
+      if (this.givesRanges) throw unusable('storage sent the whole file instead of a part');
+    }
+    if (status === 206 && reply.header('content-range') !== `bytes ${start}-${end - 1}/${this.size}`) {
       throw unusable('storage sent other bytes than it was asked for');
     }
     // A weak tag does not promise the same bytes (RFC 9110 § 8.8.1).
     const [etag] = /^".*$/.exec(reply.header('etag') ?? '') ?? [];
-    if (this.etag !== undefined && etag !== this.etag) throw new ChangedError(this.name, this.size);
+    const modified = reply.header('last-modified');
+    const isOther =
+      this.etag === undefined ? this.#modified !== undefined && modified !== this.#modified : etag !== this.etag;
+    if (isOther) throw new ChangedError(this.name, this.size);
     this.etag = etag;
+    this.#modified = modified;
   }
 }
+
+/** Storage refuses an address, as it does when it has expired. */
+class RefusedError extends UnavailableError {}
 
 /** A reply that is read piece by piece. */
 class Incoming {
   /** Of the first byte that is in memory. */
   position: number;
   readonly isWhole: boolean;
+  readonly #name: string;
   readonly #reply: TransportReply;
   readonly #chunks: AsyncIterator<Uint8Array>;
   #chunk: Uint8Array = new Uint8Array();
 
-  constructor(reply: TransportReply, position: number, isWhole: boolean) {
+  constructor(name: string, reply: TransportReply, position: number, isWhole: boolean) {
+    this.#name = name;
     this.position = position;
     this.isWhole = isWhole;
     this.#reply = reply;
@@ -198,7 +231,10 @@ class Incoming {
       if (found.length > 0) return found;
       this.position += this.#chunk.length;
       const { done, value } = await this.#chunks.next();
-      if (done) throw new UnavailableError('the reply ended too early', { remedy: sameCommand });
+      if (done) {
+        const missing = `${this.#name}: the reply ended ${end - this.position} bytes too early`;
+        throw new UnavailableError(missing, { remedy: sameCommand });
+      }
       this.#chunk = value;
     }
   }

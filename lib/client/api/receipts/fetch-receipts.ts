@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { forEachConcurrently } from '../../../common/concurrently.ts';
 import type { ListedFile, ProxyApi } from '../delivery-api.ts';
-import { ifThere, makeFolder, onDisk } from '../download/disk/local-disk.ts';
+import { makeFolder, onDisk } from '../download/disk/local-disk.ts';
 import { localPaths } from '../download/disk/local-name.ts';
 import { restarting, StagedFile } from '../download/staged-file.ts';
 import type { ReceiptKeys } from './key-set.ts';
 import { ReceiptError } from './receipt.ts';
-import { inParallel, type ReadReceipts, readReceipts } from './receipt-files.ts';
+import { type ReadReceipts, readReceipts } from './receipt-files.ts';
 import { largestReceipt } from './verify-receipt.ts';
 
 export interface FetchReceiptsOptions {
@@ -60,12 +61,12 @@ export async function fetchReceipts(options: FetchReceiptsOptions): Promise<Fetc
 /** Saves receipts in a folder, each of which has its name only once it is whole. @throws LocalDiskError */
 export async function saveReceipts(folder: string, receipts: FetchedReceipts['jws']): Promise<void> {
   await makeFolder(folder);
-  await inParallel([...receipts], 16, async ([name, jws]) => {
+  await forEachConcurrently(receipts, 16, async ([name, jws]) => {
     const { final: path } = localPaths(folder, name);
     const part = join(folder, `.${randomUUID()}.part`);
     await onDisk(path, async () => {
-      // An unchanged one keeps its time.
-      if ((await ifThere(readFile(path)))?.equals(jws)) return;
+      // An unchanged one keeps its time. One that another person made unreadable is replaced.
+      if ((await readFile(path).catch(() => undefined))?.equals(jws)) return;
       try {
         await writeFile(part, jws);
         await rename(part, path);

@@ -1,5 +1,6 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { forEachConcurrently } from '../../../common/concurrently.ts';
 import { type DeliveryReceipt, isReceiptName, receiptSuffix } from '../../../contract/delivery.ts';
 import { diskError, hasCode, ifThere, onDisk } from '../download/disk/local-disk.ts';
 import { ClientError } from '../errors.ts';
@@ -61,7 +62,7 @@ export async function readReceipts(
   // Awaited with the first receipt.
   const asked = sources.length > 0 ? keys() : undefined;
   asked?.catch(() => undefined);
-  await inParallel(sources, parallel, async ({ name, read, verified: keep }) => {
+  await forEachConcurrently(sources, parallel, async ({ name, read, verified: keep }) => {
     try {
       const jws = await read();
       verified.push({ name, receipt: await verifyReceipt(jws, (await asked) as ReceiptKeys) });
@@ -90,19 +91,6 @@ const partsComeLater =
 
 function errorOf(name: string, message: string, remedy: string | undefined): ReceiptError {
   return new ReceiptError(`${name}: ${message}`, { remedy });
-}
-
-/** Works on so many at once. */
-export async function inParallel<T>(
-  items: readonly T[],
-  count: number,
-  work: (item: T) => Promise<void>,
-): Promise<void> {
-  const left = items.values();
-  const worker = async () => {
-    for (const item of left) await work(item);
-  };
-  await Promise.all(Array.from({ length: count }, worker));
 }
 
 /** The file of a receipt. @throws ReceiptError if it cannot be one; LocalDiskError */

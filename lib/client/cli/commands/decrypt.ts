@@ -68,7 +68,7 @@ export function registerDecrypt(program: Command, context: CommandContext): void
       }
       const read = [...files.map(({ input }) => input), sender, passphraseFile];
       const written = files.map(({ output }) => output);
-      await guardOutputs(session, written, read);
+      await guardOutputs(session, written, read, options);
       using keys = new PrivateKeys();
       const readKeys = () => readPrivateKeys(session, keys);
       const decryptOne = decryption(session, options, readKeys, isMany);
@@ -154,7 +154,8 @@ async function explainEmpty(
   const plaintexts = new Set(await readdir(opened).catch(() => []));
   const what = `no file below ${printable(name)} ends in .c4gh`;
   for (const receipt of options.delete ? await receiptNames(folder) : []) {
-    const files: unknown = unverifiedClaims(await readFile(join(folder, receipt), 'utf8'))?.files;
+    const text = await readFile(join(folder, receipt), 'utf8').catch(() => '');
+    const files: unknown = unverifiedClaims(text)?.files;
     const names = Array.isArray(files) ? files.map((file) => String(Object(file).name)) : [];
     if (!names.some((listed) => plaintexts.has(plaintextName(listed)))) continue;
     return output.note(`${what}: nothing is left to decrypt.`);

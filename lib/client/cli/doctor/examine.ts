@@ -51,7 +51,7 @@ async function* address({ terminal }: Session, service: ServiceConnection): Chec
   }
   const now = () => transport.timing.now().getTime();
   const sent = now();
-  // The OpenAPI document of the proxy API.
+  // The OpenAPI document of the delivery API.
   const url = new URL('openapi.json', proxyUrl);
   const request = { what: check, as: 'anyone', url, signal: terminal.signal } as const;
   let document: unknown;
@@ -174,7 +174,7 @@ async function* credentials({ settings, terminal }: Session, proxy: ProxyApi): C
     yield { check, verdict: 'skipped', text: 'not tried: no visa is set' };
     return;
   }
-  const first = yield* attempt(check, () => proxy.list({ signal: terminal.signal }).next());
+  const first = yield* attempt(check, () => proxy.list({ perPage: 1, signal: terminal.signal }).next());
   if (first === undefined) return;
   const outbox = first.done ? 'which is empty' : 'which has files';
   const user = settings.basic ? 'visa, user name and password are' : 'the visa is';

@@ -9,12 +9,14 @@ import type { Session } from '../session.ts';
 /**
  * Protects what cannot be made again: no output may be a file that the command reads, under whatever name, or a private key.
  * @param inputs names of files; the user's own keys need not be among them. `-` and `undefined` are ignored
+ * @param options.force whether outputs that exist are replaced: then one that cannot be read could be a key
  * @throws UsageError, also with --force
  */
 export async function guardOutputs(
   { settings, terminal: { folder } }: Session,
   outputs: readonly string[],
   inputs: readonly (string | undefined)[],
+  { force = false }: { readonly force?: boolean | undefined },
 ): Promise<void> {
   const find = async (name: string | undefined) => {
     if (name === undefined || name === '-') return undefined;
@@ -27,10 +29,10 @@ export async function guardOutputs(
   for (const output of outputs) {
     const file = await find(output);
     if (file === undefined) continue;
-    // Only this user's own keys are protected: a file that cannot be read belongs to another person.
-    const content = file.size <= maxKeyFileBytes ? await readFile(file.path).catch(() => undefined) : undefined;
-    const isKey = content !== undefined && looksLikePrivateKey(content);
-    const what = identities.has(file.identity) ? 'an input' : isKey ? 'a private key' : undefined;
+    const isKey = async () => file.size <= maxKeyFileBytes && looksLikePrivateKey(await readFile(file.path));
+    const found = () => isKey().then((is) => (is ? 'a private key' : undefined));
+    const unreadable = force ? 'a file that cannot be read' : undefined;
+    const what = identities.has(file.identity) ? 'an input' : await found().catch(() => unreadable);
     if (what === undefined) continue;
     throw usageError('--output', `${printable(output)} is ${what}, so it is not replaced`, 'Choose another --output.');
   }

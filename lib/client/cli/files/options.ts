@@ -47,7 +47,7 @@ export async function writeForReaders(
   if (files.length === 0) throw usageError('--recipient', 'no reader is given', remedy);
   const recipients = await Promise.all(files.map((each) => readPublicKey('--recipient', each, terminal)));
   await using input = await openInput(file, terminal);
-  await guardOutputs(session, [name], [file, ...files, passphraseFile]);
+  await guardOutputs(session, [name], [file, ...files, passphraseFile], options);
   await writeOutput(outputOf(name, options, terminal), (sink) => work(sink, input, recipients));
   reportWritten(output, { file, output: name, recipients: recipients.length });
 }

@@ -37,6 +37,13 @@ describe('the listing', () => {
   });
 });
 
+test('a service that knows no pages does not keep the client busy for ever', async () => {
+  for (let index = 0; index < 10_000; index += 1) world.server.put(`${index}.c4gh`, Buffer.alloc(0));
+  world.server.hasPages = false;
+  await expect(all(world.proxy().list())).rejects.toMatchObject({ code: 'protocol' });
+  expect(world.faults.requests).toHaveLength(2);
+});
+
 const connection = (visas: string[]) => {
   const basic = async () => ({ username: 'user', password: 'good-password' });
   const visa = async () => `${visas.length > 1 ? visas.shift() : visas[0]}\n`;

@@ -137,6 +137,7 @@ describe('a forward proxy', () => {
     expect(tunnels[0]?.headers['proxy-authorization']).toBe(`Basic ${Buffer.from('user:password').toString('base64')}`);
     expect(JSON.stringify(tunnels)).not.toContain('visa');
     expect(seen[0]?.headers).toMatchObject({ 'x-ga4gh-visa': 'visa' });
+    expect(seen[0]?.headers).not.toHaveProperty('proxy-authorization');
   });
 
   test.each([

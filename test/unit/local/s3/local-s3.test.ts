@@ -143,6 +143,13 @@ describe('what is not modelled is refused by name', () => {
     expect(await refusal(ask(method, url, headers))).toEqual([501, 'NotImplemented']);
   });
 
+  test.each(['VersionId', 'ETag'])('and the %s of an object in DeleteObjects, which is kept', async (name) => {
+    await ask('PUT', '/b/k');
+    const body = `<Delete><Object><Key>k</Key><${name}>x</${name}></Object></Delete>`;
+    expect(await refusal(ask('POST', '/b?delete', {}, body))).toEqual([501, 'NotImplemented']);
+    expect((await ask('GET', '/b/k')).status).toBe(200);
+  });
+
   test('and a bucket that is missing, by the name of S3', async () => {
     expect(await refusal(ask('GET', '/none/k'))).toEqual([404, 'NoSuchBucket']);
   });

@@ -125,14 +125,15 @@ describe('trouble on the way', () => {
     await expectWhole(large, { stallMs: 300 });
   });
 
-  test('an address that expires is replaced', async () => {
+  test('an address that expires is replaced at once, without a pause or a remark', async () => {
     world.server.put('large.c4gh', large);
     world.server.held = async () => {
       if (requestsTo('storage').length === 1) world.faults.break({ on: 'storage', fault: { kind: 'expire' } });
     };
     await expectWhole(large, { parallel: 1 });
     expect(world.server.count(/stream\/large/)).toBe(2);
-    expect(world.pauses).toHaveLength(1);
+    expect(world.pauses).toEqual([]);
+    expect(eventsOf('retrying')).toEqual([]);
   });
 
   test('after a lost network, a new address is asked for', async () => {
@@ -167,16 +168,8 @@ describe('trouble on the way', () => {
   });
 
   const page = { kind: 'answer', status: 200, headers: { 'content-type': 'text/html' }, body: '<html>' } as const;
-  test('the whole file instead of a part, once, is used, also in the middle and with a resumed file', async () => {
-    world.server.put('large.c4gh', large);
-    for (const skip of [0, 2]) {
-      world.faults.break({ on: 'storage', fault: { kind: 'no range' }, skip });
-      await expectWhole(large, { parallel: 1, force: true });
-    }
-    expect(eventsOf('retrying')).toEqual([]);
-  });
-
   test.each<[string, FaultKind]>([
+    ['the whole file instead of a part', { kind: 'no range' }],
     ['a login page', page],
     ['an empty reply', { kind: 'answer', status: 200, headers: { 'content-length': '0' } }],
     ['another range', { kind: 'answer', status: 206, headers: { 'content-range': 'bytes 0-0/16777217' }, body: 'x' }],
@@ -208,7 +201,8 @@ describe('trouble on the way', () => {
     world.server.put('large.c4gh', large);
     world.server.ranges = false;
     await expectWhole(large);
-    expect(requestsTo('storage')).toHaveLength(1);
+    // The first reply of each worker is given up.
+    expect(requestsTo('storage').length).toBeLessThanOrEqual(3);
   });
 
   test('a small file without a length comes whole', async () => {
@@ -398,16 +392,17 @@ describe('of several files', () => {
     expect(await world.names()).toEqual(['a.c4gh', 'c.c4gh']);
   });
 
-  test('hostile names fail, and nothing is written outside', async () => {
-    const names = ['../up.c4gh', 'a/b.c4gh', '.profile', 'fine.c4gh'];
+  test('hostile names and names that would be one file fail, and nothing is written outside', async () => {
+    const names = ['../up.c4gh', 'a/b.c4gh', '.profile', 'same.c4gh', 'SAME.c4gh', 'fine.c4gh'];
     for (const name of names) world.server.put(name, small);
     const { files } = await world.download();
     expect(files.filter(({ outcome }) => outcome === 'failed').map(({ name }) => name)).toEqual([
       '../up.c4gh',
       'a/b.c4gh',
       '.profile',
+      'SAME.c4gh',
     ]);
-    expect(await world.names()).toEqual(['fine.c4gh']);
+    expect(await world.names()).toEqual(['fine.c4gh', 'same.c4gh']);
   });
 
   test('none is tried any more when the visa is refused', async () => {
