@@ -7,7 +7,7 @@ import { SettingsError } from '../lib/infra/check-settings.ts';
 import { disarmUnbundled, repository } from '../lib/infra/functions/bundling.ts';
 import { securityPacks } from '../lib/infra/security/packs.ts';
 import { addStacks, warnThatNoIssuerIsTrusted } from '../lib/infra/stacks.ts';
-import { parseTrustedIssuers, smokeIssuerFault, type TrustedIssuers } from '../lib/visas/index.ts';
+import { leftOutKeys, parseTrustedIssuers, smokeIssuerFault, type TrustedIssuers } from '../lib/visas/index.ts';
 import { type OperatorSettings, operatorSettings } from './operator-settings.ts';
 import { settings as defaults } from './settings.ts';
 
@@ -22,6 +22,8 @@ async function main(): Promise<void> {
   const trusted = readTrustedIssuers(trustedIssuers);
   const fault = smokeIssuerFault(trusted, settings.purpose);
   if (fault) throw new SettingsError(`${trustedIssuers}: ${fault}`);
+  const notice = leftOutKeys(trusted);
+  if (notice) process.stderr.write(`Note: ${trustedIssuers}: ${notice}\n`);
   const adminPage = settings.adminPage || isOn(adminPageContext);
   const { service } = addStacks(app, { ...settings, adminPage }, trustedIssuers);
   if (trusted.size === 0) warnThatNoIssuerIsTrusted(service, trustedIssuers);

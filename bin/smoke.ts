@@ -5,8 +5,10 @@ import { processTerminal } from '../lib/terminal/process-terminal.ts';
 import { operatorSettingsOrExit } from './operator-settings.ts';
 import { settings as defaults } from './settings.ts';
 
-const expected = ({ stage, archiveKind, deliveryReceipt = true, adminPage = false, archiveCredentials }: Settings) => ({
-  ...{ stage, archiveKind, deliveryReceipt, adminPage, needsPassword: archiveCredentials !== 'when-presented' },
+const expected = (settings: Settings) => ({
+  ...{ stage: settings.stage, archiveKind: settings.archiveKind, deliveryReceipt: settings.deliveryReceipt ?? true },
+  ...{ adminPage: settings.adminPage ?? false, needsPassword: settings.archiveCredentials !== 'when-presented' },
+  ...Object.fromEntries((settings.compatibility ?? []).map((client) => [client, true])),
 });
 process.exitCode = await runSmoke(process.argv.slice(2), processTerminal(), {
   // The engine switches the page on.

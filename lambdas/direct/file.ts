@@ -1,6 +1,7 @@
 import { environment } from '../../lib/contract/environment.ts';
 import { directChallenge } from '../../lib/contract/http.ts';
 import type { ServedFile } from '../../lib/service/direct/access.ts';
+import { serveSdaFile } from '../../lib/service/direct/compatibility/sda.ts';
 import { serveContent, serveFile, serveHeader } from '../../lib/service/direct/serve-file.ts';
 import { s3Client } from '../../lib/service/stores/clients.ts';
 import { s3Outbox } from '../../lib/service/stores/s3/outbox.ts';
@@ -30,9 +31,10 @@ const endpoint = {
 
 /**
  * `GET|HEAD /files/{fileId}[/{name}]`, behind the authorizer, streamed: decrypted on the way, or for a key of the caller. Below it
- * `/header` and `/content`: the two halves of a container.
+ * `/header` and `/content`: the two halves of a container. A container is also behind the path of sda-cli's API v1.
  */
 export const handler = streamedHandler(directChallenge, (request, invocation) => {
+  if (invocation.resource.startsWith('/s3/')) return serveSdaFile(request, endpoint, invocation);
   if (invocation.resource.endsWith('/header')) return serveHeader(request, endpoint);
   if (invocation.resource.endsWith('/content')) return serveContent(request, endpoint);
   return serveFile(request, endpoint, invocation);

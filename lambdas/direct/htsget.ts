@@ -36,8 +36,8 @@ export const handler = streamedHandler(
   directChallenge,
   async (request, { resource, baseUrl }) => {
     if (resource === ticketPartsRoute) return servePart(request, endpoint);
-    const datatype = resource.startsWith('/htsget/reads/') ? 'reads' : 'variants';
-    return serveTicket(request, datatype, baseUrl(), endpoint);
+    const [, datatype] = /^\/htsget\/(reads|variants)\//.exec(resource) ?? [];
+    return serveTicket(request, datatype as 'reads' | 'variants' | undefined, baseUrl(), endpoint);
   },
   {
     origins,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
-import type { EnvironmentVariable } from '../../lib/contract/environment.ts';
+import { type EnvironmentVariable, environment } from '../../lib/contract/environment.ts';
 
 /** Value of a variable that the stack must have set. @throws Error at start-up, so that a bad deployment fails at once. */
 export function required(name: EnvironmentVariable): string {
@@ -20,6 +20,12 @@ export function requiredNumber(name: EnvironmentVariable): number {
 /** As {@link requiredNumber}; `undefined` for a variable that the stack has not set. */
 export function optionalNumber(name: EnvironmentVariable): number | undefined {
   return process.env[name] === undefined ? undefined : requiredNumber(name);
+}
+
+/** Where researchers sign in; `undefined` without the setting `login`. */
+export function deployedLogin(): { readonly issuer: string; readonly clientId: string } | undefined {
+  const login = process.env[environment.login];
+  return login === undefined ? undefined : JSON.parse(login);
 }
 
 /** The JSON document that is deployed beside the bundle under this path. @throws at start-up when it is missing */

@@ -9,6 +9,8 @@ export const environment = {
   archiveKind: 'ARCHIVE_KIND',
   /** `required` or `when-presented`: whether list and stream insist on the central archive's Basic credentials. */
   archiveCredentials: 'ARCHIVE_CREDENTIALS',
+  /** JSON of where researchers sign in: issuer, clientId, scopes. Absent: nowhere. */
+  login: 'LOGIN',
   /** Names of the buckets that hold the archived bodies, separated by commas; the first is the default. */
   archiveBuckets: 'ARCHIVE_BUCKETS',
   /** Name of the bucket that holds staged containers. */

@@ -39,10 +39,7 @@ export const ticketPartsRoute = '/htsget/parts/{id}/{part}';
  */
 export const fileSizeHeader = 'X-File-Size';
 
-/** Headers that carry a recipient's public key; clients in the field send one or another. */
-export const keyHeaders = ['Public-Key', 'X-C4GH-Public-Key', 'Htsget-Context-Public-Key'] as const;
-
 /** Peers of htsget that send the key in this header accept only a reply 206. */
 export const rangeKeyHeader = 'Client-Public-Key';
-/** Headers with the recipient's key of htsget. */
-export const htsgetKeyHeaders = [...keyHeaders, rangeKeyHeader] as const;
+/** Headers that carry a recipient's public key; clients in the field send one or another. */
+export const keyHeaders = ['Public-Key', 'X-C4GH-Public-Key', 'Htsget-Context-Public-Key', rangeKeyHeader] as const;

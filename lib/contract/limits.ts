@@ -21,7 +21,7 @@ export const limits = {
   /** Rows of one page of `GET /files` and of a dataset's files, and the default. */
   filesPerPage: 50_000,
   /** Files of a dataset in one reply without pages: 200 MB hold them where a path has up to some 150 characters. */
-  filesWithoutPages: 400_000,
+  filesWithoutPages: 300_000,
   /** Files of one export of a dataset, whose receipt has 20 parts. */
   filesPerExport: 2_000_000,
   /** Rows of one page of `GET /export/{archive_kind}`. */

@@ -69,13 +69,13 @@ function keptTooShort(values: ReadonlyMap<string, unknown>): readonly string[] {
 }
 
 /** Fields that are about direct access only. */
-const ofDirectAccess = ['concurrency.directFiles', 'domains.dataOut', 'htsget'];
+const ofDirectAccess = ['concurrency.directFiles', 'compatibility', 'domains.dataOut', 'htsget'];
 
 function withoutDirectAccess(values: ReadonlyMap<string, unknown>): readonly string[] {
   if (values.get('directAccess') !== 'off') return [];
   const names = [...values.keys()];
   return ofDirectAccess
-    .filter((field) => names.some((name) => name === field || name.startsWith(`${field}.`)))
+    .filter((field) => names.some((name) => new RegExp(`^${field}([.[]|$)`).test(name)))
     .map((field) => `${field}: expected no such field while directAccess is off`);
 }
 

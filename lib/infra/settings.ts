@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { bucketNameFault } from '../common/names.ts';
 import { archiveCredentialsPolicies, withdrawalPolicies } from '../contract/environment.ts';
+import { compatibleClients } from './apis/compatibility.ts';
 
 /**
  * A field that can be left out. Its type has no `undefined`, which the check also accepts as left out.
@@ -141,6 +142,25 @@ export const settingsSchema = z.strictObject({
   withdrawal: optional(z.enum(withdrawalPolicies)).describe(
     'What happens to [containers of a deprecated dataset](runbook.md#withdrawninoutbox): nothing until they expire, an alarm, or deletion.',
   ),
+  login: optional(
+    z.strictObject({
+      issuer: match(
+        /^(https:\/\/[^\s/?#]|http:\/\/(localhost|127\.0\.0\.1)\b)[^\s?#]*$/,
+        'the https:// address of an OpenID provider',
+      ).describe('As its OpenID configuration writes it. It must offer the device flow, and visas at `userinfo`.'),
+      clientId: match(/^\S{1,255}$/, 'a client id without spaces').describe(
+        'Of a public client, without a secret, that [you registered there](trusted-issuers.md#let-researchers-sign-in).',
+      ),
+      scopes: optional(
+        z
+          .array(match(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'a scope'))
+          .readonly()
+          .meta({ expected: 'a list of scopes' }),
+        '`openid`, `ga4gh_passport_v1`',
+      ).describe('What `data-out login` asks for.'),
+    }),
+    'none',
+  ).describe('Where researchers [sign in](trusted-issuers.md#let-researchers-sign-in) to get their visas.'),
   outboxQuotaGib: optional(whole(1, 10_000_000), 'no limit').describe(
     'GiB that [one recipient can have in the outbox](operations.md#a-quota-of-the-outbox).',
   ),
@@ -153,6 +173,12 @@ export const settingsSchema = z.strictObject({
     }),
     'none',
   ),
+  compatibility: optional(
+    z.array(z.enum(compatibleClients)).readonly().meta({ expected: "a list of 'sda' and 'ega'" }),
+    'none',
+  ).describe(
+    '[Clients of other archives](clients.md#sda-cli) whose own routes the direct API has: sda-cli and pyEGA3.',
+  ),
   directAccess: optional(z.enum(['on', 'off']), 'on').describe(
     'Whether [the direct API](operations.md#direct-access-off) exists, with its functions and rights.',
   ),
@@ -160,7 +186,9 @@ export const settingsSchema = z.strictObject({
   throttling: z
     .strictObject({
       ...throttling,
-      export: z.strictObject(throttling).describe('The same for each method at and below `/export`, and for `/admin`.'),
+      export: z
+        .strictObject(throttling)
+        .describe('The same for each method at and below `/export`, for `/admin` and for `/ega/token`.'),
     })
     .describe('Limits of each method of the two APIs, for all callers together.'),
   domains: optional(

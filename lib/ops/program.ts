@@ -11,6 +11,7 @@ import { registerExports } from './commands/exports.ts';
 import { registerLogins } from './commands/logins.ts';
 import { registerOutbox } from './commands/outbox.ts';
 import { registerRetireRelease } from './commands/retire-release.ts';
+import { registerServerFile } from './commands/server-file.ts';
 import { type CommandContext, type Connect, type Open, openSession } from './commands/session.ts';
 import { registerVisa } from './commands/visa.ts';
 import { opsFailure } from './errors.ts';
@@ -26,6 +27,7 @@ const registrations: readonly ((program: Command, open: Open) => void)[] = [
   registerExports,
   registerErase,
   registerVisa,
+  registerServerFile,
   registerRetireRelease,
 ];
 

@@ -196,6 +196,8 @@ export function targetOf(deployment: Deployment) {
   return {
     description,
     connection,
+    /** Base URL of the direct API; `undefined`: there is none. */
+    directUrl: stack[outputs.dataOutUrl],
     /** What stable ids look like here. */
     identifiers: {
       dataset: new RegExp(stack[outputs.datasetIdPattern], 'u'),

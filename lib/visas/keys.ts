@@ -65,13 +65,39 @@ const issuerKey = publicMembers.pipe(verificationKey).transform((jwk, context): 
   return { kid: jwk.kid, alg: jwk.alg, key };
 });
 
-/** The JWK set of an issuer, by `kid`. Members that do not decide whether a key verifies signatures are not used. */
-export const keySet = z.looseObject({ keys: z.array(issuerKey).min(1) }).transform(({ keys }, context) => {
+/** A key that only encrypts (RFC 7517 § 4.2; RFC 7518 § 4.1). */
+const encryptionKey = publicMembers.pipe(
+  z
+    .object({
+      use: z.literal('enc').optional(),
+      alg: z
+        .string()
+        .regex(/^(?:RSA-OAEP|RSA1_5|ECDH-ES)/)
+        .optional(),
+    })
+    .refine(({ use, alg }) => use ?? alg),
+);
+
+/** `undefined` for a key that only encrypts, as published sets hold some. */
+const signingKey = z.unknown().transform((jwk, context): IssuerKey | undefined => {
+  if (encryptionKey.safeParse(jwk).success) return undefined;
+  const { data, error } = issuerKey.safeParse(jwk);
+  for (const { path, message } of error?.issues ?? []) context.addIssue({ code: 'custom', path: [...path], message });
+  return data;
+});
+
+/**
+ * The JWK set of an issuer, by `kid`, and how many keys for encryption were left out. Members that do not decide whether a key
+ * verifies signatures are not used.
+ */
+export const keySet = z.looseObject({ keys: z.array(signingKey).min(1) }).transform(({ keys }, context) => {
   const found = new Map<string, IssuerKey>();
   for (const [index, key] of keys.entries()) {
+    if (key === undefined) continue;
     const message = 'another key of this issuer has the same id';
     if (found.has(key.kid)) context.addIssue({ code: 'custom', path: ['keys', index, 'kid'], message });
     found.set(key.kid, key);
   }
-  return found;
+  if (found.size === 0) context.addIssue({ code: 'custom', path: ['keys'], message: 'no key verifies signatures' });
+  return { byId: found, leftOut: keys.filter((key) => key === undefined).length };
 });

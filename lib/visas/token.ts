@@ -100,20 +100,22 @@ export async function verifyToken(
   if (!issuer?.issues.has(rules.role)) throw new VisaError('untrusted_issuer');
   // AAI 1.2, Passport Clearinghouses 5.3: the pair (iss, jku) is what is trusted.
   if ('jku' in header && issuer.jku !== undefined && header.jku !== issuer.jku) throw new VisaError('untrusted_jku');
-  const key = typeof header.kid === 'string' ? issuer.jwks.get(header.kid) : undefined;
+  const key = typeof header.kid === 'string' ? issuer.jwks.byId.get(header.kid) : undefined;
   if (!key) throw new VisaError('unknown_kid');
   if (key.alg !== header.alg) throw new VisaError('alg_not_allowed');
   await verifySignatureAndTimes(token, key, now);
   if (issuer.audience && 'aud' in claims) checkAudience(claims.aud, issuer.audience);
   const sub = text(claims, 'sub');
-  const expires = numericDate(claims, 'exp');
+  const exp = numericDate(claims, 'exp');
   if ('nbf' in claims) numericDate(claims, 'nbf');
-  if (expires - numericDate(claims, 'iat') > issuer.maxLifetimeSeconds) throw new VisaError('lifetime_too_long');
+  // Some issuers sign for as long as an approval lasts, which can be years.
+  const longest = numericDate(claims, 'iat') + issuer.maxLifetimeSeconds;
+  if (longest + clockSkewSeconds <= now.getTime() / 1000) throw new VisaError('lifetime_too_long');
   const { iss } = issuer;
   const jti = claims.jti;
   const dependsOn = [entryHash({ iss, sub }), ...(typeof jti === 'string' ? [entryHash({ iss, jti })] : [])];
   if (dependsOn.some((hash) => denied.has(hash))) throw new VisaError('denied');
-  return { issuer, header, claims, sub, expiresAt: new Date(expires * 1000), dependsOn };
+  return { issuer, header, claims, sub, expiresAt: new Date(Math.min(exp, longest) * 1000), dependsOn };
 }
 
 /** Passport 1.2, Visa Format; RFC 7519 § 4.1: `exp` is in the future, `iat` and `nbf` are not, all with the leeway. */
@@ -125,7 +127,7 @@ async function verifySignatureAndTimes(token: UnverifiedToken, { key, alg }: Iss
       currentDate: now,
       clockTolerance: clockSkewSeconds,
       requiredClaims: ['sub', 'exp'],
-      // Without it jose does not look at `iat`. An issuer's longest lifetime counts from `iat` to `exp` instead.
+      // Without it jose does not look at `iat`. An issuer's longest lifetime is checked later.
       maxTokenAge: Number.MAX_SAFE_INTEGER,
     });
   } catch (error) {

@@ -117,6 +117,14 @@ export function smokeIssuerFault(
   );
 }
 
+/** Says which issuers publish keys for encryption, which verify no visa and are left out; `undefined` if none does. */
+export function leftOutKeys(issuers: TrustedIssuers): string | undefined {
+  const found = [...issuers.values()].filter(({ jwks }) => jwks.leftOut > 0);
+  if (found.length === 0) return undefined;
+  const counts = found.map(({ iss, jwks }) => `${jwks.leftOut} of ${iss}`).join(', ');
+  return `keys for encryption are ignored: ${counts}`;
+}
+
 /** No normalisation of any kind: what is left of `value` must equal a dataset id (Passport 1.2, value). */
 function datasetIdOf(value: string, from: string): string | undefined {
   if (from === 'value') return value;

@@ -7,10 +7,14 @@ import type { Service } from './service.ts';
 const first = ['visa', 'users', 'archive', 'export', 'exported', 'outbox', 'ticket'];
 
 /** A run of the conformance suite on a service, whose files are archived and exported. */
-export async function conformanceRun({ connection, engine }: Service, onReply?: Run['onReply']) {
+export async function conformanceRun(
+  { connection, engine }: Service,
+  onReply?: Run['onReply'],
+  clients: Pick<Run['expected'], 'sda' | 'ega'> = {},
+) {
   const run = await startLocalRun(connection, {
     ...{ onReply, signal: AbortSignal.timeout(300_000), withoutRole: engine.accounts.withoutRole },
-    expected: { archiveKind: 'fega', deliveryReceipt: true, adminPage: true, needsPassword: true },
+    expected: { archiveKind: 'fega', deliveryReceipt: true, adminPage: true, needsPassword: true, ...clients },
   });
   const passed = new Set<string>();
   for (const check of suite.filter(({ id }) => first.includes(id))) {

@@ -9,6 +9,7 @@ import {
 import '@hyperjump/json-schema/formats';
 import type { Json } from '@hyperjump/json-pointer';
 import { parse } from 'yaml';
+import { compatibleClients } from '../../lib/infra/apis/compatibility.ts';
 
 setShouldValidateFormat(true);
 // Another helper of this process may have switched it off.
@@ -40,8 +41,11 @@ export class OpenApi {
   readonly seen = new Set<string>();
   readonly #uri: string;
 
-  private constructor(name: string, document: Node) {
+  readonly #part: 'always' | 'compatibility';
+
+  private constructor(name: string, document: Node, part: 'always' | 'compatibility') {
     this.document = document;
+    this.#part = part;
     this.#uri = `https://data-out.example.org/${name}`;
     // The validator outlives this module where test files share a process.
     unregisterSchema(this.#uri);
@@ -50,15 +54,16 @@ export class OpenApi {
 
   static #known = new Map<string, OpenApi>();
 
-  /** `docs/openapi/<name>.yaml`; one instance for a test file. */
-  static read(name: 'proxy' | 'data-out'): OpenApi {
-    const known = OpenApi.#known.get(name);
+  /** `docs/openapi/<name>.yaml`; one instance for a test file. The routes for clients of other archives are in another one. */
+  static read(name: 'proxy' | 'data-out', part: 'always' | 'compatibility' = 'always'): OpenApi {
+    const known = OpenApi.#known.get(`${name} ${part}`);
     if (known) return known;
     const api = new OpenApi(
       name,
       parse(readFileSync(new URL(`../../docs/openapi/${name}.yaml`, import.meta.url), 'utf8')),
+      part,
     );
-    OpenApi.#known.set(name, api);
+    OpenApi.#known.set(`${name} ${part}`, api);
     return api;
   }
 
@@ -73,7 +78,7 @@ export class OpenApi {
   get operations(): readonly string[] {
     return Object.entries(this.document.paths as Node).flatMap(([path, item]) =>
       Object.keys(item as Node)
-        .filter((key) => key !== 'parameters')
+        .filter((key) => key !== 'parameters' && this.#part === partOf((item as Record<string, Tagged>)[key]))
         .map((method) => `${method.toUpperCase()} ${path}`),
     );
   }
@@ -198,6 +203,12 @@ export class OpenApi {
 }
 
 type Pointer = readonly string[];
+
+type Tagged = { readonly tags: readonly string[] };
+
+function partOf(operation: Tagged | undefined): 'always' | 'compatibility' {
+  return compatibleClients.some((client) => operation?.tags.includes(client)) ? 'compatibility' : 'always';
+}
 
 function pointerOf(operation: string): Pointer {
   const [method = '', path = ''] = operation.split(' ');

@@ -157,6 +157,7 @@ export async function makeOpsWorld(exports?: ExportPipeline): Promise<OpsWorld> 
   const target: Target = {
     description: 'a deployment in memory',
     connection: undefined,
+    directUrl: 'https://direct.example.org/v1/',
     identifiers: { dataset: /^EGAD\d{1,11}$/u, file: /^EGAF\d{1,11}$/u },
     catalogue,
     bodies: {

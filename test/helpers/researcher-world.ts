@@ -6,9 +6,11 @@ import { join } from 'node:path';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls';
 import { parsePublicKey } from '../../lib/crypt4gh/index.ts';
 import { listen } from '../../lib/local/http.ts';
+import { copyWithSettings } from './assembly-with-settings.ts';
 import { builtPackage } from './built-package.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import { installedProgram, startOf } from './installed-program.ts';
+import type { LoginProvider } from './login-provider.ts';
 import { Service, type VisaChoices } from './service.ts';
 import { mountSmallDisk, type SmallDisk } from './small-disk.ts';
 import { shellWord } from './terminal-process.ts';
@@ -45,8 +47,12 @@ export class ResearcherWorld {
     this.#tls = tls;
   }
 
-  static async start(): Promise<ResearcherWorld> {
-    const service = await Service.start();
+  /** @param provider where she signs in; default: she has a visa file */
+  static async start(provider?: LoginProvider): Promise<ResearcherWorld> {
+    const folder = await mkdtemp(join(tmpdir(), 'data-out-researcher-'));
+    const assemblyDir = join(folder, 'assembly');
+    if (provider) await copyWithSettings(assemblyDir, { login: provider.login });
+    const service = await Service.start(provider && { assemblyDir });
     const faults = await FaultProxy.start(service.connection.proxyUrl);
     const { port: faultsPort, pathname, host } = new URL(faults.url);
     const tls = createTlsServer(testCertificate, (socket) => {
@@ -56,7 +62,6 @@ export class ResearcherWorld {
       behind.on('error', () => socket.destroy());
     });
     const port = await listen(tls, [0]);
-    const folder = await mkdtemp(join(tmpdir(), 'data-out-researcher-'));
     await writeFile(join(folder, 'ca.pem'), testCertificate.cert);
     const walk = await Walk.start({
       programs: {},
@@ -71,6 +76,7 @@ export class ResearcherWorld {
         [`localhost:${port}`]: new URL(address).host,
         [host]: new URL(address).host,
         [service.connection.issuer.iss]: 'https://visas.example.org/',
+        ...(provider && { [provider.issuer]: 'https://login.example.org' }),
       },
       env: { NODE_EXTRA_CA_CERTS: join(folder, 'ca.pem') },
     });
@@ -123,10 +129,10 @@ export class ResearcherWorld {
     return this.#disk !== undefined;
   }
 
-  /** An administrator exports the dataset to the researcher's key, and the files are staged. */
-  async export(publicKeyPath: string): Promise<void> {
+  /** An administrator exports the dataset to the researcher's key, and the files are staged. @param visa default: {@link visa} */
+  async export(publicKeyPath: string, visa?: string): Promise<void> {
     const publicKey = parsePublicKey(await readFile(publicKeyPath));
-    const id = await this.service.exported({ id: dataset, visa: await this.visa(), publicKey });
+    const id = await this.service.exported({ id: dataset, visa: visa ?? (await this.visa()), publicKey });
     await this.service.settled(id, files.length);
   }
 }

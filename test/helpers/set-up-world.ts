@@ -19,11 +19,17 @@ export const visas = {
   foreign: unverifiedToken(visaClaims('EGAD1', { exp: farAhead, iss: 'https://other.example.org/' })),
 } as const;
 
+const about = { name: 'data-out', version: '1.2.3', organization: 'Example Archive', archiveKind: 'fega' };
+
 /** A person at a terminal, a folder, and a service that looks at credentials as docs/api.md says. */
 export class SetUpWorld {
   /** The person's folder. It has `visa.jwt`, `expired.jwt` and `foreign.jwt`. */
   readonly folder: string;
   readonly url: string;
+  /** Where it lets people sign in; `undefined`: nowhere. */
+  login: object | undefined;
+  /** Whether it says that the listing takes a user name and a password. */
+  basicRequired = true;
   /** Whether the listing takes a user name and a password. */
   needsPassword = true;
   username = 'jané 😀';
@@ -102,6 +108,10 @@ export class SetUpWorld {
   #handle({ url = '', headers }: IncomingMessage, outgoing: ServerResponse): unknown {
     const { pathname } = new URL(url, this.url);
     if (pathname === '/v1/openapi.json') return json(outgoing, { openapi: '3.1.0', paths: { '/files': {} } });
+    if (pathname === '/v1/.well-known/data-out') {
+      const { basicRequired, login } = this;
+      return json(outgoing, { ...about, basicRequired, ...(login && { login }) });
+    }
     if (pathname === '/v1/service-info') return json(outgoing, { id: 'org.example.data-out', type: {} });
     if (pathname === '/v1/metadata/datasets') return json(outgoing, ['EGAD1']);
     if (pathname !== '/v1/files') return problem(outgoing, 404, 'there is no such resource');

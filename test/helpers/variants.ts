@@ -19,8 +19,10 @@ export const everything: Required<Omit<Settings, Named>> = {
   deliveryReceipt: true,
   receiptKeys: 2,
   withdrawal: 'purge',
+  login: { issuer: 'https://login.example.org/oidc/', clientId: 'data-out', scopes: ['openid', 'ga4gh_passport_v1'] },
   outboxQuotaGib: 1000,
   htsget: { origins: ['https://genome.example.org'] },
+  compatibility: ['sda', 'ega'],
   directAccess: 'on',
   domains: {
     proxy: { name: 'data.example.org', certificateArn: certificateArn('one') },

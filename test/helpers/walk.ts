@@ -43,6 +43,8 @@ export const shapes: Readonly<Record<string, RegExp>> = {
   'public key': /(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{43}=/g,
   thumbprint: /(?<![\w-])[\w-]{43}(?![\w-])/g,
   time: /\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?)?/g,
+  clock: /\b\d\d:\d\d UTC\b/g,
+  'user code': /\b[B-DF-HJ-NP-TV-XZ]{4}-[B-DF-HJ-NP-TV-XZ]{4}\b/g,
   speed: /\b\d+(?:\.\d+)? (?:[KMGT]i?)?B\/s/g,
   duration: /\b(?:\d+ days|\d+ h \d\d min|\d+ min \d\d s|\d+(?:\.\d+)? ?m?s)\b/g,
   port: /(?<=\b(?:localhost|127\.0\.0\.1):)\d+\b/g,

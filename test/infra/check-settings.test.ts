@@ -47,6 +47,9 @@ describe('settings', () => {
     ['identifiers.file', { identifiers: { file: '^EGAF($' } }],
     ['alarmEmail', { alarmEmail: 'no-address' }],
     ['htsget.origins[0]', { htsget: { origins: ['https://*.example.org'] } }],
+    ['login.issuer', { login: { issuer: 'http://login.example.org/', clientId: 'data-out' } }],
+    ['login.clientId', { login: { issuer: 'https://login.example.org/', clientId: '' } }],
+    ['login.scopes[0]', { login: { issuer: 'https://login.example.org/', clientId: 'x', scopes: ['openid email'] } }],
     ['logRetentionDays', { logRetentionDays: 91 as 90 }],
     ['bucketLogRetentionDays', { bucketLogRetentionDays: 0 }],
     ['auditRetentionDays', { auditRetentionDays: 29 }],
@@ -172,6 +175,7 @@ describe('settings of every kind', () => {
   test.each([
     ['concurrency.directFiles', { concurrency: existing.concurrency }],
     ['domains.dataOut', { domains: { dataOut: domains.dataOut } }],
+    ['compatibility', { compatibility: ['ega'] }],
     ['htsget', { htsget: complete.htsget }],
   ])('are refused for %s while direct access is off', (field, change) => {
     const expected = `${field}: expected no such field while directAccess is off`;

@@ -20,7 +20,7 @@ const version = (major = '0', minor = '0', patch = '0') =>
 function isIn(range: string, given: number): boolean {
   const isMet = (part: string) => {
     if (part === '*') return true;
-    const [, operator, major, minor, patch] = /^(>=|<|\^)?(\d+)(?:\.(\d+)|\.x)?(?:\.(\d+))?$/.exec(part) ?? [];
+    const [, operator, major, minor, patch] = /^(>=|<|\^)?(\d+)(?:\.(\d+)|\.x)?(?:\.(\d+)|\.x)?$/.exec(part) ?? [];
     if (major === undefined) throw new Error(`a range in a form that this test does not know: ${part}`);
     const bound = version(major, minor, patch);
     if (operator === '<') return given < bound;

@@ -1,8 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Match, type Template } from 'aws-cdk-lib/assertions';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { settings } from '../../bin/settings.ts';
+import { compatibilityRoutes, compatibleClients } from '../../lib/infra/apis/compatibility.ts';
 import { assembly } from '../helpers/assembly.ts';
 import { OpenApi } from '../helpers/openapi.ts';
+import { templatesOf } from '../helpers/synthesized.ts';
 import { type Resource, show, stackTemplate } from '../helpers/template.ts';
 
 let folder: string;
@@ -65,5 +69,18 @@ describe.each([
     const { Properties } = service.at(`Functions/${construct}OpenApi/Function`);
     const asset = join(folder, `asset.${Properties.Code.S3Key.replace(/\.zip$/, '')}`);
     expect(JSON.parse(readFileSync(join(asset, 'openapi.json'), 'utf8'))).toEqual(api.document);
+  });
+});
+
+test('docs/openapi/data-out.yaml has the routes for clients of other archives, which a setting adds', () => {
+  const added = compatibleClients.flatMap((client) => compatibilityRoutes[client]);
+  const described = OpenApi.read('data-out', 'compatibility');
+  const routes = added.map(({ method, path }) => `${method} ${path.replace('+}', '}')}`);
+  expect(routes.sort()).toEqual([...described.operations].sort());
+  const { served } = templatesOf({ ...settings, compatibility: compatibleClients });
+  const count = (template: Template) => Object.keys(template.findResources('AWS::ApiGateway::Method')).length;
+  expect(count(served) - count(templatesOf(settings).served)).toBe(added.length);
+  served.hasResourceProperties('AWS::ApiGateway::Stage', {
+    MethodSettings: Match.arrayWith([Match.objectLike({ ResourcePath: '/~1ega~1token', ThrottlingRateLimit: 5 })]),
   });
 });

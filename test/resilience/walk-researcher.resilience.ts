@@ -11,7 +11,7 @@ import { files, ResearcherWorld } from '../helpers/researcher-world.ts';
 import { until } from '../helpers/service.ts';
 import { stepsOf, type Walk, type WalkChoices } from '../helpers/walk.ts';
 
-/** A researcher who follows docs/researchers.md from its first command to its last, and makes the mistakes of docs/troubleshooting.md. */
+/** A researcher with a visa file who follows docs/researchers.md to its last command, and makes the mistakes of docs/troubleshooting.md. */
 const steps = ['docs/researchers.md', 'docs/troubleshooting.md'].flatMap((page) =>
   stepsOf(page, 'test/resilience/walk-researcher.resilience.ts'),
 );
@@ -90,7 +90,6 @@ const stages: Readonly<Record<string, Stage>> = {
     choices: () => ({
       answers: [
         ['Address', 'https://data-out.example.org/v1/'],
-        ['File with your visa', 'visa.jwt'],
         ['User name', 'jane'],
         ['Password', world.password],
         ['File with your private key', ''],

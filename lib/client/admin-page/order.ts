@@ -1,7 +1,8 @@
 import { Crypt4ghError } from '../../crypt4gh/errors.ts';
 import { expectCanonical, publicKeyBytes } from '../../crypt4gh/keys/public-key-form.ts';
 import { type DecodedToken, datasetsOf, decodeVisaOrPassport, expiryOf } from '../api/order/decoded-visa.ts';
-import { doubtsOf, isIdentifier, isLongExpired, isToken, type OrderType, typeOf } from '../api/order/order-rules.ts';
+import { doubtsOf, isIdentifier, isLongExpired, type OrderType, typeOf } from '../api/order/order-rules.ts';
+import { tokenIn } from '../api/visa-choice.ts';
 import type { ExportRequestBody } from './service.ts';
 
 /** An order that can be sent, and its facts for the administrator. Nothing of the visa is verified. */
@@ -14,12 +15,13 @@ export type CheckedOrder = Exclude<ReturnType<typeof checkOrder>, { readonly fau
  */
 export function checkOrder(words: ExportRequestBody, now: Date) {
   const { type } = words;
-  const [id, visaToken, userPublicKey] = [words.id.trim(), words.visaToken.trim(), words.userPublicKey.trim()];
-  const token = isToken(visaToken) ? decodeVisaOrPassport(visaToken) : undefined;
+  const [id, given, userPublicKey] = [words.id.trim(), words.visaToken.trim(), words.userPublicKey.trim()];
+  const visaToken = tokenIn(given, id) ?? '';
+  const token = decodeVisaOrPassport(visaToken);
   const publicKey = readKey(userPublicKey);
   const messages = {
     id: identifierFault(id, type),
-    visaToken: visaToken === '' ? 'paste the researcher’s visa, or choose its file.' : visaFault(token, now),
+    visaToken: given === '' ? 'paste the researcher’s visa, or choose its file.' : visaFault(token, now),
     userPublicKey: typeof publicKey === 'string' ? publicKey : undefined,
   };
   const faults = Object.entries(messages).flatMap(([field, message]) =>

@@ -51,7 +51,8 @@ export function connect(settings: {
 
 async function noVisa(): Promise<never> {
   throw new ClientError('usage', 'no visa is set', {
-    remedy: 'data-out setup asks for it; or name the file of your visa or passport with --visa or DATA_OUT_VISA_FILE.',
+    remedy:
+      'data-out login gets it, if the archive offers that; data-out setup asks for its file; or name the file of your visa or passport with --visa or DATA_OUT_VISA_FILE.',
   });
 }
 

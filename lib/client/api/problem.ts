@@ -53,7 +53,7 @@ export const fewerHeaders =
   'Save the one visa that this needs in a file and name it with --visa, or ask for a passport with fewer visas.';
 
 const newVisa =
-  'Get a new visa, and save it in the same file, or name its file with --visa. If the service refuses that one as well, send this message to the archive.';
+  'Get a new visa with data-out login, or save one in the same file, or name its file with --visa. If the service refuses that one as well, send this message to the archive.';
 
 const codes: Readonly<Record<number, ClientErrorCode>> = {
   401: 'unauthenticated',

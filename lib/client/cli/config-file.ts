@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { parse, stringify, TomlError } from 'smol-toml';
 import * as z from 'zod/mini';
 import { UsageError, usageError } from '../../terminal/errors.ts';
+import { decodedText } from './secrets.ts';
 
 const inQuotes = 'expected text in quotes, not empty';
 const text = z.optional(z.string(inQuotes).check(z.minLength(1, inQuotes)));
@@ -23,11 +24,11 @@ export type ConfigFile = z.infer<typeof schema>;
 
 /** Reads the configuration file. @throws UsageError that names the file and the line or setting, never a value */
 export async function readConfigFile(path: string, mustExist: boolean): Promise<ConfigFile> {
-  const toml = await readFile(path, 'utf8').catch((cause: NodeJS.ErrnoException) => {
-    if (cause.code === 'ENOENT' && !mustExist) return '';
+  const bytes = await readFile(path).catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code === 'ENOENT' && !mustExist) return Buffer.alloc(0);
     throw new UsageError(`the configuration file ${path} cannot be read (${cause.code ?? cause.message})`, { cause });
   });
-  const { data, error } = schema.safeParse(parsed(path, toml));
+  const { data, error } = schema.safeParse(parsed(path, decodedText(bytes)));
   if (data) return data;
   const [issue] = error.issues;
   if (issue?.code !== 'unrecognized_keys') throw usageError(`${path}: ${String(issue?.path[0])}`, `${issue?.message}`);

@@ -7,7 +7,7 @@ import { askSecret } from '../../terminal/prompts.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { ClientError } from '../api/errors.ts';
 import { fileKind } from './file-kind.ts';
-import { readSmallFile, warnWhenOthersCanRead } from './secrets.ts';
+import { decodedText, readSmallFile, warnWhenOthersCanRead } from './secrets.ts';
 import type { Settings } from './settings.ts';
 
 /** Bytes. Real key files have a few hundred. */
@@ -92,9 +92,27 @@ export async function readPrivateKey(path: string, reader: KeyReader): Promise<U
   }
 }
 
+/** The error of a key of another program; `undefined` for any other content. */
+function foreignKey(path: string, content: Uint8Array, cause: unknown): UsageError | undefined {
+  const text = Buffer.from(content).toString('latin1').trimStart();
+  // The blob of an OpenSSH private key has the name of its type.
+  const blob = Buffer.from(/BEGIN OPENSSH PRIVATE KEY-+([^-]*)/.exec(text)?.[1] ?? '', 'base64').toString('latin1');
+  const isPutty = /^PuTTY-User-Key-File-|BEGIN SSH2 PUBLIC KEY/.test(text);
+  const isOther = /BEGIN (?:RSA|EC|DSA) PRIVATE KEY|^(?:ssh-(?:rsa|dss)|ecdsa-sha2-\S+|sk-\S+) /.test(text);
+  if (!isPutty && !isOther && !/ssh-rsa|ssh-dss|ecdsa-sha2-/.test(blob)) return undefined;
+  const what = isPutty ? 'a key of PuTTY' : 'an RSA, ECDSA or DSA key';
+  const remedy = /^PuTTY\S+ ssh-ed25519/.test(text)
+    ? 'Convert it: puttygen FILE.ppk -O private-openssh-new -o FILE; or Conversions, Export OpenSSH key in PuTTYgen.'
+    : 'Crypt4GH needs an Ed25519 or X25519 key: make one by data-out keys generate me.';
+  return new UsageError(`${path} is ${what}, which cannot be used`, { remedy, cause });
+}
+
 /** The bytes of a key file. @param source the option that named it @throws UsageError, ClientError `not_found` */
-export function readKeyFile(source: string, path: string): Promise<Buffer> {
-  return readSmallFile(source, path, maxKeyFileBytes);
+export async function readKeyFile(source: string, path: string): Promise<Buffer> {
+  const bytes = await readSmallFile(source, path, maxKeyFileBytes);
+  // Editors and Windows PowerShell put a mark before text.
+  const hasMark = /^(?:efbbbf|fffe|feff)/.test(bytes.toString('hex', 0, 3));
+  return hasMark ? Buffer.from(decodedText(bytes)) : bytes;
 }
 
 /**
@@ -108,6 +126,8 @@ export async function readPublicKey(source: string, path: string, { folder }: Te
   try {
     return parsePublicKey(bytes);
   } catch (error) {
+    const foreign = foreignKey(absolute, bytes, error);
+    if (foreign) throw foreign;
     const found = fileKind(bytes);
     if (found === undefined || found === 'a public key') throw keyFileError(absolute, error);
     throw found === 'a private key'
@@ -133,6 +153,8 @@ export function keyFileError(
   remedy = `Check --passphrase-file and DATA_OUT_PASSPHRASE, or give neither to be asked. ${forgotten}`,
 ): unknown {
   if (!(error instanceof Crypt4ghError)) return error;
+  const foreign = content && foreignKey(path, content, error);
+  if (foreign) return foreign;
   const found = content && fileKind(content);
   if (found !== undefined && found !== 'a private key') {
     return new UsageError(`${path}: expected a private key, got ${found}`, {

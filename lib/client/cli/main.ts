@@ -7,6 +7,9 @@ type Register = (program: Command, context: CommandContext) => void;
 /** The commands, in the order of `--help`. A run loads only its own command. */
 const commands: Readonly<Record<string, () => Promise<Register>>> = {
   setup: async () => (await import('./commands/setup.ts')).registerSetup,
+  login: async () => (await import('./commands/login.ts')).registerLogin,
+  logout: async () => (await import('./commands/login.ts')).registerLogin,
+  visas: async () => (await import('./commands/visas.ts')).registerVisas,
   keys: async () => (await import('./commands/keys.ts')).registerKeys,
   list: async () => (await import('./commands/list.ts')).registerList,
   download: async () => (await import('./commands/download.ts')).registerDownload,
@@ -50,7 +53,8 @@ export async function runClient(argv: readonly string[], context: CommandContext
 export async function clientProgram(context: CommandContext, argv: readonly string[] = []): Promise<Command> {
   const needsAll = argv.some((word) => ['help', 'completion'].includes(word));
   const named = Object.entries(commands).filter(([name]) => argv.includes(name) && !needsAll);
-  const loaded = await Promise.all((named.length > 0 ? named : Object.entries(commands)).map(([, load]) => load()));
+  const chosen = named.length > 0 ? named : Object.entries(commands);
+  const loaded = new Set(await Promise.all(chosen.map(([, load]) => load())));
   return createProgram(
     context.terminal,
     {

@@ -4,15 +4,15 @@ import { limits } from '../../contract/limits.ts';
 import { UsageError, usageError } from '../../terminal/errors.ts';
 import { type Output, printable } from '../../terminal/output.ts';
 import { ClientError } from '../api/errors.ts';
-import { isToken } from '../api/order/order-rules.ts';
+import { tokenIn, visasOf } from '../api/visa-choice.ts';
 
-/** Bytes of the largest file with a secret: a passport is the largest secret. */
-const maxBytes = limits.passportBytes + 1024;
+/** Bytes of the largest file with a secret: 200 large visas, as a sign-in gives them. */
+const maxBytes = limits.visasPerPassport * limits.visaBytes + 65_536;
 
 /** The secret in a file, without the line end that editors add. @param source names the file in errors */
 export async function readSecretFile(source: string, path: string): Promise<string> {
   const bytes = await readSmallFile(source, path, maxBytes);
-  return bytes.toString('utf8').replace(/\r?\n$/, '');
+  return decodedText(bytes).replace(/\r?\n$/, '');
 }
 
 /** Reads a small file whole. @throws UsageError, ClientError `not_found`: both name `source` and the path */
@@ -48,6 +48,12 @@ export async function warnWhenOthersCanRead(what: string, path: string, output: 
   output.warn(`other users of this machine can read the ${what} ${printable(path)}: run chmod 600 on it`);
 }
 
+/** Text as programs write it: UTF-8, or UTF-16 with its mark, as `>` of Windows PowerShell does. A mark is left out. */
+export function decodedText(bytes: Uint8Array): string {
+  const encodings: Readonly<Record<string, string>> = { fffe: 'utf-16le', feff: 'utf-16be' };
+  return new TextDecoder(encodings[Buffer.from(bytes.subarray(0, 2)).toString('hex')]).decode(bytes);
+}
+
 /** Refuses a token instead of a file name: errors would repeat it. @throws UsageError */
 export function refuseToken(source: string, value: string): void {
   if (!/^\s*eyJ[\w-]+\.[\w-]+\./.test(value)) return;
@@ -58,12 +64,16 @@ function saveIt(what: string): string {
   return `Save the ${what} in a file, and name that file. Other users of this machine can read command lines.`;
 }
 
-/** A visa or passport for a header. @throws UsageError for other text, without repeating it */
-export async function checkedVisa(source: string, value: string): Promise<string> {
-  const token = value.trim();
-  if (isToken(token)) return token;
+/** A visa or passport for a header, by {@link tokenIn}. @throws UsageError for other text, without repeating it */
+export async function checkedVisa(source: string, value: string, dataset?: string): Promise<string> {
+  const token = tokenIn(value, dataset);
+  if (token !== undefined) return token;
+  const visas = visasOf(value);
+  if (visas) {
+    throw usageError(source, `none of its ${visas.length} visas grants a dataset`, 'Ask the data access committee.');
+  }
   // Loaded only now, because it loads Crypt4GH.
-  const found = (await import('./file-kind.ts')).fileKind(token);
+  const found = (await import('./file-kind.ts')).fileKind(value);
   if (found !== undefined) {
     const remedy = 'Name the file in which you saved your visa or passport.';
     throw usageError(source, `expected a visa or passport, got ${found}`, remedy);

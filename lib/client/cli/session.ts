@@ -43,29 +43,48 @@ export function sessionOf(
 ): Session {
   const session = openTerminalSession(terminal, command);
   const { output, progress } = session;
-  const visa = settings.visa && warnedVisa(settings, settings.visa, session);
-  let transport: Transport | undefined;
+  const { visa: stored, visaFile, passportFile } = settings;
+  let transport: Promise<Transport> | undefined;
+  const opened = () => {
+    transport ??= openTransport(settings, terminal, version, retries);
+    return transport;
+  };
+  const current = async (read: () => Promise<string>) => {
+    if (visaFile !== passportFile) return await read();
+    const { renewedVisa } = await import('./passport.ts');
+    return await renewedVisa(passportFile, { read, terminal, transport: opened });
+  };
+  const visa = stored && warnedVisa(settings, () => current(stored), session);
   return {
     ...session,
     settings,
     async service() {
       // On first use, because commands on local files do not need it.
       const { connect } = await import('../api/connection.ts');
-      const { Transport } = await import('../api/transport.ts');
-      const { caFile, insecureHttp, proxyUrl, basic } = settings;
-      const authorities = caFile && (await readSmallFile('certificate authority', caFile, maxAuthorityBytes));
-      transport ??= new Transport({
-        ...{ proxies: terminal.env, extraAuthorities: authorities?.toString('utf8'), insecureHttp },
-        ...{ userAgent: `data-out/${version}`, ...(retries && { retries }) },
-      });
+      const { proxyUrl, basic } = settings;
       const note = (text: string) => output.note(printable(text));
-      return connect({ proxyUrl: proxyUrl?.href, visa, basic, note, transport });
+      return connect({ proxyUrl: proxyUrl?.href, visa, basic, note, transport: await opened() });
     },
     async [Symbol.asyncDispose]() {
       progress.end();
-      await transport?.close();
+      await (await transport?.catch(() => undefined))?.close();
     },
   };
+}
+
+/** HTTP by the settings. Close it. @throws UsageError, ClientError for the file of certificate authorities */
+export async function openTransport(
+  { caFile, insecureHttp }: Pick<Settings, 'caFile' | 'insecureHttp'>,
+  { env }: Terminal,
+  version: string,
+  retries: RetryPolicy | undefined,
+): Promise<Transport> {
+  const authorities = caFile && (await readSmallFile('certificate authority', caFile, maxAuthorityBytes));
+  const { Transport } = await import('../api/transport.ts');
+  return new Transport({
+    ...{ proxies: env, extraAuthorities: authorities?.toString('utf8'), insecureHttp },
+    ...{ userAgent: `data-out/${version}`, ...(retries && { retries }) },
+  });
 }
 
 /** Reads the visa for each request, and warns of each new one that has expired, and once of a file that others can read. */

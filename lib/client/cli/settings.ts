@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { UsageError, usageError } from '../../terminal/errors.ts';
@@ -12,6 +13,8 @@ export interface SettingOptions {
   readonly config?: string | undefined;
   readonly url?: string | undefined;
   readonly visa?: string | undefined;
+  /** That the command is about: a visa for it is chosen. */
+  readonly dataset?: string | undefined;
   readonly username?: string | undefined;
   readonly passwordFile?: string | undefined;
   readonly key?: readonly string[] | undefined;
@@ -29,8 +32,10 @@ export interface Settings {
   readonly proxyUrl: URL | undefined;
   /** The visa or passport. A file is read each time, because visas are renewed. */
   readonly visa: (() => Promise<string>) | undefined;
-  /** The file that the visa comes from, absolute. */
+  /** The file that the visa comes from, absolute. Without a setting it is the passport of a sign-in, if there was one. */
   readonly visaFile: string | undefined;
+  /** What a sign-in stores, as `{"ga4gh_passport_v1":[…]}`. */
+  readonly passportFile: string;
   /** Credentials of HTTP Basic. A password without a setting is asked for once. */
   readonly basic: (() => Promise<{ readonly username: string; readonly password: string }>) | undefined;
   /** Private key files, absolute. */
@@ -96,7 +101,14 @@ export async function readSettings(options: SettingOptions, terminal: Terminal):
   const config = await readConfigFile(path, isNamed);
   const find = finder(terminal, { path, config });
   const url = find('--url', options.url, variables.url, 'url');
-  const visa = find('--visa', options.visa, variables.visa_file, 'visa_file');
+  const passportFile = join(dirname(path), 'passport.json');
+  const signedIn = existsSync(passportFile) && {
+    source: 'your sign-in',
+    value: passportFile,
+    folder: '',
+    isFile: true,
+  };
+  const visa = find('--visa', options.visa, variables.visa_file, 'visa_file') ?? (signedIn || undefined);
   const username = find('--username', options.username, variables.username, 'username');
   const password = find('--password-file', options.passwordFile, variables.password_file, 'password_file');
   const passphrase = find('--passphrase-file', options.passphraseFile, variables.passphrase_file, 'passphrase_file');
@@ -107,8 +119,9 @@ export async function readSettings(options: SettingOptions, terminal: Terminal):
   const givenKeys = options.key?.map((file) => resolve(terminal.folder, file));
   return {
     proxyUrl: url && serviceUrl(url.source, url.value),
-    visa: secretOf(visa, checkedVisa),
+    visa: secretOf(visa, (source, value) => checkedVisa(source, value, options.dataset)),
     visaFile: visa?.isFile ? pathOf(visa) : undefined,
+    passportFile,
     basic: basicOf(username, password, terminal),
     keyFiles: givenKeys ?? (keyOfVariable ? variableKeys : configuredKeys),
     ownKeyFiles: [...new Set([...(givenKeys ?? []), ...variableKeys, ...configuredKeys])],

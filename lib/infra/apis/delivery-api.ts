@@ -7,7 +7,7 @@ import { ServiceApi, type ServiceApiProps } from './service-api.ts';
 
 type DeliveryApiProps = Pick<ServiceApiProps, 'description' | 'settings'> & ReturnType<typeof deliveryFunctions>;
 
-/** The API for administrators and researchers: export, state of exports, list, stream, and the keys of delivery receipts. */
+/** The API for administrators and researchers: export, state of exports, list, stream, keys of delivery receipts, and what the service is. */
 export class DeliveryApi extends ServiceApi {
   constructor(scope: Construct, id: string, props: DeliveryApiProps) {
     const { archiveKind, throttling } = props.settings;
@@ -53,7 +53,9 @@ export class DeliveryApi extends ServiceApi {
       requestValidator: this.api.addRequestValidator('Parameters', { validateRequestParameters: true }),
     });
     this.addGuarded(root.addResource('stream').addResource('{file}'), ['GET', 'HEAD'], props.stream, recipients);
-    const keys = root.addResource('.well-known').addResource('jwks.json');
-    this.addPublic(keys, props.jwks, 'The keys are public: everyone who has a receipt may check it.');
+    const wellKnown = root.addResource('.well-known');
+    const reason = 'The keys are public: everyone who has a receipt may check it.';
+    this.addPublic(wellKnown.addResource('jwks.json'), props.jwks, reason);
+    this.addPublic(wellKnown.addResource('data-out'), props.about, 'Who has no visa yet learns here where to get one.');
   }
 }

@@ -1,9 +1,16 @@
-import { AuthorizationType, IdentitySource, type IResource, type RequestAuthorizer } from 'aws-cdk-lib/aws-apigateway';
+import {
+  AuthorizationType,
+  IdentitySource,
+  type IResource,
+  type RequestAuthorizer,
+  ResponseTransferMode,
+} from 'aws-cdk-lib/aws-apigateway';
 import type { Construct } from 'constructs';
 import { directChallenge, ticketPartsRoute } from '../../contract/http.ts';
 import type { directFunctions } from '../functions/direct.ts';
 import type { ServiceFunction } from '../functions/service-function.ts';
 import { acknowledge } from '../security/rules.ts';
+import { type CompatibilityRoute, compatibilityRoutes, compatibleClients } from './compatibility.ts';
 import { OpenApiDocument } from './openapi-document.ts';
 import { ServiceApi, type ServiceApiProps } from './service-api.ts';
 
@@ -16,9 +23,11 @@ export class DirectApi extends ServiceApi {
   readonly #authorizer: RequestAuthorizer;
 
   constructor(scope: Construct, id: string, props: DirectApiProps) {
+    const clients = compatibleClients.filter((client) => props.settings.compatibility?.includes(client));
     super(scope, id, {
       ...props,
       domain: props.settings.domains?.dataOut,
+      methodThrottling: clients.includes('ega') ? { '/ega/token/POST': props.settings.throttling.export } : {},
       challenge: {
         header: directChallenge,
         detail: 'a visa or a passport is missing: send Authorization: Bearer',
@@ -41,6 +50,7 @@ export class DirectApi extends ServiceApi {
     }
     this.#addDrs(root, props.drs);
     this.#addHtsget(root, props);
+    for (const route of clients.flatMap((client) => compatibilityRoutes[client])) this.#addCompatibility(route, props);
     new OpenApiDocument({ api: this, name: 'data-out', target: props.openApi });
   }
 
@@ -82,6 +92,17 @@ export class DirectApi extends ServiceApi {
     const part = variables.reduce((parent, name) => parent.addResource(name), base.addResource(parts));
     this.#behindVisas(part, ['GET', 'HEAD'], htsget);
     preflight(part);
+  }
+
+  /** A route that only the clients of other archives ask for. */
+  #addCompatibility({ method, path, target, open: reason }: CompatibilityRoute, props: DirectApiProps): void {
+    const resource = this.api.root.resourceForPath(path);
+    if (reason === undefined) this.#behindVisas(resource, [method], props[target]);
+    else {
+      const streamed = target !== 'serviceInfo' && { responseTransferMode: ResponseTransferMode.STREAM };
+      const integration = this.integrate(props[target], streamed);
+      acknowledge(resource.addMethod(method, integration, open), { methodWithoutCredentials: reason });
+    }
   }
 
   #behindVisas(resource: IResource, verbs: readonly string[], target: ServiceFunction, streamed = true): void {

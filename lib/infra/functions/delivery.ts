@@ -1,7 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
 import { environment } from '../../contract/environment.ts';
 import type { Settings } from '../settings.ts';
-import { apiTimeout, type FunctionsProps, type Make, openApiFunction, streamTimeout } from './make.ts';
+import { apiTimeout, configureLogin, type FunctionsProps, type Make, openApiFunction, streamTimeout } from './make.ts';
 import type { ServiceFunction } from './service-function.ts';
 
 /** Functions of the delivery API, which answer administrators and researchers. */
@@ -70,8 +70,20 @@ export function deliveryFunctions(make: Make, { settings, storage }: FunctionsPr
   });
   storage.receiptKeys.grantPublish(jwks);
 
+  // Anyone can call it. It reads its own settings and nothing else.
+  const about = make('About', {
+    entry: 'delivery/about.ts',
+    description: 'Says what this service is, and where researchers sign in',
+    memoryMegabytes: 256,
+    timeout: Duration.seconds(10),
+  });
+  about.configure(environment.archiveKind, settings.archiveKind);
+  about.configure(environment.archiveCredentials, settings.archiveCredentials);
+  about.configure(environment.organizationName, settings.service.organizationName);
+  configureLogin(about, settings);
+
   return {
-    ...{ authorizeAdmin, authorizeOutbox, exportRequest, exportStatus, files, stream, jwks },
+    ...{ about, authorizeAdmin, authorizeOutbox, exportRequest, exportStatus, files, stream, jwks },
     openApi: openApiFunction(make, 'ProxyOpenApi'),
     adminPage: adminPageFunction(make, settings),
   };

@@ -2,7 +2,7 @@ import { Duration } from 'aws-cdk-lib';
 import { environment } from '../../contract/environment.ts';
 import type { TicketKey } from '../security/ticket-key.ts';
 import { reservedForDirectFiles } from '../settings.ts';
-import { apiTimeout, type FunctionsProps, type Make, openApiFunction, streamTimeout } from './make.ts';
+import { apiTimeout, configureLogin, type FunctionsProps, type Make, openApiFunction, streamTimeout } from './make.ts';
 
 /** Functions of the direct API, which serve files directly to callers with a visa. */
 export function directFunctions(make: Make, { settings, storage }: FunctionsProps, ticketKey: TicketKey) {
@@ -64,6 +64,7 @@ export function directFunctions(make: Make, { settings, storage }: FunctionsProp
   storage.archive.grantRead(htsget);
   storage.archiveKeys.grantRead(htsget);
   for (const target of [authorizeVisa, htsget]) ticketKey.grantRead(target);
+  configureLogin(serviceInfo, settings);
   const { origins = [] } = settings.htsget ?? {};
   for (const target of [htsget, serviceInfo]) {
     if (origins.length > 0) target.configure(environment.htsgetOrigins, origins.join(','));

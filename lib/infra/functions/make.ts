@@ -1,4 +1,5 @@
 import { Duration } from 'aws-cdk-lib';
+import { environment } from '../../contract/environment.ts';
 import type { Settings } from '../settings.ts';
 import type { StorageStack } from '../storage-stack.ts';
 import type { ServiceFunction, ServiceFunctionProps } from './service-function.ts';
@@ -19,6 +20,11 @@ export interface FunctionsProps {
 
 /** Makes a function of this name, with the grants that follow from its options. */
 export type Make = (name: string, options: Omit<ServiceFunctionProps, 'logRetentionDays'>) => ServiceFunction;
+
+/** Tells a function where researchers sign in. */
+export function configureLogin(target: ServiceFunction, { login }: Settings): void {
+  if (login) target.configure(environment.login, JSON.stringify({ scopes: ['openid', 'ga4gh_passport_v1'], ...login }));
+}
 
 /** The function that serves the OpenAPI document of an API. */
 export function openApiFunction(make: Make, name: 'ProxyOpenApi' | 'DataOutOpenApi'): ServiceFunction {

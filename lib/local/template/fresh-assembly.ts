@@ -11,7 +11,7 @@ import { synthesize } from './synthesize.ts';
  * `test/infra/synth-inputs.test.ts` checks it.
  */
 const elsewhere = ['client', 'local', 'ops', 'terminal'];
-const sharedRules = ['order', 'errors.ts', 'export-page.ts', 'json.ts'];
+const sharedRules = ['order', 'errors.ts', 'export-page.ts', 'json.ts', 'visa-choice.ts'];
 const fixedInputs = [
   ...sharedRules.map((name) => `lib/client/api/${name}`),
   ...[

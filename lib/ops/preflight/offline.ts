@@ -1,7 +1,7 @@
 import { operatorFiles } from '../../contract/synth.ts';
 import { checkSettings, SettingsError } from '../../infra/check-settings.ts';
 import type { Settings } from '../../infra/settings.ts';
-import { parseTrustedIssuers, smokeIssuerFault, TrustedIssuersError } from '../../visas/index.ts';
+import { leftOutKeys, parseTrustedIssuers, smokeIssuerFault, TrustedIssuersError } from '../../visas/index.ts';
 import { fine, type Outcome, type PreflightResult, review, wrong } from './checks.ts';
 
 /** Oldest Node.js that runs the project's commands. */
@@ -52,7 +52,7 @@ function checkedIssuers({ purpose }: Settings, text: string): Outcome {
     const fault = smokeIssuerFault(trusted, purpose);
     if (fault !== undefined) return wrong(fault, remedy);
     const names = [...trusted.keys()];
-    if (names.length > 0) return fine(names.join(', '));
+    if (names.length > 0) return fine([names.join(', '), leftOutKeys(trusted)].filter(Boolean).join('; '));
     return review('no issuer: every visa will be refused', 'docs/trusted-issuers.md#add-an-issuer');
   } catch (error) {
     if (!(error instanceof TrustedIssuersError || error instanceof SyntaxError)) throw error;

@@ -30,6 +30,9 @@ export interface Expected {
   readonly archiveKind: string;
   readonly deliveryReceipt: boolean;
   readonly adminPage: boolean;
+  /** Whether there are the routes for clients of other archives. @default false */
+  readonly sda?: boolean;
+  readonly ega?: boolean;
   /** Whether list and stream ask for the central archive's password. */
   readonly needsPassword: boolean;
 }

@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { accessRefused } from '../direct/access.ts';
-import type { Checksum, DirectCatalogue } from '../direct/ports.ts';
+import type { Checksum, DatasetFile, DirectCatalogue } from '../direct/ports.ts';
 import { boundedPage, camelRow, count, nilUuid, optional } from '../stores/rds/columns.ts';
 import type { SqlExecutor } from '../stores/rds/data-api.ts';
 import { rdsCatalogue } from './catalogue.ts';
-import { isIngested, newestEvent, nextMembers } from './datasets.ts';
+import { datasetNamed, isIngested, newestEvent, nextMembers } from './datasets.ts';
 
 /** In order of preference: every client knows the first. */
 const checksumTypes: readonly Checksum['type'][] = ['SHA256', 'SHA512', 'SHA384', 'MD5'];
@@ -44,6 +44,19 @@ const plaintextChecksums = `(
   select string_agg(cast(c.type as text) || ':' || c.checksum, ' ')
   from sda.checksums c where c.file_id = f.id and c.source = 'UNENCRYPTED')`;
 
+const listedColumns = `cast(f.id as text) as id, case when ${isIngested} then f.stable_id end as file_id, f.submission_file_path,
+           f.archive_file_size, f.decrypted_file_size, ${plaintextChecksums} as plaintext_checksums`;
+
+/** The file of a row; none that ingestion has not finished. */
+function listedFile({ id: _, fileId, ...file }: z.infer<typeof listedRow>): readonly DatasetFile[] {
+  return fileId === undefined ? [] : [{ fileId, ...file }];
+}
+
+/** Of the dataset `:id`, the files that can be served. */
+const members = `sda.file_dataset fd join sda.files f on f.id = fd.file_id
+         where fd.dataset_id = ${datasetNamed(':id')} and ${isIngested}`;
+const pathWithoutUser = "regexp_replace(f.submission_file_path, '^[^/_]+_[^/_]+/', '')";
+
 /** The queries of direct access on the catalogue. */
 export function directCatalogue(db: SqlExecutor): DirectCatalogue {
   const catalogue = rdsCatalogue(db);
@@ -53,8 +66,7 @@ export function directCatalogue(db: SqlExecutor): DirectCatalogue {
     async *filesOfDataset(datasetId, place = nilUuid) {
       const released = `(select d.id from sda.datasets d where d.stable_id = :id and ${newestEvent} = 'released')`;
       const page = boundedPage(
-        `select cast(f.id as text) as id, case when ${isIngested} then f.stable_id end as file_id, f.submission_file_path,
-           f.archive_file_size, f.decrypted_file_size, ${plaintextChecksums} as plaintext_checksums
+        `select ${listedColumns}
          from ${nextMembers(released, ':after')} page
          join sda.files f on f.id = page.file_id
          order by f.id`,
@@ -67,7 +79,7 @@ export function directCatalogue(db: SqlExecutor): DirectCatalogue {
         const rows = await db.query(listedRow, page, { id: datasetId, after: { uuid: after } });
         const last = rows.at(-1);
         if (!last) break;
-        yield rows.flatMap(({ id: _, fileId, ...file }) => (fileId === undefined ? [] : [{ fileId, ...file }]));
+        yield rows.flatMap(listedFile);
         after = last.id;
       }
       // No rows mean the end, or that the dataset is no longer released. A listing that was cut short must not look
@@ -86,6 +98,27 @@ export function directCatalogue(db: SqlExecutor): DirectCatalogue {
         { id: datasetId, file: fileId },
       );
       return row?.id;
+    },
+
+    async filesAt(datasetId, path, behindUser) {
+      const bare = path.replace(/\.c4gh$/, '');
+      const orBehind = behindUser ? `or ${pathWithoutUser} in (:path, :bare)` : '';
+      const rows = await db.query(
+        listedRow,
+        `select ${listedColumns} from ${members} and (f.submission_file_path in (:path, :bare) ${orBehind})
+         order by f.id limit 2`,
+        { id: datasetId, path: `${bare}.c4gh`, bare },
+      );
+      return rows.flatMap(listedFile);
+    },
+
+    async totalsOf(datasetId) {
+      const [totals] = await db.query(
+        z.object({ files: count, size: count }),
+        `select count(*) as files, coalesce(sum(f.decrypted_file_size), 0) as size from ${members}`,
+        { id: datasetId },
+      );
+      return totals ?? { files: 0, size: 0 };
     },
 
     async factsOf(fileId) {

@@ -16,8 +16,8 @@ import { describePlaintext } from './describe-plaintext.ts';
 import type { Checksum, DirectCatalogue } from './ports.ts';
 import { displayFileName, plaintextMediaType, plaintextTag } from './representation.ts';
 
-/** The one way to the bytes: the plaintext through this service. */
-const plaintextAccessId = 'plaintext';
+/** The ways to the bytes, all through this service: the plaintext, and tickets for regions of it. */
+const accessIds = { plaintext: 'plaintext', htsget: 'htsget' };
 
 export interface DrsEndpoint {
   readonly rules: VisaRules;
@@ -159,8 +159,13 @@ export async function describeObject(request: HttpRequest, baseUrl: string, endp
     mime_type: plaintextMediaType,
     checksums: checksumsOf(checksums, plaintextTag(file)),
     access_methods: [
-      { type: 'https', access_id: plaintextAccessId, authorizations },
-      ...htsgetMethods(fileId, fileName, baseUrl, authorizations),
+      { type: 'https', access_id: accessIds.plaintext, authorizations },
+      ...htsgetUrls(file, baseUrl).map((url) => ({
+        type: 'htsget',
+        access_id: accessIds.htsget,
+        access_url: { url },
+        authorizations,
+      })),
     ],
   };
   endpoint.served({ requestId: request.requestId, fileId, datasetId });
@@ -176,14 +181,10 @@ function checksumsOf(checksums: readonly Checksum[], etag: string) {
   return checksums.map(({ type, value }) => ({ type: checksumNames[type], checksum: value }));
 }
 
-/** Tickets for regions, where the file has reads or variants. htsget takes no token in a body, so no passports. */
-function htsgetMethods(fileId: string, fileName: string, baseUrl: string, authorizations: object) {
-  const datatype = datatypeOf(fileName);
-  if (!datatype) return [];
-  const url = [baseUrl, 'htsget', datatype, encodeURIComponent(fileId)].join('/');
-  return [
-    { type: 'htsget', access_url: { url }, authorizations: { ...authorizations, supported_types: ['BearerAuth'] } },
-  ];
+/** The URL of tickets for regions, if the file has reads or variants. */
+function htsgetUrls(file: ArchivedFile, baseUrl: string): readonly string[] {
+  const datatype = datatypeOf(displayFileName(file));
+  return datatype ? [[baseUrl, 'htsget', datatype, encodeURIComponent(file.fileId)].join('/')] : [];
 }
 
 function portableName(name: string): string {
@@ -234,22 +235,24 @@ const longestBearer = 8192;
 export async function giveAccessUrl(request: HttpRequest, baseUrl: string, endpoint: DrsEndpoint): Promise<HttpReply> {
   const { rules, catalogue } = endpoint;
   const granted = await grantedObject(request, rules, catalogue);
-  if (request.pathParameters.get('access_id') !== plaintextAccessId) {
-    throw new DataOutError(
-      'not_found',
-      `the object has no such access method: its one access_id is ${plaintextAccessId}`,
-    );
-  }
+  const accessId = request.pathParameters.get('access_id') ?? '';
+  if (!Object.hasOwn(accessIds, accessId)) throw noSuchAccess();
   const { fileId } = granted;
   const { token, datasetId } = await headerToken(granted, rules);
   const file = await catalogue.findReleasedFile({ fileId, datasetId });
   if (!file) throw accessRefused();
-  const access = {
-    url: [baseUrl, 'files', ...segmentsOf(file).map(encodeURIComponent)].join('/'),
-    headers: [`Authorization: Bearer ${token}`],
-  };
-  endpoint.served({ requestId: request.requestId, fileId, datasetId, accessId: plaintextAccessId });
-  return jsonReply(request.requestId, access);
+  const plaintext = [baseUrl, 'files', ...segmentsOf(file).map(encodeURIComponent)].join('/');
+  const [url] = accessId === accessIds.htsget ? htsgetUrls(file, baseUrl) : [plaintext];
+  if (url === undefined) throw noSuchAccess();
+  endpoint.served({ requestId: request.requestId, fileId, datasetId, accessId });
+  return jsonReply(request.requestId, { url, headers: [`Authorization: Bearer ${token}`] });
+}
+
+function noSuchAccess(): DataOutError {
+  return new DataOutError(
+    'not_found',
+    'the object has no such access method: its access_id is plaintext or, of reads and variants, also htsget',
+  );
 }
 
 /** With the name at the end, from which many clients read the type. Two names are those of other routes. */

@@ -25,9 +25,9 @@ export function requestedRecipient(request: HttpRequest): Uint8Array | undefined
 
 function requestedFormat(request: HttpRequest): 'plaintext' | 'crypt4gh' {
   const value = singleQuery(request, format);
-  if (value === undefined) return 'plaintext';
+  if (value === undefined || value.toUpperCase() === 'PLAIN') return 'plaintext';
   if (value.toUpperCase() === 'CRYPT4GH') return 'crypt4gh';
-  throw invalidRequest([{ field: format, message: 'must be CRYPT4GH, or absent for the plaintext' }]);
+  throw invalidRequest([{ field: format, message: 'must be CRYPT4GH, or plain, which it also is when absent' }]);
 }
 
 const missingKey: Violation = { field: keyHeaders[0], message: `is missing: send ${keyHeaders.join(', or ')}` };
@@ -42,12 +42,11 @@ export function requiredRecipientKey(request: HttpRequest): Uint8Array {
 /**
  * The public key in one of the key headers; `undefined` when there is none.
  *
- * @param names of the headers that the route knows
  * @returns raw public key
  * @throws `invalid_request` for more than one header, even with the same value, and for a key that cannot be used
  */
-export function recipientKey(request: HttpRequest, names: readonly string[] = keyHeaders): Uint8Array | undefined {
-  const given = names.flatMap((name) =>
+export function recipientKey(request: HttpRequest): Uint8Array | undefined {
+  const given = keyHeaders.flatMap((name) =>
     (request.headers.get(name.toLowerCase()) ?? []).map((value) => ({ name, value })),
   );
   const [only, ...others] = given;

@@ -17,17 +17,27 @@ export interface DatasetsEndpoint {
   readonly catalogue: Pick<Catalogue, 'evaluateAccess'>;
 }
 
-/** `GET /metadata/datasets`: stable ids of the datasets that are granted and released at this moment, sorted. */
+/**
+ * `GET /metadata/datasets`: stable ids of the datasets that are granted and released at this moment, sorted.
+ *
+ * @param shown the document of the reply. Default: the list itself
+ */
 export async function listDatasets(
   request: HttpRequest,
   { rules, catalogue }: DatasetsEndpoint,
-): Promise<HttpReply<string>> {
+  shown: (datasetIds: readonly string[]) => unknown = (datasetIds) => datasetIds,
+): Promise<HttpReply> {
   const { grants } = await verifiedToken(bearerToken(request), rules);
   const { entitlements } = await grantedAndReleased(catalogue, grants);
-  return jsonReply(
-    request.requestId,
-    entitlements.map(({ datasetId }) => datasetId),
-  );
+  return jsonReply(request.requestId, shown(entitlements.map(({ datasetId }) => datasetId)));
+}
+
+/** The dataset in the path, by its stable id, if the caller may have it now. */
+export async function entitledDataset(request: HttpRequest, { rules, catalogue }: DatasetsEndpoint): Promise<string> {
+  const { grants } = await verifiedToken(bearerToken(request), rules);
+  const wanted = { datasetId: pathIdentifier(request, 'datasetId') };
+  const [{ datasetId }] = await entitlementsTo(wanted, grants, catalogue);
+  return datasetId;
 }
 
 export interface DatasetFilesEndpoint {
@@ -45,18 +55,19 @@ export interface DatasetListing {
 /**
  * `GET /metadata/datasets/{datasetId}/files[?per_page][&after]`: the dataset's files, as the field's clients read them,
  * by {@link listReply}.
+ *
+ * @param shown one file of the list
  */
 export async function listDatasetFiles(
   request: HttpRequest,
-  { rules, catalogue, served }: DatasetFilesEndpoint,
+  endpoint: DatasetFilesEndpoint,
+  shown: (datasetId: string, file: DatasetFile) => unknown = entry,
 ): Promise<HttpReply<AsyncIterable<string>>> {
-  const { grants } = await verifiedToken(bearerToken(request), rules);
-  const wanted = { datasetId: pathIdentifier(request, 'datasetId') };
-  const [{ datasetId }] = await entitlementsTo(wanted, grants, catalogue);
-  return listReply(request.requestId, await wantedFiles(request, datasetId, catalogue), {
+  const datasetId = await entitledDataset(request, endpoint);
+  return listReply(request.requestId, await wantedFiles(request, datasetId, endpoint.catalogue), {
     around: ['[', ']'],
-    entry: (file) => entry(datasetId, file),
-    ended: (rows) => served({ requestId: request.requestId, datasetId, rows }),
+    entry: (file) => shown(datasetId, file),
+    ended: (rows) => endpoint.served({ requestId: request.requestId, datasetId, rows }),
   });
 }
 
@@ -76,13 +87,26 @@ async function wantedFiles(
   const violations: Violation[] = [];
   const perPage = collected(violations, () => rowsPerPage(request));
   const after = collected(violations, () => singleQuery(request, 'after'));
-  const isId = identifier.safeParse(after).success;
-  const place = after !== undefined && isId ? await catalogue.placeInDataset(datasetId, after) : undefined;
+  const place = after === undefined ? undefined : await placeAfter(datasetId, after, catalogue);
   if (after !== undefined && place === undefined) {
     violations.push({ field: 'after', message: 'is not a file of this dataset: begin with the first page' });
   }
   if (violations.length > 0 || perPage === undefined) throw invalidRequest(violations);
   return slice(catalogue.filesOfDataset(datasetId, place), 0, perPage);
+}
+
+/** Where the file is in the dataset; `undefined` for one that is not in it, or that no catalogue can hold. */
+export async function placeAfter(
+  datasetId: string,
+  fileId: string,
+  catalogue: Pick<DirectCatalogue, 'placeInDataset'>,
+): Promise<string | undefined> {
+  return identifier.safeParse(fileId).success ? await catalogue.placeInDataset(datasetId, fileId) : undefined;
+}
+
+/** The submitted path as a container has it: sda-cli asks for names that end so. */
+export function containerPath({ submissionFilePath: path }: Pick<DatasetFile, 'submissionFilePath'>): string {
+  return path.endsWith('.c4gh') ? path : `${path}.c4gh`;
 }
 
 /** Members that are not known are null, not absent: clients in the field read them all. */
@@ -94,6 +118,7 @@ function entry(datasetId: string, file: DatasetFile) {
     datasetId,
     displayFileName: displayFileName(file),
     fileName: file.submissionFilePath,
+    filePath: containerPath(file),
     fileSize: file.archiveFileSize ?? null,
     // The member that older clients compare, always as MD5.
     unencryptedChecksum: md5?.value ?? null,

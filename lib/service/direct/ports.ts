@@ -39,6 +39,14 @@ export interface DirectCatalogue extends Catalogue {
   filesOfDataset(datasetId: string, after?: string): AsyncIterable<readonly DatasetFile[]>;
   /** Where the file is in the order of {@link filesOfDataset}; `undefined` when it is not a file of the dataset. */
   placeInDataset(datasetId: string, fileId: string): Promise<string | undefined>;
+  /**
+   * Files of the dataset that can be served and whose submitted path is this one, where either may end in `.c4gh`; at most two.
+   *
+   * @param behindUser also paths that are this one behind a first folder of the form `user_domain`. Reads all paths of the dataset
+   */
+  filesAt(datasetId: string, path: string, behindUser: boolean): Promise<readonly DatasetFile[]>;
+  /** How many files of the dataset can be served, and the bytes of their plaintexts where they are recorded. */
+  totalsOf(datasetId: string): Promise<{ readonly files: number; readonly size: number }>;
   /** `undefined` when there is no such file. Decides nothing about access. */
   factsOf(fileId: string): Promise<FileFacts | undefined>;
 }

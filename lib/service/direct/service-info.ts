@@ -1,4 +1,4 @@
-import { htsgetKeyHeaders } from '../../contract/http.ts';
+import { keyHeaders } from '../../contract/http.ts';
 import { type Datatype, htsgetFacts } from '../../regions/htsget/names.ts';
 import { preflightHeaders } from '../http/origins.ts';
 import { commonHeaders, type HttpReply, jsonReply } from '../http/reply.ts';
@@ -59,7 +59,7 @@ export function htsgetServiceInfo(
 
 const allowed = {
   methods: 'GET, HEAD, POST',
-  headers: ['Authorization', 'Content-Type', 'Range', 'If-Range', ...htsgetKeyHeaders],
+  headers: ['Authorization', 'Content-Type', 'Range', 'If-Range', ...keyHeaders],
 };
 
 /** `OPTIONS` of the routes of htsget: what a web page of these origins may send. The reply depends on the origin alone. */

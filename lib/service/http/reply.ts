@@ -47,19 +47,19 @@ export function openApiReply(requestId: string, document: OpenApiDocument, baseU
   return jsonReply(requestId, { ...document, servers: [{ url: baseUrl }] });
 }
 
-/** Seconds for which a cache may keep the keys. For that long, a reader may not know the newest one. */
+/** Seconds for which a cache may keep a public document. For that long, a reader may not know a new key or setting. */
 const maxAgeSeconds = 3600;
 
-/** `GET /.well-known/jwks.json`: the public keys of delivery receipts, as a JWK set (RFC 7517 § 5). The same for every caller. */
-export function receiptKeysReply(requestId: string, keys: readonly object[]): HttpReply {
+/** A document below `/.well-known/`, which is the same for every caller. @param type its media type */
+export function publicReply(requestId: string, document: object, type: string): HttpReply {
   return {
     status: 200,
     headers: {
       ...commonHeaders(requestId),
       'Cache-Control': `public, max-age=${maxAgeSeconds}`,
-      'Content-Type': 'application/jwk-set+json',
+      'Content-Type': type,
     },
-    body: JSON.stringify({ keys }),
+    body: JSON.stringify(document),
   };
 }
 

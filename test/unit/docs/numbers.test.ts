@@ -71,7 +71,7 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ['docs/api.md', 'Up to # MiB of plaintext is in the ticket', inlinedBytes / mebibyte],
   [
     'docs/api.md',
-    '# per second with bursts of #; for each below `/export` and for `/admin` # with bursts of #',
+    '# per second with bursts of #; for each below `/export`, for `/admin` and for `/ega/token` # with bursts of #',
     ...[throttling.requestsPerSecond, throttling.burst, throttling.export.requestsPerSecond, throttling.export.burst],
   ],
   ['docs/api.md', '`urlLifetimeSeconds` (default #)', urlLifetimeSeconds],
@@ -90,7 +90,7 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ['docs/trusted-issuers.md', 'has room for # bytes', denyListBytes],
   [
     'docs/trusted-issuers.md',
-    '| # | longest time',
+    '| # | how long a token is believed',
     constant('lib/visas/trusted-issuers.ts', 'defaultMaxLifetimeSeconds'),
   ],
   ['docs/trusted-issuers.md', 'with # seconds of leeway', constant('lib/visas/token.ts', 'clockSkewSeconds')],

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { parseTrustedIssuers, TrustedIssuersError } from '../../../lib/visas/index.ts';
+import { leftOutKeys, parseTrustedIssuers, TrustedIssuersError } from '../../../lib/visas/index.ts';
 import { makeTestIssuer, type TestIssuer } from '../../helpers/issuer.ts';
 
 let issuer: TestIssuer;
@@ -81,6 +81,7 @@ describe('refused at start-up, with the field named', () => {
     ['a point off the curve', () => withKeys({ ...key, y: key.x }), 'keys[0].x: not an EC public key'],
     ['an exponent of 1', () => withKeys({ ...rsa(2048), e: 'AQ' }), 'issuers[0].jwks.keys[0].'],
     ['a key for encryption', () => withKeys({ ...key, use: 'enc' }), 'keys[0].use: expected "sig"'],
+    ['nothing but a key for encryption', () => withKeys({ ...rsa(2048), use: 'enc' }), 'jwks.keys: no key verifies'],
     ['a key for signing only', () => withKeys({ ...key, key_ops: ['sign'] }), 'keys[0].key_ops: expected "verify"'],
   ])('%s', (_name, config, expected) => {
     expect(problem(config())).toContain(expected);
@@ -106,6 +107,18 @@ describe('refused at start-up, with the field named', () => {
 test.each([...'/:#=?'])('a prefix may end in %s', (end) => {
   const issuers = parseTrustedIssuers([{ ...issuer.entry, datasetIdFrom: `prefix:urn${end}` }]);
   expect(issuers.get(issuer.iss)?.datasetIdOf(`urn${end}EGAD1`)).toBe('EGAD1');
+});
+
+test('keys for encryption of a published set are left out, with a notice', () => {
+  const encryption = [
+    { ...rsa(2048), kid: 'enc', use: 'enc', alg: 'RSA-OAEP' },
+    { kty: 'EC', crv: 'P-384', kid: 'x', alg: 'ECDH-ES' },
+  ];
+  const issuers = parseTrustedIssuers(withKeys(key, ...encryption));
+  expect(issuers.get(issuer.iss)?.jwks.byId.get('enc')).toBeUndefined();
+  expect(issuers.get(issuer.iss)?.jwks.byId.get(String(key.kid))).toBeDefined();
+  expect(leftOutKeys(issuers)).toBe(`keys for encryption are ignored: 2 of ${issuer.iss}`);
+  expect(leftOutKeys(parseTrustedIssuers(withKeys(key)))).toBeUndefined();
 });
 
 test.each([

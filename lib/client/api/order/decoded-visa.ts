@@ -12,6 +12,8 @@ export interface DecodedVisa {
   readonly type: string;
   /** With `ControlledAccessGrants`: the issuer's name of the dataset. */
   readonly value: string;
+  /** Who grants it: the address of an organisation. */
+  readonly source: string;
   /** Whether it can grant only together with other visas. */
   readonly hasConditions: boolean;
 }
@@ -37,16 +39,13 @@ export function decodeVisaOrPassport(token: string): DecodedToken | undefined {
   if (single) return { kind: 'visa', ...about, visas: [single], unreadable: 0 };
   const tokens: unknown = claims.ga4gh_passport_v1;
   if (!Array.isArray(tokens)) return undefined;
-  const visas = tokens.flatMap((each: unknown) => {
-    const inner = typeof each === 'string' && unverifiedClaims(each);
-    return (inner && visaIn(each, inner)) || [];
-  });
+  const visas = visasAmong(tokens);
   return { kind: 'passport', ...about, visas, unreadable: tokens.length - visas.length };
 }
 
 /** Datasets that the token names, each once, in their order. */
-export function datasetsOf(token: DecodedToken): readonly string[] {
-  const granted = token.visas.filter(({ type }) => type === grantType);
+export function datasetsOf({ visas }: Pick<DecodedToken, 'visas'>): readonly string[] {
+  const granted = visas.filter(({ type }) => type === grantType);
   return [...new Set(granted.map(({ value }) => value))];
 }
 
@@ -64,10 +63,18 @@ export function expiryOf({ expires, visas }: DecodedToken): Date | undefined {
   return expires < last ? expires : last;
 }
 
+/** The visas among tokens, in their order. */
+export function visasAmong(tokens: readonly unknown[]): DecodedVisa[] {
+  return tokens.flatMap((each) => {
+    const claims = typeof each === 'string' ? unverifiedClaims(each) : undefined;
+    return (claims && visaIn(each as string, claims)) || [];
+  });
+}
+
 function visaIn(token: string, claims: UnverifiedClaims): DecodedVisa | undefined {
   const visa: unknown = claims.ga4gh_visa_v1;
   if (typeof visa !== 'object' || visa === null) return undefined;
-  const { type, value, conditions = [] } = visa as UnverifiedClaims;
+  const { type, value, source, conditions = [] } = visa as UnverifiedClaims;
   return {
     token,
     issuer: text(claims.iss),
@@ -76,6 +83,7 @@ function visaIn(token: string, claims: UnverifiedClaims): DecodedVisa | undefine
     notBefore: date(claims.nbf),
     type: text(type),
     value: text(value),
+    source: text(source),
     hasConditions: !Array.isArray(conditions) || conditions.length > 0,
   };
 }

@@ -69,7 +69,7 @@ export function doubtsOf(
 }
 
 /** Whether `value` of a visa names the dataset: by its id alone, or by an address or URN that ends with the id. */
-function namesDataset(value: string, datasetId: string): boolean {
+export function namesDataset(value: string, datasetId: string): boolean {
   const text = value.replace(/\/$/, '');
   return text.endsWith(datasetId) && /(?:^|[/:#=?])$/.test(text.slice(0, text.length - datasetId.length));
 }

@@ -6,13 +6,14 @@ import { printable } from '../../../terminal/output.ts';
 import { openSession } from '../../../terminal/session.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
 import { ClientError } from '../../api/errors.ts';
+import { aboutService } from '../../api/login/about.ts';
 import { type ConfigFile, readConfigFile } from '../config-file.ts';
 import { showChecks } from '../doctor/check.ts';
 import { examine, quickRetries } from '../doctor/examine.ts';
 import { notEmpty } from '../key-pair.ts';
 import { withConnectionOptions } from '../options.ts';
 import { pinKeys } from '../receipt-keys.ts';
-import { type CommandContext, openSession as openServiceSession, sessionOf } from '../session.ts';
+import { type CommandContext, openSession as openServiceSession, openTransport, sessionOf } from '../session.ts';
 import {
   configPath,
   finder,
@@ -25,8 +26,11 @@ import {
 } from '../settings.ts';
 import { askAll, exists, type GivenAnswers, type PlannedKey } from '../setup/answers.ts';
 import { passwordFile, store } from '../setup/store.ts';
+import { signIn } from './login.ts';
 
 const afterHelp = `
+If the archive lets you sign in, setup does that instead of asking for a visa, unless you name one.
+
 Enter takes the value in brackets, or leaves a setting out: a service for which you have no user name asks for none. Nothing is
 written before the last answer, so Ctrl-C changes nothing. At the end it checks everything, as data-out doctor does. Run it again to
 change a setting: the old configuration file is kept as config.toml.bak, and no key is ever replaced.
@@ -110,8 +114,19 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
   if (isAsking) output.note(`${known}Enter takes the value in brackets. Ctrl-C quits and changes nothing.`);
   const find = finder(terminal, { path, config });
   const given = find('--passphrase-file', passphraseFile, variables.passphrase_file, 'passphrase_file');
+  const caFile = find('--ca', ca, variables.ca_file, 'ca_file');
+  const http = { caFile: caFile && pathOf(caFile), insecureHttp: insecureHttp ?? config.insecure_http ?? false };
   const answers = await askAll({
     terminal,
+    async about(url) {
+      await using transport = await openTransport(http, terminal, context.version, quickRetries);
+      return await aboutService(transport, url, terminal.signal).catch((error: unknown) => {
+        if (!(error instanceof ClientError) || error.code === 'interrupted') throw error;
+        // The checks at the end say what else is wrong.
+        if (error.code === 'protocol') output.warn(printable(`${error.message}. ${error.remedy}`));
+        return undefined;
+      });
+    },
     output,
     given: options,
     old,
@@ -119,7 +134,7 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
       ? secretOf(given, (_source, passphrase) => notEmpty(passphrase))
       : async () => undefined,
   });
-  const { typedPassword, newKey, keyFile } = answers;
+  const { typedPassword, newKey, keyFile, about } = answers;
   const others = old.key_files?.filter((file) => file !== keyFile) ?? [];
   // Older keys are kept, because older files were made for them. One that is gone would stop every command that decrypts.
   const lost = (await Promise.all(others.map(async (file) => ((await exists(file)) ? [] : file)))).flat();
@@ -146,6 +161,12 @@ async function setUp(context: CommandContext, command: Command, options: SetupOp
     for (const variable of changed[setting] === undefined ? [] : variablesSet(names, terminal.env, setting)) {
       output.warn(`${variable} is set in the environment, and overrides the configuration file`);
     }
+  }
+  const settings = await readSettings({ config: path }, context.terminal);
+  if (about?.login && settings.visa === undefined) {
+    if (!isAsking) return output.result({ config: path, next: 'data-out login' }, 'Next: data-out login');
+    await using session = sessionOf({ ...context, terminal }, command, settings);
+    await signIn(session, about);
   }
   await examineAll({ ...context, terminal }, command, path, newKey);
   const next = 'data-out list';

@@ -21,7 +21,7 @@ export const quickRetries = { attempts: 2, firstMs: 500, longestMs: 1_000 };
 export async function* examine(session: Session): Checks {
   const service = yield* attempt('settings', () => session.service());
   const seen = service && (yield* address(session, service));
-  yield* visa(session, seen);
+  yield* visa(session, service, seen);
   if (seen && service) {
     const proxy = new ProxyApi(service);
     yield* credentials(session, proxy);
@@ -119,15 +119,15 @@ export function checkClock({ date, localDate }: Clocks): CheckResult {
   return { check, verdict: 'warning', text, remedy, details };
 }
 
-async function* visa({ settings, terminal }: Session, seen: Clocks | undefined): Checks {
+async function* visa({ settings, terminal }: Session, service: ServiceConnection | undefined, seen?: Clocks): Checks {
   const check = 'visa';
   if (settings.visa === undefined) {
     const remedy =
-      'data-out setup asks for it; or give it with --visa FILE, DATA_OUT_VISA_FILE, or visa_file in the configuration file.';
+      'data-out login gets it, if the archive offers that; or data-out setup asks for it; or give it with --visa FILE, DATA_OUT_VISA_FILE, or visa_file in the configuration file.';
     yield { check, verdict: 'failed', text: 'no visa is set', remedy };
     return;
   }
-  const token = yield* attempt(check, settings.visa);
+  const token = yield* attempt(check, service?.visa ?? settings.visa);
   if (token !== undefined) yield checkVisa(token, seen?.date ?? terminal.now());
 }
 

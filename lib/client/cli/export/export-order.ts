@@ -40,7 +40,7 @@ export async function readOrder(
   if (!isIdentifier(id)) throw usageError('id', 'expected an identifier of 1 to 256 characters');
   refuseToken(sources.visa, words.visa);
   const path = resolve(terminal.folder, words.visa);
-  const visa = await checkedVisa(sources.visa, await readSecretFile(sources.visa, path));
+  const visa = await checkedVisa(sources.visa, await readSecretFile(sources.visa, path), id);
   const publicKey = await readPublicKey(sources.publicKey, words.publicKey, terminal);
   const token = decodeVisaOrPassport(visa);
   if (token === undefined) {

@@ -7,6 +7,7 @@ import { askNewSecret } from '../../../terminal/prompts.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
 import { withSlash } from '../../api/connection.ts';
 import { ClientError } from '../../api/errors.ts';
+import type { About } from '../../api/login/about.ts';
 import type { ConfigFile } from '../config-file.ts';
 import { keyFileError, readKeyFile, wiping } from '../key-files.ts';
 import { type KeyPairFiles, keyPairFiles, notEmpty } from '../key-pair.ts';
@@ -31,16 +32,23 @@ export interface PlannedKey extends KeyPairFiles {
 
 /** What is known at the end. Paths are absolute. */
 export interface Answers {
-  /** Settings as the configuration file has them. Without `password_file`, the password was typed, or is asked for each time. */
+  /**
+   * Settings as the configuration file has them. Without `visa_file`, the user signs in instead; without `password_file`, the
+   * password was typed, or is asked for each time.
+   */
   readonly settings: Pick<ConfigFile, 'url' | 'visa_file' | 'username' | 'password_file'>;
   readonly typedPassword?: string;
   /** `undefined`: none is set. */
   readonly keyFile: string | undefined;
   readonly newKey: PlannedKey | undefined;
+  /** What the service says of itself; `undefined`: it does not answer, or is another or an older one. */
+  readonly about: About | undefined;
 }
 
 /** What {@link askAll} needs. */
 export interface Asking {
+  /** Asks the service. */
+  readonly about: (url: URL) => Promise<About | undefined>;
   /** Nobody is asked if it has no `askShown`. */
   readonly terminal: Terminal;
   readonly output: Pick<Output, 'warn'>;
@@ -68,8 +76,7 @@ const newKey = 'new';
 
 /** Asks for everything, in order, without writing anything. @throws UsageError, ClientError */
 export async function askAll(asking: Asking): Promise<Answers> {
-  const { given, old, terminal } = asking;
-  const { folder } = terminal;
+  const { given, old } = asking;
   const url = await answerTo(asking, {
     text: 'Address of the service',
     option: '--url',
@@ -77,7 +84,18 @@ export async function askAll(asking: Asking): Promise<Answers> {
     suggested: old.url,
     check: (answer, source) => withSlash(serviceUrl(source, answer)).href,
   });
-  const visa_file = await answerTo(asking, {
+  const about = await asking.about(new URL(url));
+  const signsIn = about?.login !== undefined && (given.visa ?? old.visa_file) === undefined;
+  const visa_file = signsIn ? undefined : await askVisa(asking);
+  const wantsUser = about?.basicRequired !== false || given.username !== undefined || old.username !== undefined;
+  const username = wantsUser ? await askUsername(asking) : undefined;
+  const { password_file, ...typed } = username === undefined ? {} : await askPassword(asking, username);
+  return { settings: { url, visa_file, username, password_file }, ...typed, about, ...(await askKey(asking)) };
+}
+
+async function askVisa(asking: Asking): Promise<string> {
+  const { given, old, terminal } = asking;
+  return await answerTo(asking, {
     text: 'File with your visa',
     option: '--visa',
     given: given.visa,
@@ -85,20 +103,22 @@ export async function askAll(asking: Asking): Promise<Answers> {
     async check(answer, source) {
       if (answer === '') throw usageError(source, 'name the file in which you saved your visa or passport');
       refuseToken(source, answer);
-      const file = pathOf({ value: answer, folder });
+      const file = pathOf({ value: answer, folder: terminal.folder });
       await checkedVisa(source, await readSecretFile(source, file));
       return file;
     },
   });
-  const username = await answerTo(asking, {
+}
+
+async function askUsername(asking: Asking): Promise<string | undefined> {
+  const { given, old } = asking;
+  return await answerTo(asking, {
     text: 'User name',
     option: '--username',
     given: given.username,
     suggested: old.username,
     check: (answer, source) => (answer === '' ? undefined : checkedUsername(source, answer)),
   });
-  const { password_file, ...typed } = username === undefined ? {} : await askPassword(asking, username);
-  return { settings: { url, visa_file, username, password_file }, ...typed, ...(await askKey(asking)) };
 }
 
 /**

@@ -141,6 +141,11 @@ export const deliveryApi: Operations = {
   },
   'proxy GET /.well-known/jwks.json': { caller: 'anyone', answer: { ...shows(({ keys }) => keys.length > 0), headers: { 'cache-control': /max-age=3600/ } } },
   'proxy HEAD /.well-known/jwks.json': { caller: 'anyone', answer: { status: 200, headers: { 'content-type': 'application/jwk-set+json' } } },
+  'proxy GET /.well-known/data-out': {
+    caller: 'anyone',
+    answer: { ...shows(({ name, archiveKind }) => name === 'data-out' && /^[a-z0-9_-]+$/.test(archiveKind)), headers: { 'cache-control': /max-age=3600/ } },
+  },
+  'proxy HEAD /.well-known/data-out': { caller: 'anyone', answer: { status: 200, headers: { 'content-type': 'application/json' } } },
   'proxy HEAD /openapi.json': { caller: 'anyone' },
   'proxy GET /openapi.json': { caller: 'anyone', answer: servesOwnUrl('proxy') },
 };

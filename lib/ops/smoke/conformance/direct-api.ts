@@ -6,7 +6,7 @@ import { servesOwnUrl } from './delivery-api.ts';
 import { type Answer, answers, type Change, type Operation, type Operations, type Row, shows } from './row.ts';
 
 const drs = 'ga4gh/drs/v1';
-const keyOf = ({ recipient }: Run) => Buffer.from(recipient.publicKey).toString('base64');
+export const keyOf = ({ recipient }: Run) => Buffer.from(recipient.publicKey).toString('base64');
 const withKey = (run: Run): Change => ({ headers: { 'public-key': keyOf(run) } });
 const encrypted = (query: string) => (run: Run) => ({ ...withKey(run), query: `destinationFormat=CRYPT4GH${query}` });
 const range = (value: string): Change => ({ headers: { range: value } });
@@ -40,6 +40,8 @@ const fileRows: readonly Row[] = [
   ['coordinates past the end', { query: 'startCoordinate=6000&endCoordinate=6001' }, 416],
   ['coordinates the wrong way', { query: 'startCoordinate=9&endCoordinate=7' }, 400],
   ['another format', { query: 'destinationFormat=ZIP' }, 400],
+  ['plain in other letters', { query: 'destinationFormat=Plain' }, 200],
+  ['a key in Client-Public-Key', (run) => ({ headers: { 'client-public-key': keyOf(run) }, query: 'destinationFormat=crypt4gh' }), 200],
   ['a container', encrypted(''), 200],
   ['a container of coordinates', encrypted('&startCoordinate=7&endCoordinate=9'), 200],
   ['a key in X-C4GH-Public-Key', (run) => ({ headers: { 'x-c4gh-public-key': keyOf(run) }, query: 'destinationFormat=crypt4gh' }), 200],
@@ -89,11 +91,14 @@ const headerRanges: readonly Row[] = [
 
 const isNotes = shows(({ id, size }, { notes }) => id === notes.fileId && size === notes.decryptedSize);
 const hasUrl = shows(({ url, headers }, run) => url.startsWith(`${run.urlOf('data-out')}/files/`) && /^Authorization: Bearer /.test(headers[0]));
-const unknownAccess: Row = ['an unknown access id', { of: { access_id: 's3' } }, 404];
+const unknownAccess: readonly Row[] = [
+  ['an unknown access id', { of: { access_id: 's3' } }, 404],
+  ['tickets of a file that is not of reads', { of: { access_id: 'htsget' } }, 404],
+];
 
 const regions = (...list: readonly object[]): Change => ({ headers: json, body: JSON.stringify({ regions: list }) });
 const region = { referenceName: 'chr1', start: 99_000, end: 101_000 };
-const hasRead = (name: string): Answer => {
+export const hasRead = (name: string): Answer => {
   // A ticket holds so little itself.
   const namesIn = (urls: readonly { url: string }[]) =>
     namesOfReads(Buffer.concat(urls.map(({ url }) => Buffer.from(url.replace(/^data:;base64,/, ''), 'base64'))));
@@ -163,8 +168,8 @@ export const directApi: Operations = {
   ...both(`/${drs}/objects/{object_id}`, { caller: 'reader', answer: isNotes }),
   [`data-out POST /${drs}/objects/{object_id}`]: { caller: 'passport', answer: isNotes, rows: [['a bulk request', { path: `${drs}/objects/access` }, 404]] },
   [`data-out OPTIONS /${drs}/objects/{object_id}`]: { caller: 'anyone', rows: [['an impossible id', { of: { object_id: 'x'.repeat(257) } }, 404]] },
-  ...both(`/${drs}/objects/{object_id}/access/{access_id}`, { caller: 'reader', answer: hasUrl, rows: [unknownAccess] }),
-  [`data-out POST /${drs}/objects/{object_id}/access/{access_id}`]: { caller: 'passport', answer: hasUrl, rows: [unknownAccess] },
+  ...both(`/${drs}/objects/{object_id}/access/{access_id}`, { caller: 'reader', answer: hasUrl, rows: unknownAccess }),
+  [`data-out POST /${drs}/objects/{object_id}/access/{access_id}`]: { caller: 'passport', answer: hasUrl, rows: unknownAccess },
   'data-out GET /htsget/reads/{id}': { caller: 'reader', right: { query: 'referenceName=chr1&start=0&end=1000' }, answer: hasRead('first'), rows: ticketRows },
   'data-out POST /htsget/reads/{id}': { caller: 'reader', right: regions(region), answer: hasRead('second'), rows: bodyRows },
   'data-out GET /htsget/variants/{id}': { caller: 'reader', answer: unsupported },

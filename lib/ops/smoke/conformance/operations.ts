@@ -3,11 +3,12 @@ import { expectThat } from '../expect-that.ts';
 import type { Run } from '../run.ts';
 import type { WireRequest } from '../wire.ts';
 import { credentialRows, credentialsOf, hiddenRows, pageRows } from './callers.ts';
+import { compatibility } from './compatibility.ts';
 import { deliveryApi } from './delivery-api.ts';
 import { directApi } from './direct-api.ts';
 import { apiOf, type Case, type Change, caseCheck, type Operation, type Operations, type Row } from './row.ts';
 
-const table: Operations = { ...deliveryApi, ...directApi };
+const table: Operations = { ...deliveryApi, ...directApi, ...compatibility };
 /** Every operation that the suite calls. */
 export const operations: readonly string[] = Object.keys(table);
 
@@ -22,6 +23,7 @@ function pathOf(operation: string, run: Run, of: Readonly<Record<string, string>
   const values: Readonly<Record<string, string | undefined>> = {
     ...{ archive_kind: expected.archiveKind, requestId, file: listed[0]?.name, access_id: 'plaintext' },
     ...{ datasetId: ids.datasetId, fileId: notes.fileId, object_id: notes.fileId, name: 'notes.txt' },
+    ...{ path: `${notes.path}.c4gh`, version: 'v2' },
     ...(template.includes('{part}') ? run.part : { id: reads?.fileId }),
   };
   return template.replaceAll(/\{(\w+)\}/g, (_, name: string) => of[name] ?? encodeURIComponent(values[name] ?? '')).slice(1);

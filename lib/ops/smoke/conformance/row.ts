@@ -58,7 +58,7 @@ export interface Operation {
   /** To the right request. @default 200 */
   readonly answer?: number | Answer;
   /** The setting that switches it on. Without it, the answer is 404. */
-  readonly setting?: 'adminPage';
+  readonly setting?: 'adminPage' | 'sda' | 'ega';
   /** Other requests and their answers, besides those that are the same for many operations. */
   readonly rows?: readonly Row[];
 }
@@ -142,7 +142,7 @@ function ofEveryReply(operation: string, { status, headers }: WireReply, seen: P
   const challenge = apiOf(operation) === 'proxy' ? proxyChallenge : directChallenge;
   return {
     'x-amzn-requestid': status >= 400 && !isHead ? String(seen.requestId) : /^[0-9a-f-]{20,}$/i,
-    ...((status >= 400 || !operation.endsWith('jwks.json')) && { 'cache-control': 'no-store' }),
+    ...((status >= 400 || !operation.includes(' /.well-known/')) && { 'cache-control': 'no-store' }),
     'x-frame-options': 'DENY',
     'x-content-type-options': 'nosniff',
     'cross-origin-resource-policy': 'same-origin',
@@ -160,14 +160,14 @@ interface Problem {
   readonly violations?: readonly { readonly field: string }[];
 }
 
-/** A problem document, or the error of DRS or htsget. */
+/** A problem document, or the error of DRS, htsget or OAuth. */
 function problemOf({ status, text }: WireReply): Problem {
   const type = 'application/problem+json';
   if (status < 400) return { type };
   try {
     const document = JSON.parse(text);
     if (document.htsget) return { ...document.htsget, type: /^application\/vnd\.ga4gh\.htsget\.v1\.\d\.\d\+json/ };
-    return { ...document, type: document.status_code === status ? 'application/json' : type };
+    return { ...document, type: document.status_code === status || document.error ? 'application/json' : type };
   } catch {
     return { type };
   }

@@ -21,8 +21,13 @@ export function namedFile(request: HttpRequest): NamedFile {
   if (!identifier.safeParse(id).success) throw accessRefused();
   if (slash < 0) return { fileId: id };
   const path = name.slice(slash + 1);
-  if (path === '' || path.length > longestPath || /[\p{Cc}\p{Cs}]/u.test(path)) throw accessRefused();
+  if (!isSubmittedPath(path)) throw accessRefused();
   return { datasetId: id, path };
+}
+
+/** Whether a catalogue can hold this path of a submitter. */
+export function isSubmittedPath(path: string): boolean {
+  return path !== '' && path.length <= longestPath && !/[\p{Cc}\p{Cs}]/u.test(path);
 }
 
 /** A file that the caller may have now, and the grant that says so. */

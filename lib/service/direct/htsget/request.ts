@@ -1,4 +1,4 @@
-import { htsgetKeyHeaders, rangeKeyHeader } from '../../../contract/http.ts';
+import { keyHeaders, rangeKeyHeader } from '../../../contract/http.ts';
 import { DataOutError, invalidRequest, type Violation } from '../../../errors.ts';
 import type { Datatype } from '../../../regions/htsget/names.ts';
 import { type AskedTicket, mostBodyBytes, postedTicket, queriedTicket } from '../../../regions/htsget/request.ts';
@@ -21,10 +21,10 @@ export interface TicketRequest extends Omit<AskedTicket, 'isEncrypted'> {
 export function ticketRequest(request: HttpRequest, datatype: Datatype): TicketRequest {
   const violations: Violation[] = [];
   const asked = collected(violations, () => askedTicket(request, datatype));
-  const recipient = collected(violations, () => recipientKey(request, htsgetKeyHeaders));
+  const recipient = collected(violations, () => recipientKey(request));
   if (violations.length === 0 && asked?.isEncrypted && !recipient) {
-    const message = `is missing beside encryptionScheme: send ${htsgetKeyHeaders.join(', or ')}`;
-    violations.push({ field: htsgetKeyHeaders[0], message });
+    const message = `is missing beside encryptionScheme: send ${keyHeaders.join(', or ')}`;
+    violations.push({ field: keyHeaders[0], message });
   }
   if (violations.length > 0 || !asked) throw invalidRequest(violations);
   const { format, headerOnly, regions } = asked;

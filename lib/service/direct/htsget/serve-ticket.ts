@@ -55,18 +55,19 @@ const partSizes = [5, 10, 20, 40, 64].map((size) => size * mebibyte);
  * `GET|POST /htsget/{reads,variants}/{id}`: a ticket for the whole file, its header, or regions of it; as plaintext or as a
  * Crypt4GH container for a key of the caller.
  *
+ * @param datatype `undefined`: that of the file, for clients that do not look at it
  * @param baseUrl of the API, without a slash at the end
  * @throws `not_found` for an unknown reference name
  */
 export async function serveTicket(
   request: HttpRequest,
-  datatype: Datatype,
+  datatype: Datatype | undefined,
   baseUrl: string,
   endpoint: TicketEndpoint,
 ): Promise<HttpReply> {
   const { rules, catalogue, archiveKeys, files, now, issued } = endpoint;
   const { grants } = await verifiedToken(bearerToken(request), rules);
-  const asked = ticketRequest(request, datatype);
+  const asked = ticketRequest(request, datatype ?? 'reads');
   const { data, index: indexFile, grant } = await grantedFile(namedFile(request), grants, catalogue, indexNames);
   const { fileId, datasetId } = data;
   const format = servedFormat(data.submissionFilePath, datatype, asked.format);

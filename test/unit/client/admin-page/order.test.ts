@@ -32,6 +32,12 @@ describe('an order that can be sent', () => {
     });
   });
 
+  test('takes the visa for the dataset from the visas of a sign-in', () => {
+    const other = unverifiedToken(visaClaims('EGAD00000000002'));
+    const passport = JSON.stringify({ ga4gh_passport_v1: [other, visa] });
+    expect(checked({ visaToken: passport }).order.visaToken).toBe(visa);
+  });
+
   test('says what the visa says, and which key it is', () => {
     const { token, datasets, expires, doubts, publicKey: key } = checked({});
     expect(token.visas).toMatchObject([{ subject: 'jane', issuer: 'https://issuer.example.org/' }]);

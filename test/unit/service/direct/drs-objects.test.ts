@@ -61,11 +61,9 @@ describe('an object', () => {
         },
         {
           type: 'htsget',
+          access_id: 'htsget',
           access_url: { url: `${base}/htsget/reads/EGAF1` },
-          authorizations: {
-            ...{ drs_object_id: 'EGAF1', ...issuers, bearer_auth_issuers: [world.issuer.iss] },
-            supported_types: ['BearerAuth'],
-          },
+          authorizations: { drs_object_id: 'EGAF1', ...issuers, bearer_auth_issuers: [world.issuer.iss] },
         },
       ],
     });
@@ -132,6 +130,16 @@ describe('an access URL', () => {
     const reply = await giveAccessUrl(request(visa), base, world.endpoint);
     expect(reply.headers).toMatchObject({ 'Cache-Control': 'no-store' });
     expect(JSON.stringify(world.served)).not.toContain(visa);
+  });
+
+  test('of htsget leads to the tickets of reads, also for passports', async () => {
+    const passport = await world.issuer.passport([visa]);
+    for (const [sent, token] of [[visa, visa] as const, [{ passports: [passport] }, passport] as const]) {
+      expect(await access(sent, 'EGAF1', 'htsget')).toEqual({
+        url: `${base}/htsget/reads/EGAF1`,
+        headers: [`Authorization: Bearer ${token}`],
+      });
+    }
   });
 });
 

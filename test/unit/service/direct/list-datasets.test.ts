@@ -123,18 +123,18 @@ describe('the files of a dataset', () => {
       expect(catalogue.after).toBe('place of EGAF5');
     });
 
-    test('are needed above 400,000 files: the refusal says how to ask', async () => {
+    test('are needed above 300,000 files: the refusal says how to ask', async () => {
       catalogue.pages = [[file('EGAF1')]];
-      catalogue.count = 400_000;
+      catalogue.count = 300_000;
       expect(await idsOf({})).toEqual(['EGAF1']);
-      catalogue.count = 400_001;
+      catalogue.count = 300_001;
       expect(await idsOf({ per_page: '1' })).toEqual(['EGAF1']);
       await expect(reply('EGAD1')).rejects.toMatchObject({
         violations: [
           {
             field: 'per_page',
             message:
-              'is missing: the dataset has more than 400000 files. Ask for pages of at most 50000, each with the last fileId of the one before as after',
+              'is missing: the dataset has more than 300000 files. Ask for pages of at most 50000, each with the last fileId of the one before as after',
           },
         ],
       });
@@ -173,6 +173,7 @@ describe('the files of a dataset', () => {
         datasetId: 'EGAD1',
         displayFileName: 'a _b_.txt',
         fileName: 'dir/a "b".txt',
+        filePath: 'dir/a "b".txt.c4gh',
         fileSize: 128,
         unencryptedChecksum: 'bb',
         unencryptedChecksumType: 'MD5',
@@ -186,6 +187,7 @@ describe('the files of a dataset', () => {
         datasetId: 'EGAD1',
         displayFileName: 'flat',
         fileName: 'flat.c4gh',
+        filePath: 'flat.c4gh',
         fileSize: null,
         unencryptedChecksum: null,
         unencryptedChecksumType: null,

@@ -9,7 +9,7 @@ const alice = '314a62e623ac921d11b249d1e691f1640930ac26434cd48215e77428e3e5b84b'
 const base64 = 'MUpi5iOskh0RsknR5pHxZAkwrCZDTNSCFed0KOPluEs=';
 const pem = vectorFile('keys/alice.pub');
 const crypt4gh = { destinationFormat: 'CRYPT4GH' };
-const headerNames = ['Public-Key', 'X-C4GH-Public-Key', 'Htsget-Context-Public-Key'];
+const headerNames = ['Public-Key', 'X-C4GH-Public-Key', 'Htsget-Context-Public-Key', 'Client-Public-Key'];
 
 const hex = (key: Uint8Array | undefined) => key && Buffer.from(key).toString('hex');
 
@@ -58,9 +58,12 @@ test.each(['CRYPT4GH', 'crypt4gh'])('the format is %s in any case of letters', (
   expect(hex(requestedRecipient(request))).toBe(alice);
 });
 
-test('without format and key means the plaintext', () => {
-  expect(requestedRecipient(httpRequest())).toBeUndefined();
-});
+test.each([{}, { destinationFormat: 'plain' }, { destinationFormat: 'PLAIN' }])(
+  '%j without a key means the plaintext',
+  (query) => {
+    expect(requestedRecipient(httpRequest({ query }))).toBeUndefined();
+  },
+);
 
 const key = { 'Public-Key': base64 };
 test.each<[string, RequestParts, string[]]>([
@@ -77,7 +80,7 @@ test.each<[string, RequestParts, string[]]>([
   ['a key without the format', { headers: key }, ['destinationFormat']],
   [
     'everything',
-    { headers: { 'X-C4GH-Public-Key': 'x' }, query: { destinationFormat: 'PLAIN' } },
+    { headers: { 'X-C4GH-Public-Key': 'x' }, query: { destinationFormat: 'ZIP' } },
     ['X-C4GH-Public-Key', 'destinationFormat'],
   ],
 ])('%s: every broken rule is named', (_, parts, fields) => {

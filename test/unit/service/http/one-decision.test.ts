@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { directCatalogue } from '../../../../lib/service/catalogue/direct-catalogue.ts';
+import { describeEgaFile, listEgaFiles } from '../../../../lib/service/direct/compatibility/ega.ts';
+import { describeSdaDataset, listSdaFiles, serveSdaFile } from '../../../../lib/service/direct/compatibility/sda.ts';
 import { describeObject, giveAccessUrl } from '../../../../lib/service/direct/drs.ts';
 import { listDatasetFiles, listDatasets } from '../../../../lib/service/direct/list-datasets.ts';
 import { serveContent, serveFile, serveHeader } from '../../../../lib/service/direct/serve-file.ts';
@@ -58,6 +60,16 @@ const routes: Readonly<Record<string, (id: string, dataset: string, visas: reado
   'GET /files/{fileId}/content': async (id, _, visas) => serveContent(await get({ fileId: id }, visas), endpoint()),
   'GET /metadata/datasets/{datasetId}/files': async (_, datasetId, visas) =>
     listDatasetFiles(await get({ datasetId }, visas), endpoint()),
+  'GET /datasets/{datasetId}': async (_, datasetId, visas) =>
+    describeSdaDataset(await get({ datasetId }, visas), endpoint()),
+  'GET /datasets/{datasetId}/files': async (_, datasetId, visas) =>
+    listSdaFiles(await get({ datasetId }, visas), endpoint(), base),
+  'GET /s3/{datasetId}/{path}': async (_, datasetId, visas) =>
+    serveSdaFile(await get({ datasetId, path: 'a' }, visas, { 'Public-Key': publicKey }), endpoint(), invocation),
+  'GET /ega/v1/datasets/{datasetId}/files': async (_, datasetId, visas) =>
+    listEgaFiles(await get({ datasetId, version: 'v1' }, visas), endpoint()),
+  'GET /ega/v2/files/{fileId}': async (id, _, visas) =>
+    describeEgaFile(await get({ fileId: id, version: 'v2' }, visas), endpoint()),
   'GET DRS object': async (id, _, visas) => describeObject(await get({ object_id: id }, visas), base, endpoint()),
   'POST DRS object': async (id, _, visas) => describeObject(await post(id, visas), base, endpoint()),
   'GET DRS access URL': async (id, _, visas) => giveAccessUrl(await get({ object_id: id }, visas), base, endpoint()),

@@ -25,6 +25,7 @@ describe('a visa', () => {
           notBefore: new Date(1_795_000_000_000),
           type: 'ControlledAccessGrants',
           value: 'EGAD1',
+          source: 'https://dac.example.org',
           hasConditions: false,
         },
       ],

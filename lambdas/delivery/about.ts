@@ -1,0 +1,21 @@
+import { environment } from '../../lib/contract/environment.ts';
+import { proxyChallenge } from '../../lib/contract/http.ts';
+import { publicReply } from '../../lib/service/http/reply.ts';
+import packageJson from '../../package.json' with { type: 'json' };
+import { bufferedHandler } from '../shared/http.ts';
+import { deployedLogin, required } from '../shared/runtime.ts';
+
+const { version } = packageJson;
+const about = {
+  name: 'data-out',
+  version,
+  organization: required(environment.organizationName),
+  archiveKind: required(environment.archiveKind),
+  basicRequired: required(environment.archiveCredentials) === 'required',
+  login: deployedLogin(),
+};
+
+/** `GET|HEAD /.well-known/data-out`: what this service is and where researchers sign in, without credentials. */
+export const handler = bufferedHandler(proxyChallenge, async ({ requestId }) =>
+  publicReply(requestId, about, 'application/json'),
+);

@@ -1,0 +1,36 @@
+import * as z from 'zod/mini';
+import { authorized, connect } from '../connection.ts';
+import { ClientError, ServiceError } from '../errors.ts';
+import { optional, parsed, readJson, text } from '../json.ts';
+import type { Transport, TransportReply } from '../transport.ts';
+
+const about = z.object({
+  name: z.literal('data-out'),
+  organization: text,
+  basicRequired: z.boolean(),
+  login: optional(z.object({ issuer: text, clientId: text, scopes: z.array(text) })),
+});
+
+/** What a service says of itself before it has seen credentials. */
+export type About = z.infer<typeof about>;
+
+/** Where researchers sign in: the OpenID provider, this program's client id there, and what to ask for. */
+export type LoginSettings = NonNullable<About['login']>;
+
+/**
+ * Reads `GET /.well-known/data-out`.
+ * @param proxyUrl its path ends in `/`
+ * @throws ClientError `protocol` if an older service, or another one, answers; UnavailableError
+ */
+export async function aboutService(transport: Transport, proxyUrl: URL, signal: AbortSignal): Promise<About> {
+  const request = { what: 'what the service says of itself', as: 'anyone', signal } as const;
+  const url = new URL('.well-known/data-out', proxyUrl);
+  const read = async (reply: TransportReply) => parsed(about, await readJson(reply));
+  return await authorized(connect({ transport }), { ...request, url }, read).catch((cause: unknown) => {
+    if (!(cause instanceof ServiceError || (cause instanceof ClientError && cause.code === 'protocol'))) throw cause;
+    throw new ClientError('protocol', `${url.host} does not say that it is a data-out service of this version`, {
+      remedy: 'Check the address, to its end, as the archive gave it to you. An older service needs a visa file.',
+      cause,
+    });
+  });
+}

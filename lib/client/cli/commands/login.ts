@@ -1,0 +1,121 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
+import { usageError } from '../../../terminal/errors.ts';
+import { counted, printable } from '../../../terminal/output.ts';
+import type { Terminal } from '../../../terminal/terminal.ts';
+import { ClientError } from '../../api/errors.ts';
+import { type About, aboutService } from '../../api/login/about.ts';
+import { type Invitation, Issuer } from '../../api/login/sign-in.ts';
+import { datasetsOf, visasAmong } from '../../api/order/decoded-visa.ts';
+import { urlOption, withConnectionOptions } from '../options.ts';
+import { earlierSignIn, renewalFile, storeSignIn } from '../passport.ts';
+import { type CommandContext, openSession, type Session } from '../session.ts';
+
+const loginHelp = `
+Prints an address and a code. Open the address in any browser, also on another computer or a telephone, and enter the code. Your
+visas are then stored in passport.json beside the configuration file, and every command finds them there. data-out visas lists them.
+
+Visas expire. With --keep, a token of the sign-in service is stored as well (login.json), with which data-out renews them. Whoever
+has that file can also renew them; data-out logout removes both files.
+
+Examples:
+  data-out login
+  data-out login --keep
+  data-out login --browser`;
+
+const logoutHelp = `
+Removes passport.json and login.json, and asks the sign-in service to forget the token.
+
+Example:
+  data-out logout`;
+
+/** `login` and `logout`: visas from a sign-in instead of a file by mail. */
+export function registerLogin(program: Command, context: CommandContext): void {
+  const login = program
+    .command('login')
+    .description('sign in, and get your visas')
+    .option(...urlOption)
+    .option('--keep', 'renew the visas later without you')
+    .option('--browser', 'also open the address in a browser on this machine');
+  withConnectionOptions(login)
+    .addHelpText('after', loginHelp)
+    .action(async (options, command) => {
+      await using session = await openSession(context, command);
+      const { proxyUrl, transport } = await session.service();
+      if (!proxyUrl) throw usageError('--url', 'no address of the service is set', 'data-out setup asks for it.');
+      const about = await aboutService(transport, proxyUrl, session.terminal.signal);
+      await signIn(session, about, options);
+    });
+  withConnectionOptions(program.command('logout').description('remove your visas, and end the sign-in'))
+    .addHelpText('after', logoutHelp)
+    .action(async (_options, command) => {
+      await using session = await openSession(context, command);
+      await signOut(session);
+    });
+}
+
+/** Signs the user in, and stores what that gives. @throws ClientError */
+export async function signIn(
+  { service, settings, output, terminal }: Session,
+  { login, organization }: About,
+  { keep = false, browser = false }: { readonly keep?: boolean; readonly browser?: boolean } = {},
+): Promise<void> {
+  if (login === undefined) {
+    throw new ClientError('usage', `${printable(organization)} has not set up signing in`, {
+      remedy: 'Ask the data access committee for a visa file, and name it with --visa or in data-out setup.',
+    });
+  }
+  const { transport } = await service();
+  const { passportFile, visaFile } = settings;
+  const show = ({ url, code, directUrl, expires }: Invitation) => {
+    output.note(printable(`Open ${url} in any browser, on any device, and enter the code ${code}`));
+    if (directUrl) output.note(printable(`Or open this address, which has the code: ${directUrl}`));
+    output.note(`Waiting until ${expires.toISOString().slice(11, 16)} UTC; Ctrl-C quits.`);
+    if (browser) openBrowser(directUrl ?? url, terminal, output.warn);
+  };
+  const { visas, subject, refreshToken } = await new Issuer(login, transport, terminal.signal).signIn(keep, show);
+  const earlier = keep && refreshToken !== undefined ? { ...login, subject, refreshToken } : undefined;
+  await storeSignIn(passportFile, visas, earlier, terminal);
+  const datasets = datasetsOf({ visas: visasAmong(visas) });
+  const record = { passport: passportFile, renewal: earlier ? renewalFile(passportFile) : null, subject, datasets };
+  const named = datasets.length > 0 ? `: ${datasets.slice(0, 5).join(', ')}${datasets.length > 5 ? ', …' : ''}` : '';
+  const text = `Signed in as ${subject}, with visas for ${counted(datasets.length, 'dataset')}${named}`;
+  output.result(record, printable(text));
+  if (keep && !earlier) output.warn('the sign-in service gave no token to keep: sign in again when the visas expire');
+  if (visaFile !== undefined && visaFile !== passportFile) {
+    output.warn(`${printable(visaFile)} is set as your visa, and overrides the sign-in: remove that setting`);
+  }
+}
+
+async function signOut({ settings: { passportFile }, output, terminal, service }: Session): Promise<void> {
+  const earlier = await earlierSignIn(passportFile);
+  const { transport } = await service();
+  try {
+    if (earlier && !(await new Issuer(earlier, transport, terminal.signal).revoke(earlier))) {
+      output.warn(`${printable(new URL(earlier.issuer).host)} does not offer to forget a sign-in: end it on its page`);
+    }
+  } catch (error) {
+    if (!(error instanceof ClientError) || error.code === 'interrupted') throw error;
+    output.warn(printable(`the sign-in service still knows the token: ${error.message}`));
+  }
+  const signedOut = existsSync(passportFile);
+  for (const file of [renewalFile(passportFile), passportFile]) await rm(file, { force: true });
+  output.result({ signedOut }, signedOut ? 'Signed out' : 'You were not signed in');
+}
+
+/** Opens the address where there is a display. The user might read it elsewhere, so a failure is only a warning. */
+function openBrowser(url: string, { env }: Terminal, warn: (text: string) => void): void {
+  const display = env.DISPLAY || env.WAYLAND_DISPLAY;
+  const known = { win32: ['rundll32', 'url.dll,FileProtocolHandler'], darwin: ['open'] };
+  const words = known[process.platform as keyof typeof known] ?? (display ? ['xdg-open'] : []);
+  const [program, ...argv] = /^https?:/.test(url) ? words : [];
+  if (program === undefined) {
+    warn('this machine has no display to open a browser on');
+    return;
+  }
+  execFile(program, [...argv, url], (error) => {
+    if (error) warn('no browser could be opened: open the address yourself');
+  }).unref();
+}

@@ -1,0 +1,76 @@
+import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
+import { type Columns, printable } from '../../../terminal/output.ts';
+import { ClientError } from '../../api/errors.ts';
+import { type DecodedVisa, decodeVisaOrPassport } from '../../api/order/decoded-visa.ts';
+import { fittingVisa, visasOf } from '../../api/visa-choice.ts';
+import { outputOf, reportWritten, withOutputOptions } from '../files/options.ts';
+import { writeOutput } from '../files/output-file.ts';
+import { withServiceOptions } from '../options.ts';
+import { readSecretFile } from '../secrets.ts';
+import { type CommandContext, openSession, type Session } from '../session.ts';
+
+const listHelp = `
+Lists the visas of your last sign-in, or of the file that --visa names. They are decoded, not verified. data-out visas alone does the
+same.
+
+Example:
+  data-out visas list`;
+
+const saveHelp = `
+Of several visas for the dataset, the one that is valid longest is written. The administrator of the archive needs it for an
+export. Whoever has the file can read what you may read, so send it through the archive's confidential channel.
+
+Example:
+  data-out visas save EGAD00000000001 -o visa.jwt`;
+
+const columns: Columns<ReturnType<typeof rowOf>> = [
+  ['DATASET', ({ dataset }) => dataset],
+  ['UNTIL', ({ until }) => until?.slice(0, 16).replace('T', ' ') ?? ''],
+  ['GRANTED BY', ({ grantedBy }) => grantedBy],
+  ['ISSUER', ({ issuer }) => issuer],
+];
+
+/** `visas`, `visas save`: what the user may have, and one visa as a file. */
+export function registerVisas(program: Command, context: CommandContext): void {
+  const visas = program
+    .command('visas')
+    .description('list your visas, or write one to a file')
+    .addHelpText('after', '\nExample:\n  data-out visas save EGAD00000000001 -o visa.jwt');
+  withServiceOptions(visas.command('list', { isDefault: true }))
+    .description('list your visas')
+    .addHelpText('after', listHelp)
+    .action(async (_options, command) => {
+      await using session = await openSession(context, command);
+      session.output.table(columns, (await visasIn(session)).map(rowOf));
+    });
+  withServiceOptions(withOutputOptions(visas.command('save'), 'new file that only you can read'))
+    .description('write the visa for a dataset to a file')
+    .argument('<dataset>')
+    .addHelpText('after', saveHelp)
+    .action(async (dataset, options, command) => {
+      await using session = await openSession(context, command);
+      const { terminal, output } = session;
+      const { output: name = 'visa.jwt' } = options;
+      const found = await visasIn(session);
+      const visa = fittingVisa(found, dataset);
+      if (!visa) {
+        const remedy = 'data-out visas lists them. Ask the data access committee.';
+        throw new ClientError('not_found', `none of your ${found.length} visas grants ${dataset}`, { remedy });
+      }
+      const to = { ...outputOf(name, options, terminal), mode: 0o600 };
+      await writeOutput(to, (sink) => sink.write([Buffer.from(`${visa.token}\n`)]));
+      reportWritten(output, { dataset: printable(dataset), output: name });
+    });
+}
+
+/** The user's visas, renewed if they had to be. */
+async function visasIn({ settings, service }: Session): Promise<readonly DecodedVisa[]> {
+  const { visaFile } = settings;
+  const used = await (await service()).visa();
+  const held = visaFile && visasOf(await readSecretFile('--visa', visaFile));
+  return held || (decodeVisaOrPassport(used)?.visas ?? []);
+}
+
+function rowOf({ value: dataset, issuer, source: grantedBy, expires }: DecodedVisa) {
+  return { dataset, until: expires?.toISOString() ?? null, grantedBy, issuer };
+}

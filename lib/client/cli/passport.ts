@@ -1,0 +1,81 @@
+import { readFile, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import * as z from 'zod/mini';
+import { parseJson } from '../../common/untrusted-json.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
+import { ifThere, makeFolder, onDisk } from '../api/download/disk/local-disk.ts';
+import { FileLock } from '../api/download/disk/lock.ts';
+import { type EarlierSignIn, Issuer } from '../api/login/sign-in.ts';
+import { decodeVisaOrPassport } from '../api/order/decoded-visa.ts';
+import type { Transport } from '../api/transport.ts';
+import { writeOutput } from './files/output-file.ts';
+
+const text = z.string();
+const earlier = z.object({ issuer: text, clientId: text, scopes: z.array(text), subject: text, refreshToken: text });
+/** A visa that ends sooner is renewed before it is used. */
+const soonMs = 60_000;
+
+/** Where {@link storeSignIn} keeps what renews a passport. */
+export function renewalFile(passportFile: string): string {
+  return join(dirname(passportFile), 'login.json');
+}
+
+/** Writes a passport, and what renews it or nothing. Only the owner can read either. @throws LocalDiskError */
+export async function storeSignIn(
+  passportFile: string,
+  visas: readonly string[],
+  renewal: EarlierSignIn | undefined,
+  terminal: Terminal,
+): Promise<void> {
+  await makeFolder(dirname(passportFile), 0o700);
+  if (renewal) await write(renewalFile(passportFile), renewal, terminal);
+  else await rm(renewalFile(passportFile), { force: true });
+  await write(passportFile, { ga4gh_passport_v1: visas }, terminal);
+}
+
+function write(name: string, content: object, terminal: Terminal): Promise<void> {
+  // An interruption must not lose the token that replaces another.
+  const { signal } = new AbortController();
+  const to = { name, terminal: { ...terminal, signal }, force: true, mode: 0o600 };
+  return onDisk(name, () => writeOutput(to, (sink) => sink.write([Buffer.from(`${JSON.stringify(content)}\n`)])));
+}
+
+/** How the user signed in, if that can be renewed. */
+export async function earlierSignIn(passportFile: string): Promise<EarlierSignIn | undefined> {
+  const file = renewalFile(passportFile);
+  return earlier.safeParse(parseJson((await onDisk(file, () => ifThere(readFile(file, 'utf8')))) ?? '')).data;
+}
+
+/**
+ * A visa of a sign-in that can be used. Visas that have expired, or are about to, are renewed.
+ * @param use.read gives the visa that is stored now
+ * @throws ClientError `unauthenticated` if the user must sign in again
+ */
+export async function renewedVisa(
+  passportFile: string,
+  use: {
+    readonly read: () => Promise<string>;
+    readonly terminal: Terminal;
+    readonly transport: () => Promise<Transport>;
+  },
+): Promise<string> {
+  const { read, terminal } = use;
+  const visa = await read();
+  if (!endsSoon(visa, terminal.now())) return visa;
+  // The service refuses a visa that nothing renews, and says so.
+  if (!(await earlierSignIn(passportFile))) return visa;
+  // Another command might renew at the same time, and most issuers take a token once.
+  await using _lock = await FileLock.acquire(`${renewalFile(passportFile)}.lock`);
+  const stored = await read();
+  const sign = await earlierSignIn(passportFile);
+  if (!endsSoon(stored, terminal.now()) || !sign) return stored;
+  const issuer = new Issuer(sign, await use.transport(), terminal.signal);
+  const { visas } = await issuer.renew(sign, (renewal) => write(renewalFile(passportFile), renewal, terminal));
+  await write(passportFile, { ga4gh_passport_v1: visas }, terminal);
+  return await read();
+}
+
+function endsSoon(visa: string, now: Date): boolean {
+  const expires = decodeVisaOrPassport(visa)?.expires;
+  return expires !== undefined && expires.getTime() - soonMs <= now.getTime();
+}

@@ -1,0 +1,178 @@
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { LoginProvider } from '../../../../helpers/login-provider.ts';
+import { farAhead, SetUpWorld, visas } from '../../../../helpers/set-up-world.ts';
+import { unverifiedToken, visaClaims } from '../../../../helpers/unverified-token.ts';
+
+let world: SetUpWorld;
+let provider: LoginProvider;
+beforeEach(async () => {
+  [world, provider] = await Promise.all([SetUpWorld.start(), LoginProvider.start()]);
+  world.login = provider.login;
+  world.needsPassword = false;
+  provider.visas = [visas.good];
+  provider.approves = 'jane@example.org';
+});
+afterEach(async () => {
+  await world.stop();
+  await provider.stop();
+});
+
+const folder = () => world.at('.config/data-out');
+const run = (...argv: string[]) => world.script(argv, { DATA_OUT_URL: world.url });
+const passport = async () => JSON.parse(await readFile(`${folder()}/passport.json`, 'utf8')).ga4gh_passport_v1;
+
+describe('login', () => {
+  test('stores the visas for every command, and shows no token', async () => {
+    const { exitCode, stdout, stderr } = await run('login');
+    expect(exitCode, stderr).toBe(0);
+    expect(stderr).toMatch(/^Open http\S+\/device in any browser, on any device, and enter the code \w{4}-\w{4}\n/m);
+    expect(stdout.toString()).toBe('Signed in as jane@example.org, with visas for 1 dataset: EGAD1\n');
+    expect(await passport()).toEqual([visas.good]);
+    expect((await stat(`${folder()}/passport.json`)).mode & 0o777).toBe(0o600);
+    expect(await readdir(folder())).toEqual(['passport.json']);
+    expect(`${stdout}${stderr}`).not.toContain('eyJ');
+    expect((await run('list')).exitCode).toBe(0);
+    expect((await run('doctor')).stdout.toString()).toContain('the visa is accepted');
+  });
+
+  test('as JSON says the same to programs', async () => {
+    const { stdout } = await run('login', '--json', '--keep');
+    expect(JSON.parse(stdout.toString())).toEqual({
+      passport: `${folder()}/passport.json`,
+      renewal: `${folder()}/login.json`,
+      subject: 'jane@example.org',
+      datasets: ['EGAD1'],
+    });
+  });
+
+  test('says what overrides it', async () => {
+    const { stderr } = await world.script(['login'], { DATA_OUT_URL: world.url, DATA_OUT_VISA_FILE: 'visa.jwt' });
+    expect(stderr).toContain('visa.jwt is set as your visa, and overrides the sign-in');
+  });
+
+  test('that is denied has the exit code of a refusal, and keeps the visas of before', async () => {
+    await run('login');
+    provider.approves = undefined;
+    provider.change = (path, { body }) => {
+      if (path === '/device/auth') void provider.decide(String(body.user_code), 'deny');
+      return undefined;
+    };
+    const { exitCode, stderr } = await run('login');
+    expect([exitCode, await passport()]).toEqual([3, [visas.good]]);
+    expect(stderr).toContain('the sign-in was refused');
+  });
+
+  test('needs no browser, and says so if there is no display', async () => {
+    const { exitCode, stderr } = await run('login', '--browser');
+    expect([exitCode, stderr]).toEqual([0, expect.stringContaining('this machine has no display')]);
+  });
+
+  test('where the archive offers none says what to do instead', async () => {
+    world.login = undefined;
+    const { exitCode, stderr } = await run('login');
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining('Example Archive has not set up signing in')]);
+  });
+
+  test('at another service says so', async () => {
+    const { exitCode, stderr } = await world.script(['login', '--url', `${provider.issuer}/`]);
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining('does not say that it is a data-out service')]);
+  });
+});
+
+describe('visas', () => {
+  const other = unverifiedToken(visaClaims('https://archive.example.org/datasets/EGAD2', { exp: farAhead - 86_400 }));
+  const longer = unverifiedToken(visaClaims('https://archive.example.org/datasets/EGAD2', { exp: farAhead - 1 }));
+
+  test('are listed with who granted them', async () => {
+    provider.visas = [visas.good, other];
+    await run('login');
+    const { stdout } = await run('visas');
+    expect(
+      stdout
+        .toString()
+        .split('\n')
+        .slice(0, 2)
+        .map((line) => line.split(/ {2,}/)),
+    ).toEqual([
+      ['DATASET', 'UNTIL', 'GRANTED BY', 'ISSUER'],
+      ['EGAD1', '2100-01-01 00:00', 'https://dac.example.org', 'https://issuer.example.org/'],
+    ]);
+  });
+
+  test('are written one by one, the one that is valid longest, for the owner alone', async () => {
+    provider.visas = [visas.good, other, longer];
+    await run('login');
+    const { exitCode, stderr } = await run('visas', 'save', 'EGAD2', '-o', 'for-admin.jwt');
+    expect(exitCode, stderr).toBe(0);
+    expect(await readFile(world.at('for-admin.jwt'), 'utf8')).toBe(`${longer}\n`);
+    expect((await stat(world.at('for-admin.jwt'))).mode & 0o777).toBe(0o600);
+    expect((await run('visas', 'save', 'EGAD3', '-o', 'x.jwt')).stderr).toContain('none of your 3 visas grants EGAD3');
+  });
+
+  test('of a passport file fit an export, too', async () => {
+    await writeFile(world.at('rems.json'), JSON.stringify({ ga4gh_passport_v1: [other, visas.good] }));
+    await run('keys', 'generate', 'me', '--no-passphrase');
+    const order = ['--visa', 'rems.json', '--public-key', 'me.pub.pem', '--dry-run', '--json'];
+    const { stdout } = await run('admin', 'export', 'EGAD2', ...order);
+    expect(JSON.parse(stdout.toString())).toMatchObject({ doubts: [], visaExpires: '2099-12-31T00:00:00.000Z' });
+  });
+});
+
+describe('expired visas of a sign-in', () => {
+  test('are renewed once by a token that changes, when it was kept', async () => {
+    provider.visas = [visas.expired];
+    await run('login', '--keep');
+    expect((await stat(`${folder()}/login.json`)).mode & 0o777).toBe(0o600);
+    const before = await readFile(`${folder()}/login.json`, 'utf8');
+    provider.visas = [visas.good];
+    const both = await Promise.all([run('list'), run('list')]);
+    expect(both.map(({ exitCode, stderr }) => `${exitCode} ${stderr}`)).toEqual(
+      Array(2).fill(expect.stringMatching(/^0 /)),
+    );
+    expect(await passport()).toEqual([visas.good]);
+    expect(await readFile(`${folder()}/login.json`, 'utf8')).not.toBe(before);
+    expect(provider.grants.filter((grant) => grant.get('grant_type') === 'refresh_token')).toHaveLength(1);
+  });
+
+  test('need another sign-in otherwise', async () => {
+    provider.visas = [visas.expired];
+    await run('login');
+    const { exitCode, stderr } = await run('list');
+    expect([exitCode, stderr]).toEqual([3, expect.stringContaining('Get a new visa with data-out login')]);
+  });
+});
+
+test('logout removes everything and ends the sign-in', async () => {
+  await run('login', '--keep');
+  expect((await run('logout')).stdout.toString()).toBe('Signed out\n');
+  expect(await readdir(folder())).toEqual([]);
+  expect(provider.requests).toContain('/token/revocation');
+  expect((await run('logout')).stdout.toString()).toBe('You were not signed in\n');
+  await run('login', '--keep');
+  await provider.stop();
+  const { exitCode, stderr } = await run('logout');
+  expect([exitCode, stderr]).toEqual([0, expect.stringContaining('still knows the token')]);
+  expect(await readdir(folder())).toEqual([]);
+});
+
+test('setup asks for no visa where people sign in, and for no user name where none is needed', async () => {
+  world.basicRequired = false;
+  const setup = await world.run(['setup'], [world.url, 'new', 'me', 'horse', 'horse']);
+  expect(setup.exitCode, setup.stderr).toBe(0);
+  expect(await readFile(world.configPath, 'utf8')).not.toMatch(/visa_file|username/);
+  expect(setup.stdout.toString()).toContain('the visa is accepted');
+  expect((await world.run(['list'])).exitCode).toBe(0);
+});
+
+test('setup keeps a visa file that the user has', async () => {
+  await world.script(['setup', '--no-input', '--url', world.url, '--visa', 'visa.jwt']);
+  const setup = await world.script(['setup', '--no-input']);
+  expect(setup.exitCode, setup.stderr).toBe(0);
+  expect(await readFile(world.configPath, 'utf8')).toContain('visa_file');
+});
+
+test('setup without a person leaves the sign-in to the next command', async () => {
+  const { exitCode, stdout } = await world.script(['setup', '--no-input', '--url', world.url]);
+  expect([exitCode, stdout.toString()]).toEqual([0, 'Next: data-out login\n']);
+});
