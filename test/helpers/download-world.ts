@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from '../../lib/client/api/connection.ts';
-import { ProxyApi } from '../../lib/client/api/delivery-api.ts';
+import { DeliveryApi } from '../../lib/client/api/delivery-api.ts';
 import type { DownloadEvent } from '../../lib/client/api/download/download-file.ts';
 import {
   type DownloadFilesOptions,
@@ -43,7 +43,7 @@ export class DownloadWorld {
     await rm(this.folder, { recursive: true, force: true });
   }
 
-  proxy(settings: Partial<TransportSettings> = {}): ProxyApi {
+  proxy(settings: Partial<TransportSettings> = {}): DeliveryApi {
     const transport = new Transport({
       userAgent: 'test',
       stallMs: 1_000,
@@ -59,7 +59,7 @@ export class DownloadWorld {
     });
     this.#transports.push(transport);
     const basic = async () => ({ username: 'user', password: 'good-password' });
-    return new ProxyApi(connect({ proxyUrl: this.faults.url, visa: async () => this.visa, basic, transport }));
+    return new DeliveryApi(connect({ proxyUrl: this.faults.url, visa: async () => this.visa, basic, transport }));
   }
 
   /** Everything that is listed, unless told otherwise. */

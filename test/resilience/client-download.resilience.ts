@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { connect } from '../../lib/client/api/connection.ts';
-import { ProxyApi } from '../../lib/client/api/delivery-api.ts';
+import { DeliveryApi } from '../../lib/client/api/delivery-api.ts';
 import { type DownloadFilesOptions, downloadFiles } from '../../lib/client/api/download/download-files.ts';
 import { Claims } from '../../lib/client/api/receipts/claims.ts';
 import { Transport } from '../../lib/client/api/transport.ts';
@@ -63,10 +63,10 @@ const connection = () =>
 
 /** The listing without delivery receipts. */
 const containers = async () =>
-  (await all(new ProxyApi(connection()).list())).filter(({ name }) => !isReceiptName(name));
+  (await all(new DeliveryApi(connection()).list())).filter(({ name }) => !isReceiptName(name));
 
 async function download(options: Partial<DownloadFilesOptions> = {}) {
-  const proxy = new ProxyApi(connection());
+  const proxy = new DeliveryApi(connection());
   const files = await containers();
   return await downloadFiles({ proxy, files, folder, parallel: 3, force: false, ...options });
 }
@@ -149,7 +149,7 @@ describe('the outbox of the whole service', () => {
     } finally {
       visa = good;
     }
-    await expect(new ProxyApi(connection()).location('EGAF404-a.c4gh')).rejects.toMatchObject({
+    await expect(new DeliveryApi(connection()).location('EGAF404-a.c4gh')).rejects.toMatchObject({
       code: 'not_found',
       message: expect.stringMatching(/ \(request \S+\)$/),
     });

@@ -55,7 +55,7 @@ interface Stoppable {
 }
 
 /** The delivery API: administrators ask for exports, researchers read their outbox. */
-export class ProxyApi {
+export class DeliveryApi {
   readonly connection: ServiceConnection;
   readonly #url: URL;
 

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { ProxyApi } from '../api/delivery-api.ts';
+import { DeliveryApi } from '../api/delivery-api.ts';
 import { Claims } from '../api/receipts/claims.ts';
 import { parseKeySet, type ReceiptKeys } from '../api/receipts/key-set.ts';
 import { type ReadReceipts, readReceipts, receiptsIn } from '../api/receipts/receipt-files.ts';
@@ -28,7 +28,7 @@ export async function keysOf(
   keySet: string | undefined,
   signal = session.terminal.signal,
 ): Promise<ReceiptKeys> {
-  if (keySet === undefined) return await receiptKeys(session, new ProxyApi(await session.service()), signal);
+  if (keySet === undefined) return await receiptKeys(session, new DeliveryApi(await session.service()), signal);
   const text = await readSmallFile('--keys', resolve(session.terminal.folder, keySet), maxKeySetBytes);
   return await parseKeySet(text.toString('utf8'), '--keys');
 }

@@ -5,7 +5,7 @@ import { parseJson } from '../../common/untrusted-json.ts';
 import { usageError } from '../../terminal/errors.ts';
 import { printable } from '../../terminal/output.ts';
 import { withSlash } from '../api/connection.ts';
-import type { ProxyApi } from '../api/delivery-api.ts';
+import type { DeliveryApi } from '../api/delivery-api.ts';
 import { ifThere, makeFolder, onDisk } from '../api/download/disk/local-disk.ts';
 import { FileLock } from '../api/download/disk/lock.ts';
 import { ClientError } from '../api/errors.ts';
@@ -40,7 +40,7 @@ export async function pinKeys(session: Session, list: string): Promise<PinnedKey
  */
 export async function receiptKeys(
   session: Session,
-  proxy: ProxyApi,
+  proxy: DeliveryApi,
   signal = session.terminal.signal,
 ): Promise<ReceiptKeys> {
   const before = await pinnedKeys(session);

@@ -1,6 +1,6 @@
 import { isReceiptName } from '../../contract/delivery.ts';
 import { formatBytes, printable } from '../../terminal/output.ts';
-import type { ListedFile, ProxyApi } from '../api/delivery-api.ts';
+import type { DeliveryApi, ListedFile } from '../api/delivery-api.ts';
 import { ClientError } from '../api/errors.ts';
 import { decodeVisaOrPassport, subjectOf } from '../api/order/decoded-visa.ts';
 import { Claims } from '../api/receipts/claims.ts';
@@ -24,7 +24,7 @@ const timeoutMs = 10_000;
  */
 export async function listedClaims(
   session: Session,
-  { proxy, files, wanted }: { proxy: ProxyApi; files: readonly ListedFile[]; wanted: boolean },
+  { proxy, files, wanted }: { proxy: DeliveryApi; files: readonly ListedFile[]; wanted: boolean },
 ): Promise<Claims> {
   const { terminal, output, progress } = session;
   const receipts = files.filter(({ name }) => isReceiptName(name));

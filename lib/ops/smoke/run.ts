@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { basicAuthorization, connect } from '../../client/api/connection.ts';
-import { type ListedFile, ProxyApi } from '../../client/api/delivery-api.ts';
+import { DeliveryApi, type ListedFile } from '../../client/api/delivery-api.ts';
 import { Transport } from '../../client/api/transport.ts';
 import type { Connection } from '../../contract/connection.ts';
 import { smokeIdPrefix } from '../../contract/messages.ts';
@@ -125,10 +125,10 @@ export function startRun(parts: RunParts) {
     asReader: { authorization: `Bearer ${visa}` },
 
     /** Exports. */
-    administrator: () => new ProxyApi(connect({ proxyUrl, basic: async () => admin, transport })),
+    administrator: () => new DeliveryApi(connect({ proxyUrl, basic: async () => admin, transport })),
     /** Lists and downloads. */
     researcher: (token = visa) =>
-      new ProxyApi(connect({ proxyUrl, basic: async () => archiveUser, visa: async () => token, transport })),
+      new DeliveryApi(connect({ proxyUrl, basic: async () => archiveUser, visa: async () => token, transport })),
     /** A resource of the stacks: see {@link findResource}. */
     resource: (type: string, begin: string) =>
       findResource(Object.values(stackNames(parts.stage)), { type, begin }, deployment.clientOptions('cloudFormation')),

@@ -1,6 +1,6 @@
 import { lstat, rm } from 'node:fs/promises';
 import { combinedCrc, emptyCrc, formatCrc } from '../../../common/crc64nvme.ts';
-import type { ListedFile, ProxyApi } from '../delivery-api.ts';
+import type { DeliveryApi, ListedFile } from '../delivery-api.ts';
 import { ClientError } from '../errors.ts';
 import { checkFile, compared, type Expected, type Verified } from './check-file.ts';
 import { headerSha256, loadCrc } from './disk/container-digest.ts';
@@ -37,7 +37,7 @@ export interface FileResult {
 }
 
 export interface DownloadFileOptions {
-  readonly proxy: ProxyApi;
+  readonly proxy: DeliveryApi;
   readonly folder: string;
   /** Whether an existing file that does not match its receipt is replaced. Otherwise it is not touched, which is an error. */
   readonly force: boolean;

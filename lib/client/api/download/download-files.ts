@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { ListedFile, ProxyApi } from '../delivery-api.ts';
+import type { DeliveryApi, ListedFile } from '../delivery-api.ts';
 import { ClientError, interrupted, UnavailableError } from '../errors.ts';
 import type { Expected } from './check-file.ts';
 import { LocalDiskError, makeFolder } from './disk/local-disk.ts';
@@ -8,7 +8,7 @@ import { type DownloadEvent, downloadFile, type FileResult } from './download-fi
 import { Workers } from './workers.ts';
 
 export interface DownloadFilesOptions {
-  readonly proxy: ProxyApi;
+  readonly proxy: DeliveryApi;
   /** Rows of the listing. */
   readonly files: Iterable<ListedFile>;
   /** Made if it does not exist. */

@@ -1,4 +1,4 @@
-import type { Location, ProxyApi } from '../delivery-api.ts';
+import type { DeliveryApi, Location } from '../delivery-api.ts';
 import { ClientError, UnavailableError } from '../errors.ts';
 import { timeIn } from '../json.ts';
 import { retryAfterMs } from '../retry.ts';
@@ -63,14 +63,14 @@ export class StagedFile {
   #modified: string | undefined;
   /** Replies with the whole file where a part was asked for. */
   #wholeReplies = 0;
-  readonly #proxy: Pick<ProxyApi, 'connection' | 'location'>;
+  readonly #proxy: Pick<DeliveryApi, 'connection' | 'location'>;
   #location: Promise<Location> | undefined;
   /** A reply with the whole file, which the next read takes over, where no ranges come. */
   #whole: Incoming | undefined;
 
   /** @param file `size` from the listing */
   constructor(
-    proxy: Pick<ProxyApi, 'connection' | 'location'>,
+    proxy: Pick<DeliveryApi, 'connection' | 'location'>,
     file: { readonly name: string; readonly size: number },
   ) {
     this.name = file.name;

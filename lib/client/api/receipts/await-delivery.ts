@@ -1,13 +1,13 @@
 import { growingPause } from '../../../common/timing.ts';
 import { isReceiptName } from '../../../contract/delivery.ts';
-import type { ListedFile, ProxyApi } from '../delivery-api.ts';
+import type { DeliveryApi, ListedFile } from '../delivery-api.ts';
 import { ClientError, interrupted, UnavailableError } from '../errors.ts';
 import { Claims } from './claims.ts';
 import type { Receipt } from './combine.ts';
 import { type ReadReceipts, requestOf } from './receipt-files.ts';
 
 export interface AwaitDeliveryOptions {
-  readonly proxy: ProxyApi;
+  readonly proxy: DeliveryApi;
   /** The dataset to wait for; default: any. */
   readonly dataset: string | undefined;
   /** Whether the target folder has this receipt, and its files have come. */
@@ -26,7 +26,7 @@ const pauses = { firstMs: 5_000, longestMs: 300_000, factor: 1.5 } as const;
 /**
  * Waits until a delivery is settled that the target folder does not have. The outbox then has its receipt.
  * @returns the receipt, verified
- * @throws ClientError `timeout`; `not_verified` for a receipt that must not be relied on; as `ProxyApi.list`
+ * @throws ClientError `timeout`; `not_verified` for a receipt that must not be relied on; as `DeliveryApi.list`
  */
 export async function awaitDelivery(options: AwaitDeliveryOptions): Promise<Receipt> {
   const { proxy, dataset, has, timeoutMs, fetch, signal } = options;

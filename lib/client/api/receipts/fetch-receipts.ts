@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { forEachConcurrently } from '../../../common/concurrently.ts';
-import type { ListedFile, ProxyApi } from '../delivery-api.ts';
+import type { DeliveryApi, ListedFile } from '../delivery-api.ts';
 import { makeFolder, onDisk } from '../download/disk/local-disk.ts';
 import { localPaths } from '../download/disk/local-name.ts';
 import { restarting, StagedFile } from '../download/staged-file.ts';
@@ -12,7 +12,7 @@ import { type ReadReceipts, readReceipts } from './receipt-files.ts';
 import { largestReceipt } from './verify-receipt.ts';
 
 export interface FetchReceiptsOptions {
-  readonly proxy: ProxyApi;
+  readonly proxy: DeliveryApi;
   /** The receipts, as they are listed. */
   readonly files: readonly ListedFile[];
   /** Gets the keys of the service. */

@@ -3,7 +3,7 @@ import { isUnderWay, type ShownExport } from '../../../contract/export-state.ts'
 import { usageError } from '../../../terminal/errors.ts';
 import { problemOf } from '../../../terminal/failure.ts';
 import { formatFacts, printable } from '../../../terminal/output.ts';
-import type { ProxyApi } from '../../api/delivery-api.ts';
+import type { DeliveryApi } from '../../api/delivery-api.ts';
 import { typeOf } from '../../api/order/order-rules.ts';
 import { administratorApi } from '../export/administrator.ts';
 import { type BatchResult, runBatch } from '../export/batch.ts';
@@ -83,7 +83,7 @@ function checkedOne(id: string | undefined, { visa, publicKey, kind }: ExportOpt
 async function exportOne(
   { output, terminal }: Session,
   words: ReturnType<typeof checkedOne>,
-  { wait, api }: { readonly wait?: boolean; readonly api: (() => Promise<ProxyApi>) | undefined },
+  { wait, api }: { readonly wait?: boolean; readonly api: (() => Promise<DeliveryApi>) | undefined },
 ): Promise<void> {
   const order = await readOrder(words, { visa: '--visa', publicKey: '--public-key' }, terminal);
   for (const doubt of order.doubts) output.warn(printable(doubt));
@@ -121,7 +121,7 @@ async function exportBatch(
   session: Session,
   path: string,
   { kind, dryRun = false }: ExportOptions,
-  connect: () => Promise<ProxyApi>,
+  connect: () => Promise<DeliveryApi>,
 ): Promise<void> {
   const { output, progress, terminal, settings } = session;
   const counts = { accepted: 0, 'accepted-before': 0, same: 0, 'would-send': 0, failed: 0 };

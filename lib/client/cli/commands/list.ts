@@ -1,7 +1,7 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { isReceiptName } from '../../../contract/delivery.ts';
 import { type Columns, counted, formatBytes } from '../../../terminal/output.ts';
-import { type ListedFile, ProxyApi } from '../../api/delivery-api.ts';
+import { DeliveryApi, type ListedFile } from '../../api/delivery-api.ts';
 import { ofDataset } from '../download/select-files.ts';
 import { withServiceOptions } from '../options.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
@@ -33,7 +33,7 @@ export function registerList(program: Command, context: CommandContext): void {
     .addHelpText('after', afterHelp)
     .action(async ({ dataset, paths = false, receipts: withReceipts = false }, command) => {
       await using session = await openSession(context, command);
-      const proxy = new ProxyApi(await session.service());
+      const proxy = new DeliveryApi(await session.service());
       const { signal } = session.terminal;
       const files = await Array.fromAsync(proxy.list({ signal }));
       const claims = await listedClaims(session, { proxy, files, wanted: paths || dataset !== undefined });

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { type Columns, formatBytes, printable } from '../../../terminal/output.ts';
-import { ProxyApi } from '../../api/delivery-api.ts';
+import { DeliveryApi } from '../../api/delivery-api.ts';
 import { ClientError } from '../../api/errors.ts';
 import type { Claims } from '../../api/receipts/claims.ts';
 import { receiptNames } from '../../api/receipts/receipt-files.ts';
@@ -119,7 +119,7 @@ async function namesInOutbox(session: Session): Promise<ReadonlySet<string> | un
   const { settings, terminal, output } = session;
   let why = 'without --visa your outbox cannot be listed.';
   try {
-    const files = settings.visa && new ProxyApi(await session.service()).list({ signal: terminal.signal });
+    const files = settings.visa && new DeliveryApi(await session.service()).list({ signal: terminal.signal });
     if (files) return new Set((await Array.fromAsync(files)).map(({ name }) => name));
   } catch (error) {
     if (!(error instanceof ClientError) || error.code === 'interrupted') throw error;

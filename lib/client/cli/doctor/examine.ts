@@ -2,7 +2,7 @@ import { parseJson } from '../../../common/untrusted-json.ts';
 import { publicKeyFingerprint, publicKeyOf } from '../../../crypt4gh/index.ts';
 import { formatDuration } from '../../../terminal/output.ts';
 import { authorized, type ServiceConnection } from '../../api/connection.ts';
-import { ProxyApi } from '../../api/delivery-api.ts';
+import { DeliveryApi } from '../../api/delivery-api.ts';
 import { ServiceError, UnavailableError } from '../../api/errors.ts';
 import { timeIn } from '../../api/json.ts';
 import { datasetsOf, decodeVisaOrPassport, expiryOf } from '../../api/order/decoded-visa.ts';
@@ -23,7 +23,7 @@ export async function* examine(session: Session): Checks {
   const seen = service && (yield* address(session, service));
   yield* visa(session, service, seen);
   if (seen && service) {
-    const proxy = new ProxyApi(service);
+    const proxy = new DeliveryApi(service);
     yield* credentials(session, proxy);
     yield* receipts(session, proxy);
   } else {
@@ -169,7 +169,7 @@ export function checkVisa(token: string, now: Date): CheckResult {
 }
 
 /** Whether the listing works. It needs the same credentials as a download. */
-async function* credentials({ settings, terminal }: Session, proxy: ProxyApi): Checks {
+async function* credentials({ settings, terminal }: Session, proxy: DeliveryApi): Checks {
   const check = 'credentials';
   if (settings.visa === undefined) {
     yield { check, verdict: 'skipped', text: 'not tried: no visa is set' };
@@ -183,7 +183,7 @@ async function* credentials({ settings, terminal }: Session, proxy: ProxyApi): C
 }
 
 /** Which receipt keys are trusted; at the first use of the service they are pinned here. */
-async function* receipts(session: Session, proxy: ProxyApi): Checks {
+async function* receipts(session: Session, proxy: DeliveryApi): Checks {
   const check = 'receipts';
   const found = await receiptKeys(session, proxy).catch((error: unknown) => failed(check, error));
   if ('verdict' in found) {

@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { isReceiptName } from '../../../contract/delivery.ts';
 import { counted, printable } from '../../../terminal/output.ts';
-import { type ListedFile, ProxyApi } from '../../api/delivery-api.ts';
+import { DeliveryApi, type ListedFile } from '../../api/delivery-api.ts';
 import type { Expected } from '../../api/download/check-file.ts';
 import { type DownloadReport, downloadFiles } from '../../api/download/download-files.ts';
 import { ClientError, UnavailableError } from '../../api/errors.ts';
@@ -47,7 +47,7 @@ export interface WantedDownload {
 /** What the parts of one run share. */
 interface Run {
   readonly session: Session;
-  readonly proxy: ProxyApi;
+  readonly proxy: DeliveryApi;
   readonly wanted: WantedDownload;
   readonly own: OwnKeys;
   /** Names in the folder before the run. */
@@ -57,7 +57,7 @@ interface Run {
 /** Downloads files and receipts, compares them, and reports. @throws ClientError unless every file is whole and verified */
 export async function downloadListed(session: Session, asked: WantedDownload): Promise<void> {
   const { terminal, output } = session;
-  const proxy = new ProxyApi(await session.service());
+  const proxy = new DeliveryApi(await session.service());
   const list = () => Array.fromAsync(proxy.list({ signal: terminal.signal }));
   // Requested before folders and keys are opened.
   const listing = asked.waitMs === undefined ? list() : undefined;

@@ -1,6 +1,6 @@
 import { usageError } from '../../../terminal/errors.ts';
 import { formatBytes, printable } from '../../../terminal/output.ts';
-import type { ListedFile, ProxyApi } from '../../api/delivery-api.ts';
+import type { DeliveryApi, ListedFile } from '../../api/delivery-api.ts';
 import type { Expected, Verified } from '../../api/download/check-file.ts';
 import { StagedFile } from '../../api/download/staged-file.ts';
 import { streamFile } from '../../api/download/stream-file.ts';
@@ -12,7 +12,7 @@ import { summaryText, unverifiedError } from './delivery-summary.ts';
 
 interface PipeDownload {
   readonly session: Session;
-  readonly proxy: ProxyApi;
+  readonly proxy: DeliveryApi;
   readonly parallel: number;
   readonly expected: (file: ListedFile) => Expected | undefined;
   readonly claims: Claims;

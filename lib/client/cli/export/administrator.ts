@@ -1,6 +1,6 @@
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { UsageError } from '../../../terminal/errors.ts';
-import { ProxyApi } from '../../api/delivery-api.ts';
+import { DeliveryApi } from '../../api/delivery-api.ts';
 import { ClientError } from '../../api/errors.ts';
 import type { Session } from '../session.ts';
 import { administratorVariables, basicOf, finder, type SettingOptions } from '../settings.ts';
@@ -10,7 +10,7 @@ import { administratorVariables, basicOf, finder, type SettingOptions } from '..
  * researcher's variables are ignored: they hold a researcher's credentials.
  * @throws UsageError when there is no user name or no address
  */
-export async function administratorApi(session: Session, command: Command): Promise<ProxyApi> {
+export async function administratorApi(session: Session, command: Command): Promise<DeliveryApi> {
   const { terminal } = session;
   const { username: user, passwordFile }: SettingOptions = command.optsWithGlobals();
   const find = finder(terminal);
@@ -27,7 +27,7 @@ export async function administratorApi(session: Session, command: Command): Prom
     const remedy = 'Give it with --url or DATA_OUT_URL.';
     throw new UsageError('no address of the service is set', { remedy });
   }
-  return new ProxyApi({ ...service, basic });
+  return new DeliveryApi({ ...service, basic });
 }
 
 const remedies: Readonly<Record<string, string>> = {

@@ -3,7 +3,7 @@ import type { ShownExport } from '../../../contract/export-state.ts';
 import { UsageError } from '../../../terminal/errors.ts';
 import type { Progress } from '../../../terminal/progress.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
-import type { ProxyApi } from '../../api/delivery-api.ts';
+import type { DeliveryApi } from '../../api/delivery-api.ts';
 import { ClientError, UnavailableError } from '../../api/errors.ts';
 import { type BatchRow, readBatch } from './batch-file.ts';
 import { lockResults, openResults, type ResultRow } from './batch-results.ts';
@@ -45,7 +45,7 @@ export async function runBatch(options: {
   readonly path: string;
   readonly kind: string;
   readonly dryRun: boolean;
-  readonly connect: () => Promise<ProxyApi>;
+  readonly connect: () => Promise<DeliveryApi>;
   readonly proxyUrl: URL | undefined;
   readonly terminal: Terminal;
   readonly progress: Pick<Progress, 'counter'>;
@@ -55,7 +55,7 @@ export async function runBatch(options: {
   const { signal } = terminal;
   const path = resolve(terminal.folder, options.path);
   const rows = await readBatch(path);
-  let connected: Promise<ProxyApi> | undefined;
+  let connected: Promise<DeliveryApi> | undefined;
   const service = () => {
     connected ??= options.connect();
     return connected;

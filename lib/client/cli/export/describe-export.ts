@@ -2,7 +2,7 @@ import { growingPause } from '../../../common/timing.ts';
 import { isUnderWay, type ShownExport } from '../../../contract/export-state.ts';
 import { explainReason } from '../../../contract/reasons.ts';
 import { counted, printable } from '../../../terminal/output.ts';
-import type { ProxyApi } from '../../api/delivery-api.ts';
+import type { DeliveryApi } from '../../api/delivery-api.ts';
 import { ClientError, interrupted } from '../../api/errors.ts';
 import { administered } from './administrator.ts';
 
@@ -41,7 +41,7 @@ const pauses = { firstMs: 2_000, longestMs: 30_000, factor: 1.5 } as const;
 
 /** The state of an export; `undefined` if the service has no record of it. @throws ClientError */
 export async function recordedState(
-  proxy: ProxyApi,
+  proxy: DeliveryApi,
   { requestId, kind }: { readonly requestId: string; readonly kind: string },
   signal: AbortSignal,
 ): Promise<ShownExport | undefined> {
@@ -60,7 +60,7 @@ export async function recordedState(
  * @throws ClientError
  */
 export async function waitForExport(
-  proxy: ProxyApi,
+  proxy: DeliveryApi,
   watched: Parameters<typeof recordedState>[1],
   signal: AbortSignal,
   onState: (shown: ShownExport) => void,

@@ -5,7 +5,7 @@ import { outboxPrefix } from '../../../contract/outbox-key.ts';
 import { formatPublicKey, publicKeyFingerprint } from '../../../crypt4gh/index.ts';
 import { UsageError, usageError } from '../../../terminal/errors.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
-import type { ExportRequest, ProxyApi } from '../../api/delivery-api.ts';
+import type { DeliveryApi, ExportRequest } from '../../api/delivery-api.ts';
 import { UnavailableError } from '../../api/errors.ts';
 import { decodeVisaOrPassport, expiryOf } from '../../api/order/decoded-visa.ts';
 import { doubtsOf, isIdentifier, isLongExpired, type OrderType } from '../../api/order/order-rules.ts';
@@ -59,7 +59,7 @@ export async function readOrder(
 }
 
 /** Sends an order, once. The service can accept it now and reject it later. @throws UnavailableError `mayBeDone` if its answer did not come; ClientError */
-export async function sendOrder(proxy: ProxyApi, { request }: ExportOrder, signal: AbortSignal) {
+export async function sendOrder(proxy: DeliveryApi, { request }: ExportOrder, signal: AbortSignal) {
   try {
     return await administered(proxy.export(request, { signal }));
   } catch (error) {
@@ -77,7 +77,7 @@ export async function sendOrder(proxy: ProxyApi, { request }: ExportOrder, signa
  * @throws ClientError
  */
 export async function findOrder(
-  proxy: ProxyApi,
+  proxy: DeliveryApi,
   { request: { id, type, kind = '' }, fingerprint, recipient }: ExportOrder,
   sentAt: string,
   signal: AbortSignal,

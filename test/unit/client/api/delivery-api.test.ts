@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect as open } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { connect } from '../../../../lib/client/api/connection.ts';
-import { ProxyApi } from '../../../../lib/client/api/delivery-api.ts';
+import { DeliveryApi } from '../../../../lib/client/api/delivery-api.ts';
 import { Transport } from '../../../../lib/client/api/transport.ts';
 import { all, DownloadWorld } from '../../../helpers/download-world.ts';
 
@@ -48,7 +48,7 @@ const connection = (visas: string[]) => {
   const basic = async () => ({ username: 'user', password: 'good-password' });
   const visa = async () => `${visas.length > 1 ? visas.shift() : visas[0]}\n`;
   const transport = new Transport({ userAgent: 'test' });
-  return new ProxyApi(connect({ proxyUrl: world.faults.url, visa, basic, transport }));
+  return new DeliveryApi(connect({ proxyUrl: world.faults.url, visa, basic, transport }));
 };
 
 describe('credentials', () => {
@@ -122,7 +122,7 @@ test('the place of a file on this machine is only taken from a service on this m
     ...{ userAgent: 'test', insecureHttp: true, proxies: { http_proxy: `http://127.0.0.1:${await tunnelTo(port)}` } },
   });
   const basic = async () => ({ username: 'user', password: 'good-password' });
-  const elsewhere = new ProxyApi(connect({ proxyUrl: url, visa: async () => 'good-visa', basic, transport }));
+  const elsewhere = new DeliveryApi(connect({ proxyUrl: url, visa: async () => 'good-visa', basic, transport }));
   await expect(elsewhere.location('a.c4gh')).rejects.toMatchObject({
     code: 'protocol',
     message: '"a.c4gh": the service gave an address on this machine',

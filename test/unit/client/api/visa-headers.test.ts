@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { connect, type ServiceConnection } from '../../../../lib/client/api/connection.ts';
-import { ProxyApi } from '../../../../lib/client/api/delivery-api.ts';
+import { DeliveryApi } from '../../../../lib/client/api/delivery-api.ts';
 import type { ClientError } from '../../../../lib/client/api/errors.ts';
 import { Transport } from '../../../../lib/client/api/transport.ts';
 import { unverifiedToken, visaClaims } from '../../../helpers/unverified-token.ts';
@@ -36,7 +36,7 @@ async function exchange(
   }
 }
 
-const list = (service: ServiceConnection) => new ProxyApi(service).list().next();
+const list = (service: ServiceConnection) => new DeliveryApi(service).list().next();
 
 /** Headers of a listing with a visa of so many bytes. */
 async function headersWith(visaBytes: number): Promise<IncomingHttpHeaders> {

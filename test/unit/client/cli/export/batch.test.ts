@@ -2,7 +2,7 @@ import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/prom
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { ExportRequest, ProxyApi } from '../../../../../lib/client/api/delivery-api.ts';
+import type { DeliveryApi, ExportRequest } from '../../../../../lib/client/api/delivery-api.ts';
 import { ServiceError, UnavailableError } from '../../../../../lib/client/api/errors.ts';
 import { type BatchResult, runBatch } from '../../../../../lib/client/cli/export/batch.ts';
 import { outboxPrefix } from '../../../../../lib/contract/outbox-key.ts';
@@ -65,7 +65,7 @@ const proxy = {
     if (shown instanceof Error) throw shown;
     return { shown, files: [] };
   },
-} as unknown as ProxyApi;
+} as unknown as DeliveryApi;
 
 async function run(options: { dryRun?: boolean } = {}) {
   const results: BatchResult[] = [];

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import type { ProxyApi } from '../../../../../lib/client/api/delivery-api.ts';
+import type { DeliveryApi } from '../../../../../lib/client/api/delivery-api.ts';
 import { ServiceError } from '../../../../../lib/client/api/errors.ts';
 import { describeState, shortfallOf, waitForExport } from '../../../../../lib/client/cli/export/describe-export.ts';
 import type { ShownExport } from '../../../../../lib/contract/export-state.ts';
@@ -35,7 +35,7 @@ const proxy = {
     if (answer instanceof Error) throw answer;
     return { shown: answer, files: [] };
   },
-} as unknown as ProxyApi;
+} as unknown as DeliveryApi;
 
 const wait = () =>
   waitForExport(proxy, { requestId: 'r', kind: 'fega' }, controller.signal, (state) => seen.push(describeState(state)));
