@@ -1,5 +1,4 @@
 /** The process of `RangeServer`: the delivery API as far as a client needs it, and storage, from memory and without end. */
-import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
@@ -88,9 +87,17 @@ async function send(reply: ServerResponse, content: Content, start: number, end:
     const chunk = content.from(at, end);
     at += chunk.length;
     await carried(chunk.length);
-    if (!reply.write(chunk)) await Promise.race([once(reply, 'drain'), once(reply, 'close')]);
+    if (!reply.write(chunk)) await drained(reply);
   }
   reply.end();
+}
+
+/** Waits until the reply takes more, or nobody reads it. */
+async function drained(reply: ServerResponse): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  reply.once('drain', resolve).once('close', resolve);
+  await promise;
+  reply.off('drain', resolve).off('close', resolve);
 }
 
 /** Waits until the line has room for so many bytes more. */

@@ -10,6 +10,8 @@ import type { LocalPaths } from './disk/local-name.ts';
 
 /** Bytes of one piece; the last one of a file can be shorter. */
 export const pieceBytes = 8 * 1024 * 1024;
+/** Written at once: what is still in the processor's cache is copied several times faster. */
+const writeBytes = 1024 * 1024;
 
 /** Windows has no such flag. */
 const noFollow = constants.O_NOFOLLOW ?? 0;
@@ -70,7 +72,7 @@ export class PartFile {
   async write(bytes: Uint8Array, position: number): Promise<void> {
     await onDisk(this.#paths.part, async () => {
       for (let at = 0; at < bytes.length; ) {
-        at += (await this.#handle.write(bytes, at, bytes.length - at, position + at)).bytesWritten;
+        at += (await this.#handle.write(bytes, at, Math.min(writeBytes, bytes.length - at), position + at)).bytesWritten;
       }
     });
   }
