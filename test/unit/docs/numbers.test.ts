@@ -78,7 +78,7 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
   ['docs/api.md', 'a staged container | # days', outboxExpiryDays],
   ['docs/api.md', 'one container | 48.8 TiB, # parts', constant('lib/service/containers/plan.ts', 'mostParts')],
   ['docs/api.md', 'a header (# bytes for one reader)', oneReader],
-  ['docs/drs.md', 'at most # characters', constant('lib/service/direct/drs.ts', 'longestBearer')],
+  ['docs/api.md', 'at most # characters', constant('lib/service/direct/drs.ts', 'longestBearer')],
   ['docs/crypt4gh.md', '# packets', headerLimits.packets],
   ['docs/crypt4gh.md', '# MiB, # writers', headerLimits.bytes / mebibyte, headerLimits.writers],
   [
