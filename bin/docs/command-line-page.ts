@@ -43,34 +43,25 @@ function exitCodes(): string {
   return `\n${block(exitCodeLines.map((line) => line.replace(/^\d+/, (code) => code.padStart(3))).join('\n'))}\n`;
 }
 
+/** A table of commands with their own options. The options of `shared` commands or more are described once, below it. */
 function commandsOf(program: Command): string {
-  const all = withCommandsBelow(program);
-  const lines = all.flatMap(optionsOf).map(lineOf);
-  const isShared = (option: string) => lines.filter((line) => line === option).length >= shared;
-  const usageOf = (command: Command, group: Command) => {
-    const options = optionsOf(command);
-    const common = options.filter((option) => isShared(lineOf(option)));
-    return [
-      [...namesOf(command), ...argumentsOf(command)].join(' '),
-      ...(command === group ? [] : [`  ${command.description()}`]),
-      ...options.filter((option) => !common.includes(option)).map(lineOf),
-      ...(common.length === 0 ? [] : [`  also: ${common.map(({ long }) => long).join(' ')}`]),
-    ].join('\n');
-  };
-  const sections = program.commands.filter(isShown).map((group) => {
-    const leaves = withCommandsBelow(group).filter(({ commands }) => commands.length === 0);
-    const usages = leaves.map((command) => usageOf(command, group));
-    return `### ${group.name()}\n\n${sentence(group.description())}\n\n${block(usages.join('\n\n'))}\n`;
+  const leaves = withCommandsBelow(program).filter(({ commands }) => commands.length === 0);
+  const lines = leaves.flatMap(optionsOf).map(lineOf);
+  const isShared = (option: Option) => lines.filter((line) => line === lineOf(option)).length >= shared;
+  const rows = leaves.map((command) => {
+    const name = code([...namesOf(command).slice(1), ...argumentsOf(command)].join(' '));
+    const own = optionsOf(command).filter((option) => !isShared(option));
+    return `| ${name} | ${command.description()} | ${own.map(({ long, flags }) => code(long ?? flags)).join(', ')} |\n`;
   });
-  const common = new Set(lines.filter(isShared));
-  return `
-Every command takes:
+  const common = optionsOf(program).map(lineOf);
+  const several = new Set(leaves.flatMap(optionsOf).filter(isShared).map(lineOf));
+  return `| command | purpose | its options |
+| --- | --- | --- |
+${rows.join('')}
+Every command takes the first of these options, and several commands take the others:
 
-${block(optionsOf(program).map(lineOf).join('\n'))}
-Several commands take:
-
-${block([...common].join('\n'))}
-${sections.join('')}`;
+${block([...new Set([...common, ...several])].join('\n'))}
+`;
 }
 
 function withCommandsBelow(command: Command): readonly Command[] {
@@ -99,7 +90,7 @@ function optionsOf(command: Command): readonly Option[] {
 
 const lineOf = (option: Option) => `  ${option.flags.padEnd(28)}  ${new Help().optionDescription(option)}`;
 
-const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`;
+const code = (text: string) => `\`${text.replaceAll('|', '\\|')}\``;
 /** A block of code. */
 const block = (text: string) => `${text.replaceAll(/^(?=.)/gm, '    ')}\n`;
 
