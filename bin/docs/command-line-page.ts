@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
-import { Help, type Option } from 'commander';
+import type { Option } from 'commander';
 import { clientProgram } from '../../lib/client/cli/main.ts';
 import { variables } from '../../lib/client/cli/settings.ts';
 import { systemTiming } from '../../lib/common/timing.ts';
@@ -11,7 +11,7 @@ import { processTerminal } from '../../lib/terminal/process-terminal.ts';
 
 export const commandLinePagePath = join(import.meta.dirname, '../../docs/command-line.md');
 
-/** An option is described once, before the commands, if at least so many of them have it with the same text. */
+/** An option is named once, before the commands, if at least so many of them have it. */
 const shared = 3;
 
 /** What the page takes from the programs, each between `<!-- KIND NAME -->` and `<!-- end -->`. */
@@ -43,25 +43,23 @@ function exitCodes(): string {
   return `\n${block(exitCodeLines.map((line) => line.replace(/^\d+/, (code) => code.padStart(3))).join('\n'))}\n`;
 }
 
-/** A table of commands with their own options. The options of `shared` commands or more are described once, below it. */
+/** A table of commands with their own options, after those that `shared` commands or more have. */
 function commandsOf(program: Command): string {
   const leaves = withCommandsBelow(program).filter(({ commands }) => commands.length === 0);
-  const lines = leaves.flatMap(optionsOf).map(lineOf);
-  const isShared = (option: Option) => lines.filter((line) => line === lineOf(option)).length >= shared;
+  const all = leaves.flatMap(optionsOf).map(nameOf);
+  const isShared = (name: string) => all.filter((each) => each === name).length >= shared;
+  const list = (names: readonly string[]) => names.map(code).join(', ');
   const rows = leaves.map((command) => {
     const name = code([...namesOf(command).slice(1), ...argumentsOf(command)].join(' '));
-    const own = optionsOf(command).filter((option) => !isShared(option));
-    return `| ${name} | ${command.description()} | ${own.map(({ long, flags }) => code(long ?? flags)).join(', ')} |\n`;
+    const own = optionsOf(command).map(nameOf);
+    return `| ${name} | ${command.description()} | ${list(own.filter((option) => !isShared(option)))} |\n`;
   });
-  const common = optionsOf(program).map(lineOf);
-  const several = new Set(leaves.flatMap(optionsOf).filter(isShared).map(lineOf));
-  return `| command | purpose | its options |
-| --- | --- | --- |
-${rows.join('')}
-Every command takes the first of these options, and several commands take the others:
+  return `
+Every command takes ${list(optionsOf(program).map(nameOf))}, and several commands take ${list([...new Set(all.filter(isShared))])}.
 
-${block([...new Set([...common, ...several])].join('\n'))}
-`;
+| command | purpose | its options |
+| --- | --- | --- |
+${rows.join('')}`;
 }
 
 function withCommandsBelow(command: Command): readonly Command[] {
@@ -88,7 +86,7 @@ function optionsOf(command: Command): readonly Option[] {
   return options.filter(({ long, required }) => long !== '--help' && !(long === '--version' && !required));
 }
 
-const lineOf = (option: Option) => `  ${option.flags.padEnd(28)}  ${new Help().optionDescription(option)}`;
+const nameOf = ({ long, flags }: Option) => long ?? flags;
 
 const code = (text: string) => `\`${text.replaceAll('|', '\\|')}\``;
 /** A block of code. */
