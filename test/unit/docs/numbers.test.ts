@@ -105,7 +105,6 @@ const numbers: readonly (readonly [page: string, words: string, ...values: numbe
     constant('lib/service/containers/adaptive-concurrency.ts', 'mostInFlight'),
   ],
   ['docs/decisions/exports.md', 'at most # files', filesPerReceipt],
-  ['docs/decisions/exports.md', 'is included for # days beyond', lateDays],
   ['docs/operators.md', 'use up to # at once', concurrency.queues],
   ['docs/operators.md', 'direct access reserves #', concurrency.reserved],
   ['docs/operators.md', 'AWS keeps # unreserved', constant('lib/ops/preflight/checks.ts', 'alwaysUnreserved')],
