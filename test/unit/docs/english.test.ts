@@ -149,3 +149,12 @@ test.each(read)('%s is in whole sentences', (page) => {
   expect(style.colons).toBeLessThanOrEqual(most.colons);
   expect(style.short).toBeLessThanOrEqual(most.short);
 });
+
+test('there are at most 34,000 words on the pages, and 500 in the glossary', () => {
+  const words = (page: string) =>
+    readPage(page)
+      .split(/\s+/)
+      .filter((word) => word !== '').length;
+  expect(read.reduce((sum, page) => sum + words(page), 0)).toBeLessThanOrEqual(34_000);
+  expect(words('docs/glossary.md')).toBeLessThanOrEqual(500);
+});
