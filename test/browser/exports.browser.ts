@@ -79,17 +79,17 @@ describe('the table', () => {
     await expect.poll(() => details.count()).toBe(0);
   });
 
-  test('of 1,000 exports shows 100 at a time, and each once', { timeout: 180_000 }, async () => {
-    await addComplete(1000);
+  test('of 300 exports shows 100 at a time, and each once', async () => {
+    await addComplete(300);
     const tab = await world.signIn();
     const seen: string[] = [];
-    for (let page = 1; page <= 10; page += 1) {
+    for (let page = 1; page <= 3; page += 1) {
       await tab.page.getByText(`Page ${page}`, { exact: true }).waitFor();
       expect(await tab.rows.count()).toBe(100);
       seen.push(...(await texts(tab)).map((text) => /^EGAD\d+/.exec(text)?.[0] ?? ''));
       await tab.page.getByRole('button', { name: 'Older' }).click();
     }
-    expect(new Set(seen).size).toBe(1000);
+    expect(new Set(seen).size).toBe(300);
     await tab.page.getByText('There are no exports here.').waitFor();
     expect(await tab.page.getByRole('button', { name: 'Older' }).isDisabled()).toBe(true);
     await tab.page.getByRole('button', { name: 'Newer' }).click();

@@ -232,7 +232,8 @@ function broken(chunk: Buffer, passed: number, offset: number, faults: readonly 
   return { bytes, then };
 }
 
-async function drained(outgoing: ServerResponse): Promise<void> {
+/** Waits until more can be written, or nobody reads any more. */
+export async function drained(outgoing: ServerResponse): Promise<void> {
   await new Promise<void>((resolve) => {
     const go = () => {
       outgoing.off('drain', go);

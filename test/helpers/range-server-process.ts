@@ -1,8 +1,8 @@
 /** The process of `RangeServer`: the delivery API as far as a client needs it, and storage, from memory and without end. */
-import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
+import { drained } from './fault-proxy.ts';
 import type { Line, ServedFile } from './range-server.ts';
 
 /** Written at once; the pattern is repeated up to it. */
@@ -88,7 +88,7 @@ async function send(reply: ServerResponse, content: Content, start: number, end:
     const chunk = content.from(at, end);
     at += chunk.length;
     await carried(chunk.length);
-    if (!reply.write(chunk)) await Promise.race([once(reply, 'drain'), once(reply, 'close')]);
+    if (!reply.write(chunk)) await drained(reply);
   }
   reply.end();
 }

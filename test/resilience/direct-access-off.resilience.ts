@@ -2,7 +2,6 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createSteps, demonstrate } from '../../lib/ops/smoke/demo.ts';
 import { runSmoke } from '../../lib/ops/smoke/program.ts';
 import { copyWithSettings } from '../helpers/assembly-with-settings.ts';
 import { makeTerminal } from '../helpers/ops-world.ts';
@@ -31,21 +30,6 @@ test('the engine starts without direct access and says so in its connection file
 
 test('a new database has no role of direct access', async () => {
   expect(await service.sql("select count(*) from pg_authid where rolname = 'data_out_reader'")).toEqual([['0']]);
-});
-
-test('an export reaches its recipient, step by step', async () => {
-  const { connection } = service.engine;
-  const said: string[] = [];
-  const steps = createSteps((text) => said.push(text));
-  const stagingCost = () => ({ bytesRead: 0, partsCopied: 1 });
-  await demonstrate({
-    connection,
-    expected: { archiveKind: 'fega', deliveryReceipt: true, adminPage: true, needsPassword: true },
-    stagingCost,
-    steps,
-    signal: AbortSignal.timeout(50_000),
-  });
-  expect(said.join('')).toMatch(/download: 6 files decrypted.*direct: skipped, the deployment has no direct access/s);
 });
 
 test('the smoke test believes what is deployed, and not the settings', async () => {

@@ -100,12 +100,6 @@ describe('an engine with a data folder', () => {
     expect(await service.queueDepth(service.connection.outputs.FileExportsDeadLetterQueueUrl)).toBe(1);
   });
 
-  test('is the only one on its folder', async () => {
-    const second = await start(['--data-dir', dataDir]);
-    expect(await second.ended).toEqual({ code: 1, stderr: expect.stringMatching(/^\S+ is in use by another engine/) });
-    expect((await service.list(before.visa)).length).toBe(1);
-  });
-
   test('keeps its connection file: a second engine may not take it over', async () => {
     const { connectionPath, connection: running } = service.engine;
     await expect(startEngine({ assemblyDir: await assembly(), connectionPath })).rejects.toThrow(
