@@ -162,8 +162,8 @@ describe('npm run smoke', () => {
         remedy: expect.stringContaining('private/trusted-issuers.json'),
       },
     ]);
-    expect(of('data-out GET /files/{fileId}')?.found).toBe('visa did not pass');
-    expect(of('data-out GET /service-info')?.found).toBe('1 answer');
+    expect(of('direct GET /files/{fileId}')?.found).toBe('visa did not pass');
+    expect(of('direct GET /service-info')?.found).toBe('1 answer');
     expect(await left()).toEqual(nothing);
   });
 
@@ -209,7 +209,7 @@ describe('deployed stacks, as the AWS SDK finds them', () => {
     const wrong = lines.filter(({ result }) => result !== 'passed').map(({ id, found }) => [id, found]);
     const unsubscribed = [
       // The settings of this checkout have no page, and the engine switches it on.
-      ['proxy GET /admin', expect.stringMatching(/expected 404 not_found, got 200/)],
+      ['delivery GET /admin', expect.stringMatching(/expected 404 not_found, got 200/)],
       ['alarm-subscription', 'no subscription is confirmed, 0 wait'],
       ['key-messages', 'alarm-subscription did not pass'],
     ];

@@ -22,7 +22,7 @@ const patienceMs = 10_000;
 /** Statuses of the gateway for a request that reaches no documented operation. */
 const refusals: readonly number[] = [400, 403, 404, 413, 414, 431];
 
-const apis = { proxy: OpenApi.read('proxy'), 'data-out': OpenApi.read('data-out') };
+const apis = { delivery: OpenApi.read('delivery'), direct: OpenApi.read('direct') };
 let service: Service;
 let run: Run;
 let others: Others;
@@ -71,7 +71,7 @@ async function answer(request: SoakRequest): Promise<{ reply: RawReply; behind: 
     // Node leaves the length out with GET. The body would then be read as the next request.
     const framed = body && { body, headers: { ...headers, 'Content-Length': String(body.length) } };
     const init = { method, headers, ...framed };
-    const reply = await rawRequest(api === 'proxy' ? proxyUrl : dataOutUrl, path, init);
+    const reply = await rawRequest(api === 'delivery' ? proxyUrl : dataOutUrl, path, init);
     const { location } = reply.headers;
     if (location === undefined) return { reply, behind: Buffer.alloc(0) };
     const target = await fetch(location, { headers: { Range: 'bytes=0-199999' } });
@@ -166,7 +166,7 @@ test('no request gets a 5xx, hangs, or gets data of others; each reply fits the 
   memory.check();
   if (wrong.length > 0)
     throw new Error(`${wrong.length} requests with seed ${seed}:\n${wrong.slice(0, 20).join('\n')}`);
-  const reached = new Set([...apis.proxy.seen, ...apis['data-out'].seen].map((name) => name.replace(/ \d+$/, '')));
-  const documented = [...apis.proxy.operations, ...apis['data-out'].operations];
+  const reached = new Set([...apis.delivery.seen, ...apis.direct.seen].map((name) => name.replace(/ \d+$/, '')));
+  const documented = [...apis.delivery.operations, ...apis.direct.operations];
   expect(documented.filter((operation) => !reached.has(operation))).toEqual([]);
 });

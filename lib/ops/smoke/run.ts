@@ -55,7 +55,7 @@ export function runIds(now: Date, datasetId?: string): RunIds {
   return { datasetId: id, hiddenId: `${id}-hidden`, username: `smoke-${unique.toLowerCase()}` };
 }
 
-export type ApiName = 'proxy' | 'data-out';
+export type ApiName = 'delivery' | 'direct';
 
 /** What a run begins with. */
 interface RunParts {
@@ -109,14 +109,14 @@ export function startRun(parts: RunParts) {
   const transport = new Transport({ userAgent: 'data-out-smoke' });
   const found: Found = { files: [], hidden: undefined, requestId: '', listed: [], part: undefined };
   const urlOf = (api: ApiName) => {
-    const url = api === 'proxy' ? proxyUrl : dataOutUrl;
+    const url = api === 'delivery' ? proxyUrl : dataOutUrl;
     if (url === undefined) throw new Error('the deployment has no direct API');
     return url.replace(/\/$/, '');
   };
   return {
     ...{ ...parts, ...found, transport, urlOf, recipient: generateKeyPair() },
     /** Those that the deployment has, whatever the settings say. */
-    apis: (dataOutUrl === undefined ? ['proxy'] : ['proxy', 'data-out']) as readonly ApiName[],
+    apis: (dataOutUrl === undefined ? ['delivery'] : ['delivery', 'direct']) as readonly ApiName[],
     /** What no refusal may repeat. */
     secrets: [visa, admin.password, archiveUser.password],
     /** Headers of a researcher at the proxy. */

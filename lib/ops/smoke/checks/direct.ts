@@ -12,7 +12,7 @@ export const direct: Check = {
     needsDirectApi(run);
     const { files, large, awkward, recipient } = run;
     const get = (path: string, headers: Readonly<Record<string, string>> = {}) =>
-      run.ask('data-out', path, { headers: { ...run.asReader, ...headers } }, 200);
+      run.ask('direct', path, { headers: { ...run.asReader, ...headers } }, 200);
     const pathOf = ({ fileId }: ArchivedFile) => `files/${encodeURIComponent(fileId)}`;
 
     const { text } = await get(`metadata/datasets/${encodeURIComponent(run.ids.datasetId)}/files`);

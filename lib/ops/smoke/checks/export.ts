@@ -20,7 +20,7 @@ const accepted: Check = {
     const headers = { ...run.asAdministrator, 'content-type': 'application/json' };
     run.requestId = await poll(run, administratorSeconds, 'the administrator is still refused', async () => {
       const path = `export/${run.expected.archiveKind}`;
-      const { status, text } = await run.ask('proxy', path, { headers, body }, 200, 401);
+      const { status, text } = await run.ask('delivery', path, { headers, body }, 200, 401);
       // Functions read the secret of the administrators again within a minute.
       return status === 401 ? undefined : String(JSON.parse(text).requestId);
     });
@@ -36,7 +36,7 @@ const exported: Check = {
   async run(run) {
     const path = `export/${run.expected.archiveKind}/${run.requestId}`;
     const { state, reason, bytes } = await poll(run, exportSeconds, 'the export has no end', async () => {
-      const { status, text } = await run.ask('proxy', path, { headers: run.asAdministrator }, 200, 404);
+      const { status, text } = await run.ask('delivery', path, { headers: run.asAdministrator }, 200, 404);
       const shown = status === 404 ? { state: 'accepted' } : JSON.parse(text);
       return ['accepted', 'staging'].includes(shown.state) ? undefined : shown;
     });

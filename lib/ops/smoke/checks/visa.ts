@@ -15,7 +15,7 @@ export const visa: Check = {
     const request = { method: 'GET', path: 'files?inbox=false&per_page=1', headers: run.asResearcher };
     let refused = 0;
     await poll(run, 120, 'the database does not wake up', async () => {
-      const { status, headers, text } = await run.send('proxy', request);
+      const { status, headers, text } = await run.send('delivery', request);
       // A deployment gets the user later.
       if (status === 200 || (status === 401 && text.includes('user name or password'))) return true;
       refused += 1;

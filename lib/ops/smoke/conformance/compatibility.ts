@@ -14,10 +14,10 @@ const refused = (error: string): Answer => ({ ...answers(400, ({ text }) => JSON
 const allFiles = shows(({ length }, run) => length === run.files.length);
 
 const sda: Operations = {
-  'data-out GET /info': { caller: 'anyone' },
-  'data-out GET /datasets': { caller: 'reader', answer: shows(({ datasets }, { ids }) => datasets.includes(ids.datasetId)) },
-  'data-out GET /datasets/{datasetId}': { caller: 'reader', answer: shows(({ files }, run) => files === run.files.length) },
-  'data-out GET /datasets/{datasetId}/files': {
+  'direct GET /info': { caller: 'anyone' },
+  'direct GET /datasets': { caller: 'reader', answer: shows(({ datasets }, { ids }) => datasets.includes(ids.datasetId)) },
+  'direct GET /datasets/{datasetId}': { caller: 'reader', answer: shows(({ files }, run) => files === run.files.length) },
+  'direct GET /datasets/{datasetId}/files': {
     caller: 'reader',
     answer: shows(({ files }, run) => files.length === run.files.length),
     rows: [
@@ -28,7 +28,7 @@ const sda: Operations = {
       ['an unknown token', { query: 'pageToken=EGAF404' }, 400],
     ],
   },
-  'data-out GET /s3/{datasetId}/{path}': {
+  'direct GET /s3/{datasetId}/{path}': {
     caller: 'reader',
     right: (run) => ({ headers: { 'client-public-key': keyOf(run) } }),
     answer: answers(200, ({ text }) => text.startsWith('crypt4gh')),
@@ -39,11 +39,11 @@ const sda: Operations = {
       ['a large container', { of: { path: 'genome.bam.c4gh' } }, 307],
     ],
   },
-  'data-out GET /htsget/sda/reads/{id}': firstRead,
+  'direct GET /htsget/sda/reads/{id}': firstRead,
 };
 
 const ega: Operations = {
-  'data-out POST /ega/token': {
+  'direct POST /ega/token': {
     caller: 'anyone',
     right: password(({ visa }) => visa),
     answer: shows(({ access_token }, { visa }) => access_token === visa),
@@ -57,24 +57,24 @@ const ega: Operations = {
       ['JSON', { headers: { 'content-type': 'application/json' }, body: '{}' }, refused('invalid_request')],
     ],
   },
-  'data-out POST /ega/userinfo': { caller: 'reader', right: { body: '' }, answer: shows(({ sub }, { ids }) => sub === ids.username) },
-  'data-out POST /ega/stats': { caller: 'reader', right: { body: '{"status":"Succeeded"}' } },
-  'data-out GET /ega/{version}/datasets': {
+  'direct POST /ega/userinfo': { caller: 'reader', right: { body: '' }, answer: shows(({ sub }, { ids }) => sub === ids.username) },
+  'direct POST /ega/stats': { caller: 'reader', right: { body: '{"status":"Succeeded"}' } },
+  'direct GET /ega/{version}/datasets': {
     caller: 'reader',
     answer: shows((listed, { ids }) => listed.some(({ datasetId }: { datasetId: string }) => datasetId === ids.datasetId)),
     rows: [['version 1', { of: { version: 'v1' } }, shows((listed, { ids }) => listed.includes(ids.datasetId))], otherVersion],
   },
-  'data-out GET /ega/{version}/datasets/{datasetId}/files': {
+  'direct GET /ega/{version}/datasets/{datasetId}/files': {
     caller: 'reader',
     answer: allFiles,
     rows: [['50,001 rows', { query: 'per_page=50001' }, 400], otherVersion],
   },
-  'data-out GET /ega/{version}/files/{fileId}': {
+  'direct GET /ega/{version}/files/{fileId}': {
     caller: 'reader',
     answer: shows(({ fileId, fileSize }, { notes }) => fileId === notes.fileId && fileSize === 6016),
     rows: [otherVersion],
   },
-  'data-out GET /htsget/files/{id}': firstRead,
+  'direct GET /htsget/files/{id}': firstRead,
 };
 
 const switched = (setting: 'sda' | 'ega', operations: Operations): Operations =>

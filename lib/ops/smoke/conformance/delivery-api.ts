@@ -68,7 +68,7 @@ const isPresigned = (url: string | undefined) => /X-Amz-Signature=/.test(url ?? 
 
 /** The delivery API. */
 export const deliveryApi: Operations = {
-  'proxy POST /export/{archive_kind}': {
+  'delivery POST /export/{archive_kind}': {
     caller: 'administrator',
     right: (run) => posted(order(run)),
     answer: shows(({ requestId, message }) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(requestId) && message !== ''),
@@ -88,7 +88,7 @@ export const deliveryApi: Operations = {
       anotherKind,
     ],
   },
-  'proxy GET /export/{archive_kind}': {
+  'delivery GET /export/{archive_kind}': {
     caller: 'administrator',
     answer: shows((body: { exports: { requestId: string }[] }, run) => body.exports.some(({ requestId }) => requestId === run.requestId)),
     rows: [
@@ -98,7 +98,7 @@ export const deliveryApi: Operations = {
       anotherKind,
     ],
   },
-  'proxy GET /export/{archive_kind}/{requestId}': {
+  'delivery GET /export/{archive_kind}/{requestId}': {
     caller: 'administrator',
     answer: shows(({ state, counts }, { files }) => state === 'complete' && counts.staged === files.length),
     rows: [
@@ -107,8 +107,8 @@ export const deliveryApi: Operations = {
       ['another archive kind', { of: { archive_kind: 'other' } }, 404],
     ],
   },
-  'proxy GET /admin': { caller: 'administrator', setting: 'adminPage' },
-  'proxy GET /files': {
+  'delivery GET /admin': { caller: 'administrator', setting: 'adminPage' },
+  'delivery GET /files': {
     caller: 'researcher',
     right: { query: 'inbox=false&per_page=1' },
     answer: { ...shows(({ files }) => files.length === 1 && files[0].fileName.endsWith('.c4gh')), headers: { 'content-type': 'application/json' } },
@@ -123,7 +123,7 @@ export const deliveryApi: Operations = {
       ['other receipts', { query: 'inbox=false&receipts=x' }, invalid('receipts')],
     ],
   },
-  'proxy GET /stream/{file}': {
+  'delivery GET /stream/{file}': {
     caller: 'researcher',
     answer: answers(307, ({ headers }) => isPresigned(headers.location)),
     rows: [
@@ -134,20 +134,23 @@ export const deliveryApi: Operations = {
       ['two names in the query', ({ listed: [file] }) => ({ query: `fileName=${file?.name}&fileName=x` }), invalid('fileName')],
     ],
   },
-  'proxy HEAD /stream/{file}': {
+  'delivery HEAD /stream/{file}': {
     caller: 'researcher',
     answer: answers(200, ({ headers }, { listed: [file] }) => headers['x-file-size'] === String(file?.size), { 'accept-ranges': 'bytes', etag: /^"[^"]+"$/ }),
     rows: streamRows,
   },
-  'proxy GET /.well-known/jwks.json': { caller: 'anyone', answer: { ...shows(({ keys }) => keys.length > 0), headers: { 'cache-control': /max-age=3600/ } } },
-  'proxy HEAD /.well-known/jwks.json': { caller: 'anyone', answer: { status: 200, headers: { 'content-type': 'application/jwk-set+json' } } },
-  'proxy GET /.well-known/data-out': {
+  'delivery GET /.well-known/jwks.json': {
+    caller: 'anyone',
+    answer: { ...shows(({ keys }) => keys.length > 0), headers: { 'cache-control': /max-age=3600/ } },
+  },
+  'delivery HEAD /.well-known/jwks.json': { caller: 'anyone', answer: { status: 200, headers: { 'content-type': 'application/jwk-set+json' } } },
+  'delivery GET /.well-known/data-out': {
     caller: 'anyone',
     answer: { ...shows(({ name, archiveKind }) => name === 'data-out' && /^[a-z0-9_-]+$/.test(archiveKind)), headers: { 'cache-control': /max-age=3600/ } },
   },
-  'proxy HEAD /.well-known/data-out': { caller: 'anyone', answer: { status: 200, headers: { 'content-type': 'application/json' } } },
-  'proxy HEAD /openapi.json': { caller: 'anyone' },
-  'proxy GET /openapi.json': { caller: 'anyone', answer: servesOwnUrl('proxy') },
+  'delivery HEAD /.well-known/data-out': { caller: 'anyone', answer: { status: 200, headers: { 'content-type': 'application/json' } } },
+  'delivery HEAD /openapi.json': { caller: 'anyone' },
+  'delivery GET /openapi.json': { caller: 'anyone', answer: servesOwnUrl('delivery') },
 };
 
 export function servesOwnUrl(api: ApiName) {

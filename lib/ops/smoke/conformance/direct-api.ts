@@ -62,8 +62,8 @@ const largeRows = (more: (run: Run) => Readonly<Record<string, string>>): readon
 
 /** GET of the direct API, and HEAD, which is answered 200 with the same rows. */
 const both = (path: string, get: Operation, head: Partial<Operation> = {}): Operations => ({
-  [`data-out GET ${path}`]: get,
-  [`data-out HEAD ${path}`]: { ...get, answer: 200, ...head },
+  [`direct GET ${path}`]: get,
+  [`direct HEAD ${path}`]: { ...get, answer: 200, ...head },
 });
 
 /** @param named rows about the name at the end of the path */
@@ -90,7 +90,7 @@ const headerRanges: readonly Row[] = [
 ];
 
 const isNotes = shows(({ id, size }, { notes }) => id === notes.fileId && size === notes.decryptedSize);
-const hasUrl = shows(({ url, headers }, run) => url.startsWith(`${run.urlOf('data-out')}/files/`) && /^Authorization: Bearer /.test(headers[0]));
+const hasUrl = shows(({ url, headers }, run) => url.startsWith(`${run.urlOf('direct')}/files/`) && /^Authorization: Bearer /.test(headers[0]));
 const unknownAccess: readonly Row[] = [
   ['an unknown access id', { of: { access_id: 's3' } }, 404],
   ['tickets of a file that is not of reads', { of: { access_id: 'htsget' } }, 404],
@@ -141,8 +141,8 @@ const partRanges: readonly Row[] = [
 
 /** The direct API. */
 export const directApi: Operations = {
-  'data-out GET /metadata/datasets': { caller: 'reader', answer: shows((listed, { ids }) => listed.includes(ids.datasetId) && !listed.includes(ids.hiddenId)) },
-  'data-out GET /metadata/datasets/{datasetId}/files': {
+  'direct GET /metadata/datasets': { caller: 'reader', answer: shows((listed, { ids }) => listed.includes(ids.datasetId) && !listed.includes(ids.hiddenId)) },
+  'direct GET /metadata/datasets/{datasetId}/files': {
     caller: 'reader',
     answer: shows(({ length }, { files }) => length === files.length),
     rows: [
@@ -166,23 +166,23 @@ export const directApi: Operations = {
     { answer: sized(({ notes }) => notes.archivedSize), rows: [perhaps, ...conditionRows(200)] },
   ),
   ...both(`/${drs}/objects/{object_id}`, { caller: 'reader', answer: isNotes }),
-  [`data-out POST /${drs}/objects/{object_id}`]: { caller: 'passport', answer: isNotes, rows: [['a bulk request', { path: `${drs}/objects/access` }, 404]] },
-  [`data-out OPTIONS /${drs}/objects/{object_id}`]: { caller: 'anyone', rows: [['an impossible id', { of: { object_id: 'x'.repeat(257) } }, 404]] },
+  [`direct POST /${drs}/objects/{object_id}`]: { caller: 'passport', answer: isNotes, rows: [['a bulk request', { path: `${drs}/objects/access` }, 404]] },
+  [`direct OPTIONS /${drs}/objects/{object_id}`]: { caller: 'anyone', rows: [['an impossible id', { of: { object_id: 'x'.repeat(257) } }, 404]] },
   ...both(`/${drs}/objects/{object_id}/access/{access_id}`, { caller: 'reader', answer: hasUrl, rows: unknownAccess }),
-  [`data-out POST /${drs}/objects/{object_id}/access/{access_id}`]: { caller: 'passport', answer: hasUrl, rows: unknownAccess },
-  'data-out GET /htsget/reads/{id}': { caller: 'reader', right: { query: 'referenceName=chr1&start=0&end=1000' }, answer: hasRead('first'), rows: ticketRows },
-  'data-out POST /htsget/reads/{id}': { caller: 'reader', right: regions(region), answer: hasRead('second'), rows: bodyRows },
-  'data-out GET /htsget/variants/{id}': { caller: 'reader', answer: unsupported },
-  'data-out POST /htsget/variants/{id}': { caller: 'reader', right: regions(region), answer: unsupported },
+  [`direct POST /${drs}/objects/{object_id}/access/{access_id}`]: { caller: 'passport', answer: hasUrl, rows: unknownAccess },
+  'direct GET /htsget/reads/{id}': { caller: 'reader', right: { query: 'referenceName=chr1&start=0&end=1000' }, answer: hasRead('first'), rows: ticketRows },
+  'direct POST /htsget/reads/{id}': { caller: 'reader', right: regions(region), answer: hasRead('second'), rows: bodyRows },
+  'direct GET /htsget/variants/{id}': { caller: 'reader', answer: unsupported },
+  'direct POST /htsget/variants/{id}': { caller: 'reader', right: regions(region), answer: unsupported },
   ...both('/htsget/parts/{id}/{part}', { caller: 'reader', rows: [...partRows, ...partRanges] }, { rows: partRows }),
-  'data-out OPTIONS /htsget/reads/{id}': { caller: 'anyone', answer: 204, rows: [fromPage] },
-  'data-out OPTIONS /htsget/variants/{id}': { caller: 'anyone', answer: 204, rows: [fromPage] },
-  'data-out OPTIONS /htsget/parts/{id}/{part}': { caller: 'anyone', answer: 204, rows: [fromPage] },
+  'direct OPTIONS /htsget/reads/{id}': { caller: 'anyone', answer: 204, rows: [fromPage] },
+  'direct OPTIONS /htsget/variants/{id}': { caller: 'anyone', answer: 204, rows: [fromPage] },
+  'direct OPTIONS /htsget/parts/{id}/{part}': { caller: 'anyone', answer: 204, rows: [fromPage] },
   ...both(`/${drs}/service-info`, isService('drs')),
   ...both('/htsget/reads/service-info', isService('htsget')),
   ...both('/htsget/variants/service-info', isService('htsget')),
   ...both('/service-info', isService('data-out')),
-  ...both('/openapi.json', { caller: 'anyone', answer: servesOwnUrl('data-out') }),
+  ...both('/openapi.json', { caller: 'anyone', answer: servesOwnUrl('direct') }),
 };
 
 function isService(artifact: string): Operation {

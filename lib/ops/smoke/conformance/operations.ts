@@ -13,8 +13,8 @@ const table: Operations = { ...deliveryApi, ...directApi, ...compatibility };
 export const operations: readonly string[] = Object.keys(table);
 
 /** Each kind of wrong credentials is tried on these alone: API Gateway asks the same authorizer for the others. */
-const wholeCredentials = new Set(['proxy POST /export/{archive_kind}', 'data-out GET /metadata/datasets']);
-const needsOutbox = /^proxy (GET|HEAD) \/stream/;
+const wholeCredentials = new Set(['delivery POST /export/{archive_kind}', 'direct GET /metadata/datasets']);
+const needsOutbox = /^delivery (GET|HEAD) \/stream/;
 
 /** What stands for the braces of a path. */
 function pathOf(operation: string, run: Run, of: Readonly<Record<string, string>>): string {
@@ -89,7 +89,7 @@ const limits = Object.entries(table).flatMap(([operation, entry]) => {
   const rows: readonly (Row | false)[] = [
     ['a URL of more than 10,240 bytes', { query: `x=${'x'.repeat(10_240)}` }, 414],
     ['headers of more than 10,240 bytes', { headers: { 'x-long': 'x'.repeat(10_240) } }, 431],
-    operation === 'proxy GET /stream/{file}' && ['a path of more than 1,600 bytes', { of: { file: 'x'.repeat(1600) } }, 414],
+    operation === 'delivery GET /stream/{file}' && ['a path of more than 1,600 bytes', { of: { file: 'x'.repeat(1600) } }, 414],
     operation.includes(' POST ') && ['a body of more than 10 MB', { body: Buffer.alloc(10 * 1024 * 1024 + 1, 32) }, 413],
   ];
   return rows.flatMap((row) => (row ? [caseOf(operation, entry, row)] : []));
@@ -106,14 +106,14 @@ const otherMethods = Object.entries(table).flatMap(([operation, entry]) => {
 });
 
 const unknownPaths = {
-  proxy: [
+  delivery: [
     ...['', 'nothing/here', 'metadata/datasets', 'export', 'export/', 'export/fega/x/files', 'stream', 'stream/', 'stream//x'],
     ...['stream/x/y', 'stream/../stream/x', 'files/../stream/x', 'admin/x', 'openapi.json/x'],
   ],
-  'data-out': ['', 'nothing/here', 'metadata', 'metadata/datasets/EGAD1', 'files', 'files/x/y/z', 'ga4gh/drs/v1/objects', 'htsget', 'export/fega'],
+  direct: ['', 'nothing/here', 'metadata', 'metadata/datasets/EGAD1', 'files', 'files/x/y/z', 'ga4gh/drs/v1/objects', 'htsget', 'export/fega'],
 };
 const nowhere = Object.entries(unknownPaths).flatMap(([api, paths]) =>
-  paths.map((path) => caseOf(`${api} GET /`, { caller: api === 'proxy' ? 'researcher' : 'reader' }, [`/${path}`, { path }, 404])),
+  paths.map((path) => caseOf(`${api} GET /`, { caller: api === 'delivery' ? 'researcher' : 'reader' }, [`/${path}`, { path }, 404])),
 );
 
 /** Parts have addresses that only tickets name. */
@@ -124,9 +124,9 @@ const ticket: Check = {
   remedy,
   async run(run) {
     needsDirectApi(run);
-    const asked = await rightCase('data-out GET /htsget/reads/{id}').request(run);
+    const asked = await rightCase('direct GET /htsget/reads/{id}').request(run);
     const headers = { ...asked.headers, 'public-key': Buffer.from(run.recipient.publicKey).toString('base64') };
-    const { text } = await run.send('data-out', { ...asked, path: asked.path.split('?')[0] ?? '', headers });
+    const { text } = await run.send('direct', { ...asked, path: asked.path.split('?')[0] ?? '', headers });
     const [, id = '', part = ''] = /htsget\/parts\/([^/"]+)\/([^/"?]+)/.exec(text) ?? [];
     expectThat(part !== '', `it names none: ${text.slice(0, 100)}`);
     run.part = { id: decodeURIComponent(id), part: decodeURIComponent(part) };

@@ -66,7 +66,7 @@ export type Operations = Readonly<Record<string, Operation>>;
 
 /** A request of one operation, and what it should be answered. */
 export interface Case {
-  /** As in docs/openapi: `proxy GET /files`. */
+  /** As in docs/openapi: `delivery GET /files`. */
   readonly operation: string;
   readonly name: string;
   readonly request: (run: Run) => Promise<WireRequest>;
@@ -85,7 +85,7 @@ const atOnce = 6;
 /** A line of the suite for these rows. It fails with each row that does not hold. */
 export function caseCheck(check: Omit<Check, 'run'>, cases: readonly Case[]): Check {
   const run = async (run: Run) => {
-    if (cases.every(({ operation }) => apiOf(operation) === 'data-out')) needsDirectApi(run);
+    if (cases.every(({ operation }) => apiOf(operation) === 'direct')) needsDirectApi(run);
     const asked = cases.filter(({ operation }) => run.apis.includes(apiOf(operation)));
     const wrong: string[] = [];
     const alike = new Map<string, string>();
@@ -139,7 +139,7 @@ export async function ask({ operation, request, answer }: Case, run: Run): Promi
 function ofEveryReply(operation: string, { status, headers }: WireReply, seen: Problem, isHead: boolean): NonNullable<Answer['headers']> {
   // DRS and htsget write their own challenge, which API Gateway renames.
   const isRenamed = headers['x-amzn-remapped-www-authenticate'] !== undefined;
-  const challenge = apiOf(operation) === 'proxy' ? proxyChallenge : directChallenge;
+  const challenge = apiOf(operation) === 'delivery' ? proxyChallenge : directChallenge;
   return {
     'x-amzn-requestid': status >= 400 && !isHead ? String(seen.requestId) : /^[0-9a-f-]{20,}$/i,
     ...((status >= 400 || !operation.includes(' /.well-known/')) && { 'cache-control': 'no-store' }),
@@ -181,5 +181,5 @@ function expectHeaders({ headers }: WireReply, expected: NonNullable<Answer['hea
 }
 
 export function apiOf(operation: string): ApiName {
-  return operation.startsWith('proxy ') ? 'proxy' : 'data-out';
+  return operation.startsWith('delivery ') ? 'delivery' : 'direct';
 }

@@ -23,7 +23,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe('the suite', () => {
   test('calls every operation of both OpenAPI documents, and no other', () => {
-    const documented = (['proxy', 'data-out'] as const).flatMap((api) => {
+    const documented = (['delivery', 'direct'] as const).flatMap((api) => {
       const { paths } = parse(readFileSync(`docs/openapi/${api}.yaml`, 'utf8')) as { paths: Record<string, object> };
       return Object.entries(paths).flatMap(([path, item]) =>
         Object.keys(item)
