@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { forEachConcurrently } from '../../lib/common/concurrently.ts';
 import { operations, rightCase } from '../../lib/ops/smoke/conformance/operations.ts';
+import { requestOf } from '../../lib/ops/smoke/conformance/request.ts';
 import type { ApiName, Run } from '../../lib/ops/smoke/run.ts';
 import type { WireRequest } from '../../lib/ops/smoke/wire.ts';
 import { Seeded } from '../fuzz/seeded.ts';
@@ -33,7 +34,7 @@ beforeAll(async () => {
   ({ run } = await conformanceRun(service));
   others = await Others.make(service, ['bertha', 'clara']);
   const good: Record<string, WireRequest> = {};
-  for (const operation of operations) good[operation] = await rightCase(operation).request(run);
+  for (const operation of operations) good[operation] = await requestOf(rightCase(operation).operation, run, '');
   const names = [...others.names, ...Object.values(good).flatMap(({ path }) => path.split(/[/?]/))];
   ingredients = { good, tokens: await tokens(run.visa), names };
   // Each function has its processes, so that a cold start on a busy machine does not count as a hang.

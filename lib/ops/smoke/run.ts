@@ -10,7 +10,7 @@ import { stackNames } from '../../contract/outputs.ts';
 import { generateKeyPair } from '../../crypt4gh/index.ts';
 import { findResource } from '../stores/stacks.ts';
 import { type Deployment, localDeployment, type Target, targetOf } from '../target.ts';
-import { expectThat } from './expect-that.ts';
+import { expectThat } from './check.ts';
 import type { ArchivedFile } from './files.ts';
 import { type IssueVisa, visasBy } from './issuer.ts';
 import { sendOverWire, type WireReply, type WireRequest } from './wire.ts';
@@ -84,7 +84,7 @@ interface Found {
   /** Set by the check `outbox`: the containers. */
   listed: readonly ListedFile[];
   /** Set by the check `ticket`. */
-  part: { readonly id: string; readonly part: string } | undefined;
+  part: string | undefined;
 }
 
 /** One run of the suite on one deployment. Dispose of it at the end: it ends connections. */
@@ -135,19 +135,16 @@ export function startRun(parts: RunParts) {
     /** What is behind a presigned address. */
     download: async (url: string | URL) => buffer((await transport.send({ url: new URL(url), signal })).body),
 
-    /** 6,000 bytes. */
+    // Files that the check `archive` made: see its list.
     get notes(): ArchivedFile {
       return fileAt(this.files, 1);
     },
-    /** More than 8 MiB. */
     get large(): ArchivedFile {
       return fileAt(this.files, 2);
     },
-    /** Its id needs every kind of encoding in a path. */
     get awkward(): ArchivedFile {
       return fileAt(this.files, 3);
     },
-    /** A small BAM, beside its index. */
     get reads(): ArchivedFile {
       return fileAt(this.files, 4);
     },
