@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { errorName } from '../../service/stores/aws-failure.ts';
-import { OpsError } from '../errors.ts';
+import { expectThat } from './expect-that.ts';
 import type { Run } from './run.ts';
 
 /** One line of the suite. */
@@ -32,11 +32,6 @@ export interface CheckResult {
 /** This deployment cannot show whether the check holds. The message says why. */
 export class NotApplicable extends Error {
   override readonly name = 'NotApplicable';
-}
-
-/** What was expected does not hold: the check has failed. @throws OpsError `verification_failed` */
-export function expectThat(condition: boolean, otherwise: string): asserts condition {
-  if (!condition) throw new OpsError('verification_failed', otherwise);
 }
 
 /** @throws NotApplicable when the deployment has no direct API */

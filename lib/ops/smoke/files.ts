@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { decrypt, encrypt, headerLength } from '../../crypt4gh/index.ts';
 import { type AddedFile, type AddFileRequest, addFile } from '../archive/add-file.ts';
 import type { Target } from '../target.ts';
-import { expectThat } from './check.ts';
+import { expectThat } from './expect-that.ts';
 
 /** A file of a run, and what the archive made of it. */
 export interface ArchivedFile extends AddedFile {

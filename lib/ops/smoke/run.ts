@@ -10,7 +10,7 @@ import { stackNames } from '../../contract/outputs.ts';
 import { generateKeyPair } from '../../crypt4gh/index.ts';
 import { findResource } from '../stores/stacks.ts';
 import { type Deployment, localDeployment, type Target, targetOf } from '../target.ts';
-import { expectThat } from './check.ts';
+import { expectThat } from './expect-that.ts';
 import type { ArchivedFile } from './files.ts';
 import { type IssueVisa, visasBy } from './issuer.ts';
 import { sendOverWire, type WireReply, type WireRequest } from './wire.ts';

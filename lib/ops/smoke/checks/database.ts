@@ -2,7 +2,8 @@ import * as z from 'zod';
 import { databaseRoles } from '../../../contract/database-roles.ts';
 import { errorName } from '../../../service/stores/aws-failure.ts';
 import { databaseOf } from '../../target.ts';
-import { type Check, expectThat, messageOf, NotApplicable } from '../check.ts';
+import { type Check, messageOf, NotApplicable } from '../check.ts';
+import { expectThat } from '../expect-that.ts';
 
 const one = z.object({ one: z.number() });
 const [files, users, log] = ['sda.files', 'data_out.archive_users', 'data_out.export_log'];

@@ -1,5 +1,6 @@
 import { formatPublicKey } from '../../../crypt4gh/index.ts';
-import { type Check, expectThat, NotApplicable, poll } from '../check.ts';
+import { type Check, NotApplicable, poll } from '../check.ts';
+import { expectThat } from '../expect-that.ts';
 
 /**
  * One cause has one line: the checks that use the visa need this one. It asks the authorizer of the outbox, which every deployment

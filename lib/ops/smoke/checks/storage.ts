@@ -6,7 +6,8 @@ import { s3Client } from '../../../service/stores/clients.ts';
 import { headObject } from '../../../service/stores/s3/head.ts';
 import { s3Outbox } from '../../../service/stores/s3/outbox.ts';
 import { presignedGet } from '../../../service/stores/s3/presigned.ts';
-import { type Check, expectThat } from '../check.ts';
+import type { Check } from '../check.ts';
+import { expectThat } from '../expect-that.ts';
 import type { Run } from '../run.ts';
 
 const fiveMebibytes = 5 * 1024 * 1024;
