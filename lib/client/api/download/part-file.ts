@@ -100,8 +100,9 @@ export class PartFile {
 
   async #openJournal(etag: string): Promise<FileHandle> {
     if (this.etag !== undefined) return await open(this.#paths.journal, appending);
+    const { name, size } = this.#wanted;
     const journal = await open(this.#paths.journal, making, 0o600);
-    await journal.write(JSON.stringify({ ...this.#wanted, etag }));
+    await journal.write(JSON.stringify({ name, size, etag }));
     return journal;
   }
 
