@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import type { BufferedService } from '../../../../lib/local/endpoint/buffered-service.ts';
 import { AwsError } from '../../../../lib/local/endpoint/errors.ts';
 import type { SqlDatabase } from '../../../../lib/local/rds-data/database.ts';
@@ -42,8 +42,39 @@ const refusal = async (attempt: Promise<unknown>) => {
 };
 
 const id = '7d444840-9dc0-11d1-b245-5ffdce74fad2';
+const row = [
+  { name: 'id', value: { stringValue: id }, typeHint: 'UUID' },
+  { name: 'n', value: { longValue: 5 } },
+  { name: 'label', value: { stringValue: `it's` } },
+  { name: 'doc', value: { stringValue: '{"a":[1]}' }, typeHint: 'JSON' },
+  { name: 'at', value: { stringValue: '2026-11-20 10:00:00.5' }, typeHint: 'TIMESTAMP' },
+];
 
 describe('ExecuteStatement', () => {
+  it('takes typed parameters and gives typed fields', async () => {
+    const inserted = await run(`insert into t values (:id, :n, :label, :doc, :at, decode('0102', 'hex'))`, row);
+    expect(inserted).toEqual({ numberOfRecordsUpdated: 1, generatedFields: [] });
+    const selected = await run('select * from t where id = :id', row.slice(0, 1), { includeResultMetadata: true });
+    expect(selected.records).toEqual([
+      [
+        { stringValue: id },
+        { longValue: 5 },
+        { stringValue: `it's` },
+        { stringValue: '{"a": [1]}' },
+        { stringValue: '2026-11-20 10:00:00.5' },
+        { blobValue: 'AQI=' },
+      ],
+    ]);
+    const columns = selected.columnMetadata as { name: string; typeName: string }[];
+    expect(columns.map(({ name, typeName }) => [name, typeName]).slice(0, 5)).toEqual([
+      ['id', 'uuid'],
+      ['n', 'int4'],
+      ['label', 'text'],
+      ['doc', 'jsonb'],
+      ['at', 'timestamptz'],
+    ]);
+  });
+
   it('fails without a cast that the Data API needs', async () => {
     const text = { name: 'id', value: { stringValue: id } };
     expect(await refusal(run('select 1 from t where id = :id', [text]))).toEqual([
@@ -62,12 +93,33 @@ describe('ExecuteStatement', () => {
   ])('refuses %s', async (_, sql, parameters, code) => {
     expect((await refusal(run(sql, parameters)))?.[0]).toBe(code);
   });
+
+  it('refuses what it lacks by name', async () => {
+    const input = { sql: 'select :a', parameters: [{ name: 'a', value: { stringValue: '' }, typeHint: 'DATE' }] };
+    const expected = ['BadRequestException', 'the local Data API does not know the type hint DATE'];
+    expect(await refusal(call('ExecuteStatement', input))).toEqual(expected);
+  });
 });
 
 describe('transactions', () => {
   const begin = async () => String((await call('BeginTransaction', {})).transactionId);
+  const count = async () => (await run('select count(*)::int from t')).records;
   const insert = 'insert into t (n) values (:n)';
   const n = [{ name: 'n', value: { longValue: 1 } }];
+
+  it('take effect when they are committed, and not when they are rolled back', async () => {
+    const before = await count();
+    const rolledBack = await begin();
+    await run(insert, n, { transactionId: rolledBack });
+    await call('RollbackTransaction', { transactionId: rolledBack });
+    expect(await count()).toEqual(before);
+
+    const committed = await begin();
+    await run(insert, n, { transactionId: committed });
+    const waiting = count();
+    await call('CommitTransaction', { transactionId: committed });
+    expect(await waiting).not.toEqual(before);
+  });
 
   it('run one statement at a time', async () => {
     const transactionId = await begin();
@@ -77,6 +129,12 @@ describe('transactions', () => {
     expect(outcomes.find(({ status }) => status === 'rejected')).toMatchObject({
       reason: { code: 'DatabaseErrorException' },
     });
+  });
+
+  it('that have ended are not found', async () => {
+    const transactionId = await begin();
+    await call('CommitTransaction', { transactionId });
+    expect((await refusal(run('select 1', [], { transactionId })))?.[0]).toBe('TransactionNotFoundException');
   });
 });
 
@@ -113,6 +171,12 @@ describe('the secret of another role', () => {
     expect((await run('select * from hidden')).records).toEqual([]);
   });
 
+  it('cannot speak in a transaction that others began', async () => {
+    const transactionId = String((await call('BeginTransaction', {})).transactionId);
+    expect((await refusal(as(who, { transactionId })))?.[0]).toBe('BadRequestException');
+    await call('RollbackTransaction', { transactionId });
+  });
+
   it.each(['arn:stale', 'arn:stranger'])(
     '%s with a wrong login is refused, and blocks no other caller',
     async (wrong) => {
@@ -123,4 +187,15 @@ describe('the secret of another role', () => {
       expect((await run('select 1')).records).toEqual([[{ longValue: 1 }]]);
     },
   );
+});
+
+test('a transaction that cannot be committed is over, and lets the next statement in', async () => {
+  await run('create table parent (n int primary key)');
+  await run('create table child (n int references parent deferrable initially deferred)');
+  const { transactionId } = await call('BeginTransaction', {});
+  await run('insert into child values (1)', [], { transactionId });
+  const [code, message] = (await refusal(call('CommitTransaction', { transactionId }))) ?? [];
+  expect([code, message]).toEqual(['DatabaseErrorException', expect.stringContaining('SQLState: 23503')]);
+  expect((await run('select n from child')).records).toEqual([]);
+  expect((await refusal(call('RollbackTransaction', { transactionId })))?.[0]).toBe('TransactionNotFoundException');
 });
