@@ -5,13 +5,13 @@ import { parseJson } from '../../common/untrusted-json.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { ifThere, makeFolder, onDisk } from '../api/download/disk/local-disk.ts';
 import { FileLock } from '../api/download/disk/lock.ts';
+import { loginSettings } from '../api/login/about.ts';
 import { type EarlierSignIn, Issuer } from '../api/login/sign-in.ts';
-import { decodeVisaOrPassport } from '../api/order/decoded-visa.ts';
+import { type DecodedVisa, decodeVisaOrPassport } from '../api/order/decoded-visa.ts';
 import type { Transport } from '../api/transport.ts';
 import { writeOutput } from './files/output-file.ts';
 
-const text = z.string();
-const earlier = z.object({ issuer: text, clientId: text, scopes: z.array(text), subject: text, refreshToken: text });
+const earlier = z.extend(loginSettings, { subject: z.string(), refreshToken: z.string() });
 /** A visa that ends sooner is renewed before it is used. */
 const soonMs = 60_000;
 
@@ -23,14 +23,18 @@ export function renewalFile(passportFile: string): string {
 /** Writes a passport, and what renews it or nothing. Only the owner can read either. @throws LocalDiskError */
 export async function storeSignIn(
   passportFile: string,
-  visas: readonly string[],
+  visas: readonly DecodedVisa[],
   renewal: EarlierSignIn | undefined,
   terminal: Terminal,
 ): Promise<void> {
   await makeFolder(dirname(passportFile), 0o700);
   if (renewal) await write(renewalFile(passportFile), renewal, terminal);
   else await rm(renewalFile(passportFile), { force: true });
-  await write(passportFile, { ga4gh_passport_v1: visas }, terminal);
+  await write(passportFile, passportOf(visas), terminal);
+}
+
+function passportOf(visas: readonly DecodedVisa[]) {
+  return { ga4gh_passport_v1: visas.map(({ token }) => token) };
 }
 
 function write(name: string, content: object, terminal: Terminal): Promise<void> {
@@ -71,7 +75,7 @@ export async function renewedVisa(
   if (!endsSoon(stored, terminal.now()) || !sign) return stored;
   const issuer = new Issuer(sign, await use.transport(), terminal.signal);
   const { visas } = await issuer.renew(sign, (renewal) => write(renewalFile(passportFile), renewal, terminal));
-  await write(passportFile, { ga4gh_passport_v1: visas }, terminal);
+  await write(passportFile, passportOf(visas), terminal);
   return await read();
 }
 

@@ -46,6 +46,13 @@ describe('login', () => {
     });
   });
 
+  test('leaves out visas that the service does not accept, and says so', async () => {
+    provider.visas = [visas.foreign, visas.good];
+    const { stderr } = await run('login');
+    expect(await passport()).toEqual([visas.good]);
+    expect(stderr).toContain('visas of https://other.example.org/ are left out');
+  });
+
   test('says what overrides it', async () => {
     const { stderr } = await world.script(['login'], { DATA_OUT_URL: world.url, DATA_OUT_VISA_FILE: 'visa.jwt' });
     expect(stderr).toContain('visa.jwt is set as your visa, and overrides the sign-in');
