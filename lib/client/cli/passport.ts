@@ -1,6 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as z from 'zod/mini';
+import { systemTiming } from '../../common/timing.ts';
 import { parseJson } from '../../common/untrusted-json.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { ifThere, makeFolder, onDisk } from '../api/download/disk/local-disk.ts';
@@ -51,6 +52,15 @@ export async function earlierSignIn(passportFile: string): Promise<EarlierSignIn
 }
 
 /**
+ * Keeps other commands from the sign-in, because most issuers take a token once. Waits twenty seconds for one that renews.
+ * @throws LocalDiskError
+ */
+export async function renewalLock(passportFile: string, { signal }: Terminal): Promise<FileLock> {
+  const sleep = (milliseconds: number) => systemTiming.sleep(10 * milliseconds, signal);
+  return await FileLock.acquire(`${renewalFile(passportFile)}.lock`, sleep);
+}
+
+/**
  * A visa of a sign-in that can be used. Visas that have expired, or are about to, are renewed.
  * @param use.read gives the visa that is stored now
  * @throws ClientError `unauthenticated` if the user must sign in again
@@ -68,8 +78,7 @@ export async function renewedVisa(
   if (!endsSoon(visa, terminal.now())) return visa;
   // The service refuses a visa that nothing renews, and says so.
   if (!(await earlierSignIn(passportFile))) return visa;
-  // Another command might renew at the same time, and most issuers take a token once.
-  await using _lock = await FileLock.acquire(`${renewalFile(passportFile)}.lock`);
+  await using _lock = await renewalLock(passportFile, terminal);
   const stored = await read();
   const sign = await earlierSignIn(passportFile);
   if (!endsSoon(stored, terminal.now()) || !sign) return stored;

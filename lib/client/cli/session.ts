@@ -49,10 +49,15 @@ export function sessionOf(
     transport ??= openTransport(settings, terminal, version, retries);
     return transport;
   };
+  let renewing: Promise<string> | undefined;
   const current = async (read: () => Promise<string>) => {
     if (visaFile !== passportFile) return await read();
     const { renewedVisa } = await import('./passport.ts');
-    return await renewedVisa(passportFile, { read, terminal, transport: opened });
+    // The requests of a download share one renewal.
+    renewing ??= renewedVisa(passportFile, { read, terminal, transport: opened }).finally(() => {
+      renewing = undefined;
+    });
+    return await renewing;
   };
   const visa = stored && warnedVisa(settings, () => current(stored), session);
   return {

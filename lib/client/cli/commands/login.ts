@@ -10,7 +10,7 @@ import { type About, aboutService } from '../../api/login/about.ts';
 import { type Invitation, Issuer } from '../../api/login/sign-in.ts';
 import { datasetsOf } from '../../api/order/decoded-visa.ts';
 import { urlOption, withConnectionOptions } from '../options.ts';
-import { earlierSignIn, renewalFile, storeSignIn } from '../passport.ts';
+import { earlierSignIn, renewalFile, renewalLock, storeSignIn } from '../passport.ts';
 import { type CommandContext, openSession, type Session } from '../session.ts';
 
 const loginHelp = `
@@ -94,6 +94,8 @@ export async function signIn(
 }
 
 async function signOut({ settings: { passportFile }, output, terminal, service }: Session): Promise<void> {
+  // A command that renews at the same time would write the files again.
+  await using _lock = existsSync(renewalFile(passportFile)) ? await renewalLock(passportFile, terminal) : undefined;
   const earlier = await earlierSignIn(passportFile);
   const { transport } = await service();
   try {

@@ -1,4 +1,5 @@
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LoginProvider } from '../../../../helpers/login-provider.ts';
 import { farAhead, SetUpWorld, visas } from '../../../../helpers/set-up-world.ts';
@@ -127,12 +128,13 @@ describe('visas', () => {
 });
 
 describe('expired visas of a sign-in', () => {
-  test('are renewed once by a token that changes, when it was kept', async () => {
+  test('are renewed once by a token that changes, when it was kept, even if that takes long', async () => {
     provider.visas = [visas.expired];
     await run('login', '--keep');
     expect((await stat(`${folder()}/login.json`)).mode & 0o777).toBe(0o600);
     const before = await readFile(`${folder()}/login.json`, 'utf8');
     provider.visas = [visas.good];
+    provider.change = async (path) => (path === '/me' ? await pause(3000, undefined) : undefined);
     const both = await Promise.all([run('list'), run('list')]);
     expect(both.map(({ exitCode, stderr }) => `${exitCode} ${stderr}`)).toEqual(
       Array(2).fill(expect.stringMatching(/^0 /)),
@@ -160,6 +162,26 @@ test('logout removes everything and ends the sign-in', async () => {
   await provider.stop();
   const { exitCode, stderr } = await run('logout');
   expect([exitCode, stderr]).toEqual([0, expect.stringContaining('still knows the token')]);
+  expect(await readdir(folder())).toEqual([]);
+});
+
+test('logout waits for a command that renews, and revokes the token that it got', async () => {
+  provider.visas = [visas.expired];
+  await run('login', '--keep');
+  provider.visas = [visas.good];
+  let renews = () => {};
+  const renewing = new Promise<void>((resolve) => {
+    renews = resolve;
+  });
+  provider.change = async (path) => {
+    if (path === '/me') renews();
+    if (path === '/me') await pause(500);
+    return undefined;
+  };
+  const list = run('list');
+  await renewing;
+  const { stdout } = await run('logout');
+  expect([stdout.toString(), (await list).exitCode]).toEqual(['Signed out\n', 0]);
   expect(await readdir(folder())).toEqual([]);
 });
 
