@@ -63,7 +63,8 @@ export class Issuer {
    * @throws ClientError `forbidden` if the person or the issuer refuses, `timeout` if nobody uses the code
    */
   async signIn(keep: boolean, show: (invitation: Invitation) => void): Promise<SignedIn> {
-    const scope = [...this.#login.scopes, ...(keep ? ['offline_access'] : [])].join(' ');
+    const scopes = this.#login.scopes.filter((scope) => scope !== 'offline_access');
+    const scope = [...scopes, ...(keep ? ['offline_access'] : [])].join(' ');
     return await this.#asking(async (config) => {
       const verifier = oidc.randomPKCECodeVerifier();
       const nonce = oidc.randomNonce();
