@@ -61,27 +61,30 @@ export async function renewalLock(passportFile: string, { signal }: Terminal): P
 }
 
 /**
- * A visa of a sign-in that can be used. Visas that have expired, or are about to, are renewed.
+ * A visa of a sign-in that can be used. Visas that have expired, or are about to, or that the service refused, are renewed.
  * @param use.read gives the visa that is stored now
+ * @param use.refused the service ends a visa sooner than its issuer if that signs for years
  * @throws ClientError `unauthenticated` if the user must sign in again
  */
 export async function renewedVisa(
   passportFile: string,
   use: {
     readonly read: () => Promise<string>;
+    readonly refused: string | undefined;
     readonly terminal: Terminal;
     readonly transport: () => Promise<Transport>;
   },
 ): Promise<string> {
-  const { read, terminal } = use;
+  const { read, refused, terminal } = use;
+  const isUsable = (visa: string) => visa !== refused && !endsSoon(visa, terminal.now());
   const visa = await read();
-  if (!endsSoon(visa, terminal.now())) return visa;
+  if (isUsable(visa)) return visa;
   // The service refuses a visa that nothing renews, and says so.
   if (!(await earlierSignIn(passportFile))) return visa;
   await using _lock = await renewalLock(passportFile, terminal);
   const stored = await read();
   const sign = await earlierSignIn(passportFile);
-  if (!endsSoon(stored, terminal.now()) || !sign) return stored;
+  if (isUsable(stored) || !sign) return stored;
   const issuer = new Issuer(sign, await use.transport(), terminal.signal);
   const { visas } = await issuer.renew(sign, (renewal) => write(renewalFile(passportFile), renewal, terminal));
   await write(passportFile, passportOf(visas), terminal);

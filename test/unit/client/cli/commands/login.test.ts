@@ -144,6 +144,15 @@ describe('expired visas of a sign-in', () => {
     expect(provider.grants.filter((grant) => grant.get('grant_type') === 'refresh_token')).toHaveLength(1);
   });
 
+  test('are renewed when the service refuses them before they end', async () => {
+    provider.visas = [unverifiedToken(visaClaims('EGAD1', { exp: farAhead, iat: 1 }))];
+    await run('login', '--keep');
+    expect((await run('list')).exitCode).toBe(3);
+    provider.visas = [visas.good];
+    const { exitCode, stderr } = await run('list');
+    expect([exitCode, await passport()], stderr).toEqual([0, [visas.good]]);
+  });
+
   test('need another sign-in otherwise', async () => {
     provider.visas = [visas.expired];
     await run('login');
