@@ -179,12 +179,9 @@ export class Issuer {
         if (reply.status >= 500 || reply.status === 429) throw await refusal(reply, `signing in at ${url.host}`);
         const ahead = Date.parse(reply.header('date') ?? '') - this.#transport.timing.now().getTime();
         this.#clock[oidc.clockSkew] = Math.round(ahead / 1000) || 0;
-        const kept = ['content-type', 'www-authenticate'].flatMap((name) => {
-          const value = reply.header(name);
-          return value === undefined ? [] : [[name, value] as [string, string]];
-        });
+        const headers = { 'content-type': reply.header('content-type') ?? '' };
         // A reply without content, such as 204, must have none at all.
-        return new Response((await reply.text(replyBytes)) || null, { status: reply.status, headers: kept });
+        return new Response((await reply.text(replyBytes)) || null, { status: reply.status, headers });
       } catch (error) {
         await backoff.failed(error);
       }
@@ -199,9 +196,9 @@ export class Issuer {
     if (error instanceof oidc.ResponseBodyError) {
       // A code has these characters alone (RFC 6749 § 5.2); a description could repeat a token.
       const code = error.error.replaceAll(/[^\w.-]/g, '').slice(0, 40);
-      return refusals[code]?.() ?? this.#wrong(`refuses the request (${code})`);
+      return refused(code) ?? this.#wrong(`refuses the request (${code})`);
     }
-    if (!(error instanceof oidc.ClientError || error instanceof oidc.WWWAuthenticateChallengeError)) return error;
+    if (!(error instanceof oidc.ClientError)) return error;
     const isOther = error.code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED';
     return this.#wrong(
       isOther ? 'answers for another issuer or person' : `gave an answer of another form (${error.code})`,
@@ -215,15 +212,15 @@ function codeExpired(): ClientError {
   });
 }
 
-/** By the error of the issuer. */
-const refusals: Readonly<Record<string, () => ClientError>> = {
-  expired_token: codeExpired,
-  access_denied: () =>
-    new ClientError('forbidden', 'the sign-in was refused', {
+/** What an error of the issuer means for the person; `undefined` for one that they cannot mend. */
+function refused(code: string): ClientError | undefined {
+  if (code === 'expired_token') return codeExpired();
+  if (code === 'access_denied') {
+    return new ClientError('forbidden', 'the sign-in was refused', {
       remedy: 'Run data-out login again, and approve it. If you did, ask the archive whether your account may use it.',
-    }),
-  invalid_grant: () =>
-    new ClientError('unauthenticated', 'the sign-in service no longer knows this sign-in', {
-      remedy: 'Sign in again: data-out login.',
-    }),
-};
+    });
+  }
+  if (code !== 'invalid_grant') return undefined;
+  const remedy = 'Sign in again: data-out login.';
+  return new ClientError('unauthenticated', 'the sign-in service no longer knows this sign-in', { remedy });
+}

@@ -183,13 +183,24 @@ test('of several issuers, the visas of those that the service accepts are kept',
   await expect(signIn(jane)).rejects.toThrow('the service accepts no visas of https://other.example.org/');
 });
 
-test('no error repeats a token or what the issuer says at length', async () => {
+test('visas that the issuer does not give to this token are a fault of the issuer', async () => {
   provider.change = (path, reply) => {
-    const body = { error: 'server_secret\u001b[31m', error_description: 'token eyJ.very.secret' };
+    if (path === '/me') Object.assign(reply, { status: 401, body: { error: 'invalid_token' } });
+    return undefined;
+  };
+  await expect(signIn(jane)).rejects.toMatchObject({ code: 'protocol' });
+});
+
+test.each([
+  ['server_secret\u001b[31m', 'server_secret31m'],
+  ['constructor', 'constructor'],
+])('no error repeats a token or what the issuer says at length: %j', async (error, shown) => {
+  provider.change = (path, reply) => {
+    const body = { error, error_description: 'token eyJ.very.secret' };
     if (path === '/token') Object.assign(reply, { status: 400, body });
     return undefined;
   };
-  await expect(signIn(jane)).rejects.toThrow(/refuses the request \(server_secret31m\)$/);
+  await expect(signIn(jane)).rejects.toThrow(new RegExp(`refuses the request \\(${shown}\\)$`));
 });
 
 test('an issuer that is not encrypted is not asked', async () => {
