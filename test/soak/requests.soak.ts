@@ -35,7 +35,7 @@ let ingredients: Ingredients;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'data-out-soak-'));
-  await copyWithSettings(folder, { compatibility: ['sda', 'ega'] });
+  await copyWithSettings(folder, { adminPage: true, compatibility: ['sda', 'ega'] });
   service = await Service.start({ assemblyDir: folder });
   ({ run } = await conformanceRun(service, undefined, { sda: true, ega: true }));
   others = await Others.make(service, ['bertha', 'clara']);
