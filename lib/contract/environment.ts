@@ -57,7 +57,7 @@ export const environment = {
   databaseProxySecretArn: 'DATABASE_PROXY_SECRET_ARN',
   /** As `databaseProxySecretArn`, of the state of exports. */
   databaseAuditorSecretArn: 'DATABASE_AUDITOR_SECRET_ARN',
-  /** As `databaseProxySecretArn`, of direct access. */
+  /** As `databaseProxySecretArn`, of the direct API. */
   databaseReaderSecretArn: 'DATABASE_READER_SECRET_ARN',
   /** Name of a database role whose functions are gone: the migration takes its password away. Absent: there is none. */
   databaseClosedRole: 'DATABASE_CLOSED_ROLE',

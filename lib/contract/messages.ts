@@ -41,7 +41,7 @@ export const retryDelaysSeconds = [10, 60, 300, 900] as const;
 export const exportRequestAttributes = {
   /** UUID. If absent, the message id is used. */
   requestId: 'requestId',
-  /** When the proxy took the request, ISO 8601 in UTC. If absent, the time when the queue took the message is used. */
+  /** When the delivery API took the request, ISO 8601 in UTC. If absent, the time when the queue took the message is used. */
   requestedAt: 'requestedAt',
   archiveKind: 'archiveKind',
 } as const;

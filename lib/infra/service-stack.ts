@@ -66,7 +66,7 @@ export class ServiceStack extends Stack {
 
     const exporting = { settings, description: 'data-out: export and download' };
     const proxy = new DeliveryApi(this, 'Proxy', { ...functions.delivery, ...exporting });
-    const serving = { settings, description: 'data-out: direct access' };
+    const serving = { settings, description: 'data-out: direct API' };
     const dataOut = functions.direct && new DirectApi(this, 'DataOut', { ...functions.direct, ...serving });
     const apis = [proxy, ...(dataOut ? [dataOut] : [])];
 
