@@ -25,9 +25,9 @@ export const environment = {
   outboxQuotaGib: 'OUTBOX_QUOTA_GIB',
   /** Life of a presigned URL, in seconds. */
   urlLifetimeSeconds: 'URL_LIFETIME_SECONDS',
-  /** URL of the queue `export-requests`. */
+  /** URL of the queue `ExportRequests`. */
   exportRequestsQueueUrl: 'EXPORT_REQUESTS_QUEUE_URL',
-  /** URL of the queue `file-exports`. */
+  /** URL of the queue `FileExports`. */
   fileExportsQueueUrl: 'FILE_EXPORTS_QUEUE_URL',
   /** URL of the queue with one message for each file of at most 8 MiB. */
   smallFileExportsQueueUrl: 'SMALL_FILE_EXPORTS_QUEUE_URL',
