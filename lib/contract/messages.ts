@@ -54,7 +54,7 @@ export const fileExportMessage = z.strictObject({
 });
 export type FileExportMessage = z.infer<typeof fileExportMessage>;
 
-/** Body of a message on `deliveries`: no file of this request is open. */
+/** Body of a message on `Deliveries`: no file of this request is open. */
 export const deliveryMessage = z.strictObject({ requestId: z.uuid() });
 export type DeliveryMessage = z.infer<typeof deliveryMessage>;
 
