@@ -157,7 +157,7 @@ describe('settings of every kind', () => {
     ['domains.dataOut', { domains: { dataOut: domains.dataOut } }],
     ['compatibility', { compatibility: ['ega'] }],
     ['htsget', { htsget: complete.htsget }],
-  ])('are refused for %s while direct access is off', (field, change) => {
+  ])('are refused for %s while the direct API is off', (field, change) => {
     const expected = `${field}: expected no such field while directAccess is off`;
     expect(faults({ ...settings, ...change, directAccess: 'off' })).toEqual([expected]);
     expect(faults({ ...settings, ...change })).toEqual([]);

@@ -22,7 +22,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'service/containers': ['service/archive', 'crypt4gh'],
   'service/outbox': ['service/http', 'service/archive', 'visas'],
   'service/direct': ['service/http', 'service/archive', 'service/containers', 'crypt4gh', 'visas', 'regions'],
-  // Stores and catalogue implement ports of direct access and of the outbox. An export has none: its SQL is beside the functions that run it.
+  // Stores and catalogue implement ports of the direct API and of the outbox. An export has none: its SQL is beside the functions that run it.
   'service/stores': ['service/archive', 'service/outbox', 'service/direct', 'crypt4gh'],
   'service/catalogue': ['service/stores', 'service/archive', 'service/outbox', 'service/direct'],
   'service/export': [

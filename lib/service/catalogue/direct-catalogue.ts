@@ -57,7 +57,7 @@ const members = `sda.file_dataset fd join sda.files f on f.id = fd.file_id
          where fd.dataset_id = ${datasetNamed(':id')} and ${isIngested}`;
 const pathWithoutUser = "regexp_replace(f.submission_file_path, '^[^/_]+_[^/_]+/', '')";
 
-/** The queries of direct access on the catalogue. */
+/** The queries of the direct API on the catalogue. */
 export function directCatalogue(db: SqlExecutor): DirectCatalogue {
   const catalogue = rdsCatalogue(db);
   return {

@@ -27,7 +27,7 @@ export interface FileFacts {
   readonly plaintextChecksums: readonly Checksum[];
 }
 
-/** The catalogue, with what direct access alone asks. */
+/** The catalogue, with what the direct API alone asks. */
 export interface DirectCatalogue extends Catalogue {
   /**
    * Files of the dataset that can be served, each once, in a stable order of the catalogue's own. They come page after page:

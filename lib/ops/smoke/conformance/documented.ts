@@ -97,7 +97,7 @@ const ofHeaders: Readonly<Record<string, (right: number) => readonly Row[]>> = {
   Range: () => [...each(206, 'range: bytes=0-9'), ...each(416, 'range: bytes=100000000-')],
 };
 
-/** Missing, not released and not granted are one and the same 403 of direct access. */
+/** Missing, not released and not granted are one and the same 403 of the direct API. */
 function hiddenRows({ caller, path }: Operation): readonly Row[] {
   const [, name] = /\{(datasetId|fileId|object_id|id)\}/.exec(path) ?? [];
   if (name === undefined || caller === 'anyone') return [];

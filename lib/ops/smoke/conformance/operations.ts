@@ -26,7 +26,7 @@ export interface Case {
 const atOnce = 6;
 const remedy =
   'Look for the request in the access log of the API and in the log of its function: docs/runbook.md says where they are.';
-const gatewayRemedy = 'Compare the API with the template (npx cdk diff), and deploy its stage again.';
+const gatewayRemedy = 'Compare the API with the template (npx cdk diff), and deploy it again.';
 
 /** To HEAD, of what GET is answered. */
 function withoutBody(answer: Answer): Answer {
