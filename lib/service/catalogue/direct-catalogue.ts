@@ -55,6 +55,7 @@ function listedFile({ id: _, fileId, ...file }: z.infer<typeof listedRow>): read
 /** Of the dataset `:id`, the files that can be served. */
 const members = `sda.file_dataset fd join sda.files f on f.id = fd.file_id
          where fd.dataset_id = ${datasetNamed(':id')} and ${isIngested}`;
+/** As an index has it, so that the size of the dataset does not matter. */
 const pathWithoutUser = "regexp_replace(f.submission_file_path, '^[^/_]+_[^/_]+/', '')";
 
 /** The queries of direct access on the catalogue. */

@@ -42,7 +42,7 @@ export interface DirectCatalogue extends Catalogue {
   /**
    * Files of the dataset that can be served and whose submitted path is this one, where either may end in `.c4gh`; at most two.
    *
-   * @param behindUser also paths that are this one behind a first folder of the form `user_domain`. Reads all paths of the dataset
+   * @param behindUser also paths that are this one behind a first folder of the form `user_domain`
    */
   filesAt(datasetId: string, path: string, behindUser: boolean): Promise<readonly DatasetFile[]>;
   /** How many files of the dataset can be served, and the bytes of their plaintexts where they are recorded. */
