@@ -34,9 +34,10 @@ export interface DirectCatalogue extends Catalogue {
    * memory is bounded by one. Every page is read only while the dataset is released.
    *
    * @param after a place from {@link placeInDataset}: only the files behind it. Default: all
+   * @param prefix only files whose submitted path, with `.c4gh` at its end, begins so. Default: all
    * @throws `forbidden` when the dataset is withdrawn before the last page
    */
-  filesOfDataset(datasetId: string, after?: string): AsyncIterable<readonly DatasetFile[]>;
+  filesOfDataset(datasetId: string, after?: string, prefix?: string): AsyncIterable<readonly DatasetFile[]>;
   /** Where the file is in the order of {@link filesOfDataset}; `undefined` when it is not a file of the dataset. */
   placeInDataset(datasetId: string, fileId: string): Promise<string | undefined>;
   /**

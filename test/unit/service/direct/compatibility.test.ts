@@ -25,9 +25,10 @@ describe('a page of files for sda-cli', () => {
     async placeInDataset(_: string, fileId: string): Promise<string | undefined> {
       return files.some((file) => file.fileId === fileId) ? fileId : undefined;
     }
-    async *filesOfDataset(_: string, after?: string): AsyncGenerator<readonly DatasetFile[]> {
-      const first = files.findIndex(({ fileId }) => fileId === after) + 1;
-      for (let start = first; start < files.length; start += 700) yield files.slice(start, start + 700);
+    async *filesOfDataset(_: string, after?: string, prefix = ''): AsyncGenerator<readonly DatasetFile[]> {
+      const rest = files.slice(files.findIndex(({ fileId }) => fileId === after) + 1);
+      const wanted = rest.filter(({ submissionFilePath }) => submissionFilePath.startsWith(prefix));
+      for (let start = 0; start < wanted.length; start += 700) yield wanted.slice(start, start + 700);
     }
     async filesAt(_: string, path: string): Promise<readonly DatasetFile[]> {
       return files.filter(({ submissionFilePath }) => `${submissionFilePath}.c4gh` === path);
@@ -58,7 +59,9 @@ describe('a page of files for sda-cli', () => {
     expect(await list({ pathPrefix: 'odd/' })).toEqual([1000, '1', '1999', 'EGAF1999']);
     expect(await list({ pathPrefix: 'odd/', pageToken: 'EGAF1999' })).toEqual([250, '2001', '2499', null]);
     expect(await list({ filePath: 'even/4.bam.c4gh' })).toEqual([1, '4', '4', null]);
-    expect(await list({ filePath: 'even/4\0' })).toEqual([0, undefined, undefined, null]);
+    for (const name of ['filePath', 'pathPrefix']) {
+      expect(await list({ [name]: 'even/4\0' })).toEqual([0, undefined, undefined, null]);
+    }
   });
 });
 
