@@ -101,9 +101,14 @@ function foreignKey(path: string, content: Uint8Array, cause: unknown): UsageErr
   const isOther = /BEGIN (?:RSA|EC|DSA) PRIVATE KEY|^(?:ssh-(?:rsa|dss)|ecdsa-sha2-\S+|sk-\S+) /.test(text);
   if (!isPutty && !isOther && !/ssh-rsa|ssh-dss|ecdsa-sha2-/.test(blob)) return undefined;
   const what = isPutty ? 'a key of PuTTY' : 'an RSA, ECDSA or DSA key';
-  const remedy = /^PuTTY\S+ ssh-ed25519/.test(text)
-    ? 'Convert it: puttygen FILE.ppk -O private-openssh-new -o FILE; or Conversions, Export OpenSSH key in PuTTYgen.'
-    : 'Crypt4GH needs an Ed25519 or X25519 key: make one by data-out keys generate me.';
+  let remedy = 'Crypt4GH needs an Ed25519 or X25519 key: make one by data-out keys generate me.';
+  if (/^PuTTY\S+ ssh-ed25519/.test(text)) {
+    remedy =
+      'Convert it: puttygen FILE.ppk -O private-openssh-new -o FILE; or Conversions, Export OpenSSH key in PuTTYgen.';
+  } else if (/^AAAAC3NzaC1lZDI1NTE5/m.test(text)) {
+    // Base64 of a public key's first bytes: the length and the name of the type ssh-ed25519.
+    remedy = 'Convert it with ssh-keygen -i -f FILE, and save what it prints in a new file.';
+  }
   return new UsageError(`${path} is ${what}, which cannot be used`, { remedy, cause });
 }
 
