@@ -1,6 +1,6 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { listSdaFiles } from '../../../../lib/service/direct/compatibility/sda.ts';
-import { grantByPassword } from '../../../../lib/service/direct/compatibility/sign-in.ts';
+import { type GrantRefusal, grantByPassword } from '../../../../lib/service/direct/compatibility/sign-in.ts';
 import type { DatasetFile } from '../../../../lib/service/direct/ports.ts';
 import { FakeCatalogue } from '../../../helpers/fake-catalogue.ts';
 import { httpRequest } from '../../../helpers/http-request.ts';
@@ -67,15 +67,23 @@ describe('a page of files for sda-cli', () => {
 
 describe('a password grant', () => {
   const form = 'application/x-www-form-urlencoded';
+  let refusals: GrantRefusal[];
+  beforeEach(() => {
+    refusals = [];
+  });
   const grant = async (body: string, type = form) => {
     const request = httpRequest({ method: 'POST', headers: { 'Content-Type': type }, body });
-    const { status, body: reply } = await grantByPassword(request, { rules: rules() });
+    const { status, body: reply } = await grantByPassword(request, {
+      rules: rules(),
+      refused: (refusal) => refusals.push(refusal),
+    });
     const { error, access_token } = JSON.parse(String(reply));
     return status === 200 ? access_token : error;
   };
 
   test('gives the visa that is the password', async () => {
     expect(await grant(`grant_type=password&username=x&password=${visa}`, `${form}; charset=utf-8`)).toBe(visa);
+    expect(refusals).toEqual([]);
   });
 
   test.each([
@@ -89,5 +97,9 @@ describe('a password grant', () => {
     ['invalid_request', 'grant_type=password&password=x', 'application/json'],
   ])('is refused as %s: %.40s', async (error, body, type) => {
     expect(await grant(body, type)).toBe(error);
+    expect(refusals).toEqual([
+      { requestId: 'gateway-request', status: 400, code: error, detail: expect.stringMatching(/[a-z]{3}/) },
+    ]);
+    expect(refusals[0]?.detail).not.toContain('xxx');
   });
 });
