@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { decodedText } from '../../common/text.ts';
 import { Crypt4ghError, PassphraseError, parsePrivateKey, parsePublicKey } from '../../crypt4gh/index.ts';
 import { UsageError, usageError } from '../../terminal/errors.ts';
 import type { Output } from '../../terminal/output.ts';
@@ -7,7 +8,7 @@ import { askSecret } from '../../terminal/prompts.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { ClientError } from '../api/errors.ts';
 import { fileKind } from './file-kind.ts';
-import { decodedText, readSmallFile, warnWhenOthersCanRead } from './secrets.ts';
+import { readSmallFile, warnWhenOthersCanRead } from './secrets.ts';
 import type { Settings } from './settings.ts';
 
 /** Bytes. Real key files have a few hundred. */
