@@ -253,6 +253,10 @@ const ofEndedFiles: Readonly<Record<string, Paging>> = {
     run: (db) => first(directCatalogue(db).filesOfDataset('EGAD1')),
     last: async () => ({ after: { uuid: await rowIdBeforeLast() } }),
   },
+  'a file at a path that sda-cli gives': {
+    run: (db) => directCatalogue(db).filesAt('EGAD1', 'u/500000.bam', true),
+    page: 1,
+  },
   'files of a dataset, for the operator': {
     run: (db) => first(new RdsArchiveInventory(db).files('EGAD1')),
     last: async () => ({ after: await rowIdBeforeLast() }),

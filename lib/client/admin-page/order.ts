@@ -1,3 +1,4 @@
+import { decodedText } from '../../common/text.ts';
 import { Crypt4ghError } from '../../crypt4gh/errors.ts';
 import { expectCanonical, publicKeyBytes } from '../../crypt4gh/keys/public-key-form.ts';
 import { type DecodedToken, datasetsOf, decodeVisaOrPassport, expiryOf } from '../api/order/decoded-visa.ts';
@@ -30,6 +31,11 @@ export function checkOrder(words: ExportRequestBody, now: Date) {
   if (faults.length > 0 || token === undefined || typeof publicKey === 'string') return { faults };
   const about = { datasets: datasetsOf(token), expires: expiryOf(token), doubts: doubtsOf({ id, type }, token, now) };
   return { order: { id, type, visaToken, userPublicKey }, token, publicKey, ...about };
+}
+
+/** The content of a file for a field. A key of 32 bytes is not text. */
+export function fieldText(bytes: Uint8Array): string {
+  return bytes.length === 32 ? btoa(String.fromCharCode(...bytes)) : decodedText(bytes);
 }
 
 function identifierFault(id: string, type: OrderType): string | undefined {

@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
+import { decodedText } from '../../common/text.ts';
 import { limits } from '../../contract/limits.ts';
 import { UsageError, usageError } from '../../terminal/errors.ts';
 import { type Output, printable } from '../../terminal/output.ts';
@@ -46,12 +47,6 @@ export async function warnWhenOthersCanRead(what: string, path: string, output: 
   const found = process.platform === 'win32' ? undefined : await stat(path).catch(() => undefined);
   if (!found?.isFile() || (found.mode & 0o077) === 0) return;
   output.warn(`other users of this machine can read the ${what} ${printable(path)}: run chmod 600 on it`);
-}
-
-/** Text as programs write it: UTF-8, or UTF-16 with its mark, as `>` of Windows PowerShell does. A mark is left out. */
-export function decodedText(bytes: Uint8Array): string {
-  const encodings: Readonly<Record<string, string>> = { fffe: 'utf-16le', feff: 'utf-16be' };
-  return new TextDecoder(encodings[Buffer.from(bytes.subarray(0, 2)).toString('hex')]).decode(bytes);
 }
 
 /** Refuses a token instead of a file name: errors would repeat it. @throws UsageError */
