@@ -2,12 +2,12 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
-import { usageError } from '../../../terminal/errors.ts';
+import { UsageError, usageError } from '../../../terminal/errors.ts';
 import { counted, printable } from '../../../terminal/output.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
 import { ClientError } from '../../api/errors.ts';
 import { type About, aboutService } from '../../api/login/about.ts';
-import { type Invitation, Issuer } from '../../api/login/sign-in.ts';
+import { type EarlierSignIn, type Invitation, Issuer } from '../../api/login/sign-in.ts';
 import { datasetsOf } from '../../api/order/decoded-visa.ts';
 import { urlOption, withConnectionOptions } from '../options.ts';
 import { earlierSignIn, renewalFile, renewalLock, storeSignIn } from '../passport.ts';
@@ -93,22 +93,31 @@ export async function signIn(
   }
 }
 
-async function signOut({ settings: { passportFile }, output, terminal, service }: Session): Promise<void> {
+async function signOut(session: Session): Promise<void> {
+  const { output, terminal } = session;
+  const { passportFile } = session.settings;
   // A command that renews at the same time would write the files again.
   await using _lock = existsSync(renewalFile(passportFile)) ? await renewalLock(passportFile, terminal) : undefined;
   const earlier = await earlierSignIn(passportFile);
-  const { transport } = await service();
-  try {
-    if (earlier && !(await new Issuer(earlier, transport, terminal.signal).revoke(earlier))) {
-      output.warn(`${printable(new URL(earlier.issuer).host)} does not offer to forget a sign-in: end it on its page`);
-    }
-  } catch (error) {
-    if (!(error instanceof ClientError) || error.code === 'interrupted') throw error;
-    output.warn(printable(`the sign-in service still knows the token: ${error.message}`));
-  }
   const signedOut = existsSync(passportFile);
+  // First, because asking the sign-in service can take long, fail or be interrupted.
   for (const file of [renewalFile(passportFile), passportFile]) await rm(file, { force: true });
+  const failure = earlier && (await forget(earlier, session));
+  if (failure !== undefined) output.warn(printable(failure));
   output.result({ signedOut }, signedOut ? 'Signed out' : 'You were not signed in');
+}
+
+/** Asks the sign-in service to forget a sign-in. @returns why it still knows it */
+async function forget(earlier: EarlierSignIn, { service, terminal }: Session): Promise<string | undefined> {
+  try {
+    const { transport } = await service();
+    if (await new Issuer(earlier, transport, terminal.signal).revoke(earlier)) return undefined;
+    return `${new URL(earlier.issuer).host} cannot end a sign-in from here, so end it on its own page`;
+  } catch (error) {
+    const isKnown = error instanceof ClientError || error instanceof UsageError;
+    if (!isKnown || error.code === 'interrupted') throw error;
+    return `the sign-in service still knows the token: ${error.message}`;
+  }
 }
 
 /** Opens the address where there is a display. The user might read it elsewhere, so a failure is only a warning. */

@@ -149,6 +149,13 @@ test('logout removes everything and ends the sign-in', async () => {
   expect(await readdir(folder())).toEqual([]);
 });
 
+test('logout removes everything even if the sign-in service cannot be asked', async () => {
+  await run('login', '--keep');
+  const { exitCode, stderr } = await run('logout', '--ca', 'missing.pem');
+  expect([exitCode, stderr]).toEqual([0, expect.stringContaining('still knows the token')]);
+  expect(await readdir(folder())).toEqual([]);
+});
+
 test('logout waits for a command that renews, and revokes the token that it got', async () => {
   provider.visas = [visas.expired];
   await run('login', '--keep');
