@@ -6,8 +6,9 @@ import { parseJson } from '../../common/untrusted-json.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { ifThere, makeFolder, onDisk } from '../api/download/disk/local-disk.ts';
 import { FileLock } from '../api/download/disk/lock.ts';
+import { UnavailableError } from '../api/errors.ts';
 import { loginSettings } from '../api/login/about.ts';
-import { type EarlierSignIn, Issuer } from '../api/login/sign-in.ts';
+import type { EarlierSignIn } from '../api/login/sign-in.ts';
 import { type DecodedVisa, decodeVisaOrPassport } from '../api/order/decoded-visa.ts';
 import type { Transport } from '../api/transport.ts';
 import { writeOutput } from './files/output-file.ts';
@@ -64,6 +65,7 @@ export async function renewalLock(passportFile: string, { signal }: Terminal): P
  * A visa of a sign-in that can be used. Visas that have expired, or are about to, or that the service refused, are renewed.
  * @param use.read gives the visa that is stored now
  * @param use.refused the service ends a visa sooner than its issuer if that signs for years
+ * @param use.renewed gets each renewed visa, which is used until the service refuses it: by a fast clock it has expired already
  * @throws ClientError `unauthenticated` if the user must sign in again
  */
 export async function renewedVisa(
@@ -71,24 +73,34 @@ export async function renewedVisa(
   use: {
     readonly read: () => Promise<string>;
     readonly refused: string | undefined;
+    readonly renewed: Set<string>;
     readonly terminal: Terminal;
     readonly transport: () => Promise<Transport>;
   },
 ): Promise<string> {
-  const { read, refused, terminal } = use;
-  const isUsable = (visa: string) => visa !== refused && !endsSoon(visa, terminal.now());
-  const visa = await read();
-  if (isUsable(visa)) return visa;
+  const { read, refused, renewed, terminal } = use;
+  const isUsable = (visa: string) => visa !== refused && (renewed.has(visa) || !endsSoon(visa, terminal.now()));
+  const current = await read();
+  if (isUsable(current)) return current;
   // The service refuses a visa that nothing renews, and says so.
-  if (!(await earlierSignIn(passportFile))) return visa;
+  if (!(await earlierSignIn(passportFile))) return current;
   await using _lock = await renewalLock(passportFile, terminal);
   const stored = await read();
   const sign = await earlierSignIn(passportFile);
   if (isUsable(stored) || !sign) return stored;
+  // Loaded only now, because it loads the OpenID library.
+  const { Issuer } = await import('../api/login/sign-in.ts');
   const issuer = new Issuer(sign, await use.transport(), terminal.signal);
-  const { visas } = await issuer.renew(sign, (renewal) => write(renewalFile(passportFile), renewal, terminal));
-  await write(passportFile, passportOf(visas), terminal);
-  return await read();
+  try {
+    const { visas } = await issuer.renew(sign, (renewal) => write(renewalFile(passportFile), renewal, terminal));
+    await write(passportFile, passportOf(visas), terminal);
+  } catch (error) {
+    // A visa that the service has not refused may still be accepted.
+    if (!(error instanceof UnavailableError) || stored === refused) throw error;
+  }
+  const visa = await read();
+  renewed.add(visa);
+  return visa;
 }
 
 function endsSoon(visa: string, now: Date): boolean {

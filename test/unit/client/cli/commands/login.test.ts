@@ -93,12 +93,40 @@ describe('visas', () => {
     expect((await run('visas', 'save', 'EGAD3', '-o', 'x.jwt')).stderr).toContain('none of your 3 visas grants EGAD3');
   });
 
+  test.each([
+    ['that are kept are renewed for the dataset before it is written', ['--keep'], [0, visas.good]],
+    ['that have expired are not written', [], [3, visas.expired]],
+  ])('%s', async (_what, how, [exitCode, stored]) => {
+    provider.visas = [visas.expired, other];
+    await run('login', ...how);
+    provider.visas = [visas.good, other];
+    const save = await run('visas', 'save', 'EGAD1', '-o', 'for-admin.jwt');
+    expect([save.exitCode, (await passport())[0]]).toEqual([exitCode, stored]);
+    if (exitCode !== 0) expect(save.stderr).toMatch(/the visa for EGAD1 expired at .*\n.*Run data-out login\./);
+  });
+
+  test('of another identity are named, because their files are not listed', async () => {
+    provider.visas = [visas.good, unverifiedToken(visaClaims('EGAD2', { sub: 'jane-2' }))];
+    await run('login');
+    expect((await run('list')).stderr).toContain('Other identities in it: 1; their files are not reached.');
+  });
+
+  test('of a file are chosen by the issuers that the service accepts', async () => {
+    const foreign = unverifiedToken(visaClaims('EGAD1', { exp: farAhead + 1, iss: 'https://other.example.org/' }));
+    await writeFile(world.at('rems.json'), JSON.stringify({ ga4gh_passport_v1: [foreign, visas.good] }));
+    const { exitCode, stderr } = await run('list', '--visa', 'rems.json');
+    expect(exitCode, stderr).toBe(0);
+    expect(stderr).not.toContain('Other identities');
+  });
+
   test('of a passport file fit an export, too', async () => {
     await writeFile(world.at('rems.json'), JSON.stringify({ ga4gh_passport_v1: [other, visas.good] }));
     await run('keys', 'generate', 'me', '--no-passphrase');
     const order = ['--visa', 'rems.json', '--public-key', 'me.pub.pem', '--dry-run', '--json'];
     const { stdout } = await run('admin', 'export', 'EGAD2', ...order);
     expect(JSON.parse(stdout.toString())).toMatchObject({ doubts: [], visaExpires: '2099-12-31T00:00:00.000Z' });
+    const ofFile = await run('admin', 'export', 'EGAF00000000001', ...order);
+    expect([ofFile.exitCode, ofFile.stderr]).toEqual([2, expect.stringContaining('visas for several datasets')]);
   });
 });
 
@@ -126,6 +154,20 @@ describe('expired visas of a sign-in', () => {
     provider.visas = [visas.good];
     const { exitCode, stderr } = await run('list');
     expect([exitCode, await passport()], stderr).toEqual([0, [visas.good]]);
+  });
+
+  test.each([
+    ['once, even if they have expired already by a fast clock', 0, undefined],
+    ['in vain while the sign-in service is down, and are used until they end', 30, 'down'],
+  ])('are renewed %s', async (_what, seconds, isDown) => {
+    world.accepted = unverifiedToken(visaClaims('EGAD1', { exp: 1_795_255_200 + seconds }));
+    provider.visas = [world.accepted];
+    await run('login', '--keep');
+    provider.change = (path) => (isDown && path === '/token' ? 'lose' : undefined);
+    const before = provider.requests.length;
+    const { stdout } = await run('doctor');
+    expect(stdout.toString()).toContain('the visa is accepted');
+    expect(provider.requests.slice(before).filter((path) => path === '/token')).toHaveLength(isDown ? 2 : 1);
   });
 
   test('need another sign-in otherwise', async () => {
