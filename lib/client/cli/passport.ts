@@ -11,6 +11,7 @@ import { loginSettings } from '../api/login/about.ts';
 import type { EarlierSignIn } from '../api/login/sign-in.ts';
 import { type DecodedVisa, decodeVisaOrPassport } from '../api/order/decoded-visa.ts';
 import type { Transport } from '../api/transport.ts';
+import { visasOf } from '../api/visa-choice.ts';
 import { writeOutput } from './files/output-file.ts';
 
 const earlier = z.extend(loginSettings, { subject: z.string(), refreshToken: z.string() });
@@ -22,17 +23,24 @@ export function renewalFile(passportFile: string): string {
   return join(dirname(passportFile), 'login.json');
 }
 
-/** Writes a passport, and what renews it or nothing. Only the owner can read either. @throws LocalDiskError */
+/**
+ * Writes a passport, and what renews it or nothing. Only the owner can read either.
+ * @returns what renewed the passport before
+ * @throws LocalDiskError
+ */
 export async function storeSignIn(
   passportFile: string,
   visas: readonly DecodedVisa[],
   renewal: EarlierSignIn | undefined,
   terminal: Terminal,
-): Promise<void> {
+): Promise<EarlierSignIn | undefined> {
   await makeFolder(dirname(passportFile), 0o700);
+  await using _lock = await renewalLock(passportFile, terminal);
+  const before = await earlierSignIn(passportFile);
   if (renewal) await write(renewalFile(passportFile), renewal, terminal);
   else await rm(renewalFile(passportFile), { force: true });
   await write(passportFile, passportOf(visas), terminal);
+  return before;
 }
 
 function passportOf(visas: readonly DecodedVisa[]) {
@@ -50,6 +58,13 @@ function write(name: string, content: object, terminal: Terminal): Promise<void>
 export async function earlierSignIn(passportFile: string): Promise<EarlierSignIn | undefined> {
   const file = renewalFile(passportFile);
   return earlier.safeParse(parseJson((await onDisk(file, () => ifThere(readFile(file, 'utf8')))) ?? '')).data;
+}
+
+/** Whether a sign-in gives visas that have not expired, or that can be renewed. */
+export async function isSignedIn(passportFile: string, now: Date): Promise<boolean> {
+  const visas = visasOf((await onDisk(passportFile, () => ifThere(readFile(passportFile, 'utf8')))) ?? '') ?? [];
+  if (visas.some(({ expires }) => expires === undefined || expires > now)) return true;
+  return visas.length > 0 && (await earlierSignIn(passportFile)) !== undefined;
 }
 
 /**

@@ -31,8 +31,8 @@ export async function aboutService(transport: Transport, proxyUrl: URL, signal: 
   const read = async (reply: TransportReply) => parsed(about, await readJson(reply));
   return await authorized(connect({ transport }), { ...request, url }, read).catch((cause: unknown) => {
     if (!(cause instanceof ServiceError || (cause instanceof ClientError && cause.code === 'protocol'))) throw cause;
-    throw new ClientError('protocol', `${url.host} does not say that it is a data-out service of this version`, {
-      remedy: 'Check the address, to its end, as the archive gave it to you. An older service needs a visa file.',
+    throw new ClientError('protocol', `${url.host} does not answer as a data-out service of this version`, {
+      remedy: 'Compare the whole address with the one the archive gave you. An older service needs a visa file.',
       cause,
     });
   });

@@ -1,8 +1,9 @@
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import type { CommandUnknownOpts as Command } from '@commander-js/extra-typings';
 import { UsageError, usageError } from '../../../terminal/errors.ts';
+import { warnOfCommit } from '../../../terminal/git-warning.ts';
 import { counted, printable } from '../../../terminal/output.ts';
 import type { Terminal } from '../../../terminal/terminal.ts';
 import { ClientError } from '../../api/errors.ts';
@@ -58,7 +59,7 @@ export function registerLogin(program: Command, context: CommandContext): void {
 
 /** Signs the user in, and stores what that gives. @throws ClientError */
 export async function signIn(
-  { service, settings, output, terminal }: Session,
+  session: Session,
   { login, organization, issuers }: About,
   { keep = false, browser = false }: { readonly keep?: boolean; readonly browser?: boolean } = {},
 ): Promise<void> {
@@ -67,8 +68,9 @@ export async function signIn(
       remedy: 'Ask the data access committee for a visa file, and name it with --visa or in data-out setup.',
     });
   }
-  const { transport } = await service();
-  const { passportFile, visaFile } = settings;
+  const { settings, output, terminal } = session;
+  const { transport } = await session.service();
+  const { passportFile, visaFile, visaSource } = settings;
   const show = ({ url, code, directUrl, expires }: Invitation) => {
     output.note(printable(`Open ${url} in any browser, on any device, and enter the code ${code}`));
     if (directUrl) output.note(printable(`Or open this address, which has the code: ${directUrl}`));
@@ -78,19 +80,23 @@ export async function signIn(
   const where = { ...login, issuers };
   const signedIn = await new Issuer(where, transport, terminal.signal).signIn(keep, show);
   const { visas, otherIssuers, subject, refreshToken } = signedIn;
-  const earlier = keep && refreshToken !== undefined ? { ...where, subject, refreshToken } : undefined;
-  await storeSignIn(passportFile, visas, earlier, terminal);
+  const kept = keep && refreshToken !== undefined ? { ...where, subject, refreshToken } : undefined;
+  const before = await storeSignIn(passportFile, visas, kept, terminal);
+  for (const file of kept ? [passportFile, renewalFile(passportFile)] : [passportFile])
+    await warnOfCommit(file, output);
   const datasets = datasetsOf(signedIn);
-  const record = { passport: passportFile, renewal: earlier ? renewalFile(passportFile) : null, subject, datasets };
+  const record = { passport: passportFile, renewal: kept ? renewalFile(passportFile) : null, subject, datasets };
   const named = `${datasets.slice(0, 5).join(', ')}${datasets.length > 5 ? ', …' : ''}`;
   const text = `Signed in as ${subject}, with visas for ${counted(datasets.length, 'dataset')}: ${named}`;
   output.result(record, printable(text));
   for (const other of otherIssuers)
     output.warn(printable(`visas of ${other} are left out: the service does not accept them`));
-  if (keep && !earlier) output.warn('the sign-in service gave no token to keep: sign in again when the visas expire');
-  if (visaFile !== undefined && visaFile !== passportFile) {
-    output.warn(`${printable(visaFile)} is set as your visa, and overrides the sign-in: remove that setting`);
+  if (keep && !kept) output.warn('the sign-in service gave no token to keep: sign in again when the visas expire');
+  if (visaSource !== undefined && visaFile !== passportFile) {
+    output.warn(`${printable(visaSource)} sets another visa, which overrides the sign-in: remove that setting`);
   }
+  // No file has its token any more. The new sign-in is complete, so a failure is not reported.
+  if (before && before.refreshToken !== refreshToken) await forget(before, session);
 }
 
 async function signOut(session: Session): Promise<void> {
@@ -130,7 +136,7 @@ function openBrowser(url: string, { env }: Terminal, warn: (text: string) => voi
     warn('this machine has no display to open a browser on');
     return;
   }
-  execFile(program, [...argv, url], (error) => {
-    if (error) warn('no browser could be opened: open the address yourself');
-  }).unref();
+  // The browser can run for longer than this program.
+  const browser = spawn(program, [...argv, url], { stdio: 'ignore', detached: true });
+  browser.on('error', () => warn('no browser could be opened: open the address yourself')).unref();
 }

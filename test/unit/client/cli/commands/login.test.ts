@@ -1,4 +1,4 @@
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LoginProvider } from '../../../../helpers/login-provider.ts';
@@ -54,6 +54,27 @@ describe('login', () => {
     const { exitCode, stderr } = await run('login');
     expect([exitCode, await passport()]).toEqual([3, [visas.good]]);
     expect(stderr).toContain('the sign-in was refused');
+  });
+
+  test('replaces a sign-in that was kept, and makes the service forget that one', async () => {
+    await run('login', '--keep');
+    await run('login');
+    expect(await readdir(folder())).toEqual(['passport.json']);
+    expect(provider.requests).toContain('/token/revocation');
+  });
+
+  test.each(['DATA_OUT_VISA', 'ELIXIR_AAI_TOKEN', 'DATA_OUT_VISA_FILE'])('warns that %s overrides it', async (name) => {
+    const env = { DATA_OUT_URL: world.url, [name]: name.endsWith('FILE') ? 'visa.jwt' : visas.good };
+    expect((await world.script(['login'], env)).stderr).toContain(`${name} sets another visa, which overrides`);
+  });
+
+  test('warns of each secret that Git can commit', async () => {
+    await mkdir(world.at('.git'));
+    await writeFile(world.at('config.toml'), '');
+    const { stderr } = await run('--config', world.at('config.toml'), 'login', '--keep');
+    for (const file of ['passport.json', 'login.json']) {
+      expect(stderr).toContain(`Git can commit the secret ${world.at(file)}`);
+    }
   });
 
   test('where the archive offers none says what to do instead', async () => {
@@ -220,9 +241,40 @@ test('logout waits for a command that renews, and revokes the token that it got'
 
 test('setup asks for no visa where people sign in, and for no user name where none is needed', async () => {
   world.basicRequired = false;
-  const setup = await world.run(['setup'], [world.url, 'new', 'me', 'horse', 'horse']);
+  const setup = await world.run(['setup'], [world.url, 'yes', 'new', 'me', 'horse', 'horse']);
   expect(setup.exitCode, setup.stderr).toBe(0);
+  expect(await readdir(folder())).toContain('login.json');
   expect(await readFile(world.configPath, 'utf8')).not.toMatch(/visa_file|username/);
   expect(setup.stdout.toString()).toContain('the visa is accepted');
   expect((await world.run(['list'])).exitCode).toBe(0);
+});
+
+describe('setup', () => {
+  const withKey = ['--generate-key', 'me', '--no-passphrase'];
+
+  test('that asks nothing leaves the sign-in and the new key to the user', async () => {
+    const { stdout } = await run('setup', '--no-input', '--url', world.url, ...withKey, '--json');
+    expect(JSON.parse(stdout.toString())).toMatchObject({
+      publicKey: world.at('me.pub.pem'),
+      privateKey: world.at('me.sec.pem'),
+      next: 'data-out login',
+    });
+  });
+
+  test('signs in again when the visas of the sign-in have expired, and says how to renew them', async () => {
+    provider.visas = [visas.expired];
+    await run('login');
+    expect((await run('doctor')).stdout.toString()).toContain('Run data-out login.');
+    provider.visas = [visas.good];
+    expect((await world.run(['setup', ...withKey], [world.url, '', ''])).exitCode).toBe(0);
+    expect(await passport()).toEqual([visas.good]);
+  });
+
+  test('says that the settings and the key are stored when the sign-in fails', async () => {
+    provider.visas = [];
+    const { exitCode, stderr } = await world.run(['setup', ...withKey], [world.url, '', '']);
+    expect(exitCode).toBe(3);
+    expect(stderr).toContain('Your key is made: send me.pub.pem to the administrator');
+    expect(stderr).toContain('your settings are stored, but ');
+  });
 });
