@@ -57,7 +57,7 @@ export function decodedText(bytes: Uint8Array): string {
 
 /** Refuses a token instead of a file name: errors would repeat it. @throws UsageError */
 export function refuseToken(source: string, value: string): void {
-  if (!/eyJ[\w-]+\.[\w-]+\./.test(value)) return;
+  if (!/eyJ[\w\s-]+\.[\w\s-]+\./.test(value)) return;
   throw usageError(source, 'expected the name of a file, got a token', saveIt('token'));
 }
 

@@ -95,7 +95,7 @@ export async function signIn(
   if (visaSource !== undefined && visaFile !== passportFile) {
     output.warn(`${printable(visaSource)} sets another visa, which overrides the sign-in: remove that setting`);
   }
-  // No file has its token any more. The new sign-in is complete, so a failure is not reported.
+  // Its token is in no file now. A failure is not reported, because the new sign-in is complete.
   if (before && before.refreshToken !== refreshToken) await forget(before, session);
 }
 

@@ -30,7 +30,8 @@ import { passwordFile, store } from '../setup/store.ts';
 import { signIn } from './login.ts';
 
 const afterHelp = `
-If the archive lets you sign in, setup does that instead of asking for a visa, unless you name one.
+If the archive lets you sign in, setup does that instead of asking for a visa, unless you name one. Answer yes to have your visas
+renewed, as data-out login --keep does.
 
 Enter takes the value in brackets, or leaves a setting out: a service for which you have no user name asks for none. Nothing is
 written before the last answer, so Ctrl-C changes nothing. At the end it checks everything, as data-out doctor does. Run it again to

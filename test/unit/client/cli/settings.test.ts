@@ -154,6 +154,7 @@ describe('secrets are in no error', () => {
 
   test.each([
     ['a token', visa],
+    ['a broken line', visa.replaceAll(/(.{9})/g, '$1\n')],
     ['a header', `Bearer ${visa}`],
     ['JSON', JSON.stringify({ ga4gh_passport_v1: [visa] })],
   ])('%s where a file name belongs is refused without being repeated', async (_what, given) => {

@@ -130,9 +130,10 @@ test('a clock that is two hours off does not matter', async () => {
 });
 
 test('the date of a reply from a cache is not the time', async () => {
-  provider.change = (path, { headers }) => {
-    if (path === '/token')
-      Object.assign(headers, { date: new Date(Date.now() - 7_200_000).toUTCString(), age: '7200' });
+  provider.change = (path, { body, headers }) => {
+    const cached = { date: new Date(Date.now() - 7_200_000).toUTCString(), age: '7200' };
+    if (path.endsWith('openid-configuration')) Object.assign(headers, cached);
+    if (path === '/token' && body.id_token) body.id_token = changedClaims(body.id_token, ({ iat }) => ({ nbf: iat }));
     return undefined;
   };
   expect((await signIn(jane)).visas).toHaveLength(200);
