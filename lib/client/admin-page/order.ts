@@ -24,7 +24,7 @@ export function checkOrder(words: ExportRequestBody, now: Date) {
     visaToken:
       given === ''
         ? 'paste the researcher’s visa, or choose its file.'
-        : severalFault(given, type) || visaFault(token, now),
+        : (severalFault(given, type) ?? visaFault(token, now)),
     userPublicKey: typeof publicKey === 'string' ? publicKey : undefined,
   };
   const faults = Object.entries(messages).flatMap(([field, message]) =>

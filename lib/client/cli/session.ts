@@ -100,12 +100,15 @@ export async function openTransport(
   });
 }
 
-/** Whose visas the service accepts. What fails here also fails the command's own request, which says why. */
+/**
+ * Whose visas the service accepts. What fails here also fails the command's own request, which says why. A command that only
+ * reads the visas need not wait long.
+ */
 async function acceptedIssuers(transport: Transport, proxyUrl: URL | undefined, { signal }: Terminal) {
   if (proxyUrl === undefined) return undefined;
   const { aboutService } = await import('../api/login/about.ts');
   const { withSlash } = await import('../api/connection.ts');
-  const about = await aboutService(transport, withSlash(proxyUrl), signal).catch(() => undefined);
+  const about = await aboutService(transport, withSlash(proxyUrl), signal, 2).catch(() => undefined);
   return about?.issuers;
 }
 
