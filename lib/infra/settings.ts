@@ -155,7 +155,8 @@ export const settingsSchema = z.strictObject({
         z
           .array(match(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'a scope'))
           .readonly()
-          .meta({ expected: 'a list of scopes' }),
+          .refine((scopes) => scopes.includes('openid'), { error: 'Expected openid among the scopes' })
+          .meta({ expected: 'a list of scopes with `openid`' }),
         '`openid`, `ga4gh_passport_v1`',
       ).describe('What `data-out login` asks for.'),
     }),

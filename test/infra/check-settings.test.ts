@@ -50,6 +50,7 @@ describe('settings', () => {
     ['login.issuer', { login: { issuer: 'http://login.example.org/', clientId: 'data-out' } }],
     ['login.clientId', { login: { issuer: 'https://login.example.org/', clientId: '' } }],
     ['login.scopes[0]', { login: { issuer: 'https://login.example.org/', clientId: 'x', scopes: ['openid email'] } }],
+    ['login.scopes', { login: { issuer: 'https://login.example.org/', clientId: 'x', scopes: ['email'] } }],
     ['logRetentionDays', { logRetentionDays: 91 as 90 }],
     ['bucketLogRetentionDays', { bucketLogRetentionDays: 0 }],
     ['auditRetentionDays', { auditRetentionDays: 29 }],

@@ -81,6 +81,14 @@ describe('an order that cannot be sent', () => {
       { visaToken: unverifiedToken({ iss: 'https://issuer.example.org/' }) },
       /^visaToken this is neither/,
     ],
+    [
+      'a file, and visas of several datasets',
+      {
+        ...{ id: 'EGAF00000000001', type: 'fileId' },
+        visaToken: JSON.stringify({ ga4gh_passport_v1: [visa, unverifiedToken(visaClaims('EGAD2'))] }),
+      },
+      /^visaToken these visas are for several datasets/,
+    ],
     ['no key', { userPublicKey: '' }, /^userPublicKey paste/],
     ['a visa instead of the key', { userPublicKey: visa }, /^userPublicKey expected a public key as PEM/],
     [
