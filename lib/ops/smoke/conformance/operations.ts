@@ -38,9 +38,11 @@ function entryOf(id: string): Entry & { readonly rows: readonly Row[] } {
   const own = { rows: [], ...table[id] };
   const get = id.includes(' HEAD ') ? table[id.replace(' HEAD ', ' GET ')] : undefined;
   if (!get) return own;
-  const rows = (get.rows ?? []).filter(([request]) => !request.includes('range:'));
+  const rows = (get.rows ?? [])
+    .filter(([request]) => !request.includes('range:'))
+    .map(([request, wanted]): Row => [request, withoutBody(answerOf(wanted))]);
   const answer = get.answer === undefined ? {} : { answer: withoutBody(answerOf(get.answer)) };
-  return { ...get, ...answer, ...own, rows: rows.map(([request, wanted]) => [request, withoutBody(answerOf(wanted))]) };
+  return { ...get, ...answer, ...own, rows: [...own.rows, ...rows] };
 }
 
 /** Every operation of the documents, with its cases: the first is the right request. */
