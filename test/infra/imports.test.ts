@@ -85,6 +85,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'bin/data-out.ts': ['client/cli', 'terminal', 'package.json'],
   bin: ['ops', 'local', 'terminal', 'package.json'],
   'bin/docs': ['client/cli', 'ops', 'infra', 'bin/settings.ts', 'terminal'],
+  'bin/build/man-page.ts': ['client/cli', 'terminal'],
   'bin/demo.ts': ['ops/smoke', 'local', 'bin/settings.ts', 'terminal'],
   'bin/preflight.ts': ['ops/preflight', 'infra', 'bin/operator-settings.ts', 'ops/stores', 'terminal'],
   'bin/smoke.ts': ['ops/smoke', 'infra', 'bin/settings.ts', 'bin/operator-settings.ts', 'terminal'],

@@ -10,8 +10,8 @@ import type { LocalPaths } from './disk/local-name.ts';
 
 /** Bytes of one piece; the last one of a file can be shorter. */
 export const pieceBytes = 8 * 1024 * 1024;
-/** Written at once: what is still in the processor's cache is copied several times faster. */
-const writeBytes = 1024 * 1024;
+/** Written at once. For more, Linux takes pages as large, which an idle machine may first have to get from its host. */
+const writeBytes = 256 * 1024;
 
 /** Windows has no such flag. */
 const noFollow = constants.O_NOFOLLOW ?? 0;
