@@ -72,12 +72,14 @@ export class PartFile {
 
   /** @throws LocalDiskError */
   async write(bytes: Uint8Array, position: number): Promise<void> {
-    await onDisk(this.#paths.part, async () => {
-      for (let at = 0; at < bytes.length; ) {
-        const length = Math.min(writeBytes, bytes.length - at);
-        at += (await this.#handle.write(bytes, at, length, position + at)).bytesWritten;
+    const starts = Array.from({ length: Math.ceil(bytes.length / writeBytes) }, (_, index) => index * writeBytes);
+    const write = async (start: number) => {
+      const end = Math.min(start + writeBytes, bytes.length);
+      for (let at = start; at < end; ) {
+        at += (await this.#handle.write(bytes, at, end - at, position + at)).bytesWritten;
       }
-    });
+    };
+    await onDisk(this.#paths.part, () => Promise.all(starts.map(write)));
   }
 
   /** Up to `length` bytes from `position` on. @param memory gets them @throws LocalDiskError */
