@@ -12,6 +12,8 @@ import type { LocalPaths } from './disk/local-name.ts';
 export const pieceBytes = 8 * 1024 * 1024;
 /** Written at once. For more, Linux takes pages as large, which an idle machine may first have to get from its host. */
 const writeBytes = 256 * 1024;
+/** Sent to the disk while more comes, so that the end of a large file waits for little. */
+const flushBytes = 256 * 1024 * 1024;
 
 /** Windows has no such flag. */
 const noFollow = constants.O_NOFOLLOW ?? 0;
@@ -40,6 +42,8 @@ export class PartFile {
   readonly #wanted: Wanted;
   readonly #handle: FileHandle;
   #journal: Promise<FileHandle> | undefined;
+  #unflushed = 0;
+  #flushed: Promise<unknown> = Promise.resolve();
 
   private constructor(paths: LocalPaths, wanted: Wanted, handle: FileHandle, left: Left | undefined) {
     this.#paths = paths;
@@ -80,6 +84,12 @@ export class PartFile {
       }
     };
     await onDisk(this.#paths.part, () => Promise.all(starts.map(write)));
+    this.#unflushed += bytes.length;
+    if (this.#unflushed < flushBytes) return;
+    this.#unflushed = 0;
+    // The system reports a failure once, so that the end has to wait for each of them.
+    this.#flushed = Promise.all([this.#flushed, this.#handle.datasync()]);
+    this.#flushed.catch(() => undefined);
   }
 
   /** Up to `length` bytes from `position` on. @param memory gets them @throws LocalDiskError */
@@ -122,6 +132,7 @@ export class PartFile {
     await onDisk(part, async () => {
       // A convenience: no reason to fail.
       if (modified) await this.#handle.utimes(modified, modified).catch(() => undefined);
+      await this.#flushed;
       await this.#handle.datasync();
     });
     if (!replaces && (await onDisk(final, () => ifThere(lstat(final))))) {
